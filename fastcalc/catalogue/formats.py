@@ -1,0 +1,106 @@
+"""Number formats: bits of a stored weight or cache element, and what computes with them.
+
+Bits count the scales stored beside the values: fp8 with a 32-bit scale per 128 x 128
+block (DeepSeek-V3 technical report, arXiv:2412.19437, section 3.3), MXFP4 with an 8-bit
+scale per 32 values (OCP Microscaling Formats specification 1.0), NVFP4 with an 8-bit scale per
+16 values (NVIDIA, "Introducing NVFP4"), GGUF blocks with a 16-bit scale per 32 values (ggml
+block layouts). The mixtures that carry a size in their name hold the average of a file.
+"""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from fastcalc.errors import InputError
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """How numbers are stored.
+
+    Attributes
+    ----------
+    id : str
+        The name used in files and flags.
+    bits : float
+        Bits a stored element takes, its share of the scales included. [bit]
+    computes_in : tuple of str
+        Tensor rates that products with such weights run at, best first; a chip uses the
+        first that it has. Weight-only formats name 16 bit alone.
+    whole_file : bool
+        True where embedding, head and router are stored so too (GGUF, EXL2); elsewhere
+        they stay at 16 bits.
+    cache_bits : float or None
+        Bits of a cached element, for formats that a KV cache is stored in. [bit]
+    """
+
+    id: str
+    bits: float
+    computes_in: tuple[str, ...] = ("bf16", "fp16")
+    whole_file: bool = False
+    cache_bits: float | None = None
+
+    @property
+    def bytes(self) -> float:
+        """Bytes a stored weight takes. [byte]"""
+        return self.bits / 8
+
+    @property
+    def cache_bytes(self) -> float:
+        """Bytes a cached element takes. [byte]"""
+        return (self.cache_bits or self.bits) / 8
+
+
+_16 = ("bf16", "fp16")
+FORMATS = {
+    entry.id: entry
+    for entry in (
+        NumberFormat("fp32", 32.0, ("tf32", "fp32", *_16), whole_file=True, cache_bits=32.0),
+        NumberFormat("bf16", 16.0, _16, whole_file=True, cache_bits=16.0),
+        NumberFormat("fp16", 16.0, ("fp16", "bf16"), whole_file=True, cache_bits=16.0),
+        NumberFormat("fp8", 8.0 + 32 / 128**2, ("fp8", *_16), cache_bits=8.0),
+        NumberFormat("int8", 8.0, _16, cache_bits=8.0),
+        NumberFormat("fp6", 6.0),
+        NumberFormat("nvfp4", 4.0 + 8 / 16, ("fp4", *_16), cache_bits=4.5),
+        # mxfp4 weights meet 8-bit activations where the chip has 4-bit units, else 16-bit ones.
+        NumberFormat("mxfp4", 4.0 + 8 / 32, ("fp4:fp8", *_16)),
+        NumberFormat("int4", 4.0 + 16 / 32),
+        NumberFormat("int4-g32", 4.0 + 16 / 32),
+        NumberFormat("gptq-int4-g128", 4.25),
+        NumberFormat("awq-int4-g128", 4.25),
+        NumberFormat("q8_0", 8.0 + 16 / 32, whole_file=True, cache_bits=8.5),
+        NumberFormat("q6_k", 6.5625, whole_file=True),
+        NumberFormat("q5_k_m", 5.69, whole_file=True),
+        NumberFormat("q4_k_m", 4.85, whole_file=True),
+        NumberFormat("q4_0", 4.0 + 16 / 32, whole_file=True, cache_bits=4.5),
+    )
+}
+"""Every format that fastcalc knows, by id."""
+
+
+def number_format(name: str, *, cache: bool = False) -> NumberFormat:
+    """Return a format by its id.
+
+    Parameters
+    ----------
+    name : str
+        For example ``"fp8"``.
+    cache : bool
+        Ask for one that a KV cache can have.
+
+    Raises
+    ------
+    InputError
+        If no such format is known; the sentence lists the nearest or all.
+
+    Examples
+    --------
+    >>> number_format("mxfp4").bits
+    4.25
+    """
+    known = [entry.id for entry in FORMATS.values() if entry.cache_bits or not cache]
+    if name in known:
+        return FORMATS[name]
+    near = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
+    what = "KV cache format" if cache else "weight format"
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
+    raise InputError(f"'{name}' is not a {what} that fastcalc knows; {hint}")

@@ -1,0 +1,451 @@
+"""What a hardware, model or engine file may hold: types, and nothing computed.
+
+One schema serves the shipped catalogue and people's own files. Every number may be bare
+(``3.35 TB/s``) or carry its provenance (``{value: 3.35 TB/s, source: datasheet, printed:
+"3.35TB/s"}``); either way it is read into a `Quantity` whose ``si`` is a float.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from fastcalc.catalogue.formats import FORMATS, number_format
+from fastcalc.errors import InputError
+from fastcalc.units import parse_quantity
+
+Confidence = Literal["high", "medium", "low", "memory"]
+Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
+Whole = Annotated[int, Field(gt=0, le=10**9, strict=True)]
+WholeOrZero = Annotated[int, Field(ge=0, le=10**9, strict=True)]
+
+
+class Entry(BaseModel):
+    """A frozen record that refuses keys it does not know."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, protected_namespaces=(), defer_build=True
+    )
+
+
+class Source(Entry):
+    """A document that numbers were taken from."""
+
+    title: str
+    url: str | None = None
+    accessed: str | None = None
+    note: str | None = None
+
+
+class Quantity(Entry):
+    """A number in SI units with where it came from.
+
+    Attributes
+    ----------
+    si : float
+        The value. [SI]
+    text : str
+        The value as the file writes it.
+    source : str or None
+        A key of the entry's ``sources``.
+    printed : str or None
+        The source's own characters, for whoever searches the document.
+    reading : str or None
+        How the printed characters were read, where they need reading.
+    """
+
+    si: float
+    text: str
+    source: str | None = None
+    printed: str | None = None
+    reading: str | None = None
+    note: str | None = None
+    date: str | None = None
+    confidence: Confidence | None = None
+    band: list[float] | None = None
+
+    def __float__(self) -> float:
+        return self.si
+
+
+def _plain_number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InputError(f"'{value}' is not a plain number")
+    return float(value)
+
+
+def _quantity(dimension: str, *, least: float = 0.0, most: float = float("inf")) -> Any:
+    """Return the field type of a quantity: of a dimension of `units`, or a plain ``number``."""
+    open_below = least == 0.0 and dimension not in ("number", "time")
+
+    def parse(raw: Any) -> Any:
+        if isinstance(raw, Quantity):
+            return raw
+        fields = dict(raw) if isinstance(raw, dict) else {"value": raw}
+        if fields.get("value") is None:
+            raise ValueError("a value is missing: write 'value:' or the bare number with its unit")
+        value = fields.pop("value")
+        try:
+            si = _plain_number(value) if dimension == "number" else parse_quantity(value, dimension)
+        except InputError as error:
+            raise ValueError(str(error)) from error
+        if not least <= si <= most or (open_below and si == 0):
+            limits = f"between {least:g} and {most:g}" if most < float("inf") else "above zero"
+            raise ValueError(f"'{value}' is out of range: it must be {limits}")
+        return {**fields, "si": si, "text": str(value)}
+
+    return Annotated[Quantity, BeforeValidator(parse)]
+
+
+Size = _quantity("size")
+Bandwidth = _quantity("bandwidth")
+ComputeRate = _quantity("compute rate")
+Time = _quantity("time")
+Watts = _quantity("power")
+Area = _quantity("area")
+Dollars = _quantity("price")
+DollarsPerHour = _quantity("hourly price")
+Count = _quantity("number", least=1.0, most=1e15)
+Fraction = _quantity("number", least=1e-6, most=1.0)
+Number = _quantity("number", least=0.0, most=1e6)
+
+# -- hardware ---------------------------------------------------------------------------
+
+
+class Memory(Entry):
+    """A place where weights and cache can live."""
+
+    name: str
+    capacity: Size
+    bandwidth: Bandwidth
+
+
+class Link(Entry):
+    """A way between chips: one direction, one chip."""
+
+    bandwidth: Bandwidth
+    domain: Count | None = None
+    latency: Time | None = None
+
+
+class Links(Entry):
+    """The fast link inside a domain, and the slower one beyond it."""
+
+    scale_up: Link | None = None
+    scale_out: Link | None = None
+
+
+class Fabric(Entry):
+    """The network on the chip itself: not memory, and not between chips."""
+
+    bandwidth: Bandwidth
+
+
+class Power(Entry):
+    """What the chip draws at most, as the vendor prints it, and with its share of the site."""
+
+    chip: Watts
+    all_in: Watts | None = None
+
+
+class Price(Entry):
+    """What an hour costs from a cloud, and what the chip costs to buy."""
+
+    cloud: DollarsPerHour | None = None
+    purchase: Dollars | None = None
+
+
+RateFormat = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp6", "fp4", "int4"]
+
+
+class Hardware(Entry):
+    """One accelerator as its vendor prints it: nothing fitted, nothing guessed."""
+
+    id: Identifier
+    name: str
+    vendor: str
+    kind: Literal["gpu", "wafer", "lpu", "rdu", "tpu", "npu", "apple", "soc", "cpu"]
+    scope: str
+    execution: Literal["sequential", "spatial"] = "sequential"
+    architecture: Identifier | None = None
+    released: str | None = None
+    hypothetical: bool = False
+    aliases: list[Identifier] = []
+    sources: dict[str, Source] = {}
+    cores: Count | None = None
+    memory: Annotated[list[Memory], Field(min_length=1)]
+    peak: Annotated[dict[RateFormat, ComputeRate], Field(min_length=1)]
+    vector: ComputeRate | None = None
+    fabric: Fabric | None = None
+    links: Links = Field(default_factory=Links)
+    power: Power | None = None
+    price: Price = Field(default_factory=Price)
+    area: Area | None = None
+    transistors: Count | None = None
+    notes: list[str] = []
+
+    @model_validator(mode="after")
+    def _sixteen_bit_peak(self) -> "Hardware":
+        if not {"bf16", "fp16"} & set(self.peak):
+            raise ValueError("peak needs the dense bf16 or fp16 rate; every model has 16-bit parts")
+        return self
+
+
+# -- models -----------------------------------------------------------------------------
+
+
+class Attention(Entry):
+    """Multi-head or grouped-query attention; with ``window`` it sees that many tokens back."""
+
+    kind: Literal["mha", "gqa"]
+    heads: Whole
+    kv_heads: Whole | None = None
+    head_dim: Whole
+    window: Whole | None = None
+    qkv_bias: bool = False
+    output_bias: bool = False
+    qk_norm: bool = False
+    sinks: bool = False
+    output_gate: bool = False
+
+    @property
+    def cached_heads(self) -> int:
+        """Key-value heads that the cache holds. [1]"""
+        return self.kv_heads or self.heads
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> "Attention":
+        if self.kind == "mha" and self.cached_heads != self.heads:
+            raise ValueError("mha has as many kv_heads as heads; write kind: gqa")
+        if self.heads % self.cached_heads:
+            raise ValueError(f"kv_heads {self.cached_heads} does not divide heads {self.heads}")
+        return self
+
+
+class LatentAttention(Entry):
+    """Multi-head latent attention: one compressed vector a token is cached for all heads."""
+
+    kind: Literal["mla"]
+    heads: Whole
+    q_rank: Whole | None = None
+    kv_rank: Whole
+    nope_dim: Whole
+    rope_dim: WholeOrZero
+    value_dim: Whole
+
+
+class GatedDeltaNet(Entry):
+    """Linear attention with a fixed state per sequence instead of a cache that grows."""
+
+    kind: Literal["gated-deltanet"]
+    key_heads: Whole
+    value_heads: Whole
+    key_dim: Whole
+    value_dim: Whole
+    conv_kernel: Whole = 4
+
+
+class DenseFFN(Entry):
+    """A feed-forward network that every token passes whole."""
+
+    kind: Literal["dense"]
+    width: Whole
+    matrices: Literal[2, 3] = 3
+
+
+class MixtureOfExperts(Entry):
+    """Experts of which a router picks a few for every token, and shared ones for all."""
+
+    kind: Literal["moe"]
+    experts: Whole
+    active_experts: Whole
+    width: Whole
+    shared_width: WholeOrZero = 0
+    shared_gate: bool = False
+    router_bias: bool = False
+    expert_bias: bool = False
+
+    @model_validator(mode="after")
+    def _active_exist(self) -> "MixtureOfExperts":
+        if self.active_experts > self.experts:
+            raise ValueError(f"active_experts {self.active_experts} exceeds experts {self.experts}")
+        return self
+
+
+class Block(Entry):
+    """A run of equal layers."""
+
+    count: Annotated[int, Field(gt=0, le=10_000, strict=True)]
+    attention: Annotated[
+        Attention | LatentAttention | GatedDeltaNet, Field(discriminator="kind")
+    ]
+    ffn: Annotated[DenseFFN | MixtureOfExperts, Field(discriminator="kind")]
+
+
+class Mtp(Entry):
+    """Multi-token-prediction layers that a checkpoint stores beside the text core."""
+
+    layers: Whole
+    own_embedding: bool = False
+    own_head: bool = False
+
+
+class Published(Entry):
+    """Parameter counts that others publish, to check ours against."""
+
+    label: str | None = None
+    total: Count | None = None
+    active: Count | None = None
+    checkpoint: Count | None = None
+
+
+def _known_format(name: str) -> str:
+    try:
+        return number_format(name).id
+    except InputError as error:
+        raise ValueError(str(error)) from error
+
+
+FormatName = Annotated[str, BeforeValidator(lambda raw: _known_format(str(raw)))]
+
+
+class Model(Entry):
+    """One language model: its whole shape, or the minimum that a closed model publishes."""
+
+    id: Identifier
+    name: str
+    released: str | None = None
+    hypothetical: bool = False
+    aliases: list[Identifier] = []
+    sources: dict[str, Source] = {}
+    shape_source: str | None = None
+    weight_format: FormatName
+    expert_format: FormatName | None = None
+    kv_format: FormatName = "bf16"
+    max_context: Whole | None = None
+    hidden_size: Whole | None = None
+    vocabulary: Whole | None = None
+    tied_embeddings: bool = False
+    blocks: list[Block] = []
+    mtp: Mtp | None = None
+    published: Published = Field(default_factory=Published)
+    total_parameters: Count | None = None
+    active_parameters: Count | None = None
+    layers: Whole | None = None
+    kv_bytes_per_token: Count | None = None
+    experts: Whole | None = None
+    active_experts: Whole | None = None
+    notes: list[str] = []
+
+    @property
+    def is_minimal(self) -> bool:
+        """True where only totals are known, not the shape."""
+        return not self.blocks
+
+    @model_validator(mode="after")
+    def _shape_or_minimum(self) -> "Model":
+        minimum = ("total_parameters", "layers", "kv_bytes_per_token")
+        if self.blocks:
+            given = [
+                key
+                for key in (*minimum, "active_parameters", "experts", "active_experts")
+                if getattr(self, key) is not None
+            ]
+            if given:
+                raise ValueError(
+                    f"{', '.join(given)} cannot stand beside blocks, from which they follow; "
+                    "published counts go under 'published'"
+                )
+            missing = [key for key in ("hidden_size", "vocabulary") if not getattr(self, key)]
+        else:
+            missing = [key for key in minimum if getattr(self, key) is None]
+        if missing:
+            raise ValueError(
+                f"{', '.join(missing)} missing: a model needs hidden_size, vocabulary and blocks, or "
+                "at least total_parameters, layers and kv_bytes_per_token"
+            )
+        self._check_counts()
+        return self
+
+    def _check_counts(self) -> None:
+        total, active = self.total_parameters, self.active_parameters
+        if total is not None and active is not None and active.si > total.si:
+            raise ValueError("active_parameters exceed total_parameters")
+        if (self.experts is None) != (self.active_experts is None):
+            raise ValueError("experts and active_experts go together; the other one is missing")
+        if self.experts is not None and (self.active_experts or 0) > self.experts:
+            raise ValueError(f"active_experts {self.active_experts} exceeds experts {self.experts}")
+        if FORMATS[self.kv_format].cache_bits is None:
+            raise ValueError(f"kv_format '{self.kv_format}' is not one that a KV cache has")
+
+
+# -- engines ----------------------------------------------------------------------------
+
+
+class SpeedRange(Entry):
+    """An 80 % range around an expected speed: ``expected / below`` to ``expected * above``."""
+
+    below: Annotated[float, Field(ge=1.0, le=100.0)]
+    above: Annotated[float, Field(ge=1.0, le=100.0)]
+    basis: str
+
+
+class Ranges(Entry):
+    """Speed ranges by class of case; ``unseen`` serves chips and models that nothing was fitted on."""
+
+    dense: SpeedRange | None = None
+    moe: SpeedRange | None = None
+    unseen: SpeedRange
+
+
+class Parameters(Entry):
+    """What software reaches and what it pays; a value left out costs nothing.
+
+    Fractions are of the vendor's peak. Times are paid once per what their name says.
+    """
+
+    bandwidth_fraction: Fraction | None = None
+    bandwidth_per_core: Bandwidth | None = None
+    cache_read_fraction: Fraction | None = None
+    compute_fraction: Fraction | None = None
+    compute_per_core: ComputeRate | None = None
+    grouped_gemm_fraction: Fraction | None = None
+    dequantization_operations: Number | None = None
+    link_fraction: Fraction | None = None
+    collective_latency: Time | None = None
+    decode_layer_floor: Time | None = None
+    prefill_layer_floor: Time | None = None
+    expert_layer_extra: Number | None = None
+    latent_layer_extra: Number | None = None
+    sequence_overhead: Time | None = None
+    request_overhead: Time | None = None
+    expert_correlation: Fraction | None = None
+    expert_imbalance: Annotated[Quantity, _quantity("number", least=1.0, most=100.0)] | None = None
+    memory_fraction: Fraction | None = None
+    prompt_chunk: Count | None = None
+    max_sequences: Count | None = None
+
+
+class Engine(Entry):
+    """How well one piece of software uses hardware."""
+
+    id: Identifier
+    name: str
+    date: str | None = None
+    aliases: list[Identifier] = []
+    sources: dict[str, Source] = {}
+    fitted_on: str
+    is_bound: bool = False
+    kinds: list[str] = []
+    fitted_architectures: list[Identifier] = []
+    parameters: Parameters = Field(default_factory=Parameters)
+    architectures: dict[Identifier, Parameters] = {}
+    ranges: Ranges | None = None
+    notes: list[str] = []
+
+    def on(self, architecture: str | None) -> Parameters:
+        """Return the parameters for a chip's architecture, overrides applied."""
+        override = self.architectures.get(architecture or "")
+        if override is None:
+            return self.parameters
+        known = override.model_dump(exclude_none=True)
+        return self.parameters.model_copy(update={key: getattr(override, key) for key in known})

@@ -1,0 +1,236 @@
+"""Parameters and FLOPs of a transformer's parts, one layer at a time."""
+
+from fastcalc.formulas.types import Array, ArrayLike
+
+
+def attention_matrices(
+    *, hidden: ArrayLike, heads: ArrayLike, kv_heads: ArrayLike, head_dim: ArrayLike
+) -> Array:
+    r"""Return the matrix parameters of multi-head or grouped-query attention. [1]
+
+    .. math:: P = 2 \, h H d + 2 \, h K d
+
+    The query and output projections are as wide as all heads; key and value projections
+    as the key-value heads [1]_.
+
+    Parameters
+    ----------
+    hidden : array_like
+        Hidden width, :math:`h`. [1]
+    heads : array_like
+        Query heads, :math:`H`. [1]
+    kv_heads : array_like
+        Key-value heads, :math:`K`; equal to heads for multi-head attention. [1]
+    head_dim : array_like
+        Elements in a head, :math:`d`. [1]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together. [1]
+
+    Examples
+    --------
+    >>> attention_matrices(hidden=4096, heads=32, kv_heads=8, head_dim=128)
+    41943040.0
+
+    References
+    ----------
+    .. [1] J. Ainslie et al., "GQA: Training generalized multi-query transformer models
+       from multi-head checkpoints," arXiv:2305.13245, sec. 2.
+    """
+    return 2.0 * hidden * heads * head_dim + 2.0 * hidden * kv_heads * head_dim
+
+
+def latent_attention_matrices(
+    *,
+    hidden: ArrayLike,
+    heads: ArrayLike,
+    q_rank: ArrayLike,
+    kv_rank: ArrayLike,
+    nope_dim: ArrayLike,
+    rope_dim: ArrayLike,
+    value_dim: ArrayLike,
+) -> Array:
+    r"""Return the matrix parameters of multi-head latent attention. [1]
+
+    .. math:: P = h q + q H (n + r) + h (c + r) + c H (n + v) + H v h
+
+    With :math:`q = 0` the query has no bottleneck: its two matrices become one,
+    :math:`h H (n + r)` [1]_.
+
+    Parameters
+    ----------
+    hidden : array_like
+        Hidden width, :math:`h`. [1]
+    heads : array_like
+        Heads, :math:`H`. [1]
+    q_rank : array_like
+        Rank of the query bottleneck, :math:`q`; 0 for none. [1]
+    kv_rank : array_like
+        Rank of the cached latent, :math:`c`. [1]
+    nope_dim : array_like
+        Elements of a head without position, :math:`n`. [1]
+    rope_dim : array_like
+        Rotary elements, shared by all heads, :math:`r`. [1]
+    value_dim : array_like
+        Elements of a value head, :math:`v`. [1]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together. [1]
+
+    Examples
+    --------
+    >>> latent_attention_matrices(hidden=7168, heads=128, q_rank=1536, kv_rank=512,
+    ...                           nope_dim=128, rope_dim=64, value_dim=128)
+    187105280.0
+
+    References
+    ----------
+    .. [1] DeepSeek-AI, "DeepSeek-V2," arXiv:2405.04434, sec. 2.1 and appendix C.
+    """
+    head = 1.0 * heads * (nope_dim + rope_dim)
+    query = hidden * q_rank + q_rank * head + (q_rank == 0) * hidden * head
+    latent = 1.0 * hidden * (kv_rank + rope_dim) + 1.0 * kv_rank * heads * (nope_dim + value_dim)
+    return query + latent + 1.0 * heads * value_dim * hidden
+
+
+def gated_deltanet_matrices(
+    *, hidden: ArrayLike, key_width: ArrayLike, value_width: ArrayLike, value_heads: ArrayLike
+) -> Array:
+    r"""Return the matrix parameters of a gated DeltaNet layer. [1]
+
+    .. math:: P = h (2 k + v) + h v + 2 h b + v h
+
+    Query, key and value projections, the output gate, the two per-head gates and the
+    output projection [1]_.
+
+    Parameters
+    ----------
+    hidden : array_like
+        Hidden width, :math:`h`. [1]
+    key_width : array_like
+        Key heads times key dimension, :math:`k`. [1]
+    value_width : array_like
+        Value heads times value dimension, :math:`v`. [1]
+    value_heads : array_like
+        Value heads, :math:`b`. [1]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together. [1]
+
+    Examples
+    --------
+    >>> gated_deltanet_matrices(hidden=2048, key_width=2048, value_width=4096, value_heads=32)
+    33685504.0
+
+    References
+    ----------
+    .. [1] S. Yang, J. Kautz, A. Hatamizadeh, "Gated delta networks," arXiv:2412.06464,
+       sec. 3.4; shape as in the Qwen3-Next configuration.
+    """
+    return 1.0 * hidden * (2.0 * key_width + 3.0 * value_width + 2.0 * value_heads)
+
+
+def ffn_matrices(*, hidden: ArrayLike, width: ArrayLike, matrices: ArrayLike) -> Array:
+    r"""Return the matrix parameters of a feed-forward network or of one expert. [1]
+
+    .. math:: P = m \, h \, f
+
+    Parameters
+    ----------
+    hidden : array_like
+        Width of its input and output, :math:`h`. [1]
+    width : array_like
+        Inner width, :math:`f`. [1]
+    matrices : array_like
+        3 with a gate (SwiGLU [1]_), 2 without, :math:`m`. [1]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together. [1]
+
+    Examples
+    --------
+    >>> ffn_matrices(hidden=4096, width=14336, matrices=3)
+    176160768.0
+
+    References
+    ----------
+    .. [1] N. Shazeer, "GLU variants improve transformer," arXiv:2002.05202, sec. 2.
+    """
+    return 1.0 * matrices * hidden * width
+
+
+def attention_flops(
+    *, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLike
+) -> Array:
+    r"""Return the FLOPs of attention for one new token and one token of context. [FLOP]
+
+    .. math:: F = 2 H (k + v)
+
+    One multiply-add per element of a key for the score and per element of a value for
+    the sum [1]_. Latent attention in its absorbed form, which decode uses, scores and sums
+    the cached latent itself: :math:`k = c + r`, :math:`v = c` [2]_.
+
+    Parameters
+    ----------
+    heads : array_like
+        Query heads, :math:`H`. [1]
+    key_dim : array_like
+        Elements scored per head, :math:`k`. [1]
+    value_dim : array_like
+        Elements summed per head, :math:`v`. [1]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together. [FLOP]
+
+    Examples
+    --------
+    >>> attention_flops(heads=32, key_dim=128, value_dim=128)
+    16384.0
+    >>> attention_flops(heads=128, key_dim=512 + 64, value_dim=512)
+    278528.0
+
+    References
+    ----------
+    .. [1] J. Kaplan et al., "Scaling laws for neural language models," arXiv:2001.08361,
+       table 1.
+    .. [2] DeepSeek-AI, "DeepSeek-V2," arXiv:2405.04434, sec. 2.1.2.
+    """
+    return 2.0 * heads * (key_dim + value_dim)
+
+
+def linear_flops(*, parameters: ArrayLike) -> Array:
+    r"""Return the FLOPs of matrix products for one token: two per parameter passed. [FLOP]
+
+    .. math:: F = 2 P
+
+    Parameters
+    ----------
+    parameters : array_like
+        Parameters that the token is multiplied with, :math:`P`. [1]
+
+    Returns
+    -------
+    ndarray
+        Same shape as the argument. [FLOP]
+
+    Examples
+    --------
+    >>> linear_flops(parameters=7_504_924_672)
+    15009849344.0
+
+    References
+    ----------
+    .. [1] J. Kaplan et al., "Scaling laws for neural language models," arXiv:2001.08361,
+       sec. 2.1.
+    """
+    return 2.0 * parameters

@@ -1,0 +1,151 @@
+"""Time of work on a machine that moves bytes and multiplies numbers."""
+
+import numpy as np
+
+from fastcalc.formulas.types import Array, ArrayLike
+
+
+def time_of(*, work: ArrayLike, rate: ArrayLike) -> Array:
+    r"""Return the time of some work at a rate: bytes over bandwidth, FLOPs over FLOP/s. [s]
+
+    .. math:: t = W / R
+
+    Parameters
+    ----------
+    work : array_like
+        Bytes or FLOPs, :math:`W`. [byte or FLOP]
+    rate : array_like
+        Of the same kind, a second, :math:`R`. [byte/s or FLOP/s]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together. [s]
+
+    Examples
+    --------
+    >>> time_of(work=3.35e12, rate=3.35e12)
+    1.0
+
+    References
+    ----------
+    .. [1] S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual
+       performance model," CACM 52(4), 2009, doi:10.1145/1498765.1498785.
+    """
+    return 1.0 * work / rate
+
+
+def critical_batch(
+    *, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: ArrayLike
+) -> Array:
+    r"""Return the rows at which a matrix product costs as much arithmetic as reading. [1]
+
+    .. math:: B = \frac{F}{\beta} \cdot \frac{b}{2}
+
+    Below it decode is limited by memory, above by compute [1]_.
+
+    Parameters
+    ----------
+    peak : array_like
+        Arithmetic rate, :math:`F`. [FLOP/s]
+    bandwidth : array_like
+        Memory rate, :math:`\beta`. [byte/s]
+    bytes_per_weight : array_like
+        Width of a weight, :math:`b`. [byte]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together. [1]
+
+    Examples
+    --------
+    >>> round(critical_batch(peak=989e12, bandwidth=3.35e12, bytes_per_weight=2))
+    295
+
+    References
+    ----------
+    .. [1] JAX scaling book, "All about transformer inference,"
+       https://jax-ml.github.io/scaling-book/inference/ (critical batch size).
+    """
+    return 1.0 * peak / bandwidth * bytes_per_weight / 2.0
+
+
+def achieved_bandwidth(
+    *, peak: ArrayLike, fraction: ArrayLike, cores: ArrayLike, per_core: ArrayLike
+) -> Array:
+    r"""Return the bandwidth a kernel reaches: a share of the peak, capped by its cores. [byte/s]
+
+    .. math:: \beta = \left( (\eta \beta_0)^{-8} + (n c)^{-8} \right)^{-1/8}
+
+    A core keeps a limited number of bytes in flight, so few cores cannot fill a wide memory
+    (Little's law [1]_). The eighth norm is a minimum with a rounded corner.
+
+    Parameters
+    ----------
+    peak : array_like
+        Data-sheet bandwidth, :math:`\beta_0`. [byte/s]
+    fraction : array_like
+        Share that long reads reach, :math:`\eta`. [1]
+    cores : array_like
+        Cores that read, :math:`n`. [1]
+    per_core : array_like
+        Bandwidth that one core keeps in flight, :math:`c`; infinity for no limit. [byte/s]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together. [byte/s]
+
+    Examples
+    --------
+    >>> float(achieved_bandwidth(peak=2e12, fraction=0.5, cores=100, per_core=float("inf")))
+    1000000000000.0
+
+    References
+    ----------
+    .. [1] J. D. McCalpin, "Memory bandwidth and machine balance in current high performance
+       computers," IEEE TCCA newsletter, 1995; latency times bandwidth as bytes in flight.
+    """
+    share = 1.0 * np.asarray(peak) * fraction
+    cap = 1.0 * np.asarray(cores) * per_core
+    return share * (1.0 + (share / cap) ** 8) ** (-1 / 8)
+
+
+def compute_share(
+    *, peak: ArrayLike, fraction: ArrayLike, cores: ArrayLike, per_core: ArrayLike
+) -> Array:
+    r"""Return the share of a chip's peak that matrix products reach. [1]
+
+    .. math:: s = \left( \frac{1}{\eta} + \frac{F}{n f} \right)^{-1}
+
+    Kernels feed a core at some rate whatever its peak, so chips with faster cores reach a
+    smaller share: the two times add.
+
+    Parameters
+    ----------
+    peak : array_like
+        Dense 16-bit peak of the chip, :math:`F`. [FLOP/s]
+    fraction : array_like
+        Share reached by cores that are fed in time, :math:`\eta`. [1]
+    cores : array_like
+        Cores, :math:`n`. [1]
+    per_core : array_like
+        Rate at which a core is fed, :math:`f`; infinity for no limit. [FLOP/s]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together. [1]
+
+    Examples
+    --------
+    >>> float(compute_share(peak=1e15, fraction=0.8, cores=100, per_core=float("inf")))
+    0.8
+
+    References
+    ----------
+    .. [1] G. M. Amdahl, "Validity of the single processor approach," AFIPS 1967: parts of
+       a time add, rates do not.
+    """
+    return 1.0 / (1.0 / np.asarray(fraction) + 1.0 * np.asarray(peak) / (1.0 * cores * per_core))

@@ -1,0 +1,107 @@
+"""Text with a unit to an SI float, by a closed table.
+
+Units are written as vendors write them (``3.35 TB/s``) and converted once, where a
+file or a flag is read. Decimal prefixes are powers of ten (GB is 1e9 bytes), binary
+ones powers of two (GiB is 2**30), and a small ``b`` is a bit. Everything inside
+fastcalc is a float in bytes, seconds, FLOP/s, watts, square metres or US dollars.
+"""
+
+import math
+import re
+from difflib import get_close_matches
+
+from fastcalc.errors import InputError
+
+_DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+_BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
+
+
+def _prefixed(base: str, scale: float, prefixes: dict[str, float]) -> dict[str, float]:
+    return {prefix + base: scale * factor for prefix, factor in prefixes.items()}
+
+
+UNITS: dict[str, dict[str, float]] = {
+    "size": _prefixed("B", 1.0, _DECIMAL | _BINARY),
+    "bandwidth": _prefixed("B/s", 1.0, _DECIMAL | _BINARY) | _prefixed("b/s", 1 / 8, _DECIMAL),
+    "compute rate": {
+        prefix + base: factor
+        for base in ("FLOP/s", "FLOPS", "OP/s", "OPS")
+        for prefix, factor in _DECIMAL.items()
+        if prefix
+    },
+    "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
+    "power": _prefixed("W", 1.0, {"": 1.0, "k": 1e3, "M": 1e6}),
+    "area": {"mm2": 1e-6, "cm2": 1e-4},
+    "price": {"USD": 1.0},
+    "hourly price": {"USD/h": 1.0},
+}
+"""SI factor of every unit fastcalc reads, by dimension."""
+
+_A = {"area": "an area", "hourly price": "an hourly price"}
+_EXAMPLE = {
+    "size": "80 GB",
+    "bandwidth": "3.35 TB/s",
+    "compute rate": "989 TFLOP/s",
+    "time": "5 us",
+    "power": "700 W",
+    "area": "814 mm2",
+    "price": "26000 USD",
+    "hourly price": "2.95 USD/h",
+}
+_QUANTITY = re.compile(r"\s*([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(.*?)\s*")
+
+
+def parse_quantity(text: object, dimension: str) -> float:
+    """Return the SI value of a number with its unit.
+
+    Parameters
+    ----------
+    text : object
+        What the file or flag holds, for example ``"3.35 TB/s"``.
+    dimension : str
+        A key of `UNITS`; the unit must belong to it.
+
+    Returns
+    -------
+    float
+        Finite and not negative, in bytes, bytes per second, FLOP/s, seconds, watts,
+        square metres or US dollars. [SI]
+
+    Raises
+    ------
+    InputError
+        If there is no number, no unit, an unknown unit or one of another dimension.
+
+    Examples
+    --------
+    >>> parse_quantity("3.35 TB/s", "bandwidth")
+    3350000000000.0
+    >>> parse_quantity("400 Gb/s", "bandwidth")
+    50000000000.0
+    """
+    name = _A.get(dimension, f"a {dimension}")
+    match = _QUANTITY.fullmatch(str(text))
+    if isinstance(text, bool) or match is None:
+        raise InputError(f"{str(text)!r} is not {name}: write for example '{_EXAMPLE[dimension]}'")
+    number, unit = float(match[1]), match[2]
+    if not unit:
+        raise InputError(f"{text!s} has no unit: write for example '{_EXAMPLE[dimension]}'")
+    if unit not in UNITS[dimension]:
+        raise InputError(_wrong_unit(f"{match[1]} {unit}", unit, dimension))
+    value = number * UNITS[dimension][unit]
+    if not math.isfinite(value) or value < 0:
+        raise InputError(f"{str(text)!r} is not {name} that exists: it must be finite and positive")
+    return value
+
+
+def _wrong_unit(written: str, unit: str, dimension: str) -> str:
+    """Say what a unit is when it is not the one expected."""
+    name = _A.get(dimension, f"a {dimension}")
+    home = next((known for known, table in UNITS.items() if unit in table), None)
+    if home is not None:
+        instead = f"{unit}/s" if f"{unit}/s" in UNITS[dimension] else None
+        hint = f"did you mean '{written}/s'?" if instead else f"write e.g. '{_EXAMPLE[dimension]}'"
+        return f"'{written}' is {_A.get(home, f'a {home}')}, not {name}: {hint}"
+    near = get_close_matches(unit, UNITS[dimension], n=1, cutoff=0.5)
+    hint = f"did you mean '{near[0]}'?" if near else f"write for example '{_EXAMPLE[dimension]}'"
+    return f"'{unit}' is not a unit of {dimension} that fastcalc knows: {hint}"
