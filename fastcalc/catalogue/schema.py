@@ -107,6 +107,7 @@ DollarsPerHour = _quantity("hourly price")
 Count = _quantity("number", least=1.0, most=1e15)
 Fraction = _quantity("number", least=1e-6, most=1.0)
 Number = _quantity("number", least=0.0, most=1e6)
+Factor = _quantity("number", least=1.0, most=100.0)
 
 # -- hardware ---------------------------------------------------------------------------
 
@@ -419,7 +420,7 @@ class Parameters(Entry):
     sequence_overhead: Time | None = None
     request_overhead: Time | None = None
     expert_correlation: Fraction | None = None
-    expert_imbalance: Annotated[Quantity, _quantity("number", least=1.0, most=100.0)] | None = None
+    expert_imbalance: Factor | None = None
     memory_fraction: Fraction | None = None
     prompt_chunk: Count | None = None
     max_sequences: Count | None = None

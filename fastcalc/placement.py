@@ -1,0 +1,289 @@
+"""Where weights and cache live: which memory tier, how many chips, how they are cut.
+
+Chips that run layer after layer cut each matrix over a tensor-parallel group inside the
+link domain (powers of two), give mixtures of experts attention replicas with their
+experts spread over all of them once the group has eight ranks, and cut layers into
+pipeline stages beyond the domain. Chips whose layers each have a region are pipelined by
+whole layers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, floor, inf
+
+from fastcalc.catalogue.schema import Attention, Hardware, LatentAttention
+from fastcalc.errors import InputError
+from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
+from fastcalc.machine import Machine
+from fastcalc.workload import Workload
+
+EXPERT_TENSOR_RANKS = 8
+"""Tensor-parallel ranks beyond which a mixture of experts takes attention replicas instead."""
+
+
+@dataclass(frozen=True, order=True)
+class Layout:
+    """How chips share the work: ``chips = tp * pp * dp``, and ``ep`` overlays ``tp * dp``."""
+
+    tp: int = 1
+    pp: int = 1
+    ep: int = 1
+    dp: int = 1
+
+    @property
+    def chips(self) -> int:
+        """Chips used. [1]"""
+        return self.tp * self.pp * self.dp
+
+    @property
+    def expert_shards(self) -> int:
+        """Ranks over which one copy of the experts is spread. [1]"""
+        return max(self.tp, self.ep)
+
+    @property
+    def width(self) -> int:
+        """Ranks of one pipeline stage. [1]"""
+        return self.tp * self.dp
+
+    def __str__(self) -> str:
+        named = (("tp", self.tp), ("pp", self.pp), ("dp", self.dp), ("ep", self.ep))
+        return " ".join(f"{name} {ranks}" for name, ranks in named if ranks > 1)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A workload on a layout: what each chip holds and how many sequences fit.
+
+    Attributes
+    ----------
+    machine, work, layout : Machine, Workload, Layout
+        What is placed where.
+    reserved_tokens : float
+        Tokens for which a sequence's cache is reserved. [1]
+    """
+
+    machine: Machine
+    work: Workload
+    layout: Layout
+    reserved_tokens: float
+
+    @cached_property
+    def weights_per_chip(self) -> float:
+        """Weights on the fullest chip. [byte]"""
+        work, layout = self.work, self.layout
+        if self.machine.is_spatial:
+            return self.layers_per_stage * work.largest_layer_bytes
+        experts = work.experts or 1.0
+        routed = work.routed.bytes + work.expert_biases.bytes
+        share = ceil(experts / layout.ep) / experts * layout.ep / layout.expert_shards
+        layers = (work.dense.bytes + work.small.bytes) / layout.tp + routed * share
+        ends = (work.embedding.bytes, work.head.bytes)
+        end = sum(ends) if layout.pp == 1 else max(ends)
+        return layers * self.stage_share + end / layout.tp
+
+    @cached_property
+    def cache_per_chip(self) -> float:
+        """Cache of one sequence of a replica on one chip. [byte]"""
+        whole = self.work.cache_bytes(self.reserved_tokens, ranks=self.layout.tp)
+        return float(whole) * self.stage_share
+
+    @property
+    def layers_per_stage(self) -> int:
+        """Layers of the fullest pipeline stage; regions for embedding and head counted. [1]"""
+        return ceil(self._slots / self.layout.pp)
+
+    @property
+    def stage_share(self) -> float:
+        """Share of all layers in the fullest stage. [1]"""
+        if self.machine.is_spatial:
+            return min(self.layers_per_stage / self.work.layers, 1.0)
+        return ceil(self.work.layers / self.layout.pp) / self.work.layers
+
+    @property
+    def _slots(self) -> float:
+        """Whole layers to place where layers have regions: embedding and head take some, too."""
+        if not self.machine.is_spatial:
+            return self.work.layers
+        ends = self.work.embedding.bytes + self.work.head.bytes
+        return self.work.layers + ceil(ends / self.work.largest_layer_bytes)
+
+    @cached_property
+    def max_batch(self) -> int:
+        """Sequences that fit, all replicas together. [1]"""
+        if self.weights_per_chip > self.machine.usable_bytes:
+            return 0
+        per_replica = largest_batch(
+            usable=self.machine.usable_bytes,
+            weights=self.weights_per_chip,
+            cache_per_sequence=self.cache_per_chip,
+        )
+        return int(min(float(per_replica), 1e12)) * self.layout.dp
+
+    def used_fraction(self, batch: float) -> float:
+        """Return the usable memory that a batch fills on the fullest chip; above 1 does not fit."""
+        sequences = ceil(batch / self.layout.dp)
+        used = self.weights_per_chip + sequences * self.cache_per_chip
+        return used / self.machine.usable_bytes
+
+    def __str__(self) -> str:
+        """Say where it lives, in a phrase."""
+        tier, chips = self.machine.tier.name, self.layout.chips
+        if self.machine.is_spatial:
+            wafer = self.machine.hardware.kind + ("s" if chips > 1 else "")
+            return f"{tier} of {chips} {wafer}, {self.layers_per_stage} layers each"
+        cut = f", {self.layout}" if chips > 1 else ""
+        return f"{tier} of {chips} chip{'s' if chips > 1 else ''}{cut}"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A workload on a kind of chip: the layouts there are, from few chips to many."""
+
+    machine: Machine
+    work: Workload
+    reserved_tokens: float
+
+    def place(self, layout: Layout) -> Placement:
+        """Return the workload placed on a layout."""
+        return Placement(self.machine, self.work, layout, self.reserved_tokens)
+
+    def smallest(self, batch: float) -> Placement | None:
+        """Return the smallest legal placement that holds a batch, or None."""
+        return next((one for one in self._placements if one.max_batch >= batch), None)
+
+    @cached_property
+    def _placements(self) -> list[Placement]:
+        return [self.place(layout) for layout in self.layouts()]
+
+    def layouts(self) -> Iterator[Layout]:
+        """Yield the default layouts in order of chips."""
+        widths = [Layout()] if self.machine.is_spatial else list(self._domain_layouts())
+        yield from widths
+        links = self.machine.hardware.links
+        if links.scale_out is None and links.scale_up is None:
+            return
+        last = widths[-1]
+        for stages in range(2, int(self.work.layers) + 1):
+            yield Layout(last.tp, stages, last.ep, last.dp)
+
+    def _domain_layouts(self) -> Iterator[Layout]:
+        domain = link_domain(self.machine.hardware)
+        most = min(domain, EXPERT_TENSOR_RANKS) if self.work.experts else domain
+        ranks = 1
+        while ranks <= most and divides_heads(self.work, ranks):
+            yield Layout(tp=ranks)
+            ranks *= 2
+        tp = ranks // 2
+        if self.work.experts:
+            for replicas in range(2, domain // tp + 1):
+                yield Layout(tp=tp, ep=tp * replicas, dp=replicas)
+
+    def with_chips(self, chips: int, batch: float) -> Layout:
+        """Return the layout of exactly so many chips that suits a batch best.
+
+        Those that hold the batch come first, then those with the fewest pipeline stages,
+        then those with the widest tensor-parallel group.
+
+        Raises
+        ------
+        InputError
+            If no layout has so many chips.
+        """
+        layouts = list(self._exact(chips))
+        if not layouts:
+            raise InputError(
+                f"{self.work.model.id} cannot be laid out over {chips} chips of "
+                f"{self.machine.hardware.id}; give --tp, --pp and --dp, or another --chips"
+            )
+        return min(
+            layouts,
+            key=lambda one: (self.place(one).max_batch < batch, one.pp, -one.tp, one.dp),
+        )
+
+    def _exact(self, chips: int) -> Iterator[Layout]:
+        if self.machine.is_spatial:
+            if chips <= self.work.layers:
+                yield Layout(pp=chips)
+            return
+        domain = link_domain(self.machine.hardware)
+        most = EXPERT_TENSOR_RANKS if self.work.experts else domain
+        tp = 1
+        while tp <= min(chips, most, domain) and divides_heads(self.work, tp):
+            if chips % tp == 0:
+                yield from self._replicas_and_stages(tp, chips // tp, domain)
+            tp *= 2
+
+    def _replicas_and_stages(self, tp: int, groups: int, domain: int) -> Iterator[Layout]:
+        for dp in range(1, groups + 1):
+            pp = groups // dp
+            if groups % dp or pp > self.work.layers:
+                continue
+            if not self.work.experts or dp == 1:
+                yield Layout(tp=tp, pp=pp, dp=dp)
+            elif tp * dp <= domain:
+                yield Layout(tp=tp, pp=pp, ep=tp * dp, dp=dp)
+
+    def check(self, layout: Layout) -> Layout:
+        """Return a layout that a person asked for, or say why it cannot be.
+
+        Raises
+        ------
+        InputError
+            If a number does not suit the chip or the model.
+        """
+        hardware, model = self.machine.hardware, self.work.model
+        domain = link_domain(hardware)
+        if self.machine.is_spatial and (layout.tp, layout.ep, layout.dp) != (1, 1, 1):
+            raise InputError(
+                f"{hardware.id} pipelines whole layers: only --pp or --chips says how many"
+            )
+        if not self.machine.is_spatial and layout.tp > domain:
+            raise InputError(
+                f"--tp {layout.tp} leaves the link domain of {hardware.id}, which has {domain} "
+                f"chip{'s' if domain > 1 else ''}; use --tp up to {domain} and --pp"
+            )
+        if not divides_heads(self.work, layout.tp):
+            raise InputError(f"--tp {layout.tp} does not divide the attention heads of {model.id}")
+        if layout.pp > self.work.layers:
+            raise InputError(f"--pp {layout.pp} exceeds the {self.work.layers:.0f} layers of {model.id}")
+        if layout.ep > 1 and not self.work.experts:
+            raise InputError(f"--ep {layout.ep}: {model.id} has no routed experts")
+        if layout.width % layout.ep:
+            raise InputError(f"--ep {layout.ep} does not divide tp x dp = {layout.width}")
+        return layout
+
+    def chips_needed(self, batch: float) -> tuple[int | None, int | None]:
+        """Return the chips that capacity alone asks, and those that whole layers ask. [1]
+
+        The second is None where layers may be cut, or where one layer fills more than a chip.
+        """
+        cache = float(self.work.cache_bytes(self.reserved_tokens))
+        usable = self.machine.usable_bytes
+        capacity = chips_for_capacity(
+            needed=self.work.weight_bytes + batch * cache, usable_per_chip=usable
+        )
+        if not self.machine.is_spatial:
+            return int(capacity), None
+        one = self.place(Layout())
+        whole = chips_for_whole_layers(
+            layers=one._slots,
+            layer_bytes=self.work.largest_layer_bytes + batch * cache / self.work.layers,
+            usable_per_chip=usable,
+        )
+        return int(capacity), int(whole) if whole < inf else None
+
+
+def link_domain(hardware: Hardware) -> int:
+    """Return how many chips the fast link joins; 1 without one. [1]"""
+    link = hardware.links.scale_up
+    return int(floor(link.domain.si)) if link and link.domain else 1
+
+
+def divides_heads(work: Workload, ranks: int) -> bool:
+    """Return whether a tensor-parallel group can share the heads of every attention layer."""
+    return all(
+        block.attention.heads % ranks == 0
+        for block in work.model.blocks
+        if isinstance(block.attention, (Attention, LatentAttention))
+    )
