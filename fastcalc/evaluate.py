@@ -52,7 +52,7 @@ class Traffic:
         return max(self.prompt + self.output, self.context)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Estimate:
     """What a placement does, one element for each batch; rates are valid where ``fits``.
 

@@ -57,7 +57,7 @@ def cost(value: Quantity | None) -> float:
     return value.si if value is not None else 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Machine:
     """One chip under one engine for one workload: every rate the step function asks for.
 

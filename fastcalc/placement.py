@@ -51,7 +51,7 @@ class Layout:
         return " ".join(f"{name} {ranks}" for name, ranks in named if ranks > 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Placement:
     """A workload on a layout: what each chip holds and how many sequences fit.
 
@@ -131,12 +131,13 @@ class Placement:
         tier, chips = self.machine.tier.name, self.layout.chips
         if self.machine.is_spatial:
             wafer = self.machine.hardware.kind + ("s" if chips > 1 else "")
-            return f"{tier} of {chips} {wafer}, {self.layers_per_stage} layers each"
+            each = ceil(self.work.layers / chips)
+            return f"{tier} of {chips} {wafer}, {each} layer{'s' if each > 1 else ''} each"
         cut = f", {self.layout}" if chips > 1 else ""
         return f"{tier} of {chips} chip{'s' if chips > 1 else ''}{cut}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Site:
     """A workload on a kind of chip: the layouts there are, from few chips to many."""
 

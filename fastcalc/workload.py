@@ -67,7 +67,7 @@ class CacheGroup:
     prefill_flops: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Workload:
     """A model in its formats, as sums.
 
@@ -311,7 +311,7 @@ def _whole(
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Layer:
     """One layer's parameters by kind, its state and its cache."""
 

@@ -436,7 +436,6 @@ class Engine(Entry):
     sources: dict[str, Source] = {}
     fitted_on: str
     is_bound: bool = False
-    kinds: list[str] = []
     fitted_architectures: list[Identifier] = []
     parameters: Parameters = Field(default_factory=Parameters)
     architectures: dict[Identifier, Parameters] = {}

@@ -66,10 +66,6 @@ class Catalogue:
         """Return one engine by id, alias or path."""
         return self._load(name, "engines", Engine)
 
-    def engines(self) -> list[Engine]:
-        """Return all engines."""
-        return [self.engine(name) for name in self.names("engines")]
-
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
         return load(self._find(name, kind), schema)
 

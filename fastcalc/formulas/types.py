@@ -3,7 +3,6 @@
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 Array: TypeAlias = Any
 """A float, or a float array of the arguments' broadcast shape."""
@@ -11,5 +10,5 @@ Array: TypeAlias = Any
 ArrayLike: TypeAlias = Any
 """A number or an array of numbers."""
 
-Floats: TypeAlias = NDArray[np.float64]
+Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 """A float array, where one is needed and a bare number is not enough."""

@@ -1,0 +1,138 @@
+"""The commands. What they need is imported when they run, so that ``--help`` is quick."""
+
+from typing import Annotated
+
+import typer
+
+from fastcalc.cli import options
+
+app = typer.Typer(
+    name="fastcalc",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="How fast, at what price and on how many chips a language model runs, and why.",
+)
+
+Models = Annotated[list[str] | None, typer.Argument(metavar="MODEL...", help="Models: names or YAML files.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from fastcalc import __version__
+
+        typer.echo(f"fastcalc {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Compare chips for language models in closed form, offline, in milliseconds."""
+
+
+@app.command()
+def compare(
+    models: Models = None,
+    on: options.On = "h100-sxm,gb200,wse-3",
+    batch: options.Batch = "1,8,32,128",
+    prompt: options.Prompt = 1000,
+    output: options.Output = 1000,
+    context: options.Context = None,
+    prefix_hit: options.PrefixHit = 0.0,
+    weights: options.Weights = None,
+    kv: options.KV = None,
+    engine: options.EngineName = None,
+    chips: options.Chips = None,
+    tp: options.TP = None,
+    pp: options.PP = None,
+    ep: options.EP = None,
+    dp: options.DP = None,
+    price: options.Price = None,
+    price_basis: options.Basis = "cloud",
+    utilization: options.Utilization = 1.0,
+    format: options.Format = "table",  # noqa: A002
+    out: options.OutFile = None,
+    hardware_dir: options.HardwareDir = None,
+    models_dir: options.ModelsDir = None,
+    engines_dir: options.EnginesDir = None,
+) -> None:
+    """Compare chips on models, batch by batch: speed, latency, dollars and what limits them."""
+    from fastcalc.cli import requests, show_compare
+
+    request = requests.Request(**{key: value for key, value in locals().items() if key in _ASKED})
+    show_compare.run(request, format, out)
+
+
+@app.command()
+def fit(
+    models: Models = None,
+    on: options.On = "h100-sxm,gb200,wse-3",
+    batch: options.Batch = "1",
+    prompt: options.Prompt = 1000,
+    output: options.Output = 1000,
+    context: options.Context = None,
+    weights: options.Weights = None,
+    kv: options.KV = None,
+    engine: options.EngineName = None,
+    chips: options.Chips = None,
+    tp: options.TP = None,
+    pp: options.PP = None,
+    ep: options.EP = None,
+    dp: options.DP = None,
+    format: options.Format = "table",  # noqa: A002
+    out: options.OutFile = None,
+    hardware_dir: options.HardwareDir = None,
+    models_dir: options.ModelsDir = None,
+    engines_dir: options.EnginesDir = None,
+) -> None:
+    """Say whether models fit, where, on how many chips, and the largest batch. Exit 1 if none fits."""
+    from fastcalc.cli import requests, show_fit
+
+    request = requests.Request(**{key: value for key, value in locals().items() if key in _ASKED})
+    raise typer.Exit(show_fit.run(request, format, out))
+
+
+_ASKED = {
+    "models", "on", "batch", "prompt", "output", "context", "prefix_hit", "weights", "kv", "engine",
+    "chips", "tp", "pp", "ep", "dp", "price", "price_basis", "utilization",
+    "hardware_dir", "models_dir", "engines_dir",
+}  # fmt: skip
+
+
+@app.command("list")
+def list_(
+    kind: Annotated[str, typer.Argument(metavar="hardware|models|engines", help="What to list.")],
+    format: options.Format = "table",  # noqa: A002
+    out: options.OutFile = None,
+    hardware_dir: options.HardwareDir = None,
+    models_dir: options.ModelsDir = None,
+    engines_dir: options.EnginesDir = None,
+) -> None:
+    """List the catalogue: hardware, models or engines."""
+    from fastcalc.cli import requests, show_entries
+
+    catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)
+    show_entries.run_list(catalogue, kind, format, out)
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A chip, model or engine, or a YAML file.")],
+    weights: options.Weights = None,
+    kv: options.KV = None,
+    format: options.Format = "table",  # noqa: A002
+    out: options.OutFile = None,
+    hardware_dir: options.HardwareDir = None,
+    models_dir: options.ModelsDir = None,
+    engines_dir: options.EnginesDir = None,
+) -> None:
+    """Show one chip, model or engine with every number and its source."""
+    from fastcalc.cli import requests, show_entries
+
+    catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)
+    show_entries.run_show(catalogue, name, weights, kv, format, out)

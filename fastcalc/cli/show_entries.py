@@ -1,0 +1,113 @@
+"""``fastcalc list`` and ``fastcalc show``: the catalogue as people and as programs read it."""
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
+from fastcalc.catalogue.reader import read
+from fastcalc.cli import options, output
+from fastcalc.errors import InputError
+from fastcalc.report import console, entries, records
+
+_FORMATS = ("table", "json", "csv", "markdown")
+_ROWS: dict[str, Callable[[Any], dict[str, str]]] = {
+    "hardware": entries.hardware_row,
+    "models": entries.model_row,
+    "engines": entries.engine_row,
+}
+_RECORDS: dict[str, Callable[[Any], records.Record]] = {
+    "hardware": entries.hardware_record,
+    "models": entries.model_record,
+    "engines": entries.engine_record,
+}
+
+
+def run_list(catalogue: Catalogue, kind: str, format: str, file: Path | None) -> None:  # noqa: A002
+    """List one kind of entry in a format."""
+    kind = options.choice(kind, "list", tuple(_ROWS))
+    format = options.choice(format, "--format", _FORMATS)  # noqa: A001
+    load = {"hardware": catalogue.hardware, "models": catalogue.model, "engines": catalogue.engine}
+    found = [load[kind](name) for name in catalogue.names(kind)]  # type: ignore[arg-type]
+    if format in ("json", "csv"):
+        rows = [_RECORDS[kind](entry) for entry in found]
+        output.write(records.to_json(rows) if format == "json" else records.to_csv(rows), file)
+        return
+    lines = [_ROWS[kind](entry) for entry in found]
+    if format == "markdown":
+        output.write(records.to_markdown(list(lines[0]), [list(row.values()) for row in lines]), file)
+        return
+    output.write(_list_table(lines, kind, colour=file is None and console.wants_colour()), file)
+
+
+def _list_table(lines: list[dict[str, str]], kind: str, *, colour: bool) -> str:
+    width = console.output_width()
+    texts = {key: [key, *(row[key] for row in lines)] for key in lines[0]}
+    ranks = dict.fromkeys(texts, 0) | {"name": 9, "link": 8, "context": 7, "fitted on": 8}
+    shown, gap = console.columns_that_fit(texts, ranks, width)
+    words = [place for place, key in enumerate(shown) if key in ("id", "name", "default for", "fitted on")]
+    table = console.Table([(key,) for key in shown], [[row[key] for key in shown] for row in lines], words, gap)
+    notes = console.Notes(next_command=f"fastcalc show {lines[-1]['id']}")
+    count = f"{len(lines)} {kind if len(lines) > 1 or kind == 'hardware' else kind[:-1]}"
+    return console.render([table, "", count, notes], width, colour=colour)
+
+
+def run_show(
+    catalogue: Catalogue,
+    name: str,
+    weights: str | None,
+    kv: str | None,
+    format: str,  # noqa: A002
+    file: Path | None,
+) -> None:
+    """Show one entry in a format."""
+    format = options.choice(format, "--format", ("table", "json"))  # noqa: A001
+    entry = _find(catalogue, name)
+    if not isinstance(entry, Model) and (weights or kv):
+        raise InputError(f"--weights and --kv are of models; {entry.id} is none")
+    if format == "json":
+        output.write(records.json_text(_record(entry, weights, kv)), file)
+        return
+    if isinstance(entry, Model):
+        parts = entries.model_parts(entry, weights, kv)
+    elif isinstance(entry, Hardware):
+        parts = entries.hardware_parts(entry)
+    else:
+        parts = entries.engine_parts(entry)
+    colour = file is None and console.wants_colour()
+    output.write(console.render(parts, console.output_width(), colour=colour), file)
+
+
+def _record(entry: Hardware | Model | Engine, weights: str | None, kv: str | None) -> records.Record:
+    if isinstance(entry, Model):
+        return entries.model_record(entry, weights, kv)
+    return entries.hardware_record(entry) if isinstance(entry, Hardware) else entries.engine_record(entry)
+
+
+def _find(catalogue: Catalogue, name: str) -> Hardware | Model | Engine:
+    """Return the entry of a name, whatever its kind; a file's keys tell its kind."""
+    if name.endswith((".yaml", ".yml")):
+        return _load_file(catalogue, name)
+    errors = []
+    for load in (catalogue.hardware, catalogue.model, catalogue.engine):
+        try:
+            return load(name)  # type: ignore[no-any-return, operator]
+        except InputError as error:
+            if not str(error).startswith("no "):
+                raise
+            errors.append(error)
+    known = [one for kind in ("hardware", "models", "engines") for one in catalogue.names(kind)]  # type: ignore[arg-type]
+    near = get_close_matches(name.lower(), known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else "'fastcalc list hardware' names all chips"
+    raise InputError(f"nothing is called '{name}'; {hint}")
+
+
+def _load_file(catalogue: Catalogue, name: str) -> Hardware | Model | Engine:
+    path = Path(name)
+    if not path.exists():
+        raise InputError(f"{name}: there is no such file")
+    keys = set(read(path).data)
+    if "fitted_on" in keys:
+        return catalogue.engine(name)
+    return catalogue.hardware(name) if keys & {"memory", "peak", "links"} else catalogue.model(name)

@@ -1,0 +1,1 @@
+"""Results to text: the only place with digits, prefixes and columns."""

@@ -1,0 +1,183 @@
+"""Sections and notes to lines of a given width, with colour where it helps.
+
+Lines are laid out as plain text first, so that what a pipe gets and what a terminal shows
+differ in nothing but colour; rich is loaded only to paint them.
+"""
+
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+_UNTOLD_WIDTH = 100
+_STYLES = {"memory": "cyan", "compute": "magenta", "link": "yellow", "latency": "blue"}
+
+Line = list[tuple[str, str]]
+"""Pieces of one line: text and rich style."""
+
+
+@dataclass(frozen=True)
+class Title:
+    """A name, and a sentence about it that may run over lines."""
+
+    name: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of text.
+
+    Attributes
+    ----------
+    headings : sequence of tuple of str
+        The lines of each column's heading, as many for each column.
+    rows : sequence of sequence of str
+        Cells, ready to print.
+    left : sequence of int
+        Columns that are aligned to the left; the others end at the right.
+    gap : int
+        Spaces between columns.
+    """
+
+    headings: Sequence[tuple[str, ...]]
+    rows: Sequence[Sequence[str]]
+    left: Sequence[int] = ()
+    gap: int = 2
+
+
+@dataclass(frozen=True)
+class Notes:
+    """Lines under a table, and what to type next."""
+
+    lines: Sequence[str] = field(default_factory=list)
+    next_command: str | None = None
+
+
+Part = str | Title | Table | Notes
+
+
+def output_width() -> int:
+    """Return the characters of a line: the terminal's, COLUMNS, or 100 where neither is known."""
+    return max(shutil.get_terminal_size((_UNTOLD_WIDTH, 24)).columns, 20)
+
+
+def wants_colour() -> bool:
+    """Return whether standard output is a terminal whose owner did not refuse colour."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def columns_that_fit(
+    cells: Mapping[str, Sequence[str]], gives_way: Mapping[str, int], width: int
+) -> tuple[list[str], int]:
+    """Return the columns that fit a width, and the gap between them.
+
+    Parameters
+    ----------
+    cells : mapping
+        All texts of each column, headings included.
+    gives_way : mapping
+        Rank of each column; the largest leaves first, 0 never.
+    width : int
+        Characters in a line.
+    """
+    widths = {key: max(len(text) for text in texts) for key, texts in cells.items()}
+    shown = list(cells)
+    while True:
+        for gap in (2, 1):
+            if sum(widths[key] + gap for key in shown) - gap <= width:
+                return shown, gap
+        leaving = max(shown, key=lambda key: gives_way[key])
+        if gives_way[leaving] == 0:
+            return shown, 1
+        shown.remove(leaving)
+
+
+def render(parts: Iterable[Part], width: int, *, colour: bool) -> str:
+    """Return headings, tables and notes as text.
+
+    Parameters
+    ----------
+    parts : iterable of str, Title, Table or Notes
+        In order; a str is a heading, an empty one a blank line.
+    width : int
+        Characters in a line.
+    colour : bool
+        Use terminal styles.
+    """
+    lines = [line for part in parts for line in _lines(part, width)]
+    if colour:
+        return _painted(lines)
+    return "".join("".join(text for text, _ in line).rstrip() + "\n" for line in lines)
+
+
+def _painted(lines: Iterable[Line]) -> str:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(color_system="standard", force_terminal=True, highlight=False, width=10_000)
+    with console.capture() as capture:
+        for line in lines:
+            console.print(Text.assemble(*line), soft_wrap=True)
+    return capture.get()
+
+
+def _lines(part: Part, width: int) -> Iterator[Line]:
+    if isinstance(part, Title):
+        first, *rest = _wrap(f"{part.name}  {part.sentence}", width)
+        yield [(part.name, "bold green"), (first.removeprefix(part.name), "")]
+        yield from ([(line, "")] for line in rest)
+    elif isinstance(part, Table):
+        yield from _table(part, width)
+    elif isinstance(part, Notes):
+        yield from _notes(part, width)
+    else:
+        for line in _wrap(part, width) or [""]:
+            yield [(line, "bold")]
+
+
+def _wrap(text: str, width: int, **indents: str) -> list[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False, **indents)
+
+
+def _table(table: Table, width: int) -> Iterator[Line]:
+    """Yield the lines of a table, columns aligned, headings dim, a last column of words wrapped."""
+    heads = list(zip(*table.headings, strict=True))
+    texts = zip(*heads, *table.rows, strict=True)
+    widths = [max(len(text) for text in column) for column in texts]
+    gap, last = " " * table.gap, len(widths) - 1
+    before = sum(widths[:last]) + last * table.gap
+    room = max(width - before, 24) if last in table.left else widths[last]
+
+    def aligned(row: Sequence[str]) -> list[str]:
+        return [
+            cell.ljust(space) if place in table.left else cell.rjust(space)
+            for place, (cell, space) in enumerate(zip(row, widths, strict=True))
+        ]
+
+    for head in heads:
+        yield [(gap.join(aligned(head)).rstrip(), "dim")]
+    for row in table.rows:
+        first, *more = _wrap(row[last], room) if len(row[last]) > room else [row[last]]
+        line: Line = []
+        for place, cell in enumerate(aligned([*row[:last], first])):
+            line += [(gap, "")] if place else []
+            line.append((cell, _style(cell.strip(), place)))
+        yield line
+        yield from ([(" " * before + text, "")] for text in more)
+
+
+def _style(cell: str, place: int) -> str:
+    if cell.startswith("needs"):
+        return "red"
+    return "bold" if place == 1 else _STYLES.get(cell, "")
+
+
+def _notes(notes: Notes, width: int) -> Iterator[Line]:
+    for note in notes.lines:
+        for line in _wrap(note, width, initial_indent="- ", subsequent_indent="  "):
+            yield [(line, "dim")]
+    if notes.next_command:
+        yield [("next: ", ""), (notes.next_command, "bold")]

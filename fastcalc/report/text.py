@@ -1,0 +1,81 @@
+"""Digits for people: few, with separators, and never a number cut short."""
+
+import math
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return a value with at least so many significant digits, thousands separated.
+
+    Examples
+    --------
+    >>> number(1821.31), number(33.846), number(0.01476), number(None)
+    ('1,821', '33.8', '0.0148', '-')
+    """
+    if value is None or not math.isfinite(value):
+        return "-"
+    if value == 0:
+        return "0"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    if round(abs(value), places) >= 10.0 ** (digits - places):
+        places -= 1
+    return f"{value:,.{max(places, 0)}f}"
+
+
+def dollars(value: float | None) -> str:
+    """Return a price: two decimals from one dollar on, two significant digits below.
+
+    Examples
+    --------
+    >>> dollars(49.24), dollars(0.268), dollars(0.0148), dollars(1234.5)
+    ('49.2', '0.27', '0.015', '1,234')
+    """
+    return number(value, 2 if value is not None and value < 1 else 3)
+
+
+def size(value: float) -> str:
+    """Return bytes with a decimal prefix.
+
+    Examples
+    --------
+    >>> size(141.107e9), size(327_680)
+    ('141 GB', '328 kB')
+    """
+    return prefixed(value, "B")
+
+
+def prefixed(value: float, unit: str, digits: int = 3) -> str:
+    """Return a value in SI with a decimal prefix.
+
+    Examples
+    --------
+    >>> prefixed(21e15, "B/s"), prefixed(989.5e12, "FLOP/s", digits=4)
+    ('21 PB/s', '989.5 TFLOP/s')
+    """
+    for factor, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= factor:
+            scaled = value / factor
+            shown = f"{scaled:.{digits}g}" if abs(scaled) < 999.5 else f"{scaled:,.0f}"
+            return f"{shown} {prefix}{unit}"
+    return f"{value:.{digits}g} {unit}"
+
+
+def parameters(value: float) -> str:
+    """Return a parameter count as people say it.
+
+    Examples
+    --------
+    >>> parameters(70_553_706_496), parameters(1.026e12)
+    ('70.6B', '1,026B')
+    """
+    return f"{number(value / 1e9)}B"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "chip"), plural(4, "wafer")
+    ('1 chip', '4 wafers')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,276 @@
+"""From what a person asks to placed and priced estimates: the one path that all commands take."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from fastcalc.catalogue import Catalogue, Engine, Hardware, Model, Quantity
+from fastcalc.errors import InputError
+from fastcalc.evaluate import SITE_FACTOR, Estimate, Traffic, evaluate
+from fastcalc.formulas.money import ownership_per_hour
+from fastcalc.formulas.types import Floats
+from fastcalc.machine import machine
+from fastcalc.placement import Layout, Placement, Site
+from fastcalc.workload import workload
+
+PriceBasis = Literal["cloud", "tco"]
+
+YEARS = 4.0
+"""Years over which an owned chip is written off."""
+
+USD_PER_KWH = 0.08
+"""Price of electricity in the cost of ownership."""
+
+ENGINE_OF_KIND = {"gpu": "vllm", "wafer": "cerebras"}
+"""The engine taken for a kind of chip where none is named."""
+
+
+@dataclass(frozen=True)
+class Pricing:
+    """How an hour of a chip is priced.
+
+    Attributes
+    ----------
+    basis : str
+        ``cloud``: the dated rental price; ``tco``: purchase over four years, and power.
+    utilization : float
+        Share of the hours paid for in which the machine serves. [1]
+    given : dict of str to float
+        A person's own prices by hardware id. [USD/h]
+    """
+
+    basis: PriceBasis = "cloud"
+    utilization: float = 1.0
+    given: dict[str, float] = field(default_factory=dict)
+
+    def per_chip_hour(self, hardware: Hardware) -> float | None:
+        """Return the price of an hour of one chip, idle hours not counted; None if unknown. [USD/h]"""
+        if hardware.id in self.given:
+            return self.given[hardware.id]
+        price = hardware.price
+        if self.basis == "cloud":
+            return price.cloud.si if price.cloud else None
+        if price.purchase is None or hardware.power is None:
+            return None
+        return float(
+            ownership_per_hour(
+                purchase=price.purchase.si,
+                years=YEARS,
+                power=hardware.power.chip.si,
+                site_factor=SITE_FACTOR,
+                energy_price=USD_PER_KWH,
+            )
+        )
+
+    def origin(self, hardware: Hardware) -> Quantity | None:
+        """Return the catalogue number that the price rests on; None for a person's own."""
+        if hardware.id in self.given:
+            return None
+        return hardware.price.cloud if self.basis == "cloud" else hardware.price.purchase
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """Chips and ranks that a person asks for; None leaves them to the placement."""
+
+    chips: int | None = None
+    tp: int | None = None
+    pp: int | None = None
+    ep: int | None = None
+    dp: int | None = None
+
+    @property
+    def names_ranks(self) -> bool:
+        """True where at least one kind of rank is given."""
+        return any(ranks is not None for ranks in (self.tp, self.pp, self.ep, self.dp))
+
+    def layout(self, site: Site, batch: float) -> Layout | None:
+        """Return the layout this asks for on a site, or None for the default."""
+        if not self.names_ranks:
+            if self.chips is None:
+                return None
+            return site.with_chips(self.chips, batch)
+        tp, pp, dp = self.tp or 1, self.pp or 1, self.dp or 1
+        if self.chips is not None and tp * pp * dp != self.chips:
+            if self.dp is None and self.chips % (tp * pp) == 0:
+                dp = self.chips // (tp * pp)
+            else:
+                raise InputError(
+                    f"--chips {self.chips} is not tp x pp x dp = {tp} x {pp} x {dp} = {tp * pp * dp}"
+                )
+        spread = tp * dp if dp > 1 and site.work.experts else 1
+        return site.check(Layout(tp, pp, self.ep or spread, dp))
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One model on one kind of chip under one engine, for some batches of the same traffic."""
+
+    hardware: Hardware
+    model: Model
+    engine: Engine
+    batches: tuple[int, ...]
+    traffic: Traffic
+    weights: str | None = None
+    kv: str | None = None
+    sharding: Sharding = Sharding()
+    pricing: Pricing = field(default_factory=Pricing)
+    engine_is_borrowed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Location:
+    """A scenario placed.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        What was asked.
+    site, placement : Site, Placement
+        The layouts there are, and the one taken.
+    is_default_layout : bool
+        True where the placement chose the chips.
+    """
+
+    scenario: Scenario
+    site: Site
+    placement: Placement
+    is_default_layout: bool
+
+    @property
+    def fits(self) -> bool:
+        """True where the smallest batch fits."""
+        return self.placement.max_batch >= min(self.scenario.batches)
+
+    @cached_property
+    def min_chips(self) -> tuple[int | None, ...]:
+        """Chips of the smallest legal deployment for each batch; None where there is none."""
+        found = (self.site.smallest(batch) for batch in self.scenario.batches)
+        return tuple(one.layout.chips if one else None for one in found)
+
+    @property
+    def usd_per_hour(self) -> float | None:
+        """Price of the deployment for an hour of use, idle hours paid for, too. [USD/h]"""
+        pricing = self.scenario.pricing
+        chip = pricing.per_chip_hour(self.scenario.hardware)
+        if chip is None:
+            return None
+        return chip * self.placement.layout.chips / pricing.utilization
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome(Location):
+    """A scenario placed and evaluated: one element of ``estimate`` for each batch."""
+
+    estimate: Estimate
+
+    def usd(self) -> tuple[Floats, Floats, Floats] | None:
+        """Return dollars a million tokens of input, output and both; None without a price."""
+        price = self.usd_per_hour
+        return None if price is None else self.estimate.usd(price)
+
+    def warnings(self) -> list[str]:
+        """Return what a reader must know of every row, in sentences."""
+        return list(_warnings(self))
+
+
+def locate(scenario: Scenario) -> Location:
+    """Place a scenario: choose memory tier and layout for its smallest batch.
+
+    Fewest chips first, then the fastest tier.
+
+    Raises
+    ------
+    InputError
+        If a format is unknown, the context exceeds the model's, or the ranks do not suit.
+    """
+    work = workload(scenario.model, scenario.weights, scenario.kv)
+    _check_context(scenario)
+    batch = min(scenario.batches)
+    candidates = []
+    for tier in sorted(scenario.hardware.memory, key=lambda one: -one.bandwidth.si):
+        chip = machine(scenario.hardware, scenario.engine, work, tier)
+        site = Site(chip, work, scenario.traffic.reserved)
+        asked = scenario.sharding.layout(site, batch)
+        placement = site.place(asked) if asked else site.smallest(batch)
+        fits = placement is not None and placement.max_batch >= batch
+        placement = placement or site.place(Layout())
+        candidates.append((not fits, placement.layout.chips, site, placement, asked is None))
+    _, _, site, placement, is_default = min(candidates, key=lambda one: one[:2])
+    return Location(scenario, site, placement, is_default)
+
+
+def solve(scenario: Scenario) -> Outcome:
+    """Place and evaluate a scenario.
+
+    Raises
+    ------
+    InputError
+        As `locate` does.
+    """
+    found = locate(scenario)
+    batches = np.array(scenario.batches, dtype=np.float64)
+    estimate = evaluate(found.placement, batch=batches, traffic=scenario.traffic)
+    return Outcome(scenario, found.site, found.placement, found.is_default_layout, estimate)
+
+
+def _check_context(scenario: Scenario) -> None:
+    most, traffic = scenario.model.max_context, scenario.traffic
+    if most is None or traffic.reserved <= most:
+        return
+    what = (
+        f"a context of {traffic.context:,.0f} tokens"
+        if traffic.context > traffic.prompt + traffic.output
+        else f"prompt + output = {traffic.prompt + traffic.output:,.0f} tokens"
+    )
+    raise InputError(f"{what} exceeds the {most:,} tokens that {scenario.model.id} takes")
+
+
+def engine_for(catalogue: Catalogue, hardware: Hardware) -> tuple[Engine, bool]:
+    """Return the engine that serves a kind of chip, and whether it is borrowed from another kind."""
+    name = ENGINE_OF_KIND.get(hardware.kind)
+    if name is not None:
+        return catalogue.engine(name), False
+    stand_in = "wafer" if hardware.execution == "spatial" else "gpu"
+    return catalogue.engine(ENGINE_OF_KIND[stand_in]), True
+
+
+def _warnings(outcome: Outcome) -> Iterable[str]:
+    scenario = outcome.scenario
+    hardware, engine, model = scenario.hardware, scenario.engine, scenario.model
+    if outcome.usd_per_hour is None:
+        flag = f"--price {hardware.id}=USD"
+        yield f"{hardware.id} has no {scenario.pricing.basis} price: $ are empty; give one with {flag}"
+    if scenario.engine_is_borrowed:
+        yield f"no engine is fitted on a {hardware.kind}: {engine.id}'s parameters are borrowed"
+    elif engine.ranges and hardware.architecture not in engine.fitted_architectures:
+        yield f"{engine.id} was not fitted on {hardware.architecture or hardware.id}: wider range"
+    if hardware.cores is None and engine.on(hardware.architecture).bandwidth_per_core:
+        yield f"{hardware.id} states no cores: no limit per core is applied"
+    if outcome.placement.machine.is_spatial and not engine.is_bound:
+        yield (
+            f"prefill on a {hardware.kind} is undetermined: TTFT and input $ of {hardware.id} rest on "
+            "an assumed share of its dense peak"
+        )
+    if hardware.hypothetical or model.hypothetical:
+        name = hardware.id if hardware.hypothetical else model.id
+        yield f"{name} is hypothetical"
+    yield from _model_warnings(outcome)
+
+
+def _model_warnings(outcome: Outcome) -> Iterable[str]:
+    model, work = outcome.scenario.model, outcome.placement.work
+    if model.is_minimal:
+        yield f"{model.id} publishes no heads: FLOPs of attention are left out"
+        if model.hidden_size is None and outcome.placement.layout.chips > 1:
+            yield f"{model.id} publishes no hidden size: bytes on the links are left out"
+        if work.experts and model.experts is None:
+            yield f"{model.id} publishes no experts: all active parameters are taken as routed"
+    limit = outcome.placement.machine.parameters.max_sequences
+    per_replica = max(outcome.scenario.batches) / outcome.placement.layout.dp
+    if limit is not None and per_replica > limit.si:
+        name = outcome.scenario.engine.id
+        yield f"a batch beyond {limit.si:,.0f} sequences a replica exceeds {name}'s default limit"
