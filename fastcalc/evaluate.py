@@ -305,5 +305,3 @@ class _Clock:
             slowest=self.placement.stage_share,
             streams=np.maximum(self.batch / layout.dp, 1.0),
         )
-
-

@@ -32,8 +32,9 @@ def working_rate(hardware: Hardware, stored: NumberFormat) -> tuple[float, bool]
     """
     for choice in (*stored.computes_in, "bf16", "fp16"):
         needed, _, used = choice.rpartition(":")
-        if used in hardware.peak and (not needed or needed in hardware.peak):
-            return hardware.peak[used].si, stored.bits < 16 and _WIDTH[used] >= 16  # type: ignore[index]
+        peak = hardware.rate(used)
+        if peak is not None and (not needed or hardware.rate(needed)):
+            return peak.si, stored.bits < 16 and _WIDTH[used] >= 16
     raise AssertionError("the schema asks for a 16-bit rate")
 
 

@@ -247,7 +247,9 @@ class Site:
         if not divides_heads(self.work, layout.tp):
             raise InputError(f"--tp {layout.tp} does not divide the attention heads of {model.id}")
         if layout.pp > self.work.layers:
-            raise InputError(f"--pp {layout.pp} exceeds the {self.work.layers:.0f} layers of {model.id}")
+            raise InputError(
+                f"--pp {layout.pp} exceeds the {self.work.layers:.0f} layers of {model.id}"
+            )
         if layout.ep > 1 and not self.work.experts:
             raise InputError(f"--ep {layout.ep}: {model.id} has no routed experts")
         if layout.width % layout.ep:
@@ -278,7 +280,7 @@ class Site:
 def link_domain(hardware: Hardware) -> int:
     """Return how many chips the fast link joins; 1 without one. [1]"""
     link = hardware.links.scale_up
-    return int(floor(link.domain.si)) if link and link.domain else 1
+    return floor(link.domain.si) if link and link.domain else 1
 
 
 def divides_heads(work: Workload, ranks: int) -> bool:

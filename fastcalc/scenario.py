@@ -47,7 +47,7 @@ class Pricing:
     given: dict[str, float] = field(default_factory=dict)
 
     def per_chip_hour(self, hardware: Hardware) -> float | None:
-        """Return the price of an hour of one chip, idle hours not counted; None if unknown. [USD/h]"""
+        """Return the price of an hour of one chip; None if unknown. [USD/h]"""
         if hardware.id in self.given:
             return self.given[hardware.id]
         price = hardware.price
@@ -99,7 +99,8 @@ class Sharding:
                 dp = self.chips // (tp * pp)
             else:
                 raise InputError(
-                    f"--chips {self.chips} is not tp x pp x dp = {tp} x {pp} x {dp} = {tp * pp * dp}"
+                    f"--chips {self.chips} is not tp x pp x dp = {tp} x {pp} x {dp} = "
+                    f"{tp * pp * dp}"
                 )
         spread = tp * dp if dp > 1 and site.work.experts else 1
         return site.check(Layout(tp, pp, self.ep or spread, dp))
@@ -230,7 +231,7 @@ def _check_context(scenario: Scenario) -> None:
 
 
 def engine_for(catalogue: Catalogue, hardware: Hardware) -> tuple[Engine, bool]:
-    """Return the engine that serves a kind of chip, and whether it is borrowed from another kind."""
+    """Return the engine for a kind of chip, and whether it is borrowed from another kind."""
     name = ENGINE_OF_KIND.get(hardware.kind)
     if name is not None:
         return catalogue.engine(name), False
@@ -242,8 +243,10 @@ def _warnings(outcome: Outcome) -> Iterable[str]:
     scenario = outcome.scenario
     hardware, engine, model = scenario.hardware, scenario.engine, scenario.model
     if outcome.usd_per_hour is None:
-        flag = f"--price {hardware.id}=USD"
-        yield f"{hardware.id} has no {scenario.pricing.basis} price: $ are empty; give one with {flag}"
+        yield (
+            f"{hardware.id} has no {scenario.pricing.basis} price, so $ are empty; give one with "
+            f"--price {hardware.id}=USD"
+        )
     if scenario.engine_is_borrowed:
         yield f"no engine is fitted on a {hardware.kind}: {engine.id}'s parameters are borrowed"
     elif engine.ranges and hardware.architecture not in engine.fitted_architectures:
@@ -252,8 +255,8 @@ def _warnings(outcome: Outcome) -> Iterable[str]:
         yield f"{hardware.id} states no cores: no limit per core is applied"
     if outcome.placement.machine.is_spatial and not engine.is_bound:
         yield (
-            f"prefill on a {hardware.kind} is undetermined: TTFT and input $ of {hardware.id} rest on "
-            "an assumed share of its dense peak"
+            f"prefill on a {hardware.kind} is undetermined: TTFT and input $ of {hardware.id} rest "
+            "on an assumed share of its dense peak"
         )
     if hardware.hypothetical or model.hypothetical:
         name = hardware.id if hardware.hypothetical else model.id

@@ -148,15 +148,14 @@ def expected_step(machine: Machine, work: Workload, layout: Layout, rows: Rows) 
             _exchange(machine, work, layout, rows),
             Component(
                 "sequences",
-                latency=cost(machine.parameters.sequence_overhead)
-                * np.maximum(np.asarray(rows.decode) - 1.0, 0.0),
+                latency=cost(machine.parameters.sequence_overhead) * np.asarray(rows.decode),
             ),
         )
     )
 
 
 def _dense(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
-    """Weights every token passes, and the head, over the tensor-parallel group."""
+    """Return weights every token passes, and the head, over the tensor-parallel group."""
     weights = work.dense.bytes + work.small.bytes + work.head.bytes
     per_row = time_of(work=work.dense.parameters, rate=machine.dense_rate) + time_of(
         work=work.small.parameters + work.head.parameters, rate=machine.head_rate
@@ -169,17 +168,18 @@ def _dense(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Comp
 
 
 def _group(layout: Layout) -> float:
-    """Replicas whose tokens meet in one copy of the experts. [1]"""
+    """Return replicas whose tokens meet in one copy of the experts. [1]"""
     return layout.expert_shards / layout.tp
 
 
 def _imbalance(machine: Machine, layout: Layout) -> float:
-    balanced = layout.ep == 1 or machine.parameters.expert_imbalance is None
-    return 1.0 if balanced else machine.parameters.expert_imbalance.si  # type: ignore[union-attr]
+    """Return load of the fullest rank over the mean, where experts are spread. [1]"""
+    uneven = machine.parameters.expert_imbalance
+    return uneven.si if uneven is not None and layout.ep > 1 else 1.0
 
 
 def _touched(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Array:
-    """Share of the routed weights that the tokens of a step read. [1]"""
+    """Return the share of the routed weights that the tokens of a step read. [1]"""
     decode = np.asarray(rows.decode) * _group(layout)
     prompt = np.asarray(rows.prompt) * np.minimum(rows.prompt_replicas, _group(layout))
     return (
@@ -194,7 +194,7 @@ def _touched(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Ar
 
 
 def _routed(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
-    """Experts that at least one token picks, over the ranks that hold them."""
+    """Return experts that at least one token picks, over the ranks that hold them."""
     if not work.experts:
         return Component("routed experts")
     touched = _touched(machine, work, layout, rows)
@@ -210,7 +210,7 @@ def _routed(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Com
 
 
 def _attention(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
-    """Caches of the decoded sequences, read once."""
+    """Return the reads of the decoded sequences' caches."""
     rate = machine.bandwidth * fraction(machine.parameters.cache_read_fraction)
     cache = work.cache_bytes(rows.context, ranks=layout.tp)
     flops = work.attention_flops(rows.context) / layout.tp
@@ -223,7 +223,7 @@ def _attention(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> 
 
 
 def _unpacking(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
-    """Narrow weights widened to 16 bits on the vector units, once each."""
+    """Return narrow weights widened to 16 bits on the vector units, once each."""
     unpacked: Array = 0.0
     if machine.unpack_dense:
         unpacked = work.dense.parameters / layout.tp
@@ -236,7 +236,7 @@ def _unpacking(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> 
 
 
 def _prompt(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
-    """Arithmetic of prompt tokens; the head serves only the last of them."""
+    """Return arithmetic of prompt tokens; the head serves only the last of them."""
     tokens = np.asarray(rows.prompt) * 1.0
     dense = time_of(work=work.dense.parameters, rate=machine.dense_rate) + time_of(
         work=work.small.parameters, rate=machine.head_rate
@@ -253,7 +253,7 @@ def _prompt(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Com
 
 
 def _floor(machine: Machine, work: Workload, rows: Rows) -> Component:
-    """Launches, ramps and tails: a time per layer, larger without the graphs of pure decode."""
+    """Return launches, ramps and tails: a time per layer, larger without decode's graphs."""
     own = machine.parameters
     layers = (
         work.layers
@@ -270,7 +270,7 @@ def _tokens(rows: Rows) -> Array:
 
 
 def _all_reduce(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
-    """Two all-reduces a layer over the tensor-parallel group."""
+    """Return two all-reduces a layer over the tensor-parallel group."""
     if layout.tp == 1:
         return Component("all-reduce")
     message = _tokens(rows) * (work.hidden or 0.0) * _ACTIVATION_BYTES
@@ -284,7 +284,7 @@ def _all_reduce(machine: Machine, work: Workload, layout: Layout, rows: Rows) ->
 
 
 def _exchange(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
-    """Tokens sent to the ranks of their experts and back."""
+    """Return tokens sent to the ranks of their experts and back."""
     if layout.dp == 1 or layout.ep == 1 or not work.experts:
         return Component("expert exchange")
     ranks = layout.expert_shards
@@ -300,7 +300,10 @@ def _exchange(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> C
         * time_of(work=sent, rate=machine.link if inside else machine.link_out),
         latency=work.expert_layers
         * 2.0
-        * (latency * all_reduce_latency_shape(ranks=ranks) + (0.0 if inside else machine.hop_latency)),
+        * (
+            latency * all_reduce_latency_shape(ranks=ranks)
+            + (0.0 if inside else machine.hop_latency)
+        ),
     )
 
 
@@ -310,7 +313,7 @@ def _domain(machine: Machine) -> float:
 
 
 def _spatial(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Step:
-    """Layers in regions of their own: a token sweeps one region after another.
+    """Return layers in regions of their own, which a token sweeps one after another.
 
     The whole machine's bandwidth reads all regions in one sweep, so the share of it that
     one region has reads that one layer in the same time: with L layers, a token takes L
@@ -384,14 +387,13 @@ def bound_step(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> 
     return Component(
         "bound",
         memory=time_of(work=weights + caches, rate=layout.chips * machine.peak_bandwidth),
-        compute=(arithmetic + time_of(work=attention, rate=machine.attention_peak))
-        / layout.chips,
+        compute=(arithmetic + time_of(work=attention, rate=machine.attention_peak)) / layout.chips,
         link=_bound_link(machine, work, layout, tokens),
     )
 
 
 def _bound_link(machine: Machine, work: Workload, layout: Layout, tokens: Array) -> Array:
-    """Bytes that must cross links: half a ring all-reduce each, or one hop a token."""
+    """Return time of bytes that must cross links: half a ring all-reduce, or a hop a token."""
     message = tokens * (work.hidden or 0.0) * _ACTIVATION_BYTES
     if layout.tp > 1:
         sent = all_reduce_bytes(ranks=layout.tp, message=message) / 2.0

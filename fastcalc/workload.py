@@ -224,7 +224,10 @@ def workload(model: Model, weights: str | None = None, kv: str | None = None) ->
     native = weights is None or weights == model.expert_format
     experts_in = matrices
     if native and model.expert_format is not None:
-        matrices, experts_in = number_format(model.weight_format), number_format(model.expert_format)
+        matrices, experts_in = (
+            number_format(model.weight_format),
+            number_format(model.expert_format),
+        )
     if model.is_minimal:
         return _minimal(model, matrices, kv_format)
     return _whole(model, matrices, experts_in, kv_format)

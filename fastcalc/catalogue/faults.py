@@ -20,7 +20,9 @@ _WANTED = {
 
 
 def sentences(error: ValidationError, document: Document, schema: type[BaseModel]) -> list[str]:
-    """Return one sentence for each fault, in the order of the file.
+    """Return one sentence for each fault: unknown keys first, then in the order of the file.
+
+    A misspelt key is also a missing one; the misspelling is what a person can mend.
 
     Parameters
     ----------
@@ -34,13 +36,11 @@ def sentences(error: ValidationError, document: Document, schema: type[BaseModel
     found = []
     for fault in error.errors(include_url=False, include_context=True):
         path = _path_in(document, fault["loc"])
-        found.append((_place(document, path, fault), _sentence(document, path, fault, schema)))
-    return [f"{place}: {text}" for place, text in sorted(found, key=_in_file_order)]
-
-
-def _in_file_order(item: tuple[str, str]) -> tuple[int, int, str]:
-    _, line, column = item[0].rsplit(":", 2)
-    return int(line), int(column), item[1]
+        place, text = _place(document, path, fault), _sentence(document, path, fault, schema)
+        _, line, column = place.rsplit(":", 2)
+        is_known = fault["type"] != "extra_forbidden"
+        found.append((is_known, int(line), int(column), f"{place}: {text}"))
+    return [sentence for *_, sentence in sorted(found)]
 
 
 def _path_in(document: Document, location: tuple[int | str, ...]) -> Path_:
@@ -79,7 +79,8 @@ def _sentence(document: Document, path: Path_, fault: Any, schema: type[BaseMode
     if kind == "string_pattern_mismatch":
         return f"{name}: '{value}' must be lower case letters, digits, '.', '-' and '_' only"
     if kind in ("greater_than", "greater_than_equal", "less_than_equal"):
-        return f"{name}: {value} is out of range: {fault['msg'].lower().removeprefix('input should be ')}"
+        limits = fault["msg"].lower().removeprefix("input should be ")
+        return f"{name}: {value} is out of range: {limits}"
     wanted = _WANTED.get(kind)
     if wanted:
         return f"{name}: {_shown(value, fault)!r} should be {wanted}"
@@ -121,7 +122,7 @@ def _names(schema: type[BaseModel]) -> set[str]:
         seen.add(one)
         names |= set(one.model_fields) - {"si", "text"}
         for field in one.model_fields.values():
-            waiting += [cls for cls in _classes(field.annotation)]
+            waiting += _classes(field.annotation)
     return names
 
 

@@ -22,7 +22,9 @@ MAX_DEPTH = 30
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)")
 _DECIMAL = re.compile(r"[-+]?[0-9][0-9_]*\.[0-9]*(?:[eE][-+][0-9]+)?")
-_ALMOST_NUMBER = re.compile(r"[-+]?(?:[0-9.]+[eE][-+]?[0-9]+|0[0-9]+|0x[0-9a-fA-F]+|[0-9]+(?::[0-9]+)+)")
+_ALMOST_NUMBER = re.compile(
+    r"[-+]?(?:[0-9.]+[eE][-+]?[0-9]+|0[0-9]+|0x[0-9a-fA-F]+|[0-9]+(?::[0-9]+)+)"
+)
 _OLD_BOOLEANS = {"yes", "no", "on", "off", "y", "n"}
 
 Path_ = tuple[str | int, ...]
@@ -39,7 +41,7 @@ class Document:
     keys: dict[Path_, Mark] = field(default_factory=dict)
 
     def at(self, path: Path_, *, key: bool = False) -> str:
-        """Return ``file:line:column`` of a path, or of the nearest parent that stands in the file."""
+        """Return ``file:line:column`` of a path, or of its nearest parent in the file."""
         marks = self.keys if key and path in self.keys else self.values
         while path and path not in marks:
             path = path[:-1]
@@ -91,7 +93,9 @@ def _text(path: Path) -> str:
         with path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from error
+        raise InputError(
+            f"{path} cannot be read: {(error.strerror or str(error)).lower()}"
+        ) from error
     if len(raw) > MAX_BYTES:
         raise InputError(f"{path} is larger than a megabyte; a catalogue entry is a few kilobytes")
     try:

@@ -73,8 +73,8 @@ def _plain_number(value: object) -> float:
     return float(value)
 
 
-def _quantity(dimension: str, *, least: float = 0.0, most: float = float("inf")) -> Any:
-    """Return the field type of a quantity: of a dimension of `units`, or a plain ``number``."""
+def _quantity(dimension: str, *, least: float = 0.0, most: float = float("inf")) -> BeforeValidator:
+    """Return the reader of a quantity: of a dimension of `units`, or a plain ``number``."""
     open_below = least == 0.0 and dimension not in ("number", "time")
 
     def parse(raw: Any) -> Any:
@@ -93,21 +93,21 @@ def _quantity(dimension: str, *, least: float = 0.0, most: float = float("inf"))
             raise ValueError(f"'{value}' is out of range: it must be {limits}")
         return {**fields, "si": si, "text": str(value)}
 
-    return Annotated[Quantity, BeforeValidator(parse)]
+    return BeforeValidator(parse)
 
 
-Size = _quantity("size")
-Bandwidth = _quantity("bandwidth")
-ComputeRate = _quantity("compute rate")
-Time = _quantity("time")
-Watts = _quantity("power")
-Area = _quantity("area")
-Dollars = _quantity("price")
-DollarsPerHour = _quantity("hourly price")
-Count = _quantity("number", least=1.0, most=1e15)
-Fraction = _quantity("number", least=1e-6, most=1.0)
-Number = _quantity("number", least=0.0, most=1e6)
-Factor = _quantity("number", least=1.0, most=100.0)
+Size = Annotated[Quantity, _quantity("size")]
+Bandwidth = Annotated[Quantity, _quantity("bandwidth")]
+ComputeRate = Annotated[Quantity, _quantity("compute rate")]
+Time = Annotated[Quantity, _quantity("time")]
+Watts = Annotated[Quantity, _quantity("power")]
+Area = Annotated[Quantity, _quantity("area")]
+Dollars = Annotated[Quantity, _quantity("price")]
+DollarsPerHour = Annotated[Quantity, _quantity("hourly price")]
+Count = Annotated[Quantity, _quantity("number", least=1.0, most=1e15)]
+Fraction = Annotated[Quantity, _quantity("number", least=1e-6, most=1.0)]
+Number = Annotated[Quantity, _quantity("number", least=0.0, most=1e6)]
+Factor = Annotated[Quantity, _quantity("number", least=1.0, most=100.0)]
 
 # -- hardware ---------------------------------------------------------------------------
 
@@ -183,6 +183,10 @@ class Hardware(Entry):
     area: Area | None = None
     transistors: Count | None = None
     notes: list[str] = []
+
+    def rate(self, name: str) -> Quantity | None:
+        """Return the dense peak of a number format, or None where the chip has none."""
+        return next((peak for known, peak in self.peak.items() if known == name), None)
 
     @model_validator(mode="after")
     def _sixteen_bit_peak(self) -> "Hardware":
@@ -276,9 +280,7 @@ class Block(Entry):
     """A run of equal layers."""
 
     count: Annotated[int, Field(gt=0, le=10_000, strict=True)]
-    attention: Annotated[
-        Attention | LatentAttention | GatedDeltaNet, Field(discriminator="kind")
-    ]
+    attention: Annotated[Attention | LatentAttention | GatedDeltaNet, Field(discriminator="kind")]
     ffn: Annotated[DenseFFN | MixtureOfExperts, Field(discriminator="kind")]
 
 
@@ -361,8 +363,8 @@ class Model(Entry):
             missing = [key for key in minimum if getattr(self, key) is None]
         if missing:
             raise ValueError(
-                f"{', '.join(missing)} missing: a model needs hidden_size, vocabulary and blocks, or "
-                "at least total_parameters, layers and kv_bytes_per_token"
+                f"{', '.join(missing)} missing: a model needs hidden_size, vocabulary and blocks, "
+                "or at least total_parameters, layers and kv_bytes_per_token"
             )
         self._check_counts()
         return self
@@ -391,7 +393,7 @@ class SpeedRange(Entry):
 
 
 class Ranges(Entry):
-    """Speed ranges by class of case; ``unseen`` serves chips and models that nothing was fitted on."""
+    """Speed ranges by class; ``unseen`` serves chips and models that nothing was fitted on."""
 
     dense: SpeedRange | None = None
     moe: SpeedRange | None = None

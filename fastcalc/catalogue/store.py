@@ -37,9 +37,22 @@ class Catalogue:
     ----------
     own : dict of Kind to tuple of Path
         Extra folders by kind.
+
+    Raises
+    ------
+    InputError
+        If one of them is not a folder.
     """
 
     own: dict[Kind, tuple[Path, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for kind, folders in self.own.items():
+            for folder in folders:
+                if not folder.is_dir():
+                    raise InputError(
+                        f"{folder} is not a folder; it should hold {kind} as YAML files"
+                    )
 
     def folders(self, kind: Kind) -> list[Path]:
         """Return the folders of a kind in the order they are searched."""
@@ -49,8 +62,6 @@ class Catalogue:
         """Return every id of a kind, sorted, without opening a file."""
         found: set[str] = set()
         for folder in self.folders(kind):
-            if not folder.is_dir():
-                raise InputError(f"{folder} is not a folder; it should hold {kind} as YAML files")
             found |= {path.stem for path in folder.glob("*.yaml")}
         return sorted(found)
 
@@ -69,31 +80,36 @@ class Catalogue:
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
         return load(self._find(name, kind), schema)
 
+    def knows(self, name: str, kind: Kind) -> bool:
+        """Return whether a kind has an entry of this id or alias."""
+        return self._named(name, kind) is not None or name.lower() in self._by_alias(kind)
+
     def _find(self, name: str, kind: Kind) -> Path:
         if name.endswith((".yaml", ".yml")) or "/" in name or "\\" in name:
             path = Path(name)
             if path.exists():
                 return path
             raise InputError(f"{name}: there is no such file")
-        if name:
-            for folder in self.folders(kind):
-                path = folder / f"{name}.yaml"
-                if path.is_file():
-                    return path
-        return self._by_alias(name, kind)
-
-    def _by_alias(self, name: str, kind: Kind) -> Path:
-        """Find an entry by another name it goes by, or say which names are near."""
-        aliases: dict[str, Path] = {}
-        for folder in reversed(self.folders(kind)):
-            if not folder.is_dir():
-                raise InputError(f"{folder} is not a folder; it should hold {kind} as YAML files")
-            for path in folder.glob("*.yaml"):
-                aliases |= dict.fromkeys(_aliases(path), path)
-        lowered = name.lower()
-        if lowered in aliases:
-            return aliases[lowered]
+        path_or_none = self._named(name, kind)
+        if path_or_none is not None:
+            return path_or_none
+        aliases = self._by_alias(kind)
+        if name.lower() in aliases:
+            return aliases[name.lower()]
         raise InputError(_unknown(name, kind, [*self.names(kind), *aliases]))
+
+    def _named(self, name: str, kind: Kind) -> Path | None:
+        """Return the file of an id without opening any other."""
+        paths = (folder / f"{name}.yaml" for folder in self.folders(kind))
+        return next((path for path in paths if name and path.is_file()), None)
+
+    def _by_alias(self, kind: Kind) -> dict[str, Path]:
+        """Return the files of all ids and aliases in lower case, the person's own first."""
+        found: dict[str, Path] = {}
+        for folder in reversed(self.folders(kind)):
+            for path in sorted(folder.glob("*.yaml")):
+                found |= dict.fromkeys(_aliases(path), path)
+        return found
 
 
 def _aliases(path: Path) -> Iterable[str]:
@@ -108,10 +124,17 @@ def _aliases(path: Path) -> Iterable[str]:
 
 
 def _unknown(name: str, kind: Kind, known: list[str]) -> str:
-    near = get_close_matches(name.lower(), known, n=3, cutoff=0.5)
-    near += [one for one in known if name and name.lower() in one and one not in near][:3]
-    hint = f"did you mean {' or '.join(near[:4])}?" if near else f"'fastcalc list {kind}' names all"
+    near = nearest(name, known)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"'fastcalc list {kind}' names all"
     return f"no {_SINGULAR[kind]} is called '{name}'; {hint}"
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """Return up to three known names that look like one, or that hold it."""
+    names, wanted = list(dict.fromkeys(known)), name.lower()
+    near = get_close_matches(wanted, names, n=3, cutoff=0.5)
+    near += [one for one in names if wanted and wanted in one and one not in near]
+    return near[:3]
 
 
 def load(path: Path, schema: type[AnyEntry]) -> AnyEntry:

@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+from typing import cast
 
 from fastcalc.errors import InputError
 
@@ -18,7 +19,7 @@ def main() -> None:
     from fastcalc.cli.app import app
 
     # The class that all of typer's usage errors share; it has no public name of its own.
-    usage_error = typer.BadParameter.__mro__[2]
+    usage_error = cast(type[Exception], typer.BadParameter.__mro__[2])
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()

@@ -8,14 +8,15 @@ from fastcalc.cli import options
 
 app = typer.Typer(
     name="fastcalc",
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="How fast, at what price and on how many chips a language model runs, and why.",
 )
 
-Models = Annotated[list[str] | None, typer.Argument(metavar="MODEL...", help="Models: names or YAML files.")]
+Models = Annotated[
+    list[str] | None, typer.Argument(metavar="MODEL...", help="Models: names or YAML files.")
+]
 
 
 def _version(asked: bool) -> None:
@@ -28,11 +29,14 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _main(
-    version: Annotated[
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001  (its callback does the work)
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Compare chips for language models in closed form, offline, in milliseconds."""
+    """How fast, at what price and on how many chips a language model runs, and why."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @app.command()
@@ -61,7 +65,10 @@ def compare(
     models_dir: options.ModelsDir = None,
     engines_dir: options.EnginesDir = None,
 ) -> None:
-    """Compare chips on models, batch by batch: speed, latency, dollars and what limits them."""
+    """Compare chips on models, batch by batch.
+
+    Speed, latency and dollars, the bound and the range, and what limits them.
+    """
     from fastcalc.cli import requests, show_compare
 
     request = requests.Request(**{key: value for key, value in locals().items() if key in _ASKED})
@@ -90,7 +97,11 @@ def fit(
     models_dir: options.ModelsDir = None,
     engines_dir: options.EnginesDir = None,
 ) -> None:
-    """Say whether models fit, where, on how many chips, and the largest batch. Exit 1 if none fits."""
+    """Say where models fit, and the largest batch.
+
+    Which memory, how many chips and why, and the largest batch there. Exits with 1 if no model
+    fits on any of the chips.
+    """
     from fastcalc.cli import requests, show_fit
 
     request = requests.Request(**{key: value for key, value in locals().items() if key in _ASKED})
@@ -122,7 +133,9 @@ def list_(
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A chip, model or engine, or a YAML file.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A chip, model or engine, or a YAML file.")
+    ],
     weights: options.Weights = None,
     kv: options.KV = None,
     format: options.Format = "table",  # noqa: A002
@@ -131,7 +144,7 @@ def show(
     models_dir: options.ModelsDir = None,
     engines_dir: options.EnginesDir = None,
 ) -> None:
-    """Show one chip, model or engine with every number and its source."""
+    """Show an entry with every number and its source."""
     from fastcalc.cli import requests, show_entries
 
     catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)

@@ -13,48 +13,84 @@ from fastcalc.errors import InputError
 MOST_SEQUENCES = 1_000_000
 MOST_TOKENS = 1_000_000_000
 
-On = Annotated[str, typer.Option("--on", metavar="CHIPS", help="Hardware: names or YAML files, separated by commas.")]
+On = Annotated[
+    str,
+    typer.Option(
+        "--on", metavar="CHIPS", help="Hardware: names or YAML files, separated by commas."
+    ),
+]
 Batch = Annotated[str, typer.Option(metavar="LIST", help="Batches: 1,8,32 or 1..256x2 or 8..64+8.")]
 Prompt = Annotated[int, typer.Option(metavar="TOKENS", help="Prompt tokens of a request.")]
-Output = Annotated[int, typer.Option("--output", metavar="TOKENS", help="Output tokens of a request.")]
+Output = Annotated[
+    int, typer.Option("--output", metavar="TOKENS", help="Output tokens of a request.")
+]
 Context = Annotated[
     int | None,
     typer.Option(metavar="TOKENS", help="Mean context in decode; prompt + output/2 unless given."),
 ]
 PrefixHit = Annotated[
-    float, typer.Option("--prefix-hit", metavar="SHARE", help="Share of the prompt found in the prefix cache.")
+    float,
+    typer.Option(
+        "--prefix-hit", metavar="SHARE", help="Share of the prompt found in the prefix cache."
+    ),
 ]
-Weights = Annotated[str | None, typer.Option(metavar="FORMAT", help="Weight format; the model's own unless given.")]
-KV = Annotated[str | None, typer.Option("--kv", metavar="FORMAT", help="KV cache format; the model's own unless given.")]
-EngineName = Annotated[str | None, typer.Option("--engine", metavar="NAME", help="Engine; by kind of chip unless given.")]
-Chips = Annotated[int | None, typer.Option(metavar="N", help="Chips; the fewest that hold the smallest batch unless given.")]
+Weights = Annotated[
+    str | None, typer.Option(metavar="FORMAT", help="Weight format; the model's own unless given.")
+]
+KV = Annotated[
+    str | None,
+    typer.Option("--kv", metavar="FORMAT", help="KV cache format; the model's own unless given."),
+]
+EngineName = Annotated[
+    str | None,
+    typer.Option("--engine", metavar="NAME", help="Engine; by kind of chip unless given."),
+]
+Chips = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Chips; the fewest that hold the smallest batch unless given."),
+]
 TP = Annotated[int | None, typer.Option("--tp", metavar="N", help="Tensor-parallel ranks.")]
 PP = Annotated[int | None, typer.Option("--pp", metavar="N", help="Pipeline stages.")]
 EP = Annotated[int | None, typer.Option("--ep", metavar="N", help="Ranks that share the experts.")]
 DP = Annotated[int | None, typer.Option("--dp", metavar="N", help="Attention replicas.")]
 Price = Annotated[
     list[str] | None,
-    typer.Option("--price", metavar="CHIP=USD", help="Price of a chip-hour, e.g. h100-sxm=2.10; repeatable."),
+    typer.Option(
+        "--price", metavar="CHIP=USD", help="Price of a chip-hour, e.g. h100-sxm=2.10; repeatable."
+    ),
 ]
 Basis = Annotated[
-    str, typer.Option("--price-basis", metavar="cloud|tco", help="Cloud price, or cost of ownership.")
+    str,
+    typer.Option("--price-basis", metavar="cloud|tco", help="Cloud price, or cost of ownership."),
 ]
 Utilization = Annotated[
-    float, typer.Option(metavar="SHARE", help="Share of the paid hours in which the machine serves.")
+    float,
+    typer.Option(metavar="SHARE", help="Share of the paid hours in which the machine serves."),
 ]
-Format = Annotated[str, typer.Option("--format", metavar="table|json|csv|markdown", help="Output format.")]
-OutFile = Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="Write to a file, whole or not at all.")]
+Format = Annotated[
+    str, typer.Option("--format", metavar="table|json|csv|markdown", help="Output format.")
+]
+OutFile = Annotated[
+    Path | None,
+    typer.Option("-o", "--out", metavar="FILE", help="Write to a file, whole or not at all."),
+]
 HardwareDir = Annotated[
     list[Path] | None,
-    typer.Option("--hardware-dir", envvar="FASTCALC_HARDWARE_DIR", help="Folder of your own hardware YAMLs."),
+    typer.Option(
+        "--hardware-dir", envvar="FASTCALC_HARDWARE_DIR", help="Folder of your own hardware YAMLs."
+    ),
 ]
 ModelsDir = Annotated[
     list[Path] | None,
-    typer.Option("--models-dir", envvar="FASTCALC_MODELS_DIR", help="Folder of your own model YAMLs."),
+    typer.Option(
+        "--models-dir", envvar="FASTCALC_MODELS_DIR", help="Folder of your own model YAMLs."
+    ),
 ]
 EnginesDir = Annotated[
     list[Path] | None,
-    typer.Option("--engines-dir", envvar="FASTCALC_ENGINES_DIR", help="Folder of your own engine YAMLs."),
+    typer.Option(
+        "--engines-dir", envvar="FASTCALC_ENGINES_DIR", help="Folder of your own engine YAMLs."
+    ),
 ]
 
 _STEPS = re.compile(r"([0-9]+)\.\.([0-9]+)(?:([x+])([0-9]+))?")
@@ -95,7 +131,7 @@ def _range(part: str, steps: re.Match[str]) -> list[int]:
     kind, step = steps[3] or "+", int(steps[4] or 1)
     if first > last or step < (2 if kind == "x" else 1):
         raise InputError(f"batch range '{part}' goes nowhere; write it like 1..256x2 or 8..64+8")
-    found = []
+    found: list[int] = []
     while first <= last and len(found) <= 10_000:
         found.append(first)
         first = first * step if kind == "x" else first + step

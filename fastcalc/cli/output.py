@@ -23,7 +23,9 @@ def write(text: str, file: Path | None) -> None:
     try:
         _replace(text, file)
     except OSError as error:
-        raise InputError(f"-o {file} cannot be written: {(error.strerror or str(error)).lower()}") from error
+        raise InputError(
+            f"-o {file} cannot be written: {(error.strerror or str(error)).lower()}"
+        ) from error
 
 
 def _replace(text: str, file: Path) -> None:

@@ -97,7 +97,9 @@ class Request:
             found = [chip.id for chip in chips if name in (chip.id, *chip.aliases)]
             if not found:
                 known = ", ".join(chip.id for chip in chips)
-                raise InputError(f"--price names '{name}', which is not compared here; --on has {known}")
+                raise InputError(
+                    f"--price names '{name}', which is not compared here; --on has {known}"
+                )
             given[found[0]] = value
         return Pricing(cast(PriceBasis, basis), share, given)
 

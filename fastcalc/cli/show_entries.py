@@ -1,12 +1,12 @@
 """``fastcalc list`` and ``fastcalc show``: the catalogue as people and as programs read it."""
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
 from fastcalc.catalogue.reader import read
+from fastcalc.catalogue.store import Kind, nearest
 from fastcalc.cli import options, output
 from fastcalc.errors import InputError
 from fastcalc.report import console, entries, records
@@ -28,17 +28,27 @@ def run_list(catalogue: Catalogue, kind: str, format: str, file: Path | None) ->
     """List one kind of entry in a format."""
     kind = options.choice(kind, "list", tuple(_ROWS))
     format = options.choice(format, "--format", _FORMATS)  # noqa: A001
-    load = {"hardware": catalogue.hardware, "models": catalogue.model, "engines": catalogue.engine}
-    found = [load[kind](name) for name in catalogue.names(kind)]  # type: ignore[arg-type]
+    named = cast(Kind, kind)
+    found = [_loaders(catalogue)[named](name) for name in catalogue.names(named)]
     if format in ("json", "csv"):
         rows = [_RECORDS[kind](entry) for entry in found]
         output.write(records.to_json(rows) if format == "json" else records.to_csv(rows), file)
         return
     lines = [_ROWS[kind](entry) for entry in found]
     if format == "markdown":
-        output.write(records.to_markdown(list(lines[0]), [list(row.values()) for row in lines]), file)
+        output.write(
+            records.to_markdown(list(lines[0]), [list(row.values()) for row in lines]), file
+        )
         return
     output.write(_list_table(lines, kind, colour=file is None and console.wants_colour()), file)
+
+
+def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], Hardware | Model | Engine]]:
+    return {
+        "hardware": catalogue.hardware,
+        "models": catalogue.model,
+        "engines": catalogue.engine,
+    }
 
 
 def _list_table(lines: list[dict[str, str]], kind: str, *, colour: bool) -> str:
@@ -46,8 +56,14 @@ def _list_table(lines: list[dict[str, str]], kind: str, *, colour: bool) -> str:
     texts = {key: [key, *(row[key] for row in lines)] for key in lines[0]}
     ranks = dict.fromkeys(texts, 0) | {"name": 9, "link": 8, "context": 7, "fitted on": 8}
     shown, gap = console.columns_that_fit(texts, ranks, width)
-    words = [place for place, key in enumerate(shown) if key in ("id", "name", "default for", "fitted on")]
-    table = console.Table([(key,) for key in shown], [[row[key] for key in shown] for row in lines], words, gap)
+    words = [
+        place
+        for place, key in enumerate(shown)
+        if key in ("id", "name", "default for", "fitted on")
+    ]
+    table = console.Table(
+        [(key,) for key in shown], [[row[key] for key in shown] for row in lines], words, gap
+    )
     notes = console.Notes(next_command=f"fastcalc show {lines[-1]['id']}")
     count = f"{len(lines)} {kind if len(lines) > 1 or kind == 'hardware' else kind[:-1]}"
     return console.render([table, "", count, notes], width, colour=colour)
@@ -79,27 +95,31 @@ def run_show(
     output.write(console.render(parts, console.output_width(), colour=colour), file)
 
 
-def _record(entry: Hardware | Model | Engine, weights: str | None, kv: str | None) -> records.Record:
+def _record(
+    entry: Hardware | Model | Engine, weights: str | None, kv: str | None
+) -> records.Record:
     if isinstance(entry, Model):
         return entries.model_record(entry, weights, kv)
-    return entries.hardware_record(entry) if isinstance(entry, Hardware) else entries.engine_record(entry)
+    return (
+        entries.hardware_record(entry)
+        if isinstance(entry, Hardware)
+        else entries.engine_record(entry)
+    )
 
 
 def _find(catalogue: Catalogue, name: str) -> Hardware | Model | Engine:
     """Return the entry of a name, whatever its kind; a file's keys tell its kind."""
     if name.endswith((".yaml", ".yml")):
         return _load_file(catalogue, name)
-    errors = []
-    for load in (catalogue.hardware, catalogue.model, catalogue.engine):
-        try:
-            return load(name)  # type: ignore[no-any-return, operator]
-        except InputError as error:
-            if not str(error).startswith("no "):
-                raise
-            errors.append(error)
-    known = [one for kind in ("hardware", "models", "engines") for one in catalogue.names(kind)]  # type: ignore[arg-type]
-    near = get_close_matches(name.lower(), known, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else "'fastcalc list hardware' names all chips"
+    loaders = _loaders(catalogue)
+    for kind, load in loaders.items():
+        if catalogue.knows(name, kind):
+            return load(name)
+    known = [one for kind in loaders for one in catalogue.names(kind)]
+    near = nearest(name, known)
+    hint = (
+        f"did you mean {' or '.join(near)}?" if near else "'fastcalc list hardware' names all chips"
+    )
     raise InputError(f"nothing is called '{name}'; {hint}")
 
 

@@ -167,9 +167,7 @@ def ffn_matrices(*, hidden: ArrayLike, width: ArrayLike, matrices: ArrayLike) ->
     return 1.0 * matrices * hidden * width
 
 
-def attention_flops(
-    *, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLike
-) -> Array:
+def attention_flops(*, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLike) -> Array:
     r"""Return the FLOPs of attention for one new token and one token of context. [FLOP]
 
     .. math:: F = 2 H (k + v)

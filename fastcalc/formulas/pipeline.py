@@ -6,7 +6,12 @@ from fastcalc.formulas.types import Array, ArrayLike
 
 
 def pipelined_step(
-    *, pass_time: ArrayLike, hops: ArrayLike, stages: ArrayLike, slowest: ArrayLike, streams: ArrayLike
+    *,
+    pass_time: ArrayLike,
+    hops: ArrayLike,
+    stages: ArrayLike,
+    slowest: ArrayLike,
+    streams: ArrayLike,
 ) -> Array:
     r"""Return the time between two tokens of one stream in a pipeline of chips. [s]
 

@@ -35,9 +35,7 @@ def time_of(*, work: ArrayLike, rate: ArrayLike) -> Array:
     return 1.0 * work / rate
 
 
-def critical_batch(
-    *, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: ArrayLike
-) -> Array:
+def critical_batch(*, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: ArrayLike) -> Array:
     r"""Return the rows at which a matrix product costs as much arithmetic as reading. [1]
 
     .. math:: B = \frac{F}{\beta} \cdot \frac{b}{2}

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fastcalc.catalogue import Hardware
 from fastcalc.report.console import Notes, Part, Table, Title, columns_that_fit
 from fastcalc.report.text import dollars, number, parameters, size
-from fastcalc.scenario import USD_PER_KWH, YEARS, Location, Outcome
+from fastcalc.scenario import USD_PER_KWH, YEARS, Location, Outcome, Pricing
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,12 @@ def heading(outcome: Outcome) -> str:
 
 def markdown_rows(outcomes: Sequence[Outcome]) -> tuple[list[str], list[list[str]]]:
     """Return one header and the rows of all outcomes, for a Markdown table."""
-    header = ["model", "hardware", "chips", *(" ".join(c.heading).strip() for c in _COLUMNS.values())]
+    header = [
+        "model",
+        "hardware",
+        "chips",
+        *(" ".join(c.heading).strip() for c in _COLUMNS.values()),
+    ]
     rows = [
         [
             outcome.scenario.model.id,
@@ -181,19 +187,23 @@ def _how_to_read() -> str:
 
 def _prices(outcomes: Sequence[Outcome]) -> str:
     pricing = outcomes[0].scenario.pricing
-    shown = []
-    for hardware in {one.scenario.hardware.id: one.scenario.hardware for one in outcomes}.values():
-        price, origin = pricing.per_chip_hour(hardware), pricing.origin(hardware)
-        if price is None:
-            continue
-        when = f" ({origin.date})" if origin and origin.date else ""
-        when = when if origin else " (given)"
-        shown.append(f"{hardware.id} {price:,.2f}{when}")
-    basis = "cloud" if pricing.basis == "cloud" else (
-        f"ownership over {YEARS:.0f} years at {USD_PER_KWH} $/kWh"
-    )
-    listed = ", ".join(shown) or "none"
-    return f"prices, {basis}, $ a chip-hour: {listed}; in use {pricing.utilization * 100:g} % of the hours paid for"
+    chips = {one.scenario.hardware.id: one.scenario.hardware for one in outcomes}.values()
+    listed = ", ".join(_price(pricing, chip) for chip in chips)
+    owned = f"ownership over {YEARS:.0f} years at {USD_PER_KWH} $/kWh"
+    basis = "cloud" if pricing.basis == "cloud" else owned
+    busy = f"{pricing.utilization * 100:g} % of the hours paid for"
+    return f"prices, {basis}, $ a chip-hour: {listed}; in use {busy}"
+
+
+def _price(pricing: Pricing, chip: Hardware) -> str:
+    price, origin = pricing.per_chip_hour(chip), pricing.origin(chip)
+    if price is None:
+        return f"{chip.id} unknown"
+    if origin is None:
+        return f"{chip.id} {price:,.2f} (given)"
+    said = [origin.date, "low confidence" if origin.confidence == "low" else None]
+    when = ", ".join(word for word in said if word)
+    return f"{chip.id} {price:,.2f}" + (f" ({when})" if when else "")
 
 
 def _engines(outcomes: Sequence[Outcome]) -> list[str]:

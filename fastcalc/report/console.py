@@ -66,7 +66,9 @@ def output_width() -> int:
 
 def wants_colour() -> bool:
     """Return whether standard output is a terminal whose owner did not refuse colour."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return (
+        sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )
 
 
 def columns_that_fit(
@@ -138,8 +140,15 @@ def _lines(part: Part, width: int) -> Iterator[Line]:
             yield [(line, "bold")]
 
 
-def _wrap(text: str, width: int, **indents: str) -> list[str]:
-    return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False, **indents)
+def _wrap(text: str, width: int, bullet: str = "") -> list[str]:
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=bullet,
+        subsequent_indent=" " * len(bullet),
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def _table(table: Table, width: int) -> Iterator[Line]:
@@ -177,7 +186,7 @@ def _style(cell: str, place: int) -> str:
 
 def _notes(notes: Notes, width: int) -> Iterator[Line]:
     for note in notes.lines:
-        for line in _wrap(note, width, initial_indent="- ", subsequent_indent="  "):
+        for line in _wrap(note, width, bullet="- "):
             yield [(line, "dim")]
     if notes.next_command:
         yield [("next: ", ""), (notes.next_command, "bold")]

@@ -37,7 +37,7 @@ def hardware_record(chip: Hardware) -> Record:
         "fabric_bandwidth_bytes_per_s": _si(chip.fabric.bandwidth) if chip.fabric else None,
     }
     for name in ("bf16", "fp16", "fp8", "int8", "fp4", *sorted(chip.peak)):
-        found[f"peak_{name}_flop_per_s"] = _si(chip.peak.get(name))  # type: ignore[call-overload]
+        found[f"peak_{name}_flop_per_s"] = _si(chip.rate(name))
     return found | {
         "vector_flop_per_s": _si(chip.vector),
         "scale_up_bandwidth_bytes_per_s": _si(up.bandwidth) if up else None,
@@ -105,7 +105,8 @@ def engine_record(engine: Engine) -> Record:
         "is_bound": engine.is_bound,
         "default_for": [kind for kind, name in ENGINE_OF_KIND.items() if name == engine.id],
         "parameters_si": {
-            name: _si(getattr(engine.parameters, name)) for name in type(engine.parameters).model_fields
+            name: _si(getattr(engine.parameters, name))
+            for name in type(engine.parameters).model_fields
         },
     }
 
@@ -118,7 +119,7 @@ def hardware_row(chip: Hardware) -> dict[str, str]:
     """Return a chip's line of the list."""
     memory = max(chip.memory, key=lambda one: one.bandwidth.si)
     link = chip.links.scale_up or chip.links.scale_out
-    peak = chip.peak.get("bf16") or chip.peak["fp16"]
+    peak = chip.rate("bf16") or chip.peak["fp16"]
     return {
         "id": chip.id,
         "name": chip.name,
@@ -194,7 +195,9 @@ def model_parts(model: Model, weights: str | None, kv: str | None) -> list[Part]
     work = workload(model, weights, kv)
     found: list[Part] = [Title(model.id, model.name), "", _counts(work)]
     if model.blocks:
-        rows = [(str(block.count), _shape(block.attention), _shape(block.ffn)) for block in model.blocks]
+        rows = [
+            (str(block.count), _shape(block.attention), _shape(block.ffn)) for block in model.blocks
+        ]
         found += ["", Table([("layers",), ("attention",), ("feed-forward",)], rows, left=(1, 2))]
     return [*found, *_sources(model.sources), *_remarks(model.notes)]
 

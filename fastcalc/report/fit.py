@@ -126,5 +126,6 @@ def _heading(location: Location) -> str:
     return (
         f"{location.scenario.model.name}: {parameters(work.total_parameters)} parameters; weights "
         f"{work.weight_format} {size(work.weight_bytes)}; KV cache {work.kv_format} "
-        f"{size(per_sequence)} for the {traffic.reserved:,.0f} tokens reserved a sequence; batch {batch:,}"
+        f"{size(per_sequence)} for the {traffic.reserved:,.0f} tokens reserved a sequence; "
+        f"batch {batch:,}"
     )

@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from fastcalc.scenario import SITE_FACTOR, USD_PER_KWH, YEARS, Outcome
+from fastcalc.evaluate import SITE_FACTOR
+from fastcalc.scenario import USD_PER_KWH, YEARS, Outcome
 
 SCHEMA = "fastcalc/1"
 Record = dict[str, Any]
@@ -97,7 +98,8 @@ def assumptions(outcomes: Sequence[Outcome]) -> Record:
         "output_tokens": plain(traffic.output),
         "context_tokens": plain(traffic.context),
         "prefix_hit": plain(traffic.prefix_hit),
-        "rates": "tokens_per_s_* are decode alone; served_tokens_per_s_total and usd_* hold prefill",
+        "rates": "tokens_per_s_* are decode alone; served_tokens_per_s_total and usd_* hold "
+        "prefill",
         "range": "low to high is an 80 % range",
         "utilization": pricing.utilization,
         "prices": prices,

@@ -1,0 +1,18 @@
+import pytest
+from hypothesis import HealthCheck, settings
+
+from fastcalc.catalogue import Catalogue
+
+settings.register_profile(
+    "quick",
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+settings.load_profile("quick")
+
+
+@pytest.fixture(scope="session")
+def catalogue() -> Catalogue:
+    return Catalogue()

@@ -1,0 +1,73 @@
+"""Scenarios in a line, and the command line in process."""
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
+from fastcalc.cli import main
+from fastcalc.evaluate import Traffic
+from fastcalc.scenario import Outcome, Pricing, Scenario, Sharding, engine_for, solve
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def outcome(
+    model: str | Model,
+    hardware: str | Hardware,
+    *,
+    engine: str | Engine | None = None,
+    batch: tuple[int, ...] = (1,),
+    prompt: float = 1000,
+    output: float = 1000,
+    context: float | None = None,
+    weights: str | None = None,
+    kv: str | None = None,
+    sharding: Sharding | None = None,
+    pricing: Pricing | None = None,
+    prefix_hit: float = 0.0,
+) -> Outcome:
+    """Solve a scenario given by names or entries."""
+    entries = Catalogue()
+    chip = entries.hardware(hardware) if isinstance(hardware, str) else hardware
+    if engine is None:
+        engine = engine_for(entries, chip)[0]
+    return solve(
+        Scenario(
+            hardware=chip,
+            model=entries.model(model) if isinstance(model, str) else model,
+            engine=entries.engine(engine) if isinstance(engine, str) else engine,
+            batches=batch,
+            traffic=Traffic(prompt, output, context or prompt + output / 2, prefix_hit),
+            weights=weights,
+            kv=kv,
+            sharding=sharding or Sharding(),
+            pricing=pricing or Pricing(),
+        )
+    )
+
+
+@dataclass
+class Ran:
+    code: int
+    out: str
+    err: str
+
+
+def run(*args: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Ran:
+    """Run the command line in this process and return what it did."""
+    monkeypatch.setattr(sys, "argv", ["fastcalc", *map(str, args)])
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    text = capsys.readouterr()
+    return Ran(int(stopped.value.code or 0), text.out, text.err)
+
+
+def words(text: str) -> str:
+    """Return text with runs of white space made one blank, so that wrapping does not matter."""
+    return re.sub(r"\s+", " ", text)

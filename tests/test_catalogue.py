@@ -1,0 +1,239 @@
+"""The shipped catalogue: it loads, it cites, it counts right; and every way to be wrong has a sentence."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fastcalc.catalogue import Catalogue, Engine, Hardware, Model, Quantity, load, shipped
+from fastcalc.catalogue.reader import read
+from fastcalc.errors import InputError
+from fastcalc.workload import checkpoint_parameters, workload
+from tests.helpers import ROOT
+
+KINDS = {"hardware": Hardware, "models": Model, "engines": Engine}
+FILES = [(kind, path) for kind in KINDS for path in sorted(shipped(kind).glob("*.yaml"))]
+IDS = [f"{kind}/{path.stem}" for kind, path in FILES]
+
+
+def quantities(entry: object):
+    if isinstance(entry, Quantity):
+        yield entry
+    elif isinstance(entry, dict):
+        for value in entry.values():
+            yield from quantities(value)
+    elif isinstance(entry, list):
+        for value in entry:
+            yield from quantities(value)
+    elif hasattr(type(entry), "model_fields"):
+        for name in type(entry).model_fields:
+            yield from quantities(getattr(entry, name))
+
+
+@pytest.mark.parametrize(("kind", "path"), FILES, ids=IDS)
+def test_every_entry_loads_and_cites(kind, path):
+    entry = load(path, KINDS[kind])
+    assert entry.id == path.stem
+    used = {quantity.source for quantity in quantities(entry)}
+    assert None not in used, "a number has no source"
+    if isinstance(entry, Model):
+        used.add(entry.shape_source)
+    assert used == set(entry.sources), "sources and what they are used for"
+
+
+def test_the_promised_entries_are_there(catalogue):
+    assert set(catalogue.names("hardware")) >= {
+        "h100-sxm", "h200-sxm", "a100-sxm-80gb", "b200", "gb200", "mi300x", "wse-3",
+    }  # fmt: skip
+    assert set(catalogue.names("models")) >= {
+        "llama-3.1-8b", "llama-3.1-70b", "llama-3.1-405b", "gpt-oss-20b", "gpt-oss-120b", "qwen3-32b",
+        "qwen3-235b-a22b", "glm-4.7", "deepseek-r1", "kimi-k2", "mixtral-8x7b",
+    }  # fmt: skip
+    assert set(catalogue.names("engines")) >= {"ideal", "vllm", "cerebras"}
+
+
+@pytest.mark.parametrize("name", Catalogue().names("models"))
+def test_parameters_agree_with_the_checkpoint(catalogue, name):
+    """Exact Hugging Face totals, each with its source in the file."""
+    model = catalogue.model(name)
+    assert model.published.checkpoint is not None
+    assert checkpoint_parameters(model) == pytest.approx(model.published.checkpoint.si, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "active"),
+    [
+        ("mixtral-8x7b", 12_879_925_248),
+        ("gpt-oss-120b", 5_711_982_912),
+        ("gpt-oss-20b", 4_187_440_704),
+        ("glm-4.7", 33_632_266_144),
+        ("deepseek-r1", 37_552_297_472),
+        ("kimi-k2", 32_861_500_928),
+        ("qwen3-235b-a22b", 22_190_763_520),
+    ],
+)
+def test_active_parameters(catalogue, name, active):
+    """Counted from the configurations, embedding table included; labels are rounded from these."""
+    assert workload(catalogue.model(name)).active_parameters == active
+
+
+@pytest.mark.parametrize(
+    ("name", "gigabytes"),
+    [
+        ("gpt-oss-120b", 65.248815744),
+        ("gpt-oss-20b", 13.761264768),
+        ("deepseek-r1", 673.150428371),
+        ("llama-3.1-70b", 141.107412992),
+    ],
+)
+def test_native_weight_bytes(catalogue, name, gigabytes):
+    """gpt-oss as its card lists it (60.8 GiB); DeepSeek with block scales and 16-bit ends."""
+    assert workload(catalogue.model(name)).weight_bytes / 1e9 == pytest.approx(gigabytes, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("weights", "bits"),
+    [("bf16", 16), ("fp8", 8 + 32 / 16384), ("mxfp4", 4.25), ("nvfp4", 4.5), ("int8", 8)],
+)
+def test_embedding_and_head_stay_at_16_bits(catalogue, weights, bits):
+    model = catalogue.model("llama-3.1-8b")
+    work = workload(model, weights)
+    table, norms = 128_256 * 4096, 65 * 4096
+    matrices = work.total_parameters - 2 * table - norms
+    assert work.weight_bytes == pytest.approx(matrices * bits / 8 + (2 * table + norms) * 2)
+
+
+@pytest.mark.parametrize(("weights", "bits"), [("q8_0", 8.5), ("q4_0", 4.5)])
+def test_whole_files_quantize_the_embedding_too(catalogue, weights, bits):
+    work = workload(catalogue.model("llama-3.1-8b"), weights)
+    norms = 65 * 4096
+    assert work.weight_bytes == pytest.approx(
+        (work.total_parameters - norms) * bits / 8 + norms * 2
+    )
+
+
+def test_mixed_formats_are_kept_unless_another_is_asked(catalogue):
+    model = catalogue.model("gpt-oss-120b")
+    assert workload(model).weight_format == "mxfp4"
+    assert workload(model, "mxfp4").weight_bytes == workload(model).weight_bytes
+    assert workload(model, "bf16").weight_bytes == pytest.approx(
+        2 * workload(model).total_parameters
+    )
+
+
+H100 = (ROOT / "hardware" / "h100-sxm.yaml").read_text()
+LLAMA = (ROOT / "models" / "llama-3.1-8b.yaml").read_text()
+
+
+def broken(text: str, old: str, new: str) -> str:
+    assert old in text
+    return text.replace(old, new, 1)
+
+
+WRONG = {
+    "empty": ("", r"h\.yaml:1:1: the file is empty"),
+    "list": ("- a\n- b\n", r"h\.yaml:1:1: the file holds a list"),
+    "scalar": ("hello", r"h\.yaml:1:1: the file holds a single value"),
+    "duplicate": (H100 + "\nid: again\n", r"h\.yaml:\d+:1: 'id' is given twice \(first in line 1\)"),
+    "misspelt": (
+        broken(H100, "bandwidth: {value: 3.35", "bandwith: {value: 3.35"),
+        r"h\.yaml:\d+:5: unknown key 'bandwith' in memory\[0\]; did you mean 'bandwidth'\?",
+    ),
+    "wrong unit": (
+        broken(H100, "value: 3.35 TB/s", "value: 3.35 TB"),
+        r"h\.yaml:\d+:24: memory\[0\]\.bandwidth: '3.35 TB' is a size, not a bandwidth: did you mean '3.35 TB/s'",
+    ),
+    "unknown unit": (
+        broken(H100, "value: 3.35 TB/s", "value: 3.35 TBps"),
+        r"'TBps' is not a unit of bandwidth that fastcalc knows: did you mean 'TB/s'",
+    ),
+    "no unit": (broken(H100, "value: 80 GiB", "value: 80"), r"80 has no unit: write for example '80 GB'"),
+    "exponent": (
+        broken(H100, "value: 989.5 TFLOP/s", "value: 1e12"),
+        r"h\.yaml:\d+:17: YAML reads 1e12 as text or as another number",
+    ),
+    "quoted exponent": (
+        broken(H100, "value: 989.5 TFLOP/s", 'value: "1e12"'),
+        r"h\.yaml:\d+:17: peak\.bf16: 1e12 has no unit",
+    ),
+    "negative": (broken(H100, "value: 80 GiB", "value: -80 GiB"), r"must be finite and positive"),
+    "zero": (broken(H100, "value: 80 GiB", "value: 0 GiB"), r"it must be above zero"),
+    "missing": (broken(H100, "vendor: NVIDIA\n", ""), r"'vendor' is missing"),
+    "tab": ("id: a\nmemory:\n\t- x: 1\n", r"h\.yaml:3:1: .*a tab cannot indent YAML"),
+    "anchor": ("id: &a x\n", r"h\.yaml:1:5: anchors"),
+    "octal": ("id: 010\n", r"h\.yaml:1:5: YAML reads 010"),
+    "old boolean": ("id: no\n", r"h\.yaml:1:5: 'no' is a boolean"),
+    "two documents": ("id: a\n---\nid: b\n", r"h\.yaml:2:1: a second document"),
+    "deep": ("a: " + "[" * 100, r"nested more than 30 deep"),
+    "no 16-bit rate": (
+        re.sub(r"(?m)^  (bf16|fp16): .*\n", "", H100), r"peak needs the dense bf16 or fp16 rate"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_file_gets_a_sentence(tmp_path, case):
+    text, sentence = WRONG[case]
+    path = tmp_path / "h.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=sentence) as error:
+        load(path, Hardware)
+    assert "\n" not in str(error.value)
+
+
+def test_not_utf8_and_a_folder(tmp_path):
+    path = tmp_path / "h.yaml"
+    path.write_bytes(b"id: a\nname: \xff\n")
+    with pytest.raises(InputError, match=r"h\.yaml:2:1: not UTF-8"):
+        load(path, Hardware)
+    with pytest.raises(InputError, match="is a folder"):
+        load(tmp_path, Hardware)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("kv_heads: 8", "kv_heads: 7", r"kv_heads 7 does not divide heads 32"),
+        ("kind: gqa", "kind: gqb", r"'gqb' is not a blocks\[0\]\.attention"),
+        ("hidden_size: 4096", "hidden_size: 0", r"hidden_size: 0 is out of range"),
+        ("count: 32", "count: true", r"blocks\[0\]\.count: 'True' should be a whole number"),
+        ("weight_format: bf16", "weight_format: bf17", r"'bf17' is not a weight format .* 'bf16'"),
+        ("hidden_size: 4096\n", "", r"hidden_size missing: a model needs"),
+        ("kv_format: bf16", "kv_format: q6_k", r"'q6_k' is not one that a KV cache has"),
+    ],
+)
+def test_a_wrong_model_gets_a_sentence(tmp_path, old, new, sentence):
+    path = tmp_path / "m.yaml"
+    path.write_text(broken(LLAMA, old, new))
+    with pytest.raises(InputError, match=sentence):
+        load(path, Model)
+
+
+def test_bare_numbers_load_without_provenance(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "id: mine\nname: Mine\nvendor: Me\nkind: gpu\nscope: one card\n"
+        "memory:\n  - {name: HBM, capacity: 64 GB, bandwidth: 2 TB/s}\n"
+        "peak: {bf16: 500 TFLOP/s}\n"
+    )
+    chip = load(path, Hardware)
+    assert chip.memory[0].bandwidth.si == 2e12
+    assert chip.memory[0].bandwidth.source is None
+
+
+def test_own_folders_come_first_and_aliases_are_found(tmp_path):
+    (tmp_path / "h100-sxm.yaml").write_text(broken(H100, "3.35 TB/s", "5 TB/s"))
+    own = Catalogue({"hardware": (tmp_path,)})
+    assert own.hardware("h100-sxm").memory[0].bandwidth.si == 5e12
+    assert Catalogue().hardware("H100").id == "h100-sxm"
+    assert Catalogue().model("deepseek-v3").id == "deepseek-r1"
+
+
+def test_only_the_files_needed_are_read(monkeypatch):
+    opened = []
+    monkeypatch.setattr(
+        "fastcalc.catalogue.store.read", lambda path: opened.append(Path(path).name) or read(path)
+    )
+    Catalogue().hardware("gb200")
+    Catalogue().model("glm-4.7")
+    assert opened == ["gb200.yaml", "glm-4.7.yaml"]

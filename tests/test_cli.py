@@ -1,0 +1,332 @@
+"""The command line: the contract of records, exit codes, and what a person sees."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.helpers import run, words
+
+CONTRACT = (
+    "hardware, model, engine, chips, tp, pp, ep, dp, weight_format, kv_format, batch, prompt_tokens, "
+    "output_tokens, context_tokens, speculation_tokens_per_pass, fits, placement, min_chips, max_batch, "
+    "weights_gb, kv_gb, memory_used_fraction, tokens_per_s_per_user, tokens_per_s_per_user_low, "
+    "tokens_per_s_per_user_high, tokens_per_s_per_user_bound, tokens_per_s_total, "
+    "tokens_per_s_per_chip, tpot_ms, ttft_ms, request_s, limiter, usd_per_mtok_input, "
+    "usd_per_mtok_output, usd_per_mtok_total, joules_per_token, warnings"
+).split(", ")
+
+
+@pytest.fixture
+def fastcalc(capsys, monkeypatch):
+    def call(*args, columns=100):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        return run(*args, capsys=capsys, monkeypatch=monkeypatch)
+
+    return call
+
+
+def records(text):
+    def refuse(name):
+        raise AssertionError(f"{name} in JSON")
+
+    document = json.loads(text, parse_constant=refuse)
+    assert document["schema"] == "fastcalc/1"
+    return document["records"]
+
+
+def test_records_match_the_contract_key_by_key(fastcalc):
+    ran = fastcalc("compare", "--format", "json")
+    assert ran.code == 0
+    found = records(ran.out)
+    assert len(found) == 12
+    for record in found:
+        assert list(record)[: len(CONTRACT)] == CONTRACT
+        assert record["chips"] == record["tp"] * record["pp"] * record["dp"]
+    assert "served_tokens_per_s_total" in found[0]
+    assert "assumptions" in json.loads(ran.out)
+
+
+def test_relations_between_keys(fastcalc):
+    for record in records(
+        fastcalc("compare", "llama-3.1-8b", "--batch", "1,8,32", "--format", "json").out
+    ):
+        speed, batch = record["tokens_per_s_per_user"], record["batch"]
+        assert record["tokens_per_s_total"] == pytest.approx(batch * speed, rel=1e-10)
+        assert record["tokens_per_s_per_chip"] == pytest.approx(batch * speed / record["chips"])
+        assert record["tpot_ms"] == pytest.approx(1e3 / speed)
+        assert record["request_s"] == pytest.approx(
+            (record["ttft_ms"] + 999 * record["tpot_ms"]) / 1e3
+        )
+        low, high = record["tokens_per_s_per_user_low"], record["tokens_per_s_per_user_high"]
+        assert low <= speed <= high <= record["tokens_per_s_per_user_bound"]
+
+
+def test_rows_that_do_not_fit_have_no_rates(fastcalc):
+    found = records(fastcalc("compare", "--on", "h100-sxm", "--format", "json").out)
+    row = found[-1]
+    assert row["batch"] == 128
+    assert row["fits"] is False
+    assert row["limiter"] == "capacity"
+    assert row["min_chips"] == 4
+    assert row["memory_used_fraction"] > 1
+    null = [
+        key
+        for key in row
+        if key.startswith(("tokens_per_s", "tpot", "ttft", "usd_per_mtok", "served"))
+    ]
+    assert len(null) > 10
+    assert all(row[key] is None for key in [*null, "request_s", "joules_per_token"])
+    for key in ("max_batch", "weights_gb", "kv_gb"):
+        assert row[key] is not None
+
+
+def test_ideal_has_no_range(fastcalc):
+    for row in records(fastcalc("compare", "--engine", "ideal", "--format", "json").out):
+        if row["fits"]:
+            assert row["tokens_per_s_per_user"] == row["tokens_per_s_per_user_bound"]
+        assert row["tokens_per_s_per_user_low"] is None
+        assert row["tokens_per_s_per_user_high"] is None
+
+
+def test_csv_holds_the_same_records(fastcalc):
+    as_json = records(fastcalc("compare", "--format", "json").out)
+    rows = list(csv.DictReader(io.StringIO(fastcalc("compare", "--format", "csv").out)))
+    assert [list(row) for row in rows] == [list(record) for record in as_json]
+    for row, record in zip(rows, as_json, strict=True):
+        for key, value in record.items():
+            if value is None:
+                assert row[key] == ""
+            elif isinstance(value, bool):
+                assert row[key] == str(value).lower()
+            elif isinstance(value, (int, float)):
+                assert float(row[key]) == value
+            elif isinstance(value, str):
+                assert row[key] == value
+
+
+def test_markdown(fastcalc):
+    lines = fastcalc("compare", "--format", "markdown").out.splitlines()
+    assert lines[0].startswith("| model ")
+    assert set(lines[1]) == {"|", "-"}
+    assert len(lines) == 14
+    assert len({line.count("|") for line in lines}) == 1
+
+
+def test_notes_of_records_go_to_standard_error(fastcalc):
+    ran = fastcalc("compare", "--format", "csv")
+    assert "undetermined" in ran.err
+    assert "undetermined" not in ran.out.splitlines()[0]
+
+
+def test_output_is_the_same_every_time(fastcalc):
+    for format_ in ("table", "json", "csv"):
+        first = fastcalc("compare", "--format", format_).out
+        assert fastcalc("compare", "--format", format_).out == first
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 140])
+@pytest.mark.parametrize("args", [("compare",), ("fit",), ("list", "hardware"), ("show", "wse-3")])
+def test_tables_stay_inside_the_terminal(fastcalc, args, columns):
+    ran = fastcalc(*args, columns=columns)
+    assert ran.code == 0
+    for line in ran.out.splitlines():
+        assert len(line) <= max(columns, 80) or "http" in line, line
+        assert "…" not in line
+        assert line == line.rstrip()
+
+
+def test_the_table_at_80_columns_has_every_promised_column(fastcalc):
+    head = fastcalc("compare", columns=80).out.split("batch per user")[1].splitlines()[0]
+    for column in ("range", "light", "total", "ms", "input", "output", "by"):
+        assert column in head
+    text = words(fastcalc("compare", columns=80).out)
+    for told in (
+        "ask 2",
+        "prices, cloud",
+        "(2026-05)",
+        "mean context 1,500",
+        "engine vllm",
+        "next:",
+    ):
+        assert told in text
+
+
+def test_fit_says_where_and_exits_1_when_nothing_fits(fastcalc):
+    ran = fastcalc("fit", "deepseek-r1", "--on", "h100-sxm,h200-sxm,wse-3", "--format", "json")
+    assert ran.code == 0
+    chips = {record["hardware"]: record["chips"] for record in records(ran.out)}
+    assert chips == {"h100-sxm": 16, "h200-sxm": 8, "wse-3": 21}
+    assert fastcalc("fit", "deepseek-r1", "--on", "h100-sxm", "--chips", "8").code == 1
+    assert fastcalc("fit", "deepseek-r1", "--on", "h100-sxm,h200-sxm", "--chips", "8").code == 0
+
+
+def test_show_model_holds_what_scripts_ask_for(fastcalc):
+    shown = json.loads(fastcalc("show", "llama-3.1-70b", "--format", "json").out)
+    assert shown["id"] == "llama-3.1-70b"
+    assert shown["total_parameters"] == shown["active_parameters"] == 70_553_706_496
+    assert shown["weights_gb"] == 141.107412992
+    assert shown["kv_bytes_per_token"] == 327_680
+    assert shown["flops_per_token"] == 139_006_066_688
+    assert shown["layers"] == 80
+
+
+def test_show_chip_is_in_si_with_units_in_the_keys(fastcalc):
+    shown = json.loads(fastcalc("show", "wse-3", "--format", "json").out)
+    assert shown["memory_bandwidth_bytes_per_s"] == 21e15
+    assert shown["fabric_bandwidth_bytes_per_s"] == 26.75e15
+    assert shown["memory_capacity_bytes"] == 44e9
+    assert shown["peak_fp8_flop_per_s"] is None
+
+
+@pytest.mark.parametrize("kind", ["hardware", "models", "engines"])
+def test_lists(fastcalc, kind):
+    assert fastcalc("list", kind).code == 0
+    assert len(records(fastcalc("list", kind, "--format", "json").out)) >= 3
+    assert fastcalc("list", kind, "--format", "csv").code == 0
+    assert fastcalc("list", kind, "--format", "markdown").code == 0
+
+
+@pytest.mark.parametrize("name", ["h100-sxm", "glm-4.7", "vllm", "ideal"])
+def test_show_every_kind(fastcalc, name):
+    assert name in fastcalc("show", name).out
+    assert json.loads(fastcalc("show", name, "--format", "json").out)["id"] == name
+
+
+WRONG_REQUESTS = [
+    (("compare", "llama3.1-70b"), "did you mean llama-3.1-70b"),
+    (("compare", "--on", "h100sxm"), "did you mean h100-sxm"),
+    (("compare", "--on", ","), "names nothing"),
+    (("compare", "--batch", "0"), "from 1 to"),
+    (("compare", "--batch", "-3"), "from 1 to"),
+    (("compare", "--batch", "1e30"), "from 1 to"),
+    (("compare", "--batch", "nan"), "from 1 to"),
+    (("compare", "--batch", "9..1"), "goes nowhere"),
+    (("compare", "--batch", "1..1000000"), "more than 10,000"),
+    (("compare", "--prompt", "0"), "from 1 to"),
+    (("compare", "--prompt", "nan"), "--prompt"),
+    (("compare", "--output", "-1"), "from 1 to"),
+    (("compare", "--context", "131073"), "exceeds the 131,072 tokens"),
+    (("compare", "--prompt", "131000"), "exceeds the 131,072 tokens"),
+    (("compare", "--weights", "fp9"), "did you mean 'fp8'"),
+    (("compare", "--kv", "nan"), "KV cache format"),
+    (("compare", "--engine", "vlm"), "did you mean vllm"),
+    (("compare", "--chips", "0"), "from 1 to"),
+    (("compare", "--tp", "3"), "does not divide"),
+    (("compare", "--on", "wse-3", "--tp", "2"), "pipelines whole layers"),
+    (("compare", "--on", "h100-sxm", "--tp", "16"), "leaves the link domain"),
+    (("compare", "--on", "h100-sxm", "--pp", "81"), "exceeds the 80 layers"),
+    (("compare", "--on", "h100-sxm", "--ep", "2"), "no routed experts"),
+    (("compare", "mixtral-8x7b", "--on", "h100-sxm", "--tp", "2", "--ep", "3"), "does not divide"),
+    (("compare", "--on", "h100-sxm", "--chips", "6", "--tp", "4"), "is not tp x pp x dp"),
+    (("compare", "--price", "h100-sxm=-1"), "CHIP=USD"),
+    (("compare", "--price", "h100-sxm=nan"), "CHIP=USD"),
+    (("compare", "--price", "b200=3"), "not compared here"),
+    (("compare", "--price-basis", "clod"), "did you mean 'cloud'"),
+    (("compare", "--utilization", "0"), "share"),
+    (("compare", "--utilization", "inf"), "share"),
+    (("compare", "--prefix-hit", "2"), "share"),
+    (("compare", "--format", "jsn"), "did you mean 'json'"),
+    (("compare", "--nonsense"), "--nonsense"),
+    (("compare", "no/such/file.yaml"), "no such file"),
+    (("compare", "-o", "no/such/folder/x.csv"), "cannot be written"),
+    (("compare", "--hardware-dir", "nowhere"), "is not a folder"),
+    (("show", "nothing-like-it"), "nothing is called"),
+    (("show", "h100-sxm", "--weights", "fp8"), "are of models"),
+    (("list", "hardwear"), "did you mean 'hardware'"),
+    (("compute",), "compute"),
+]
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"), WRONG_REQUESTS, ids=lambda value: " ".join(value)[:40]
+)
+def test_a_wrong_request_gets_one_sentence(fastcalc, args, sentence):
+    ran = fastcalc(*args)
+    assert ran.code == 2
+    assert ran.out == ""
+    assert sentence in ran.err
+    assert ran.err.startswith("fastcalc: ")
+    assert ran.err.count("\n") == 1
+
+
+def test_a_folder_for_a_file_and_an_output_that_is_a_folder(fastcalc, tmp_path):
+    assert "is a folder" in fastcalc("compare", "--on", f"{tmp_path}/").err
+    assert "is a folder" in fastcalc("compare", "-o", tmp_path).err
+
+
+def test_a_file_is_written_whole_or_not_at_all(fastcalc, tmp_path, monkeypatch):
+    target = tmp_path / "speeds.csv"
+    target.write_text("old")
+    assert fastcalc("compare", "nope", "--format", "csv", "-o", target).code == 2
+    assert target.read_text() == "old"
+    assert fastcalc("compare", "--format", "csv", "-o", target).code == 0
+    assert target.read_text().startswith("hardware,model,")
+    assert [path.name for path in tmp_path.iterdir()] == ["speeds.csv"]
+
+
+def test_own_files_and_folders(fastcalc, tmp_path, monkeypatch):
+    text = fastcalc("show", "h100-sxm").out
+    assert text
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(
+        "id: mine\nname: Mine\nvendor: Me\nkind: tpu\nscope: one card\n"
+        "memory:\n  - {name: HBM, capacity: 640 GB, bandwidth: 2 TB/s}\n"
+        "peak: {bf16: 500 TFLOP/s}\n"
+    )
+    by_path = fastcalc("compare", "--on", mine, "--format", "json")
+    assert by_path.code == 0
+    warnings = " ".join(records(by_path.out)[0]["warnings"])
+    assert "no cloud price" in warnings
+    assert "borrowed" in warnings
+    assert records(by_path.out)[0]["usd_per_mtok_total"] is None
+    assert fastcalc("compare", "--on", "mine", "--hardware-dir", tmp_path).code == 0
+    monkeypatch.setenv("FASTCALC_HARDWARE_DIR", str(tmp_path))
+    assert fastcalc("show", "mine").code == 0
+    priced = fastcalc("compare", "--on", "mine", "--price", "mine=2.5", "--format", "json")
+    assert records(priced.out)[0]["usd_per_hour"] == 2.5
+
+
+def test_batches_take_ranges(fastcalc):
+    ran = fastcalc(
+        "compare", "llama-3.1-8b", "--on", "h200-sxm", "--batch", "1..64x4,10", "--format", "json"
+    )
+    assert [record["batch"] for record in records(ran.out)] == [1, 4, 10, 16, 64]
+
+
+def fresh(*args, **more):
+    command = [sys.executable, "-m", "fastcalc", *args]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **more)
+
+
+def test_help_and_version_and_nothing_at_all():
+    for args in (["--help"], []):
+        ran = fresh(*args)
+        assert ran.returncode == 0
+        assert "compare" in ran.stdout
+    assert fresh("--version").stdout.startswith("fastcalc ")
+
+
+def test_a_reader_that_stops_early_sees_no_traceback():
+    command = f"{sys.executable} -m fastcalc compare --batch 1..9000 --format csv | head -1"
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+    assert ran.stdout.startswith("hardware,model")
+    assert "Traceback" not in ran.stderr
+    assert "BrokenPipe" not in ran.stderr
+
+
+def test_no_colour_in_a_pipe_and_none_when_refused():
+    assert "\x1b" not in fresh("compare").stdout
+    assert "\x1b" not in fresh("compare", env={**os.environ, "NO_COLOR": "1"}).stdout
+
+
+def test_heavy_libraries_stay_out_of_help():
+    code = "import sys; sys.argv = ['fastcalc', '--help']\nfrom fastcalc.cli import main\n"
+    code += "try:\n    main()\nexcept SystemExit:\n    pass\n"
+    code += "heavy = {'numpy', 'yaml', 'rich.table'} & set(sys.modules)\nassert not heavy, heavy\n"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr

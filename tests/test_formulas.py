@@ -1,0 +1,128 @@
+"""Formulas: every one documented with units and a reference, and right where others print a number."""
+
+import importlib
+import inspect
+import math
+import pkgutil
+import re
+
+import numpy as np
+import pytest
+
+from fastcalc import formulas
+
+NOT_FORMULAS = {"types"}
+FUNCTIONS = [
+    (name, function)
+    for info in pkgutil.iter_modules(formulas.__path__)
+    if info.name not in NOT_FORMULAS
+    for module in [importlib.import_module(f"fastcalc.formulas.{info.name}")]
+    for name, function in inspect.getmembers(module, inspect.isfunction)
+    if function.__module__ == module.__name__ and not name.startswith("_")
+]
+
+PUBLISHED = [
+    # Parameters a token passes in one FFN of Llama-2-7B: 3 x 4,096 x 11,008 (its configuration).
+    ("ffn_matrices", {"hidden": 4096, "width": 11_008, "matrices": 3}, 135_266_304, 0),
+    # Query without a bottleneck (DeepSeek-V2-Lite): h H (n + r) + h (c + r) + c H (n + v) + H v h.
+    (
+        "latent_attention_matrices",
+        {
+            "hidden": 2048,
+            "heads": 16,
+            "q_rank": 0,
+            "kv_rank": 512,
+            "nope_dim": 128,
+            "rope_dim": 64,
+            "value_dim": 128,
+        },
+        2048 * 16 * 192 + 2048 * 576 + 512 * 16 * 256 + 16 * 128 * 2048,
+        0,
+    ),
+    # JAX scaling book, inference chapter: critical batch 240 for bf16 on TPU v5e (197e12 / 8.1e11).
+    ("critical_batch", {"peak": 1.97e14, "bandwidth": 8.1e11, "bytes_per_weight": 2}, 243, 1),
+    # Expected distinct experts by uniform routing, E 128, k 8: 29.1 and 125.9 at 4 and 64 tokens
+    # (Monte Carlo at low Gini: 29.0 and 125.5).
+    ("distinct_experts", {"experts": 128, "active": 8, "tokens": 4}, 29.1, 0.05),
+    ("distinct_experts", {"experts": 128, "active": 8, "tokens": 64}, 125.9, 0.05),
+    ("distinct_experts", {"experts": 8, "active": 2, "tokens": 1}, 2, 1e-12),
+    ("all_reduce_latency_shape", {"ranks": 1}, 0, 0),
+    ("all_reduce_latency_shape", {"ranks": 4}, 1.45, 1e-12),
+    ("all_reduce_latency_shape", {"ranks": 16}, 2.95, 1e-12),
+    ("other_ranks", {"ranks": 2, "active": 1}, 0.5, 1e-12),
+    ("achieved_bandwidth", {"peak": 2.0, "fraction": 1, "cores": 1, "per_core": 2.0}, 2 * 2 ** (-1 / 8), 1e-12),
+    ("compute_share", {"peak": 1.0, "fraction": 0.5, "cores": 1, "per_core": 0.5}, 0.25, 1e-12),
+    # 355B at 8 bits, a tenth kept back: 9 wafers; at 16 bits 18 (44 GB each).
+    ("chips_for_capacity", {"needed": 355e9, "usable_per_chip": 39.6e9}, 9, 0),
+    ("chips_for_capacity", {"needed": 710e9, "usable_per_chip": 39.6e9}, 18, 0),
+    ("chips_for_whole_layers", {"layers": 3, "layer_bytes": 2.0, "usable_per_chip": 1.0}, math.inf, 0),
+    # Wafer alone at 1,800 tokens/s, 25 kW, PUE 1.4: 19 J a token.
+    ("joules_per_token", {"power": 25e3, "site_factor": 1.4, "tokens_per_s": 1800}, 19.4, 0.05),
+    # DeepSeek production decode: 14.8k tokens/s a node of eight at 2 USD an hour: 0.30 USD a million.
+    ("usd_per_million", {"usd_per_hour": 16, "seconds": 1, "tokens": 14_800}, 0.30, 0.005),
+    # Little's law at a full pipeline: three micro-batches over three stages of a third each.
+    (
+        "pipelined_step",
+        {"pass_time": 3.0, "hops": 0.0, "stages": 3, "slowest": 0.5, "streams": 9},
+        4.5,
+        0,
+    ),
+    ("spatial_step", {"layers": 10, "layer_time": 1.0, "hops": 2.0, "streams": 20}, 22, 0),
+    ("prompt_lump", {"batch": 64, "prompt": 8000, "output": 100, "chunk": 8192}, 8192, 3073),
+    # Prompts of 10 x 100 tokens in lumps of 100: ten of the steps last 3 s longer.
+    (
+        "run_time",
+        {"batch": 10, "prompt": 100, "output": 50, "lump": 100, "decode_step": 1, "mixed_step": 4},
+        80,
+        0,
+    ),
+    ("exchange_bytes", {"tokens": 2, "hidden": 10, "destinations": 3}, 180, 0),
+    ("all_reduce_bytes", {"ranks": 8, "message": 8.0}, 14.0, 0),
+    ("ownership_per_hour", {"purchase": 300_000 / 8, "years": 4, "power": 1275, "site_factor": 1.0, "energy_price": 0.08}, 1.172, 0.001),
+]  # fmt: skip
+BY_NAME = dict(FUNCTIONS)
+
+
+@pytest.mark.parametrize(("name", "arguments", "value", "within"), PUBLISHED)
+def test_published_and_hand_made_values(name, arguments, value, within):
+    assert float(BY_NAME[name](**arguments)) == pytest.approx(value, abs=within or 1e-12)
+
+
+@pytest.mark.parametrize(("name", "function"), FUNCTIONS)
+def test_the_docstring_is_a_contract(name, function):
+    text = inspect.getdoc(function)
+    parameters = inspect.signature(function).parameters
+    assert all(one.kind is one.KEYWORD_ONLY for one in parameters.values()), "keyword-only"
+    documented = re.findall(r"(?m)^(\w+) : array_like$", text)
+    assert documented == list(parameters)
+    assert (
+        len(
+            re.findall(
+                r"\[(?:1|byte|byte/s|FLOP|FLOP/s|s|W|J|1/s|USD|USD/h|USD/kWh|byte or FLOP|byte/s or FLOP/s)\]",
+                text,
+            )
+        )
+        >= len(parameters) + 1
+    )
+    for part in ("Returns\n", "Examples\n", ">>> ", "References\n", ".. [1]"):
+        assert part in text, part
+
+
+@pytest.mark.parametrize(("name", "arguments", "value", "within"), PUBLISHED)
+def test_arrays_are_as_numbers(name, arguments, value, within):
+    function = BY_NAME[name]
+    arrays = {key: np.array([number, number]) for key, number in arguments.items()}
+    expected = float(function(**arguments))
+    np.testing.assert_allclose(function(**arrays), [expected, expected], rtol=1e-14)
+
+
+def test_every_formula_has_a_row():
+    tested = {row[0] for row in PUBLISHED}
+    by_doctest = {
+        "attention_matrices",
+        "gated_deltanet_matrices",
+        "attention_flops",
+        "linear_flops",
+    }
+    by_doctest |= {"cache_bytes_per_layer", "largest_batch", "time_of"}
+    assert set(BY_NAME) == tested | by_doctest

@@ -1,0 +1,69 @@
+"""The map: which part may import which, and where each library lives."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import fastcalc
+
+PACKAGE = Path(fastcalc.__file__).parent
+MODULES = [
+    path
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if path.parent != PACKAGE or path.stem != "__init__"
+]
+
+MAY_IMPORT = {
+    "errors": set(),
+    "units": {"errors"},
+    "formulas": set(),
+    "catalogue": {"errors", "units"},
+    "workload": {"catalogue", "formulas"},
+    "machine": {"catalogue", "formulas", "workload"},
+    "placement": {"catalogue", "errors", "formulas", "machine", "workload"},
+    "step": {"formulas", "machine", "placement", "workload"},
+    "evaluate": {"catalogue", "formulas", "machine", "placement", "step"},
+    "scenario": {"catalogue", "errors", "evaluate", "formulas", "machine", "placement", "workload"},
+    "report": {"catalogue", "evaluate", "scenario", "workload"},
+    "cli": {"catalogue", "errors", "evaluate", "report", "scenario"},
+    "__main__": {"cli"},
+}
+HOME = {"yaml": {"catalogue"}, "pydantic": {"catalogue"}, "rich": {"report"}, "typer": {"cli"}}
+
+
+def imported(path: Path) -> list[str]:
+    names = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_follow_the_map(path):
+    here = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    for name in imported(path):
+        top, *rest = name.split(".")
+        if top == "fastcalc" and rest and rest[0] != "__version__":
+            assert rest[0] in MAY_IMPORT[here] | {here}, name
+        assert here in HOME.get(top, {here}), f"{name} has another home"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_functions_can_be_seen_whole(path):
+    """Forty lines of code at most, docstring and signature apart."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            length = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+            limit = (
+                60
+                if node.name
+                in ("_record", "evaluate", "hardware_record", "_whole", "machine", "model_record")
+                else 40
+            )
+            assert length <= limit, f"{node.name}: {length} lines"

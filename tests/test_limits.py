@@ -1,0 +1,331 @@
+"""Limits that a hand can compute, and figures that a reader will check."""
+
+import pytest
+
+from fastcalc.catalogue import Hardware, Model
+from fastcalc.formulas.memory import chips_for_capacity, largest_batch
+from fastcalc.formulas.roofline import critical_batch
+from fastcalc.scenario import Pricing, Sharding
+from fastcalc.workload import workload
+from tests.helpers import outcome
+
+TWENTY_BILLION = Model.model_validate(
+    {
+        "id": "twenty",
+        "name": "20B at 16 bits",
+        "weight_format": "fp16",
+        "total_parameters": 20_000_000_000,
+        "layers": 40,
+        "kv_bytes_per_token": 1,
+    }
+)
+
+
+@pytest.mark.parametrize("name", ["llama-3.1-8b", "llama-3.1-70b", "qwen3-32b"])
+@pytest.mark.parametrize("chips", [1, 4])
+def test_dense_decode_at_batch_1_is_bytes_over_bandwidth(catalogue, name, chips):
+    """Ideal engine: all weights but the input embedding, and the cache, over the bandwidth."""
+    model = catalogue.model(name)
+    found = outcome(
+        model,
+        "h200-sxm",
+        engine="ideal",
+        context=2048,
+        sharding=Sharding(chips=chips),
+        weights="fp8",
+    )
+    work = workload(model, "fp8")
+    table = model.hidden_size * model.vocabulary
+    matrices_and_norms = work.total_parameters - 2 * table
+    norms = (2 * sum(b.count for b in model.blocks) + 1) * model.hidden_size
+    if name == "qwen3-32b":
+        norms += 64 * 2 * 128
+    weights = (matrices_and_norms - norms) * (8 + 32 / 16384) / 8 + norms * 2 + table * 2
+    attention = model.blocks[0].attention
+    cache = 2048 * 2 * attention.kv_heads * attention.head_dim * 2 * model.blocks[0].count
+    by_hand = (weights + cache) / (chips * 4.8e12)
+    assert found.estimate.tpot[0] == pytest.approx(by_hand, rel=1e-9)
+
+
+def test_a_wafer_of_20_billion_parameters_is_not_525000_tokens_a_second(catalogue):
+    """21 PB/s over 40 GB is one term of the bound; compute is the bound; neither is the speed."""
+    bound = outcome(TWENTY_BILLION, "wse-3", engine="ideal", sharding=Sharding(chips=1))
+    assert bound.estimate.fits[0]
+    assert bound.estimate.bound_memory[0] == pytest.approx(525_000, rel=1e-6)
+    assert bound.estimate.bound_compute[0] == pytest.approx(390_000, rel=1e-9)
+    assert bound.estimate.bound[0] == pytest.approx(390_000, rel=1e-9)
+    assert bound.estimate.bound_limiter[0] == "compute"
+    expected = outcome(TWENTY_BILLION, "wse-3")
+    assert expected.estimate.speed[0] < 2_000
+
+
+@pytest.mark.parametrize(("model", "speed"), [("llama-3.1-8b", 1820), ("llama-3.1-70b", 725)])
+def test_wafer_speeds_follow_17_us_a_layer_and_5_us_a_wafer(model, speed):
+    """Geometric mean of the four published points without speculation."""
+    found = outcome(model, "wse-3").estimate
+    assert found.speed[0] == pytest.approx(speed, rel=0.01)
+    assert found.limiter[0] == "latency"
+
+
+def test_published_wafer_speeds_lie_in_the_range():
+    """Cerebras, August 2024: 1,800 (8B) and 450 (70B); WaferLLM: 2,700 (8B)."""
+    small, large = (
+        outcome("llama-3.1-8b", "wse-3").estimate,
+        outcome("llama-3.1-70b", "wse-3").estimate,
+    )
+    assert small.low[0] <= 1800 <= small.high[0]
+    assert small.low[0] <= 2700 <= small.high[0]
+    assert large.low[0] <= 450 <= large.high[0]
+
+
+def test_ratio_of_bandwidths(catalogue):
+    h100, gb200 = catalogue.hardware("h100-sxm"), catalogue.hardware("gb200")
+    ratio = gb200.memory[0].bandwidth.si / h100.memory[0].bandwidth.si
+    assert ratio == pytest.approx(2.39, abs=0.005)
+
+
+def test_wafer_memory_and_fabric_are_two_fields(catalogue):
+    wafer = catalogue.hardware("wse-3")
+    assert wafer.memory[0].bandwidth.si == 21e15
+    assert wafer.fabric.bandwidth.si == 26.75e15
+
+
+@pytest.mark.parametrize(
+    ("model", "kv", "expected"),
+    [
+        ("llama-3.1-8b", "bf16", 131_072),
+        ("llama-3.1-70b", "bf16", 327_680),
+        ("llama-3.1-70b", "fp8", 163_840),
+        ("deepseek-r1", "bf16", 70_272),
+        ("deepseek-r1", "fp8", 35_136),
+        ("gpt-oss-120b", "bf16", 73_728),
+    ],
+)
+def test_cache_bytes_per_token(catalogue, model, kv, expected):
+    assert workload(catalogue.model(model), kv=kv).cache_bytes_per_token == expected
+
+
+def test_windowed_layers_stop_growing(catalogue):
+    """gpt-oss-120b: 18 layers keep all tokens, 18 keep 128; 2,048 bytes a layer and token."""
+    work = workload(catalogue.model("gpt-oss-120b"))
+    assert float(work.cache_bytes(100)) == 100 * 36 * 2048
+    assert float(work.cache_bytes(10_000)) == (10_000 * 18 + 128 * 18) * 2048
+
+
+def test_critical_batch_of_h100(catalogue):
+    chip = catalogue.hardware("h100-sxm")
+    batch = critical_batch(
+        peak=chip.peak["bf16"].si, bandwidth=chip.memory[0].bandwidth.si, bytes_per_weight=2
+    )
+    assert round(batch) == 295
+
+
+def test_44_gb_holds_22_billion_at_16_bits_and_44_at_8():
+    for billions, width in ((22, 2), (44, 1)):
+        weights = billions * 1e9 * width
+        assert chips_for_capacity(needed=weights, usable_per_chip=44e9) == 1
+        assert chips_for_capacity(needed=weights + 1, usable_per_chip=44e9) == 2
+    assert largest_batch(usable=44e9, weights=44e9, cache_per_sequence=1) == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "weights", "capacity", "whole"),
+    [
+        ("llama-3.1-70b", "bf16", 4, 4),
+        ("glm-4.7", "int8", 9, 10),
+        ("kimi-k2", "int8", 26, 31),
+    ],
+)
+def test_wafers_by_capacity_and_by_whole_layers(model, weights, capacity, whole):
+    found = outcome(model, "wse-3", weights=weights, prompt=1, output=1)
+    assert found.site.chips_needed(0) == (capacity, whole)
+    assert found.placement.layout.pp == found.placement.layout.chips == whole
+
+
+def test_a_trillion_parameters_at_8_bits_ask_26_wafers():
+    trillion = TWENTY_BILLION.model_copy(
+        update={
+            "weight_format": "int8",
+            "total_parameters": TWENTY_BILLION.total_parameters.model_copy(update={"si": 1e12}),
+            "layers": 1000,
+        }
+    )
+    assert outcome(trillion, "wse-3", prompt=1, output=1).site.chips_needed(0)[0] == 26
+
+
+def test_prices_turn_the_ratio_of_gb200_and_h100_round(catalogue):
+    h100, gb200 = catalogue.hardware("h100-sxm"), catalogue.hardware("gb200")
+    cloud, owned = Pricing("cloud"), Pricing("tco")
+    assert cloud.per_chip_hour(gb200) / cloud.per_chip_hour(h100) == pytest.approx(3.56, abs=0.01)
+    assert owned.per_chip_hour(gb200) / owned.per_chip_hour(h100) == pytest.approx(1.66, abs=0.01)
+
+
+def test_ownership_by_hand(catalogue):
+    """26,000 USD over 4 years of 8,760 hours, and 0.7 kW x 1.3 x 0.08 USD/kWh."""
+    price = Pricing("tco").per_chip_hour(catalogue.hardware("h100-sxm"))
+    assert price == pytest.approx(26_000 / 35_040 + 0.7 * 1.3 * 0.08, rel=1e-12)
+
+
+def test_utilization_multiplies_cost_not_speed():
+    full, half = (
+        outcome("llama-3.1-8b", "h100-sxm", pricing=Pricing(utilization=share))
+        for share in (1.0, 0.5)
+    )
+    assert full.estimate.speed[0] == half.estimate.speed[0]
+    assert half.usd()[2][0] == pytest.approx(2 * full.usd()[2][0])
+
+
+def test_money_adds_up():
+    """Cost of a request = input price x prompt + output price x output = hourly price x its time."""
+    found = outcome("llama-3.1-8b", "h100-sxm", batch=(8,), prompt=3000, output=500)
+    usd_in, usd_out, usd_all = (price[0] for price in found.usd())
+    request = (usd_in * 3000 + usd_out * 500) / 1e6
+    assert request == pytest.approx(usd_all * 3500 / 1e6)
+    assert request == pytest.approx(found.usd_per_hour / 3600 / (found.estimate.served[0] / 500))
+
+
+def test_moe_reads_more_experts_as_batches_grow_and_never_beats_the_bound_of_the_fewest():
+    found = outcome("mixtral-8x7b", "h200-sxm", batch=(1, 2, 64), sharding=Sharding(chips=2))
+    work = found.placement.work
+    assert work.active_parameters == pytest.approx(12.88e9, rel=1e-3)
+    assert found.estimate.speed[1] < 0.9 * found.estimate.speed[0]
+
+
+def test_prefix_hits_shorten_the_first_token_only():
+    cold, warm = (
+        outcome("llama-3.1-70b", "h200-sxm", prompt=8000, prefix_hit=share) for share in (0.0, 0.75)
+    )
+    assert warm.estimate.ttft[0] < 0.4 * cold.estimate.ttft[0]
+    assert warm.estimate.tpot[0] == cold.estimate.tpot[0]
+
+
+def test_narrow_weights_without_their_own_rate_compute_at_16_bits(catalogue):
+    """A100 has no fp8: prompts take as long as at 16 bits, decode reads half the bytes."""
+    wide, narrow = (
+        outcome("llama-3.1-8b", "a100-sxm-80gb", prompt=8000, weights=weights)
+        for weights in ("bf16", "fp8")
+    )
+    assert narrow.estimate.ttft[0] == pytest.approx(wide.estimate.ttft[0], rel=0.02)
+    assert narrow.estimate.speed[0] > 1.3 * wide.estimate.speed[0]
+
+
+def test_pipeline_stages_do_not_speed_a_user_up_but_carry_more():
+    one, four = (
+        outcome("llama-3.1-8b", "h100-sxm", batch=(1, 64), sharding=Sharding(pp=stages))
+        for stages in (1, 4)
+    )
+    assert four.estimate.speed[0] < one.estimate.speed[0]
+    assert four.estimate.total[1] > 1.4 * one.estimate.total[1]
+
+
+def test_attention_replicas_share_the_experts():
+    """Latents of 64,000 tokens are copied over tp ranks: eight would not hold the batch, two do."""
+    wide = outcome(
+        "deepseek-r1", "gb200", batch=(930,), context=64_000, sharding=Sharding(chips=72)
+    )
+    layout = wide.placement.layout
+    assert (layout.tp, layout.dp, layout.ep, layout.pp) == (2, 36, 72, 1)
+    assert wide.estimate.fits[0]
+
+
+def test_a_batch_that_does_not_fit_says_how_many_chips_would_hold_it():
+    found = outcome("llama-3.1-70b", "h100-sxm", batch=(1, 128))
+    assert found.placement.layout.chips == 2
+    assert list(found.estimate.fits) == [True, False]
+    assert found.min_chips == (2, 4)
+    assert found.placement.used_fraction(128) > 1
+
+
+def test_latents_are_copied_over_tensor_parallel_ranks(catalogue):
+    work = workload(catalogue.model("deepseek-r1"))
+    assert float(work.cache_bytes(1000, ranks=8)) == float(work.cache_bytes(1000))
+    grouped = workload(catalogue.model("llama-3.1-70b"))
+    assert float(grouped.cache_bytes(1000, ranks=8)) == float(grouped.cache_bytes(1000)) / 8
+    assert float(grouped.cache_bytes(1000, ranks=16)) == float(grouped.cache_bytes(1000)) / 8
+
+
+def test_fastest_tier_that_holds_is_taken_otherwise_shards():
+    two_tiers = Hardware.model_validate(
+        {
+            "id": "two-tiers",
+            "name": "SRAM and DRAM",
+            "vendor": "x",
+            "kind": "gpu",
+            "scope": "one",
+            "memory": [
+                {"name": "DRAM", "capacity": "300 GB", "bandwidth": "0.5 TB/s"},
+                {"name": "SRAM", "capacity": "20 GB", "bandwidth": "50 TB/s"},
+            ],
+            "peak": {"bf16": "1000 TFLOP/s"},
+            "links": {"scale_up": {"bandwidth": "100 GB/s", "domain": 8}},
+        }
+    )
+    assert outcome("llama-3.1-8b", two_tiers).placement.machine.tier.name == "SRAM"
+    large = outcome("llama-3.1-70b", two_tiers).placement
+    assert (large.machine.tier.name, large.layout.chips) == ("DRAM", 1)
+
+
+def test_a_minimal_model_is_computed_as_far_as_it_goes():
+    closed = Model.model_validate(
+        {
+            "id": "closed",
+            "name": "Closed",
+            "weight_format": "fp8",
+            "total_parameters": 1_000_000_000_000,
+            "active_parameters": 50_000_000_000,
+            "layers": 80,
+            "kv_bytes_per_token": 100_000,
+        }
+    )
+    found = outcome(closed, "gb200", batch=(1, 64))
+    work = found.placement.work
+    assert work.active_parameters == pytest.approx(50e9)
+    assert work.weight_bytes == pytest.approx(1e12 * (8 + 32 / 16384) / 8)
+    assert found.estimate.speed[1] < found.estimate.speed[0]
+    assert any("no heads" in warning for warning in found.warnings())
+    assert any("no experts" in warning for warning in found.warnings())
+
+
+def test_a_hybrid_model_keeps_a_state_and_little_cache():
+    """Qwen3-Next-80B-A3B: 36 of 48 layers are gated DeltaNet; 79,674,391,296 parameters."""
+
+    def layer(count: int, attention: dict) -> dict:
+        ffn = {
+            "kind": "moe",
+            "experts": 512,
+            "active_experts": 10,
+            "width": 512,
+            "shared_width": 512,
+            "shared_gate": True,
+        }
+        return {"count": count, "attention": attention, "ffn": ffn}
+
+    linear = {
+        "kind": "gated-deltanet",
+        "key_heads": 16,
+        "value_heads": 32,
+        "key_dim": 128,
+        "value_dim": 128,
+    }
+    full = {
+        "kind": "gqa",
+        "heads": 16,
+        "kv_heads": 2,
+        "head_dim": 256,
+        "qk_norm": True,
+        "output_gate": True,
+    }
+    model = Model.model_validate(
+        {
+            "id": "hybrid",
+            "name": "Hybrid",
+            "weight_format": "bf16",
+            "hidden_size": 2048,
+            "vocabulary": 151_936,
+            "blocks": [layer(36, linear), layer(12, full)],
+        }
+    )
+    work = workload(model)
+    assert work.total_parameters == 79_674_391_296
+    assert work.cache_bytes_per_token == 12 * 2 * 2 * 256 * 2
+    assert work.state_bytes == 36 * (32 * 128 * 128 + 3 * (2 * 16 * 128 + 32 * 128)) * 4

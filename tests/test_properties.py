@@ -1,0 +1,144 @@
+"""What must hold for any chip, model, engine and batch."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from fastcalc.catalogue import Engine, Hardware, Model
+from fastcalc.evaluate import Traffic, evaluate
+from fastcalc.machine import machine
+from fastcalc.placement import Placement, Site
+from fastcalc.workload import workload
+from tests import strategies
+
+TINY = 1e-9
+BATCHES = np.array([1, 2, 3, 4, 7, 8, 16, 31, 64, 128, 500, 1024, 4096], dtype=float)
+
+traffics = st.builds(
+    lambda prompt, output, hit: Traffic(prompt, output, prompt + output / 2, hit),
+    st.integers(1, 30_000).map(float),
+    st.integers(1, 5_000).map(float),
+    st.sampled_from([0.0, 0.5, 1.0]),
+)
+
+
+def place(
+    chip: Hardware, model: Model, engine: Engine, traffic: Traffic, *, weights: str | None = None
+) -> Placement:
+    work = workload(model, weights)
+    unit = machine(chip, engine, work, chip.memory[0])
+    placement = Site(unit, work, traffic.reserved).smallest(1)
+    assume(placement is not None)
+    assert placement is not None
+    return placement
+
+
+@given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)
+def test_the_range_holds_the_expected_speed_and_the_bound_is_above(chip, model, engine, traffic):
+    estimate = evaluate(place(chip, model, engine, traffic), batch=BATCHES, traffic=traffic)
+    assert np.all(estimate.low <= estimate.speed)
+    assert np.all(estimate.speed <= estimate.high)
+    assert np.all(estimate.high <= estimate.bound)
+    assert np.all(np.isfinite(estimate.bound))
+    assert np.all(estimate.low > 0)
+
+
+@given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)
+def test_users_slow_and_the_total_grows_with_batch(chip, model, engine, traffic):
+    placement = place(chip, model, engine, traffic)
+    estimate = evaluate(placement, batch=BATCHES, traffic=traffic)
+    assert np.all(np.diff(estimate.speed) <= TINY * estimate.speed[:-1])
+    assert np.all(np.diff(estimate.bound) <= TINY * estimate.bound[:-1])
+    assert np.all(np.diff(estimate.total) >= -TINY * estimate.total[:-1])
+
+
+@given(
+    strategies.hardware(),
+    strategies.models(),
+    strategies.engines(),
+    traffics,
+    st.floats(1.01, 10.0),
+)
+def test_more_bandwidth_never_slows(chip, model, engine, traffic, factor):
+    placement = place(chip, model, engine, traffic)
+    tier = chip.memory[0]
+    wider = tier.model_copy(
+        update={"bandwidth": tier.bandwidth.model_copy(update={"si": tier.bandwidth.si * factor})}
+    )
+    chip_2 = chip.model_copy(update={"memory": [wider]})
+    faster = replace(placement, machine=machine(chip_2, engine, placement.work, wider))
+    before = evaluate(placement, batch=BATCHES, traffic=traffic)
+    after = evaluate(faster, batch=BATCHES, traffic=traffic)
+    for name in ("speed", "bound", "served"):
+        assert np.all(getattr(after, name) >= getattr(before, name) * (1 - TINY)), name
+    assert np.all(after.ttft <= before.ttft * (1 + TINY))
+
+
+@given(strategies.hardware(), strategies.models(), traffics)
+def test_fewer_bits_never_slow_the_bound(chip, model, traffic):
+    ideal = Engine.model_validate({"id": "ideal", "name": "", "fitted_on": "", "is_bound": True})
+    placement = place(chip, model, ideal, traffic, weights="bf16")
+    bounds = []
+    for weights in ("fp32", "bf16", "fp8", "nvfp4", "mxfp4"):
+        work = workload(model, weights)
+        narrower = replace(placement, work=work, machine=machine(chip, ideal, work, chip.memory[0]))
+        bounds.append(evaluate(narrower, batch=BATCHES, traffic=traffic).bound)
+    for wide, narrow in itertools.pairwise(bounds):
+        assert np.all(narrow >= wide * (1 - TINY))
+
+
+@given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)
+def test_the_vector_equals_the_scalars(chip, model, engine, traffic):
+    placement = place(chip, model, engine, traffic)
+    together = evaluate(placement, batch=BATCHES, traffic=traffic)
+    for index, batch in enumerate(BATCHES):
+        alone = evaluate(placement, batch=batch, traffic=traffic)
+        for name in (
+            "speed",
+            "low",
+            "high",
+            "bound",
+            "total",
+            "served",
+            "ttft",
+            "request",
+            "joules",
+        ):
+            wanted, found = getattr(together, name)[index], getattr(alone, name)[0]
+            np.testing.assert_allclose(found, wanted, rtol=1e-12, err_msg=name)
+        assert alone.limiter[0] == together.limiter[index]
+
+
+@given(strategies.hardware(spatial=False), strategies.models(), strategies.engines(), traffics)
+def test_the_smallest_placement_is_legal_and_no_smaller_one_holds_the_batch(
+    chip, model, engine, traffic
+):
+    placement = place(chip, model, engine, traffic)
+    site = Site(placement.machine, placement.work, traffic.reserved)
+    for batch in (1, 8, 100):
+        smallest = site.smallest(batch)
+        for layout in site.layouts():
+            if smallest is None or layout.chips < smallest.layout.chips:
+                assert site.place(layout).max_batch < batch
+        if smallest is not None:
+            assert smallest.used_fraction(smallest.max_batch) <= 1 + TINY
+            assert smallest.used_fraction(smallest.max_batch + smallest.layout.dp) > 1 - TINY
+
+
+@given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)
+def test_served_traffic_is_never_faster_than_decode_alone(chip, model, engine, traffic):
+    estimate = evaluate(place(chip, model, engine, traffic), batch=BATCHES, traffic=traffic)
+    assert np.all(estimate.served <= estimate.total * (1 + TINY))
+    assert np.all(estimate.prompt_seconds >= -TINY)
+
+
+@given(strategies.hardware(), strategies.models(), traffics)
+def test_the_ideal_engine_is_the_bound(chip, model, traffic):
+    ideal = Engine.model_validate({"id": "ideal", "name": "", "fitted_on": "", "is_bound": True})
+    estimate = evaluate(place(chip, model, ideal, traffic), batch=BATCHES, traffic=traffic)
+    np.testing.assert_array_equal(estimate.speed, estimate.bound)
+    assert estimate.low is None
+    assert estimate.high is None

@@ -1,0 +1,83 @@
+"""Decode steps that others measured or summed from measured operators.
+
+The engine is the shipped one, with no value chosen for these rows.
+"""
+
+import pytest
+
+from fastcalc.catalogue import Model
+from fastcalc.scenario import Sharding
+from tests.helpers import outcome
+
+
+@pytest.mark.parametrize(("batch", "milliseconds"), [(1, 6.2), (8, 7.3), (32, 9.6), (128, 18.1)])
+def test_llama_8b_on_one_h100(batch, milliseconds):
+    """aiconfigurator 0.12, operators timed by NVIDIA and added up for vLLM, context 2,048."""
+    found = outcome("llama-3.1-8b", "h100-sxm", batch=(batch,), context=2048).estimate
+    assert found.tpot[0] * 1e3 == pytest.approx(milliseconds, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("batch", "milliseconds"), [(1, 10.6), (32, 12.8), (128, 18.9), (256, 27.8)]
+)
+def test_llama_70b_fp8_on_four_h100(batch, milliseconds):
+    """aiconfigurator 0.12, as above, with an fp8 cache."""
+    found = outcome(
+        "llama-3.1-70b",
+        "h100-sxm",
+        batch=(batch,),
+        context=2048,
+        weights="fp8",
+        kv="fp8",
+        sharding=Sharding(tp=4),
+    ).estimate
+    assert found.tpot[0] * 1e3 == pytest.approx(milliseconds, rel=0.30)
+
+
+@pytest.fixture(scope="module")
+def qwen3_8b() -> Model:
+    return Model.model_validate(
+        {
+            "id": "qwen3-8b",
+            "name": "Qwen3 8B",
+            "weight_format": "bf16",
+            "hidden_size": 4096,
+            "vocabulary": 151_936,
+            "blocks": [
+                {
+                    "count": 36,
+                    "attention": {
+                        "kind": "gqa",
+                        "heads": 32,
+                        "kv_heads": 8,
+                        "head_dim": 128,
+                        "qk_norm": True,
+                    },
+                    "ffn": {"kind": "dense", "width": 12_288},
+                }
+            ],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("batch", "prompt", "output", "tpot", "served"),
+    [
+        (1, 128, 1024, 0.00685794, 145.663),
+        (4, 128, 1024, 0.00700924, 547.852),
+        (16, 128, 1024, 0.00752977, 2116.79),
+        (64, 128, 1024, 0.00949428, 6596.98),
+        (128, 128, 1024, 0.0120043, 10_301),
+        (256, 128, 1024, 0.0180841, 13_566.9),
+        (32, 2048, 2048, 0.0118655, 2528.52),
+        (64, 2048, 2048, 0.017053, 3462.84),
+        (1, 8192, 512, 0.00730057, 128.849),
+    ],
+)
+def test_a_server_measured_at_known_concurrency(qwen3_8b, batch, prompt, output, tpot, served):
+    """vLLM 0.30, Qwen3-8B bf16 on one H100: median inter-token time, output tokens a second."""
+    found = outcome(qwen3_8b, "h100-sxm", batch=(batch,), prompt=prompt, output=output).estimate
+    assert found.tpot[0] == pytest.approx(tpot, rel=0.15)
+    assert found.served[0] == pytest.approx(served, rel=0.20)
+    assert found.low[0] <= 1 / tpot <= found.high[0]
+    assert 1 / tpot <= found.bound[0]
