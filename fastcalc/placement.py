@@ -132,8 +132,8 @@ class Placement:
         if self.machine.is_spatial:
             wafer = self.machine.hardware.kind + ("s" if chips > 1 else "")
             each = ceil(self.work.layers / chips)
-            return f"{tier} of {chips} {wafer}, {each} layer{'s' if each > 1 else ''} each"
-        cut = f", {self.layout}" if chips > 1 else ""
+            return f"{tier} of {chips} {wafer} ({each} layer{'s' if each > 1 else ''} each)"
+        cut = f" ({self.layout})" if chips > 1 else ""
         return f"{tier} of {chips} chip{'s' if chips > 1 else ''}{cut}"
 
 
