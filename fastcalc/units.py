@@ -51,6 +51,24 @@ _EXAMPLE = {
 _QUANTITY = re.compile(r"\s*([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(.*?)\s*")
 
 
+_LONGEST = 60
+
+
+class UnitError(InputError):
+    """A quantity that cannot be read.
+
+    Attributes
+    ----------
+    rule : str
+        What is wrong, as an id of `fastcalc check`: UN001 no unit, UN002 an unknown one, UN003
+        one of another dimension, UN004 no number that a quantity can be.
+    """
+
+    def __init__(self, sentence: str, rule: str) -> None:
+        super().__init__(sentence)
+        self.rule = rule
+
+
 def parse_quantity(text: object, dimension: str) -> float:
     """Return the SI value of a number with its unit.
 
@@ -79,29 +97,36 @@ def parse_quantity(text: object, dimension: str) -> float:
     >>> parse_quantity("400 Gb/s", "bandwidth")
     50000000000.0
     """
-    name = _A.get(dimension, f"a {dimension}")
-    match = _QUANTITY.fullmatch(str(text))
+    name, written = _A.get(dimension, f"a {dimension}"), str(text)
+    if len(written) > _LONGEST:
+        raise UnitError(f"'{written[:_LONGEST]}...' is too long for {name}", "UN004")
+    match = _QUANTITY.fullmatch(written)
     if isinstance(text, bool) or match is None:
-        raise InputError(f"{str(text)!r} is not {name}: write for example '{_EXAMPLE[dimension]}'")
+        hint = f"write for example '{_EXAMPLE[dimension]}'"
+        raise UnitError(f"{written!r} is not {name}: {hint}", "UN004")
     number, unit = float(match[1]), match[2]
     if not unit:
-        raise InputError(f"{text!s} has no unit: write for example '{_EXAMPLE[dimension]}'")
+        hint = f"write for example '{_EXAMPLE[dimension]}'"
+        raise UnitError(f"{text!s} has no unit: {hint}", "UN001")
     if unit not in UNITS[dimension]:
-        raise InputError(_wrong_unit(f"{match[1]} {unit}", unit, dimension))
+        raise _wrong_unit(f"{match[1]} {unit}", unit, dimension)
     value = number * UNITS[dimension][unit]
     if not math.isfinite(value) or value < 0:
-        raise InputError(f"{str(text)!r} is not {name} that exists: it must be finite and positive")
+        sentence = f"{written!r} is not {name} that exists: it must be finite and positive"
+        raise UnitError(sentence, "UN004")
     return value
 
 
-def _wrong_unit(written: str, unit: str, dimension: str) -> str:
+def _wrong_unit(written: str, unit: str, dimension: str) -> UnitError:
     """Say what a unit is when it is not the one expected."""
     name = _A.get(dimension, f"a {dimension}")
     home = next((known for known, table in UNITS.items() if unit in table), None)
     if home is not None:
         instead = f"{unit}/s" if f"{unit}/s" in UNITS[dimension] else None
         hint = f"did you mean '{written}/s'?" if instead else f"write e.g. '{_EXAMPLE[dimension]}'"
-        return f"'{written}' is {_A.get(home, f'a {home}')}, not {name}: {hint}"
+        sentence = f"'{written}' is {_A.get(home, f'a {home}')}, not {name}: {hint}"
+        return UnitError(sentence, "UN003")
     near = get_close_matches(unit, UNITS[dimension], n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'?" if near else f"write for example '{_EXAMPLE[dimension]}'"
-    return f"'{unit}' is not a unit of {dimension} that fastcalc knows: {hint}"
+    sentence = f"'{unit}' is not a unit of {dimension} that fastcalc knows: {hint}"
+    return UnitError(sentence, "UN002")

@@ -25,11 +25,17 @@ MAY_IMPORT = {
     "step": {"formulas", "machine", "placement", "workload"},
     "evaluate": {"catalogue", "formulas", "machine", "placement", "step"},
     "scenario": {"catalogue", "errors", "evaluate", "formulas", "machine", "placement", "workload"},
-    "report": {"catalogue", "evaluate", "scenario", "workload"},
-    "cli": {"catalogue", "errors", "evaluate", "report", "scenario"},
+    "check": {"catalogue", "errors", "units", "workload"},
+    "report": {"catalogue", "check", "evaluate", "scenario", "workload"},
+    "cli": {"catalogue", "check", "errors", "evaluate", "report", "scenario"},
     "__main__": {"cli"},
 }
-HOME = {"yaml": {"catalogue"}, "pydantic": {"catalogue"}, "rich": {"report"}, "typer": {"cli"}}
+HOME = {
+    "yaml": {"catalogue"},
+    "pydantic": {"catalogue", "check"},
+    "rich": {"report"},
+    "typer": {"cli"},
+}
 
 
 def imported(path: Path) -> list[str]:

@@ -14,10 +14,11 @@ from typing import Any
 
 import yaml
 
-from fastcalc.errors import InputError
+from fastcalc.catalogue.faults import MOST, Fault, in_order, refuse
 
-MAX_BYTES = 1_000_000
+MAX_BYTES = 256_000
 MAX_DEPTH = 30
+MAX_VALUES = 20_000
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)")
@@ -33,20 +34,50 @@ Mark = tuple[int, int]
 
 @dataclass
 class Document:
-    """The data of one file, and where each key and value stands (line, column; from 1)."""
+    """The data of one file, and where each key and value stands (line, column; from 1).
+
+    Attributes
+    ----------
+    file : str
+        The file as the person named it.
+    data : object
+        What it holds; None where nothing could be read.
+    values, keys : dict of path to Mark
+        Where each value and each key stands.
+    faults : list of Fault
+        What reading found wrong, in the order found.
+    refused : set of path
+        Values that a fault was found in already: nothing more is said about them.
+    is_whole : bool
+        False where reading stopped before the end, so that what is missing proves nothing.
+    """
 
     file: str
     data: Any = None
     values: dict[Path_, Mark] = field(default_factory=dict)
     keys: dict[Path_, Mark] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    refused: set[Path_] = field(default_factory=set)
+    is_whole: bool = True
 
-    def at(self, path: Path_, *, key: bool = False) -> str:
-        """Return ``file:line:column`` of a path, or of its nearest parent in the file."""
+    def mark(self, path: Path_, *, key: bool = False) -> Mark:
+        """Return line and column of a path, or of its nearest parent in the file."""
         marks = self.keys if key and path in self.keys else self.values
         while path and path not in marks:
             path = path[:-1]
-        line, column = marks.get(path, (1, 1))
-        return f"{self.file}:{line}:{column}"
+        return marks.get(path, (1, 1))
+
+    def add(self, rule: str, mark: Mark, message: str) -> None:
+        """Remember a fault."""
+        self.faults.append(Fault(rule, self.file, *mark, message))
+
+    def is_refused(self, path: Path_) -> bool:
+        """Return whether a fault was found at a path or above it."""
+        return any(path[:length] in self.refused for length in range(len(path) + 1))
+
+
+class _StopReading(Exception):  # noqa: N818  (no error: the faults are noted)
+    """Nothing after this can be trusted."""
 
 
 def read(path: Path) -> Document:
@@ -55,7 +86,7 @@ def read(path: Path) -> Document:
     Parameters
     ----------
     path : Path
-        The file. At most a megabyte is read.
+        The file. At most 256 kB are read.
 
     Returns
     -------
@@ -68,55 +99,78 @@ def read(path: Path) -> Document:
         If the file cannot be read, is not UTF-8 YAML, is empty, is not a mapping, repeats
         a key, or uses a part of YAML that fastcalc refuses.
     """
-    document = Document(str(path))
-    text = _text(path)
-    try:
-        _Builder(document, _events(text)).build()
-    except yaml.YAMLError as error:
-        raise InputError(_syntax_error(document.file, text, error)) from error
-    if document.data is None:
-        raise InputError(f"{path}:1:1: the file is empty; 'fastcalc show' prints a filled-in entry")
-    if not isinstance(document.data, dict):
-        kind = "a list" if isinstance(document.data, list) else "a single value"
-        raise InputError(
-            f"{document.at(())}: the file holds {kind}; "
-            "an entry is a mapping that begins with 'id: its-name'"
-        )
+    document = scan(path)
+    if document.faults:
+        raise refuse(in_order(document.faults))
     return document
 
 
-def _text(path: Path) -> str:
-    """Return the file's text, or say in a sentence why there is none."""
+def scan(path: Path) -> Document:
+    """Read one YAML file as far as it goes, and note every fault instead of raising the first."""
+    document = Document(str(path))
+    try:
+        text = _text(document, path)
+        _build(document, text)
+        _needs_a_mapping(document)
+    except _StopReading:
+        document.is_whole = False
+    return document
+
+
+def _build(document: Document, text: str) -> None:
+    try:
+        _Builder(document, iter(yaml.parse(text, Loader=_LOADER))).build()
+    except yaml.YAMLError as error:
+        document.add(*_syntax_error(text, error))
+        raise _StopReading from error
+
+
+def _needs_a_mapping(document: Document) -> None:
+    if isinstance(document.data, dict):
+        return
+    if document.data is None:
+        hint = "'fastcalc new hardware my-chip' prints one to fill in"
+        document.add("ST006", (1, 1), f"the file is empty; {hint}")
+    else:
+        kind = "a list" if isinstance(document.data, list) else "a single value"
+        hint = "an entry is a mapping that begins with 'id: its-name'"
+        document.add("ST007", document.mark(()), f"the file holds {kind}; {hint}")
+    raise _StopReading
+
+
+def _text(document: Document, path: Path) -> str:
+    """Return the file's text, or note in a sentence why there is none."""
     try:
         if path.is_dir():
-            raise InputError(f"{path} is a folder; give the YAML file in it")
+            document.add("ST001", (0, 0), "this is a folder; give the YAML file in it")
+            raise _StopReading
         with path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be read: {(error.strerror or str(error)).lower()}"
-        ) from error
+    except (OSError, ValueError) as error:
+        why = (getattr(error, "strerror", None) or str(error)).lower()
+        document.add("ST001", (0, 0), f"cannot be read: {why}")
+        raise _StopReading from error
     if len(raw) > MAX_BYTES:
-        raise InputError(f"{path} is larger than a megabyte; a catalogue entry is a few kilobytes")
+        hint = "a catalogue entry is a few kilobytes"
+        document.add("ST002", (0, 0), f"larger than {MAX_BYTES // 1000} kB; {hint}")
+        raise _StopReading
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}:{line}:1: not UTF-8 text; save the file as UTF-8") from error
+        document.add("ST003", (line, 1), "not UTF-8 text; save the file as UTF-8")
+        raise _StopReading from error
 
 
-def _events(text: str) -> Iterator[Any]:
-    return iter(yaml.parse(text, Loader=_LOADER))
-
-
-def _syntax_error(file: str, text: str, error: yaml.YAMLError) -> str:
+def _syntax_error(text: str, error: yaml.YAMLError) -> tuple[str, Mark, str]:
     mark = getattr(error, "problem_mark", None)
     line, column = (mark.line, mark.column) if mark else (0, 0)
     problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-    lines = text.splitlines()
+    lines = text.split("\n", line + 1)
+    place = line + 1, column + 1
     if line < len(lines) and "\t" in lines[line][: column + 1]:
-        problem = "a tab cannot indent YAML; use spaces"
-    return f"{file}:{line + 1}:{column + 1}: not readable as YAML: {problem}"
+        return "ST005", place, "not readable as YAML: a tab cannot indent YAML; use spaces"
+    return "ST004", place, f"not readable as YAML: {problem}"
 
 
 class _Builder:
@@ -129,56 +183,88 @@ class _Builder:
         self.key: list[str | None] = []
 
     def build(self) -> None:
-        documents = 0
+        documents = values = 0
         for event in self.events:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    self.refuse(event, "a second document begins; keep one entry in a file")
+                    self.note(event, "ST008", "a second document begins; keep one entry in a file")
+                    return
             elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
                 self.open(event)
             elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
                 self.stack.pop()
                 self.key.pop()
             elif isinstance(event, yaml.AliasEvent):
-                self.refuse(event, "aliases (*name) are not read here; write the value out")
+                self.alias(event)
             elif isinstance(event, yaml.ScalarEvent):
+                values += 1
+                if values > MAX_VALUES:
+                    self.stop(event, "ST011", f"more than {MAX_VALUES:,} values; no entry has that")
                 self.scalar(event)
 
-    def refuse(self, event: Any, why: str) -> None:
-        mark = event.start_mark
-        raise InputError(f"{self.document.file}:{mark.line + 1}:{mark.column + 1}: {why}")
+    def note(self, event: Any, rule: str, why: str, path: Path_ | None = None) -> None:
+        """Note a fault at an event; with a path, nothing more is said of that value."""
+        self.document.add(rule, _mark(event), why)
+        if path is not None:
+            self.document.refused.add(path)
+        if len(self.document.faults) >= MOST:
+            self.document.add("ST011", _mark(event), f"{MOST} faults; the rest was not read")
+            raise _StopReading
+
+    def stop(self, event: Any, rule: str, why: str) -> None:
+        self.note(event, rule, why)
+        raise _StopReading
+
+    def expects_key(self) -> bool:
+        return bool(self.stack) and isinstance(self.stack[-1][0], dict) and self.key[-1] is None
 
     def open(self, event: Any) -> None:
-        if event.anchor:
-            self.refuse(event, "anchors (&name) are not read here; write the value out")
         if len(self.stack) >= MAX_DEPTH:
-            self.refuse(event, f"nested more than {MAX_DEPTH} deep; no entry needs that")
-        if isinstance(self.parent(), dict) and self.key[-1] is None:
-            self.refuse(event, "a key must be text")
+            self.stop(event, "ST011", f"nested more than {MAX_DEPTH} deep; no entry needs that")
+        if self.expects_key():
+            self.stop(event, "ST014", "a key must be text")
         new: dict[str, Any] | list[Any] = {} if isinstance(event, yaml.MappingStartEvent) else []
         path = self.place(new, event)
+        self.check_anchor(event, path)
         self.stack.append((new, path))
         self.key.append(None)
 
-    def parent(self) -> dict[str, Any] | list[Any] | None:
-        return self.stack[-1][0] if self.stack else None
+    def alias(self, event: Any) -> None:
+        why = "aliases (*name) are not read here; write the value out"
+        if self.expects_key():
+            self.stop(event, "ST010", why)
+        self.note(event, "ST010", why, self.place(None, event))
+
+    def check_anchor(self, event: Any, path: Path_) -> None:
+        if event.anchor:
+            self.note(event, "ST010", "anchors (&name) are not read here; write the value out")
+        if event.tag is not None and event.tag != "!":
+            self.note(event, "ST010", "tags (!name) are not read here", path)
 
     def scalar(self, event: Any) -> None:
-        if event.anchor:
-            self.refuse(event, "anchors (&name) are not read here; write the value out")
-        if isinstance(self.parent(), dict) and self.key[-1] is None:
+        if self.expects_key():
             self.open_key(event)
             return
-        self.place(self.value_of(event), event)
+        path = self.place(None, event)
+        self.check_anchor(event, path)
+        value = self.value_of(event, path)
+        if not path:
+            self.document.data = value
+        else:
+            self.stack[-1][0][path[-1]] = value  # type: ignore[index]
 
     def open_key(self, event: Any) -> None:
         parent, path = self.stack[-1]
-        if event.value in parent:
-            line, _ = self.document.keys[(*path, event.value)]
-            self.refuse(event, f"'{event.value}' is given twice (first in line {line}); keep one")
-        self.document.keys[(*path, event.value)] = _mark(event)
-        self.key[-1] = event.value
+        name, here = event.value, (*path, event.value)
+        if name in parent:
+            line, _ = self.document.keys[here]
+            why = f"'{short(name)}' is given twice (first in line {line}); keep one"
+            self.note(event, "ST009", why)
+        elif name == "<<":
+            self.note(event, "ST010", "merge keys (<<) are not read here; write it out", here)
+        self.document.keys[here] = _mark(event)
+        self.key[-1] = name
 
     def place(self, value: Any, event: Any) -> Path_:
         """Put a value where it belongs and remember where it stands."""
@@ -198,10 +284,8 @@ class _Builder:
         self.document.values[(*path, step)] = _mark(event)
         return (*path, step)
 
-    def value_of(self, event: Any) -> Any:
+    def value_of(self, event: Any, path: Path_) -> Any:
         text = event.value
-        if event.tag is not None and event.tag != "!":
-            self.refuse(event, "tags (!name) are not read here")
         if not event.implicit[0]:  # quoted, or a block of text
             return text
         if text in ("", "~", "null"):
@@ -209,18 +293,26 @@ class _Builder:
         if text in ("true", "false"):
             return text == "true"
         if _INTEGER.fullmatch(text):
-            return int(text.replace("_", "")) if len(text) < 40 else float(text.replace("_", ""))
+            return int(text.replace("_", "")) if len(text) < 40 else text
         if _DECIMAL.fullmatch(text):
             return float(text.replace("_", ""))
         if text.lower() in _OLD_BOOLEANS | {"true", "false"}:
-            self.refuse(event, f"'{text}' is a boolean to some YAML readers; write true or false")
-        if _ALMOST_NUMBER.fullmatch(text):
-            self.refuse(
-                event,
-                f"YAML reads {text} as text or as another number; write the number plainly with "
-                "its unit, such as '1 TFLOP/s' or 1000000000",
+            why = f"'{text}' is a boolean to some YAML readers; write true or false, or quote it"
+            self.note(event, "ST013", why, path)
+        elif _ALMOST_NUMBER.fullmatch(text):
+            why = (
+                f"YAML reads {short(text)} as text or as another number; write the number plainly "
+                "with its unit, such as '1 TFLOP/s' or 1000000000"
             )
+            self.note(event, "ST012", why, path)
         return text
+
+
+def short(value: object) -> str:
+    """Return a value as text, cut where it is too long for a sentence."""
+    text = str(value) if not isinstance(value, str) else value
+    text = " ".join(text[:200].split()) if len(text) > 60 else text
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _mark(event: Any) -> Mark:

@@ -5,6 +5,8 @@ One schema serves the shipped catalogue and people's own files. Every number may
 "3.35TB/s"}``); either way it is read into a `Quantity` whose ``si`` is a float.
 """
 
+import math
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -17,6 +19,8 @@ Confidence = Literal["high", "medium", "low", "memory"]
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
 Whole = Annotated[int, Field(gt=0, le=10**9, strict=True)]
 WholeOrZero = Annotated[int, Field(ge=0, le=10**9, strict=True)]
+Excuses = dict[str, Annotated[str, Field(min_length=10)]]
+"""Rules of `fastcalc check` that a file breaks and is right, each with the reason."""
 
 
 class Entry(BaseModel):
@@ -69,31 +73,67 @@ class Quantity(Entry):
 
 def _plain_number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InputError(f"'{value}' is not a plain number")
+        raise InputError(f"'{str(value)[:60]}' is not a plain number")
     return float(value)
 
 
-def _quantity(dimension: str, *, least: float = 0.0, most: float = float("inf")) -> BeforeValidator:
-    """Return the reader of a quantity: of a dimension of `units`, or a plain ``number``."""
-    open_below = least == 0.0 and dimension not in ("number", "time")
+class QuantityError(ValueError):
+    """A quantity that cannot be read, and the rule that says so."""
 
-    def parse(raw: Any) -> Any:
+    def __init__(self, sentence: str, rule: str) -> None:
+        super().__init__(sentence)
+        self.rule = rule
+
+
+@dataclass(frozen=True)
+class QuantityReader:
+    """Reads what a file writes for a `Quantity`: bare, or a mapping with its provenance.
+
+    Attributes
+    ----------
+    dimension : str
+        A dimension of `units`, or ``number`` for a plain one.
+    least, most : float
+        Limits in SI.
+    """
+
+    dimension: str
+    least: float = 0.0
+    most: float = math.inf
+
+    def __call__(self, raw: Any) -> Any:
+        """Return the fields of a `Quantity`."""
         if isinstance(raw, Quantity):
             return raw
         fields = dict(raw) if isinstance(raw, dict) else {"value": raw}
         if fields.get("value") is None:
-            raise ValueError("a value is missing: write 'value:' or the bare number with its unit")
+            sentence = "a value is missing: write 'value:' or the bare number with its unit"
+            raise QuantityError(sentence, "ST016")
         value = fields.pop("value")
-        try:
-            si = _plain_number(value) if dimension == "number" else parse_quantity(value, dimension)
-        except InputError as error:
-            raise ValueError(str(error)) from error
-        if not least <= si <= most or (open_below and si == 0):
-            limits = f"between {least:g} and {most:g}" if most < float("inf") else "above zero"
-            raise ValueError(f"'{value}' is out of range: it must be {limits}")
-        return {**fields, "si": si, "text": str(value)}
+        return {**fields, "si": self.si(value), "text": str(value)}
 
-    return BeforeValidator(parse)
+    def si(self, value: object) -> float:
+        """Return the SI value of a bare quantity, or raise a `QuantityError`."""
+        try:
+            if self.dimension == "number":
+                si = _plain_number(value)
+            else:
+                si = parse_quantity(value, self.dimension)
+        except InputError as error:
+            raise QuantityError(str(error), getattr(error, "rule", "ST017")) from error
+        open_below = self.least == 0.0 and self.dimension not in ("number", "time")
+        if not self.least <= si <= self.most or (open_below and si == 0):
+            limits = (
+                f"between {self.least:g} and {self.most:g}"
+                if self.most < math.inf
+                else "above zero"
+            )
+            raise QuantityError(f"'{value}' is out of range: it must be {limits}", "ST018")
+        return si
+
+
+def _quantity(dimension: str, *, least: float = 0.0, most: float = math.inf) -> BeforeValidator:
+    return BeforeValidator(QuantityReader(dimension, least, most))
 
 
 Size = Annotated[Quantity, _quantity("size")]
@@ -183,6 +223,7 @@ class Hardware(Entry):
     area: Area | None = None
     transistors: Count | None = None
     notes: list[str] = []
+    excused: Excuses = {}
 
     def rate(self, name: str) -> Quantity | None:
         """Return the dense peak of a number format, or None where the chip has none."""
@@ -338,6 +379,7 @@ class Model(Entry):
     experts: Whole | None = None
     active_experts: Whole | None = None
     notes: list[str] = []
+    excused: Excuses = {}
 
     @property
     def is_minimal(self) -> bool:
@@ -443,6 +485,7 @@ class Engine(Entry):
     architectures: dict[Identifier, Parameters] = {}
     ranges: Ranges | None = None
     notes: list[str] = []
+    excused: Excuses = {}
 
     def on(self, architecture: str | None) -> Parameters:
         """Return the parameters for a chip's architecture, overrides applied."""

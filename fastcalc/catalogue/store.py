@@ -7,18 +7,48 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from pydantic import ValidationError
-
-from fastcalc.catalogue import faults
-from fastcalc.catalogue.reader import read
+from fastcalc.catalogue.faults import refuse
+from fastcalc.catalogue.reader import Document, read
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
+from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
 
 Kind = Literal["hardware", "models", "engines"]
-_SCHEMAS: dict[str, type[Entry]] = {"hardware": Hardware, "models": Model, "engines": Engine}
 _SINGULAR = {"hardware": "hardware", "models": "model", "engines": "engine"}
 
 AnyEntry = TypeVar("AnyEntry", bound=Entry)
+
+
+def schema_of(kind: Kind) -> type[Hardware] | type[Model] | type[Engine]:
+    """Return the schema of a kind of entry."""
+    schemas: dict[Kind, type[Hardware] | type[Model] | type[Engine]] = {
+        "hardware": Hardware,
+        "models": Model,
+        "engines": Engine,
+    }
+    return schemas[kind]
+
+
+def kind_of(document: Document) -> Kind | None:
+    """Return the kind that a document's keys belong to, or its folder's name where they tie.
+
+    None where no key is one of a chip, a model or an engine alone.
+    """
+    keys = set(document.data) if isinstance(document.data, dict) else set()
+    counts: dict[Kind, int] = {
+        "hardware": len(keys & (set(Hardware.model_fields) - _SHARED)),
+        "models": len(keys & (set(Model.model_fields) - _SHARED)),
+        "engines": len(keys & (set(Engine.model_fields) - _SHARED)),
+    }
+    best = max(counts.values())
+    likely: list[Kind] = [kind for kind, count in counts.items() if count == best]
+    if best and len(likely) == 1:
+        return likely[0]
+    folder = Path(document.file).resolve().parent.name
+    return next((kind for kind in likely if kind == folder), likely[0] if best else None)
+
+
+_SHARED = {"id", "name", "aliases", "sources", "notes", "excused", "released", "hypothetical"}
 
 
 @cache
@@ -157,10 +187,7 @@ def load(path: Path, schema: type[AnyEntry]) -> AnyEntry:
     InputError
         With the first fault's file, line, column, what is wrong and what to write.
     """
-    document = read(path)
-    try:
-        return schema.model_validate(document.data)
-    except ValidationError as error:
-        found = faults.sentences(error, document, schema)
-        more = f" (and {len(found) - 1} more in this file)" if len(found) > 1 else ""
-        raise InputError(found[0] + more) from error
+    entry, found = validate(read(path), schema)
+    if entry is None:
+        raise refuse(found)
+    return entry

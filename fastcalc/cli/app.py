@@ -1,5 +1,6 @@
 """The commands. What they need is imported when they run, so that ``--help`` is quick."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -149,3 +150,32 @@ def show(
 
     catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)
     show_entries.run_show(catalogue, name, weights, kv, format, out)
+
+
+@app.command()
+def check(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="PATH...", help="YAML files and folders; the catalogue if none."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Let warnings count; ask every number for a source.")
+    ] = False,
+    explain: Annotated[
+        str | None, typer.Option(metavar="RULE|all", help="Say what a rule means.")
+    ] = None,
+    format: Annotated[  # noqa: A002
+        str, typer.Option("--format", metavar="text|json|github", help="Output format.")
+    ] = "text",
+    out: options.OutFile = None,
+) -> None:
+    """Find what is wrong or doubtful in hardware, model and engine files.
+
+    Exits with 0 if they are clean, 1 if they have faults, 2 if the request is wrong.
+    """
+    from fastcalc.cli import show_check
+
+    if explain is not None:
+        show_check.run_explain(explain, out)
+        return
+    raise typer.Exit(show_check.run(paths or [], strict=strict, format=format, file=out))

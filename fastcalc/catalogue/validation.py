@@ -1,0 +1,187 @@
+"""A document to its entry, and the schema's errors to faults with file, line and column."""
+
+import re
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from fastcalc.catalogue.faults import MOST, Fault
+from fastcalc.catalogue.reader import Document, Mark, Path_, short
+from fastcalc.catalogue.schema import Entry, QuantityError
+
+AnyEntry = TypeVar("AnyEntry", bound=Entry)
+
+_WANTED = {
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "string_type": "text",
+    "list_type": "a list (lines that begin with '- ')",
+    "dict_type": "a mapping (lines of 'key: value')",
+    "model_type": "a mapping (lines of 'key: value')",
+    "model_attributes_type": "a mapping (lines of 'key: value')",
+    "bool_type": "true or false",
+}
+
+
+def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | None, list[Fault]]:
+    """Return the entry that a document holds, or None, and what is wrong with it.
+
+    Unknown keys come first where a line has several faults: a misspelt key is also a missing
+    one, and the misspelling is what a person can mend.
+
+    Parameters
+    ----------
+    document : Document
+        What was read.
+    schema : type of Entry
+        `Hardware`, `Model` or `Engine`.
+    """
+    try:
+        return schema.model_validate(document.data), []
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=True)[:MOST]
+        names = _names(schema)
+        placed = [_fault(document, fault, names) for fault in found]
+        unknown = sorted((one for one in placed if one and one.rule == "ST015"), key=_position)
+        others = sorted((one for one in placed if one and one.rule != "ST015"), key=_position)
+        meant = {_meant(one) for one in unknown}
+        return None, [*unknown, *(one for one in others if one.message not in meant)]
+
+
+def _meant(unknown: Fault) -> str:
+    """Return what would be said of the key that a misspelt one stands for: nothing more is."""
+    match = re.search(r"(?: in (\S+))?; did you mean '([^']+)'\?$", unknown.message)
+    where = f"{match[1]}." if match and match[1] else ""
+    return f"'{where}{match[2]}' is missing" if match else ""
+
+
+def _position(fault: Fault) -> tuple[int, int]:
+    return fault.line, fault.column
+
+
+def _fault(document: Document, fault: Any, names: set[str]) -> Fault | None:
+    path = _path_in(document, fault["loc"])
+    if document.is_refused(path):
+        return None
+    line, column = _place(document, path, fault)
+    return Fault(_rule(fault), document.file, line, column, _sentence(document, path, fault, names))
+
+
+_RULES = {"missing": "ST016", "extra_forbidden": "ST015", "literal_error": "ST018"}
+
+
+def _rule(fault: Any) -> str:
+    """Return the rule of a fault: quantities name their own, the rest goes by its kind."""
+    kind, cause = fault["type"], fault.get("ctx", {}).get("error")
+    if isinstance(cause, QuantityError):
+        return cause.rule
+    if kind == "value_error":
+        text = str(cause)
+        return next((rule for words, rule in _OF_SENTENCES if re.search(words, text)), "ST018")
+    if kind in _RULES:
+        return _RULES[kind]
+    return "ST017" if kind in _WANTED else "ST018"
+
+
+# What the schema of a model finds contradictory, by the words of its sentences.
+_OF_SENTENCES = (
+    (r"kv_heads.* heads|does not divide", "MD001"),
+    (r"active_experts.* exceeds", "MD002"),
+    (r"active_parameters exceed", "MD003"),
+    (r"KV cache", "MD004"),
+    (r"missing: a model needs|go together", "ST016"),
+    (r"needs the dense", "ST016"),
+)
+
+
+def _path_in(document: Document, location: tuple[int | str, ...]) -> Path_:
+    """Drop the steps that pydantic adds for unions: keep those that stand in the file."""
+    path: Path_ = ()
+    for number, step in enumerate(location):
+        last = number == len(location) - 1
+        if (*path, step) in document.values or (*path, step) in document.keys or last:
+            path = (*path, step)
+    return path
+
+
+def _place(document: Document, path: Path_, fault: Any) -> Mark:
+    if fault["type"] == "extra_forbidden":
+        return document.mark(path, key=True)
+    if fault["type"] == "value_error" and (*path, "value") in document.values:
+        return document.mark((*path, "value"))
+    return document.mark(path)
+
+
+def _sentence(document: Document, path: Path_, fault: Any, names: set[str]) -> str:
+    name = dotted(path)
+    kind, value = fault["type"], fault.get("input")
+    if kind == "missing":
+        return f"'{name}' is missing"
+    if kind == "extra_forbidden":
+        return _unknown_key(document, path, names)
+    if kind == "value_error":
+        text = str(fault["ctx"]["error"])
+        return f"{name}: {text}" if path else text
+    if kind == "literal_error" or kind.startswith("union_tag"):
+        expected = fault["ctx"].get("expected") or fault["ctx"].get("expected_tags")
+        if expected is None:
+            return f"'{name}' needs a 'kind'"
+        return f"'{_shown(value, fault)}' is not a {name}; known: {expected}"
+    if kind == "string_pattern_mismatch":
+        return f"{name}: '{short(value)}' must be lower case letters, digits, '.', '-' and '_' only"
+    if kind in ("greater_than", "greater_than_equal", "less_than_equal"):
+        limits = fault["msg"].lower().removeprefix("input should be ")
+        return f"{name}: {short(value)} is out of range: {limits}"
+    wanted = _WANTED.get(kind)
+    if wanted:
+        return f"{name}: {_shown(value, fault)!r} should be {wanted}"
+    return f"{name}: {fault['msg'][:1].lower()}{fault['msg'][1:]}"
+
+
+def _shown(value: object, fault: Any) -> str:
+    if isinstance(value, dict):
+        tag = fault.get("ctx", {}).get("tag")
+        return short(tag) if tag else "a mapping"
+    return "a list" if isinstance(value, list) else short(value)
+
+
+def dotted(path: Path_) -> str:
+    """Return a path as people write it: ``memory[0].bandwidth``."""
+    return ".".join(f"[{step}]" if isinstance(step, int) else str(step) for step in path).replace(
+        ".[", "["
+    )
+
+
+def _unknown_key(document: Document, path: Path_, names: set[str]) -> str:
+    key = short(path[-1])
+    parent: Any = document.data
+    for step in path[:-1]:
+        parent = parent[step]
+    known = sorted(names - set(parent))
+    near = get_close_matches(key, known, n=1, cutoff=0.6)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    where = f" in {dotted(path[:-1])}" if path[:-1] else ""
+    return f"unknown key '{key}'{where}{hint}"
+
+
+@cache
+def _names(schema: type[BaseModel]) -> set[str]:
+    """Return every key that the schema knows, at any depth."""
+    names, waiting, seen = {"value"}, [schema], set()
+    while waiting:
+        one = waiting.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        names |= set(one.model_fields) - {"si", "text"}
+        for field in one.model_fields.values():
+            waiting += _classes(field.annotation)
+    return names
+
+
+def _classes(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [cls for part in getattr(annotation, "__args__", ()) for cls in _classes(part)]

@@ -1,0 +1,1 @@
+"""Rules that find what is wrong or doubtful in hardware, model and engine files."""

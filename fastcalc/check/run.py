@@ -1,0 +1,177 @@
+"""Files and folders to faults."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+
+from fastcalc.catalogue.faults import Fault, in_order
+from fastcalc.catalogue.reader import Document, scan
+from fastcalc.catalogue.store import Kind, kind_of, schema_of, shipped
+from fastcalc.catalogue.validation import validate
+from fastcalc.check import rules
+from fastcalc.check.rule import RULES, Setting, of_kind
+from fastcalc.check.sheet import sheet
+from fastcalc.errors import InputError
+
+assert rules  # importing it registers every rule
+KINDS: tuple[Kind, ...] = ("hardware", "models", "engines")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a check found.
+
+    Attributes
+    ----------
+    files : int
+        How many files were read.
+    faults : list of Fault
+        In the order of files and lines.
+    excused : list of Fault
+        What files say is right all the same, with their reasons.
+    strict : bool
+        Whether warnings count.
+    """
+
+    files: int
+    faults: list[Fault] = field(default_factory=list)
+    excused: list[Fault] = field(default_factory=list)
+    strict: bool = False
+
+    def count(self, severity: str) -> int:
+        """Return how many faults have a severity."""
+        return sum(1 for fault in self.faults if fault.severity == severity)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was found that counts."""
+        return not (self.count("error") or (self.strict and self.count("warning")))
+
+
+def check(paths: Sequence[Path], *, strict: bool = False, today: date | None = None) -> Report:
+    """Check files and folders, or the shipped catalogue where none is named.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        YAML files, and folders that are searched for them.
+    strict : bool
+        Let warnings count, and ask for the provenance of every number.
+    today : date, optional
+        The day that ages are reckoned from.
+
+    Raises
+    ------
+    InputError
+        If a path does not exist, or a folder holds no YAML file.
+    """
+    setting = Setting(today or date.today(), strict)
+    found: list[Fault] = []
+    excused: list[Fault] = []
+    names: dict[tuple[Kind, str], Document] = {}
+    files = files_of(paths)
+    for path in files:
+        document = scan(path)
+        kind = kind_of(document)
+        faults = list(check_document(document, kind, setting))
+        if kind is not None:
+            faults += _clashes(document, kind, names)
+        for fault in faults:
+            (excused if fault.excuse else found).append(fault)
+    kept = (fault for fault in found if strict or fault.severity != "note")
+    return Report(len(files), in_order(kept), in_order(excused), strict)
+
+
+def files_of(paths: Sequence[Path]) -> list[Path]:
+    """Return the YAML files that paths name, each once, folders searched to their depth.
+
+    Raises
+    ------
+    InputError
+        If a path does not exist, or a folder holds no YAML file.
+    """
+    if not paths:
+        return [path for kind in KINDS for path in sorted(shipped(kind).glob("*.yaml"))]
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            inside = [one for one in sorted(path.rglob("*.y*ml")) if _is_entry(one, path)]
+            if not inside:
+                raise InputError(f"{path} holds no YAML file to check")
+            found |= dict.fromkeys(inside)
+        elif path.exists():
+            found[path] = None
+        else:
+            raise InputError(f"{path}: there is no such file or folder")
+    return list(found)
+
+
+def _is_entry(path: Path, folder: Path) -> bool:
+    """Return whether a file in a folder is to be checked: YAML, and nothing hidden."""
+    parts = path.relative_to(folder).parts
+    return path.suffix in (".yaml", ".yml") and not any(part.startswith(".") for part in parts)
+
+
+def check_document(document: Document, kind: Kind | None, setting: Setting) -> Iterator[Fault]:
+    """Yield what is wrong with one document, excuses attached."""
+    yield from document.faults
+    if not document.is_whole:
+        return
+    if kind is None:
+        message = "no key here is of a chip, a model or an engine; 'fastcalc new' prints one"
+        yield Fault("ST021", document.file, 1, 1, message)
+        return
+    entry, faults = validate(document, schema_of(kind))
+    yield from faults
+    yield from _excuse(document, _plausible(document, kind, entry, setting), setting)
+
+
+def _plausible(document: Document, kind: Kind, entry: object, setting: Setting) -> Iterator[Fault]:
+    """Yield what the rules find, with the severity of each rule."""
+    seen = sheet(document, kind, entry)
+    for rule in of_kind(kind, strict=setting.strict):
+        assert rule.finds
+        for fault in rule.finds(seen, setting):
+            yield replace(fault, severity=rule.severity)
+
+
+def _excuse(document: Document, faults: Iterable[Fault], setting: Setting) -> Iterator[Fault]:
+    """Attach the file's excuses; an excuse that is not needed is itself told."""
+    given = document.data.get("excused")
+    reasons = given if isinstance(given, dict) else {}
+    used = set()
+    for fault in faults:
+        reason = reasons.get(fault.rule)
+        if reason and RULES[fault.rule].excusable:
+            used.add(fault.rule)
+            yield replace(fault, excuse=" ".join(str(reason).split()))
+        else:
+            yield fault
+    for name in reasons:
+        known = RULES.get(str(name))
+        # A rule that only --strict asks for is not idle in a plain check.
+        asked = known and known.excusable and (setting.strict or known.scope == "always")
+        if asked and name not in used:
+            line, column = document.mark(("excused", name), key=True)
+            message = f"{name} finds nothing here any more: remove the excuse"
+            yield Fault("ST022", document.file, line, column, message, "warning")
+
+
+def _clashes(
+    document: Document, kind: Kind, names: dict[tuple[Kind, str], Document]
+) -> Iterator[Fault]:
+    """Yield the names that an earlier file of the same kind answers to."""
+    if not isinstance(document.data, dict):
+        return
+    given, aliases = document.data.get("id"), document.data.get("aliases")
+    listed = list(enumerate(aliases)) if isinstance(aliases, list) else []
+    mine = [(("id",), given), *((("aliases", place), name) for place, name in listed)]
+    for path, name in mine:
+        if not isinstance(name, str):
+            continue
+        other = names.setdefault((kind, name.lower()), document)
+        if other is not document:
+            line, column = document.mark(path)
+            message = f"'{name}' also names the entry in {other.file}; keep it in one of them"
+            yield Fault("ST020", document.file, line, column, message)

@@ -1,0 +1,39 @@
+"""``fastcalc check``: faults of files, and what the rules mean."""
+
+from pathlib import Path
+
+from fastcalc.check.rule import RULES, Rule
+from fastcalc.check.run import check
+from fastcalc.cli import EXIT_NO, EXIT_OK, options, output
+from fastcalc.errors import InputError
+from fastcalc.report import console, faults
+
+
+def run(paths: list[Path], *, strict: bool, format: str, file: Path | None) -> int:  # noqa: A002
+    """Check paths, write what was found, and return the exit code."""
+    format = options.choice(format, "--format", ("text", "json", "github"))  # noqa: A001
+    report = check(paths, strict=strict)
+    if format == "json":
+        text = faults.as_json(report)
+    elif format == "github":
+        text = faults.as_github(report, RULES)
+    else:
+        text = faults.as_text(report, colour=file is None and console.wants_colour())
+    output.write(text, file)
+    return EXIT_OK if report.is_clean else EXIT_NO
+
+
+def run_explain(name: str, file: Path | None) -> None:
+    """Write what a rule means, or a line for each where 'all' is asked."""
+    if name == "all":
+        output.write(faults.listed([RULES[id_] for id_ in sorted(RULES)]), file)
+        return
+    output.write(faults.explain(_rule(name), min(console.output_width(), 100)), file)
+
+
+def _rule(name: str) -> Rule:
+    found = RULES.get(name.upper())
+    if found is None:
+        hint = "'fastcalc check --explain all' lists them"
+        raise InputError(f"no rule is called '{name}'; {hint}")
+    return found

@@ -1,0 +1,120 @@
+"""Faults as lines for people, as records, and as annotations of GitHub."""
+
+import json
+import textwrap
+from collections.abc import Sequence
+
+from fastcalc.catalogue.faults import Fault
+from fastcalc.check.rule import Rule
+from fastcalc.check.run import Report
+
+SCHEMA = "fastcalc-check/1"
+_STYLES = {"error": "31", "warning": "33", "note": "36", "excused": "2"}
+_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def as_text(report: Report, *, colour: bool) -> str:
+    """Return a line for each fault, and a line that sums up."""
+    lines = [_line(fault, fault.severity, colour=colour) for fault in report.faults]
+    if report.strict:
+        lines += [_line(fault, "excused", colour=colour) for fault in report.excused]
+    return "\n".join([*lines, summary(report)]) + "\n"
+
+
+def _line(fault: Fault, word: str, *, colour: bool) -> str:
+    shown = f"\x1b[{_STYLES[word]}m{word}\x1b[0m" if colour else word
+    excuse = f" (excused: {fault.excuse})" if fault.excuse else ""
+    return f"{fault.place}: {shown} {fault.rule}: {fault.message}{excuse}"
+
+
+def summary(report: Report) -> str:
+    """Return what was checked and what came of it, in a line."""
+    files = f"{report.files:,} file{'' if report.files == 1 else 's'}"
+    counts = [
+        f"{count:,} {word}{'' if count == 1 else 's'}"
+        for word in ("error", "warning", "note")
+        if (count := report.count(word))
+    ]
+    if report.strict and report.excused:
+        counts.append(f"{len(report.excused):,} excused")
+    first = next(iter(report.faults), None)
+    hint = f"; 'fastcalc check --explain {first.rule}' says why" if first else ""
+    return f"{files} checked: {', '.join(counts) if counts else 'clean'}{hint}"
+
+
+def as_json(report: Report) -> str:
+    """Return one JSON document with a record for each fault."""
+    document = {
+        "schema": SCHEMA,
+        "files": report.files,
+        "clean": report.is_clean,
+        "strict": report.strict,
+        "errors": report.count("error"),
+        "warnings": report.count("warning"),
+        "faults": [_record(fault) for fault in report.faults],
+        "excused": [_record(fault) for fault in report.excused],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _record(fault: Fault) -> dict[str, object]:
+    return {
+        "rule": fault.rule,
+        "severity": fault.severity,
+        "file": fault.file,
+        "line": fault.line or None,
+        "column": fault.column or None,
+        "message": fault.message,
+        "excuse": fault.excuse,
+    }
+
+
+def as_github(report: Report, titles: dict[str, Rule]) -> str:
+    """Return workflow commands that GitHub shows beside the lines of a pull request."""
+    lines = [_annotation(fault, titles[fault.rule].title) for fault in report.faults]
+    return "\n".join([*lines, summary(report)]) + "\n"
+
+
+def _annotation(fault: Fault, title: str) -> str:
+    place = f"file={_property(fault.file)},line={fault.line or 1},col={fault.column or 1}"
+    name = _property(f"{fault.rule} {title}")
+    return f"::{_COMMANDS[fault.severity]} {place},title={name}::{_data(fault.message)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def explain(rule: Rule, width: int) -> str:
+    """Return what a rule finds, why it matters, where it was seen and how to mend it."""
+    told = {
+        "why": rule.why,
+        "seen": rule.seen,
+        "mend": rule.mend,
+        "looks at": ", ".join(sorted(rule.kinds)) + (" (--strict)" * (rule.scope == "strict")),
+        "excuse": f"excused: {{{rule.id}: the reason}} in the file"
+        if rule.excusable
+        else "none: such a file does not load, or means something else than it says",
+    }
+    head = textwrap.wrap(f"{rule.id} ({rule.severity}): {rule.title}", width)
+    body = [
+        line
+        for word, text in told.items()
+        for line in textwrap.wrap(
+            f"{word:9} {text}",
+            width,
+            initial_indent="  ",
+            subsequent_indent=" " * 12,
+            break_on_hyphens=False,
+        )
+    ]
+    return "\n".join([*head, "", *body]) + "\n"
+
+
+def listed(rules: Sequence[Rule]) -> str:
+    """Return a line for each rule."""
+    return "".join(f"{one.id}  {one.severity:8} {one.title}\n" for one in rules)
