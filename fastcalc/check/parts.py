@@ -94,12 +94,15 @@ CORES = {
     "volta": Core(1024, 128, 1.2, 1.7, 150, 25),
     "turing": Core(1024, 128, 1.2, 1.8, 50, 25),
     "ampere": Core(2048, 128, 1.2, 1.6, 300, 25),
-    "ampere-graphics": Core(1024, 256, 1.3, 2.0, 56.3, 25),
+    "ampere-graphics": Core(1024, 256, 1.3, 2.0, 56.3, 32),
+    "ampere-embedded": Core(2048, 256, 0.6, 1.4, 10, 5),
     "ada": Core(1024, 256, 1.8, 2.8, 32, 50),
     "hopper": Core(4096, 256, 1.4, 2.05, 450, 50),
-    "blackwell": Core(8192, 256, 1.55, 2.25, 900, 50),
+    "blackwell": Core(8192, 256, 1.55, 2.25, 900),
     "blackwell-ultra": Core(8192, 256, 1.55, 2.25, 900, 100),
     "blackwell-graphics": Core(1024, 256, 1.9, 2.95, 64, 50),
+    "blackwell-consumer": Core(1024, 256, 1.9, 2.95, 64, 50),
+    "blackwell-gb10": Core(1024, 256, 1.9, 2.95, 25, 25),
     "cdna2": Core(1024, 128, 1.4, 1.9, 400, 25),
     "cdna3": Core(2048, 256, 1.8, 2.3, 448, 50),
     "cdna4": Core(4096, 256, 2.0, 2.6, 576, 50),
@@ -108,6 +111,7 @@ CORES = {
     "apple": Core(256, 256, 0.9, 1.9, None, None),
     "wse-2": Core(8, None, 0.8, 1.2, None, 150, 24),
     "wse": Core(16, None, 0.8, 1.2, None, 150, 24),
+    "wse-3t": Core(16, None, 0.8, 2.4, None, 300, 48),
     "wse-3": Core(16, None, 0.8, 1.2, None, 150, 24),
 }
 """By architecture; the graphics parts of a family are told apart by their memory."""
@@ -116,20 +120,26 @@ CORES = {
 def core_of(sheet: Sheet) -> Core | None:
     """Return what is known of a chip's cores."""
     name = sheet.word("architecture")
-    graphics = any(one.family == "gddr" or one.family == "lpddr" for one in tiers(sheet)[:1])
-    if graphics and f"{name}-graphics" in CORES:
-        name = f"{name}-graphics"
+    suffix = {"gddr": "-graphics", "lpddr": "-embedded"}
+    for one in tiers(sheet)[:1]:
+        with_memory = name + suffix.get(one.family, "")
+        name = with_memory if with_memory in CORES else name
     if name.startswith("apple"):
         name = "apple"
-    if name == "wse" and "wse-2" in sheet.word("id"):
-        name = "wse-2"
+    if name == "wse" and sheet.word("id").startswith("wse-"):
+        name = sheet.word("id")
     core = CORES.get(name)
-    if core and _is_geforce(sheet):
+    if core and _is_geforce(sheet) and "peak.bf16" in sheet.numbers:
         # GeForce cards multiply at full rate only into 16-bit sums; into 32-bit ones at half.
         return Core(
             core.matrix / 2, core.vector, core.slowest, core.fastest, core.link, core.adapter
         )
     return core
+
+
+def is_graphics(sheet: Sheet) -> bool:
+    """Return whether a chip's first memory is GDDR: a graphics card, or built like one."""
+    return any(one.family == "gddr" for one in tiers(sheet)[:1])
 
 
 def _is_geforce(sheet: Sheet) -> bool:
@@ -219,7 +229,7 @@ def channel_counts(tier: Tier, *, capacity: float = 1.0, bandwidth: float = 1.0)
     return [
         count
         for channel in known
-        for count in range(2, MOST_CHANNELS + 1, 2)
+        for count in range(2, MOST_CHANNELS + 1)
         if channel.slowest <= rate / count <= channel.fastest
         and any(VISIBLE[0] <= gib / count / size <= VISIBLE[1] for size in CHANNEL_GIB)
     ]

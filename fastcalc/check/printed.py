@@ -7,30 +7,48 @@ _PREFIX = {
     "": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
     "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50,
     "kilo": 1e3, "mega": 1e6, "giga": 1e9, "tera": 1e12, "peta": 1e15, "exa": 1e18,
-    "kilo ": 1e3, "mega ": 1e6, "giga ": 1e9, "tera ": 1e12, "peta ": 1e15, "exa ": 1e18,
 }  # fmt: skip
-_NAMES = "|".join(sorted((one for one in _PREFIX if one), key=len, reverse=True))
-_UNIT = {
-    "size": (rf"(?i:({_NAMES})?)(B(?!i?t)|(?i:bytes?))(?!\s*(?:/|ps\b|(?i:per)))", 1.0),
-    "compute rate": (
-        rf"({_NAMES}|(?i:{_NAMES}))?\s?"
-        r"(F(?:LOPS?|LOP/s|lops?|lop/s|LOPs)?\b|(?i:flop/?s|ops|op/s)\b|OPS\b|FLOPS)",
-        1.0,
+_SHORT = r"(?P<prefix>[KMGTP]i|[kKMGTPE]|)"
+_LONG = r"(?P<prefix>(?i:kilo|mega|giga|tera|peta|exa)\s?|[KMGTP]i|[kKMGTPE]|)"
+_A_SECOND = r"(?:\s?/\s?(?:s(?:ec(?:ond)?)?)\b|ps\b|\s(?i:per second|a second))"
+_BASES = {
+    "size": ((rf"{_LONG}(?:B|(?i:bytes?))(?![\w])(?!{_A_SECOND})(?!\s*/)", 1.0),),
+    "bandwidth": (
+        (rf"{_LONG}(?:B|(?i:bytes?)){_A_SECOND}", 1.0),
+        (rf"{_LONG}(?:b|(?i:bits?)){_A_SECOND}", 1 / 8),
+        (r"(?P<prefix>G)(?:bE|bit)\b", 1 / 8),
     ),
-    "power": (rf"({_NAMES})?(W\b|(?i:watts?))", 1.0),
-    "time": (r"(n|u|µ|m|)(s\b|(?i:sec))", 1.0),
-    "area": (r"(m|c)?m\s?(?:2|²|\^2)", 1.0),
+    "compute rate": (
+        (
+            rf"{_LONG}(?:FLOPS?|FLOP/s|flops?|FLOPs|OPS|OPs|OP/s|ops|F)"
+            r"(?:/s|\d+(?=\s))?(?![A-Za-z])",
+            1.0,
+        ),
+    ),
+    "power": ((rf"{_SHORT}(?:W\b|-?(?i:watts?\b))", 1.0),),
+    "time": (
+        (r"(?P<prefix>n|u|µ|μ|m|)s(?:ec(?:onds?)?)?\b", 1.0),
+        (r"(?P<prefix>(?i:nano|micro|milli))seconds?\b", 1.0),
+    ),
+    "area": ((r"(?P<prefix>m|c)m\s?(?:2|²|\^2)", 1.0), (r"(?P<prefix>sq\w*\.?\s?)mm\b", 1.0)),
+    "number": ((r"(?P<prefix>(?i:billion|million|trillion|mil+iard\w*)|[BMTk])(?![\w])", 1.0),),
 }
-_BYTES = rf"({_NAMES})?\s?(B|(?i:bytes?))\s?(?:/\s?(?:s|sec|second)\b|ps\b|(?i:per second))"
-_BITS = rf"({_NAMES})?\s?(b|bits?)\s?(?:/\s?(?:s|sec|second)\b|ps\b|(?i:per second))"
-_NUMBER = r"(?<![\w.,])([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?)"
+_OWN_SCALE = {
+    "time": {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "": 1.0,
+             "nano": 1e-9, "micro": 1e-6, "milli": 1e-3},
+    "area": {"m": 1e-6, "c": 1e-4},
+    "number": {"billion": 1e9, "million": 1e6, "trillion": 1e12, "b": 1e9, "m": 1e6, "t": 1e12,
+               "k": 1e3, "miliard": 1e9, "milliard": 1e9, "milliarden": 1e9, "milliards": 1e9},
+}  # fmt: skip
+_NUMBER = r"(?<![\w.,])(?P<number>[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?)"
+_ALONE = _NUMBER + r"(?![\w,]|\.[0-9])"
 _LONGEST = 400
 
 
 def values(printed: str, dimension: str) -> list[float]:
-    """Return every number of a dimension that some characters hold. [SI]
+    """Return every number of a dimension that some characters hold with a unit. [SI]
 
-    Numbers without a unit are taken as plain numbers, for dimensions of plain numbers only.
+    The unit may follow its number, or stand before a row of them as in the head of a table.
 
     Parameters
     ----------
@@ -45,95 +63,79 @@ def values(printed: str, dimension: str) -> list[float]:
     [312000000000000.0, 624000000000000.0]
     >>> values("up to 5.3 TB/sec", "bandwidth"), values("NVLink: 900GB/s", "bandwidth")
     ([5300000000000.0], [900000000000.0])
-    >>> values("about 1.56 million USD", "price")
-    [1560000.0]
+    >>> values("HBM bandwidth per chip (GBps) | 2765", "bandwidth")
+    [2765000000000.0]
+    >>> values("4 trillion transistors", "number"), values("about 1.56 million USD", "price")
+    ([4000000000000.0], [1560000.0])
     """
     text = printed[:_LONGEST]
-    return list(dict.fromkeys(_SPECIAL.get(dimension, _by_table)(text, dimension)))
+    if dimension in ("price", "hourly price"):
+        return list(dict.fromkeys(_money(text)))
+    followed = list(_followed(text, dimension))
+    return list(dict.fromkeys(followed or _headed(text, dimension)))
 
 
-def _by_table(text: str, dimension: str) -> Iterator[float]:
-    pattern = _UNIT.get(dimension)
-    if pattern is None:
-        return
-    for match in re.finditer(rf"{_NUMBER}\s*-?\s?{pattern[0]}", text):
-        yield _plain(match[1]) * _scale(match[2])
+def _followed(text: str, dimension: str) -> Iterator[float]:
+    """Yield numbers whose unit follows; a pair such as '250 / 260 W' shares it."""
+    for base, factor in _BASES.get(dimension, ()):
+        pair = rf"(?:{_NUMBER.replace('number', 'first')}\s?(?P<joint>/|-|\u2013|to|or)\s?)?"
+        for match in re.finditer(rf"{pair}{_NUMBER}\s*-?\s?{base}", text):
+            scale = factor * _scale(match["prefix"], dimension)
+            ends = [value for name in ("first", "number") for value in _plain(match[name] or "")]
+            yield from (value * scale for value in ends)
+            if match["joint"] in ("to", "-", "\u2013"):
+                yield sum(ends) / len(ends) * scale
 
 
-def _scale(prefix: str | None) -> float:
-    if not prefix:
-        return 1.0
-    if prefix in _PREFIX:
-        return _PREFIX[prefix]
-    return _PREFIX.get(prefix.lower(), _PREFIX.get(prefix.upper(), 1.0))
+def _headed(text: str, dimension: str) -> Iterator[float]:
+    """Yield the numbers after a unit that stands alone, as in 'Compute (TFLOPS) | 459'."""
+    for base, factor in _BASES.get(dimension, ()):
+        head = re.search(rf"(?<![\w.])\(?{base}\)?", text)
+        if not head or (dimension == "number" and "illion" not in head[0].lower()):
+            continue
+        if dimension == "compute rate" and not head["prefix"]:
+            continue
+        scale = factor * _scale(head["prefix"], dimension)
+        for match in re.finditer(_ALONE, text[head.end() :]):
+            for value in _plain(match["number"]):
+                yield value * scale
 
 
-def _bandwidth(text: str, _: str) -> Iterator[float]:
-    for match in re.finditer(rf"{_NUMBER}\s*-?\s?{_BYTES}", text):
-        yield _plain(match[1]) * _scale(match[2])
-    for match in re.finditer(rf"{_NUMBER}\s*-?\s?{_BITS}", text):
-        yield _plain(match[1]) * _scale(match[2]) / 8
-    words = rf"{_NUMBER}\s*(giga|tera|peta)(bytes|bits)(?: per second|/s|ps)"
-    for match in re.finditer(words, text, re.IGNORECASE):
-        yield (
-            _plain(match[1]) * _PREFIX[match[2].lower()] / (8 if match[3].lower() == "bits" else 1)
-        )
-    rates = rf"{_NUMBER}\s?(G)(?:bE|bit)"
-    for match in re.finditer(rates, text):
-        yield _plain(match[1]) * 1e9 / 8
+def _scale(prefix: str, dimension: str) -> float:
+    table = _OWN_SCALE.get(dimension)
+    if table is not None:
+        return table.get(prefix, table.get(prefix.strip().lower(), 1e-6))
+    return _PREFIX.get(prefix, _PREFIX.get(prefix.strip().lower(), 1.0))
 
 
-def _time(text: str, _: str) -> Iterator[float]:
-    scale = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "": 1.0}
-    words = {"nano": 1e-9, "micro": 1e-6, "milli": 1e-3}
-    for match in re.finditer(rf"{_NUMBER}\s*(n|u|µ|μ|m|)s(?:ec)?\b", text):
-        yield _plain(match[1]) * scale.get(match[2], 1e-6)
-    for match in re.finditer(rf"{_NUMBER}\s*(nano|micro|milli)sec", text, re.IGNORECASE):
-        yield _plain(match[1]) * words[match[2].lower()]
+def _money(text: str) -> Iterator[float]:
+    many = r"(?P<many>k|K|M|(?i:million|thousand))?"
+    for pattern in (
+        rf"(?:USD|US\$|\$)\s*{_NUMBER}\s*{many}\b",
+        rf"{_NUMBER}\s*{many}\s*(?:USD|US\$|\$|(?i:dollars))",
+    ):
+        for match in re.finditer(pattern, text):
+            scale = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6}
+            for value in _plain(match["number"]):
+                yield value * scale.get((match["many"] or "").lower(), 1.0)
 
 
-def _area(text: str, _: str) -> Iterator[float]:
-    for match in re.finditer(rf"{_NUMBER}\s*(m|c)m\s?(?:2|²|\^2)", text):
-        yield _plain(match[1]) * (1e-6 if match[2] == "m" else 1e-4)
-    for match in re.finditer(rf"{_NUMBER}\s*(?:square millimet|sq\.? ?mm)", text):
-        yield _plain(match[1]) * 1e-6
-
-
-def _money(text: str, _: str) -> Iterator[float]:
-    for match in re.finditer(rf"(?:USD|US\$|\$)\s*{_NUMBER}\s*(k|K|M|million)?\b", text):
-        yield _plain(match[1]) * _MANY.get(match[2] or "", 1.0)
-    for match in re.finditer(rf"{_NUMBER}\s*(k|K|M|million|)\s*(?:USD|US\$|\$|dollars)", text):
-        yield _plain(match[1]) * _MANY.get(match[2], 1.0)
-
-
-_MANY = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-
-
-def _count(text: str, _: str) -> Iterator[float]:
-    for match in re.finditer(rf"{_NUMBER}\s*(k|K|M|million|billion|trillion|B|T|)(?![\w])", text):
-        yield _plain(match[1]) * (_MANY | {"B": 1e9, "T": 1e12})[match[2]]
-
-
-def _plain(number: str) -> float:
-    return float(number.replace(",", ""))
-
-
-_SPECIAL = {
-    "bandwidth": _bandwidth,
-    "time": _time,
-    "area": _area,
-    "price": _money,
-    "hourly price": _money,
-    "number": _count,
-}
-
-
-def plain_numbers(printed: str) -> list[float]:
-    """Return every number that some characters hold, units ignored.
+def plain_numbers(text: str) -> list[float]:
+    """Return every number that stands alone, units ignored.
 
     Examples
     --------
-    >>> plain_numbers("1,979 teraFLOPS; 0.74")
-    [1979.0, 0.74]
+    >>> plain_numbers("core_count: 132 of 5th gen, 0.74")
+    [132.0, 0.74]
     """
-    return [_plain(match[1]) for match in re.finditer(_NUMBER, printed[:_LONGEST])]
+    found = re.finditer(_ALONE, text[:_LONGEST])
+    return [value for match in found for value in _plain(match["number"])]
+
+
+def _plain(number: str) -> list[float]:
+    """Return a number's readings: '4.000' is four, and four thousand where points group."""
+    if not number:
+        return []
+    value = float(number.replace(",", ""))
+    grouped = re.fullmatch(r"[1-9][0-9]{0,2}\.[0-9]{3}", number)
+    return [value, value * 1000.0] if grouped else [value]

@@ -1,88 +1,137 @@
 """From what a source prints to the value, by the words of a reading."""
 
 import re
+from collections.abc import Iterator
 
 from fastcalc.check.printed import plain_numbers, values
 from fastcalc.check.sheet import Number, Sheet
 
-_HALF = r"\bhalf|halve|both directions|spars|bidirectional|bi-directional|one direction|each way"
-_BINARY = r"2\^30|2\^40|gib|mib|tib|binary|1024"
+_HALF = r"\bhalf|halve|\bboth\b|spars|bidirectional|bi-directional|one direction|each way"
+_BINARY = r"2\^[234]0|gib|mib|tib|binary|1024"
 _COUNTS = {
     "two": 2, "three": 3, "four": 4, "six": 6, "eight": 8, "twelve": 12, "sixteen": 16, "twice": 2,
     "third": 3, "quarter": 4, "eighth": 8, "double": 2, "doubled": 2,
 }  # fmt: skip
+_FORMATS = r"\b(fp32|tf32|bf16|fp16|fp8|int8|fp6|fp4|int4)\b"
+_CLOCKS = {"ghz": 1e9, "mhz": 1e6}
 
 
 def prints(number: Number) -> list[float]:
     """Return what the printed characters give for a number. [SI]
 
-    Where they hold numbers and no unit of its dimension, the value's own unit is taken for
-    theirs: tables put units in their heads.
+    Where they hold numbers and no unit of its dimension, those are taken in the value's own
+    unit, or in SI where they are as large as that: tables put units in their heads.
     """
     text = number.said("printed")
     if not text:
         return []
     found = values(text, number.dimension)
     if found:
-        return found
-    own = plain_numbers(number.text.replace(",", ""))
-    if not own or not own[0]:
+        # '(1.8 TB/s bidir / 2)' does its own arithmetic.
+        counts = [float(match[1]) for match in re.finditer(r"[\w)] ?/ ?([2-9])\b", text)]
+        return [*found, *(one / count for one in found for count in counts)]
+    return _bare(number, text)
+
+
+def _bare(number: Number, text: str) -> list[float]:
+    """Return the numbers of a text without units, in the value's own unit or in SI."""
+    own = _own_unit(number)
+    if own is None:
         return []
-    return [one * number.si / own[0] for one in plain_numbers(text)]
+    alone = plain_numbers(text)
+    large = [one for one in alone if one >= 1e6 and number.dimension != "number"]
+    return [one for one in alone if one >= 1e6] if large else [one * own for one in alone]
+
+
+def _own_unit(number: Number) -> float | None:
+    """Return the SI value of one of the unit that a value is written in."""
+    match = re.match(r"\s*([0-9.]+)", number.text)
+    try:
+        written = float(match[1]) if match else 0.0
+    except ValueError:
+        return None
+    return number.si / written if written else None
 
 
 def accepted(sheet: Sheet, number: Number) -> list[float]:
     """Return the values that a number's reading allows; empty where it cannot be followed. [SI]"""
     reading = _reading(sheet, number)
-    printed = prints(number)
-    named = values(reading, number.dimension)
-    counts = _counts(reading)
-    found = list(named)
-    if re.search(_HALF, reading, re.IGNORECASE):
-        found += [one / 2 for one in printed]
+    named = [*values(reading, number.dimension), *_chains(number, reading)]
+    base = [*prints(number), *named, *_siblings(sheet, number, reading)]
+    is_half = re.search(_HALF, reading, re.IGNORECASE) is not None
+    if not base and not is_half:
+        return []
+    found, alone = list(named), _in_own_unit(number, reading)
+    if is_half:
+        found += [one / 2 for one in (*base, *alone)]
     if re.search(_BINARY, reading, re.IGNORECASE):
-        found += [one * 1.024**power for one in printed for power in (1, 2, 3, 4, -3)]
-        found += [one / 2 * 1.024**3 for one in printed]
-    for count in counts:
-        found += [one / count for one in (*printed, *named)]
-        found += [one * count for one in (*printed, *named)]
-    found += _products(number, reading)
-    return found or printed
+        found += [one * 1.024**power for one in base for power in (1, 2, 3, 4)]
+    counts = _counts(sheet, reading)
+    found += [one * count for one in base for count in counts]
+    found += alone
+    # A reading that says 'half' means that the printed number itself is not the value.
+    return found if is_half else [*found, *prints(number)]
 
 
 def _reading(sheet: Sheet, number: Number) -> str:
     """Return a reading, followed to the sibling that it points at ('as fp16')."""
     text = number.said("reading") or ""
     match = re.match(r"(?:as|like|see|same as) (\w+)", text)
-    sibling = (
-        sheet.numbers.get(".".join([*map(str, number.path[:-1]), match[1]])) if match else None
-    )
+    name = ".".join([*map(str, number.path[:-1]), match[1].lower()]) if match else ""
+    sibling = sheet.numbers.get(name)
     return f"{text} {sibling.said('reading') or ''}" if sibling and sibling is not number else text
 
 
-def _counts(reading: str) -> set[float]:
-    """Return the counts that a reading names: '8 GPUs', 'per eight', '8:1', '15/18'."""
-    text = re.sub(r"2\^\d+", " ", reading)
-    found = {float(match[1]) for match in re.finditer(r"\b([2-9]|[1-9]\d{1,2})\b(?![.,]\d)", text)}
-    found |= {float(count) for word, count in _COUNTS.items() if re.search(rf"\b{word}\b", text)}
-    pairs = re.finditer(r"\b([0-9.]+)\s?(?:/|of|:|to)\s?([0-9.]+)\b", text)
-    found |= {float(pair[1]) / float(pair[2]) for pair in pairs if _positive(pair[1], pair[2])}
+def _siblings(sheet: Sheet, number: Number, reading: str) -> Iterator[float]:
+    """Yield other peaks that a reading names: 'half of the fp16 rate'."""
+    if number.dimension != "compute rate":
+        return
+    text = reading.lower().replace("16-bit", "fp16")
+    for name in re.findall(_FORMATS, text):
+        other = sheet.numbers.get(f"peak.{name}")
+        if other and other is not number:
+            yield other.si
+
+
+def _counts(sheet: Sheet, reading: str) -> set[float]:
+    """Return the factors that a reading names: '8 GPUs', 'per eight', '8:1', '48 of 64 cores'."""
+    text = re.sub(r"2\^\d+", " ", reading.lower())
+    whole = {
+        float(match[1])
+        for match in re.finditer(r"(?<![\w.,])([2-9]|[1-9]\d{1,2})\b(?![.,]\d)", text)
+    }
+    words = {float(count) for word, count in _COUNTS.items() if re.search(rf"\b{word}\b", text)}
+    one_of = {*whole, *words}
+    found = one_of | {1 / count for count in one_of}
+    if re.search(r"core|chip|wafer|gpu|die|of \d", text):
+        cores = sheet.si("cores")
+        several = whole | ({cores} if cores else set())
+        found |= {one / other for one in several for other in several if one != other}
     return found
 
 
-def _positive(*texts: str) -> bool:
-    return all(re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", text) and float(text) > 0 for text in texts)
+_TIMES = re.compile(r"[^;]{0,30}?(?: [x\u00d7] |\*| times )[^;]{0,20}")
 
 
-def _products(number: Number, reading: str) -> list[float]:
-    """Return products and quotients of pairs of the numbers named, in the value's own unit."""
-    own = plain_numbers(number.text)
-    if not own or not own[0]:
-        return []
-    unit = number.si / own[0]
-    # Without the words: '0.74 FLOP/B times 21 PB/s' is 15.5 PFLOP/s.
-    if not re.search(r"times|\bx\b|product|multipl|over|divided|per\b", reading):
-        return []
-    named = plain_numbers(f"{number.said('printed') or ''} {reading}")[:12]
-    pairs = [(one, two) for one in named for two in named if two]
-    return [one * two * unit for one, two in pairs] + [one / two * unit for one, two in pairs]
+def _chains(number: Number, reading: str) -> Iterator[float]:
+    """Yield products that a reading spells out: '40 x 512 x 2.9 GHz', '0.74 times 21 PB/s'."""
+    text = re.sub(r"(?<=\d),(?=\d{3})", "", reading)
+    own, found = _own_unit(number), list(re.finditer(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?", text))
+    product, factors = 1.0, 0
+    for place, match in enumerate(found):
+        product, factors = product * float(match[0]), factors + 1
+        after = found[place + 1].start() if place + 1 < len(found) else len(text)
+        if place + 1 < len(found) and _TIMES.fullmatch(text[match.end() : after]):
+            continue
+        clock = re.match(r"\s*([gm]hz)", text[match.end() :].lower())
+        if factors > 1 and clock:
+            yield product * _CLOCKS[clock[1]]
+        elif factors > 1 and own:
+            yield product * own
+        product, factors = 1.0, 0
+
+
+def _in_own_unit(number: Number, reading: str) -> list[float]:
+    """Return plain numbers of a reading in the value's own unit: 'dense FP8 1,000'."""
+    own = _own_unit(number)
+    return [one * own for one in plain_numbers(reading)] if own else []

@@ -159,9 +159,7 @@ def latency_is_plausible(sheet: Sheet, _: Setting) -> Iterator[Fault]:
             yield sheet.fault("HW046", latency, message)
 
 
-_WHOLE = (
-    r"superchip|\bnode\b|server|rack|\bpod\b|(?:two|four|eight|[2-9]|\d\d+) (?:gpus|chips|dies)"
-)
+_WHOLE = r"superchip|\bnode\b|server|rack|\bpod\b|(?:two|four|eight|[2-9]|\d\d+) (?:gpus|chips)"
 
 
 @rule(
@@ -175,7 +173,7 @@ _WHOLE = (
 )
 def one_chip(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     """Find a scope that is not one chip."""
-    scope = sheet.word("scope")
+    scope = sheet.word("scope") if sheet.word("kind") != "soc" else ""
     found = re.search(_WHOLE, scope)
     if found and not re.match(r"(?:one|a|1|per|single) (?:gpu|chip|die|wafer|card|socket)", scope):
         message = f"scope '{scope}' is more than one chip; write the numbers of one"

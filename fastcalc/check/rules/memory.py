@@ -98,7 +98,7 @@ def whole_channels(sheet: Sheet, _: Setting) -> Iterator[Fault]:
 # Seconds to read the whole memory once, of chips from 2016 to 2026.
 _SECONDS = {
     "hbm": (0.0165, 0.052),
-    "gddr": (0.015, 0.095),
+    "gddr": (0.0135, 0.095),
     "sram": (1e-6, 4e-5),
     "ddr": (0.3, 30.0),
 }
@@ -120,9 +120,10 @@ def seconds_to_read(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     for tier in tiers(sheet):
         low, high = _SECONDS.get(tier.family, (1e-6, 30.0))
         if tier.family == "lpddr":
-            year = sheet.year or 2100
-            low, high = 0.09, next(limit for until, limit in _SECONDS_LPDDR if year <= until)
-            high = max(high, 1.0) if tier.index else high
+            low, high = 0.09, 1.0
+            if sheet.word("kind") == "apple":
+                year = sheet.year or 2100
+                high = next(limit for until, limit in _SECONDS_LPDDR if year <= until)
         if tier.seconds is None or low <= tier.seconds <= high or not tier.capacity:
             continue
         assert tier.bandwidth
@@ -285,7 +286,7 @@ def memory_existed(sheet: Sheet, _: Setting) -> Iterator[Fault]:
 
 
 # GB/s a watt of whole boards: memory takes a part of the power, and no more.
-_PER_WATT = {"hbm": (2.5, 11.0), "gddr": (1.5, 6.0)}
+_PER_WATT = {"hbm": (2.5, 12.5), "gddr": (1.5, 6.0)}
 
 
 @rule(
