@@ -117,6 +117,26 @@ CORES = {
 """By architecture; the graphics parts of a family are told apart by their memory."""
 
 
+LINKS = {
+    "gaudi-2": 262.5,
+    "gaudi-3": 525.0,
+    "neuroncore-v2": 103.1,
+    "neuroncore-v3": 640.0,
+    "tpu-v5": 600.0,
+    "tpu-v6": 400.0,
+    "tpu-v7": 600.0,
+}
+"""Fastest link of a chip in one direction, of architectures without cores here. [1e9 byte/s]"""
+
+
+def fastest_link(sheet: Sheet) -> float | None:
+    """Return the fastest link that a chip can have in one direction, where that is known."""
+    core, domain = core_of(sheet), sheet.si("links.scale_up.domain")
+    if "pcie" in sheet.word("name") and domain != 2:  # two may be joined by a bridge
+        return 32.0 if (sheet.year or 2100) <= 2021 else 64.0
+    return core.link if core else LINKS.get(sheet.word("architecture"))
+
+
 def core_of(sheet: Sheet) -> Core | None:
     """Return what is known of a chip's cores."""
     name = sheet.word("architecture")
@@ -129,7 +149,7 @@ def core_of(sheet: Sheet) -> Core | None:
     if name == "wse" and sheet.word("id").startswith("wse-"):
         name = sheet.word("id")
     core = CORES.get(name)
-    if core and _is_geforce(sheet) and "peak.bf16" in sheet.numbers:
+    if core and is_geforce(sheet) and "peak.bf16" in sheet.numbers:
         # GeForce cards multiply at full rate only into 16-bit sums; into 32-bit ones at half.
         return Core(
             core.matrix / 2, core.vector, core.slowest, core.fastest, core.link, core.adapter
@@ -137,13 +157,14 @@ def core_of(sheet: Sheet) -> Core | None:
     return core
 
 
-def is_graphics(sheet: Sheet) -> bool:
-    """Return whether a chip's first memory is GDDR: a graphics card, or built like one."""
-    return any(one.family == "gddr" for one in tiers(sheet)[:1])
-
-
-def _is_geforce(sheet: Sheet) -> bool:
+def is_geforce(sheet: Sheet) -> bool:
+    """Return whether a card is of the line that multiplies into 32-bit sums at half rate."""
     return bool(re.search(r"geforce|rtx ?[2345]0[5-9]0", sheet.word("name")))
+
+
+def is_uniform(sheet: Sheet) -> bool:
+    """Return whether a chip doubles its rate with every halving of bits: GPUs on servers do."""
+    return sheet.word("vendor").startswith(("nvidia", "amd")) and not is_geforce(sheet)
 
 
 @dataclass(frozen=True)

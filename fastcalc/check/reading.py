@@ -64,13 +64,15 @@ def accepted(sheet: Sheet, number: Number) -> list[float]:
     found, alone = list(named), _in_own_unit(number, reading)
     if is_half:
         found += [one / 2 for one in (*base, *alone)]
-    if re.search(_BINARY, reading, re.IGNORECASE):
+    is_binary = re.search(_BINARY, reading, re.IGNORECASE) is not None
+    if is_binary:
         found += [one * 1.024**power for one in base for power in (1, 2, 3, 4)]
     counts = _counts(sheet, reading)
     found += [one * count for one in base for count in counts]
     found += alone
-    # A reading that says 'half' means that the printed number itself is not the value.
-    return found if is_half else [*found, *prints(number)]
+    # A reading that says 'half' or 'GiB' means that the printed number itself is not the value.
+    has_unit = bool(values(number.said("printed") or "", number.dimension))
+    return found if is_half or (is_binary and has_unit) else [*found, *prints(number)]
 
 
 def _reading(sheet: Sheet, number: Number) -> str:

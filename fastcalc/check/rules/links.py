@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from fastcalc.catalogue.faults import Fault
-from fastcalc.check.parts import GB, core_of, main_tier
+from fastcalc.check.parts import GB, core_of, fastest_link, main_tier
 from fastcalc.check.rule import HARDWARE, Setting, rule
 from fastcalc.check.sheet import Sheet
 from fastcalc.check.words import amount, near, ratio
@@ -21,14 +21,14 @@ from fastcalc.check.words import amount, near, ratio
 )
 def one_direction(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     """Compare the fast link with the fastest of the architecture."""
-    link, core = sheet.numbers.get("links.scale_up.bandwidth"), core_of(sheet)
-    if not link or not core or not core.link or link.si <= 1.06 * core.link * GB:
+    link, most = sheet.numbers.get("links.scale_up.bandwidth"), fastest_link(sheet)
+    if not link or not most or link.si <= 1.06 * most * GB:
         return
-    times = link.si / (core.link * GB)
+    times = link.si / (most * GB)
     guess = "both directions together?" if near(times, 2, 0.1) else "bits, or a whole node's?"
     message = (
         f"{link.text} is {ratio(times)} times what this architecture has in one direction of one "
-        f"chip, {core.link:g} GB/s: {guess}"
+        f"chip, {most:g} GB/s: {guess}"
     )
     yield sheet.fault("HW041", link, message)
 
@@ -99,8 +99,8 @@ def adapters_of_the_year(sheet: Sheet, _: Setting) -> Iterator[Fault]:
         return
     year = sheet.year or 2100
     most = next(limit for until, limit in _ADAPTERS if year <= until) / 8
-    if sheet.word("kind") not in ("gpu", "tpu", "apple", "soc", "cpu"):
-        most = 300.0 if sheet.word("kind") == "wafer" else 100.0
+    kinds = {"wafer": 300.0, "tpu": 12.5, "npu": 40.0 if year <= 2023 else 80.0}
+    most = kinds.get(sheet.word("kind"), most)
     most = core.adapter if core and core.adapter else most
     if link.si <= 1.05 * most * GB:
         return

@@ -171,6 +171,8 @@ def memory_is_of_its_kind(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     for tier in tiers(sheet):
         for number, bands in ((tier.bandwidth, _BANDWIDTH), (tier.capacity, _CAPACITY)):
             low, high = bands.get(tier.family, (0.0, 1e18))
+            if sheet.word("kind") == "soc" and number is tier.bandwidth:
+                high = min(high, 0.35e12)
             if number and not low <= number.si <= high:
                 band = f"{amount(low, number.dimension)} to {amount(high, number.dimension)}"
                 message = f"{number.text} is outside what such memory has in one chip, {band}"
@@ -193,10 +195,10 @@ def gib_not_gb(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     """Find decimal sizes whose number is a whole number of binary chips."""
     for tier in tiers(sheet):
         number = tier.capacity
-        if not number or tier.family not in ("hbm", "gddr"):
+        if not number or tier.family not in ("hbm", "gddr", "lpddr"):
             continue
         written = re.fullmatch(r"\s*([0-9.]+)\s*GB\s*", number.text)
-        if not written or re.search(r"decimal|gib|2\^30|10\^9|1e9|binary|mib", number.remarks):
+        if not written or re.search(r"decimal|10\^9|1e9", number.remarks):
             continue
         if _fits_in_gib(tier, float(written[1])):
             yield sheet.fault(
@@ -211,6 +213,8 @@ def _fits_in_gib(tier: Tier, gib: float) -> bool:
     """Return whether a number of GiB is what stacks or channels of this memory hold."""
     if not tier.capacity:
         return False
+    if tier.family == "lpddr":
+        return gib.is_integer()
     scale = gib * GIB / tier.capacity.si
     counts = stack_counts if tier.family == "hbm" else channel_counts
     return bool(counts(tier, capacity=scale)) or gib.is_integer()
@@ -286,7 +290,7 @@ def memory_existed(sheet: Sheet, _: Setting) -> Iterator[Fault]:
 
 
 # GB/s a watt of whole boards: memory takes a part of the power, and no more.
-_PER_WATT = {"hbm": (2.5, 12.5), "gddr": (1.5, 6.0)}
+_PER_WATT = {"hbm": (2.5, 12.5), "gddr": (1.5, 5.0)}
 
 
 @rule(

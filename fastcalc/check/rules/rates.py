@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from fastcalc.catalogue.faults import Fault
-from fastcalc.check.parts import GB, core_of, is_graphics, main_tier, sixteen_bit
+from fastcalc.check.parts import GB, core_of, is_geforce, is_uniform, main_tier, sixteen_bit
 from fastcalc.check.rule import HARDWARE, Setting, rule
 from fastcalc.check.sheet import Number, Sheet
 from fastcalc.check.words import amount, near, ratio
@@ -38,7 +38,8 @@ def _against(
 )
 def fp8_against_16_bit(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     """Compare the fp8 rate with the 16-bit rate."""
-    yield from _against(sheet, "HW001", "fp8", sixteen_bit(sheet), (1.0, 2.0))
+    known = (2.0,) if sheet.word("vendor").startswith(("nvidia", "amd")) else (1.0, 2.0)
+    yield from _against(sheet, "HW001", "fp8", sixteen_bit(sheet), known)
 
 
 @rule(
@@ -53,7 +54,7 @@ def fp8_against_16_bit(sheet: Sheet, _: Setting) -> Iterator[Fault]:
 def fp4_against_fp8(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     """Compare the fp4 rate with the fp8 rate."""
     # GeForce cards run fp4 at the full rate and fp8 into 32-bit sums at half of theirs.
-    known = (2.0, 4.0) if is_graphics(sheet) else (2.0, 3.0, 3.11)
+    known = (2.0, 4.0) if is_geforce(sheet) else (2.0, 3.0, 3.11)
     yield from _against(sheet, "HW002", "fp4", sheet.numbers.get("peak.fp8"), known)
 
 
@@ -71,7 +72,9 @@ def int8_against_16_bit(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     integer, floating = sheet.numbers.get("peak.int8"), sixteen_bit(sheet)
     if integer and floating and floating.si and integer.si / floating.si < 0.1:
         return
-    yield from _against(sheet, "HW003", "int8", floating, (1.0, 2.0, 4.0))
+    known: tuple[float, ...] = (1.0, 2.0) if is_uniform(sheet) else (1.0, 2.0, 4.0)
+    known = (2.0,) if sheet.word("kind") == "tpu" else known
+    yield from _against(sheet, "HW003", "int8", floating, known)
 
 
 @rule(
@@ -88,7 +91,8 @@ def int8_against_fp8(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     integer, floating = sheet.numbers.get("peak.int8"), sheet.numbers.get("peak.fp8")
     if integer and floating and floating.si and integer.si / floating.si < 0.1:
         return
-    yield from _against(sheet, "HW004", "int8", floating, (1.0, 2.0))
+    known = (1.0,) if is_uniform(sheet) else (1.0, 2.0)
+    yield from _against(sheet, "HW004", "int8", floating, known)
 
 
 @rule(
@@ -120,7 +124,7 @@ def tf32_against_16_bit(sheet: Sheet, _: Setting) -> Iterator[Fault]:
 )
 def bf16_against_fp16(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     """Compare the two 16-bit rates."""
-    known = (0.5, 1.0) if is_graphics(sheet) else (1.0,)
+    known = (0.5, 1.0) if is_geforce(sheet) else (1.0,)
     yield from _against(sheet, "HW006", "bf16", sheet.numbers.get("peak.fp16"), known)
 
 
@@ -136,6 +140,7 @@ def bf16_against_fp16(sheet: Sheet, _: Setting) -> Iterator[Fault]:
 def narrow_against_wide(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     """Compare fp6 with fp8 and int4 with int8."""
     yield from _against(sheet, "HW007", "fp6", sheet.numbers.get("peak.fp8"), (1.0, 2.0))
+    yield from _against(sheet, "HW007", "fp6", sixteen_bit(sheet), (2.0, 4.0))
     yield from _against(sheet, "HW007", "int4", sheet.numbers.get("peak.int8"), (1.0, 2.0, 4.0))
     single, half = sheet.numbers.get("peak.fp32"), sixteen_bit(sheet)
     if single and half and single.si > 1.05 * half.si:
