@@ -290,7 +290,7 @@ def memory_existed(sheet: Sheet, _: Setting) -> Iterator[Fault]:
 
 
 # GB/s a watt of whole boards: memory takes a part of the power, and no more.
-_PER_WATT = {"hbm": (2.5, 12.5), "gddr": (1.5, 5.0)}
+_PER_WATT = {"hbm": (2.5, 12.5), "gddr": (1.5, 6.2)}
 
 
 @rule(
