@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from fastcalc.catalogue import Catalogue, Hardware
+from fastcalc.catalogue import Catalogue, Engine, Hardware
 from fastcalc.cli import options
 from fastcalc.errors import InputError
 from fastcalc.evaluate import Traffic
@@ -52,8 +52,7 @@ class Request:
         models = [entries.model(name) for name in self.models or DEFAULT_MODELS]
         chips = [entries.hardware(name) for name in options.names(self.on, "--on")]
         pricing = self._pricing(chips)
-        named = entries.engine(self.engine) if self.engine is not None else None
-        engines = [(named, False) if named else engine_for(entries, chip) for chip in chips]
+        engines = self._engines(entries, chips)
         return [
             Scenario(
                 hardware=chip,
@@ -70,6 +69,16 @@ class Request:
             for model in models
             for chip, (engine, is_borrowed) in zip(chips, engines, strict=True)
         ]
+
+    def _engines(self, entries: Catalogue, chips: list[Hardware]) -> list[tuple[Engine, bool]]:
+        """Return the engine of each chip and whether it is borrowed; each file is read once."""
+        if self.engine is not None:
+            return [(entries.engine(self.engine), False)] * len(chips)
+        found: dict[tuple[str, str], tuple[Engine, bool]] = {}
+        for chip in chips:
+            if (chip.kind, chip.execution) not in found:
+                found[chip.kind, chip.execution] = engine_for(entries, chip)
+        return [found[chip.kind, chip.execution] for chip in chips]
 
     def _traffic(self) -> Traffic:
         prompt = options.at_least_one(self.prompt, "--prompt")
