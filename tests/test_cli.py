@@ -181,6 +181,8 @@ def test_show_chip_is_in_si_with_units_in_the_keys(fastcalc):
     assert shown["fabric_bandwidth_bytes_per_s"] == 26.75e15
     assert shown["memory_capacity_bytes"] == 44e9
     assert shown["peak_fp8_flop_per_s"] is None
+    h100 = json.loads(fastcalc("show", "h100-sxm", "--format", "json").out)
+    assert round(h100["critical_batch_16bit"]) == 295
 
 
 @pytest.mark.parametrize("kind", ["hardware", "models", "engines"])

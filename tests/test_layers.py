@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "step": {"formulas", "machine", "placement", "workload"},
     "evaluate": {"catalogue", "formulas", "machine", "placement", "step"},
     "scenario": {"catalogue", "errors", "evaluate", "formulas", "machine", "placement", "workload"},
-    "report": {"catalogue", "evaluate", "scenario", "workload"},
+    "report": {"catalogue", "evaluate", "formulas", "scenario", "workload"},
     "cli": {"catalogue", "errors", "evaluate", "report", "scenario"},
     "__main__": {"cli"},
 }

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fastcalc.catalogue import Engine, Hardware, Model, Quantity
+from fastcalc.formulas.roofline import critical_batch
 from fastcalc.report.console import Notes, Part, Table, Title
 from fastcalc.report.records import Record, plain
 from fastcalc.report.text import number, parameters, prefixed, size
@@ -38,7 +39,15 @@ def hardware_record(chip: Hardware) -> Record:
     }
     for name in ("bf16", "fp16", "fp8", "int8", "fp4", *sorted(chip.peak)):
         found[f"peak_{name}_flop_per_s"] = _si(chip.rate(name))
+    sixteen_bit = chip.rate("bf16") or chip.peak["fp16"]
     return found | {
+        "critical_batch_16bit": plain(
+            float(
+                critical_batch(
+                    peak=sixteen_bit.si, bandwidth=fastest.bandwidth.si, bytes_per_weight=2.0
+                )
+            )
+        ),
         "vector_flop_per_s": _si(chip.vector),
         "scale_up_bandwidth_bytes_per_s": _si(up.bandwidth) if up else None,
         "scale_up_domain_chips": _si(up.domain) if up else None,
