@@ -213,11 +213,16 @@ class _Clock:
         # Sequences that one pass decodes: one micro-batch of one replica; regions take them all.
         shared = layout.dp * layout.pp if self.is_staged else 1
         self.streams = np.maximum(batch / shared, 1.0)
+        # Sequences of all replicas that meet in one copy of the experts, in one pass.
+        copies = layout.pp * layout.width / layout.expert_shards
+        self.together = np.maximum(batch / (copies if self.is_staged else 1), 1.0)
 
     def bound(self, prompt: ArrayLike, *, decode: ArrayLike | None = None) -> Component:
         """Return the speed of light of a step with some prompt tokens."""
+        everyone = self.batch if decode is None else decode
         rows = Rows(
-            decode=self.batch if decode is None else decode,
+            decode=everyone,
+            together=everyone,
             context=self.traffic.context,
             prompt=prompt,
             prompt_context=self.traffic.prompt_context,
@@ -230,7 +235,7 @@ class _Clock:
         if self.is_bound:
             bound = self.bound(0.0)
             return self._bound_seconds(bound), _argmax(bound)
-        rows = Rows(decode=self.streams, context=self.traffic.context)
+        rows = Rows(self.streams, self.together, self.traffic.context)
         place = self.placement
         step = expected_step(place.machine, place.work, place.layout, rows)
         hops = self._hops(self.streams)
@@ -245,30 +250,37 @@ class _Clock:
             output=traffic.output,
             chunk=chunk,
         )
-        return lump, self._step(self.streams, lump, replicas=self.placement.layout.dp)
+        replicas = self.placement.layout.dp
+        return lump, self._step(self.streams, self.together, lump, replicas=replicas)
 
     def ttft(self, tpot: Array) -> Array:
         """Return the time to the first token of a request that joins the others."""
         traffic = self.traffic
         chunks = np.ceil(traffic.computed_prompt / self._chunk)
         others = np.maximum(self.streams - 1.0, 0.0)
+        together = np.maximum(self.together - 1.0, 0.0)
         if self.is_bound:
             return self._bound_seconds(self.bound(traffic.computed_prompt, decode=0.0 * others))
         front = cost(self.placement.machine.parameters.request_overhead)
         wait = np.where(self.batch > 1.0, tpot / 2.0, 0.0)
-        return front + wait + chunks * self._step(others, traffic.computed_prompt / chunks)
+        return (
+            front + wait + chunks * self._step(others, together, traffic.computed_prompt / chunks)
+        )
 
     @property
     def _chunk(self) -> float:
         chunk = self.placement.machine.parameters.prompt_chunk
         return chunk.si if chunk else self.traffic.computed_prompt
 
-    def _step(self, decode: Array, prompt: ArrayLike, replicas: float = 1.0) -> Array:
+    def _step(
+        self, decode: Array, together: Array, prompt: ArrayLike, replicas: float = 1.0
+    ) -> Array:
         """Return the time of a step with prompt tokens in it."""
         if self.is_bound:
             return self._bound_seconds(self.bound(prompt, decode=decode))
         rows = Rows(
             decode=decode,
+            together=together,
             context=self.traffic.context,
             prompt=prompt,
             prompt_context=self.traffic.prompt_context,

@@ -17,7 +17,7 @@ import numpy as np
 from fastcalc.formulas.experts import distinct_experts, other_ranks
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_latency_shape, exchange_bytes
 from fastcalc.formulas.pipeline import spatial_step
-from fastcalc.formulas.roofline import time_of
+from fastcalc.formulas.roofline import time_of, time_over_tiers
 from fastcalc.formulas.types import Array, ArrayLike
 from fastcalc.machine import Machine, cost, fraction
 from fastcalc.placement import Layout
@@ -101,6 +101,8 @@ class Rows:
     ----------
     decode : array_like
         Sequences decoded, :math:`b`. [1]
+    together : array_like
+        Sequences decoded by all replicas that share one copy of the experts. [1]
     context : array_like
         Tokens each of them attends to. [1]
     prompt : array_like
@@ -112,6 +114,7 @@ class Rows:
     """
 
     decode: ArrayLike
+    together: ArrayLike
     context: ArrayLike
     prompt: ArrayLike = 0.0
     prompt_context: ArrayLike = 0.0
@@ -180,7 +183,7 @@ def _imbalance(machine: Machine, layout: Layout) -> float:
 
 def _touched(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Array:
     """Return the share of the routed weights that the tokens of a step read. [1]"""
-    decode = np.asarray(rows.decode) * _group(layout)
+    decode = np.asarray(rows.together) * 1.0
     prompt = np.asarray(rows.prompt) * np.minimum(rows.prompt_replicas, _group(layout))
     return (
         distinct_experts(
@@ -199,7 +202,7 @@ def _routed(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Com
         return Component("routed experts")
     touched = _touched(machine, work, layout, rows)
     weights = work.routed.bytes + work.expert_biases.bytes
-    tokens = np.asarray(rows.decode) * _group(layout)
+    tokens = np.asarray(rows.together) * 1.0
     flops = _FLOPS_PER_PARAMETER * tokens * work.active_share * work.routed.parameters
     uneven = _imbalance(machine, layout) / layout.expert_shards
     return Component(
@@ -372,6 +375,7 @@ def bound_step(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> 
     """
     decode, prompt = np.asarray(rows.decode) * 1.0, np.asarray(rows.prompt) * 1.0
     tokens = decode + prompt
+    tiers = sorted(machine.hardware.memory, key=lambda tier: -tier.bandwidth.si)
     routed = (work.routed.bytes + work.expert_biases.bytes) * work.active_share
     weights = work.dense.bytes + work.small.bytes + work.head.bytes + routed
     caches = decode * work.cache_bytes(rows.context)
@@ -386,7 +390,11 @@ def bound_step(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> 
     attention = attention + prompt * work.attention_flops(rows.prompt_context, prompt=True)
     return Component(
         "bound",
-        memory=time_of(work=weights + caches, rate=layout.chips * machine.peak_bandwidth),
+        memory=time_over_tiers(
+            work=weights + caches,
+            capacities=[layout.chips * tier.capacity.si for tier in tiers],
+            bandwidths=[layout.chips * tier.bandwidth.si for tier in tiers],
+        ),
         compute=(arithmetic + time_of(work=attention, rate=machine.attention_peak)) / layout.chips,
         link=_bound_link(machine, work, layout, tokens),
     )

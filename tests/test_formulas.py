@@ -124,5 +124,5 @@ def test_every_formula_has_a_row():
         "attention_flops",
         "linear_flops",
     }
-    by_doctest |= {"cache_bytes_per_layer", "largest_batch", "time_of"}
+    by_doctest |= {"cache_bytes_per_layer", "largest_batch", "time_of", "time_over_tiers"}
     assert set(BY_NAME) == tested | by_doctest

@@ -172,13 +172,13 @@ def test_utilization_multiplies_cost_not_speed():
         for share in (1.0, 0.5)
     )
     assert full.estimate.speed[0] == half.estimate.speed[0]
-    assert half.usd()[2][0] == pytest.approx(2 * full.usd()[2][0])
+    assert half.usd[2][0] == pytest.approx(2 * full.usd[2][0])
 
 
 def test_money_adds_up():
     """Cost of a request = input price x prompt + output price x output = hourly price x its time."""
     found = outcome("llama-3.1-8b", "h100-sxm", batch=(8,), prompt=3000, output=500)
-    usd_in, usd_out, usd_all = (price[0] for price in found.usd())
+    usd_in, usd_out, usd_all = (price[0] for price in found.usd)
     request = (usd_in * 3000 + usd_out * 500) / 1e6
     assert request == pytest.approx(usd_all * 3500 / 1e6)
     assert request == pytest.approx(found.usd_per_hour / 3600 / (found.estimate.served[0] / 500))
@@ -282,8 +282,8 @@ def test_a_minimal_model_is_computed_as_far_as_it_goes():
     assert work.active_parameters == pytest.approx(50e9)
     assert work.weight_bytes == pytest.approx(1e12 * (8 + 32 / 16384) / 8)
     assert found.estimate.speed[1] < found.estimate.speed[0]
-    assert any("no heads" in warning for warning in found.warnings())
-    assert any("no experts" in warning for warning in found.warnings())
+    assert any("no heads" in warning for warning in found.warnings)
+    assert any("no experts" in warning for warning in found.warnings)
 
 
 def test_a_hybrid_model_keeps_a_state_and_little_cache():

@@ -16,6 +16,7 @@ from fastcalc.units import parse_quantity
 Confidence = Literal["high", "medium", "low", "memory"]
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
 Whole = Annotated[int, Field(gt=0, le=10**9, strict=True)]
+LayerCount = Annotated[int, Field(gt=0, le=10_000, strict=True)]
 WholeOrZero = Annotated[int, Field(ge=0, le=10**9, strict=True)]
 
 
@@ -73,9 +74,11 @@ def _plain_number(value: object) -> float:
     return float(value)
 
 
-def _quantity(dimension: str, *, least: float = 0.0, most: float = float("inf")) -> BeforeValidator:
-    """Return the reader of a quantity: of a dimension of `units`, or a plain ``number``."""
-    open_below = least == 0.0 and dimension not in ("number", "time")
+def _quantity(dimension: str, least: float, most: float, *, whole: bool = False) -> BeforeValidator:
+    """Return the reader of a quantity of a dimension of `units`, or of a plain ``number``.
+
+    The limits are in SI and far outside what exists: beyond them a unit or a prefix is wrong.
+    """
 
     def parse(raw: Any) -> Any:
         if isinstance(raw, Quantity):
@@ -88,26 +91,38 @@ def _quantity(dimension: str, *, least: float = 0.0, most: float = float("inf"))
             si = _plain_number(value) if dimension == "number" else parse_quantity(value, dimension)
         except InputError as error:
             raise ValueError(str(error)) from error
-        if not least <= si <= most or (open_below and si == 0):
-            limits = f"between {least:g} and {most:g}" if most < float("inf") else "above zero"
-            raise ValueError(f"'{value}' is out of range: it must be {limits}")
+        if not least <= si <= most:
+            unit = "" if dimension == "number" else f" {_SI_UNIT[dimension]}"
+            raise ValueError(f"'{value}' is out of range: from {least:g} to {most:g}{unit}")
+        if whole and si != int(si):
+            raise ValueError(f"'{value}' is not a whole number")
         return {**fields, "si": si, "text": str(value)}
 
     return BeforeValidator(parse)
 
 
-Size = Annotated[Quantity, _quantity("size")]
-Bandwidth = Annotated[Quantity, _quantity("bandwidth")]
-ComputeRate = Annotated[Quantity, _quantity("compute rate")]
-Time = Annotated[Quantity, _quantity("time")]
-Watts = Annotated[Quantity, _quantity("power")]
-Area = Annotated[Quantity, _quantity("area")]
-Dollars = Annotated[Quantity, _quantity("price")]
-DollarsPerHour = Annotated[Quantity, _quantity("hourly price")]
-Count = Annotated[Quantity, _quantity("number", least=1.0, most=1e15)]
-Fraction = Annotated[Quantity, _quantity("number", least=1e-6, most=1.0)]
-Number = Annotated[Quantity, _quantity("number", least=0.0, most=1e6)]
-Factor = Annotated[Quantity, _quantity("number", least=1.0, most=100.0)]
+_SI_UNIT = {
+    "size": "B",
+    "bandwidth": "B/s",
+    "compute rate": "FLOP/s",
+    "time": "s",
+    "power": "W",
+    "area": "m2",
+    "price": "USD",
+    "hourly price": "USD/h",
+}
+Size = Annotated[Quantity, _quantity("size", 1e3, 1e18)]
+Bandwidth = Annotated[Quantity, _quantity("bandwidth", 1e3, 1e20)]
+ComputeRate = Annotated[Quantity, _quantity("compute rate", 1e6, 1e22)]
+Time = Annotated[Quantity, _quantity("time", 0.0, 1e3)]
+Watts = Annotated[Quantity, _quantity("power", 1e-3, 1e9)]
+Area = Annotated[Quantity, _quantity("area", 1e-9, 1e2)]
+Dollars = Annotated[Quantity, _quantity("price", 1e-2, 1e12)]
+DollarsPerHour = Annotated[Quantity, _quantity("hourly price", 1e-6, 1e9)]
+Count = Annotated[Quantity, _quantity("number", 1.0, 1e15, whole=True)]
+Fraction = Annotated[Quantity, _quantity("number", 1e-6, 1.0)]
+Number = Annotated[Quantity, _quantity("number", 0.0, 1e6)]
+Factor = Annotated[Quantity, _quantity("number", 1.0, 100.0)]
 
 # -- hardware ---------------------------------------------------------------------------
 
@@ -279,7 +294,7 @@ class MixtureOfExperts(Entry):
 class Block(Entry):
     """A run of equal layers."""
 
-    count: Annotated[int, Field(gt=0, le=10_000, strict=True)]
+    count: LayerCount
     attention: Annotated[Attention | LatentAttention | GatedDeltaNet, Field(discriminator="kind")]
     ffn: Annotated[DenseFFN | MixtureOfExperts, Field(discriminator="kind")]
 
@@ -333,7 +348,7 @@ class Model(Entry):
     published: Published = Field(default_factory=Published)
     total_parameters: Count | None = None
     active_parameters: Count | None = None
-    layers: Whole | None = None
+    layers: LayerCount | None = None
     kv_bytes_per_token: Count | None = None
     experts: Whole | None = None
     active_experts: Whole | None = None
@@ -361,6 +376,10 @@ class Model(Entry):
             missing = [key for key in ("hidden_size", "vocabulary") if not getattr(self, key)]
         else:
             missing = [key for key in minimum if getattr(self, key) is None]
+            if self.expert_format is not None:
+                raise ValueError(
+                    "expert_format needs blocks; a minimal model has one weight_format"
+                )
         if missing:
             raise ValueError(
                 f"{', '.join(missing)} missing: a model needs hidden_size, vocabulary and blocks, "

@@ -27,7 +27,7 @@ def run(request: Request, format: str, file: Path | None) -> None:  # noqa: A002
         if format == "json":
             text = records.to_json(rows, assumptions=records.assumptions(outcomes))
     output.write(text, file)
-    output.warn([warning for outcome in outcomes for warning in outcome.warnings()])
+    output.warn([warning for outcome in outcomes for warning in outcome.warnings])
 
 
 def _table(outcomes: list[Outcome], *, to_file: bool) -> str:

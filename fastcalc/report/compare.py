@@ -34,6 +34,13 @@ _COLUMNS = {
 }
 
 
+_VERDICTS = {
+    "needs": "needs N: the batch does not fit these chips; N would hold it",
+    "recut": "recut N: the batch does not fit chips cut so; N of them would hold it, cut otherwise",
+    "no": "no place: no layout of these chips holds the batch",
+}
+
+
 def tables(outcomes: Sequence[Outcome], width: int) -> tuple[list[list[Part]], list[str]]:
     """Return title and table of each outcome, with the columns that fit, and those left out.
 
@@ -108,7 +115,7 @@ def _row(outcome: Outcome, index: int) -> dict[str, str]:
     if not estimate.fits[index]:
         cells = dict.fromkeys(_COLUMNS, "-")
         return cells | {"batch": f"{batch:,}", "limiter": _needs(outcome, index)}
-    usd = outcome.usd()
+    usd = outcome.usd
     low, high = estimate.low, estimate.high
     spread = "-"
     if low is not None and high is not None:
@@ -132,7 +139,9 @@ def _row(outcome: Outcome, index: int) -> dict[str, str]:
 
 def _needs(outcome: Outcome, index: int) -> str:
     chips = outcome.min_chips[index]
-    return f"needs {chips:,}" if chips else "needs more"
+    if chips is None:
+        return "no place"
+    return f"recut {chips:,}" if chips <= outcome.placement.layout.chips else f"needs {chips:,}"
 
 
 def _placed(outcome: Outcome) -> str:
@@ -150,6 +159,9 @@ def why(location: Location) -> str:
     cache = float(place.work.cache_bytes(place.reserved_tokens))
     needed = place.work.weight_bytes + batch * cache
     if place.max_batch < batch:
+        links = place.machine.hardware.links
+        if links.scale_up is None and links.scale_out is None:
+            return f"{size(needed)} do not fit one chip, and no link is stated to join more"
         return f"{size(needed)} do not fit ({size(usable)} usable a chip)"
     if not location.is_default_layout:
         return f"as asked; {size(needed)} over {size(usable)} usable a chip"
@@ -168,9 +180,9 @@ def notes(outcomes: Sequence[Outcome], left_out: Sequence[str]) -> Notes:
     lines = [_how_to_read(), _prices(outcomes)]
     lines += _engines(outcomes)
     lines += _bounds(outcomes)
-    if any(not fits for outcome in outcomes for fits in outcome.estimate.fits):
-        lines.append("needs N: the batch does not fit these chips; N would hold it")
-    shared = [warning for outcome in outcomes for warning in outcome.warnings()]
+    verdicts = {row["limiter"].split(" ")[0] for outcome in outcomes for row in _cells(outcome)}
+    lines += [told for verdict, told in _VERDICTS.items() if verdict in verdicts]
+    shared = [warning for outcome in outcomes for warning in outcome.warnings]
     lines += dict.fromkeys(shared)
     if left_out:
         lines.append(f"left out at this width: {', '.join(left_out)}; --format csv has all")
@@ -225,7 +237,8 @@ def _bounds(outcomes: Sequence[Outcome]) -> list[str]:
             continue
         batch = outcome.scenario.batches[0]
         lines.append(
-            f"{outcome.scenario.hardware.id}, speed of light at batch {batch:,}: by compute "
+            f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}, speed of light at "
+            f"batch {batch:,}: by compute "
             f"{number(float(estimate.bound_compute[0]))}, its memory term alone "
             f"{number(float(estimate.bound_memory[0]))}; but a token crosses "
             f"{outcome.placement.work.layers:.0f} layers one after another, each in its own region"

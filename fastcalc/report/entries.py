@@ -35,6 +35,14 @@ def hardware_record(chip: Hardware) -> Record:
         "memory_tier": fastest.name,
         "memory_capacity_bytes": _si(fastest.capacity),
         "memory_bandwidth_bytes_per_s": _si(fastest.bandwidth),
+        "memory": [
+            {
+                "name": tier.name,
+                "capacity_bytes": _si(tier.capacity),
+                "bandwidth_bytes_per_s": _si(tier.bandwidth),
+            }
+            for tier in chip.memory
+        ],
         "fabric_bandwidth_bytes_per_s": _si(chip.fabric.bandwidth) if chip.fabric else None,
     }
     for name in ("bf16", "fp16", "fp8", "int8", "fp4", *sorted(chip.peak)):
@@ -232,7 +240,7 @@ def _counts(work: Workload) -> Table:
     if published.checkpoint:
         count = f"{published.checkpoint.si:,.0f}"
         rows.append(("checkpoint", count, f"parameters; label {published.label or '-'}"))
-    return Table([("",), ("",), ("",)], rows, left=(0, 2))
+    return Table([("count",), ("value",), ("of",)], rows, left=(0, 2))
 
 
 def _shape(part: Any) -> str:

@@ -33,7 +33,7 @@ def _record(outcome: Outcome, row: int, batch: int) -> Record:
         """Return one element, or None where the row does not fit or the value is not known."""
         return None if values is None or not fits else float(values[row]) * scale
 
-    usd_input, usd_output, usd_total = outcome.usd() or (None, None, None)
+    usd_input, usd_output, usd_total = outcome.usd or (None, None, None)
     return {
         "hardware": scenario.hardware.id,
         "model": scenario.model.id,
@@ -71,7 +71,7 @@ def _record(outcome: Outcome, row: int, batch: int) -> Record:
         "usd_per_mtok_output": at(usd_output),
         "usd_per_mtok_total": at(usd_total),
         "joules_per_token": at(estimate.joules),
-        "warnings": outcome.warnings(),
+        "warnings": outcome.warnings,
         "served_tokens_per_s_total": at(estimate.served),
         "bound_limiter": str(estimate.bound_limiter[row]) if fits else None,
         "tokens_per_s_per_user_bound_memory": at(estimate.bound_memory),
