@@ -83,6 +83,11 @@ class Sharding:
     dp: int | None = None
 
     @property
+    def ranks_of_layers(self) -> tuple[int | None, int | None, int | None]:
+        """Ranks that cut a layer or copy it, which chips of whole layers cannot have."""
+        return self.tp, self.ep, self.dp
+
+    @property
     def names_ranks(self) -> bool:
         """True where at least one kind of rank is given."""
         return any(ranks is not None for ranks in (self.tp, self.pp, self.ep, self.dp))
@@ -120,6 +125,7 @@ class Scenario:
     sharding: Sharding = Sharding()
     pricing: Pricing = field(default_factory=Pricing)
     engine_is_borrowed: bool = False
+    ignores_ranks: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,6 +268,8 @@ def _warnings(outcome: Outcome) -> Iterable[str]:
         yield f"no engine is fitted on a {hardware.kind}: {engine.id}'s parameters are borrowed"
     elif engine.ranges and hardware.architecture not in engine.fitted_architectures:
         yield f"{engine.id} was not fitted on {hardware.architecture or hardware.id}: wider range"
+    if scenario.ignores_ranks:
+        yield f"{hardware.id} pipelines whole layers: --tp, --ep and --dp do not apply to it"
     if engine.is_bound:
         yield f"{engine.id} hides prompts under decode where it can: input may cost nothing"
     if hardware.cores is None and engine.on(hardware.architecture).bandwidth_per_core:

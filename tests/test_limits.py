@@ -329,3 +329,17 @@ def test_a_hybrid_model_keeps_a_state_and_little_cache():
     assert work.total_parameters == 79_674_391_296
     assert work.cache_bytes_per_token == 12 * 2 * 2 * 256 * 2
     assert work.state_bytes == 36 * (32 * 128 * 128 + 3 * (2 * 16 * 128 + 32 * 128)) * 4
+
+
+def test_replicas_without_a_sequence_read_no_experts():
+    """Eight attention replicas, one sequence: eight experts a layer, not those of eight tokens."""
+    ranks = Sharding(tp=1, dp=8, ep=8)
+    found = outcome("deepseek-r1", "h200-sxm", batch=(1, 2, 4, 8), sharding=ranks).estimate
+    assert found.speed[0] > found.speed[1] > found.speed[2] > found.speed[3]
+
+
+def test_layouts_asked_by_chips_hold_as_many_batches_as_can_be():
+    both = outcome("llama-3.1-405b", "h200-sxm", batch=(1, 1024), sharding=Sharding(chips=16))
+    assert list(both.estimate.fits) == [True, True]
+    three = outcome("llama-3.1-70b", "h100-sxm", batch=(1, 64), sharding=Sharding(chips=3))
+    assert three.min_chips == (2, 3)

@@ -22,6 +22,8 @@ def main() -> None:
         code = EXIT_INTERRUPTED
     except BrokenPipeError:
         code = EXIT_OK
+    except OSError as error:
+        code = _refuse(f"standard output cannot be written: {error.strerror}")
     _leave(code)
 
 
@@ -50,7 +52,7 @@ def _leave(code: int) -> None:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError as error:
-        if not isinstance(error, BrokenPipeError):
+        if code == EXIT_OK and not isinstance(error, BrokenPipeError):
             code = _refuse(f"standard output cannot be written: {error.strerror}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.exit(code)

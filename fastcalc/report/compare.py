@@ -175,7 +175,7 @@ def why(location: Location) -> str:
     return f"{size(needed)} at {size(usable)} usable a chip ask {capacity}, legal layouts {chips}"
 
 
-def notes(outcomes: Sequence[Outcome], left_out: Sequence[str]) -> Notes:
+def notes(outcomes: Sequence[Outcome], left_out: Sequence[str], next_command: str) -> Notes:
     """Return what a reader must know to trust the table, a line each, and what to type next."""
     lines = [_how_to_read(), _prices(outcomes)]
     lines += _engines(outcomes)
@@ -186,11 +186,7 @@ def notes(outcomes: Sequence[Outcome], left_out: Sequence[str]) -> Notes:
     lines += dict.fromkeys(shared)
     if left_out:
         lines.append(f"left out at this width: {', '.join(left_out)}; --format csv has all")
-    first = outcomes[0].scenario
-    return Notes(
-        lines,
-        f"fastcalc fit {first.model.id} --on {first.hardware.id} --context 32000",
-    )
+    return Notes(lines, next_command)
 
 
 def _how_to_read() -> str:
