@@ -72,9 +72,13 @@ class Machine:
         Their fastest honest peaks, for the bound. [FLOP/s]
     unpack_dense, unpack_routed : bool
         Weights are unpacked to 16 bits before use.
-    link, link_out : float
-        One-way bandwidth inside and beyond the domain under the engine; infinity where no link
-        is known. [byte/s]
+    vector_rate : float
+        FLOP rate of the vector units, which unpack; infinity where it is not known. [FLOP/s]
+    link, link_out, peak_link, peak_link_out : float
+        One-way bandwidth inside and beyond the domain, under the engine and printed; infinity
+        where no link is known. [byte/s]
+    hop_latency : float
+        Of one hop beyond the domain. [s]
     """
 
     hardware: Hardware

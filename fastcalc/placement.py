@@ -259,8 +259,11 @@ class Site:
             )
         if layout.ep > 1 and not self.work.experts:
             raise InputError(f"--ep {layout.ep}: {model.id} has no routed experts")
-        if layout.width % layout.ep:
-            raise InputError(f"--ep {layout.ep} does not divide tp x dp = {layout.width}")
+        if layout.width % layout.ep or max(layout.ep, layout.tp) % min(layout.ep, layout.tp):
+            raise InputError(
+                f"--ep {layout.ep} does not suit tp {layout.tp} x dp {layout.dp}: it divides their "
+                "product and is a multiple or a divisor of tp"
+            )
         return layout
 
     def chips_needed(self, batch: float) -> tuple[int | None, int | None]:

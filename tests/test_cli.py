@@ -223,7 +223,7 @@ WRONG_REQUESTS = [
     (("compare", "--on", "h100-sxm", "--tp", "16"), "leaves the link domain"),
     (("compare", "--on", "h100-sxm", "--pp", "81"), "exceeds the 80 layers"),
     (("compare", "--on", "h100-sxm", "--ep", "2"), "no routed experts"),
-    (("compare", "mixtral-8x7b", "--on", "h100-sxm", "--tp", "2", "--ep", "3"), "does not divide"),
+    (("compare", "mixtral-8x7b", "--on", "h100-sxm", "--tp", "2", "--ep", "3"), "does not suit"),
     (("compare", "--on", "h100-sxm", "--chips", "6", "--tp", "4"), "is not tp x pp x dp"),
     (("compare", "--price", "h100-sxm=-1"), "CHIP=USD"),
     (("compare", "--price", "h100-sxm=nan"), "CHIP=USD"),

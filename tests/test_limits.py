@@ -343,3 +343,24 @@ def test_layouts_asked_by_chips_hold_as_many_batches_as_can_be():
     assert list(both.estimate.fits) == [True, True]
     three = outcome("llama-3.1-70b", "h100-sxm", batch=(1, 64), sharding=Sharding(chips=3))
     assert three.min_chips == (2, 3)
+
+
+def test_matrix_products_reach_their_measured_shares(catalogue):
+    """0.51 of the dense peak on H100 and 0.65 of that on MI300X, from served throughput."""
+    h100 = outcome("llama-3.1-8b", "h100-sxm").placement.machine
+    mi300x = outcome("llama-3.1-8b", "mi300x").placement.machine
+    assert h100.dense_rate / h100.dense_peak == pytest.approx(0.51, abs=0.01)
+    assert mi300x.dense_rate / mi300x.dense_peak == pytest.approx(0.65 * 0.51, abs=0.01)
+
+
+def test_a_minimal_model_keeps_the_cache_it_states():
+    closed = TWENTY_BILLION.model_copy(update={"kv_format": "fp8"})
+    assert workload(closed).cache_bytes_per_token == 1
+    assert workload(closed, kv="bf16").cache_bytes_per_token == 2
+
+
+def test_stages_inside_the_domain_hop_over_its_link():
+    """Two stages on NVLink: no network card between them."""
+    near = outcome("llama-3.1-8b", "h100-sxm", sharding=Sharding(pp=2)).estimate.tpot[0]
+    one = outcome("llama-3.1-8b", "h100-sxm").estimate.tpot[0]
+    assert near == pytest.approx(one, rel=1e-3)

@@ -64,9 +64,6 @@ class Quantity(Entry):
     confidence: Confidence | None = None
     band: list[float] | None = None
 
-    def __float__(self) -> float:
-        return self.si
-
 
 def _plain_number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):

@@ -7,7 +7,7 @@ from typing import cast
 
 from fastcalc.errors import InputError
 
-EXIT_OK, EXIT_NO, EXIT_WRONG_REQUEST, EXIT_INTERRUPTED = 0, 1, 2, 130
+EXIT_OK, EXIT_WRONG_REQUEST, EXIT_INTERRUPTED = 0, 2, 130
 
 
 def main() -> None:

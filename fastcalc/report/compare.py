@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fastcalc.catalogue import Hardware
+from fastcalc.evaluate import SITE_FACTOR
 from fastcalc.report.console import Notes, Part, Table, Title, columns_that_fit
 from fastcalc.report.text import dollars, number, parameters, size
 from fastcalc.scenario import USD_PER_KWH, YEARS, Location, Outcome, Pricing
@@ -190,14 +191,17 @@ def notes(outcomes: Sequence[Outcome], left_out: Sequence[str], next_command: st
 
 
 def _how_to_read() -> str:
-    return "speeds are of decode alone; $, served tokens and joules hold the prompts, too"
+    return (
+        "speeds are of decode alone; $, served tokens and joules hold the prompts, too; joules are of "
+        f"the printed chip power x {SITE_FACTOR} (site), hosts not counted"
+    )
 
 
 def _prices(outcomes: Sequence[Outcome]) -> str:
     pricing = outcomes[0].scenario.pricing
     chips = {one.scenario.hardware.id: one.scenario.hardware for one in outcomes}.values()
     listed = ", ".join(_price(pricing, chip) for chip in chips)
-    owned = f"ownership over {YEARS:.0f} years at {USD_PER_KWH} $/kWh"
+    owned = f"ownership (purchase and power, no host) over {YEARS:.0f} years at {USD_PER_KWH} $/kWh"
     basis = "cloud" if pricing.basis == "cloud" else owned
     busy = f"{pricing.utilization * 100:g} % of the hours paid for"
     return f"prices, {basis}, $ a chip-hour: {listed}; in use {busy}"
@@ -209,7 +213,11 @@ def _price(pricing: Pricing, chip: Hardware) -> str:
         return f"{chip.id} unknown"
     if origin is None:
         return f"{chip.id} {price:,.2f} (given)"
-    said = [origin.date, "low confidence" if origin.confidence == "low" else None]
+    said = [origin.date]
+    if origin.confidence == "low":
+        said.append(
+            f"low confidence: {origin.note.split(';')[0]}" if origin.note else "low confidence"
+        )
     when = ", ".join(word for word in said if word)
     return f"{chip.id} {price:,.2f}" + (f" ({when})" if when else "")
 

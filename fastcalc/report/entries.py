@@ -19,7 +19,6 @@ _PREFILL_TOKENS = 1000.0
 def hardware_record(chip: Hardware) -> Record:
     """Return the numbers of a chip in SI units, each key with its unit."""
     fastest = max(chip.memory, key=lambda one: one.bandwidth.si)
-    up, out = chip.links.scale_up, chip.links.scale_out
     found: Record = {
         "id": chip.id,
         "name": chip.name,
@@ -57,11 +56,7 @@ def hardware_record(chip: Hardware) -> Record:
             )
         ),
         "vector_flop_per_s": _si(chip.vector),
-        "scale_up_bandwidth_bytes_per_s": _si(up.bandwidth) if up else None,
-        "scale_up_domain_chips": _si(up.domain) if up else None,
-        "scale_up_latency_s": _si(up.latency) if up else None,
-        "scale_out_bandwidth_bytes_per_s": _si(out.bandwidth) if out else None,
-        "scale_out_latency_s": _si(out.latency) if out else None,
+        **_links(chip),
         "power_chip_w": _si(chip.power.chip) if chip.power else None,
         "power_all_in_w": _si(chip.power.all_in) if chip.power else None,
         "price_cloud_usd_per_h": _si(chip.price.cloud),
@@ -69,6 +64,17 @@ def hardware_record(chip: Hardware) -> Record:
         "price_purchase_usd": _si(chip.price.purchase),
         "area_m2": _si(chip.area),
         "transistors": _si(chip.transistors),
+    }
+
+
+def _links(chip: Hardware) -> Record:
+    up, out = chip.links.scale_up, chip.links.scale_out
+    return {
+        "scale_up_bandwidth_bytes_per_s": _si(up.bandwidth) if up else None,
+        "scale_up_domain_chips": _si(up.domain) if up else None,
+        "scale_up_latency_s": _si(up.latency) if up else None,
+        "scale_out_bandwidth_bytes_per_s": _si(out.bandwidth) if out else None,
+        "scale_out_latency_s": _si(out.latency) if out else None,
     }
 
 
