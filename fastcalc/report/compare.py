@@ -192,8 +192,8 @@ def notes(outcomes: Sequence[Outcome], left_out: Sequence[str], next_command: st
 
 def _how_to_read() -> str:
     return (
-        "speeds are of decode alone; $, served tokens and joules hold the prompts, too; joules are of "
-        f"the printed chip power x {SITE_FACTOR} (site), hosts not counted"
+        "speeds are of decode alone; $, served tokens and joules hold the prompts, too; joules are "
+        f"of the printed chip power x {SITE_FACTOR} (site), hosts not counted"
     )
 
 
