@@ -7,14 +7,22 @@ import numpy as np
 from fastcalc.catalogue.schema import SpeedRange
 from fastcalc.formulas import money, serving
 from fastcalc.formulas.pipeline import pipelined_step
-from fastcalc.formulas.roofline import time_of
 from fastcalc.formulas.types import Array, ArrayLike, Floats
 from fastcalc.machine import cost
 from fastcalc.placement import Placement
-from fastcalc.step import LIMITERS, Component, Rows, bound_step, expected_step, largest
+from fastcalc.step import (
+    LIMITERS,
+    Component,
+    Rows,
+    bound_step,
+    expected_step,
+    largest,
+    stage_hops,
+)
 
 SITE_FACTOR = 1.3
-"""Power of a site over power of its machines (PUE), for energy and cost of ownership."""
+"""Power of a site over power of its machines (PUE): assumed, between 1.1 at the best sites and the
+mean of about 1.5 that operators report to surveys."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +149,7 @@ def evaluate(placement: Placement, *, batch: ArrayLike, traffic: Traffic) -> Est
     batches = np.atleast_1d(np.asarray(batch, dtype=np.float64))
     clock = _Clock(placement, traffic, batches)
     bound = clock.bound(0.0)
-    bound_tpot = np.maximum(np.maximum(bound.memory, bound.compute), bound.link)
+    bound_tpot = overlapped(bound)
     expected, limiter = clock.tpot()
     # The bound is a bound: rounding, or an engine of all ones, must not step over it.
     tpot = np.maximum(expected, bound_tpot)
@@ -186,6 +194,11 @@ def evaluate(placement: Placement, *, batch: ArrayLike, traffic: Traffic) -> Est
     )
 
 
+def overlapped(bound: Component) -> Array:
+    """Return the time of a bound, whose terms overlap: the largest of them. [s]"""
+    return np.maximum(np.maximum(bound.memory, bound.compute), bound.link)
+
+
 def _argmax(bound: Component) -> Array:
     parts = np.broadcast_arrays(bound.memory, bound.compute, bound.link)
     return np.argmax(np.stack(parts), axis=0)
@@ -213,11 +226,16 @@ class _Clock:
         # Sequences that one pass decodes: one micro-batch of one replica; regions take them all.
         shared = layout.dp * layout.pp if self.is_staged else 1
         self.streams = np.maximum(batch / shared, 1.0)
+        # Sequences of all replicas that meet in one copy of the experts, in one pass.
+        copies = layout.pp * layout.width / layout.expert_shards
+        self.together = np.maximum(batch / (copies if self.is_staged else 1), 1.0)
 
     def bound(self, prompt: ArrayLike, *, decode: ArrayLike | None = None) -> Component:
         """Return the speed of light of a step with some prompt tokens."""
+        everyone = self.batch if decode is None else decode
         rows = Rows(
-            decode=self.batch if decode is None else decode,
+            decode=everyone,
+            together=everyone,
             context=self.traffic.context,
             prompt=prompt,
             prompt_context=self.traffic.prompt_context,
@@ -229,8 +247,8 @@ class _Clock:
         """Return the time between two tokens of a stream, and the index of its limiter."""
         if self.is_bound:
             bound = self.bound(0.0)
-            return self._bound_seconds(bound), _argmax(bound)
-        rows = Rows(decode=self.streams, context=self.traffic.context)
+            return overlapped(bound), _argmax(bound)
+        rows = Rows(self.streams, self.together, self.traffic.context)
         place = self.placement
         step = expected_step(place.machine, place.work, place.layout, rows)
         hops = self._hops(self.streams)
@@ -245,30 +263,37 @@ class _Clock:
             output=traffic.output,
             chunk=chunk,
         )
-        return lump, self._step(self.streams, lump, replicas=self.placement.layout.dp)
+        replicas = self.placement.layout.dp
+        return lump, self._step(self.streams, self.together, lump, replicas=replicas)
 
     def ttft(self, tpot: Array) -> Array:
         """Return the time to the first token of a request that joins the others."""
         traffic = self.traffic
         chunks = np.ceil(traffic.computed_prompt / self._chunk)
         others = np.maximum(self.streams - 1.0, 0.0)
+        together = np.maximum(self.together - 1.0, 0.0)
         if self.is_bound:
-            return self._bound_seconds(self.bound(traffic.computed_prompt, decode=0.0 * others))
+            return overlapped(self.bound(traffic.computed_prompt, decode=0.0 * others))
         front = cost(self.placement.machine.parameters.request_overhead)
         wait = np.where(self.batch > 1.0, tpot / 2.0, 0.0)
-        return front + wait + chunks * self._step(others, traffic.computed_prompt / chunks)
+        return (
+            front + wait + chunks * self._step(others, together, traffic.computed_prompt / chunks)
+        )
 
     @property
     def _chunk(self) -> float:
         chunk = self.placement.machine.parameters.prompt_chunk
         return chunk.si if chunk else self.traffic.computed_prompt
 
-    def _step(self, decode: Array, prompt: ArrayLike, replicas: float = 1.0) -> Array:
+    def _step(
+        self, decode: Array, together: Array, prompt: ArrayLike, replicas: float = 1.0
+    ) -> Array:
         """Return the time of a step with prompt tokens in it."""
         if self.is_bound:
-            return self._bound_seconds(self.bound(prompt, decode=decode))
+            return overlapped(self.bound(prompt, decode=decode))
         rows = Rows(
             decode=decode,
+            together=together,
             context=self.traffic.context,
             prompt=prompt,
             prompt_context=self.traffic.prompt_context,
@@ -278,20 +303,12 @@ class _Clock:
         step = expected_step(place.machine, place.work, place.layout, rows)
         return self._through(step.seconds, decode + prompt)
 
-    def _bound_seconds(self, bound: Component) -> Array:
-        return np.maximum(np.maximum(bound.memory, bound.compute), bound.link)
-
     def _hops(self, tokens: Array) -> Component:
-        """Hops between pipeline stages; a spatial step counts its own."""
-        machine, hops = self.placement.machine, self.placement.layout.pp - 1
-        if not self.is_staged or hops == 0:
+        """Return the hops between pipeline stages; a spatial step counts its own."""
+        if not self.is_staged:
             return Component("stage hops")
-        message = tokens * (self.placement.work.hidden or 0.0) * 2.0
-        return Component(
-            "stage hops",
-            link=hops * time_of(work=message, rate=machine.link_out),
-            latency=hops * machine.hop_latency,
-        )
+        place = self.placement
+        return stage_hops(place.machine, place.work, place.layout, tokens)
 
     def _through(self, pass_time: Array, tokens: Array) -> Array:
         """Return a pass through all stages, with the wait for other micro-batches."""

@@ -64,18 +64,21 @@ class Machine:
 
     Attributes
     ----------
-    bandwidth, peak_bandwidth : float
-        Of the memory tier that holds the weights: what long reads reach, and the data sheet's.
-        [byte/s]
+    bandwidth : float
+        What long reads reach of the memory tier that holds the weights. [byte/s]
     dense_rate, head_rate, routed_rate, attention_rate : float
         FLOP rates that products reach under the engine. [FLOP/s]
     dense_peak, head_peak, routed_peak, attention_peak : float
         Their fastest honest peaks, for the bound. [FLOP/s]
     unpack_dense, unpack_routed : bool
         Weights are unpacked to 16 bits before use.
-    link, link_out : float
-        One-way bandwidth inside and beyond the domain under the engine; infinity where no link
-        is known. [byte/s]
+    vector_rate : float
+        FLOP rate of the vector units, which unpack; infinity where it is not known. [FLOP/s]
+    link, link_out, peak_link, peak_link_out : float
+        One-way bandwidth inside and beyond the domain, under the engine and printed; infinity
+        where no link is known. [byte/s]
+    hop_latency : float
+        Of one hop beyond the domain. [s]
     """
 
     hardware: Hardware
@@ -83,7 +86,6 @@ class Machine:
     parameters: Parameters
     tier: Memory
     bandwidth: float
-    peak_bandwidth: float
     dense_rate: float
     head_rate: float
     routed_rate: float
@@ -156,7 +158,6 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, tier: Memory) ->
                 per_core=per_core_read,
             )
         ),
-        peak_bandwidth=tier.bandwidth.si,
         dense_rate=dense * share,
         head_rate=working_rate(hardware, work.head.format)[0] * share,
         routed_rate=routed * share * fraction(own.grouped_gemm_fraction),

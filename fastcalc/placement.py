@@ -7,7 +7,7 @@ pipeline stages beyond the domain. Chips whose layers each have a region are pip
 whole layers.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor, inf
@@ -91,7 +91,7 @@ class Placement:
     @property
     def layers_per_stage(self) -> int:
         """Layers of the fullest pipeline stage; regions for embedding and head counted. [1]"""
-        return ceil(self._slots / self.layout.pp)
+        return ceil(self.slots / self.layout.pp)
 
     @property
     def stage_share(self) -> float:
@@ -101,7 +101,7 @@ class Placement:
         return ceil(self.work.layers / self.layout.pp) / self.work.layers
 
     @property
-    def _slots(self) -> float:
+    def slots(self) -> float:
         """Whole layers to place where layers have regions: embedding and head take some, too."""
         if not self.machine.is_spatial:
             return self.work.layers
@@ -157,6 +157,11 @@ class Site:
     def _placements(self) -> list[Placement]:
         return [self.place(layout) for layout in self.layouts()]
 
+    @property
+    def most_stages(self) -> int:
+        """Pipeline stages that get at least one layer, or the embedding or head. [1]"""
+        return ceil(self.place(Layout()).slots)
+
     def layouts(self) -> Iterator[Layout]:
         """Yield the default layouts in order of chips."""
         widths = [Layout()] if self.machine.is_spatial else list(self._domain_layouts())
@@ -165,7 +170,7 @@ class Site:
         if links.scale_out is None and links.scale_up is None:
             return
         last = widths[-1]
-        for stages in range(2, int(self.work.layers) + 1):
+        for stages in range(2, self.most_stages + 1):
             yield Layout(last.tp, stages, last.ep, last.dp)
 
     def _domain_layouts(self) -> Iterator[Layout]:
@@ -180,11 +185,11 @@ class Site:
             for replicas in range(2, domain // tp + 1):
                 yield Layout(tp=tp, ep=tp * replicas, dp=replicas)
 
-    def with_chips(self, chips: int, batch: float) -> Layout:
-        """Return the layout of exactly so many chips that suits a batch best.
+    def with_chips(self, chips: int, batches: Sequence[float]) -> Layout:
+        """Return the layout of exactly so many chips that suits some batches best.
 
-        Those that hold the batch come first, then those with the fewest pipeline stages,
-        then those with the widest tensor-parallel group.
+        Those that hold most of the batches come first, then those with the fewest pipeline
+        stages, then those with the widest tensor-parallel group.
 
         Raises
         ------
@@ -197,14 +202,16 @@ class Site:
                 f"{self.work.model.id} cannot be laid out over {chips} chips of "
                 f"{self.machine.hardware.id}; give --tp, --pp and --dp, or another --chips"
             )
-        return min(
-            layouts,
-            key=lambda one: (self.place(one).max_batch < batch, one.pp, -one.tp, one.dp),
-        )
+
+        def rank(layout: Layout) -> tuple[int, int, int]:
+            most = self.place(layout).max_batch
+            return sum(batch > most for batch in batches), layout.pp, -layout.tp
+
+        return min(layouts, key=rank)
 
     def _exact(self, chips: int) -> Iterator[Layout]:
         if self.machine.is_spatial:
-            if chips <= self.work.layers:
+            if chips <= self.most_stages:
                 yield Layout(pp=chips)
             return
         domain = link_domain(self.machine.hardware)
@@ -218,7 +225,7 @@ class Site:
     def _replicas_and_stages(self, tp: int, groups: int, domain: int) -> Iterator[Layout]:
         for dp in range(1, groups + 1):
             pp = groups // dp
-            if groups % dp or pp > self.work.layers:
+            if groups % dp or pp > self.most_stages:
                 continue
             if not self.work.experts or dp == 1:
                 yield Layout(tp=tp, pp=pp, dp=dp)
@@ -246,14 +253,17 @@ class Site:
             )
         if not divides_heads(self.work, layout.tp):
             raise InputError(f"--tp {layout.tp} does not divide the attention heads of {model.id}")
-        if layout.pp > self.work.layers:
+        if layout.pp > self.most_stages:
             raise InputError(
                 f"--pp {layout.pp} exceeds the {self.work.layers:.0f} layers of {model.id}"
             )
         if layout.ep > 1 and not self.work.experts:
             raise InputError(f"--ep {layout.ep}: {model.id} has no routed experts")
-        if layout.width % layout.ep:
-            raise InputError(f"--ep {layout.ep} does not divide tp x dp = {layout.width}")
+        if layout.width % layout.ep or max(layout.ep, layout.tp) % min(layout.ep, layout.tp):
+            raise InputError(
+                f"--ep {layout.ep} does not suit tp {layout.tp} x dp {layout.dp}: it divides their "
+                "product and is a multiple or a divisor of tp"
+            )
         return layout
 
     def chips_needed(self, batch: float) -> tuple[int | None, int | None]:
@@ -270,7 +280,7 @@ class Site:
             return int(capacity), None
         one = self.place(Layout())
         whole = chips_for_whole_layers(
-            layers=one._slots,
+            layers=one.slots,
             layer_bytes=self.work.largest_layer_bytes + batch * cache / self.work.layers,
             usable_per_chip=usable,
         )

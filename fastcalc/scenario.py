@@ -1,6 +1,6 @@
 """From what a person asks to placed and priced estimates: the one path that all commands take."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -83,16 +83,21 @@ class Sharding:
     dp: int | None = None
 
     @property
+    def ranks_of_layers(self) -> tuple[int | None, int | None, int | None]:
+        """Ranks that cut a layer or copy it, which chips of whole layers cannot have."""
+        return self.tp, self.ep, self.dp
+
+    @property
     def names_ranks(self) -> bool:
         """True where at least one kind of rank is given."""
         return any(ranks is not None for ranks in (self.tp, self.pp, self.ep, self.dp))
 
-    def layout(self, site: Site, batch: float) -> Layout | None:
+    def layout(self, site: Site, batches: Sequence[int]) -> Layout | None:
         """Return the layout this asks for on a site, or None for the default."""
         if not self.names_ranks:
             if self.chips is None:
                 return None
-            return site.with_chips(self.chips, batch)
+            return site.with_chips(self.chips, batches)
         tp, pp, dp = self.tp or 1, self.pp or 1, self.dp or 1
         if self.chips is not None and tp * pp * dp != self.chips:
             if self.dp is None and self.chips % (tp * pp) == 0:
@@ -120,6 +125,7 @@ class Scenario:
     sharding: Sharding = Sharding()
     pricing: Pricing = field(default_factory=Pricing)
     engine_is_borrowed: bool = False
+    ignores_ranks: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +154,18 @@ class Location:
 
     @cached_property
     def min_chips(self) -> tuple[int | None, ...]:
-        """Chips of the smallest legal deployment for each batch; None where there is none."""
-        found = (self.site.smallest(batch) for batch in self.scenario.batches)
-        return tuple(one.layout.chips if one else None for one in found)
+        """Chips of the smallest deployment for each batch, of default layouts and the one taken.
+
+        None where there is none.
+        """
+        return tuple(self._fewest(batch) for batch in self.scenario.batches)
+
+    def _fewest(self, batch: int) -> int | None:
+        default = self.site.smallest(batch)
+        chips = [default.layout.chips] if default else []
+        if self.placement.max_batch >= batch:
+            chips.append(self.placement.layout.chips)
+        return min(chips, default=None)
 
     @property
     def usd_per_hour(self) -> float | None:
@@ -168,13 +183,15 @@ class Outcome(Location):
 
     estimate: Estimate
 
+    @cached_property
     def usd(self) -> tuple[Floats, Floats, Floats] | None:
-        """Return dollars a million tokens of input, output and both; None without a price."""
+        """Dollars a million tokens of input, output and both; None without a price. [USD]"""
         price = self.usd_per_hour
         return None if price is None else self.estimate.usd(price)
 
+    @cached_property
     def warnings(self) -> list[str]:
-        """Return what a reader must know of every row, in sentences."""
+        """What a reader must know of every row, in sentences."""
         return list(_warnings(self))
 
 
@@ -195,7 +212,7 @@ def locate(scenario: Scenario) -> Location:
     for tier in sorted(scenario.hardware.memory, key=lambda one: -one.bandwidth.si):
         chip = machine(scenario.hardware, scenario.engine, work, tier)
         site = Site(chip, work, scenario.traffic.reserved)
-        asked = scenario.sharding.layout(site, batch)
+        asked = scenario.sharding.layout(site, scenario.batches)
         placement = site.place(asked) if asked else site.smallest(batch)
         fits = placement is not None and placement.max_batch >= batch
         placement = placement or site.place(Layout())
@@ -251,6 +268,10 @@ def _warnings(outcome: Outcome) -> Iterable[str]:
         yield f"no engine is fitted on a {hardware.kind}: {engine.id}'s parameters are borrowed"
     elif engine.ranges and hardware.architecture not in engine.fitted_architectures:
         yield f"{engine.id} was not fitted on {hardware.architecture or hardware.id}: wider range"
+    if scenario.ignores_ranks:
+        yield f"{hardware.id} pipelines whole layers: --tp, --ep and --dp do not apply to it"
+    if engine.is_bound:
+        yield f"{engine.id} hides prompts under decode where it can: input may cost nothing"
     if hardware.cores is None and engine.on(hardware.architecture).bandwidth_per_core:
         yield f"{hardware.id} states no cores: no limit per core is applied"
     if outcome.placement.machine.is_spatial and not engine.is_bound:

@@ -17,13 +17,16 @@ import numpy as np
 from fastcalc.formulas.experts import distinct_experts, other_ranks
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_latency_shape, exchange_bytes
 from fastcalc.formulas.pipeline import spatial_step
-from fastcalc.formulas.roofline import time_of
+from fastcalc.formulas.roofline import time_of, time_over_tiers
 from fastcalc.formulas.types import Array, ArrayLike
 from fastcalc.machine import Machine, cost, fraction
-from fastcalc.placement import Layout
+from fastcalc.placement import Layout, link_domain
 from fastcalc.workload import Workload
 
 _ACTIVATION_BYTES = 2.0
+_NARROWEST_ACTIVATION_BYTES = 1.0
+"""Engines that quantise what they send use a byte an element; the bound grants it to all."""
+
 _FLOPS_PER_PARAMETER = 2.0
 _FUSED_MULTIPLY_ADD = 2.0
 
@@ -80,10 +83,6 @@ class Step:
             total = total + component.seconds
         return total
 
-    def limiter(self) -> Array:
-        """Return the index into `LIMITERS` of what takes most of the step."""
-        return largest(self.components)
-
 
 def largest(components: Sequence[Component]) -> Array:
     """Return the index into `LIMITERS` of what takes most of some components together."""
@@ -101,6 +100,8 @@ class Rows:
     ----------
     decode : array_like
         Sequences decoded, :math:`b`. [1]
+    together : array_like
+        Sequences decoded by all replicas that share one copy of the experts. [1]
     context : array_like
         Tokens each of them attends to. [1]
     prompt : array_like
@@ -112,6 +113,7 @@ class Rows:
     """
 
     decode: ArrayLike
+    together: ArrayLike
     context: ArrayLike
     prompt: ArrayLike = 0.0
     prompt_context: ArrayLike = 0.0
@@ -180,7 +182,7 @@ def _imbalance(machine: Machine, layout: Layout) -> float:
 
 def _touched(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Array:
     """Return the share of the routed weights that the tokens of a step read. [1]"""
-    decode = np.asarray(rows.decode) * _group(layout)
+    decode = np.asarray(rows.together) * 1.0
     prompt = np.asarray(rows.prompt) * np.minimum(rows.prompt_replicas, _group(layout))
     return (
         distinct_experts(
@@ -199,7 +201,7 @@ def _routed(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Com
         return Component("routed experts")
     touched = _touched(machine, work, layout, rows)
     weights = work.routed.bytes + work.expert_biases.bytes
-    tokens = np.asarray(rows.decode) * _group(layout)
+    tokens = np.asarray(rows.together) * 1.0
     flops = _FLOPS_PER_PARAMETER * tokens * work.active_share * work.routed.parameters
     uneven = _imbalance(machine, layout) / layout.expert_shards
     return Component(
@@ -227,6 +229,8 @@ def _unpacking(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> 
     unpacked: Array = 0.0
     if machine.unpack_dense:
         unpacked = work.dense.parameters / layout.tp
+        if work.head.format.bits < 16:
+            unpacked = unpacked + work.head.parameters / layout.tp
     if work.experts and machine.unpack_routed:
         touched = _touched(machine, work, layout, rows)
         unpacked = unpacked + work.routed.parameters * touched / layout.expert_shards
@@ -255,14 +259,34 @@ def _prompt(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Com
 def _floor(machine: Machine, work: Workload, rows: Rows) -> Component:
     """Return launches, ramps and tails: a time per layer, larger without decode's graphs."""
     own = machine.parameters
-    layers = (
-        work.layers
-        + cost(own.expert_layer_extra) * work.expert_layers
-        + cost(own.latent_layer_extra) * work.latent_layers
+    layers = work.layers + cost(own.expert_layer_extra) * work.expert_layers
+    decode = (layers + cost(own.latent_layer_extra) * work.latent_layers) * cost(
+        own.decode_layer_floor
     )
-    takes_prompt = np.asarray(rows.prompt) > 0
-    per_layer = np.where(takes_prompt, cost(own.prefill_layer_floor), cost(own.decode_layer_floor))
-    return Component("layer floors", latency=layers * per_layer)
+    prefill = layers * cost(own.prefill_layer_floor)
+    return Component("layer floors", latency=np.where(np.asarray(rows.prompt) > 0, prefill, decode))
+
+
+def stage_hops(machine: Machine, work: Workload, layout: Layout, tokens: ArrayLike) -> Component:
+    """Return the hops between pipeline stages: inside the link domain where all chips are.
+
+    Parameters
+    ----------
+    machine, work, layout : Machine, Workload, Layout
+        A chip under an engine, a model in its formats, and how chips share the work.
+    tokens : array_like
+        Tokens that cross together. [1]
+    """
+    inside = layout.chips <= link_domain(machine.hardware)
+    up = machine.hardware.links.scale_up
+    latency = cost(up.latency) if inside and up else machine.hop_latency
+    message = np.asarray(tokens) * (work.hidden or 0.0) * _ACTIVATION_BYTES
+    hops = layout.pp - 1
+    return Component(
+        "stage hops",
+        link=hops * time_of(work=message, rate=machine.link if inside else machine.link_out),
+        latency=hops * latency,
+    )
 
 
 def _tokens(rows: Rows) -> Array:
@@ -292,7 +316,7 @@ def _exchange(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> C
     sent = exchange_bytes(
         tokens=_tokens(rows), hidden=work.hidden or 0.0, destinations=destinations
     )
-    inside = ranks <= _domain(machine)
+    inside = ranks <= link_domain(machine.hardware)
     latency = cost(machine.parameters.collective_latency)
     return Component(
         "expert exchange",
@@ -307,11 +331,6 @@ def _exchange(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> C
     )
 
 
-def _domain(machine: Machine) -> float:
-    link = machine.hardware.links.scale_up
-    return link.domain.si if link and link.domain else 1.0
-
-
 def _spatial(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Step:
     """Return layers in regions of their own, which a token sweeps one after another.
 
@@ -321,20 +340,23 @@ def _spatial(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> St
     """
     chips = layout.pp
     weights = work.weight_bytes - work.embedding.bytes
-    kept = work.total_parameters - work.embedding.parameters
-    flops = _FLOPS_PER_PARAMETER * kept + work.attention_flops(rows.context)
     moved = weights + work.cache_bytes(rows.context)
     memory = time_of(work=moved, rate=chips * machine.bandwidth)
-    compute = time_of(work=flops, rate=chips * machine.dense_rate)
+    ends = time_of(work=work.small.parameters + work.head.parameters, rate=machine.head_rate)
+    dense = time_of(work=work.dense.parameters, rate=machine.dense_rate)
+    routed = time_of(work=work.routed.parameters, rate=machine.routed_rate)
+    scores = time_of(work=work.attention_flops(rows.context), rate=machine.attention_rate)
+    compute = (_FLOPS_PER_PARAMETER * (dense + routed + ends) + scores) / chips
     floor = cost(machine.parameters.decode_layer_floor)
     layer = np.maximum(np.maximum(memory, compute), floor)
     streams = np.asarray(rows.decode) * 1.0
-    seconds = spatial_step(layers=work.layers, layer_time=layer, hops=0.0, streams=streams)
+    seconds = spatial_step(layers=work.layers, layer_time=layer, streams=streams)
     is_floor, is_memory = layer <= floor, layer <= memory
     hop_bytes = (work.hidden or 0.0) * _ACTIVATION_BYTES
-    prompt = _FLOPS_PER_PARAMETER * (work.multiplied_parameters - work.head.parameters)
-    prompt = prompt + work.attention_flops(rows.prompt_context, prompt=True)
-    prompt = prompt * (np.asarray(rows.prompt) * 1.0)
+    norms = time_of(work=work.small.parameters, rate=machine.head_rate)
+    scores = work.attention_flops(rows.prompt_context, prompt=True)
+    prompt = _FLOPS_PER_PARAMETER * (dense + routed * work.active_share + norms)
+    prompt = prompt + time_of(work=scores, rate=machine.attention_rate)
     return Step(
         (
             Component(
@@ -343,7 +365,7 @@ def _spatial(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> St
                 compute=np.where(~is_floor & ~is_memory, seconds, 0.0),
                 latency=np.where(is_floor, seconds, 0.0),
             ),
-            Component("prompt", compute=time_of(work=prompt, rate=chips * machine.dense_rate)),
+            Component("prompt", compute=np.asarray(rows.prompt) * prompt / chips),
             Component(
                 "hops",
                 link=chips * time_of(work=hop_bytes, rate=machine.link_out),
@@ -372,6 +394,7 @@ def bound_step(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> 
     """
     decode, prompt = np.asarray(rows.decode) * 1.0, np.asarray(rows.prompt) * 1.0
     tokens = decode + prompt
+    tiers = sorted(machine.hardware.memory, key=lambda tier: -tier.bandwidth.si)
     routed = (work.routed.bytes + work.expert_biases.bytes) * work.active_share
     weights = work.dense.bytes + work.small.bytes + work.head.bytes + routed
     caches = decode * work.cache_bytes(rows.context)
@@ -386,7 +409,11 @@ def bound_step(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> 
     attention = attention + prompt * work.attention_flops(rows.prompt_context, prompt=True)
     return Component(
         "bound",
-        memory=time_of(work=weights + caches, rate=layout.chips * machine.peak_bandwidth),
+        memory=time_over_tiers(
+            work=weights + caches,
+            capacities=[layout.chips * tier.capacity.si for tier in tiers],
+            bandwidths=[layout.chips * tier.bandwidth.si for tier in tiers],
+        ),
         compute=(arithmetic + time_of(work=attention, rate=machine.attention_peak)) / layout.chips,
         link=_bound_link(machine, work, layout, tokens),
     )
@@ -394,11 +421,12 @@ def bound_step(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> 
 
 def _bound_link(machine: Machine, work: Workload, layout: Layout, tokens: Array) -> Array:
     """Return time of bytes that must cross links: half a ring all-reduce, or a hop a token."""
-    message = tokens * (work.hidden or 0.0) * _ACTIVATION_BYTES
+    message = tokens * (work.hidden or 0.0) * _NARROWEST_ACTIVATION_BYTES
     if layout.tp > 1:
         sent = all_reduce_bytes(ranks=layout.tp, message=message) / 2.0
         passes = 2.0 * work.layers / (layout.pp * layout.dp)
         return passes * time_of(work=sent, rate=machine.peak_link)
     if layout.pp > 1:
-        return time_of(work=message, rate=machine.peak_link_out) / layout.dp
+        link = max(machine.peak_link, machine.peak_link_out)
+        return time_of(work=message, rate=link) / layout.dp
     return 0.0 * message

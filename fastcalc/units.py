@@ -27,7 +27,6 @@ UNITS: dict[str, dict[str, float]] = {
         prefix + base: factor
         for base in ("FLOP/s", "FLOPS", "OP/s", "OPS")
         for prefix, factor in _DECIMAL.items()
-        if prefix
     },
     "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
     "power": _prefixed("W", 1.0, {"": 1.0, "k": 1e3, "M": 1e6}),

@@ -5,8 +5,10 @@ that placement and the step function need. Everything is of the text core: no
 multi-token-prediction layers and no vision tower.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
+
+import numpy as np
 
 from fastcalc.catalogue.formats import FORMATS, NumberFormat, number_format
 from fastcalc.catalogue.schema import (
@@ -83,8 +85,12 @@ class Workload:
         Layers with routed experts, with latent attention, and all. [1]
     hidden : float or None
         Hidden width; None where it is not published. [1]
-    largest_layer : tuple of float
-        Weight bytes of the heaviest layer, and its share of all layers' weights. [byte]
+    caches : tuple of CacheGroup
+        Layers whose caches are alike.
+    state_elements : float
+        Elements of recurrent state that a sequence keeps. [1]
+    largest_layer_bytes : float
+        Weights of the heaviest layer. [byte]
     """
 
     model: Model
@@ -164,8 +170,6 @@ class Workload:
         ranks : array_like
             Ranks of the tensor-parallel group; heads are spread, latents copied. [1]
         """
-        import numpy as np
-
         total: Array = self.state_bytes / np.asarray(ranks)
         for group in self.caches:
             layer = cache_bytes_per_layer(
@@ -193,8 +197,6 @@ class Workload:
         prompt : bool
             Count the form that prompts use: latent attention expanded into heads.
         """
-        import numpy as np
-
         total: Array = 0.0
         for group in self.caches:
             flops = group.prefill_flops if prompt else group.decode_flops
@@ -244,7 +246,7 @@ def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
     # P = D + R and A = D + R k/E; without k and E, nothing is known to be shared: D = 0.
     routed = (total - active) / (1.0 - share) if share < 1.0 else 0.0
     routed = min(routed, total)
-    elements = model.kv_bytes_per_token.si / FORMATS[model.kv_format].bytes
+    elements = model.kv_bytes_per_token.si / FORMATS[model.kv_format].cache_bytes
     none = Weights(0.0, matrices)
     return Workload(
         model=model,
@@ -287,7 +289,7 @@ def _whole(
         layer_bytes = layer.dense * matrices.bytes + layer.routed * experts_in.bytes
         largest = max(largest, layer_bytes + (layer.small + layer.expert_biases) * _16_BIT)
         if layer.cache is not None:
-            caches.append(_times(layer.cache, block.count))
+            caches.append(replace(layer.cache, layers=float(block.count)))
     moe = [block for block in model.blocks if isinstance(block.ffn, MixtureOfExperts)]
     first = moe[0].ffn if moe else None
     return Workload(
@@ -404,17 +406,6 @@ def _count_deltanet(attention: GatedDeltaNet, hidden: float) -> _Parts:
     small = attention.conv_kernel * convolved + 2 * attention.value_heads + attention.value_dim
     state = values * attention.key_dim + (attention.conv_kernel - 1) * convolved
     return float(dense), float(small), float(state), None
-
-
-def _times(group: CacheGroup, layers: int) -> CacheGroup:
-    return CacheGroup(
-        float(layers),
-        group.elements,
-        group.window,
-        group.shards,
-        group.decode_flops,
-        group.prefill_flops,
-    )
 
 
 def checkpoint_parameters(model: Model) -> float:

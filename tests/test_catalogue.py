@@ -157,7 +157,7 @@ WRONG = {
         r"h\.yaml:\d+:17: peak\.bf16: 1e12 has no unit",
     ),
     "negative": (broken(H100, "value: 80 GiB", "value: -80 GiB"), r"must be finite and positive"),
-    "zero": (broken(H100, "value: 80 GiB", "value: 0 GiB"), r"it must be above zero"),
+    "zero": (broken(H100, "value: 80 GiB", "value: 0 GiB"), r"'0 GiB' is out of range: from 1000 to 1e\+18 B"),
     "missing": (broken(H100, "vendor: NVIDIA\n", ""), r"'vendor' is missing"),
     "tab": ("id: a\nmemory:\n\t- x: 1\n", r"h\.yaml:3:1: .*a tab cannot indent YAML"),
     "anchor": ("id: &a x\n", r"h\.yaml:1:5: anchors"),

@@ -181,6 +181,8 @@ def test_show_chip_is_in_si_with_units_in_the_keys(fastcalc):
     assert shown["fabric_bandwidth_bytes_per_s"] == 26.75e15
     assert shown["memory_capacity_bytes"] == 44e9
     assert shown["peak_fp8_flop_per_s"] is None
+    h100 = json.loads(fastcalc("show", "h100-sxm", "--format", "json").out)
+    assert round(h100["critical_batch_16bit"]) == 295
 
 
 @pytest.mark.parametrize("kind", ["hardware", "models", "engines"])
@@ -221,7 +223,7 @@ WRONG_REQUESTS = [
     (("compare", "--on", "h100-sxm", "--tp", "16"), "leaves the link domain"),
     (("compare", "--on", "h100-sxm", "--pp", "81"), "exceeds the 80 layers"),
     (("compare", "--on", "h100-sxm", "--ep", "2"), "no routed experts"),
-    (("compare", "mixtral-8x7b", "--on", "h100-sxm", "--tp", "2", "--ep", "3"), "does not divide"),
+    (("compare", "mixtral-8x7b", "--on", "h100-sxm", "--tp", "2", "--ep", "3"), "does not suit"),
     (("compare", "--on", "h100-sxm", "--chips", "6", "--tp", "4"), "is not tp x pp x dp"),
     (("compare", "--price", "h100-sxm=-1"), "CHIP=USD"),
     (("compare", "--price", "h100-sxm=nan"), "CHIP=USD"),
@@ -330,3 +332,90 @@ def test_heavy_libraries_stay_out_of_help():
     code += "heavy = {'numpy', 'yaml', 'rich.table'} & set(sys.modules)\nassert not heavy, heavy\n"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert ran.returncode == 0, ran.stderr
+
+
+def test_links_keep_pointing_and_modes_stay(fastcalc, tmp_path):
+    real, link = tmp_path / "real.csv", tmp_path / "link.csv"
+    real.write_text("old")
+    real.chmod(0o600)
+    link.symlink_to(real)
+    assert fastcalc("compare", "--format", "csv", "-o", link).code == 0
+    assert link.is_symlink()
+    assert real.read_text().startswith("hardware,")
+    assert real.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_pipe_is_not_a_file(fastcalc, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert "not a file" in fastcalc("compare", "-o", pipe).err
+    assert pipe.is_fifo()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("args", ["compare --format csv", "--help", "list models"])
+def test_a_full_device_gets_a_sentence(args):
+    command = f"{sys.executable} -m fastcalc {args} > /dev/full"
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 2
+    assert ran.stderr.count("\n") == 1
+    assert "cannot be written" in ran.stderr
+
+
+def test_closed_standard_output_gets_a_sentence():
+    command = f"{sys.executable} -m fastcalc compare >&-"
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 2
+    assert "closed" in ran.stderr
+
+
+def test_an_alias_beside_its_name_is_one_chip(fastcalc):
+    found = records(
+        fastcalc("compare", "--on", "h100-sxm,h100", "--batch", "1", "--format", "json").out
+    )
+    assert len(found) == 1
+
+
+def test_ranks_go_to_the_chips_that_can_have_them(fastcalc):
+    ran = fastcalc("compare", "--tp", "4", "--batch", "1", "--format", "json")
+    layouts = {record["hardware"]: (record["tp"], record["pp"]) for record in records(ran.out)}
+    assert layouts == {"h100-sxm": (4, 1), "gb200": (4, 1), "wse-3": (1, 4)}
+    assert "do not apply" in ran.err
+
+
+def test_what_to_type_next_works_for_a_persons_own_files(fastcalc, tmp_path):
+    chip = tmp_path / "mine.yaml"
+    chip.write_text(
+        "id: mine\nname: Mine\nvendor: Me\nkind: gpu\nscope: one card\n"
+        "memory:\n  - {name: HBM, capacity: 64 GB, bandwidth: 2 TB/s}\npeak: {bf16: 500 TFLOP/s}\n"
+    )
+    out = fastcalc("compare", "llama-3.1-8b", "--on", chip, "--weights", "fp8").out
+    following = out.splitlines()[-1].removeprefix("next: fastcalc ").split()
+    assert str(chip) in following
+    assert fastcalc(*following).code == 0
+    assert "no link is stated" in words(fastcalc("compare", "--on", chip).out)
+
+
+def test_fit_answers_for_every_batch(fastcalc):
+    ran = fastcalc("fit", "--on", "h100-sxm,wse-3", "--batch", "1,4096", "--format", "json")
+    chips = [(record["hardware"], record["batch"], record["chips"]) for record in records(ran.out)]
+    assert chips == [
+        ("h100-sxm", 1, 2),
+        ("h100-sxm", 4096, 40),
+        ("wse-3", 1, 4),
+        ("wse-3", 4096, 83),
+    ]
+
+
+def test_the_last_stage_of_a_wafer_pipeline_may_hold_the_head_alone(fastcalc):
+    """61 layers of 21.9 GB at 16 bits: one a wafer, and a wafer for embedding and head."""
+    ran = fastcalc("fit", "deepseek-r1", "--weights", "bf16", "--on", "wse-3", "--format", "json")
+    assert records(ran.out)[0]["chips"] == 62
+
+
+def test_own_folder_refuses_a_file_whose_id_is_another(fastcalc, tmp_path):
+    (tmp_path / "other.yaml").write_text(
+        "id: mine\nname: x\nweight_format: fp8\ntotal_parameters: 1000000\nlayers: 2\nkv_bytes_per_token: 10\n"
+    )
+    assert "its id is mine" in fastcalc("show", "other", "--models-dir", tmp_path).err
+    assert fastcalc("show", tmp_path / "other.yaml").code == 0

@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "evaluate": {"catalogue", "formulas", "machine", "placement", "step"},
     "scenario": {"catalogue", "errors", "evaluate", "formulas", "machine", "placement", "workload"},
     "check": {"catalogue", "errors", "units", "workload"},
-    "report": {"catalogue", "check", "evaluate", "scenario", "workload"},
+    "report": {"catalogue", "check", "evaluate", "formulas", "scenario", "workload"},
     "cli": {"catalogue", "check", "errors", "evaluate", "report", "scenario"},
     "__main__": {"cli"},
 }
@@ -61,15 +61,10 @@ def test_imports_follow_the_map(path):
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_functions_can_be_seen_whole(path):
-    """Forty lines of code at most, docstring and signature apart."""
+    """Fifty lines of code at most, docstring and signature apart."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             body = node.body[1:] if ast.get_docstring(node) else node.body
             length = body[-1].end_lineno - body[0].lineno + 1 if body else 0
-            limit = (
-                60
-                if node.name
-                in ("_record", "evaluate", "hardware_record", "_whole", "machine", "model_record")
-                else 40
-            )
+            limit = 50
             assert length <= limit, f"{node.name}: {length} lines"

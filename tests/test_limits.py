@@ -172,13 +172,13 @@ def test_utilization_multiplies_cost_not_speed():
         for share in (1.0, 0.5)
     )
     assert full.estimate.speed[0] == half.estimate.speed[0]
-    assert half.usd()[2][0] == pytest.approx(2 * full.usd()[2][0])
+    assert half.usd[2][0] == pytest.approx(2 * full.usd[2][0])
 
 
 def test_money_adds_up():
     """Cost of a request = input price x prompt + output price x output = hourly price x its time."""
     found = outcome("llama-3.1-8b", "h100-sxm", batch=(8,), prompt=3000, output=500)
-    usd_in, usd_out, usd_all = (price[0] for price in found.usd())
+    usd_in, usd_out, usd_all = (price[0] for price in found.usd)
     request = (usd_in * 3000 + usd_out * 500) / 1e6
     assert request == pytest.approx(usd_all * 3500 / 1e6)
     assert request == pytest.approx(found.usd_per_hour / 3600 / (found.estimate.served[0] / 500))
@@ -282,8 +282,8 @@ def test_a_minimal_model_is_computed_as_far_as_it_goes():
     assert work.active_parameters == pytest.approx(50e9)
     assert work.weight_bytes == pytest.approx(1e12 * (8 + 32 / 16384) / 8)
     assert found.estimate.speed[1] < found.estimate.speed[0]
-    assert any("no heads" in warning for warning in found.warnings())
-    assert any("no experts" in warning for warning in found.warnings())
+    assert any("no heads" in warning for warning in found.warnings)
+    assert any("no experts" in warning for warning in found.warnings)
 
 
 def test_a_hybrid_model_keeps_a_state_and_little_cache():
@@ -329,3 +329,38 @@ def test_a_hybrid_model_keeps_a_state_and_little_cache():
     assert work.total_parameters == 79_674_391_296
     assert work.cache_bytes_per_token == 12 * 2 * 2 * 256 * 2
     assert work.state_bytes == 36 * (32 * 128 * 128 + 3 * (2 * 16 * 128 + 32 * 128)) * 4
+
+
+def test_replicas_without_a_sequence_read_no_experts():
+    """Eight attention replicas, one sequence: eight experts a layer, not those of eight tokens."""
+    ranks = Sharding(tp=1, dp=8, ep=8)
+    found = outcome("deepseek-r1", "h200-sxm", batch=(1, 2, 4, 8), sharding=ranks).estimate
+    assert found.speed[0] > found.speed[1] > found.speed[2] > found.speed[3]
+
+
+def test_layouts_asked_by_chips_hold_as_many_batches_as_can_be():
+    both = outcome("llama-3.1-405b", "h200-sxm", batch=(1, 1024), sharding=Sharding(chips=16))
+    assert list(both.estimate.fits) == [True, True]
+    three = outcome("llama-3.1-70b", "h100-sxm", batch=(1, 64), sharding=Sharding(chips=3))
+    assert three.min_chips == (2, 3)
+
+
+def test_matrix_products_reach_their_measured_shares(catalogue):
+    """0.51 of the dense peak on H100 and 0.65 of that on MI300X, from served throughput."""
+    h100 = outcome("llama-3.1-8b", "h100-sxm").placement.machine
+    mi300x = outcome("llama-3.1-8b", "mi300x").placement.machine
+    assert h100.dense_rate / h100.dense_peak == pytest.approx(0.51, abs=0.01)
+    assert mi300x.dense_rate / mi300x.dense_peak == pytest.approx(0.65 * 0.51, abs=0.01)
+
+
+def test_a_minimal_model_keeps_the_cache_it_states():
+    closed = TWENTY_BILLION.model_copy(update={"kv_format": "fp8"})
+    assert workload(closed).cache_bytes_per_token == 1
+    assert workload(closed, kv="bf16").cache_bytes_per_token == 2
+
+
+def test_stages_inside_the_domain_hop_over_its_link():
+    """Two stages on NVLink: no network card between them."""
+    near = outcome("llama-3.1-8b", "h100-sxm", sharding=Sharding(pp=2)).estimate.tpot[0]
+    one = outcome("llama-3.1-8b", "h100-sxm").estimate.tpot[0]
+    assert near == pytest.approx(one, rel=1e-3)

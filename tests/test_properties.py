@@ -8,9 +8,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fastcalc.catalogue import Engine, Hardware, Model
-from fastcalc.evaluate import Traffic, evaluate
+from fastcalc.evaluate import Traffic, evaluate, overlapped
 from fastcalc.machine import machine
 from fastcalc.placement import Placement, Site
+from fastcalc.step import Rows, bound_step, expected_step
 from fastcalc.workload import workload
 from tests import strategies
 
@@ -44,6 +45,21 @@ def test_the_range_holds_the_expected_speed_and_the_bound_is_above(chip, model, 
     assert np.all(estimate.high <= estimate.bound)
     assert np.all(np.isfinite(estimate.bound))
     assert np.all(estimate.low > 0)
+
+
+@given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)
+def test_no_step_is_faster_than_light(chip, model, engine, traffic):
+    """The step itself, before anything is cut to the bound."""
+    place_ = place(chip, model, engine, traffic)
+    unit, work, layout = place_.machine, place_.work, place_.layout
+    replicas = layout.dp if not unit.is_spatial else 1
+    for prompt in (0.0, traffic.computed_prompt):
+        rows = Rows(BATCHES, BATCHES * layout.expert_shards / layout.tp, traffic.context)
+        rows = replace(rows, prompt=prompt, prompt_context=traffic.prompt_context)
+        everyone = replace(rows, decode=BATCHES * replicas, together=BATCHES * replicas)
+        fastest = overlapped(bound_step(unit, work, layout, everyone))
+        step = expected_step(unit, work, layout, rows).seconds
+        assert np.all(step >= fastest * (1 - TINY))
 
 
 @given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)

@@ -1,6 +1,7 @@
 """Decode steps that others measured or summed from measured operators.
 
-The engine is the shipped one, with no value chosen for these rows.
+The engine is the shipped one. The operator sums had no part in its values; the measured server is
+one of the sources that they were fitted on.
 """
 
 import pytest
@@ -75,7 +76,10 @@ def qwen3_8b() -> Model:
     ],
 )
 def test_a_server_measured_at_known_concurrency(qwen3_8b, batch, prompt, output, tpot, served):
-    """vLLM 0.30, Qwen3-8B bf16 on one H100: median inter-token time, output tokens a second."""
+    """vLLM 0.30, Qwen3-8B bf16 on one H100: median inter-token time, output tokens a second.
+
+    In sample: a check that the equations are carried over whole, not of how well they predict.
+    """
     found = outcome(qwen3_8b, "h100-sxm", batch=(batch,), prompt=prompt, output=output).estimate
     assert found.tpot[0] == pytest.approx(tpot, rel=0.15)
     assert found.served[0] == pytest.approx(served, rel=0.20)

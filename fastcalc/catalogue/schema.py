@@ -5,11 +5,11 @@ One schema serves the shipped catalogue and people's own files. Every number may
 "3.35TB/s"}``); either way it is read into a `Quantity` whose ``si`` is a float.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import core_schema
 
 from fastcalc.catalogue.formats import FORMATS, number_format
 from fastcalc.errors import InputError
@@ -18,6 +18,7 @@ from fastcalc.units import parse_quantity
 Confidence = Literal["high", "medium", "low", "memory"]
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
 Whole = Annotated[int, Field(gt=0, le=10**9, strict=True)]
+LayerCount = Annotated[int, Field(gt=0, le=10_000, strict=True)]
 WholeOrZero = Annotated[int, Field(ge=0, le=10**9, strict=True)]
 Excuses = dict[str, Annotated[str, Field(min_length=10)]]
 """Rules of `fastcalc check` that a file breaks and is right, each with the reason."""
@@ -67,9 +68,6 @@ class Quantity(Entry):
     confidence: Confidence | None = None
     band: list[float] | None = None
 
-    def __float__(self) -> float:
-        return self.si
-
 
 def _plain_number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -94,12 +92,23 @@ class QuantityReader:
     dimension : str
         A dimension of `units`, or ``number`` for a plain one.
     least, most : float
-        Limits in SI.
+        Limits, far outside what exists: beyond them a unit or a prefix is wrong. [SI]
+    whole : bool
+        Whether only whole numbers will do.
     """
 
     dimension: str
-    least: float = 0.0
-    most: float = math.inf
+    least: float
+    most: float
+    whole: bool = False
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Let pydantic call this before it validates the fields."""
+        return core_schema.no_info_before_validator_function(self, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        """Describe what people write; `json_schema` knows each dimension."""
+        return {"quantity": [self.dimension, self.least, self.most, self.whole]}
 
     def __call__(self, raw: Any) -> Any:
         """Return the fields of a `Quantity`."""
@@ -115,39 +124,41 @@ class QuantityReader:
     def si(self, value: object) -> float:
         """Return the SI value of a bare quantity, or raise a `QuantityError`."""
         try:
-            if self.dimension == "number":
-                si = _plain_number(value)
-            else:
-                si = parse_quantity(value, self.dimension)
+            plain = self.dimension == "number"
+            si = _plain_number(value) if plain else parse_quantity(value, self.dimension)
         except InputError as error:
             raise QuantityError(str(error), getattr(error, "rule", "ST017")) from error
-        open_below = self.least == 0.0 and self.dimension not in ("number", "time")
-        if not self.least <= si <= self.most or (open_below and si == 0):
-            limits = (
-                f"between {self.least:g} and {self.most:g}"
-                if self.most < math.inf
-                else "above zero"
-            )
-            raise QuantityError(f"'{value}' is out of range: it must be {limits}", "ST018")
+        if not self.least <= si <= self.most:
+            unit = "" if self.dimension == "number" else f" {_SI_UNIT[self.dimension]}"
+            sentence = f"'{value}' is out of range: from {self.least:g} to {self.most:g}{unit}"
+            raise QuantityError(sentence, "ST018")
+        if self.whole and si != int(si):
+            raise QuantityError(f"'{value}' is not a whole number", "ST018")
         return si
 
 
-def _quantity(dimension: str, *, least: float = 0.0, most: float = math.inf) -> BeforeValidator:
-    return BeforeValidator(QuantityReader(dimension, least, most))
-
-
-Size = Annotated[Quantity, _quantity("size")]
-Bandwidth = Annotated[Quantity, _quantity("bandwidth")]
-ComputeRate = Annotated[Quantity, _quantity("compute rate")]
-Time = Annotated[Quantity, _quantity("time")]
-Watts = Annotated[Quantity, _quantity("power")]
-Area = Annotated[Quantity, _quantity("area")]
-Dollars = Annotated[Quantity, _quantity("price")]
-DollarsPerHour = Annotated[Quantity, _quantity("hourly price")]
-Count = Annotated[Quantity, _quantity("number", least=1.0, most=1e15)]
-Fraction = Annotated[Quantity, _quantity("number", least=1e-6, most=1.0)]
-Number = Annotated[Quantity, _quantity("number", least=0.0, most=1e6)]
-Factor = Annotated[Quantity, _quantity("number", least=1.0, most=100.0)]
+_SI_UNIT = {
+    "size": "B",
+    "bandwidth": "B/s",
+    "compute rate": "FLOP/s",
+    "time": "s",
+    "power": "W",
+    "area": "m2",
+    "price": "USD",
+    "hourly price": "USD/h",
+}
+Size = Annotated[Quantity, QuantityReader("size", 1e3, 1e18)]
+Bandwidth = Annotated[Quantity, QuantityReader("bandwidth", 1e3, 1e20)]
+ComputeRate = Annotated[Quantity, QuantityReader("compute rate", 1e6, 1e22)]
+Time = Annotated[Quantity, QuantityReader("time", 0.0, 1e3)]
+Watts = Annotated[Quantity, QuantityReader("power", 1e-3, 1e9)]
+Area = Annotated[Quantity, QuantityReader("area", 1e-9, 1e2)]
+Dollars = Annotated[Quantity, QuantityReader("price", 1e-2, 1e12)]
+DollarsPerHour = Annotated[Quantity, QuantityReader("hourly price", 1e-6, 1e9)]
+Count = Annotated[Quantity, QuantityReader("number", 1.0, 1e15, whole=True)]
+Fraction = Annotated[Quantity, QuantityReader("number", 1e-6, 1.0)]
+Number = Annotated[Quantity, QuantityReader("number", 0.0, 1e6)]
+Factor = Annotated[Quantity, QuantityReader("number", 1.0, 100.0)]
 
 # -- hardware ---------------------------------------------------------------------------
 
@@ -320,7 +331,7 @@ class MixtureOfExperts(Entry):
 class Block(Entry):
     """A run of equal layers."""
 
-    count: Annotated[int, Field(gt=0, le=10_000, strict=True)]
+    count: LayerCount
     attention: Annotated[Attention | LatentAttention | GatedDeltaNet, Field(discriminator="kind")]
     ffn: Annotated[DenseFFN | MixtureOfExperts, Field(discriminator="kind")]
 
@@ -374,7 +385,7 @@ class Model(Entry):
     published: Published = Field(default_factory=Published)
     total_parameters: Count | None = None
     active_parameters: Count | None = None
-    layers: Whole | None = None
+    layers: LayerCount | None = None
     kv_bytes_per_token: Count | None = None
     experts: Whole | None = None
     active_experts: Whole | None = None
@@ -403,6 +414,10 @@ class Model(Entry):
             missing = [key for key in ("hidden_size", "vocabulary") if not getattr(self, key)]
         else:
             missing = [key for key in minimum if getattr(self, key) is None]
+            if self.expert_format is not None:
+                raise ValueError(
+                    "expert_format needs blocks; a minimal model has one weight_format"
+                )
         if missing:
             raise ValueError(
                 f"{', '.join(missing)} missing: a model needs hidden_size, vocabulary and blocks, "

@@ -5,18 +5,18 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, cast
 
 from fastcalc.catalogue.faults import refuse
 from fastcalc.catalogue.reader import Document, read
-from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
+from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
 
 Kind = Literal["hardware", "models", "engines"]
 _SINGULAR = {"hardware": "hardware", "models": "model", "engines": "engine"}
 
-AnyEntry = TypeVar("AnyEntry", bound=Entry)
+AnyEntry = TypeVar("AnyEntry", Hardware, Model, Engine)
 
 
 def schema_of(kind: Kind) -> type[Hardware] | type[Model] | type[Engine]:
@@ -108,7 +108,11 @@ class Catalogue:
         return self._load(name, "engines", Engine)
 
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
-        return load(self._find(name, kind), schema)
+        path = self._find(name, kind)
+        entry = load(path, schema)
+        if path.parent in self.folders(kind) and entry.id != path.stem:
+            raise InputError(f"{path}: the file is called {path.stem} but its id is {entry.id}")
+        return entry
 
     def knows(self, name: str, kind: Kind) -> bool:
         """Return whether a kind has an entry of this id or alias."""
@@ -126,7 +130,16 @@ class Catalogue:
         aliases = self._by_alias(kind)
         if name.lower() in aliases:
             return aliases[name.lower()]
-        raise InputError(_unknown(name, kind, [*self.names(kind), *aliases]))
+        known = [*self.names(kind), *aliases]
+        raise InputError(_unknown(name, kind, known) + self._elsewhere(name, kind))
+
+    def _elsewhere(self, name: str, kind: Kind) -> str:
+        """Say so where a name is of another kind than the one asked for."""
+        places = {"hardware": "--on", "models": "MODEL", "engines": "--engine"}
+        for other, flag in places.items():
+            if other != kind and self._named(name, cast(Kind, other)):
+                return f"; {name} is among the {other}: it goes with {flag}"
+        return ""
 
     def _named(self, name: str, kind: Kind) -> Path | None:
         """Return the file of an id without opening any other."""

@@ -139,7 +139,7 @@ def fastest_link(sheet: Sheet) -> float | None:
 
 def core_of(sheet: Sheet) -> Core | None:
     """Return what is known of a chip's cores."""
-    name = sheet.word("architecture")
+    name = sheet.word("architecture").removesuffix("-ga10x")
     suffix = {"gddr": "-graphics", "lpddr": "-embedded"}
     for one in tiers(sheet)[:1]:
         with_memory = name + suffix.get(one.family, "")

@@ -92,7 +92,7 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
         If a path does not exist, or a folder holds no YAML file.
     """
     if not paths:
-        return [path for kind in KINDS for path in sorted(shipped(kind).glob("*.yaml"))]
+        return [_from_here(path) for kind in KINDS for path in sorted(shipped(kind).glob("*.yaml"))]
     found: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
@@ -105,6 +105,12 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
         else:
             raise InputError(f"{path}: there is no such file or folder")
     return list(found)
+
+
+def _from_here(path: Path) -> Path:
+    """Return a path as seen from the working folder, where it lies in it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _is_entry(path: Path, folder: Path) -> bool:

@@ -181,8 +181,7 @@ def _plain(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[Any, 
 
 def reader_of(metadata: tuple[Any, ...]) -> QuantityReader | None:
     """Return the reader among the annotations of a quantity."""
-    found = (getattr(one, "func", None) for one in metadata)
-    return next((one for one in found if isinstance(one, QuantityReader)), None)
+    return next((one for one in metadata if isinstance(one, QuantityReader)), None)
 
 
 def _number(metadata: tuple[Any, ...], data: Any, path: Path_) -> Iterator[Number]:

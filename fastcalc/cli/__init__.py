@@ -7,37 +7,60 @@ from typing import cast
 
 from fastcalc.errors import InputError
 
-EXIT_OK, EXIT_NO, EXIT_WRONG_REQUEST, EXIT_INTERRUPTED = 0, 1, 2, 130
+EXIT_OK, EXIT_WRONG_REQUEST, EXIT_INTERRUPTED = 0, 2, 130
 
 
 def main() -> None:
     """Run the command line and exit: 0 done, 1 the answer is no, 2 the request is wrong."""
     # A command lives for a quarter of a second and makes no cycles worth finding.
     gc.disable()
+    try:
+        code = _run()
+    except InputError as error:
+        code = _refuse(str(error))
+    except KeyboardInterrupt:
+        code = EXIT_INTERRUPTED
+    except BrokenPipeError:
+        code = EXIT_OK
+    except OSError as error:
+        code = _refuse(f"standard output cannot be written: {error.strerror}")
+    _leave(code)
+
+
+def _run() -> int:
     import typer
 
     from fastcalc.cli.app import app
 
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without the letter shows another
     # The class that all of typer's usage errors share; it has no public name of its own.
     usage_error = cast(type[Exception], typer.BadParameter.__mro__[2])
     try:
         code = app(standalone_mode=False)
-        sys.stdout.flush()
-    except InputError as error:
-        code = _refuse(str(error))
     except usage_error as error:
-        code = _refuse(_usage(error))
-    except (KeyboardInterrupt, typer.Abort):
-        code = EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader has seen enough; keep Python from complaining when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = EXIT_OK
-    sys.exit(code if isinstance(code, int) else EXIT_OK)
+        return _refuse(_usage(error))
+    except typer.Abort:
+        return EXIT_INTERRUPTED
+    return code if isinstance(code, int) else EXIT_OK
+
+
+def _leave(code: int) -> None:
+    """Exit without the complaint of a reader that has gone, or of a device that is full."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        if code == EXIT_OK and not isinstance(error, BrokenPipeError):
+            code = _refuse(f"standard output cannot be written: {error.strerror}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(code)
 
 
 def _refuse(sentence: str) -> int:
-    print(f"fastcalc: {sentence}", file=sys.stderr)  # noqa: T201
+    if sys.stderr is not None:
+        sys.stderr.write(f"fastcalc: {sentence}\n")
     return EXIT_WRONG_REQUEST
 
 

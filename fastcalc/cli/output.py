@@ -13,35 +13,55 @@ def write(text: str, file: Path | None) -> None:
     Raises
     ------
     InputError
-        If the file cannot be written.
+        If it cannot be written.
     """
     if file is None:
-        sys.stdout.write(text)
+        _to_standard_output(text)
         return
-    if file.is_dir():
-        raise InputError(f"-o {file} is a folder; name a file in it")
+    target = file.resolve()  # a link keeps pointing where it points
+    if target.exists() and not target.is_file():
+        what = (
+            "a folder; name a file in it" if target.is_dir() else "not a file; use a pipe instead"
+        )
+        raise InputError(f"-o {file} is {what}")
     try:
-        _replace(text, file)
+        _replace(text, target)
     except OSError as error:
-        raise InputError(
-            f"-o {file} cannot be written: {(error.strerror or str(error)).lower()}"
-        ) from error
+        why = (error.strerror or str(error)).lower()
+        raise InputError(f"-o {file} cannot be written: {why}") from error
 
 
-def _replace(text: str, file: Path) -> None:
+def _to_standard_output(text: str) -> None:
+    if sys.stdout is None:
+        raise InputError("standard output is closed; -o FILE writes to a file")
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise InputError(f"standard output cannot be written: {why}") from error
+
+
+def _replace(text: str, target: Path) -> None:
     import tempfile
 
-    handle, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    handle, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
             stream.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(draft).chmod(0o666 & ~mask)
-        Path(draft).replace(file)
+        Path(draft).chmod(target.stat().st_mode if target.exists() else 0o666 & ~_umask())
+        Path(draft).replace(target)
     except BaseException:
         Path(draft).unlink(missing_ok=True)
         raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def warn(lines: list[str]) -> None:

@@ -1,10 +1,12 @@
 """Flags to scenarios: every text checked once, every file loaded once."""
 
+import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
-from fastcalc.catalogue import Catalogue, Hardware
+from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
 from fastcalc.cli import options
 from fastcalc.errors import InputError
 from fastcalc.evaluate import Traffic
@@ -47,13 +49,13 @@ class Request:
         InputError
             At the first flag, name or file that is wrong.
         """
-        batches, traffic, sharding = options.batches(self.batch), self._traffic(), self._sharding()
+        batches, traffic = options.batches(self.batch), self._traffic()
         entries = catalogue(self.hardware_dir, self.models_dir, self.engines_dir)
-        models = [entries.model(name) for name in self.models or DEFAULT_MODELS]
-        chips = [entries.hardware(name) for name in options.names(self.on, "--on")]
+        models = _each_once(entries.model(name) for name in self.models or DEFAULT_MODELS)
+        chips = _each_once(entries.hardware(name) for name in options.names(self.on, "--on"))
         pricing = self._pricing(chips)
-        named = entries.engine(self.engine) if self.engine is not None else None
-        engines = [(named, False) if named else engine_for(entries, chip) for chip in chips]
+        engines = self._engines(entries, chips)
+        shardings = self._shardings(chips)
         return [
             Scenario(
                 hardware=chip,
@@ -64,12 +66,23 @@ class Request:
                 weights=self.weights,
                 kv=self.kv,
                 sharding=sharding,
+                ignores_ranks=sharding.ranks_of_layers != self._sharding().ranks_of_layers,
                 pricing=pricing,
                 engine_is_borrowed=is_borrowed,
             )
             for model in models
-            for chip, (engine, is_borrowed) in zip(chips, engines, strict=True)
+            for chip, (engine, is_borrowed), sharding in zip(chips, engines, shardings, strict=True)
         ]
+
+    def _engines(self, entries: Catalogue, chips: list[Hardware]) -> list[tuple[Engine, bool]]:
+        """Return the engine of each chip and whether it is borrowed; each file is read once."""
+        if self.engine is not None:
+            return [(entries.engine(self.engine), False)] * len(chips)
+        found: dict[tuple[str, str], tuple[Engine, bool]] = {}
+        for chip in chips:
+            if (chip.kind, chip.execution) not in found:
+                found[chip.kind, chip.execution] = engine_for(entries, chip)
+        return [found[chip.kind, chip.execution] for chip in chips]
 
     def _traffic(self) -> Traffic:
         prompt = options.at_least_one(self.prompt, "--prompt")
@@ -88,6 +101,32 @@ class Request:
             }
         )
 
+    def _shardings(self, chips: list[Hardware]) -> list[Sharding]:
+        """Return what is asked of each chip: ranks of a layer go to chips that cut layers.
+
+        Where no chip cuts layers, the ranks stay, and the placement says why they cannot be.
+        """
+        asked = self._sharding()
+        if all(chip.execution == "spatial" for chip in chips):
+            return [asked] * len(chips)
+        whole_layers = Sharding(chips=asked.chips, pp=asked.pp)
+        return [whole_layers if chip.execution == "spatial" else asked for chip in chips]
+
+    def again(self, command: str) -> str:
+        """Return a command that asks about the first model and chip of this request."""
+        words = ["fastcalc", command, (self.models or list(DEFAULT_MODELS))[0]]
+        words += ["--on", options.names(self.on, "--on")[0]]
+        for flag, value in (("--weights", self.weights), ("--kv", self.kv)):
+            words += [flag, value] if value else []
+        folders = (
+            ("--hardware-dir", self.hardware_dir),
+            ("--models-dir", self.models_dir),
+            ("--engines-dir", self.engines_dir),
+        )
+        for flag, paths in folders:
+            words += [word for path in paths or () for word in (flag, str(path))]
+        return shlex.join(words)
+
     def _pricing(self, chips: list[Hardware]) -> Pricing:
         basis = options.choice(self.price_basis, "--price-basis", ("cloud", "tco"))
         share = options.share(self.utilization, "--utilization")
@@ -102,6 +141,18 @@ class Request:
                 )
             given[found[0]] = value
         return Pricing(cast(PriceBasis, basis), share, given)
+
+
+_Entry = TypeVar("_Entry", Hardware, Model)
+
+
+def _each_once(entries: Iterable[_Entry]) -> list[_Entry]:
+    """Return entries in order, an alias beside its own name left out."""
+    kept: list[_Entry] = []
+    for entry in entries:
+        if entry not in kept:
+            kept.append(entry)
+    return kept
 
 
 def catalogue(

@@ -13,7 +13,8 @@ def run(request: Request, format: str, file: Path | None) -> None:  # noqa: A002
     format = options.choice(format, "--format", ("table", "json", "csv", "markdown"))  # noqa: A001
     outcomes = [solve(scenario) for scenario in request.scenarios()]
     if format == "table":
-        output.write(_table(outcomes, to_file=file is not None), file)
+        text = _table(outcomes, request.again("fit"), to_file=file is not None)
+        output.write(text, file)
         return
     from fastcalc.report import records
 
@@ -27,10 +28,10 @@ def run(request: Request, format: str, file: Path | None) -> None:  # noqa: A002
         if format == "json":
             text = records.to_json(rows, assumptions=records.assumptions(outcomes))
     output.write(text, file)
-    output.warn([warning for outcome in outcomes for warning in outcome.warnings()])
+    output.warn([warning for outcome in outcomes for warning in outcome.warnings])
 
 
-def _table(outcomes: list[Outcome], *, to_file: bool) -> str:
+def _table(outcomes: list[Outcome], next_command: str, *, to_file: bool) -> str:
     from fastcalc.report import compare, console
 
     width = console.output_width()
@@ -43,5 +44,5 @@ def _table(outcomes: list[Outcome], *, to_file: bool) -> str:
         for _, table in members:
             parts += ["", *table]
         parts.append("")
-    parts.append(compare.notes(outcomes, left_out))
+    parts.append(compare.notes(outcomes, left_out, next_command))
     return console.render(parts, width, colour=console.wants_colour() and not to_file)

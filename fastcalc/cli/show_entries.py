@@ -53,8 +53,12 @@ def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], Hardware | Mode
 
 def _list_table(lines: list[dict[str, str]], kind: str, *, colour: bool) -> str:
     width = console.output_width()
-    texts = {key: [key, *(row[key] for row in lines)] for key in lines[0]}
-    ranks = dict.fromkeys(texts, 0) | {"name": 9, "link": 8, "context": 7, "fitted on": 8}
+    # Words in the last column may wrap; twenty-four characters of them are enough to plan with.
+    texts = {
+        key: [key, *(row[key][:24] if key == "fitted on" else row[key] for row in lines)]
+        for key in lines[0]
+    }
+    ranks = dict.fromkeys(texts, 0) | {"name": 9, "link": 8, "context": 7}
     shown, gap = console.columns_that_fit(texts, ranks, width)
     words = [
         place

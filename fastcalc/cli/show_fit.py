@@ -1,5 +1,6 @@
 """``fastcalc fit``: does it fit, where, on how many chips, and how large a batch."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from fastcalc.cli import options, output
@@ -12,9 +13,15 @@ from fastcalc.scenario import locate
 def run(request: Request, format: str, file: Path | None) -> int:  # noqa: A002
     """Place a request's models, write where they go, and return the exit code."""
     format = options.choice(format, "--format", ("table", "json", "csv", "markdown"))  # noqa: A001
-    locations = [locate(scenario) for scenario in request.scenarios()]
+    locations = [
+        locate(replace(scenario, batches=(batch,)))
+        for scenario in request.scenarios()
+        for batch in scenario.batches
+    ]
     if format == "table":
-        output.write(report.table(locations, to_file=file is not None), file)
+        output.write(
+            report.table(locations, request.again("compare"), to_file=file is not None), file
+        )
     elif format == "markdown":
         output.write(records.to_markdown(*report.cells(locations)), file)
     else:

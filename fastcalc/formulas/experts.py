@@ -70,8 +70,8 @@ def other_ranks(*, ranks: ArrayLike, active: ArrayLike) -> Array:
 
     References
     ----------
-    .. [1] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, sec. 3.2.2
-       (a token is sent once to every rank that holds one of its experts).
+    .. [1] W. Feller, "An introduction to probability theory and its applications," vol. 1, 3rd
+       ed., sec. IV.2 (occupied cells); a token is sent once to each rank it needs.
     """
     ranks = np.asarray(ranks) * 1.0
     return (ranks - 1.0) * (1.0 - (1.0 - 1.0 / ranks) ** active)

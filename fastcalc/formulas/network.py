@@ -12,8 +12,8 @@ def all_reduce_latency_shape(*, ranks: ArrayLike) -> Array:
     r"""Return the latency of a small all-reduce, relative to one over two ranks. [1]
 
     0, 1, 1.45 and 2.2 at 1, 2, 4 and 8 ranks, straight lines between their logarithms, and
-    0.75 more for each further doubling: the shape of small NCCL all-reduces on H100 (6.8,
-    10.0 and 16.0 us at 2, 4 and 8 ranks [1]_).
+    0.75 more for each further doubling: near the shape of small NCCL all-reduces on H100 (6.8,
+    10.0 and 16.0 us at 2, 4 and 8 ranks [1]_, which is 1, 1.47 and 2.35).
 
     Parameters
     ----------

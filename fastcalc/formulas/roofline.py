@@ -35,6 +35,49 @@ def time_of(*, work: ArrayLike, rate: ArrayLike) -> Array:
     return 1.0 * work / rate
 
 
+def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: ArrayLike) -> Array:
+    r"""Return the least time to read bytes that are spread over memory tiers as well as can be. [s]
+
+    .. math:: t = \max_k \frac{W - \sum_{i<k} C_i}{\sum_{i \ge k} \beta_i}
+
+    Tiers are read at once. A faster tier takes no more than it holds; what is left is shared by the
+    slower ones.
+
+    Parameters
+    ----------
+    work : array_like
+        Bytes read, :math:`W`. [byte]
+    capacities : array_like
+        What each tier holds, the fastest first along the last axis, :math:`C`. [byte]
+    bandwidths : array_like
+        Of each tier, in the same order, :math:`\beta`. [byte/s]
+
+    Returns
+    -------
+    ndarray
+        Of the shape of ``work``. [s]
+
+    Examples
+    --------
+    Ten bytes, of which the fast tier holds four and reads ten a second, the slow one reads two a
+    second: six from there.
+
+    >>> float(time_over_tiers(work=10.0, capacities=[4.0, 100.0], bandwidths=[10.0, 2.0]))
+    3.0
+
+    References
+    ----------
+    .. [1] S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual
+       performance model," CACM 52(4), 2009, doi:10.1145/1498765.1498785 (one tier).
+    """
+    held = np.asarray(capacities, dtype=float)
+    rates = np.asarray(bandwidths, dtype=float)
+    faster = np.cumsum(held, axis=-1) - held
+    slower_rates = np.cumsum(rates[..., ::-1], axis=-1)[..., ::-1]
+    left = np.asarray(work, dtype=float)[..., np.newaxis] - faster
+    return np.max(left / slower_rates, axis=-1)
+
+
 def critical_batch(*, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: ArrayLike) -> Array:
     r"""Return the rows at which a matrix product costs as much arithmetic as reading. [1]
 

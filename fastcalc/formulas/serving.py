@@ -39,7 +39,8 @@ def prompt_lump(
     References
     ----------
     .. [1] A. Agrawal et al., "Taming throughput-latency tradeoff in LLM inference with
-       Sarathi-Serve," arXiv:2403.02310, sec. 4 (chunked prefill and hybrid batches).
+       Sarathi-Serve," arXiv:2403.02310 (chunked prefill; the size of a lump is our own
+       reading of served throughput, docs/method.md).
     """
     return np.maximum(1.0 * np.asarray(batch) * prompt / output, np.minimum(chunk, prompt))
 
@@ -87,7 +88,8 @@ def run_time(
     References
     ----------
     .. [1] A. Agrawal et al., "Taming throughput-latency tradeoff in LLM inference with
-       Sarathi-Serve," arXiv:2403.02310, sec. 4.
+       Sarathi-Serve," arXiv:2403.02310 (hybrid batches; the sum over a run is our own,
+       docs/method.md).
     """
     lumps = 1.0 * np.asarray(batch) * prompt / lump
     return 1.0 * output * decode_step + lumps * (1.0 * mixed_step - decode_step)

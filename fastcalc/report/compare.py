@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fastcalc.catalogue import Hardware
+from fastcalc.evaluate import SITE_FACTOR
 from fastcalc.report.console import Notes, Part, Table, Title, columns_that_fit
 from fastcalc.report.text import dollars, number, parameters, size
 from fastcalc.scenario import USD_PER_KWH, YEARS, Location, Outcome, Pricing
@@ -31,6 +32,13 @@ _COLUMNS = {
     "blend": _Column(("$/Mtok", "total"), 2),
     "joules": _Column(("J per", "token"), 9),
     "limiter": _Column(("limited", "by"), 1),
+}
+
+
+_VERDICTS = {
+    "needs": "needs N: the batch does not fit these chips; N would hold it",
+    "recut": "recut N: the batch does not fit chips cut so; N of them would hold it, cut otherwise",
+    "no": "no place: no layout of these chips holds the batch",
 }
 
 
@@ -108,7 +116,7 @@ def _row(outcome: Outcome, index: int) -> dict[str, str]:
     if not estimate.fits[index]:
         cells = dict.fromkeys(_COLUMNS, "-")
         return cells | {"batch": f"{batch:,}", "limiter": _needs(outcome, index)}
-    usd = outcome.usd()
+    usd = outcome.usd
     low, high = estimate.low, estimate.high
     spread = "-"
     if low is not None and high is not None:
@@ -132,7 +140,9 @@ def _row(outcome: Outcome, index: int) -> dict[str, str]:
 
 def _needs(outcome: Outcome, index: int) -> str:
     chips = outcome.min_chips[index]
-    return f"needs {chips:,}" if chips else "needs more"
+    if chips is None:
+        return "no place"
+    return f"recut {chips:,}" if chips <= outcome.placement.layout.chips else f"needs {chips:,}"
 
 
 def _placed(outcome: Outcome) -> str:
@@ -150,6 +160,9 @@ def why(location: Location) -> str:
     cache = float(place.work.cache_bytes(place.reserved_tokens))
     needed = place.work.weight_bytes + batch * cache
     if place.max_batch < batch:
+        links = place.machine.hardware.links
+        if links.scale_up is None and links.scale_out is None:
+            return f"{size(needed)} do not fit one chip, and no link is stated to join more"
         return f"{size(needed)} do not fit ({size(usable)} usable a chip)"
     if not location.is_default_layout:
         return f"as asked; {size(needed)} over {size(usable)} usable a chip"
@@ -163,33 +176,32 @@ def why(location: Location) -> str:
     return f"{size(needed)} at {size(usable)} usable a chip ask {capacity}, legal layouts {chips}"
 
 
-def notes(outcomes: Sequence[Outcome], left_out: Sequence[str]) -> Notes:
+def notes(outcomes: Sequence[Outcome], left_out: Sequence[str], next_command: str) -> Notes:
     """Return what a reader must know to trust the table, a line each, and what to type next."""
     lines = [_how_to_read(), _prices(outcomes)]
     lines += _engines(outcomes)
     lines += _bounds(outcomes)
-    if any(not fits for outcome in outcomes for fits in outcome.estimate.fits):
-        lines.append("needs N: the batch does not fit these chips; N would hold it")
-    shared = [warning for outcome in outcomes for warning in outcome.warnings()]
+    verdicts = {row["limiter"].split(" ")[0] for outcome in outcomes for row in _cells(outcome)}
+    lines += [told for verdict, told in _VERDICTS.items() if verdict in verdicts]
+    shared = [warning for outcome in outcomes for warning in outcome.warnings]
     lines += dict.fromkeys(shared)
     if left_out:
         lines.append(f"left out at this width: {', '.join(left_out)}; --format csv has all")
-    first = outcomes[0].scenario
-    return Notes(
-        lines,
-        f"fastcalc fit {first.model.id} --on {first.hardware.id} --context 32000",
-    )
+    return Notes(lines, next_command)
 
 
 def _how_to_read() -> str:
-    return "speeds are of decode alone; $, served tokens and joules hold the prompts, too"
+    return (
+        "speeds are of decode alone; $, served tokens and joules hold the prompts, too; joules are "
+        f"of the printed chip power x {SITE_FACTOR} (site), hosts not counted"
+    )
 
 
 def _prices(outcomes: Sequence[Outcome]) -> str:
     pricing = outcomes[0].scenario.pricing
     chips = {one.scenario.hardware.id: one.scenario.hardware for one in outcomes}.values()
     listed = ", ".join(_price(pricing, chip) for chip in chips)
-    owned = f"ownership over {YEARS:.0f} years at {USD_PER_KWH} $/kWh"
+    owned = f"ownership (purchase and power, no host) over {YEARS:.0f} years at {USD_PER_KWH} $/kWh"
     basis = "cloud" if pricing.basis == "cloud" else owned
     busy = f"{pricing.utilization * 100:g} % of the hours paid for"
     return f"prices, {basis}, $ a chip-hour: {listed}; in use {busy}"
@@ -201,7 +213,11 @@ def _price(pricing: Pricing, chip: Hardware) -> str:
         return f"{chip.id} unknown"
     if origin is None:
         return f"{chip.id} {price:,.2f} (given)"
-    said = [origin.date, "low confidence" if origin.confidence == "low" else None]
+    said = [origin.date]
+    if origin.confidence == "low":
+        said.append(
+            f"low confidence: {origin.note.split(';')[0]}" if origin.note else "low confidence"
+        )
     when = ", ".join(word for word in said if word)
     return f"{chip.id} {price:,.2f}" + (f" ({when})" if when else "")
 
@@ -225,7 +241,8 @@ def _bounds(outcomes: Sequence[Outcome]) -> list[str]:
             continue
         batch = outcome.scenario.batches[0]
         lines.append(
-            f"{outcome.scenario.hardware.id}, speed of light at batch {batch:,}: by compute "
+            f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}, speed of light at "
+            f"batch {batch:,}: by compute "
             f"{number(float(estimate.bound_compute[0]))}, its memory term alone "
             f"{number(float(estimate.bound_memory[0]))}; but a token crosses "
             f"{outcome.placement.work.layers:.0f} layers one after another, each in its own region"

@@ -11,6 +11,9 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+OPTIONAL = 8
+"""Rank from which a column is left out rather than the table set tight."""
+
 _UNTOLD_WIDTH = 100
 _STYLES = {"memory": "cyan", "compute": "magenta", "link": "yellow", "latency": "blue"}
 
@@ -66,9 +69,9 @@ def output_width() -> int:
 
 def wants_colour() -> bool:
     """Return whether standard output is a terminal whose owner did not refuse colour."""
-    return (
-        sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    )
+    if sys.stdout is None or not sys.stdout.isatty():
+        return False
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def columns_that_fit(
@@ -81,20 +84,21 @@ def columns_that_fit(
     cells : mapping
         All texts of each column, headings included.
     gives_way : mapping
-        Rank of each column; the largest leaves first, 0 never.
+        Rank of each column; the largest leaves first, 0 never. From `OPTIONAL` on, a column
+        leaves before the gap is narrowed.
     width : int
         Characters in a line.
     """
     widths = {key: max(len(text) for text in texts) for key, texts in cells.items()}
-    shown = list(cells)
-    while True:
-        for gap in (2, 1):
-            if sum(widths[key] + gap for key in shown) - gap <= width:
-                return shown, gap
-        leaving = max(shown, key=lambda key: gives_way[key])
-        if gives_way[leaving] == 0:
-            return shown, 1
-        shown.remove(leaving)
+    leaving = sorted((key for key in cells if gives_way[key]), key=lambda key: -gives_way[key])
+    optional = sum(gives_way[key] >= OPTIONAL for key in leaving)
+    tries = [(count, 2) for count in range(optional + 1)]
+    tries += [(count, 1) for count in range(len(leaving) + 1)]
+    for count, gap in tries:
+        shown = [key for key in cells if key not in leaving[:count]]
+        if sum(widths[key] + gap for key in shown) - gap <= width:
+            return shown, gap
+    return [key for key in cells if key not in leaving], 1
 
 
 def render(parts: Iterable[Part], width: int, *, colour: bool) -> str:
@@ -179,7 +183,7 @@ def _table(table: Table, width: int) -> Iterator[Line]:
 
 
 def _style(cell: str, place: int) -> str:
-    if cell.startswith("needs"):
+    if cell.startswith(("needs", "recut", "no place")):
         return "red"
     return "bold" if place == 1 else _STYLES.get(cell, "")
 

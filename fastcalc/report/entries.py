@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fastcalc.catalogue import Engine, Hardware, Model, Quantity
+from fastcalc.formulas.roofline import critical_batch
 from fastcalc.report.console import Notes, Part, Table, Title
 from fastcalc.report.records import Record, plain
 from fastcalc.report.text import number, parameters, prefixed, size
@@ -18,7 +19,6 @@ _PREFILL_TOKENS = 1000.0
 def hardware_record(chip: Hardware) -> Record:
     """Return the numbers of a chip in SI units, each key with its unit."""
     fastest = max(chip.memory, key=lambda one: one.bandwidth.si)
-    up, out = chip.links.scale_up, chip.links.scale_out
     found: Record = {
         "id": chip.id,
         "name": chip.name,
@@ -34,17 +34,29 @@ def hardware_record(chip: Hardware) -> Record:
         "memory_tier": fastest.name,
         "memory_capacity_bytes": _si(fastest.capacity),
         "memory_bandwidth_bytes_per_s": _si(fastest.bandwidth),
+        "memory": [
+            {
+                "name": tier.name,
+                "capacity_bytes": _si(tier.capacity),
+                "bandwidth_bytes_per_s": _si(tier.bandwidth),
+            }
+            for tier in chip.memory
+        ],
         "fabric_bandwidth_bytes_per_s": _si(chip.fabric.bandwidth) if chip.fabric else None,
     }
     for name in ("bf16", "fp16", "fp8", "int8", "fp4", *sorted(chip.peak)):
         found[f"peak_{name}_flop_per_s"] = _si(chip.rate(name))
+    sixteen_bit = chip.rate("bf16") or chip.peak["fp16"]
     return found | {
+        "critical_batch_16bit": plain(
+            float(
+                critical_batch(
+                    peak=sixteen_bit.si, bandwidth=fastest.bandwidth.si, bytes_per_weight=2.0
+                )
+            )
+        ),
         "vector_flop_per_s": _si(chip.vector),
-        "scale_up_bandwidth_bytes_per_s": _si(up.bandwidth) if up else None,
-        "scale_up_domain_chips": _si(up.domain) if up else None,
-        "scale_up_latency_s": _si(up.latency) if up else None,
-        "scale_out_bandwidth_bytes_per_s": _si(out.bandwidth) if out else None,
-        "scale_out_latency_s": _si(out.latency) if out else None,
+        **_links(chip),
         "power_chip_w": _si(chip.power.chip) if chip.power else None,
         "power_all_in_w": _si(chip.power.all_in) if chip.power else None,
         "price_cloud_usd_per_h": _si(chip.price.cloud),
@@ -52,6 +64,17 @@ def hardware_record(chip: Hardware) -> Record:
         "price_purchase_usd": _si(chip.price.purchase),
         "area_m2": _si(chip.area),
         "transistors": _si(chip.transistors),
+    }
+
+
+def _links(chip: Hardware) -> Record:
+    up, out = chip.links.scale_up, chip.links.scale_out
+    return {
+        "scale_up_bandwidth_bytes_per_s": _si(up.bandwidth) if up else None,
+        "scale_up_domain_chips": _si(up.domain) if up else None,
+        "scale_up_latency_s": _si(up.latency) if up else None,
+        "scale_out_bandwidth_bytes_per_s": _si(out.bandwidth) if out else None,
+        "scale_out_latency_s": _si(out.latency) if out else None,
     }
 
 
@@ -223,7 +246,7 @@ def _counts(work: Workload) -> Table:
     if published.checkpoint:
         count = f"{published.checkpoint.si:,.0f}"
         rows.append(("checkpoint", count, f"parameters; label {published.label or '-'}"))
-    return Table([("",), ("",), ("",)], rows, left=(0, 2))
+    return Table([("count",), ("value",), ("of",)], rows, left=(0, 2))
 
 
 def _shape(part: Any) -> str:

@@ -37,7 +37,7 @@ def summary(report: Report) -> str:
     ]
     if report.strict and report.excused:
         counts.append(f"{len(report.excused):,} excused")
-    first = next(iter(report.faults), None)
+    first = next((one for one in report.faults if one.severity != "note"), None)
     hint = f"; 'fastcalc check --explain {first.rule}' says why" if first else ""
     return f"{files} checked: {', '.join(counts) if counts else 'clean'}{hint}"
 

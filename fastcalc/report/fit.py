@@ -11,6 +11,7 @@ from fastcalc.scenario import Location
 
 _HEADINGS = [
     ("", "hardware"),
+    ("", "batch"),
     ("", "fits"),
     ("", "chips"),
     ("", "where"),
@@ -76,6 +77,7 @@ def _row(location: Location) -> list[str]:
     fits = "yes" if location.fits else f"needs {needed:,}" if needed else "no"
     return [
         location.scenario.hardware.id,
+        f"{batch:,}",
         fits,
         f"{place.layout.chips:,}",
         str(place),
@@ -86,7 +88,7 @@ def _row(location: Location) -> list[str]:
     ]
 
 
-def table(locations: Sequence[Location], *, to_file: bool) -> str:
+def table(locations: Sequence[Location], next_command: str, *, to_file: bool) -> str:
     """Return a table for each model, why each takes so many chips, and what to type next."""
     width = console.output_width()
     parts: list[console.Part] = []
@@ -95,12 +97,9 @@ def table(locations: Sequence[Location], *, to_file: bool) -> str:
         rows = [_row(one) for one in members]
         parts += [_heading(members[0]), ""]
         parts.append(console.Table(*_fitting(rows, width)))
-        reasons = [f"{one.scenario.hardware.id}: {why(one)}" for one in members]
-        parts += ["", console.Notes(reasons), ""]
-    first = locations[0].scenario
-    parts.append(
-        console.Notes(next_command=f"fastcalc compare {first.model.id} --on {first.hardware.id}")
-    )
+        reasons = dict.fromkeys(f"{one.scenario.hardware.id}: {why(one)}" for one in members)
+        parts += ["", console.Notes(list(reasons)), ""]
+    parts.append(console.Notes(next_command=next_command))
     return console.render(parts, width, colour=console.wants_colour() and not to_file)
 
 
@@ -111,10 +110,10 @@ def _fitting(
         str(place): [*heading, *(row[place] for row in rows)]
         for place, heading in enumerate(_HEADINGS)
     }
-    ranks = dict.fromkeys(texts, 0) | {"5": 2, "4": 3, "7": 1}
+    ranks = dict.fromkeys(texts, 0) | {"6": 2, "5": 3, "8": 1}
     shown, gap = console.columns_that_fit(texts, ranks, width)
     places = [int(key) for key in shown]
-    left = [number for number, place in enumerate(places) if place in (0, 1, 3)]
+    left = [number for number, place in enumerate(places) if place in (0, 2, 4)]
     kept = [[row[place] for place in places] for row in rows]
     return [_HEADINGS[place] for place in places], kept, left, gap
 
@@ -122,10 +121,8 @@ def _fitting(
 def _heading(location: Location) -> str:
     work, traffic = location.placement.work, location.scenario.traffic
     per_sequence = float(work.cache_bytes(traffic.reserved))
-    batch = min(location.scenario.batches)
     return (
         f"{location.scenario.model.name}: {parameters(work.total_parameters)} parameters; weights "
         f"{work.weight_format} {size(work.weight_bytes)}; KV cache {work.kv_format} "
-        f"{size(per_sequence)} for the {traffic.reserved:,.0f} tokens reserved a sequence; "
-        f"batch {batch:,}"
+        f"{size(per_sequence)} for the {traffic.reserved:,.0f} tokens reserved a sequence"
     )

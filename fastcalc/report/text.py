@@ -68,14 +68,3 @@ def parameters(value: float) -> str:
     ('70.6B', '1,026B')
     """
     return f"{number(value / 1e9)}B"
-
-
-def plural(count: int, noun: str) -> str:
-    """Return a count with its noun.
-
-    Examples
-    --------
-    >>> plural(1, "chip"), plural(4, "wafer")
-    ('1 chip', '4 wafers')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

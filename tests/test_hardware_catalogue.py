@@ -1,0 +1,264 @@
+"""The chips of the catalogue: published numbers copied with their source, and what measurements need."""
+
+import pytest
+
+from fastcalc.catalogue import Catalogue
+from fastcalc.units import parse_quantity
+from tests.test_catalogue import quantities
+
+NAMES = Catalogue().names("hardware")
+
+# Every chip that the published measurements were taken on.
+MEASURED = """
+a100-pcie-80gb a100-sxm-80gb a40 apple-m1-max-32 apple-m1-ultra apple-m2-ultra-76 apple-m3-max-40
+apple-m3-ultra-80 b200 gb10 gb200 gh200-144gb groq-lpu h100-nvl h100-pcie h100-sxm h20 h200-sxm h800
+jetson-agx-orin l40s mi250x-gcd mi300x rtx-3070 rtx-3080-10gb rtx-3080-ti rtx-3090 rtx-3090-ti
+rtx-4000-ada rtx-4070-ti rtx-4080 rtx-4090 rtx-5000-ada rtx-6000-ada rtx-a6000 sn40l wse-3
+""".split()
+
+# Names of the fact sheet that are another entry's alias.
+ALIASES = {
+    "apple-m1-max": "apple-m1-max-32",
+    "apple-m2-ultra": "apple-m2-ultra-76",
+    "apple-m3-max": "apple-m3-max-40",
+    "apple-m3-ultra": "apple-m3-ultra-80",
+}
+
+# (chip, what, published, where); one-way links, dense rates.
+PUBLISHED = [
+    ("a100-sxm-40gb", "capacity", "40 GiB", "ML Engineering"),
+    ("a100-sxm-40gb", "bandwidth", "1555 GB/s", "several secondary places"),
+    ("a100-sxm-40gb", "bf16", "312 TFLOP/s", "ML Engineering"),
+    ("a100-sxm-40gb", "scale_up", "300 GB/s", "ML Engineering, network"),
+    ("a100-pcie-80gb", "bandwidth", "1935 GB/s", "NVIDIA planner"),
+    ("a100-pcie-80gb", "power", "300 W", "NVIDIA planner"),
+    ("h100-pcie", "capacity", "80 GiB", "NVIDIA planner"),
+    ("h100-pcie", "bandwidth", "2000 GB/s", "NVIDIA planner"),
+    ("h100-pcie", "bf16", "756.5 TFLOP/s", "NVIDIA planner"),
+    ("h100-pcie", "fp8", "1513 TFLOP/s", "NVIDIA planner"),
+    ("h100-pcie", "vector", "51 TFLOP/s", "ML Engineering"),
+    ("h100-nvl", "bandwidth", "3938 GB/s", "Grokipedia"),
+    ("h100-nvl", "fp8", "1671 TFLOP/s", "several secondary places"),
+    ("h20", "bandwidth", "4000 GB/s", "willitrunai"),
+    ("h20", "bf16", "148 TFLOP/s", "willitrunai"),
+    ("h20", "fp8", "296 TFLOP/s", "several secondary places"),
+    ("h20", "vector", "44 TFLOP/s", "several secondary places"),
+    ("h20", "scale_up", "450 GB/s", "willitrunai"),
+    ("h20-3e", "bandwidth", "4.8 TB/s", "willitrunai, the later version"),
+    ("h800", "bf16", "989.5 TFLOP/s", "several secondary places"),
+    ("h800", "scale_up", "200 GB/s", "NVIDIA planner"),
+    ("b300", "capacity", "275040 MiB", "NVIDIA planner"),
+    ("b300", "bf16", "2250 TFLOP/s", "ML Engineering"),
+    ("b300", "fp4", "14000 TFLOP/s", "NVIDIA planner"),
+    ("b300", "int8", "153.5 TOPS", "NVIDIA planner"),
+    ("b300", "scale_out", "800 Gb/s", "SemiAnalysis InferenceX"),
+    ("gb300", "capacity", "284208 MiB", "NVIDIA planner"),
+    ("gb300", "bandwidth", "8000 GB/s", "NVIDIA planner"),
+    ("gb300", "fp8", "5000 TFLOP/s", "ML Engineering"),
+    ("gb300", "fp4", "15000 TFLOP/s", "NVIDIA planner"),
+    ("gb300", "int8", "165 TOPS", "NVIDIA planner"),
+    ("l4", "capacity", "24 GiB", "NVIDIA planner"),
+    ("l4", "bf16", "121 TFLOP/s", "NVIDIA planner"),
+    ("l4", "power", "72 W", "NVIDIA planner"),
+    ("l40s", "capacity", "46068 MiB", "NVIDIA planner"),
+    ("l40s", "bandwidth", "864 GB/s", "NVIDIA planner"),
+    ("l40s", "fp8", "733 TFLOP/s", "ML Engineering"),
+    ("l40s", "vector", "91.6 TFLOP/s", "ML Engineering"),
+    ("rtx-3090", "bandwidth", "936 GB/s", "several secondary places"),
+    ("rtx-3090", "bf16", "71 TFLOP/s", "several secondary places"),
+    ("rtx-4090", "bandwidth", "1008 GB/s", "J. Walton"),
+    ("rtx-4090", "bf16", "165.2 TFLOP/s", "a GPU database, white paper rows"),
+    ("rtx-4090", "fp16", "330.3 TFLOP/s", "a GPU database, white paper rows"),
+    ("rtx-5090", "bandwidth", "1792 GB/s", "Spheron"),
+    ("rtx-5090", "bf16", "209.5 TFLOP/s", "a GPU database, white paper rows"),
+    ("rtx-5090", "fp16", "419 TFLOP/s", "a GPU database, white paper rows"),
+    ("rtx-5090", "fp4", "1676 TFLOP/s", "a GPU database, white paper rows"),
+    ("rtx-pro-6000", "bandwidth", "1792 GB/s", "NVIDIA planner"),
+    ("rtx-pro-6000-server", "bandwidth", "1597 GB/s", "survey of 2026-09-28"),
+    ("rtx-pro-6000-server", "bf16", "468 TFLOP/s", "NVIDIA planner"),
+    ("gb10", "bandwidth", "273 GB/s", "NVIDIA DGX Spark hardware guide"),
+    ("gb10", "capacity", "119.7 GiB", "NVIDIA DGX Spark hardware guide"),
+    ("gb10", "bf16", "125 TFLOP/s", "a hardware catalogue built from data sheets"),
+    ("gb10", "scale_up", "25 GB/s", "NVIDIA DGX Spark hardware guide"),
+    ("mi250x", "capacity", "128 GiB", "AMD ROCm"),
+    ("mi250x", "bf16", "383 TFLOP/s", "ML Engineering"),
+    ("mi250x-gcd", "bandwidth", "1640 GB/s", "ML Engineering, half a module"),
+    ("mi325x", "capacity", "256 GiB", "AMD ROCm"),
+    ("mi325x", "bandwidth", "6000 GB/s", "ML Engineering"),
+    ("mi325x", "bf16", "1307 TFLOP/s", "SemiAnalysis InferenceX"),
+    ("mi355x", "capacity", "288 GiB", "AMD ROCm"),
+    ("mi355x", "fp8", "5033 TFLOP/s", "SemiAnalysis InferenceX"),
+    ("mi355x", "fp4", "10066 TFLOP/s", "SemiAnalysis InferenceX"),
+    ("mi355x", "scale_up", "535.5 GB/s", "ML Engineering, network"),
+    ("ryzen-ai-max-395", "bandwidth", "256 GB/s", "several secondary places"),
+    ("ryzen-ai-max-395", "bf16", "59.4 TFLOP/s", "several secondary places"),
+    ("gaudi-2", "bf16", "432 TFLOP/s", "ML Engineering"),
+    ("gaudi-3", "bandwidth", "3670 GB/s", "Hot Chips 2024 slides"),
+    ("gaudi-3", "bf16", "1677 TFLOP/s", "ML Engineering"),
+    ("gaudi-3", "scale_up", "525 GB/s", "21 ports of 200 GbE"),
+    ("tpu-v5e", "bf16", "197 TFLOP/s", "Google Cloud"),
+    ("tpu-v5e", "scale_up", "200 GB/s", "Google Cloud"),
+    ("tpu-v5p", "capacity", "95 GiB", "Google Cloud"),
+    ("tpu-v5p", "bandwidth", "2765 GB/s", "Google Cloud"),
+    ("tpu-v6e", "bandwidth", "1638 GB/s", "Google Cloud"),
+    ("tpu-v6e", "int8", "1836 TOPS", "Google Cloud"),
+    ("tpu-v7", "bandwidth", "7380 GB/s", "Google Cloud"),
+    ("tpu-v7", "fp8", "4614 TFLOP/s", "Google Cloud"),
+    ("tpu-v7", "scale_up", "600 GB/s", "ML Engineering, network"),
+    ("trainium-2", "bf16", "667 TFLOP/s", "AWS Neuron"),
+    ("trainium-2", "fp8", "1299 TFLOP/s", "AWS Neuron"),
+    ("trainium-2", "scale_up", "640 GB/s", "ML Engineering, network"),
+    ("inferentia-2", "bandwidth", "820 GiB/s", "AWS Neuron"),
+    ("inferentia-2", "bf16", "190 TFLOP/s", "AWS Neuron"),
+    ("groq-lpu", "capacity", "230 MB", "TechPowerUp"),
+    ("groq-lpu", "bandwidth", "80 TB/s", "TechPowerUp"),
+    ("groq-lpu", "fp16", "188 TFLOP/s", "TechPowerUp"),
+    ("sn40l", "bandwidth", "1600 GB/s", "Hot Chips 2024 slides"),
+    ("sn40l", "bf16", "638 TFLOP/s", "arXiv:2405.07518"),
+    ("d-matrix-corsair", "capacity", "2 GB", "AI Wiki"),
+    ("d-matrix-corsair", "bandwidth", "150 TB/s", "AI Wiki"),
+    ("d-matrix-corsair", "int8", "2400 TOPS", "AI Wiki"),
+    ("wse-2", "bandwidth", "20 PB/s", "AI Wiki"),
+    ("wse-2", "fp16", "7.5 PFLOP/s", "several secondary places"),
+    ("wse-3t", "bandwidth", "43.2 PB/s", "Cerebras CS-4 datasheet"),
+    ("wse-3t", "scale_out", "2.4 Tb/s", "Cerebras CS-4 datasheet"),
+    ("apple-m1", "bandwidth", "68 GB/s", "tables that cite Apple"),
+    ("apple-m1-max", "bandwidth", "400 GB/s", "tables that cite Apple"),
+    ("apple-m1-ultra", "bandwidth", "800 GB/s", "tables that cite Apple"),
+    ("apple-m2-ultra", "capacity", "192 GiB", "tables that cite Apple"),
+    ("apple-m3-max", "fp16", "14.3 TFLOP/s", "hmc-tech"),
+    ("apple-m3-ultra", "bandwidth", "819 GB/s", "tables that cite Apple"),
+    ("apple-m4-pro", "bandwidth", "273 GB/s", "wccftech"),
+    ("apple-m4-max", "bandwidth", "546 GB/s", "wccftech"),
+]  # fmt: skip
+
+DIMENSION = {
+    "capacity": "size",
+    "bandwidth": "bandwidth",
+    "scale_up": "bandwidth",
+    "scale_out": "bandwidth",
+    "power": "power",
+}
+
+CORES = {
+    "a100-sxm-40gb": 108, "a100-pcie-80gb": 108, "h100-pcie": 114, "h100-nvl": 132, "h20": 78, "h800": 132,
+    "b300": 148, "gb300": 152, "l4": 58, "l40s": 142, "a40": 84, "rtx-a6000": 84, "rtx-4000-ada": 48,
+    "rtx-5000-ada": 100, "rtx-6000-ada": 142, "rtx-2080-ti": 68, "rtx-3070": 46, "rtx-3080-10gb": 68,
+    "rtx-3080-ti": 80, "rtx-3090": 82, "rtx-3090-ti": 84, "rtx-4070-ti": 60, "rtx-4080": 76, "rtx-4090": 128,
+    "rtx-5090": 170, "rtx-pro-6000": 188, "gb10": 48, "jetson-agx-orin": 16, "gh200-144gb": 132,
+    "mi250x-gcd": 110, "mi325x": 304, "mi355x": 256, "ryzen-ai-max-395": 40, "apple-m1-max-32": 32,
+    "apple-m1-ultra": 64, "apple-m2-ultra-76": 76, "apple-m3-max-40": 40, "apple-m3-ultra-80": 80,
+}  # fmt: skip
+
+DOMAIN = {
+    "h200-sxm": 8, "b300": 8, "gb200": 72, "gb300": 72, "mi355x": 8, "h100-nvl": 2, "a40": 2, "gb10": 2,
+    "tpu-v5e": 256, "tpu-v5p": 8960, "tpu-v7": 9216, "trainium-2": 16, "inferentia-2": 12, "sn40l": 16,
+}  # fmt: skip
+
+# FP32 operations a core and cycle, and the boost clock in GHz, from white papers and target files.
+LANES = {
+    "a100-sxm-40gb": (64, 1.41), "a40": (128, 1.74), "rtx-a6000": (128, 1.8), "rtx-3070": (128, 1.725),
+    "rtx-3080-10gb": (128, 1.71), "rtx-3080-ti": (128, 1.665), "rtx-3090": (128, 1.695),
+    "rtx-3090-ti": (128, 1.86), "rtx-4070-ti": (128, 2.61), "rtx-4080": (128, 2.505), "rtx-4090": (128, 2.52),
+    "rtx-5090": (128, 2.407), "rtx-pro-6000": (128, 2.6), "rtx-4000-ada": (128, 2.175),
+    "rtx-5000-ada": (128, 2.55), "rtx-6000-ada": (128, 2.505), "l4": (128, 2.04), "l40s": (128, 2.52),
+    "h100-pcie": (128, 1.755), "rtx-2080-ti": (64, 1.545), "jetson-agx-orin": (128, 1.3),
+    "mi250x-gcd": (64, 1.7), "mi355x": (128, 2.4), "ryzen-ai-max-395": (128, 2.9),
+    "apple-m1-max-32": (128, 1.296), "apple-m2-max": (128, 1.398), "apple-m3-max-40": (128, 1.398),
+    "apple-m4-max": (128, 1.678),
+}  # fmt: skip
+
+
+def value(chip, what: str) -> float:
+    if what in ("capacity", "bandwidth"):
+        return getattr(chip.memory[0], what).si
+    if what in ("scale_up", "scale_out"):
+        return getattr(chip.links, what).bandwidth.si
+    if what == "power":
+        return chip.power.chip.si
+    return chip.vector.si if what == "vector" else chip.rate(what).si
+
+
+def test_there_are_enough():
+    assert len(NAMES) >= 50
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_measured_chips_have_what_the_model_needs(catalogue, name):
+    chip = catalogue.hardware(name)
+    if chip.kind in ("gpu", "soc", "apple"):
+        assert chip.cores is not None
+        assert chip.vector is not None
+    assert chip.memory[0].capacity.si > 0
+
+
+@pytest.mark.parametrize(("alias", "name"), ALIASES.items())
+def test_plain_names_mean_the_full_chip(catalogue, alias, name):
+    assert catalogue.hardware(alias).id == name
+
+
+@pytest.mark.parametrize(("name", "what", "published", "where"), PUBLISHED, ids=str)
+def test_published_numbers(catalogue, name, what, published, where):
+    expected = parse_quantity(published, DIMENSION.get(what, "compute rate"))
+    assert value(catalogue.hardware(name), what) == pytest.approx(expected, rel=2e-3)
+
+
+@pytest.mark.parametrize(("name", "cores"), CORES.items())
+def test_core_counts(catalogue, name, cores):
+    assert catalogue.hardware(name).cores.si == cores
+
+
+@pytest.mark.parametrize(("name", "domain"), DOMAIN.items())
+def test_link_domains(catalogue, name, domain):
+    assert catalogue.hardware(name).links.scale_up.domain.si == domain
+
+
+@pytest.mark.parametrize(
+    ("name", "lanes", "clock"), [(name, *pair) for name, pair in LANES.items()]
+)
+def test_fp32_rate_is_cores_times_lanes_times_clock(catalogue, name, lanes, clock):
+    chip = catalogue.hardware(name)
+    assert chip.vector.si == pytest.approx(chip.cores.si * lanes * 2 * clock * 1e9, rel=0.01)
+
+
+GEFORCE = [
+    "rtx-3070", "rtx-3080-10gb", "rtx-3080-ti", "rtx-3090", "rtx-3090-ti",
+    "rtx-4070-ti", "rtx-4080", "rtx-4090", "rtx-5090",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GEFORCE)
+def test_geforce_halves_with_32_bit_accumulation(catalogue, name):
+    chip = catalogue.hardware(name)
+    assert chip.rate("fp16").si == pytest.approx(2 * chip.rate("bf16").si, rel=5e-3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_every_chip_keeps_to(catalogue, name):
+    """Names are one chip's alone; prices carry dates; what is from memory says so, and only that."""
+    chip = catalogue.hardware(name)
+    for alias in chip.aliases:
+        assert catalogue.hardware(alias).id == name
+        assert alias not in NAMES
+    assert chip.price.cloud is None or chip.price.cloud.date
+    assert chip.execution == ("spatial" if chip.kind in ("wafer", "lpu") else "sequential")
+    assert chip.architecture
+    for quantity in quantities(chip):
+        assert (quantity.confidence == "memory") == (quantity.source == "memory")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ratios_that_dense_rates_keep(catalogue, name):
+    """A sparse rate stored as dense, or both directions as one, breaks one of these."""
+    chip = catalogue.hardware(name)
+    sixteen = (chip.rate("bf16") or chip.rate("fp16")).si
+    if chip.rate("fp8"):
+        assert (
+            chip.rate("fp8").si / sixteen == pytest.approx(2, rel=0.05)
+            or chip.rate("fp8").si == sixteen
+        )
+    if chip.rate("fp4"):
+        assert 1.9 <= chip.rate("fp4").si / chip.rate("fp8").si <= 4.01
+    up = chip.links.scale_up
+    if up is not None:
+        assert up.bandwidth.si < 0.7 * chip.memory[0].bandwidth.si
