@@ -37,7 +37,7 @@ UNITS: dict[str, dict[str, float]] = {
 """SI factor of every unit fastcalc reads, by dimension."""
 
 _A = {"area": "an area", "hourly price": "an hourly price"}
-_EXAMPLE = {
+EXAMPLES = {
     "size": "80 GB",
     "bandwidth": "3.35 TB/s",
     "compute rate": "989 TFLOP/s",
@@ -47,6 +47,8 @@ _EXAMPLE = {
     "price": "26000 USD",
     "hourly price": "2.95 USD/h",
 }
+"""How a quantity of each dimension is written."""
+
 _QUANTITY = re.compile(r"\s*([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(.*?)\s*")
 
 
@@ -101,11 +103,11 @@ def parse_quantity(text: object, dimension: str) -> float:
         raise UnitError(f"'{written[:_LONGEST]}...' is too long for {name}", "UN004")
     match = _QUANTITY.fullmatch(written)
     if isinstance(text, bool) or match is None:
-        hint = f"write for example '{_EXAMPLE[dimension]}'"
+        hint = f"write for example '{EXAMPLES[dimension]}'"
         raise UnitError(f"{written!r} is not {name}: {hint}", "UN004")
     number, unit = float(match[1]), match[2]
     if not unit:
-        hint = f"write for example '{_EXAMPLE[dimension]}'"
+        hint = f"write for example '{EXAMPLES[dimension]}'"
         raise UnitError(f"{text!s} has no unit: {hint}", "UN001")
     if unit not in UNITS[dimension]:
         raise _wrong_unit(f"{match[1]} {unit}", unit, dimension)
@@ -122,10 +124,10 @@ def _wrong_unit(written: str, unit: str, dimension: str) -> UnitError:
     home = next((known for known, table in UNITS.items() if unit in table), None)
     if home is not None:
         instead = f"{unit}/s" if f"{unit}/s" in UNITS[dimension] else None
-        hint = f"did you mean '{written}/s'?" if instead else f"write e.g. '{_EXAMPLE[dimension]}'"
+        hint = f"did you mean '{written}/s'?" if instead else f"write e.g. '{EXAMPLES[dimension]}'"
         sentence = f"'{written}' is {_A.get(home, f'a {home}')}, not {name}: {hint}"
         return UnitError(sentence, "UN003")
     near = get_close_matches(unit, UNITS[dimension], n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'?" if near else f"write for example '{_EXAMPLE[dimension]}'"
+    hint = f"did you mean '{near[0]}'?" if near else f"write for example '{EXAMPLES[dimension]}'"
     sentence = f"'{unit}' is not a unit of {dimension} that fastcalc knows: {hint}"
     return UnitError(sentence, "UN002")

@@ -16,9 +16,10 @@ MODULES = [
 
 MAY_IMPORT = {
     "errors": set(),
+    "folders": set(),
     "units": {"errors"},
     "formulas": set(),
-    "catalogue": {"errors", "units"},
+    "catalogue": {"errors", "folders", "units"},
     "workload": {"catalogue", "formulas"},
     "machine": {"catalogue", "formulas", "workload"},
     "placement": {"catalogue", "errors", "formulas", "machine", "workload"},
@@ -27,7 +28,7 @@ MAY_IMPORT = {
     "scenario": {"catalogue", "errors", "evaluate", "formulas", "machine", "placement", "workload"},
     "check": {"catalogue", "errors", "units", "workload"},
     "report": {"catalogue", "check", "evaluate", "formulas", "scenario", "workload"},
-    "cli": {"catalogue", "check", "errors", "evaluate", "report", "scenario"},
+    "cli": {"catalogue", "check", "errors", "evaluate", "folders", "report", "scenario"},
     "__main__": {"cli"},
 }
 HOME = {

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache
 from pathlib import Path
 from typing import Literal, TypeVar, cast
 
@@ -12,6 +11,7 @@ from fastcalc.catalogue.reader import Document, read
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
+from fastcalc.folders import shipped_folder
 
 Kind = Literal["hardware", "models", "engines"]
 _SINGULAR = {"hardware": "hardware", "models": "model", "engines": "engine"}
@@ -51,12 +51,9 @@ def kind_of(document: Document) -> Kind | None:
 _SHARED = {"id", "name", "aliases", "sources", "notes", "excused", "released", "hypothetical"}
 
 
-@cache
 def shipped(kind: Kind) -> Path:
     """Return the folder of shipped entries: inside an installed package, else beside it."""
-    package = Path(__file__).resolve().parent.parent
-    inside = package / kind
-    return inside if inside.is_dir() else package.parent / kind
+    return shipped_folder(kind)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from fastcalc.catalogue.store import Kind, kind_of, schema_of, shipped
 from fastcalc.catalogue.validation import validate
 from fastcalc.check import rules
 from fastcalc.check.rule import RULES, Setting, of_kind
-from fastcalc.check.sheet import sheet
+from fastcalc.check.sheet import place_holders, sheet
 from fastcalc.errors import InputError
 
 assert rules  # importing it registers every rule
@@ -128,6 +128,8 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
         message = "no key here is of a chip, a model or an engine; 'fastcalc new' prints one"
         yield Fault("ST021", document.file, 1, 1, message)
         return
+    for path in place_holders(document):
+        document.refused.add(path[:-1] if path[-1] == "value" else path)
     entry, faults = validate(document, schema_of(kind))
     yield from faults
     yield from _excuse(document, _plausible(document, kind, entry, setting), setting)
@@ -136,10 +138,13 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
 def _plausible(document: Document, kind: Kind, entry: object, setting: Setting) -> Iterator[Fault]:
     """Yield what the rules find, with the severity of each rule."""
     seen = sheet(document, kind, entry)
+    unfilled = {document.mark(path) for path in place_holders(document)}
     for rule in of_kind(kind, strict=setting.strict):
         assert rule.finds
         for fault in rule.finds(seen, setting):
-            yield replace(fault, severity=rule.severity)
+            # Of a place-holder it is enough to say that it is one.
+            if rule.id == "PV014" or (fault.line, fault.column) not in unfilled:
+                yield replace(fault, severity=rule.severity)
 
 
 def _excuse(document: Document, faults: Iterable[Fault], setting: Setting) -> Iterator[Fault]:

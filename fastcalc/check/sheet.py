@@ -4,6 +4,7 @@ Rules must not wait for a file to be flawless: a misspelt key in one line must n
 a sparse rate in another. So a sheet is read leniently, number by number.
 """
 
+import re
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -121,6 +122,18 @@ class Sheet:
         line, column = self.document.mark(path, key=key)
         name = f"{where.name}: " if isinstance(where, Number) else ""
         return Fault(rule, self.document.file, line, column, name + message)
+
+
+def place_holders(document: Document) -> Iterator[Path_]:
+    """Yield the places that still hold what 'fastcalc new' leaves to be filled in."""
+    seen = Sheet(document, "hardware", {})
+    for path in document.values:
+        value = seen.at(*path) if path else None
+        if isinstance(value, str) and _TO_FILL_IN.search(value[:2000]):
+            yield path
+
+
+_TO_FILL_IN = re.compile(r"FILL[ _]?IN|TODO|FIXME|\bXXX\b")
 
 
 def sheet(document: Document, kind: Kind, entry: Any = None) -> Sheet:

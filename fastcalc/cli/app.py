@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fastcalc.cli import options
+from fastcalc.cli import completion, options
 
 app = typer.Typer(
     name="fastcalc",
@@ -16,7 +16,23 @@ app = typer.Typer(
 )
 
 Models = Annotated[
-    list[str] | None, typer.Argument(metavar="MODEL...", help="Models: names or YAML files.")
+    list[str] | None,
+    typer.Argument(
+        metavar="MODEL...",
+        help="Models: names or YAML files.",
+        autocompletion=completion.models,
+    ),
+]
+Entry = typer.Argument(
+    metavar="NAME",
+    help="A chip, model or engine, or a YAML file.",
+    autocompletion=completion.anything,
+)
+Kind = Annotated[
+    str,
+    typer.Argument(
+        metavar="hardware|model|engine", help="What kind of file.", autocompletion=completion.kind
+    ),
 ]
 
 
@@ -118,7 +134,14 @@ _ASKED = {
 
 @app.command("list")
 def list_(
-    kind: Annotated[str, typer.Argument(metavar="hardware|models|engines", help="What to list.")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="hardware|models|engines",
+            help="What to list.",
+            autocompletion=completion.kinds,
+        ),
+    ],
     format: options.Format = "table",  # noqa: A002
     out: options.OutFile = None,
     hardware_dir: options.HardwareDir = None,
@@ -134,9 +157,7 @@ def list_(
 
 @app.command()
 def show(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A chip, model or engine, or a YAML file.")
-    ],
+    name: Annotated[str, Entry],
     weights: options.Weights = None,
     kv: options.KV = None,
     format: options.Format = "table",  # noqa: A002
@@ -179,3 +200,42 @@ def check(
         show_check.run_explain(explain, out)
         return
     raise typer.Exit(show_check.run(paths or [], strict=strict, format=format, file=out))
+
+
+@app.command()
+def new(
+    kind: Kind,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its id, such as my-chip.")],
+    out: options.OutFile = None,
+) -> None:
+    """Print a commented file to fill in: hardware, model or engine."""
+    from fastcalc.cli import show_new
+
+    show_new.run_new(kind, name, out)
+
+
+@app.command()
+def schema(kind: Kind, out: options.OutFile = None) -> None:
+    """Print the JSON Schema of a kind of file, for editors."""
+    from fastcalc.cli import show_new
+
+    show_new.run_schema(kind, out)
+
+
+@app.command()
+def diff(
+    left: Annotated[str, Entry],
+    right: Annotated[str, Entry],
+    format: Annotated[  # noqa: A002
+        str, typer.Option("--format", metavar="table|json|csv", help="Output format.")
+    ] = "table",
+    out: options.OutFile = None,
+    hardware_dir: options.HardwareDir = None,
+    models_dir: options.ModelsDir = None,
+    engines_dir: options.EnginesDir = None,
+) -> None:
+    """Show two entries side by side, with ratios."""
+    from fastcalc.cli import requests, show_diff
+
+    catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)
+    show_diff.run(catalogue, left, right, format, out)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fastcalc.cli import completion
 from fastcalc.errors import InputError
 
 MOST_SEQUENCES = 1_000_000
@@ -16,7 +17,10 @@ MOST_TOKENS = 1_000_000_000
 On = Annotated[
     str,
     typer.Option(
-        "--on", metavar="CHIPS", help="Hardware: names or YAML files, separated by commas."
+        "--on",
+        metavar="CHIPS",
+        help="Hardware: names or YAML files, separated by commas.",
+        autocompletion=completion.hardware,
     ),
 ]
 Batch = Annotated[str, typer.Option(metavar="LIST", help="Batches: 1,8,32 or 1..256x2 or 8..64+8.")]
@@ -43,7 +47,12 @@ KV = Annotated[
 ]
 EngineName = Annotated[
     str | None,
-    typer.Option("--engine", metavar="NAME", help="Engine; by kind of chip unless given."),
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="Engine; by kind of chip unless given.",
+        autocompletion=completion.engines,
+    ),
 ]
 Chips = Annotated[
     int | None,

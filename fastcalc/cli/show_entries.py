@@ -83,7 +83,7 @@ def run_show(
 ) -> None:
     """Show one entry in a format."""
     format = options.choice(format, "--format", ("table", "json"))  # noqa: A001
-    entry = _find(catalogue, name)
+    entry = find(catalogue, name)
     if not isinstance(entry, Model) and (weights or kv):
         raise InputError(f"--weights and --kv are of models; {entry.id} is none")
     if format == "json":
@@ -111,7 +111,7 @@ def _record(
     )
 
 
-def _find(catalogue: Catalogue, name: str) -> Hardware | Model | Engine:
+def find(catalogue: Catalogue, name: str) -> Hardware | Model | Engine:
     """Return the entry of a name, whatever its kind; a file's keys tell its kind."""
     if name.endswith((".yaml", ".yml")):
         return _load_file(catalogue, name)

@@ -256,26 +256,26 @@ def _shape(part: Any) -> str:
     return f"{kind}: {', '.join(named)}"
 
 
-def _walk(entry: Any, path: str = "") -> Iterator[tuple[str, Quantity]]:
+def walk(entry: Any, path: str = "") -> Iterator[tuple[str, Quantity]]:
     """Yield every quantity of an entry with the path to it, in the order of the file's keys."""
     if isinstance(entry, Quantity):
         yield path, entry
     elif isinstance(entry, dict):
         for key, value in entry.items():
-            yield from _walk(value, f"{path} {key}".strip())
+            yield from walk(value, f"{path} {key}".strip())
     elif isinstance(entry, list):
         for value in entry:
             name = getattr(value, "name", "")
-            yield from _walk(value, f"{path} {name}".strip())
+            yield from walk(value, f"{path} {name}".strip())
     elif hasattr(type(entry), "model_fields"):
         for key in type(entry).model_fields:
-            yield from _walk(getattr(entry, key), f"{path} {key}".strip())
+            yield from walk(getattr(entry, key), f"{path} {key}".strip())
 
 
 def _quantities(entry: Hardware) -> Table:
     rows = [
         (path.replace("_", " "), value.text, value.source or "-", value.printed or "")
-        for path, value in _walk(entry)
+        for path, value in walk(entry)
     ]
     heads = [("number",), ("value",), ("source",), ("printed",)]
     return Table(heads, rows, left=(0, 1, 2, 3))
@@ -284,7 +284,7 @@ def _quantities(entry: Hardware) -> Table:
 def _readings(entry: Hardware) -> list[str]:
     """Say what a reader must know of single numbers: how they were read, how sure they are."""
     lines = []
-    for path, value in _walk(entry):
+    for path, value in walk(entry):
         remarks = [value.reading, value.note, value.date and f"of {value.date}"]
         if value.confidence in ("low", "memory"):
             remarks.append(f"confidence {value.confidence}")

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from datetime import date
 
 from fastcalc.catalogue.faults import Fault
+from fastcalc.catalogue.reader import short
 from fastcalc.check.reading import accepted, prints
 from fastcalc.check.rule import Setting, rule
-from fastcalc.check.sheet import Number, Sheet
+from fastcalc.check.sheet import Number, Sheet, place_holders
 from fastcalc.check.words import amount, near, ratio
 
 _CLOSE = 0.006
@@ -292,6 +293,8 @@ def numbers_from_memory(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     for number in sheet.numbers.values():
         if number.said("confidence") == "memory":
             yield sheet.fault("PV011", number, f"{number.text} is from memory")
+    if sheet.at("confidence") == "memory":
+        yield sheet.fault("PV011", ("confidence",), "the shape is from memory")
 
 
 @rule(
@@ -347,10 +350,8 @@ def printed_is_halved(sheet: Sheet, _: Setting) -> Iterator[Fault]:
 )
 def nothing_left_to_fill_in(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     """Find the place-holders that 'fastcalc new' writes."""
-    for path in sheet.document.values:
-        value = sheet.at(*path) if path else None
-        if isinstance(value, str) and re.search(r"FILL[ _]?IN|TODO|FIXME|XXX", value[:2000]):
-            yield sheet.fault("PV014", path, f"'{value[:40]}' is still to be filled in")
+    for path in place_holders(sheet.document):
+        yield sheet.fault("PV014", path, f"'{short(sheet.at(*path))}' is still to be filled in")
 
 
 @rule(

@@ -1,0 +1,31 @@
+"""``fastcalc schema`` and ``fastcalc new``: what a file may hold, and one to fill in."""
+
+import re
+from datetime import date
+from pathlib import Path
+
+from fastcalc.catalogue.json_schema import as_text
+from fastcalc.catalogue.skeleton import skeleton
+from fastcalc.cli import options, output
+from fastcalc.errors import InputError
+
+_KINDS = ("hardware", "model", "engine")
+
+
+def run_schema(kind: str, file: Path | None) -> None:
+    """Write the JSON Schema of a kind of file."""
+    output.write(as_text(_kind(kind)), file)
+
+
+def run_new(kind: str, name: str, file: Path | None) -> None:
+    """Write a skeleton of a kind of file."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,79}", name):
+        hint = "lower case letters, digits, '.', '-' and '_' only, such as my-chip"
+        raise InputError(f"'{name}' cannot be an id: {hint}")
+    if file is not None and file.exists():
+        raise InputError(f"-o {file} exists already; 'new' overwrites nothing")
+    output.write(skeleton(_kind(kind), name, date.today()), file)
+
+
+def _kind(kind: str) -> str:
+    return options.choice({"models": "model", "engines": "engine"}.get(kind, kind), "kind", _KINDS)

@@ -1,0 +1,92 @@
+"""Two entries side by side."""
+
+import math
+from typing import Any
+
+from fastcalc.catalogue import Engine, Hardware, Model, Quantity
+from fastcalc.report.console import Notes, Part, Table
+from fastcalc.report.entries import model_record, walk
+from fastcalc.report.records import Record
+from fastcalc.report.text import number
+
+AnyEntry = Hardware | Model | Engine
+
+
+def diff_records(left: AnyEntry, right: AnyEntry) -> list[Record]:
+    """Return a record for each number or word that either entry has.
+
+    Keys: ``field``, ``left`` and ``right`` as the files write them, ``left_si`` and
+    ``right_si`` for numbers, ``ratio`` of right over left.
+    """
+    one, two = _fields(left), _fields(right)
+    names = [*one, *(name for name in two if name not in one)]
+    return [_record(name, one.get(name), two.get(name)) for name in names]
+
+
+def _fields(entry: AnyEntry) -> dict[str, Any]:
+    """Return what can be compared of an entry, by name: quantities, counts and words."""
+    words = {
+        key: getattr(entry, key)
+        for key in ("name", "vendor", "kind", "execution", "architecture", "released")
+        if getattr(entry, key, None)
+    }
+    if isinstance(entry, Model):
+        record = model_record(entry)
+        skipped = {"id", "name", "released", "aliases", "hypothetical"}
+        return words | {
+            key.replace("_", " "): one for key, one in record.items() if key not in skipped
+        }
+    return words | {_place(path): quantity for path, quantity in walk(entry)}
+
+
+def _place(path: str) -> str:
+    """Return a field's name; memory is told by its rank, not by its make, to meet its peer."""
+    parts = path.split()
+    return " ".join(["memory", parts[-1]] if parts[0] == "memory" else parts).replace("_", " ")
+
+
+def _record(name: str, left: Any, right: Any) -> Record:
+    one, two = _si(left), _si(right)
+    return {
+        "field": name,
+        "left": _text(left),
+        "right": _text(right),
+        "left_si": one,
+        "right_si": two,
+        "ratio": two / one if one and two is not None and math.isfinite(two / one) else None,
+    }
+
+
+def _si(value: Any) -> float | None:
+    if isinstance(value, Quantity):
+        return value.si
+    plain = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if plain else None
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, Quantity):
+        return value.text
+    return number(value, 4) if _si(value) is not None else str(value)
+
+
+def diff_parts(left: AnyEntry, right: AnyEntry) -> list[Part]:
+    """Return the table of two entries, right over left."""
+    rows = [
+        (row["field"], row["left"] or "-", row["right"] or "-", _ratio(row))
+        for row in diff_records(left, right)
+    ]
+    heads = [("",), (left.id,), (right.id,), ("ratio",)]
+    return [
+        Table(heads, rows, left=(0,)),
+        "",
+        Notes([f"ratio: {right.id} over {left.id}; = where they are the same"]),
+    ]
+
+
+def _ratio(row: Record) -> str:
+    if row["ratio"] is None:
+        return "=" if row["left"] == row["right"] else ""
+    return "=" if row["left_si"] == row["right_si"] else number(row["ratio"])
