@@ -105,6 +105,9 @@ def parse_quantity(text: object, dimension: str) -> float:
     if isinstance(text, bool) or match is None:
         hint = f"write for example '{EXAMPLES[dimension]}'"
         raise UnitError(f"{written!r} is not {name}: {hint}", "UN004")
+    if match[2].startswith(","):
+        hint = f"write digits and a point, such as '{EXAMPLES[dimension]}'"
+        raise UnitError(f"{written!r} is not {name}, for a comma is read two ways: {hint}", "UN004")
     number, unit = float(match[1]), match[2]
     if not unit:
         hint = f"write for example '{EXAMPLES[dimension]}'"

@@ -310,8 +310,7 @@ class _Builder:
 
 def short(value: object) -> str:
     """Return a value as text, cut where it is too long for a sentence."""
-    text = str(value) if not isinstance(value, str) else value
-    text = " ".join(text[:200].split()) if len(text) > 60 else text
+    text = " ".join(str(value)[:200].split())
     return text if len(text) <= 60 else text[:57] + "..."
 
 

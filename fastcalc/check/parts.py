@@ -167,6 +167,11 @@ def is_uniform(sheet: Sheet) -> bool:
     return sheet.word("vendor").startswith(("nvidia", "amd")) and not is_geforce(sheet)
 
 
+def by_year(limits: tuple[tuple[int, float], ...], year: int | None) -> float:
+    """Return the limit of the first period that a year lies in; the last where none is told."""
+    return next((limit for until, limit in limits if year and year <= until), limits[-1][1])
+
+
 @dataclass(frozen=True)
 class Tier:
     """One memory of a chip, as far as it can be read."""

@@ -20,6 +20,9 @@ from fastcalc.catalogue.store import Kind, schema_of
 from fastcalc.catalogue.validation import dotted
 
 
+_LONGEST = 600
+
+
 @dataclass(frozen=True)
 class Number:
     """One number of a file in SI, with what the file says about it.
@@ -50,9 +53,9 @@ class Number:
         return dotted(self.path)
 
     def said(self, key: str) -> str | None:
-        """Return one of its other keys where it is text."""
+        """Return one of its other keys where it is text, cut where nobody would write so much."""
         value = self.about.get(key)
-        return value if isinstance(value, str) else None
+        return value[:_LONGEST] if isinstance(value, str) else None
 
     @property
     def remarks(self) -> str:
@@ -121,7 +124,8 @@ class Sheet:
             path = (*path, "value")
         line, column = self.document.mark(path, key=key)
         name = f"{where.name}: " if isinstance(where, Number) else ""
-        return Fault(rule, self.document.file, line, column, name + message)
+        sentence = " ".join(f"{name}{message}".split())
+        return Fault(rule, self.document.file, line, column, sentence)
 
 
 def place_holders(document: Document) -> Iterator[Path_]:

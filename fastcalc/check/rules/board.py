@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from fastcalc.catalogue.faults import Fault
-from fastcalc.check.parts import GB, tiers
+from fastcalc.check.parts import GB, by_year, tiers
 from fastcalc.check.rule import HARDWARE, Setting, rule
 from fastcalc.check.sheet import Sheet
 from fastcalc.check.words import amount, ratio
@@ -84,8 +84,7 @@ def transistors_per_area(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     count, area = sheet.numbers.get("transistors"), sheet.si("area")
     if not count or not area:
         return
-    found, year = count.si / (area * 1e6), sheet.year or 2100
-    most = next(limit for until, limit in _DENSITY if year <= until)
+    found, most = count.si / (area * 1e6), by_year(_DENSITY, sheet.year)
     if not 10e6 <= found <= most:
         message = (
             f"{count.si:,.0f} on {area * 1e6:,.0f} mm2 is {found / 1e6:,.0f} million a mm2; "

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from fastcalc.catalogue.faults import Fault
-from fastcalc.check.parts import GB, core_of, fastest_link, main_tier
+from fastcalc.check.parts import GB, by_year, core_of, fastest_link, main_tier
 from fastcalc.check.rule import HARDWARE, Setting, rule
 from fastcalc.check.sheet import Sheet
 from fastcalc.check.words import amount, near, ratio
@@ -97,9 +97,8 @@ def adapters_of_the_year(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     link, core = sheet.numbers.get("links.scale_out.bandwidth"), core_of(sheet)
     if not link:
         return
-    year = sheet.year or 2100
-    most = next(limit for until, limit in _ADAPTERS if year <= until) / 8
-    kinds = {"wafer": 300.0, "tpu": 12.5, "npu": 40.0 if year <= 2023 else 80.0}
+    most = by_year(_ADAPTERS, sheet.year) / 8
+    kinds = {"wafer": 300.0, "tpu": 12.5, "npu": by_year(((2023, 40.0), (2100, 80.0)), sheet.year)}
     most = kinds.get(sheet.word("kind"), most)
     most = core.adapter if core and core.adapter else most
     if link.si <= 1.05 * most * GB:
@@ -114,7 +113,7 @@ def adapters_of_the_year(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     )
 
 
-_DOMAINS = {"gpu": 1024, "npu": 512, "wafer": 4096, "lpu": 1024, "rdu": 64, "tpu": 10_000}
+_DOMAINS = {"gpu": 576, "npu": 512, "wafer": 4096, "lpu": 1024, "rdu": 64, "tpu": 10_000}
 
 
 @rule(

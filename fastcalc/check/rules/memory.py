@@ -10,6 +10,7 @@ from fastcalc.check.parts import (
     GIB,
     STACKS,
     Tier,
+    by_year,
     channel_counts,
     stack_counts,
     tiers,
@@ -122,8 +123,7 @@ def seconds_to_read(sheet: Sheet, _: Setting) -> Iterator[Fault]:
         if tier.family == "lpddr":
             low, high = 0.09, 1.0
             if sheet.word("kind") == "apple":
-                year = sheet.year or 2100
-                high = next(limit for until, limit in _SECONDS_LPDDR if year <= until)
+                high = by_year(_SECONDS_LPDDR, sheet.year)
         if tier.seconds is None or low <= tier.seconds <= high or not tier.capacity:
             continue
         assert tier.bandwidth

@@ -3,7 +3,15 @@
 from collections.abc import Iterator
 
 from fastcalc.catalogue.faults import Fault
-from fastcalc.check.parts import GB, core_of, is_geforce, is_uniform, main_tier, sixteen_bit
+from fastcalc.check.parts import (
+    GB,
+    by_year,
+    core_of,
+    is_geforce,
+    is_uniform,
+    main_tier,
+    sixteen_bit,
+)
 from fastcalc.check.rule import HARDWARE, Setting, rule
 from fastcalc.check.sheet import Number, Sheet
 from fastcalc.check.words import amount, near, ratio
@@ -303,8 +311,7 @@ def flops_per_watt(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     rate, power = sixteen_bit(sheet), sheet.numbers.get("power.chip")
     if not rate or not power or not power.si:
         return
-    year, found = sheet.year or 2030, rate.si / power.si
-    most = next((limit for until, limit in _PER_WATT if year <= until), _PER_WATT[-1][1])
+    most, found = by_year(_PER_WATT, sheet.year), rate.si / power.si
     if not 0.01e12 <= found <= most:
         yield sheet.fault(
             "HW013",

@@ -1,0 +1,241 @@
+"""The check: every rule fires, the catalogue is clean, and people and programs can read it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from datetime import date
+
+import pytest
+
+from fastcalc.catalogue.faults import Fault
+from fastcalc.catalogue.reader import scan
+from fastcalc.catalogue.store import kind_of
+from fastcalc.check.rule import RULES, Setting
+from fastcalc.check.run import check, check_document
+from tests.helpers import ROOT, run
+from tests.rule_examples import EXAMPLES, H100, h100, put
+
+TODAY = date(2026, 11, 21)
+AT_SET_LEVEL = {"ST001", "ST020"}  # a file that cannot be opened, two files of one name
+
+
+@pytest.fixture
+def fastcalc(capsys, monkeypatch):
+    return lambda *args: run(*args, capsys=capsys, monkeypatch=monkeypatch)
+
+
+def faults(tmp_path, name, text, *, strict=False) -> list[Fault]:
+    path = tmp_path / f"{name}.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    document = scan(path)
+    return list(check_document(document, kind_of(document), Setting(TODAY, strict)))
+
+
+def test_there_are_rules_and_each_says_what_it_is():
+    assert len(RULES) >= 40
+    for rule in RULES.values():
+        for text in (rule.title, rule.why, rule.seen, rule.mend):
+            assert len(text) >= 10, rule.id
+        assert not rule.title.endswith(".")
+        assert rule.why.endswith((".", "?"))
+
+
+def test_every_rule_has_an_example():
+    assert set(EXAMPLES) | AT_SET_LEVEL == set(RULES)
+
+
+@pytest.mark.parametrize("rule", sorted(EXAMPLES))
+def test_a_rule_fires(tmp_path, rule):
+    name, text = EXAMPLES[rule]()
+    found = faults(tmp_path, name, text, strict=True)
+    assert rule in {fault.rule for fault in found}
+    for fault in found:
+        assert "\n" not in fault.message
+        if fault.rule == rule and rule[:2] not in ("ST", "PV", "MD"):
+            assert fault.line > 1, "it names the place"
+
+
+@pytest.mark.parametrize("rule", sorted(set(EXAMPLES) - {"ST008", "ST009"}))
+def test_an_example_breaks_no_rule_of_another_family_by_accident(tmp_path, rule):
+    """Structure faults come alone: what could not be read is not also called implausible."""
+    found = {fault.rule[:2] for fault in faults(tmp_path, *EXAMPLES[rule]())}
+    if rule[:2] in ("ST", "UN"):
+        assert found <= {"ST", "UN", "PV"}
+
+
+def test_the_shipped_catalogue_is_clean_and_quick():
+    start = time.perf_counter()
+    report = check([], strict=True, today=TODAY)
+    assert time.perf_counter() - start < 1.5
+    assert [str(fault) for fault in report.faults if fault.severity != "note"] == []
+    assert report.is_clean
+    assert report.files >= 80
+    assert check([], today=TODAY).faults == []
+
+
+def test_excuses_are_shown_and_needed(tmp_path):
+    report = check([], strict=True, today=TODAY)
+    assert {(fault.rule, os.path.basename(fault.file)) for fault in report.excused} >= {
+        ("HW008", "h20.yaml")
+    }
+    name, text = h100((r"fp8: .*", "fp8: {value: 3958 TFLOP/s, source: datasheet}"))
+    excused = text + "\nexcused: {HW001: a test of the excuse}\n"
+    found = {fault.rule: fault for fault in faults(tmp_path, name, excused)}
+    assert found["HW001"].excuse == "a test of the excuse"
+    assert "ST022" not in found
+    found = faults(tmp_path, "h100-sxm", H100 + "\nexcused: {HW001: no longer needed at all}\n")
+    assert [fault.rule for fault in found] == ["ST022"]
+    for name_ in ("HW999", "ST015"):
+        text = H100 + f"\nexcused: {{{name_}: a reason that is long enough}}\n"
+        assert "ST022" in {fault.rule for fault in faults(tmp_path, "h100-sxm", text)}
+
+
+MANY = """\
+id: many
+name: Many
+vendr: Me
+kind: gpu
+architecture: hopper
+scope: one GPU
+cores: 132
+memory:
+  - {name: HBM3, capacity: 80 GiB, bandwith: 3.35 TB/s}
+peak: {bf16: 1979 TFLOP/s, fp8: 1e12, fp8: 3958 TFLOP/s}
+links: {scale_up: {bandwidth: 900 GB/s}, scale_out: {bandwidth: 400 GB}}
+released: no
+"""
+
+
+def test_all_faults_are_reported_not_the_first(tmp_path):
+    found = {(fault.rule, fault.line) for fault in faults(tmp_path, "many", MANY)}
+    assert found >= {
+        ("ST015", 3), ("HW008", 10), ("ST015", 9), ("ST009", 10), ("HW041", 11), ("UN003", 11),
+        ("ST013", 12),
+    }  # fmt: skip
+    missing = [fault.message for fault in faults(tmp_path, "many", MANY) if fault.rule == "ST016"]
+    assert missing == [], "what is misspelt is not also called missing"
+
+
+def test_two_entries_of_one_name(tmp_path):
+    for name in ("one", "two"):
+        text = put(H100, ("^id: .*", f"id: {name}"), (r"^aliases: .*", "aliases: [mine]"))
+        (tmp_path / f"{name}.yaml").write_text(text)
+    found = check([tmp_path], today=TODAY).faults
+    assert [fault.rule for fault in found] == ["ST020"]
+    assert found[0].file.endswith("two.yaml")
+    assert "one.yaml" in found[0].message
+
+
+def test_prices_grow_old():
+    assert check([ROOT / "hardware"], today=date(2026, 11, 21)).faults == []
+    later = check([ROOT / "hardware"], today=date(2028, 1, 1)).faults
+    assert {fault.rule for fault in later} == {"PV008"}
+
+
+def test_own_files_may_be_bare_until_strict_asks(tmp_path):
+    text = (
+        "id: mine\nname: Mine\nvendor: Me\nkind: gpu\nscope: one card\n"
+        "memory:\n  - {name: HBM3, capacity: 96 GiB, bandwidth: 4 TB/s}\n"
+        "peak: {bf16: 500 TFLOP/s}\n"
+    )
+    assert faults(tmp_path, "mine", text) == []
+    strict = faults(tmp_path, "mine", text, strict=True)
+    assert {fault.rule for fault in strict} == {"PV001"}
+    assert len(strict) == 3
+
+
+def test_exit_codes_and_formats(fastcalc, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    good, bad = tmp_path / "h100-sxm.yaml", tmp_path / "bad" / "h100-sxm.yaml"
+    bad.parent.mkdir()
+    good.write_text(H100)
+    bad.write_text(h100(("^vendor:", "vendr:"))[1])
+    assert fastcalc("check", good).code == 0
+    assert "clean" in fastcalc("check", good).out
+    assert fastcalc("check", "bad").code == 1
+    ran = fastcalc("check", "bad", "--format", "json")
+    document = json.loads(ran.out)
+    assert document["schema"] == "fastcalc-check/1"
+    assert document["clean"] is False
+    (fault,) = document["faults"]
+    assert (fault["rule"], fault["line"], fault["column"]) == ("ST015", 4, 1)
+    assert fault["file"] == "bad/h100-sxm.yaml"
+    ran = fastcalc("check", "bad", "--format", "github")
+    assert re.match(r"::error file=bad/h100-sxm\.yaml,line=\d,col=1,title=ST015 ", ran.out)
+    for args in (["nowhere"], ["--format", "xml"], ["--explain", "HW999"], [tmp_path / "empty"]):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        ran = fastcalc("check", *args)
+        assert ran.code == 2
+        assert ran.err.startswith("fastcalc: ")
+
+
+def test_github_escapes():
+    from fastcalc.check.run import Report
+    from fastcalc.report.faults import as_github
+
+    fault = Fault("HW001", "a,b:c.yaml", 1, 2, "100 %\nof it", "warning")
+    line = as_github(Report(1, [fault]), RULES).splitlines()[0]
+    assert line.startswith("::warning file=a%2Cb%3Ac.yaml,line=1,col=2,title=HW001 ")
+    assert line.endswith("::100 %25%0Aof it")
+
+
+def test_warnings_count_when_strict(fastcalc, tmp_path):
+    path = tmp_path / "h100-sxm.yaml"
+    path.write_text(h100((r"value: 3.35 TB/s", "value: 3.53 TB/s"))[1])
+    assert fastcalc("check", path).code == 0
+    assert "warning PV009" in fastcalc("check", path).out
+    assert fastcalc("check", "--strict", path).code == 1
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+def test_every_rule_is_explained(fastcalc, rule):
+    ran = fastcalc("check", "--explain", rule.lower())
+    assert ran.code == 0
+    for word in ("why", "seen", "mend", "looks at"):
+        assert f"\n  {word}" in ran.out
+    assert all(len(line) <= 100 for line in ran.out.splitlines())
+
+
+def test_all_rules_are_listed(fastcalc):
+    assert len(fastcalc("check", "--explain", "all").out.splitlines()) == len(RULES)
+
+
+def test_a_hidden_folder_and_other_files_are_left_alone(fastcalc, tmp_path):
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "x.yaml").write_text("nonsense")
+    (tmp_path / "notes.txt").write_text("nonsense")
+    (tmp_path / "h100-sxm.yml").write_text(H100)
+    assert fastcalc("check", tmp_path).out.startswith("1 file checked")
+
+
+def test_rules_stay_out_of_compare():
+    """Start-up: a comparison loads neither the rules nor the reader of printed characters."""
+    code = (
+        "import sys\nfrom fastcalc.cli import main\nsys.argv = ['fastcalc', 'compare']\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "found = [name for name in sys.modules if name.startswith('fastcalc.check')]\n"
+        "assert not found, found\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("value: 989.5 TFLOP/s", "value: 1979 TFLOP/s", "PV010"),
+        ("value: 3.35 TB/s", "value: 26.8 TB/s", "HW021"),
+        ("value: 80 GiB", "value: 80 GB", "PV010"),
+        ("value: 450 GB/s", "value: 900 GB/s", "HW041"),
+        ("value: 400 Gb/s", "value: 400 GB/s", "HW044"),
+        ("value: 700 W", "value: 700 kW", "HW061"),
+        ('source: datasheet, printed: "3.35TB/s"', 'printed: "3.35TB/s"', "PV001"),
+    ],
+)
+def test_mistakes_of_real_life(tmp_path, old, new, rule):
+    assert old in H100
+    found = {fault.rule for fault in faults(tmp_path, "h100-sxm", H100.replace(old, new, 1))}
+    assert rule in found

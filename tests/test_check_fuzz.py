@@ -1,0 +1,175 @@
+"""The loader and the check on anything: no traceback, no hang, no exit code but 0, 1 and 2.
+
+500 cases here; ``FASTCALC_FUZZ=20000 pytest tests/test_check_fuzz.py`` for more.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from datetime import date
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fastcalc.catalogue import Engine, Hardware, Model, load, shipped
+from fastcalc.catalogue.reader import scan
+from fastcalc.catalogue.store import kind_of
+from fastcalc.check.rule import RULES, Setting
+from fastcalc.check.run import check_document
+from fastcalc.errors import InputError
+
+CASES = int(os.environ.get("FASTCALC_FUZZ", "500"))
+SHARE = settings(max_examples=max(CASES // 5, 1))
+SECONDS = 1.0
+SCRATCH = Path(tempfile.mkdtemp(prefix="fastcalc-fuzz-"))
+TEXTS = [
+    path.read_text() for kind in ("hardware", "models", "engines") for path in shipped(kind).glob("*.yaml")
+]  # fmt: skip
+DATA = [yaml.safe_load(text) for text in TEXTS if "e+" not in text]
+
+KEYS = st.sampled_from(
+    sorted(
+        {*Hardware.model_fields, *Model.model_fields, *Engine.model_fields}
+        | {"capacity", "bandwidth", "value", "source", "printed", "reading", "bf16", "fp8", "chip"}
+    )
+)
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**30), 10**30),
+    st.floats(),
+    st.text(max_size=30),
+    st.sampled_from(
+        ["80 GiB", "3.35 TB/s", "1 PFLOP/s", "0 W", "1e400 B", "hopper", "HBM3", "1,979"]
+    ),
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(KEYS | st.text(max_size=8), inner, max_size=5)
+    ),
+    max_leaves=15,
+)
+
+
+def survives(raw: bytes) -> None:
+    """Check and load some bytes; whatever is wrong with them is a sentence."""
+    path = SCRATCH / "case.yaml"
+    path.write_bytes(raw)
+    start = time.perf_counter()
+    document = scan(path)
+    for strict in (False, True):
+        for fault in check_document(
+            document, kind_of(document), Setting(date(2026, 11, 21), strict)
+        ):
+            assert fault.rule in RULES
+            assert "\n" not in f"{fault.file}{fault.rule}"
+            assert len(fault.message) < 2000
+    for schema in (Hardware, Model, Engine):
+        with suppress(InputError):
+            load(path, schema)
+    assert time.perf_counter() - start < SECONDS
+
+
+@SHARE
+@given(st.binary(max_size=3000))
+def test_random_bytes(raw):
+    survives(raw)
+
+
+@SHARE
+@given(st.text(alphabet=st.sampled_from("abid:{}[],- \n\t&*!|>'\"#%@`?0.5eE_~<"), max_size=400))
+def test_random_yaml_like_text(text):
+    survives(text.encode())
+
+
+@SHARE
+@given(st.dictionaries(KEYS, VALUES, max_size=12))
+def test_random_entries(data):
+    survives(yaml.safe_dump(data, allow_unicode=True).encode("utf-8", "surrogatepass"))
+
+
+@SHARE
+@given(st.sampled_from(TEXTS), st.data())
+def test_shipped_files_with_bytes_changed(text, data):
+    raw = bytearray(text.encode())
+    for _ in range(data.draw(st.integers(1, 8))):
+        place = data.draw(st.integers(0, len(raw) - 1))
+        change = data.draw(st.sampled_from(["flip", "cut", "insert", "copy"]))
+        if change == "flip":
+            raw[place] = data.draw(st.integers(0, 255))
+        elif change == "cut":
+            del raw[place : place + data.draw(st.integers(1, 40))]
+        elif change == "insert":
+            raw[place:place] = data.draw(st.binary(min_size=1, max_size=8))
+        else:
+            raw[place:place] = raw[max(place - 60, 0) : place]
+        if not raw:
+            return
+    survives(bytes(raw))
+
+
+@SHARE
+@given(st.sampled_from(DATA), st.data())
+def test_shipped_entries_with_values_changed(entry, data):
+    keys = data.draw(st.lists(st.sampled_from(sorted(entry)), min_size=1, max_size=3))
+    changed = dict(entry)
+    for key in keys:
+        changed[key] = data.draw(VALUES)
+        old = entry[key]
+        if isinstance(old, dict) and old and data.draw(st.booleans()):
+            inner = data.draw(st.sampled_from(sorted(old)))
+            changed[key] = {**old, inner: data.draw(VALUES)}
+    survives(yaml.safe_dump(changed, allow_unicode=True).encode("utf-8", "surrogatepass"))
+
+
+BOMBS = {
+    "aliases": "a: &a [x,x,x,x,x,x,x,x,x]\n"
+    + "".join(f"{name}: &{name} [{','.join('*' + before for _ in range(9))}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)),
+    "deep lists": "a: " + "[" * 1000 + "]" * 1000,
+    "deep mappings": "".join(" " * depth + "a:\n" for depth in range(500)),
+    "many keys": "".join(f"key{number}: 1\n" for number in range(20_000)),
+    "one key many times": "a: 1\n" * 40_000,
+    "a long number": "cores: " + "9" * 200_000,
+    "a long quantity": "area: 1" + " " * 200_000 + "x",
+    "a long text": "id: " + "x" * 200_000,
+    "a long key": "x" * 200_000 + ": 1",
+    "a long printed": "vector: {value: 1 TFLOP/s, printed: '" + "1 / 2 TFLOPS, " * 15_000 + "'}",
+    "a long reading": "vector: {value: 1 TFLOP/s, printed: 1, reading: '" + "1 x 2 x 3 of 4 " * 12_000 + "'}",
+    "many aliases of names": "aliases: [" + ",".join("a" * 5 for _ in range(19_000)) + "]",
+    "many memories": "memory:\n" + "  - {name: HBM, capacity: 1 GB, bandwidth: 1 TB/s}\n" * 4_000,
+    "many sources": "sources:\n" + "".join(f"  s{number}: {{title: t}}\n" for number in range(9_000)),
+    "many faults": "memory:\n" + "  - {nme: no}\n" * 9_000,
+    "nul": "id: a\0b\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_bombs(name):
+    survives(BOMBS[name].encode())
+
+
+def test_a_file_of_fifty_megabytes_and_memory(tmp_path):
+    """The command on the worst of them: under a second and 300 MB, and an exit code of its own."""
+    for name, text in BOMBS.items():
+        (tmp_path / f"{name.replace(' ', '-')}.yaml").write_text(text)
+    with (tmp_path / "large.yaml").open("wb") as stream:
+        stream.truncate(50_000_000)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    ran = subprocess.run(
+        [sys.executable, "-m", "fastcalc", "check", "--format", "json", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ran.returncode == 1
+    assert ran.stderr == ""
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    assert max(largest - before, 0) < 300_000
