@@ -19,7 +19,7 @@ def json_schema(kind: str) -> dict[str, Any]:
         name: one for name, one in found.pop("$defs", {}).items() if name != "Quantity"
     }
     quantities: dict[str, Any] = {}
-    document = _people_write(found, quantities, kind)
+    document = _people_write(found, quantities)
     document["definitions"] = dict(sorted({**document["definitions"], **quantities}.items()))
     head = {
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -33,22 +33,24 @@ def as_text(kind: str) -> str:
     return json.dumps(json_schema(kind), indent=2, ensure_ascii=False, sort_keys=False) + "\n"
 
 
-def _people_write(node: Any, quantities: dict[str, Any], name: str) -> Any:
-    """Turn pydantic's schema of records into one of files, and name each key's meaning."""
+def _people_write(node: Any, quantities: dict[str, Any]) -> Any:
+    """Turn pydantic's schema of records into one of files, and say what each key means."""
     if isinstance(node, list):
-        return [_people_write(one, quantities, name) for one in node]
+        return [_people_write(one, quantities) for one in node]
     if not isinstance(node, dict):
         return node
     if "quantity" in node:
         return _reference(node["quantity"], quantities)
     new = {
-        key: _people_write(value, quantities, name)
-        for key, value in node.items()
-        if key not in ("title", "default", "description", "discriminator")
+        word: _people_write(value, quantities)
+        for word, value in node.items()
+        if word not in ("title", "default", "description", "discriminator", "properties")
     }
-    for key, value in new.get("properties", {}).items():
-        if isinstance(value, dict):
-            new["properties"][key] = _described(key, value)
+    if "properties" in node:
+        new["properties"] = {
+            key: _described(key, _people_write(value, quantities))
+            for key, value in node["properties"].items()
+        }
     if new.get("anyOf") and {"type": "null"} in new["anyOf"]:
         # A key without a value is a slip in a file, even where the record may lack it.
         rest = [one for one in new["anyOf"] if one != {"type": "null"}]

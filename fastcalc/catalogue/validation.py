@@ -66,7 +66,8 @@ def _fault(document: Document, fault: Any, names: set[str]) -> Fault | None:
     if document.is_refused(path):
         return None
     line, column = _place(document, path, fault)
-    return Fault(_rule(fault), document.file, line, column, _sentence(document, path, fault, names))
+    sentence = " ".join(_sentence(document, path, fault, names).split())
+    return Fault(_rule(fault), document.file, line, column, sentence)
 
 
 _RULES = {"missing": "ST016", "extra_forbidden": "ST015", "literal_error": "ST018"}

@@ -19,7 +19,6 @@ from fastcalc.catalogue.schema import Quantity, QuantityError, QuantityReader
 from fastcalc.catalogue.store import Kind, schema_of
 from fastcalc.catalogue.validation import dotted
 
-
 _LONGEST = 600
 
 

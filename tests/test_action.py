@@ -1,0 +1,129 @@
+"""The pre-commit hook and the GitHub action: their own commands, in a scratch repository."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.helpers import ROOT
+from tests.rule_examples import H100, h100
+
+HOOK = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())[0]
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
+
+
+@pytest.fixture
+def repository(tmp_path) -> Path:
+    """A repository with a right file, a wrong file and one that is none of ours."""
+    if shutil.which("git") is None:
+        pytest.skip("no git")
+    for name, text in {
+        "hardware/h100-sxm.yaml": H100,
+        "hardware/wrong.yaml": h100(("^id: .*", "id: wrong"), ("^vendor:", "vendr:"))[1],
+        ".github/workflows/ci.yaml": "on: push\n",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    subprocess.run(["git", "init", "-q", "."], cwd=tmp_path, check=True)
+    subprocess.run(["git", "add", "-A"], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+@pytest.fixture
+def environment(tmp_path_factory) -> dict[str, str]:
+    """An environment whose ``fastcalc`` is the one under test, and whose pip installs nothing."""
+    folder = tmp_path_factory.mktemp("bin")
+    for name, line in {
+        "fastcalc": f'exec "{sys.executable}" -m fastcalc "$@"',
+        "python": f'[ "$2" = pip ] && exit 0; exec "{sys.executable}" "$@"',
+    }.items():
+        (folder / name).write_text(f"#!/bin/sh\n{line}\n")
+        (folder / name).chmod(0o755)
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+
+
+def tracked(repository: Path) -> list[str]:
+    """Return the files that pre-commit would hand to the hook."""
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=repository, capture_output=True, text=True, check=True
+    ).stdout.split()
+    return [name for name in listed if re.search(HOOK["files"], name)]
+
+
+def test_the_hook_takes_the_files_of_its_folders(repository):
+    assert tracked(repository) == ["hardware/h100-sxm.yaml", "hardware/wrong.yaml"]
+    for name in ("models/a.yml", "deep/engines/b.yaml"):
+        assert re.search(HOOK["files"], name)
+    for name in ("hardware.yaml", "hardware/a.json", ".github/workflows/ci.yaml"):
+        assert not re.search(HOOK["files"], name)
+
+
+@pytest.mark.parametrize(("files", "code"), [(1, 0), (2, 1)])
+def test_the_hook_runs(repository, environment, files, code):
+    command = [*HOOK["entry"].split(), *HOOK.get("args", ()), *tracked(repository)[:files]]
+    ran = subprocess.run(
+        command, cwd=repository, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert ran.returncode == code, ran.stderr
+    assert ("did you mean 'vendor'" in ran.stdout) == bool(code)
+
+
+def steps(**inputs: str) -> list[tuple[str, dict[str, str]]]:
+    """Return the action's commands with their environment, as the runner would fill them in."""
+    known = {name: str(one["default"]) for name, one in ACTION["inputs"].items()} | inputs
+    found = []
+    for step in ACTION["runs"]["steps"]:
+        env = {
+            name: re.sub(
+                r"\$\{\{ *(inputs|github)\.(\w+) *\}\}",
+                lambda match: known.get(match[2], str(ROOT)),
+                value,
+            )
+            for name, value in step.get("env", {}).items()
+        }
+        assert step["shell"] == "bash"
+        assert "${{" not in step["run"], "inputs reach a shell as variables, never as text"
+        found.append((step["run"], env))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("inputs", "code", "told"),
+    [
+        ({}, 1, "::error file=hardware/wrong.yaml,line=4,col=1,title=ST015"),
+        ({"paths": "hardware/h100-sxm.yaml"}, 0, "1 file checked: clean"),
+        ({"paths": "hardware/h100-sxm.yaml hardware", "strict": "true"}, 1, "::error"),
+        ({"paths": "nowhere"}, 2, ""),
+    ],
+)
+def test_the_action_runs(repository, environment, inputs, code, told):
+    for command, env in steps(**inputs):
+        ran = subprocess.run(
+            ["bash", "-eo", "pipefail", "-c", command],
+            cwd=repository,
+            env={**environment, **env},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        if ran.returncode:
+            break
+    assert ran.returncode == code, ran.stderr
+    assert told in ran.stdout
+    assert "Traceback" not in ran.stderr
+
+
+def test_the_lines_of_the_readme_are_the_action_and_the_hook():
+    readme = (ROOT / "README.md").read_text()
+    workflow = re.search(r"(?s)- uses: (\S+)\n +with: \{([^}]*)\}", readme)
+    assert workflow
+    given = dict(part.split(": ") for part in workflow[2].split(", "))
+    assert set(given) <= set(ACTION["inputs"])
+    assert f"- id: {HOOK['id']}" in readme

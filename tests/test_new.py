@@ -1,0 +1,227 @@
+"""What a person writes a file with: skeletons, JSON Schema, diff, and names for the shell."""
+
+import json
+import re
+import subprocess
+import sys
+from datetime import date
+
+import pytest
+import yaml
+
+from fastcalc.catalogue import Catalogue, Engine, Hardware, Model, load
+from fastcalc.catalogue.json_schema import as_text, json_schema
+from fastcalc.catalogue.meanings import MEANINGS
+from fastcalc.catalogue.skeleton import filled_in, skeleton
+from fastcalc.catalogue.store import shipped
+from fastcalc.check.run import check
+from fastcalc.cli import completion
+from tests.helpers import ROOT, run
+
+KINDS = {"hardware": Hardware, "model": Model, "engine": Engine}
+FOLDERS = {"hardware": "hardware", "models": "model", "engines": "engine"}
+FILES = [
+    (kind, path) for folder, kind in FOLDERS.items() for path in shipped(folder).glob("*.yaml")
+]
+
+
+@pytest.fixture
+def fastcalc(capsys, monkeypatch):
+    return lambda *args: run(*args, capsys=capsys, monkeypatch=monkeypatch)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_skeleton_checks_once_filled_in_and_not_before(kind, tmp_path):
+    text = skeleton(kind, "my-part", date(2026, 11, 21))
+    path = tmp_path / "my-part.yaml"
+    path.write_text(text)
+    found = check([path], today=date(2026, 11, 21)).faults
+    assert {fault.rule for fault in found} == {"PV014"}
+    assert len(found) == text.count('"FILL IN')
+    path.write_text(filled_in(text))
+    report = check([path], strict=True, today=date(2026, 11, 21))
+    assert [str(fault) for fault in report.faults] == []
+    assert load(path, KINDS[kind]).id == "my-part"
+
+
+def test_the_commented_keys_of_a_skeleton_are_right_too(tmp_path):
+    text = filled_in(skeleton("hardware", "my-part", date(2026, 11, 21)))
+    opened = re.sub(r"(?m)^( *)# (?=( *)[a-z_]+\d*: ?(\{|$))", r"\1", text).replace(
+        "# fp4, int8", "#"
+    )
+    path = tmp_path / "my-part.yaml"
+    path.write_text(
+        opened.replace("notes:\n", "").replace('#   - "..."\n', "").replace("excused:\n", "")
+    )
+    report = check([path], today=date(2026, 11, 21))
+    assert [str(fault) for fault in report.faults if fault.severity == "error"] == []
+    assert load(path, Hardware).links.scale_up is not None
+
+
+def test_new_and_schema(fastcalc, tmp_path):
+    target = tmp_path / "my-chip.yaml"
+    assert fastcalc("new", "hardware", "my-chip", "-o", target).code == 0
+    assert target.read_text().startswith("# yaml-language-server: $schema=hardware.schema.json\n")
+    assert "overwrites nothing" in fastcalc("new", "hardware", "my-chip", "-o", target).err
+    assert "cannot be an id" in fastcalc("new", "hardware", "My Chip").err
+    assert "did you mean 'hardware'" in fastcalc("new", "hardwear", "x").err
+    assert json.loads(fastcalc("schema", "models").out)["title"] == "A fastcalc model file"
+    assert fastcalc("schema", "chips").code == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_shipped_schemas_are_current(kind):
+    """``python docs/schema/refresh.py`` writes them."""
+    assert (ROOT / "docs" / "schema" / f"{kind}.schema.json").read_text() == as_text(kind)
+
+
+@pytest.mark.parametrize(("kind", "path"), FILES, ids=[path.name for _, path in FILES])
+def test_shipped_files_name_their_schema_and_keep_to_it(kind, path):
+    first, *_ = path.read_text().splitlines()
+    relative = first.removeprefix("# yaml-language-server: $schema=")
+    assert (path.parent / relative).resolve().name == f"{kind}.schema.json"
+    keeps_to(json_schema(kind), yaml.safe_load(path.read_text()), json_schema(kind))
+
+
+def keeps_to(schema, value, root, place="") -> None:
+    """A validator of the few words of JSON Schema that are used, so that none is needed."""
+    if "$ref" in schema:
+        keeps_to(root["definitions"][schema["$ref"].rsplit("/", 1)[1]], value, root, place)
+    for part in schema.get("allOf", ()):
+        keeps_to(part, value, root, place)
+    for word in ("anyOf", "oneOf"):
+        if word in schema:
+            assert any(fits(part, value, root) for part in schema[word]), f"{place}: {value!r}"
+    types = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int}
+    wanted = types.get(schema.get("type", ""))
+    assert wanted is None or isinstance(value, wanted), f"{place}: {value!r} is no {wanted}"
+    if schema.get("type") == "number":
+        assert isinstance(value, (int, float)), place
+    assert "enum" not in schema or value in schema["enum"], f"{place}: {value!r}"
+    assert "const" not in schema or value == schema["const"], f"{place}: {value!r}"
+    if "pattern" in schema and isinstance(value, str):
+        assert re.search(schema["pattern"], value), f"{place}: {value!r}"
+    assert schema.get("minimum", value) <= value if "minimum" in schema else True, place
+    if isinstance(value, dict):
+        assert set(schema.get("required", ())) <= set(value), place
+        for key, one in value.items():
+            known = schema.get("properties", {})
+            if key in known:
+                keeps_to(known[key], one, root, f"{place}.{key}")
+            elif "properties" in schema:
+                assert schema.get("additionalProperties") is not False, f"{place}.{key}"
+            elif isinstance(schema.get("additionalProperties"), dict):
+                keeps_to(schema["additionalProperties"], one, root, f"{place}.{key}")
+    if isinstance(value, list) and "items" in schema:
+        for number, one in enumerate(value):
+            keeps_to(schema["items"], one, root, f"{place}[{number}]")
+
+
+def fits(schema, value, root) -> bool:
+    try:
+        keeps_to(schema, value, root)
+    except AssertionError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("value: 80 GiB", "value: 80"),
+        ("value: 80 GiB", "value: 80 TB/s"),
+        ("vendor:", "vendr:"),
+        ("kind: gpu", "kind: gpus"),
+        ("confidence: medium", "confidence: sure"),
+        ("source: datasheet", "sorce: datasheet"),
+    ],
+)
+def test_the_schema_refuses_what_the_loader_refuses(old, new):
+    text = (ROOT / "hardware" / "h100-sxm.yaml").read_text()
+    assert old in text
+    schema = json_schema("hardware")
+    assert fits(schema, yaml.safe_load(text), schema)
+    assert not fits(schema, yaml.safe_load(text.replace(old, new, 1)), schema)
+
+
+def test_every_key_of_a_chip_has_a_meaning():
+    text = as_text("hardware")
+    keys = set(re.findall(r'^ {4}"(\w+)": \{$', text, re.M)) & set(Hardware.model_fields)
+    assert keys == set(Hardware.model_fields)
+    assert set(Hardware.model_fields) <= set(MEANINGS)
+    assert set(Engine.model_fields) <= set(MEANINGS)
+
+
+def test_diff(fastcalc, tmp_path):
+    ran = fastcalc("diff", "h100-sxm", "h200-sxm", "--format", "json")
+    rows = {row["field"]: row for row in json.loads(ran.out)["records"]}
+    assert rows["memory capacity"]["left"] == "80 GiB"
+    assert rows["memory capacity"]["ratio"] == pytest.approx(141 / 80)
+    assert rows["peak bf16"]["ratio"] == 1
+    assert rows["area"]["right"] is None
+    assert rows["area"]["ratio"] is None
+    table = fastcalc("diff", "h100-sxm", "h200-sxm").out
+    assert re.search(r"memory bandwidth +3.35 TB/s +4.8 TB/s +1.43", table)
+    assert re.search(r"peak bf16 .* =\n", table)
+    models = fastcalc("diff", "llama-3.1-8b", "llama-3.1-70b", "--format", "csv")
+    assert "total parameters,8.030e" in models.out or "total parameters," in models.out
+    assert "two of one kind" in fastcalc("diff", "h100-sxm", "vllm").err
+    assert fastcalc("diff", "h100-sxm", "nothing-like-it").code == 2
+    own = tmp_path / "h100-sxm.yaml"
+    own.write_text(
+        (ROOT / "hardware" / "h100-sxm.yaml").read_text().replace("3.35 TB/s", "6.7 TB/s")
+    )
+    assert re.search(r"memory bandwidth .* 2\.00", fastcalc("diff", "h100-sxm", own).out)
+
+
+def test_the_shell_completes_names():
+    assert completion.models("llama-3.1-8") == ["llama-3.1-8b"]
+    assert completion.hardware("h100-sxm,wse-") == [
+        f"h100-sxm,{name}" for name in Catalogue().names("hardware") if name.startswith("wse-")
+    ]
+    assert "vllm" in completion.engines("")
+    assert completion.kind("m") == ["model"]
+    assert completion.kinds("m") == ["models"]
+    assert "h100-sxm" in completion.anything("h100")
+
+
+def test_own_folders_are_completed(monkeypatch, tmp_path):
+    (tmp_path / "h199.yaml").write_text("")
+    monkeypatch.setenv("FASTCALC_HARDWARE_DIR", str(tmp_path))
+    assert completion.hardware("h19") == ["h199"]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("fastcalc compare llama-3.1-8", "llama-3.1-8b"),
+        ("fastcalc compare --on h100-sxm,gb2", "h100-sxm,gb200"),
+        ("fastcalc compare --engine vl", "vllm"),
+        ("fastcalc show wse-", "wse-3"),
+        ("fastcalc diff h100-sxm h200", "h200-sxm"),
+        ("fastcalc list har", "hardware"),
+    ],
+)
+def test_completion_through_the_shell_reads_file_names_only(words, found):
+    """As bash asks: by the environment; numpy, pydantic and yaml stay out."""
+    code = (
+        "import sys\nsys.argv = ['fastcalc']\nfrom fastcalc.cli import main\n"
+        "try:\n    main()\nfinally:\n"
+        "    heavy = {'numpy', 'pydantic', 'yaml'} & set(sys.modules)\n"
+        "    assert not heavy, heavy\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env={
+            "PATH": "",
+            "PYTHONPATH": str(ROOT),
+            "_FASTCALC_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(len(words.split()) - 1),
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert found in ran.stdout.split(), ran.stderr
+    assert "heavy" not in ran.stderr
