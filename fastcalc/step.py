@@ -212,7 +212,7 @@ def _routed(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Com
 def _attention(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
     """Return the reads of the decoded sequences' caches."""
     rate = machine.bandwidth * fraction(machine.parameters.cache_read_fraction)
-    cache = work.cache_bytes(rows.context, ranks=layout.tp)
+    cache = work.cache_read_bytes(rows.context, ranks=layout.tp)
     flops = work.attention_flops(rows.context) / layout.tp
     decode = np.asarray(rows.decode) * 1.0
     return Component(
@@ -256,7 +256,7 @@ def _floor(machine: Machine, work: Workload, rows: Rows) -> Component:
     """Return launches, ramps and tails: a time per layer, larger without decode's graphs."""
     own = machine.parameters
     layers = (
-        work.layers
+        work.depth
         + cost(own.expert_layer_extra) * work.expert_layers
         + cost(own.latent_layer_extra) * work.latent_layers
     )
@@ -278,8 +278,8 @@ def _all_reduce(machine: Machine, work: Workload, layout: Layout, rows: Rows) ->
     latency = cost(machine.parameters.collective_latency)
     return Component(
         "all-reduce",
-        link=2.0 * work.layers * time_of(work=sent, rate=machine.link),
-        latency=2.0 * work.layers * latency * all_reduce_latency_shape(ranks=layout.tp),
+        link=2.0 * work.depth * time_of(work=sent, rate=machine.link),
+        latency=2.0 * work.depth * latency * all_reduce_latency_shape(ranks=layout.tp),
     )
 
 
@@ -323,13 +323,13 @@ def _spatial(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> St
     weights = work.weight_bytes - work.embedding.bytes
     kept = work.total_parameters - work.embedding.parameters
     flops = _FLOPS_PER_PARAMETER * kept + work.attention_flops(rows.context)
-    moved = weights + work.cache_bytes(rows.context)
+    moved = weights + work.cache_read_bytes(rows.context)
     memory = time_of(work=moved, rate=chips * machine.bandwidth)
     compute = time_of(work=flops, rate=chips * machine.dense_rate)
     floor = cost(machine.parameters.decode_layer_floor)
     layer = np.maximum(np.maximum(memory, compute), floor)
     streams = np.asarray(rows.decode) * 1.0
-    seconds = spatial_step(layers=work.layers, layer_time=layer, hops=0.0, streams=streams)
+    seconds = spatial_step(layers=work.depth, layer_time=layer, hops=0.0, streams=streams)
     is_floor, is_memory = layer <= floor, layer <= memory
     hop_bytes = (work.hidden or 0.0) * _ACTIVATION_BYTES
     prompt = _FLOPS_PER_PARAMETER * (work.multiplied_parameters - work.head.parameters)
@@ -374,7 +374,7 @@ def bound_step(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> 
     tokens = decode + prompt
     routed = (work.routed.bytes + work.expert_biases.bytes) * work.active_share
     weights = work.dense.bytes + work.small.bytes + work.head.bytes + routed
-    caches = decode * work.cache_bytes(rows.context)
+    caches = decode * work.cache_read_bytes(rows.context)
     arithmetic = _FLOPS_PER_PARAMETER * (
         time_of(work=tokens * work.dense.parameters, rate=machine.dense_peak)
         + time_of(work=tokens * work.routed.parameters, rate=machine.routed_peak)
@@ -397,7 +397,7 @@ def _bound_link(machine: Machine, work: Workload, layout: Layout, tokens: Array)
     message = tokens * (work.hidden or 0.0) * _ACTIVATION_BYTES
     if layout.tp > 1:
         sent = all_reduce_bytes(ranks=layout.tp, message=message) / 2.0
-        passes = 2.0 * work.layers / (layout.pp * layout.dp)
+        passes = 2.0 * work.depth / (layout.pp * layout.dp)
         return passes * time_of(work=sent, rate=machine.peak_link)
     if layout.pp > 1:
         return time_of(work=message, rate=machine.peak_link_out) / layout.dp
