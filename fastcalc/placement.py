@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor, inf
 
-from fastcalc.catalogue.schema import Attention, Hardware, LatentAttention
+from fastcalc.catalogue.schema import Hardware, LinearAttention
 from fastcalc.errors import InputError
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
 from fastcalc.machine import Machine
@@ -298,5 +298,5 @@ def divides_heads(work: Workload, ranks: int) -> bool:
     return all(
         block.attention.heads % ranks == 0
         for block in work.model.blocks
-        if isinstance(block.attention, (Attention, LatentAttention))
+        if block.attention is not None and not isinstance(block.attention, LinearAttention)
     )

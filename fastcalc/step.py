@@ -214,7 +214,7 @@ def _routed(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Com
 def _attention(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
     """Return the reads of the decoded sequences' caches."""
     rate = machine.bandwidth * fraction(machine.parameters.cache_read_fraction)
-    cache = work.cache_bytes(rows.context, ranks=layout.tp)
+    cache = work.cache_read_bytes(rows.context, ranks=layout.tp)
     flops = work.attention_flops(rows.context) / layout.tp
     decode = np.asarray(rows.decode) * 1.0
     return Component(
@@ -259,7 +259,7 @@ def _prompt(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Com
 def _floor(machine: Machine, work: Workload, rows: Rows) -> Component:
     """Return launches, ramps and tails: a time per layer, larger without decode's graphs."""
     own = machine.parameters
-    layers = work.layers + cost(own.expert_layer_extra) * work.expert_layers
+    layers = work.depth + cost(own.expert_layer_extra) * work.expert_layers
     decode = (layers + cost(own.latent_layer_extra) * work.latent_layers) * cost(
         own.decode_layer_floor
     )
@@ -302,8 +302,8 @@ def _all_reduce(machine: Machine, work: Workload, layout: Layout, rows: Rows) ->
     latency = cost(machine.parameters.collective_latency)
     return Component(
         "all-reduce",
-        link=2.0 * work.layers * time_of(work=sent, rate=machine.link),
-        latency=2.0 * work.layers * latency * all_reduce_latency_shape(ranks=layout.tp),
+        link=2.0 * work.depth * time_of(work=sent, rate=machine.link),
+        latency=2.0 * work.depth * latency * all_reduce_latency_shape(ranks=layout.tp),
     )
 
 
@@ -340,7 +340,7 @@ def _spatial(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> St
     """
     chips = layout.pp
     weights = work.weight_bytes - work.embedding.bytes
-    moved = weights + work.cache_bytes(rows.context)
+    moved = weights + work.cache_read_bytes(rows.context)
     memory = time_of(work=moved, rate=chips * machine.bandwidth)
     ends = time_of(work=work.small.parameters + work.head.parameters, rate=machine.head_rate)
     dense = time_of(work=work.dense.parameters, rate=machine.dense_rate)
@@ -350,7 +350,7 @@ def _spatial(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> St
     floor = cost(machine.parameters.decode_layer_floor)
     layer = np.maximum(np.maximum(memory, compute), floor)
     streams = np.asarray(rows.decode) * 1.0
-    seconds = spatial_step(layers=work.layers, layer_time=layer, streams=streams)
+    seconds = spatial_step(layers=work.depth, layer_time=layer, streams=streams)
     is_floor, is_memory = layer <= floor, layer <= memory
     hop_bytes = (work.hidden or 0.0) * _ACTIVATION_BYTES
     norms = time_of(work=work.small.parameters, rate=machine.head_rate)
@@ -397,7 +397,7 @@ def bound_step(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> 
     tiers = sorted(machine.hardware.memory, key=lambda tier: -tier.bandwidth.si)
     routed = (work.routed.bytes + work.expert_biases.bytes) * work.active_share
     weights = work.dense.bytes + work.small.bytes + work.head.bytes + routed
-    caches = decode * work.cache_bytes(rows.context)
+    caches = decode * work.cache_read_bytes(rows.context)
     arithmetic = _FLOPS_PER_PARAMETER * (
         time_of(work=tokens * work.dense.parameters, rate=machine.dense_peak)
         + time_of(work=tokens * work.routed.parameters, rate=machine.routed_peak)
@@ -424,7 +424,7 @@ def _bound_link(machine: Machine, work: Workload, layout: Layout, tokens: Array)
     message = tokens * (work.hidden or 0.0) * _NARROWEST_ACTIVATION_BYTES
     if layout.tp > 1:
         sent = all_reduce_bytes(ranks=layout.tp, message=message) / 2.0
-        passes = 2.0 * work.layers / (layout.pp * layout.dp)
+        passes = 2.0 * work.depth / (layout.pp * layout.dp)
         return passes * time_of(work=sent, rate=machine.peak_link)
     if layout.pp > 1:
         link = max(machine.peak_link, machine.peak_link_out)

@@ -8,7 +8,7 @@ import pytest
 from fastcalc.catalogue import Catalogue, Engine, Hardware, Model, Quantity, load, shipped
 from fastcalc.catalogue.reader import read
 from fastcalc.errors import InputError
-from fastcalc.workload import checkpoint_parameters, workload
+from fastcalc.workload import workload
 from tests.helpers import ROOT
 
 KINDS = {"hardware": Hardware, "models": Model, "engines": Engine}
@@ -50,31 +50,6 @@ def test_the_promised_entries_are_there(catalogue):
         "qwen3-235b-a22b", "glm-4.7", "deepseek-r1", "kimi-k2", "mixtral-8x7b",
     }  # fmt: skip
     assert set(catalogue.names("engines")) >= {"ideal", "vllm", "cerebras"}
-
-
-@pytest.mark.parametrize("name", Catalogue().names("models"))
-def test_parameters_agree_with_the_checkpoint(catalogue, name):
-    """Exact Hugging Face totals, each with its source in the file."""
-    model = catalogue.model(name)
-    assert model.published.checkpoint is not None
-    assert checkpoint_parameters(model) == pytest.approx(model.published.checkpoint.si, rel=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("name", "active"),
-    [
-        ("mixtral-8x7b", 12_879_925_248),
-        ("gpt-oss-120b", 5_711_982_912),
-        ("gpt-oss-20b", 4_187_440_704),
-        ("glm-4.7", 33_632_266_144),
-        ("deepseek-r1", 37_552_297_472),
-        ("kimi-k2", 32_861_500_928),
-        ("qwen3-235b-a22b", 22_190_763_520),
-    ],
-)
-def test_active_parameters(catalogue, name, active):
-    """Counted from the configurations, embedding table included; labels are rounded from these."""
-    assert workload(catalogue.model(name)).active_parameters == active
 
 
 @pytest.mark.parametrize(

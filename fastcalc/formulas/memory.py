@@ -16,7 +16,8 @@ def cache_bytes_per_layer(
 
     .. math:: M = e \, b \, \min(T, w)
 
-    A layer that attends through a window keeps no more tokens than the window [1]_ [2]_.
+    A layer that attends through a window keeps no more tokens than the window [1]_ [2]_; one
+    that attends to the tokens an indexer picks keeps all, but reads no more than those [3]_.
 
     Parameters
     ----------
@@ -26,7 +27,7 @@ def cache_bytes_per_layer(
     context : array_like
         Tokens the sequence holds, :math:`T`. [1]
     window : array_like
-        Tokens the layer looks back, :math:`w`; infinity for all. [1]
+        Tokens the layer looks back or picks, :math:`w`; infinity for all. [1]
     bytes_per_element : array_like
         Width of a cached element, :math:`b`. [byte]
 
@@ -48,6 +49,7 @@ def cache_bytes_per_layer(
     .. [1] W. Kwon et al., "Efficient memory management for large language model serving
        with PagedAttention," SOSP 2023, arXiv:2309.06180, sec. 3.
     .. [2] A. Q. Jiang et al., "Mistral 7B," arXiv:2310.06825, sec. 2.
+    .. [3] DeepSeek-AI, "DeepSeek-V3.2," arXiv:2512.02556, sec. 2.1.
     """
     return 1.0 * elements * bytes_per_element * np.minimum(context, window)
 
