@@ -13,7 +13,7 @@ import numpy as np
 from fastcalc.catalogue.formats import FORMATS, NumberFormat, number_format
 from fastcalc.catalogue.schema import LatentAttention, MixtureOfExperts, Model
 from fastcalc.formulas import counting
-from fastcalc.formulas.memory import cache_bytes_per_layer
+from fastcalc.formulas.memory import attended_tokens, cache_bytes_per_layer
 from fastcalc.formulas.types import Array, ArrayLike
 from fastcalc.layers import CacheGroup, Part, count_layer
 
@@ -140,28 +140,33 @@ class Workload:
         ranks : array_like
             Ranks of the tensor-parallel group; heads are spread, latents copied. [1]
         """
-        return self._cache(tokens, ranks, [group.window for group in self.caches])
+        return self._cache(tokens, 0.0, ranks, [group.window for group in self.caches])
 
-    def cache_read_bytes(self, tokens: ArrayLike, *, ranks: ArrayLike = 1.0) -> Array:
+    def cache_read_bytes(
+        self, tokens: ArrayLike, *, spread: ArrayLike = 0.0, ranks: ArrayLike = 1.0
+    ) -> Array:
         """Return what a decode step reads of it: of sparse attention, only what is picked. [byte]
 
         Parameters
         ----------
         tokens : array_like
-            Tokens the sequence holds. [1]
+            Tokens the sequence holds on average. [1]
+        spread : array_like
+            How far below and above it goes. [1]
         ranks : array_like
             Ranks of the tensor-parallel group. [1]
         """
-        return self._cache(tokens, ranks, [group.attended for group in self.caches])
+        return self._cache(tokens, spread, ranks, [group.attended for group in self.caches])
 
-    def _cache(self, tokens: ArrayLike, ranks: ArrayLike, limits: list[float]) -> Array:
+    def _cache(
+        self, tokens: ArrayLike, spread: ArrayLike, ranks: ArrayLike, limits: list[float]
+    ) -> Array:
         """Return the bytes of one sequence's state, and of its last tokens up to a limit."""
         total: Array = self.state_bytes / np.asarray(ranks)
         for group, limit in zip(self.caches, limits, strict=True):
             layer = cache_bytes_per_layer(
                 elements=group.elements,
-                context=tokens,
-                window=limit,
+                tokens=attended_tokens(context=tokens, spread=spread, window=limit),
                 bytes_per_element=self._element_bytes(group),
             )
             total = total + group.layers * layer / np.minimum(ranks, group.shards)
@@ -177,22 +182,28 @@ class Workload:
             group.layers * group.elements * self._element_bytes(group) for group in self.caches
         )
 
-    def attention_flops(self, context: ArrayLike, *, prompt: bool = False) -> Array:
+    def attention_flops(
+        self, context: ArrayLike, *, spread: ArrayLike = 0.0, prompt: bool = False
+    ) -> Array:
         """Return the attention FLOPs of one new token at a context. [FLOP]
 
         Parameters
         ----------
         context : array_like
-            Tokens before it. [1]
+            Tokens before it on average. [1]
+        spread : array_like
+            How far below and above it goes. [1]
         prompt : bool
             Count the form that prompts use, which for latent attention is the cheaper of two:
             expanded into heads over all tokens, or absorbed over those that are picked.
         """
         total: Array = 0.0
         for group in self.caches:
-            flops: Array = group.decode_flops * np.minimum(context, group.attended)
+            picked = attended_tokens(context=context, spread=spread, window=group.attended)
+            flops: Array = group.decode_flops * picked
             if prompt:
-                expanded = group.prefill_flops * np.minimum(context, group.window)
+                seen = attended_tokens(context=context, spread=spread, window=group.window)
+                expanded = group.prefill_flops * seen
                 flops = np.minimum(flops, expanded)
             total = total + group.layers * flops
         return total

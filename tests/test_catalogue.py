@@ -184,6 +184,18 @@ def test_a_wrong_model_gets_a_sentence(tmp_path, old, new, sentence):
         load(path, Model)
 
 
+def test_blocks_with_other_numbers_of_experts_are_refused(tmp_path):
+    moe = "  - count: 1\n    attention: {kind: mha, heads: 8, head_dim: 64}\n    ffn: {kind: moe, experts: %d, active_experts: 1, width: 256}\n"
+    path = tmp_path / "m.yaml"
+    path.write_text(
+        "id: m\nname: M\nweight_format: bf16\nhidden_size: 512\nvocabulary: 1000\nblocks:\n"
+        + moe % 8
+        + moe % 64
+    )
+    with pytest.raises(InputError, match="need the same experts"):
+        load(path, Model)
+
+
 def test_bare_numbers_load_without_provenance(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(

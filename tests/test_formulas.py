@@ -118,6 +118,10 @@ PUBLISHED = [
         0,
     ),
     # JAX scaling book, inference chapter: "240" for bf16 on TPU v5e (197 TFLOP/s over 819 GB/s).
+    ("attended_tokens", {"context": 1500, "spread": 500, "window": math.inf}, 1500, 0),
+    ("attended_tokens", {"context": 1500, "spread": 500, "window": 128}, 128, 0),
+    # Contexts 1 to 257 through a window of 128: 128 - 127^2 / (2 x 256).
+    ("attended_tokens", {"context": 129, "spread": 128, "window": 128}, 96.498, 0.001),
     ("critical_batch", {"peak": 1.97e14, "bandwidth": 8.19e11, "bytes_per_weight": 2}, 240.5, 0.1),
     # Expected distinct experts by uniform routing, E 128, k 8: 29.1 and 125.9 at 4 and 64 tokens
     # (Monte Carlo at low Gini: 29.0 and 125.5).

@@ -495,6 +495,13 @@ class Model(Entry):
         return self
 
     def _check_counts(self) -> None:
+        kinds = {
+            (block.ffn.experts, block.ffn.active_experts)
+            for block in self.blocks
+            if isinstance(block.ffn, MixtureOfExperts)
+        }
+        if len(kinds) > 1:
+            raise ValueError("all blocks with experts need the same experts and active_experts")
         total, active = self.total_parameters, self.active_parameters
         if total is not None and active is not None and active.si > total.si:
             raise ValueError("active_parameters exceed total_parameters")
