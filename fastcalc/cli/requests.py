@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from fastcalc.catalogue import Catalogue, Hardware
-from fastcalc.cli import options
+from fastcalc.catalogue import Catalogue, Hardware, Model
+from fastcalc.cli import options, output
 from fastcalc.errors import InputError
 from fastcalc.evaluate import Traffic
 from fastcalc.scenario import PriceBasis, Pricing, Scenario, Sharding, engine_for
@@ -49,8 +49,10 @@ class Request:
         """
         batches, traffic, sharding = options.batches(self.batch), self._traffic(), self._sharding()
         entries = catalogue(self.hardware_dir, self.models_dir, self.engines_dir)
-        models = [entries.model(name) for name in self.models or DEFAULT_MODELS]
-        chips = [entries.hardware(name) for name in options.names(self.on, "--on")]
+        names = [*(self.models or DEFAULT_MODELS)]
+        models = [_model(entries, name) for name in names]
+        places = options.names(self.on, "--on")
+        chips = [entries.hardware(name) for name in places]
         pricing = self._pricing(chips)
         named = entries.engine(self.engine) if self.engine is not None else None
         engines = [(named, False) if named else engine_for(entries, chip) for chip in chips]
@@ -66,9 +68,10 @@ class Request:
                 sharding=sharding,
                 pricing=pricing,
                 engine_is_borrowed=is_borrowed,
+                typed=(name, place),
             )
-            for model in models
-            for chip, (engine, is_borrowed) in zip(chips, engines, strict=True)
+            for name, model in zip(names, models, strict=True)
+            for place, chip, (engine, is_borrowed) in zip(places, chips, engines, strict=True)
         ]
 
     def _traffic(self) -> Traffic:
@@ -102,6 +105,14 @@ class Request:
                 )
             given[found[0]] = value
         return Pricing(cast(PriceBasis, basis), share, given)
+
+
+def _model(entries: Catalogue, name: str) -> Model:
+    """Return a model; how a configuration was read is said on standard error."""
+    model = entries.model(name)
+    if entries.is_configuration(name):
+        output.warn([f"{model.id}: {note}" for note in model.notes])
+    return model
 
 
 def catalogue(
