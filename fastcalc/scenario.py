@@ -120,6 +120,12 @@ class Scenario:
     sharding: Sharding = Sharding()
     pricing: Pricing = field(default_factory=Pricing)
     engine_is_borrowed: bool = False
+    typed: tuple[str, str] | None = None
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What names the model and the chip in a command: as typed, since either may be a file."""
+        return self.typed or (self.model.id, self.hardware.id)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 
 from fastcalc.catalogue import Hardware
 from fastcalc.report.console import Notes, Part, Table, Title, columns_that_fit
@@ -174,11 +175,8 @@ def notes(outcomes: Sequence[Outcome], left_out: Sequence[str]) -> Notes:
     lines += dict.fromkeys(shared)
     if left_out:
         lines.append(f"left out at this width: {', '.join(left_out)}; --format csv has all")
-    first = outcomes[0].scenario
-    return Notes(
-        lines,
-        f"fastcalc fit {first.model.id} --on {first.hardware.id} --context 32000",
-    )
+    model, chip = map(quote, outcomes[0].scenario.names)
+    return Notes(lines, f"fastcalc fit {model} --on {chip} --context 32000")
 
 
 def _how_to_read() -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from shlex import quote
 
 from fastcalc.report import console
 from fastcalc.report.compare import why
@@ -97,10 +98,8 @@ def table(locations: Sequence[Location], *, to_file: bool) -> str:
         parts.append(console.Table(*_fitting(rows, width)))
         reasons = [f"{one.scenario.hardware.id}: {why(one)}" for one in members]
         parts += ["", console.Notes(reasons), ""]
-    first = locations[0].scenario
-    parts.append(
-        console.Notes(next_command=f"fastcalc compare {first.model.id} --on {first.hardware.id}")
-    )
+    model, chip = map(quote, locations[0].scenario.names)
+    parts.append(console.Notes(next_command=f"fastcalc compare {model} --on {chip}"))
     return console.render(parts, width, colour=console.wants_colour() and not to_file)
 
 
