@@ -274,6 +274,14 @@ def tensors(weights: dict, **others: object) -> dict:
                 "model.layers.0.self_attn.q_proj": {"quant_algo": "FP8"}}},
             "fp8", "fp8+nvfp4",
         ),
+        (
+            {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": {
+                "model.layers.0.mlp.experts": {"quant_algo": "NVFP4"},
+                "model.layers.0.mlp.shared_expert.up_proj": {"quant_algo": "NVFP4"},
+                "model.layers.0.self_attn.q_proj": {"quant_algo": "FP8"},
+                "model.layers.0.self_attn.k_proj": {"quant_algo": "FP8"}}},
+            "fp8", "fp8+nvfp4",
+        ),
         ({"quant_method": "aqlm"}, "bf16", "bf16"),
     ],
     ids=str,

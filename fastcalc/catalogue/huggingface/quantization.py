@@ -200,7 +200,7 @@ def _by_layer(layers: dict[str, Any], plain: str, fields: Fields) -> Formats:
             is_network = ".mlp." in name or ".ffn." in name
             group = experts if ".experts" in name else networks if is_network else others
             group[known] += 1
-    rest = networks or others
+    rest = networks + others if experts else networks or others
     found = Formats(_most(rest, plain), _most(experts, "") or None)
     if len(experts) > 1 or len(networks + others) > 1:
         fields.remark(
