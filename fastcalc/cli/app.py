@@ -15,7 +15,8 @@ app = typer.Typer(
 )
 
 Models = Annotated[
-    list[str] | None, typer.Argument(metavar="MODEL...", help="Models: names or YAML files.")
+    list[str] | None,
+    typer.Argument(metavar="MODEL...", help="Models: names, YAML files or config.json."),
 ]
 
 
@@ -134,7 +135,10 @@ def list_(
 @app.command()
 def show(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A chip, model or engine, or a YAML file.")
+        str,
+        typer.Argument(
+            metavar="NAME", help="A chip, model or engine, a YAML file or a config.json."
+        ),
     ],
     weights: options.Weights = None,
     kv: options.KV = None,
@@ -149,3 +153,23 @@ def show(
 
     catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)
     show_entries.run_show(catalogue, name, weights, kv, format, out)
+
+
+@app.command("import")
+def import_(
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="A config.json, or a folder that holds one.")
+    ],
+    id: Annotated[  # noqa: A002
+        str | None,
+        typer.Option("--id", metavar="NAME", help="The model's id; from PATH if not given."),
+    ] = None,
+    out: options.OutFile = None,
+) -> None:
+    """Turn a Hugging Face config into a model YAML.
+
+    Nothing is downloaded. What was assumed stands under notes and on standard error.
+    """
+    from fastcalc.cli import show_import
+
+    show_import.run(path, id, out)

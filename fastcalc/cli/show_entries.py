@@ -118,6 +118,8 @@ def _find(catalogue: Catalogue, name: str) -> Hardware | Model | Engine:
     """Return the entry of a name, whatever its kind; a file's keys tell its kind."""
     if name.endswith((".yaml", ".yml")):
         return _load_file(catalogue, name)
+    if catalogue.is_configuration(name) or "/" in name:
+        return catalogue.model(name)
     loaders = _loaders(catalogue)
     for kind, load in loaders.items():
         if catalogue.knows(name, kind):
