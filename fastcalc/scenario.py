@@ -24,7 +24,7 @@ YEARS = 4.0
 USD_PER_KWH = 0.08
 """Price of electricity in the cost of ownership."""
 
-ENGINE_OF_KIND = {"gpu": "vllm", "wafer": "cerebras"}
+ENGINE_OF_KIND = {"gpu": "vllm", "wafer": "cerebras", "lpu": "groq"}
 """The engine taken for a kind of chip where none is named."""
 
 
