@@ -55,6 +55,16 @@ class Traffic:
         return (2.0 * self.prompt - self.computed_prompt) / 2.0
 
     @property
+    def spread(self) -> float:
+        """How far the context goes below and above its mean while a request decodes. [1]"""
+        return min(self.output / 2.0, self.context)
+
+    @property
+    def prompt_spread(self) -> float:
+        """How far a computed prompt token's context goes below and above its mean. [1]"""
+        return self.computed_prompt / 2.0
+
+    @property
     def reserved(self) -> float:
         """Tokens for which a sequence's cache is reserved. [1]"""
         return max(self.prompt + self.output, self.context)
@@ -237,8 +247,10 @@ class _Clock:
             decode=everyone,
             together=everyone,
             context=self.traffic.context,
+            spread=self.traffic.spread,
             prompt=prompt,
             prompt_context=self.traffic.prompt_context,
+            prompt_spread=self.traffic.prompt_spread,
         )
         place = self.placement
         return bound_step(place.machine, place.work, place.layout, rows)
@@ -248,7 +260,7 @@ class _Clock:
         if self.is_bound:
             bound = self.bound(0.0)
             return overlapped(bound), _argmax(bound)
-        rows = Rows(self.streams, self.together, self.traffic.context)
+        rows = Rows(self.streams, self.together, self.traffic.context, self.traffic.spread)
         place = self.placement
         step = expected_step(place.machine, place.work, place.layout, rows)
         hops = self._hops(self.streams)
@@ -295,8 +307,10 @@ class _Clock:
             decode=decode,
             together=together,
             context=self.traffic.context,
+            spread=self.traffic.spread,
             prompt=prompt,
             prompt_context=self.traffic.prompt_context,
+            prompt_spread=self.traffic.prompt_spread,
             prompt_replicas=replicas,
         )
         place = self.placement

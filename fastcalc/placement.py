@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor, inf
 
-from fastcalc.catalogue.schema import Attention, Hardware, LatentAttention
+from fastcalc.catalogue.schema import Hardware, LinearAttention
 from fastcalc.errors import InputError
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
 from fastcalc.machine import Machine
@@ -20,6 +20,9 @@ from fastcalc.workload import Workload
 
 EXPERT_TENSOR_RANKS = 8
 """Tensor-parallel ranks beyond which a mixture of experts takes attention replicas instead."""
+
+MOST_CHIPS = 16_384
+"""Chips beyond which no placement that cuts layers is looked for."""
 
 
 @dataclass(frozen=True, order=True)
@@ -89,9 +92,19 @@ class Placement:
         return float(whole) * self.stage_share
 
     @property
-    def layers_per_stage(self) -> int:
-        """Layers of the fullest pipeline stage; regions for embedding and head counted. [1]"""
+    def layers_per_stage(self) -> float:
+        """Layers of the fullest pipeline stage; regions for embedding and head counted. [1]
+
+        Less than one where a layer is cut over several chips.
+        """
+        if self.chips_per_layer > 1:
+            return 1.0 / self.chips_per_layer
         return ceil(self.slots / self.layout.pp)
+
+    @property
+    def chips_per_layer(self) -> int:
+        """Chips over which one layer is cut, where there are more chips than layers. [1]"""
+        return max(int(self.layout.pp // self.slots), 1) if self.machine.is_spatial else 1
 
     @property
     def stage_share(self) -> float:
@@ -131,6 +144,8 @@ class Placement:
         tier, chips = self.machine.tier.name, self.layout.chips
         if self.machine.is_spatial:
             wafer = self.machine.hardware.kind + ("s" if chips > 1 else "")
+            if self.chips_per_layer > 1:
+                return f"{tier} of {chips} {wafer} ({self.chips_per_layer} for each layer)"
             each = ceil(self.work.layers / chips)
             return f"{tier} of {chips} {wafer} ({each} layer{'s' if each > 1 else ''} each)"
         cut = f" ({self.layout})" if chips > 1 else ""
@@ -159,7 +174,16 @@ class Site:
 
     @property
     def most_stages(self) -> int:
-        """Pipeline stages that get at least one layer, or the embedding or head. [1]"""
+        """Pipeline stages that get at least one layer, or the embedding or head. [1]
+
+        Chips with a fast link between them cut layers that are too large for one, so that there
+        may be more of them.
+        """
+        cuts_layers = self.machine.is_spatial and self.machine.hardware.links.scale_up is not None
+        return MOST_CHIPS if cuts_layers else self._slots
+
+    @property
+    def _slots(self) -> int:
         return ceil(self.place(Layout()).slots)
 
     def layouts(self) -> Iterator[Layout]:
@@ -170,8 +194,10 @@ class Site:
         if links.scale_out is None and links.scale_up is None:
             return
         last = widths[-1]
-        for stages in range(2, self.most_stages + 1):
+        for stages in range(2, self._slots + 1):
             yield Layout(last.tp, stages, last.ep, last.dp)
+        for stages in range(2 * self._slots, self.most_stages + 1, self._slots):
+            yield Layout(pp=stages)
 
     def _domain_layouts(self) -> Iterator[Layout]:
         domain = link_domain(self.machine.hardware)
@@ -284,6 +310,9 @@ class Site:
             layer_bytes=self.work.largest_layer_bytes + batch * cache / self.work.layers,
             usable_per_chip=usable,
         )
+        if whole == inf and self.most_stages > self._slots:
+            smallest = self.smallest(batch)
+            return int(capacity), smallest.layout.chips if smallest else None
         return int(capacity), int(whole) if whole < inf else None
 
 
@@ -298,5 +327,5 @@ def divides_heads(work: Workload, ranks: int) -> bool:
     return all(
         block.attention.heads % ranks == 0
         for block in work.model.blocks
-        if isinstance(block.attention, (Attention, LatentAttention))
+        if block.attention is not None and not isinstance(block.attention, LinearAttention)
     )

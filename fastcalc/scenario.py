@@ -24,7 +24,7 @@ YEARS = 4.0
 USD_PER_KWH = 0.08
 """Price of electricity in the cost of ownership."""
 
-ENGINE_OF_KIND = {"gpu": "vllm", "wafer": "cerebras"}
+ENGINE_OF_KIND = {"gpu": "vllm", "wafer": "cerebras", "lpu": "groq"}
 """The engine taken for a kind of chip where none is named."""
 
 
@@ -287,6 +287,8 @@ def _warnings(outcome: Outcome) -> Iterable[str]:
 
 def _model_warnings(outcome: Outcome) -> Iterable[str]:
     model, work = outcome.scenario.model, outcome.placement.work
+    if model.confidence in ("low", "memory"):
+        yield f"the shape of {model.id} is of confidence '{model.confidence}'"
     if model.is_minimal:
         yield f"{model.id} publishes no heads: FLOPs of attention are left out"
         if model.hidden_size is None and outcome.placement.layout.chips > 1:

@@ -102,12 +102,12 @@ class Rows:
         Sequences decoded, :math:`b`. [1]
     together : array_like
         Sequences decoded by all replicas that share one copy of the experts. [1]
-    context : array_like
-        Tokens each of them attends to. [1]
+    context, spread : array_like
+        Tokens each of them attends to on average, and how far below and above it goes. [1]
     prompt : array_like
         Prompt tokens taken in, :math:`c`. [1]
-    prompt_context : array_like
-        Tokens each of those attends to on average. [1]
+    prompt_context, prompt_spread : array_like
+        Tokens each of those attends to on average, and how far below and above it goes. [1]
     prompt_replicas : array_like
         Replicas that take in prompts in this step. [1]
     """
@@ -115,8 +115,10 @@ class Rows:
     decode: ArrayLike
     together: ArrayLike
     context: ArrayLike
+    spread: ArrayLike = 0.0
     prompt: ArrayLike = 0.0
     prompt_context: ArrayLike = 0.0
+    prompt_spread: ArrayLike = 0.0
     prompt_replicas: ArrayLike = 1.0
 
 
@@ -214,8 +216,8 @@ def _routed(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Com
 def _attention(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
     """Return the reads of the decoded sequences' caches."""
     rate = machine.bandwidth * fraction(machine.parameters.cache_read_fraction)
-    cache = work.cache_bytes(rows.context, ranks=layout.tp)
-    flops = work.attention_flops(rows.context) / layout.tp
+    cache = work.cache_read_bytes(rows.context, spread=rows.spread, ranks=layout.tp)
+    flops = work.attention_flops(rows.context, spread=rows.spread) / layout.tp
     decode = np.asarray(rows.decode) * 1.0
     return Component(
         "attention",
@@ -251,15 +253,20 @@ def _prompt(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Com
         everywhere = tokens * np.minimum(rows.prompt_replicas, _group(layout))
         uneven = _imbalance(machine, layout) / layout.expert_shards
         seconds = seconds + everywhere * time_of(work=routed, rate=machine.routed_rate) * uneven
-    attention = work.attention_flops(rows.prompt_context, prompt=True) / layout.tp
+    attention = _prompt_scores(work, rows) / layout.tp
     seconds = seconds + tokens * time_of(work=attention, rate=machine.attention_rate)
     return Component("prompt", compute=seconds)
+
+
+def _prompt_scores(work: Workload, rows: Rows) -> Array:
+    """Return the attention FLOPs of one prompt token. [FLOP]"""
+    return work.attention_flops(rows.prompt_context, spread=rows.prompt_spread, prompt=True)
 
 
 def _floor(machine: Machine, work: Workload, rows: Rows) -> Component:
     """Return launches, ramps and tails: a time per layer, larger without decode's graphs."""
     own = machine.parameters
-    layers = work.layers + cost(own.expert_layer_extra) * work.expert_layers
+    layers = work.depth + cost(own.expert_layer_extra) * work.expert_layers
     decode = (layers + cost(own.latent_layer_extra) * work.latent_layers) * cost(
         own.decode_layer_floor
     )
@@ -302,8 +309,8 @@ def _all_reduce(machine: Machine, work: Workload, layout: Layout, rows: Rows) ->
     latency = cost(machine.parameters.collective_latency)
     return Component(
         "all-reduce",
-        link=2.0 * work.layers * time_of(work=sent, rate=machine.link),
-        latency=2.0 * work.layers * latency * all_reduce_latency_shape(ranks=layout.tp),
+        link=2.0 * work.depth * time_of(work=sent, rate=machine.link),
+        latency=2.0 * work.depth * latency * all_reduce_latency_shape(ranks=layout.tp),
     )
 
 
@@ -340,21 +347,23 @@ def _spatial(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> St
     """
     chips = layout.pp
     weights = work.weight_bytes - work.embedding.bytes
-    moved = weights + work.cache_bytes(rows.context)
+    moved = weights + work.cache_read_bytes(rows.context, spread=rows.spread)
     memory = time_of(work=moved, rate=chips * machine.bandwidth)
     ends = time_of(work=work.small.parameters + work.head.parameters, rate=machine.head_rate)
     dense = time_of(work=work.dense.parameters, rate=machine.dense_rate)
     routed = time_of(work=work.routed.parameters, rate=machine.routed_rate)
-    scores = time_of(work=work.attention_flops(rows.context), rate=machine.attention_rate)
+    scores = time_of(
+        work=work.attention_flops(rows.context, spread=rows.spread), rate=machine.attention_rate
+    )
     compute = (_FLOPS_PER_PARAMETER * (dense + routed + ends) + scores) / chips
     floor = cost(machine.parameters.decode_layer_floor)
     layer = np.maximum(np.maximum(memory, compute), floor)
     streams = np.asarray(rows.decode) * 1.0
-    seconds = spatial_step(layers=work.layers, layer_time=layer, streams=streams)
+    seconds = spatial_step(layers=work.depth, layer_time=layer, streams=streams)
     is_floor, is_memory = layer <= floor, layer <= memory
     hop_bytes = (work.hidden or 0.0) * _ACTIVATION_BYTES
     norms = time_of(work=work.small.parameters, rate=machine.head_rate)
-    scores = work.attention_flops(rows.prompt_context, prompt=True)
+    scores = _prompt_scores(work, rows)
     prompt = _FLOPS_PER_PARAMETER * (dense + routed * work.active_share + norms)
     prompt = prompt + time_of(work=scores, rate=machine.attention_rate)
     return Step(
@@ -397,7 +406,7 @@ def bound_step(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> 
     tiers = sorted(machine.hardware.memory, key=lambda tier: -tier.bandwidth.si)
     routed = (work.routed.bytes + work.expert_biases.bytes) * work.active_share
     weights = work.dense.bytes + work.small.bytes + work.head.bytes + routed
-    caches = decode * work.cache_bytes(rows.context)
+    caches = decode * work.cache_read_bytes(rows.context, spread=rows.spread)
     arithmetic = _FLOPS_PER_PARAMETER * (
         time_of(work=tokens * work.dense.parameters, rate=machine.dense_peak)
         + time_of(work=tokens * work.routed.parameters, rate=machine.routed_peak)
@@ -405,8 +414,8 @@ def bound_step(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> 
         + time_of(work=tokens * work.small.parameters, rate=machine.head_peak)
         + time_of(work=decode * work.head.parameters, rate=machine.head_peak)
     )
-    attention = decode * work.attention_flops(rows.context)
-    attention = attention + prompt * work.attention_flops(rows.prompt_context, prompt=True)
+    attention = decode * work.attention_flops(rows.context, spread=rows.spread)
+    attention = attention + prompt * _prompt_scores(work, rows)
     return Component(
         "bound",
         memory=time_over_tiers(
@@ -424,7 +433,7 @@ def _bound_link(machine: Machine, work: Workload, layout: Layout, tokens: Array)
     message = tokens * (work.hidden or 0.0) * _NARROWEST_ACTIVATION_BYTES
     if layout.tp > 1:
         sent = all_reduce_bytes(ranks=layout.tp, message=message) / 2.0
-        passes = 2.0 * work.layers / (layout.pp * layout.dp)
+        passes = 2.0 * work.depth / (layout.pp * layout.dp)
         return passes * time_of(work=sent, rate=machine.peak_link)
     if layout.pp > 1:
         link = max(machine.peak_link, machine.peak_link_out)

@@ -11,17 +11,11 @@ from math import inf
 import numpy as np
 
 from fastcalc.catalogue.formats import FORMATS, NumberFormat, number_format
-from fastcalc.catalogue.schema import (
-    Attention,
-    DenseFFN,
-    GatedDeltaNet,
-    LatentAttention,
-    MixtureOfExperts,
-    Model,
-)
+from fastcalc.catalogue.schema import LatentAttention, MixtureOfExperts, Model
 from fastcalc.formulas import counting
-from fastcalc.formulas.memory import cache_bytes_per_layer
+from fastcalc.formulas.memory import attended_tokens, cache_bytes_per_layer
 from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.layers import CacheGroup, Part, count_layer
 
 _STATE_BYTES = 4.0
 """Recurrent states are kept at 32 bits (the default of Qwen3-Next and later configurations)."""
@@ -42,33 +36,6 @@ class Weights:
         return self.parameters * self.format.bytes
 
 
-@dataclass(frozen=True)
-class CacheGroup:
-    """Layers whose caches and attention are alike.
-
-    Attributes
-    ----------
-    layers : float
-        How many. [1]
-    elements : float
-        Elements that a token leaves in one layer. [1]
-    window : float
-        Tokens a layer looks back; infinity for all. [1]
-    shards : float
-        Ranks that a tensor-parallel group can spread the cache over: key-value heads, or 1
-        for a latent that every rank needs whole. [1]
-    decode_flops, prefill_flops : float
-        Attention FLOPs of one layer for a new token and a token of context. [FLOP]
-    """
-
-    layers: float
-    elements: float
-    window: float
-    shards: float
-    decode_flops: float
-    prefill_flops: float
-
-
 @dataclass(frozen=True, eq=False)
 class Workload:
     """A model in its formats, as sums.
@@ -83,12 +50,14 @@ class Workload:
         Routed experts in a layer and how many a token picks; 0 without any. [1]
     expert_layers, latent_layers, layers : float
         Layers with routed experts, with latent attention, and all. [1]
+    depth : float
+        Layers one after another, those without attention or feed-forward network as half. [1]
     hidden : float or None
         Hidden width; None where it is not published. [1]
     caches : tuple of CacheGroup
-        Layers whose caches are alike.
+        Caches that grow with the context.
     state_elements : float
-        Elements of recurrent state that a sequence keeps. [1]
+        Elements of recurrent state that a sequence keeps, whatever its length. [1]
     largest_layer_bytes : float
         Weights of the heaviest layer. [byte]
     """
@@ -107,6 +76,7 @@ class Workload:
     expert_layers: float
     latent_layers: float
     layers: float
+    depth: float
     hidden: float | None
     caches: tuple[CacheGroup, ...]
     state_elements: float
@@ -161,7 +131,7 @@ class Workload:
         return self.state_elements * _STATE_BYTES
 
     def cache_bytes(self, tokens: ArrayLike, *, ranks: ArrayLike = 1.0) -> Array:
-        """Return the cache of one sequence on one of ``ranks`` tensor-parallel ranks. [byte]
+        """Return what one sequence keeps on one of ``ranks`` tensor-parallel ranks. [byte]
 
         Parameters
         ----------
@@ -170,37 +140,72 @@ class Workload:
         ranks : array_like
             Ranks of the tensor-parallel group; heads are spread, latents copied. [1]
         """
+        return self._cache(tokens, 0.0, ranks, [group.window for group in self.caches])
+
+    def cache_read_bytes(
+        self, tokens: ArrayLike, *, spread: ArrayLike = 0.0, ranks: ArrayLike = 1.0
+    ) -> Array:
+        """Return what a decode step reads of it: of sparse attention, only what is picked. [byte]
+
+        Parameters
+        ----------
+        tokens : array_like
+            Tokens the sequence holds on average. [1]
+        spread : array_like
+            How far below and above it goes. [1]
+        ranks : array_like
+            Ranks of the tensor-parallel group. [1]
+        """
+        return self._cache(tokens, spread, ranks, [group.attended for group in self.caches])
+
+    def _cache(
+        self, tokens: ArrayLike, spread: ArrayLike, ranks: ArrayLike, limits: list[float]
+    ) -> Array:
+        """Return the bytes of one sequence's state, and of its last tokens up to a limit."""
         total: Array = self.state_bytes / np.asarray(ranks)
-        for group in self.caches:
+        for group, limit in zip(self.caches, limits, strict=True):
             layer = cache_bytes_per_layer(
                 elements=group.elements,
-                context=tokens,
-                window=group.window,
-                bytes_per_element=FORMATS[self.kv_format].cache_bytes,
+                tokens=attended_tokens(context=tokens, spread=spread, window=limit),
+                bytes_per_element=self._element_bytes(group),
             )
             total = total + group.layers * layer / np.minimum(ranks, group.shards)
         return total
 
+    def _element_bytes(self, group: CacheGroup) -> float:
+        return group.element_bytes or FORMATS[self.kv_format].cache_bytes
+
     @property
     def cache_bytes_per_token(self) -> float:
         """Bytes that one more token adds while no window is full. [byte]"""
-        width = FORMATS[self.kv_format].cache_bytes
-        return sum(group.layers * group.elements for group in self.caches) * width
+        return sum(
+            group.layers * group.elements * self._element_bytes(group) for group in self.caches
+        )
 
-    def attention_flops(self, context: ArrayLike, *, prompt: bool = False) -> Array:
+    def attention_flops(
+        self, context: ArrayLike, *, spread: ArrayLike = 0.0, prompt: bool = False
+    ) -> Array:
         """Return the attention FLOPs of one new token at a context. [FLOP]
 
         Parameters
         ----------
         context : array_like
-            Tokens it attends to. [1]
+            Tokens before it on average. [1]
+        spread : array_like
+            How far below and above it goes. [1]
         prompt : bool
-            Count the form that prompts use: latent attention expanded into heads.
+            Count the form that prompts use, which for latent attention is the cheaper of two:
+            expanded into heads over all tokens, or absorbed over those that are picked.
         """
         total: Array = 0.0
         for group in self.caches:
-            flops = group.prefill_flops if prompt else group.decode_flops
-            total = total + group.layers * flops * np.minimum(context, group.window)
+            picked = attended_tokens(context=context, spread=spread, window=group.attended)
+            flops: Array = group.decode_flops * picked
+            if prompt:
+                seen = attended_tokens(context=context, spread=spread, window=group.window)
+                expanded = group.prefill_flops * seen
+                flops = np.minimum(flops, expanded)
+            total = total + group.layers * flops
         return total
 
 
@@ -263,6 +268,7 @@ def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
         expert_layers=float(model.layers) if routed else 0.0,
         latent_layers=0.0,
         layers=float(model.layers),
+        depth=float(model.layers),
         hidden=float(model.hidden_size) if model.hidden_size else None,
         caches=(CacheGroup(float(model.layers), elements / model.layers, inf, inf, 0.0, 0.0),),
         state_elements=0.0,
@@ -274,151 +280,62 @@ def _whole(
     model: Model, matrices: NumberFormat, experts_in: NumberFormat, kv_format: str
 ) -> Workload:
     assert model.hidden_size and model.vocabulary
-    hidden = float(model.hidden_size)
-    table = hidden * model.vocabulary
+    table = float(model.hidden_size) * model.vocabulary
     at_16 = matrices if matrices.whole_file else FORMATS["bf16"]
-    dense = small = routed = biases = state = largest = 0.0
-    caches = []
-    for block in model.blocks:
-        layer = count_layer(block.attention, block.ffn, hidden)
-        dense += block.count * layer.dense
-        small += block.count * layer.small
-        routed += block.count * layer.routed
-        biases += block.count * layer.expert_biases
-        state += block.count * layer.state
-        layer_bytes = layer.dense * matrices.bytes + layer.routed * experts_in.bytes
-        largest = max(largest, layer_bytes + (layer.small + layer.expert_biases) * _16_BIT)
-        if layer.cache is not None:
-            caches.append(replace(layer.cache, layers=float(block.count)))
-    moe = [block for block in model.blocks if isinstance(block.ffn, MixtureOfExperts)]
-    first = moe[0].ffn if moe else None
+    runs = [(block.count, count_layer(block, model)) for block in model.blocks]
+    experts = [block for block in model.blocks if isinstance(block.ffn, MixtureOfExperts)]
+    first = experts[0].ffn if experts else None
+    small = model.hidden_size * (1.0 + model.norm_bias) + model.other_parameters
     return Workload(
         model=model,
-        weight_format=experts_in.id if experts_in is not matrices else matrices.id,
+        weight_format=experts_in.id,
         kv_format=kv_format,
-        dense=Weights(dense, matrices),
-        small=Weights(small + hidden, FORMATS["bf16"]),
+        dense=Weights(sum(count * layer.dense for count, layer in runs), matrices),
+        small=Weights(small + sum(count * layer.small for count, layer in runs), FORMATS["bf16"]),
         head=Weights(table, at_16),
         embedding=Weights(0.0 if model.tied_embeddings else table, at_16),
-        routed=Weights(routed, experts_in),
-        expert_biases=Weights(biases, FORMATS["bf16"]),
+        routed=Weights(sum(count * layer.routed for count, layer in runs), experts_in),
+        expert_biases=Weights(
+            sum(count * layer.expert_biases for count, layer in runs), FORMATS["bf16"]
+        ),
         experts=float(first.experts) if isinstance(first, MixtureOfExperts) else 0.0,
         active_experts=float(first.active_experts) if isinstance(first, MixtureOfExperts) else 0.0,
-        expert_layers=float(sum(block.count for block in moe)),
+        expert_layers=float(sum(block.count for block in experts)),
         latent_layers=float(
             sum(b.count for b in model.blocks if isinstance(b.attention, LatentAttention))
         ),
         layers=float(sum(block.count for block in model.blocks)),
-        hidden=hidden,
-        caches=tuple(caches),
-        state_elements=state,
-        largest_layer_bytes=largest,
+        depth=sum(block.count * block.parts / 2.0 for block in model.blocks),
+        hidden=float(model.hidden_size),
+        caches=tuple(
+            replace(group, layers=float(count)) for count, layer in runs for group in layer.caches
+        ),
+        state_elements=sum(count * layer.state for count, layer in runs),
+        largest_layer_bytes=max(_layer_bytes(layer, matrices, experts_in) for _, layer in runs),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Layer:
-    """One layer's parameters by kind, its state and its cache."""
-
-    dense: float
-    small: float
-    routed: float
-    expert_biases: float
-    state: float
-    cache: CacheGroup | None
-
-    @property
-    def total(self) -> float:
-        """All its parameters. [1]"""
-        return self.dense + self.small + self.routed + self.expert_biases
-
-
-def count_layer(
-    attention: Attention | LatentAttention | GatedDeltaNet,
-    ffn: DenseFFN | MixtureOfExperts,
-    hidden: float,
-) -> Layer:
-    """Count one layer: attention, feed-forward network and two norms."""
-    if isinstance(attention, Attention):
-        dense, small, state, cache = _count_attention(attention, hidden)
-    elif isinstance(attention, LatentAttention):
-        dense, small, state, cache = _count_latent(attention, hidden)
-    else:
-        dense, small, state, cache = _count_deltanet(attention, hidden)
-    small += 2 * hidden
-    if isinstance(ffn, DenseFFN):
-        width = counting.ffn_matrices(hidden=hidden, width=ffn.width, matrices=ffn.matrices)
-        return Layer(dense + width, small, 0.0, 0.0, state, cache)
-    shared = counting.ffn_matrices(hidden=hidden, width=ffn.shared_width, matrices=3)
-    expert = counting.ffn_matrices(hidden=hidden, width=ffn.width, matrices=3)
-    small += hidden * ffn.experts + ffn.experts * ffn.router_bias + hidden * ffn.shared_gate
-    biases = ffn.experts * (2 * ffn.width + hidden) * ffn.expert_bias
-    return Layer(dense + shared, small, ffn.experts * expert, biases, state, cache)
-
-
-_Parts = tuple[float, float, float, CacheGroup | None]
-
-
-def _count_attention(attention: Attention, hidden: float) -> _Parts:
-    heads, kv_heads, size = attention.heads, attention.cached_heads, attention.head_dim
-    dense = counting.attention_matrices(
-        hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=size
-    )
-    dense += hidden * heads * size * attention.output_gate
-    small = (
-        (heads + 2 * kv_heads) * size * attention.qkv_bias
-        + hidden * attention.output_bias
-        + 2 * size * attention.qk_norm
-        + heads * attention.sinks
-    )
-    flops = float(counting.attention_flops(heads=heads, key_dim=size, value_dim=size))
-    window = float(attention.window or inf)
-    cache = CacheGroup(1.0, 2.0 * kv_heads * size, window, float(kv_heads), flops, flops)
-    return float(dense), float(small), 0.0, cache
-
-
-def _count_latent(attention: LatentAttention, hidden: float) -> _Parts:
-    heads, latent, rope = attention.heads, attention.kv_rank, attention.rope_dim
-    dense = counting.latent_attention_matrices(
-        hidden=hidden,
-        heads=heads,
-        q_rank=attention.q_rank or 0,
-        kv_rank=latent,
-        nope_dim=attention.nope_dim,
-        rope_dim=rope,
-        value_dim=attention.value_dim,
-    )
-    absorbed = counting.attention_flops(heads=heads, key_dim=latent + rope, value_dim=latent)
-    expanded = counting.attention_flops(
-        heads=heads, key_dim=attention.nope_dim + rope, value_dim=attention.value_dim
-    )
-    cache = CacheGroup(1.0, latent + rope, inf, 1.0, float(absorbed), float(expanded))
-    return float(dense), float((attention.q_rank or 0) + latent), 0.0, cache
-
-
-def _count_deltanet(attention: GatedDeltaNet, hidden: float) -> _Parts:
-    keys = attention.key_heads * attention.key_dim
-    values = attention.value_heads * attention.value_dim
-    dense = counting.gated_deltanet_matrices(
-        hidden=hidden, key_width=keys, value_width=values, value_heads=attention.value_heads
-    )
-    convolved = 2 * keys + values
-    small = attention.conv_kernel * convolved + 2 * attention.value_heads + attention.value_dim
-    state = values * attention.key_dim + (attention.conv_kernel - 1) * convolved
-    return float(dense), float(small), float(state), None
+def _layer_bytes(layer: Part, matrices: NumberFormat, experts_in: NumberFormat) -> float:
+    """Return the weights of one layer. [byte]"""
+    at_16_bit = (layer.small + layer.expert_biases) * _16_BIT
+    return layer.dense * matrices.bytes + layer.routed * experts_in.bytes + at_16_bit
 
 
 def checkpoint_parameters(model: Model) -> float:
-    """Return the parameters of the text core and the multi-token-prediction layers. [1]
+    """Return the parameters of text core, multi-token-prediction layers and vision tower. [1]
 
-    A multi-token-prediction layer is one more layer of the last kind, a projection of two
-    hidden states to one and three norms; some checkpoints store copies of embedding and
-    head in it.
+    A multi-token-prediction layer is one more layer, a projection of two hidden states to one
+    and three norms; some checkpoints store copies of embedding and head in it.
     """
-    core = workload(model).total_parameters
+    total = workload(model).total_parameters
+    if model.vision_parameters is not None:
+        total += model.vision_parameters.si
     if model.mtp is None or model.hidden_size is None or model.vocabulary is None:
-        return core
-    hidden, last = float(model.hidden_size), model.blocks[-1]
-    layer = count_layer(last.attention, last.ffn, hidden).total + 2 * hidden**2 + 3 * hidden
-    copies = (model.mtp.own_embedding + model.mtp.own_head) * hidden * model.vocabulary
-    return core + model.mtp.layers * (layer + copies)
+        return total
+    mtp, last, hidden = model.mtp, model.blocks[-1], float(model.hidden_size)
+    extra = last.model_copy(
+        update={"attention": mtp.attention or last.attention, "ffn": mtp.ffn or last.ffn}
+    )
+    layer = count_layer(extra, model).parameters + 2 * hidden**2 + 3 * hidden
+    copies = (mtp.own_embedding + mtp.own_head) * hidden * model.vocabulary
+    return total + mtp.layers * (layer + copies)

@@ -67,8 +67,8 @@ _attention = st.one_of(
         st.sampled_from([64, 128]),
         st.sampled_from([None, 128, 4096]),
     ),
-    st.just(
-        {
+    st.builds(
+        lambda indexer: {
             "kind": "mla",
             "heads": 32,
             "q_rank": 768,
@@ -76,16 +76,38 @@ _attention = st.one_of(
             "nope_dim": 128,
             "rope_dim": 64,
             "value_dim": 128,
-        }
+            **({"indexer": indexer} if indexer else {}),
+        },
+        st.sampled_from(
+            [
+                None,
+                {"heads": 32, "head_dim": 128, "top_k": 2048},
+                {"heads": 32, "head_dim": 128, "top_k": 64, "shared": True},
+            ]
+        ),
     ),
     st.just(
         {
-            "kind": "gated-deltanet",
+            "kind": "compressed",
+            "heads": 32,
+            "head_dim": 256,
+            "q_rank": 512,
+            "output_groups": 4,
+            "output_rank": 512,
+            "window": 128,
+            "compression": 4,
+            "indexer": {"heads": 16, "head_dim": 128, "top_k": 256},
+        }
+    ),
+    st.builds(
+        lambda kind: {
+            "kind": kind,
             "key_heads": 16,
             "value_heads": 32,
             "key_dim": 128,
             "value_dim": 128,
-        }
+        },
+        st.sampled_from(["gated-deltanet", "kda", "mamba2"]),
     ),
 )
 _dense = st.builds(lambda width: {"kind": "dense", "width": width}, st.integers(256, 30_000))
@@ -100,6 +122,7 @@ def models(draw: st.DrawFn, *, dense_only: bool = False) -> Model:
         "active_experts": draw(st.sampled_from([1, 2, 8])),
         "width": draw(st.integers(128, 4096)),
         "shared_width": draw(st.sampled_from([0, 1024])),
+        **draw(st.sampled_from([{}, {"latent_size": 512, "matrices": 2}])),
     }
     is_moe = not dense_only and draw(st.booleans())
     blocks = [
@@ -110,6 +133,9 @@ def models(draw: st.DrawFn, *, dense_only: bool = False) -> Model:
         }
         for _ in range(draw(st.integers(1, 3)))
     ]
+    for block in blocks[1:]:
+        if draw(st.booleans()):
+            del block[draw(st.sampled_from(["attention", "ffn"]))]
     return Model.model_validate(
         {
             "id": "random-model",

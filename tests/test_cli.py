@@ -175,6 +175,26 @@ def test_show_model_holds_what_scripts_ask_for(fastcalc):
     assert shown["layers"] == 80
 
 
+def test_lists_and_comparisons_flag_what_is_not_a_read_fact(fastcalc):
+    listed = words(fastcalc("list", "models").out)
+    assert "hypothetical: dense-20b, frontier-1t, spark-120b" in listed
+    assert "confidence memory: command-r-plus" in listed
+    compared = fastcalc("compare", "command-r-plus", "--on", "h200-sxm", "--batch", "1").out
+    assert "the shape of command-r-plus is of confidence 'memory'" in words(compared)
+    rows = json.loads(fastcalc("list", "models", "--format", "json").out)["records"]
+    assert {row["id"] for row in rows if row["hypothetical"]} == {
+        "dense-20b",
+        "frontier-1t",
+        "spark-120b",
+    }
+
+
+def test_show_model_lists_every_part_of_its_layers(fastcalc):
+    shown = words(fastcalc("show", "minimax-m3").out)
+    assert "57 gqa: heads 64, kv_heads 4, head_dim 128, indexer (heads 4, head_dim 128," in shown
+    assert "beside the core 865,567,232 parameters of vision tower" in shown
+
+
 def test_show_chip_is_in_si_with_units_in_the_keys(fastcalc):
     shown = json.loads(fastcalc("show", "wse-3", "--format", "json").out)
     assert shown["memory_bandwidth_bytes_per_s"] == 21e15

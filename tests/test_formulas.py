@@ -39,7 +39,89 @@ PUBLISHED = [
         2048 * 16 * 192 + 2048 * 576 + 512 * 16 * 256 + 16 * 128 * 2048,
         0,
     ),
+    # Kimi Linear: 2,304 wide, 32 heads of 128, decay and gate through 128.
+    (
+        "kda_matrices",
+        {
+            "hidden": 2304,
+            "key_width": 4096,
+            "value_width": 4096,
+            "heads": 32,
+            "decay_rank": 128,
+            "gate_rank": 128,
+        },
+        4 * 2304 * 4096 + 2 * (2304 * 128 + 128 * 4096) + 2304 * 32,
+        0,
+    ),
+    # The same with a gate of full rank, as Kimi K3 has it.
+    (
+        "kda_matrices",
+        {
+            "hidden": 2304,
+            "key_width": 4096,
+            "value_width": 4096,
+            "heads": 32,
+            "decay_rank": 128,
+            "gate_rank": 0,
+        },
+        5 * 2304 * 4096 + 2304 * 128 + 128 * 4096 + 2304 * 32,
+        0,
+    ),
+    # Nemotron 3 Nano: in_proj of 2 x 4,096 + 2 x 8 x 128 + 64 columns, out_proj of 4,096 rows.
+    (
+        "mamba2_matrices",
+        {"hidden": 2688, "inner": 4096, "state_width": 1024, "heads": 64},
+        2688 * (8192 + 2048 + 64) + 4096 * 2688,
+        0,
+    ),
+    # Checkpoints of DeepSeek-V3.2 and R1 differ by an indexer in 62 layers, 256 norm weights each.
+    (
+        "indexer_matrices",
+        {
+            "hidden": 7168,
+            "query": 1536,
+            "heads": 64,
+            "head_dim": 128,
+            "key_matrices": 1,
+            "head_weights": 1,
+        },
+        (685_355_329_792 - 684_489_845_504) / 62 - 256,
+        0,
+    ),
+    # DeepSeek-V4-Flash: q_a, q_b, kv, grouped o_a and o_b as transformers shapes them.
+    (
+        "compressed_attention_matrices",
+        {
+            "hidden": 4096,
+            "heads": 64,
+            "head_dim": 512,
+            "q_rank": 1024,
+            "output_groups": 8,
+            "output_rank": 1024,
+        },
+        4096 * 1024 + 1024 * 32_768 + 4096 * 512 + (32_768 // 8) * (8 * 1024) + 8192 * 4096,
+        0,
+    ),
+    ("compressor_matrices", {"hidden": 4096, "head_dim": 512, "overlap": 1}, 2 * 4096 * 512, 0),
+    # Four streams: 24 mixing weights from 4 x 4,096 inputs, 24 biases, 3 scales, twice a layer.
+    (
+        "hyper_connection_parameters",
+        {"hidden": 4096, "streams": 4},
+        2 * (24 * 4 * 4096 + 24 + 3),
+        0,
+    ),
+    # MiMo-V2-Flash, full layers: 64 query and 4 key heads of 192, as many value heads of 128.
+    (
+        "attention_matrices",
+        {"hidden": 4096, "heads": 64, "kv_heads": 4, "key_dim": 192, "value_dim": 128},
+        4096 * (64 * 192 + 4 * 192 + 4 * 128 + 64 * 128),
+        0,
+    ),
     # JAX scaling book, inference chapter: "240" for bf16 on TPU v5e (197 TFLOP/s over 819 GB/s).
+    ("attended_tokens", {"context": 1500, "spread": 500, "window": math.inf}, 1500, 0),
+    ("attended_tokens", {"context": 1500, "spread": 500, "window": 128}, 128, 0),
+    # Contexts 1 to 257 through a window of 128: 128 - 127^2 / (2 x 256).
+    ("attended_tokens", {"context": 129, "spread": 128, "window": 128}, 96.498, 0.001),
     ("critical_batch", {"peak": 1.97e14, "bandwidth": 8.19e11, "bytes_per_weight": 2}, 240.5, 0.1),
     # Expected distinct experts by uniform routing, E 128, k 8: 29.1 and 125.9 at 4 and 64 tokens
     # (Monte Carlo at low Gini: 29.0 and 125.5).
@@ -119,7 +201,6 @@ def test_arrays_are_as_numbers(name, arguments, value, within):
 def test_every_formula_has_a_row():
     tested = {row[0] for row in PUBLISHED}
     by_doctest = {
-        "attention_matrices",
         "gated_deltanet_matrices",
         "attention_flops",
         "linear_flops",

@@ -364,3 +364,14 @@ def test_stages_inside_the_domain_hop_over_its_link():
     near = outcome("llama-3.1-8b", "h100-sxm", sharding=Sharding(pp=2)).estimate.tpot[0]
     one = outcome("llama-3.1-8b", "h100-sxm").estimate.tpot[0]
     assert near == pytest.approx(one, rel=1e-3)
+
+
+def test_a_layer_too_large_for_a_chip_is_cut_over_several_where_a_link_joins_them():
+    """Llama-3.1-8B at 8 bits: a layer of 218 MB over LPUs with 207 MB free; 751 tokens/s published."""
+    found = outcome("llama-3.1-8b", "groq-lpu", weights="int8", prompt=100, output=100)
+    place = found.placement
+    assert place.chips_per_layer == 2
+    assert place.layout.chips % 2 == 0
+    assert found.estimate.low[0] <= 751 <= found.estimate.high[0]
+    large = outcome("llama-3.1-70b", "groq-lpu", weights="int8", prompt=100, output=100)
+    assert large.estimate.low[0] <= 250 <= large.estimate.high[0]

@@ -54,8 +54,15 @@ def test_no_step_is_faster_than_light(chip, model, engine, traffic):
     unit, work, layout = place_.machine, place_.work, place_.layout
     replicas = layout.dp if not unit.is_spatial else 1
     for prompt in (0.0, traffic.computed_prompt):
-        rows = Rows(BATCHES, BATCHES * layout.expert_shards / layout.tp, traffic.context)
-        rows = replace(rows, prompt=prompt, prompt_context=traffic.prompt_context)
+        rows = Rows(
+            decode=BATCHES,
+            together=BATCHES * layout.expert_shards / layout.tp,
+            context=traffic.context,
+            spread=traffic.spread,
+            prompt=prompt,
+            prompt_context=traffic.prompt_context,
+            prompt_spread=traffic.prompt_spread,
+        )
         everyone = replace(rows, decode=BATCHES * replicas, together=BATCHES * replicas)
         fastest = overlapped(bound_step(unit, work, layout, everyone))
         step = expected_step(unit, work, layout, rows).seconds

@@ -29,6 +29,7 @@ def cut(text: str, fields: str) -> str:
 def test_it_prints_what_it_shows(command, expected, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
     command, _, pipe = command.partition(" | ")
     ran = run(*shlex.split(command)[1:], capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 0, ran.err
@@ -41,7 +42,7 @@ def test_it_prints_what_it_shows(command, expected, capsys, monkeypatch, tmp_pat
 
 def test_every_command_is_shown():
     names = {command.name or command.callback.__name__ for command in app.registered_commands}
-    assert names == {"compare", "fit", "list", "show"}
+    assert names == {"compare", "fit", "import", "list", "show"}
     for name in names:
         assert f"fastcalc {name}" in README
 

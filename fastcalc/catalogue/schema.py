@@ -250,19 +250,44 @@ class Hardware(Entry):
 # -- models -----------------------------------------------------------------------------
 
 
+class Indexer(Entry):
+    """Light heads that score the whole context and pick the tokens that attention reads.
+
+    ``top_k`` counts what attention reads: tokens, or compressed entries. ``pool`` tokens share
+    a key. A ``shared`` indexer is an earlier layer's: it costs neither weights nor keys.
+    """
+
+    heads: Whole
+    head_dim: Whole
+    top_k: Whole
+    pool: Whole = 1
+    head_weights: bool = True
+    shared: bool = False
+
+
 class Attention(Entry):
-    """Multi-head or grouped-query attention; with ``window`` it sees that many tokens back."""
+    """Multi-head or grouped-query attention; with ``window`` it sees that many tokens back.
+
+    ``chunked`` windows start anew every ``window`` tokens and are counted full. ``qk_norm`` is
+    per head (true) or over the ``full`` width; ``output_gate`` is as wide as all heads (true)
+    or ``per-head``. With ``k_eq_v`` one projection serves keys and values, both of which are
+    cached.
+    """
 
     kind: Literal["mha", "gqa"]
     heads: Whole
     kv_heads: Whole | None = None
     head_dim: Whole
+    value_dim: Whole | None = None
     window: Whole | None = None
+    chunked: bool = False
+    indexer: Indexer | None = None
     qkv_bias: bool = False
     output_bias: bool = False
-    qk_norm: bool = False
+    qk_norm: bool | Literal["full"] = False
     sinks: bool = False
-    output_gate: bool = False
+    output_gate: bool | Literal["per-head"] = False
+    k_eq_v: bool = False
 
     @property
     def cached_heads(self) -> int:
@@ -275,6 +300,8 @@ class Attention(Entry):
             raise ValueError("mha has as many kv_heads as heads; write kind: gqa")
         if self.heads % self.cached_heads:
             raise ValueError(f"kv_heads {self.cached_heads} does not divide heads {self.heads}")
+        if self.chunked and self.window is None:
+            raise ValueError("chunked attention needs window, the tokens of a chunk")
         return self
 
 
@@ -288,17 +315,54 @@ class LatentAttention(Entry):
     nope_dim: Whole
     rope_dim: WholeOrZero
     value_dim: Whole
+    output_gate: bool = False
+    indexer: Indexer | None = None
 
 
-class GatedDeltaNet(Entry):
-    """Linear attention with a fixed state per sequence instead of a cache that grows."""
+class CompressedAttention(Entry):
+    """DeepSeek V4's attention: one vector is key and value of all heads.
 
-    kind: Literal["gated-deltanet"]
+    It reads the last ``window`` tokens and, with ``compression``, one entry for every so many
+    tokens: all of them (HCA), or those that an indexer picks (CSA).
+    """
+
+    kind: Literal["compressed"]
+    heads: Whole
+    head_dim: Whole
+    q_rank: Whole
+    output_groups: Whole
+    output_rank: Whole
+    window: Whole
+    compression: Whole | None = None
+    indexer: Indexer | None = None
+
+    @model_validator(mode="after")
+    def _indexer_picks_entries(self) -> "CompressedAttention":
+        if self.indexer is not None and self.compression is None:
+            raise ValueError("an indexer picks compressed entries: compression is missing")
+        return self
+
+
+class LinearAttention(Entry):
+    """Attention with a fixed state per sequence instead of a cache that grows.
+
+    Gated DeltaNet, Kimi Delta Attention and Mamba-2; the latter's groups are key heads, its
+    heads are value heads, its state size is the key dimension.
+    """
+
+    kind: Literal["gated-deltanet", "kda", "mamba2"]
     key_heads: Whole
     value_heads: Whole
     key_dim: Whole
     value_dim: Whole
     conv_kernel: Whole = 4
+    full_rank_gate: bool = False
+
+    @model_validator(mode="after")
+    def _gate_of_kda(self) -> "LinearAttention":
+        if self.full_rank_gate and self.kind != "kda":
+            raise ValueError(f"full_rank_gate is of kda; {self.kind} has one kind of gate")
+        return self
 
 
 class DenseFFN(Entry):
@@ -307,15 +371,23 @@ class DenseFFN(Entry):
     kind: Literal["dense"]
     width: Whole
     matrices: Literal[2, 3] = 3
+    bias: bool = False
 
 
 class MixtureOfExperts(Entry):
-    """Experts of which a router picks a few for every token, and shared ones for all."""
+    """Experts of which a router picks a few for every token, and shared ones for all.
+
+    ``shared_width`` is the width of everything that each token passes whole: shared experts
+    together, or a dense network beside the experts. With ``latent_size``, routed experts work
+    on a projection of the hidden state to that width.
+    """
 
     kind: Literal["moe"]
     experts: Whole
     active_experts: Whole
     width: Whole
+    matrices: Literal[2, 3] = 3
+    latent_size: Whole | None = None
     shared_width: WholeOrZero = 0
     shared_gate: bool = False
     router_bias: bool = False
@@ -328,20 +400,47 @@ class MixtureOfExperts(Entry):
         return self
 
 
+AnyAttention = Annotated[
+    Attention | LatentAttention | CompressedAttention | LinearAttention,
+    Field(discriminator="kind"),
+]
+AnyFFN = Annotated[DenseFFN | MixtureOfExperts, Field(discriminator="kind")]
+
+
 class Block(Entry):
-    """A run of equal layers."""
+    """A run of equal layers, which may lack attention or the feed-forward network.
+
+    ``norms`` counts the norms as wide as the hidden state: one for each part unless given.
+    """
 
     count: LayerCount
-    attention: Annotated[Attention | LatentAttention | GatedDeltaNet, Field(discriminator="kind")]
-    ffn: Annotated[DenseFFN | MixtureOfExperts, Field(discriminator="kind")]
+    attention: AnyAttention | None = None
+    ffn: AnyFFN | None = None
+    norms: WholeOrZero | None = None
+
+    @property
+    def parts(self) -> int:
+        """Which a layer has of attention and feed-forward network: one or two. [1]"""
+        return (self.attention is not None) + (self.ffn is not None)
+
+    @model_validator(mode="after")
+    def _is_a_layer(self) -> "Block":
+        if self.parts == 0:
+            raise ValueError("a block needs attention, ffn or both")
+        return self
 
 
 class Mtp(Entry):
-    """Multi-token-prediction layers that a checkpoint stores beside the text core."""
+    """Multi-token-prediction layers that a checkpoint stores beside the text core.
+
+    Their attention and feed-forward network are the last block's unless given.
+    """
 
     layers: Whole
     own_embedding: bool = False
     own_head: bool = False
+    attention: AnyAttention | None = None
+    ffn: AnyFFN | None = None
 
 
 class Published(Entry):
@@ -364,7 +463,12 @@ FormatName = Annotated[str, BeforeValidator(lambda raw: _known_format(str(raw)))
 
 
 class Model(Entry):
-    """One language model: its whole shape, or the minimum that a closed model publishes."""
+    """One language model: its whole shape, or the minimum that a closed model publishes.
+
+    ``confidence`` is of the shape. ``norm_bias`` doubles every norm. ``residual_streams`` are
+    those of hyper-connections. ``other_parameters`` are small vectors and tables without a key
+    of their own, which the notes name. ``vision_parameters`` lie outside the text core.
+    """
 
     id: Identifier
     name: str
@@ -373,6 +477,7 @@ class Model(Entry):
     aliases: list[Identifier] = []
     sources: dict[str, Source] = {}
     shape_source: str | None = None
+    confidence: Confidence | None = None
     weight_format: FormatName
     expert_format: FormatName | None = None
     kv_format: FormatName = "bf16"
@@ -380,8 +485,12 @@ class Model(Entry):
     hidden_size: Whole | None = None
     vocabulary: Whole | None = None
     tied_embeddings: bool = False
+    norm_bias: bool = False
+    residual_streams: Whole = 1
+    other_parameters: WholeOrZero = 0
     blocks: list[Block] = []
     mtp: Mtp | None = None
+    vision_parameters: Count | None = None
     published: Published = Field(default_factory=Published)
     total_parameters: Count | None = None
     active_parameters: Count | None = None
@@ -427,6 +536,13 @@ class Model(Entry):
         return self
 
     def _check_counts(self) -> None:
+        kinds = {
+            (block.ffn.experts, block.ffn.active_experts)
+            for block in self.blocks
+            if isinstance(block.ffn, MixtureOfExperts)
+        }
+        if len(kinds) > 1:
+            raise ValueError("all blocks with experts need the same experts and active_experts")
         total, active = self.total_parameters, self.active_parameters
         if total is not None and active is not None and active.si > total.si:
             raise ValueError("active_parameters exceed total_parameters")

@@ -97,8 +97,24 @@ class Catalogue:
         return self._load(name, "hardware", Hardware)
 
     def model(self, name: str) -> Model:
-        """Return one model by id, alias or path."""
+        """Return one model by id, alias or path; the path may be a Hugging Face configuration."""
+        if self.is_configuration(name):
+            from fastcalc.catalogue.huggingface import import_model
+
+            return import_model(name).model
         return self._load(name, "models", Model)
+
+    def is_configuration(self, name: str) -> bool:
+        """Return whether a name means a Hugging Face ``config.json`` or the folder of one.
+
+        A bare name that the catalogue knows means the catalogue's entry.
+        """
+        if name.lower().endswith(".json"):
+            return True
+        if not name or not Path(name).is_dir():
+            return False
+        is_path = "/" in name or "\\" in name or name in (".", "..")
+        return is_path or (Path(name, "config.json").exists() and not self.knows(name, "models"))
 
     def engine(self, name: str) -> Engine:
         """Return one engine by id, alias or path."""
@@ -120,7 +136,7 @@ class Catalogue:
             path = Path(name)
             if path.exists():
                 return path
-            raise InputError(f"{name}: there is no such file")
+            raise InputError(self._no_file(name, kind))
         path_or_none = self._named(name, kind)
         if path_or_none is not None:
             return path_or_none
@@ -137,6 +153,16 @@ class Catalogue:
             if other != kind and self._named(name, cast(Kind, other)):
                 return f"; {name} is among the {other}: it goes with {flag}"
         return ""
+
+    def _no_file(self, name: str, kind: Kind) -> str:
+        """Return the sentence for a missing file, which may be a model's name on a hub."""
+        if kind != "models":
+            return f"{name}: there is no such file"
+        from fastcalc.catalogue.huggingface import missing_file
+
+        last = name.rsplit("/", 1)[-1].lower()
+        known = f"; the catalogue has '{last}'" if self.knows(last, kind) else ""
+        return missing_file(name) + known
 
     def _named(self, name: str, kind: Kind) -> Path | None:
         """Return the file of an id without opening any other."""

@@ -70,8 +70,13 @@ def accepted(sheet: Sheet, number: Number) -> list[float]:
     counts = _counts(sheet, reading)
     found += [one * count for one in base for count in counts]
     found += alone
+    if re.search(r"\b(?:less|minus|without|plus)\b", reading):
+        parts = {part * count for part in named for count in (1.0, *counts)}
+        found += [one + sign * part for one in prints(number) for part in parts for sign in (1, -1)]
     # A reading that says 'half' or 'GiB' means that the printed number itself is not the value.
     has_unit = bool(values(number.said("printed") or "", number.dimension))
+    if re.search(r"\b(?:less|minus|plus)\b", reading) and named:
+        return found
     return found if is_half or (is_binary and has_unit) else [*found, *prints(number)]
 
 

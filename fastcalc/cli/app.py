@@ -19,13 +19,13 @@ Models = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="MODEL...",
-        help="Models: names or YAML files.",
+        help="Models: names, YAML files or config.json.",
         autocompletion=completion.models,
     ),
 ]
 Entry = typer.Argument(
     metavar="NAME",
-    help="A chip, model or engine, or a YAML file.",
+    help="A chip, model or engine, a YAML file or a config.json.",
     autocompletion=completion.anything,
 )
 Kind = Annotated[
@@ -239,3 +239,23 @@ def diff(
 
     catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)
     show_diff.run(catalogue, left, right, format, out)
+
+
+@app.command("import")
+def import_(
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="A config.json, or a folder that holds one.")
+    ],
+    id: Annotated[  # noqa: A002
+        str | None,
+        typer.Option("--id", metavar="NAME", help="The model's id; from PATH if not given."),
+    ] = None,
+    out: options.OutFile = None,
+) -> None:
+    """Turn a Hugging Face config into a model YAML.
+
+    Nothing is downloaded. What was assumed stands under notes and on standard error.
+    """
+    from fastcalc.cli import show_import
+
+    show_import.run(path, id, out)

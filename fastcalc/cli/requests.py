@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
-from fastcalc.cli import options
+from fastcalc.cli import options, output
 from fastcalc.errors import InputError
 from fastcalc.evaluate import Traffic
 from fastcalc.scenario import PriceBasis, Pricing, Scenario, Sharding, engine_for
@@ -51,7 +51,7 @@ class Request:
         """
         batches, traffic = options.batches(self.batch), self._traffic()
         entries = catalogue(self.hardware_dir, self.models_dir, self.engines_dir)
-        models = _each_once(entries.model(name) for name in self.models or DEFAULT_MODELS)
+        models = _each_once(_model(entries, name) for name in self.models or DEFAULT_MODELS)
         chips = _each_once(entries.hardware(name) for name in options.names(self.on, "--on"))
         pricing = self._pricing(chips)
         engines = self._engines(entries, chips)
@@ -153,6 +153,14 @@ def _each_once(entries: Iterable[_Entry]) -> list[_Entry]:
         if entry not in kept:
             kept.append(entry)
     return kept
+
+
+def _model(entries: Catalogue, name: str) -> Model:
+    """Return a model; how a configuration was read is said on standard error."""
+    model = entries.model(name)
+    if entries.is_configuration(name):
+        output.warn([f"{model.id}: {note}" for note in model.notes])
+    return model
 
 
 def catalogue(

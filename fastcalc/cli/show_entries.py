@@ -40,7 +40,8 @@ def run_list(catalogue: Catalogue, kind: str, format: str, file: Path | None) ->
             records.to_markdown(list(lines[0]), [list(row.values()) for row in lines]), file
         )
         return
-    output.write(_list_table(lines, kind, colour=file is None and console.wants_colour()), file)
+    colour = file is None and console.wants_colour()
+    output.write(_list_table(lines, kind, entries.cautions(found), colour=colour), file)
 
 
 def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], Hardware | Model | Engine]]:
@@ -51,7 +52,9 @@ def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], Hardware | Mode
     }
 
 
-def _list_table(lines: list[dict[str, str]], kind: str, *, colour: bool) -> str:
+def _list_table(
+    lines: list[dict[str, str]], kind: str, cautions: list[str], *, colour: bool
+) -> str:
     width = console.output_width()
     # Words in the last column may wrap; twenty-four characters of them are enough to plan with.
     texts = {
@@ -68,7 +71,7 @@ def _list_table(lines: list[dict[str, str]], kind: str, *, colour: bool) -> str:
     table = console.Table(
         [(key,) for key in shown], [[row[key] for key in shown] for row in lines], words, gap
     )
-    notes = console.Notes(next_command=f"fastcalc show {lines[-1]['id']}")
+    notes = console.Notes(cautions, next_command=f"fastcalc show {lines[-1]['id']}")
     count = f"{len(lines)} {kind if len(lines) > 1 or kind == 'hardware' else kind[:-1]}"
     return console.render([table, "", count, notes], width, colour=colour)
 
@@ -115,6 +118,8 @@ def find(catalogue: Catalogue, name: str) -> Hardware | Model | Engine:
     """Return the entry of a name, whatever its kind; a file's keys tell its kind."""
     if name.endswith((".yaml", ".yml")):
         return _load_file(catalogue, name)
+    if catalogue.is_configuration(name) or "/" in name:
+        return catalogue.model(name)
     loaders = _loaders(catalogue)
     for kind, load in loaders.items():
         if catalogue.knows(name, kind):

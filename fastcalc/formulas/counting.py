@@ -1,14 +1,19 @@
-"""Parameters and FLOPs of a transformer's parts, one layer at a time."""
+"""Parameters and FLOPs of the parts that most layers share: attention, feed-forward network."""
 
 from fastcalc.formulas.types import Array, ArrayLike
 
 
 def attention_matrices(
-    *, hidden: ArrayLike, heads: ArrayLike, kv_heads: ArrayLike, head_dim: ArrayLike
+    *,
+    hidden: ArrayLike,
+    heads: ArrayLike,
+    kv_heads: ArrayLike,
+    key_dim: ArrayLike,
+    value_dim: ArrayLike,
 ) -> Array:
     r"""Return the matrix parameters of multi-head or grouped-query attention. [1]
 
-    .. math:: P = 2 \, h H d + 2 \, h K d
+    .. math:: P = h \, (H + K) (k + v)
 
     The query and output projections are as wide as all heads; key and value projections
     as the key-value heads [1]_.
@@ -21,8 +26,10 @@ def attention_matrices(
         Query heads, :math:`H`. [1]
     kv_heads : array_like
         Key-value heads, :math:`K`; equal to heads for multi-head attention. [1]
-    head_dim : array_like
-        Elements in a head, :math:`d`. [1]
+    key_dim : array_like
+        Elements of a query or key head, :math:`k`. [1]
+    value_dim : array_like
+        Elements of a value head, :math:`v`; most often as many. [1]
 
     Returns
     -------
@@ -31,7 +38,7 @@ def attention_matrices(
 
     Examples
     --------
-    >>> attention_matrices(hidden=4096, heads=32, kv_heads=8, head_dim=128)
+    >>> attention_matrices(hidden=4096, heads=32, kv_heads=8, key_dim=128, value_dim=128)
     41943040.0
 
     References
@@ -39,7 +46,7 @@ def attention_matrices(
     .. [1] J. Ainslie et al., "GQA: Training generalized multi-query transformer models
        from multi-head checkpoints," arXiv:2305.13245, sec. 2.
     """
-    return 2.0 * hidden * heads * head_dim + 2.0 * hidden * kv_heads * head_dim
+    return 1.0 * hidden * (heads + kv_heads) * (key_dim + value_dim)
 
 
 def latent_attention_matrices(
@@ -97,45 +104,6 @@ def latent_attention_matrices(
     return query + latent + 1.0 * heads * value_dim * hidden
 
 
-def gated_deltanet_matrices(
-    *, hidden: ArrayLike, key_width: ArrayLike, value_width: ArrayLike, value_heads: ArrayLike
-) -> Array:
-    r"""Return the matrix parameters of a gated DeltaNet layer. [1]
-
-    .. math:: P = h (2 k + v) + h v + 2 h b + v h
-
-    Query, key and value projections, the output gate, the two per-head gates and the
-    output projection [1]_.
-
-    Parameters
-    ----------
-    hidden : array_like
-        Hidden width, :math:`h`. [1]
-    key_width : array_like
-        Key heads times key dimension, :math:`k`. [1]
-    value_width : array_like
-        Value heads times value dimension, :math:`v`. [1]
-    value_heads : array_like
-        Value heads, :math:`b`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
-    >>> gated_deltanet_matrices(hidden=2048, key_width=2048, value_width=4096, value_heads=32)
-    33685504.0
-
-    References
-    ----------
-    .. [1] S. Yang, J. Kautz, A. Hatamizadeh, "Gated delta networks," arXiv:2412.06464,
-       sec. 3.4; shape as in the Qwen3-Next configuration.
-    """
-    return 1.0 * hidden * (2.0 * key_width + 3.0 * value_width + 2.0 * value_heads)
-
-
 def ffn_matrices(*, hidden: ArrayLike, width: ArrayLike, matrices: ArrayLike) -> Array:
     r"""Return the matrix parameters of a feed-forward network or of one expert. [1]
 
@@ -165,6 +133,42 @@ def ffn_matrices(*, hidden: ArrayLike, width: ArrayLike, matrices: ArrayLike) ->
     .. [1] N. Shazeer, "GLU variants improve transformer," arXiv:2002.05202, sec. 2.
     """
     return 1.0 * matrices * hidden * width
+
+
+def hyper_connection_parameters(*, hidden: ArrayLike, streams: ArrayLike) -> Array:
+    r"""Return what hyper-connections add to one layer. [1]
+
+    .. math:: P = 2 \left[ (n^2 + 2n)(n h + 1) + 3 \right]
+
+    Attention and the feed-forward network each have a projection of all :math:`n` residual
+    streams to the weights into, out of and between them, with biases and three scales
+    [1]_ [2]_.
+
+    Parameters
+    ----------
+    hidden : array_like
+        Width of a stream, :math:`h`. [1]
+    streams : array_like
+        Residual streams, :math:`n`. [1]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together. [1]
+
+    Examples
+    --------
+    >>> hyper_connection_parameters(hidden=4096, streams=4)
+    786486.0
+
+    References
+    ----------
+    .. [1] D. Zhu et al., "Hyper-connections," arXiv:2409.19606, sec. 2.
+    .. [2] Z. Xie et al., "mHC: Manifold-constrained hyper-connections," arXiv:2512.24880;
+       shape as in the DeepSeek V4 model of transformers 5.23.
+    """
+    mixed = 1.0 * streams * (streams + 2.0)
+    return 2.0 * (mixed * (1.0 * streams * hidden + 1.0) + 3.0)
 
 
 def attention_flops(*, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLike) -> Array:

@@ -5,28 +5,59 @@ import numpy as np
 from fastcalc.formulas.types import Array, ArrayLike
 
 
+def attended_tokens(*, context: ArrayLike, spread: ArrayLike, window: ArrayLike) -> Array:
+    r"""Return the tokens that a layer looks back on, averaged over contexts of even spread. [1]
+
+    .. math:: \bar{T} = w - \frac{(w - a)^2}{2 (b - a)} \quad (a = T - h < w < b = T + h)
+
+    and otherwise :math:`\min(T, w)`. A context grows while a request decodes, so the mean of the
+    smaller is less than the smaller of the means [1]_.
+
+    Parameters
+    ----------
+    context : array_like
+        Mean context, :math:`T`. [1]
+    spread : array_like
+        How far contexts go below and above it, :math:`h`. [1]
+    window : array_like
+        Tokens the layer looks back, :math:`w`; infinity for all. [1]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together. [1]
+
+    Examples
+    --------
+    Contexts from 0 to 200 through a window of 100: half of them see 50 on average, half 100.
+
+    >>> float(attended_tokens(context=100, spread=100, window=100))
+    75.0
+
+    References
+    ----------
+    .. [1] J. L. W. V. Jensen, "Sur les fonctions convexes," Acta Mathematica 30, 1906.
+    """
+    mean = np.asarray(context) * 1.0
+    below = np.clip(np.minimum(window, mean + spread) - (mean - spread), 0.0, None)
+    width = np.maximum(2.0 * np.asarray(spread), 1e-300)
+    return np.minimum(window, mean + spread) - below * below / (2.0 * width)
+
+
 def cache_bytes_per_layer(
-    *,
-    elements: ArrayLike,
-    context: ArrayLike,
-    window: ArrayLike,
-    bytes_per_element: ArrayLike,
+    *, elements: ArrayLike, tokens: ArrayLike, bytes_per_element: ArrayLike
 ) -> Array:
     r"""Return the size of one layer's cache for one sequence. [byte]
 
-    .. math:: M = e \, b \, \min(T, w)
-
-    A layer that attends through a window keeps no more tokens than the window [1]_ [2]_.
+    .. math:: M = e \, T \, b
 
     Parameters
     ----------
     elements : array_like
         Elements a token leaves, :math:`e`: twice the key-value heads times their size, or the
         latent of MLA. [1]
-    context : array_like
-        Tokens the sequence holds, :math:`T`. [1]
-    window : array_like
-        Tokens the layer looks back, :math:`w`; infinity for all. [1]
+    tokens : array_like
+        Tokens the layer keeps, :math:`T`. [1]
     bytes_per_element : array_like
         Width of a cached element, :math:`b`. [byte]
 
@@ -39,17 +70,15 @@ def cache_bytes_per_layer(
     --------
     OPT-13B keeps 800 KiB a token in 40 layers of 5,120 at 16 bit, as printed in [1]_:
 
-    >>> 40 * float(cache_bytes_per_layer(elements=2 * 5120, context=1, window=float("inf"),
-    ...                                  bytes_per_element=2)) / 1024
+    >>> 40 * cache_bytes_per_layer(elements=2 * 5120, tokens=1, bytes_per_element=2) / 1024
     800.0
 
     References
     ----------
     .. [1] W. Kwon et al., "Efficient memory management for large language model serving
        with PagedAttention," SOSP 2023, arXiv:2309.06180, sec. 3.
-    .. [2] A. Q. Jiang et al., "Mistral 7B," arXiv:2310.06825, sec. 2.
     """
-    return 1.0 * elements * bytes_per_element * np.minimum(context, window)
+    return 1.0 * elements * tokens * bytes_per_element
 
 
 def largest_batch(*, usable: ArrayLike, weights: ArrayLike, cache_per_sequence: ArrayLike) -> Array:

@@ -1,15 +1,16 @@
 """Catalogue entries to lists, to tables of every number with its source, and to flat records."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fastcalc.catalogue import Engine, Hardware, Model, Quantity
+from fastcalc.catalogue.schema import Block
 from fastcalc.formulas.roofline import critical_batch
 from fastcalc.report.console import Notes, Part, Table, Title
 from fastcalc.report.records import Record, plain
 from fastcalc.report.text import number, parameters, prefixed, size
 from fastcalc.scenario import ENGINE_OF_KIND
-from fastcalc.workload import Workload, workload
+from fastcalc.workload import Workload, checkpoint_parameters, workload
 
 _PREFILL_TOKENS = 1000.0
 
@@ -113,6 +114,8 @@ def model_record(model: Model, weights: str | None = None, kv: str | None = None
         f"prefill_flops_of_{_PREFILL_TOKENS:.0f}_tokens": prefill,
         "published_label": model.published.label,
         "published_checkpoint_parameters": _si(model.published.checkpoint),
+        "checkpoint_parameters": checkpoint_parameters(model),
+        "confidence": model.confidence,
     }
     return {key: plain(value) for key, value in found.items()}
 
@@ -168,6 +171,18 @@ def model_row(model: Model) -> dict[str, str]:
     }
 
 
+def cautions(entries: Iterable[Any]) -> list[str]:
+    """Say of listed entries what a reader must not overlook: assumed, remembered, unsure."""
+    found: dict[str, list[str]] = {}
+    for entry in entries:
+        if getattr(entry, "hypothetical", False):
+            found.setdefault("hypothetical", []).append(entry.id)
+        confidence = getattr(entry, "confidence", None)
+        if confidence in ("low", "memory"):
+            found.setdefault(f"confidence {confidence}", []).append(entry.id)
+    return [f"{caution}: {', '.join(ids)}" for caution, ids in found.items()]
+
+
 def engine_row(engine: Engine) -> dict[str, str]:
     """Return an engine's line of the list."""
     kinds = [kind for kind, name in ENGINE_OF_KIND.items() if name == engine.id]
@@ -218,11 +233,9 @@ def model_parts(model: Model, weights: str | None, kv: str | None) -> list[Part]
     work = workload(model, weights, kv)
     found: list[Part] = [Title(model.id, model.name), "", _counts(work)]
     if model.blocks:
-        rows = [
-            (str(block.count), _shape(block.attention), _shape(block.ffn)) for block in model.blocks
-        ]
-        found += ["", Table([("layers",), ("attention",), ("feed-forward",)], rows, left=(1, 2))]
-    return [*found, *_sources(model.sources), *_remarks(model.notes)]
+        rows = [row for block in model.blocks for row in _block_rows(block)]
+        found += ["", Table([("layers",), ("what is in one",)], rows, left=(1,))]
+    return [*found, *_sources(model.sources), *_remarks([*cautions([model]), *model.notes])]
 
 
 def _counts(work: Workload) -> Table:
@@ -242,6 +255,11 @@ def _counts(work: Workload) -> Table:
         rows.append(("state a sequence", size(work.state_bytes), "whatever its length"))
     if model.max_context:
         rows.append(("largest context", f"{model.max_context:,}", "tokens"))
+    beside = checkpoint_parameters(model) - work.total_parameters
+    if beside:
+        kinds = (("MTP layers", model.mtp), ("vision tower", model.vision_parameters))
+        named = " and ".join(kind for kind, there in kinds if there)
+        rows.append(("beside the core", f"{beside:,.0f}", f"parameters of {named}"))
     published = model.published
     if published.checkpoint:
         count = f"{published.checkpoint.si:,.0f}"
@@ -249,11 +267,30 @@ def _counts(work: Workload) -> Table:
     return Table([("count",), ("value",), ("of",)], rows, left=(0, 2))
 
 
+def _block_rows(block: Block) -> Iterator[tuple[str, str]]:
+    count = str(block.count)
+    for part in (block.attention, block.ffn):
+        if part is not None:
+            yield count, _shape(part)
+            count = ""
+
+
 def _shape(part: Any) -> str:
     fields = part.model_dump(exclude_defaults=True, exclude_none=True)
-    kind = fields.pop("kind")
-    named = [name if value is True else f"{name} {value:,}" for name, value in fields.items()]
-    return f"{kind}: {', '.join(named)}"
+    return f"{fields.pop('kind')}: {_named(fields)}"
+
+
+def _named(fields: dict[str, Any]) -> str:
+    """Return keys with their values, flags by their key alone."""
+    words = []
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            words.append(f"{name} ({_named(value)})")
+        elif isinstance(value, bool):
+            words.append(name if value else f"no {name}")
+        else:
+            words.append(f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}")
+    return ", ".join(words)
 
 
 def walk(entry: Any, path: str = "") -> Iterator[tuple[str, Quantity]]:

@@ -210,7 +210,7 @@ def widths_are_multiples(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     "warning",
     "a feed-forward width far from the hidden size",
     kinds=MODELS,
-    why="Dense layers are two to eight times as wide as the stream, experts a twentieth to five.",
+    why="Dense layers are a quarter to nine times as wide as the stream, experts 0.04 to 6.",
     seen="An expert's width in the place of the dense layer's.",
     mend="Check intermediate_size against moe_intermediate_size.",
 )
@@ -220,7 +220,7 @@ def ffn_fits_hidden(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     for index, _block in _blocks(sheet) if hidden else ():
         width = _whole(sheet.at("blocks", index, "ffn", "width"))
         kind = sheet.at("blocks", index, "ffn", "kind")
-        low, high = (0.04, 6.0) if kind == "moe" else (0.9, 9.0)
+        low, high = (0.04, 6.0) if kind == "moe" else (0.25, 9.0)
         if width and hidden and not low <= width / hidden <= high:
             path = ("blocks", index, "ffn", "width")
             message = f"width {width} is {width / hidden:.2g} of hidden_size {hidden}"

@@ -1,0 +1,129 @@
+"""A config.json to a plain mapping, or one sentence that says why not."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from fastcalc.errors import InputError
+
+CONFIG = "config.json"
+MAX_BYTES = 16_000_000
+"""The largest configurations that people ship name every quantized matrix and take 3 MB."""
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+def config_path(name: str | Path) -> Path:
+    """Return the configuration that a file or folder name means.
+
+    Parameters
+    ----------
+    name : str or Path
+        A JSON file, or a folder that holds a ``config.json``.
+
+    Raises
+    ------
+    InputError
+        If there is none; for what looks like a name on a hub, with how to fetch it.
+    """
+    path = Path(name)
+    try:
+        if path.is_dir():
+            path = path / CONFIG
+            if not path.is_file():
+                raise InputError(f"{path.parent} is a folder without a {CONFIG}; name the file")
+        if path.exists():
+            return path
+    except (OSError, ValueError) as error:
+        raise InputError(f"{printable(str(name))} is not a path that can be read") from error
+    raise InputError(missing_file(str(name)))
+
+
+def missing_file(name: str) -> str:
+    """Return the sentence for a file that is not there; a hub name is told how to fetch it.
+
+    Examples
+    --------
+    >>> missing_file("nowhere.json")
+    'nowhere.json: there is no such file'
+    """
+    sentence = f"{printable(name)}: there is no such file"
+    if not _HUB_NAME.fullmatch(name) or name.lower().endswith((".json", ".yaml", ".yml")):
+        return sentence
+    folder = name.split("/")[1]
+    return (
+        f"{sentence}, and nothing is downloaded; if it is a model on Hugging Face, fetch its "
+        f"configuration with 'huggingface-cli download {name} {CONFIG} --local-dir {folder}' "
+        f"or 'curl -L --create-dirs -o {folder}/{CONFIG} "
+        f"https://huggingface.co/{name}/resolve/main/{CONFIG}', then name the folder: ./{folder}"
+    )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read one JSON file whose top level is a mapping.
+
+    Parameters
+    ----------
+    path : Path
+        The file. At most `MAX_BYTES` are read.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is too large, is not UTF-8 JSON or is not a mapping.
+    """
+    text = _text(path)
+    try:
+        data = json.loads(text, parse_int=_whole)
+    except json.JSONDecodeError as error:
+        place = f"{path}:{error.lineno}:{error.colno}"
+        raise InputError(f"{place}: not readable as JSON: {_problem(error)}") from error
+    except RecursionError as error:
+        raise InputError(f"{path} is nested too deeply; no configuration needs that") from error
+    if not isinstance(data, dict):
+        kind = "a list" if isinstance(data, list) else "a single value"
+        raise InputError(f"{path}:1:1: the file holds {kind}; a configuration is a mapping")
+    return data
+
+
+def printable(text: str, most: int = 120) -> str:
+    r"""Return text that any terminal and any file can hold, and not too much of it.
+
+    Examples
+    --------
+    >>> printable("a\nb")
+    'a?b'
+    """
+    shown = "".join(letter if letter.isprintable() else "?" for letter in text[: most + 1])
+    return shown if len(shown) <= most else shown[: most - 3] + "..."
+
+
+def _whole(digits: str) -> int | float:
+    """Read a whole number; one that no shape needs becomes a float, which readers refuse."""
+    return int(digits) if len(digits) < 40 else float(digits)
+
+
+def _problem(error: json.JSONDecodeError) -> str:
+    if not error.doc.strip():
+        return "the file is empty"
+    return error.msg[:1].lower() + error.msg[1:]
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{path} cannot be read: {reason.lower()}") from error
+    if len(raw) > MAX_BYTES:
+        raise InputError(
+            f"{path} is larger than {MAX_BYTES // 1_000_000} MB; a configuration is a few "
+            "kilobytes, and weights are not read"
+        )
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}:{line}:1: not UTF-8 text, so not a configuration") from error

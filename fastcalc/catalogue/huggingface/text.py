@@ -1,0 +1,63 @@
+"""A model file's mapping to YAML, laid out as the shipped files are."""
+
+import json
+import re
+from typing import Any
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
+_NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+_GROUPS = ("sources", "weight_format", "blocks", "mtp", "published", "notes")
+
+
+def yaml_text(entry: dict[str, Any]) -> str:
+    """Return an entry as the text of a YAML file.
+
+    Parameters
+    ----------
+    entry : dict
+        Text, numbers, booleans, lists and mappings.
+
+    Examples
+    --------
+    >>> print(yaml_text({"id": "a", "blocks": [{"count": 2, "ffn": {"kind": "dense"}}]}), end="")
+    id: a
+    <BLANKLINE>
+    blocks:
+      - count: 2
+        ffn: {kind: dense}
+    """
+    lines: list[str] = []
+    for key, value in entry.items():
+        if key in _GROUPS and lines:
+            lines.append("")
+        lines += _lines(key, value)
+    return "\n".join(lines) + "\n"
+
+
+def _lines(key: str, value: Any) -> list[str]:
+    if isinstance(value, dict) and any(isinstance(one, dict) for one in value.values()):
+        inner = [line for name, one in value.items() for line in _lines(name, one)]
+        return [f"{key}:", *(f"  {line}" for line in inner)]
+    if isinstance(value, dict) and key not in ("mtp",):
+        return [f"{key}:", *(f"  {name}: {_flow(one)}" for name, one in value.items())]
+    if isinstance(value, list):
+        return [f"{key}:", *(line for one in value for line in _item(one))]
+    return [f"{key}: {_flow(value)}"]
+
+
+def _item(value: Any) -> list[str]:
+    if not isinstance(value, dict):
+        return [f"  - {_flow(value)}"]
+    first, *rest = (f"{name}: {_flow(one)}" for name, one in value.items())
+    return [f"  - {first}", *(f"    {line}" for line in rest)]
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}: {_flow(one)}" for name, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_flow(one) for one in value) + "]"
+    if isinstance(value, str):
+        is_plain = _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT
+        return value if is_plain else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value)
