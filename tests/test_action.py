@@ -120,10 +120,16 @@ def test_the_action_runs(repository, environment, inputs, code, told):
     assert "Traceback" not in ran.stderr
 
 
-def test_the_lines_of_the_readme_are_the_action_and_the_hook():
-    readme = (ROOT / "README.md").read_text()
-    workflow = re.search(r"(?s)- uses: (\S+)\n +with: \{([^}]*)\}", readme)
-    assert workflow
-    given = dict(part.split(": ") for part in workflow[2].split(", "))
-    assert set(given) <= set(ACTION["inputs"])
-    assert f"- id: {HOOK['id']}" in readme
+def test_the_lines_of_the_documents_are_the_action_and_the_hook():
+    for file in ("README.md", "docs/check.md"):
+        text = (ROOT / file).read_text()
+        workflow = re.search(r"(?s)uses: OWNER/fastcalc\S+\s+with: \{([^}]*)\}", text)
+        assert workflow
+        given = dict(part.split(": ") for part in workflow[1].split(", "))
+        assert set(given) <= set(ACTION["inputs"])
+        assert f"- id: {HOOK['id']}" in text
+    lines = re.search(r"(?s)```yml\n(jobs:.*?)```", (ROOT / "README.md").read_text())
+    assert lines
+    assert lines[1].count("\n") <= 5
+    steps_ = yaml.safe_load(lines[1])["jobs"]["hardware"]["steps"]
+    assert steps_[1]["with"] == {"paths": "hardware"}

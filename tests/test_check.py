@@ -239,3 +239,18 @@ def test_mistakes_of_real_life(tmp_path, old, new, rule):
     assert old in H100
     found = {fault.rule for fault in faults(tmp_path, "h100-sxm", H100.replace(old, new, 1))}
     assert rule in found
+
+
+def test_the_document_lists_the_rules_as_they_are():
+    text = (ROOT / "docs" / "check.md").read_text()
+    listed = re.findall(r"(?m)^\| ([A-Z]{2}\d{3}) \| (\w+) \| (.*) \|$", text)
+    assert listed == [(one.id, one.severity, one.title) for _, one in sorted(RULES.items())]
+
+
+def test_the_document_says_how_much_is_caught():
+    text = (ROOT / "docs" / "check.md").read_text()
+    for column in ("slip", "misread"):
+        share = re.search(rf"x2, x8 and x1000 together, {column}: (\d+) %", text)
+        assert share
+        assert int(share[1]) >= 95
+    assert re.search(r"False alarms on the \d+ files as they are: 0 \(0 with --strict\)", text)

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 
 import pytest
 
@@ -28,6 +29,8 @@ def cut(text: str, fields: str) -> str:
 @pytest.mark.parametrize(("command", "expected"), SHOWN, ids=[command for command, _ in SHOWN])
 def test_it_prints_what_it_shows(command, expected, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "100")
+    for example in (ROOT / "docs" / "examples").glob("*.yaml"):
+        shutil.copy(example, tmp_path)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tests").symlink_to(ROOT / "tests")
     command, _, pipe = command.partition(" | ")
@@ -42,7 +45,7 @@ def test_it_prints_what_it_shows(command, expected, capsys, monkeypatch, tmp_pat
 
 def test_every_command_is_shown():
     names = {command.name or command.callback.__name__ for command in app.registered_commands}
-    assert names == {"compare", "fit", "import", "list", "show"}
+    assert names == {"check", "compare", "diff", "fit", "import", "list", "new", "schema", "show"}
     for name in names:
         assert f"fastcalc {name}" in README
 

@@ -339,6 +339,15 @@ def architecture_is_known(sheet: Sheet, _: Setting) -> Iterator[Fault]:
         yield sheet.fault("HW014", ("architecture",), message)
 
 
+_RATES = {
+    "wafer": (1e15, 5e17),
+    "gpu": (4e12, 0.3e17),
+    "tpu": (2e13, 0.3e17),
+    "npu": (1e13, 0.3e17),
+    "apple": (1e12, 1e15),
+}
+
+
 @rule(
     "HW015",
     "warning",
@@ -350,7 +359,7 @@ def architecture_is_known(sheet: Sheet, _: Setting) -> Iterator[Fault]:
 )
 def rates_are_of_chips(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     """Find peaks beyond what one chip or one wafer has."""
-    low, high = (1e15, 5e17) if sheet.word("kind") == "wafer" else (0.2e12, 0.3e17)
+    low, high = _RATES.get(sheet.word("kind"), (0.2e12, 0.3e17))
     for number in sheet.numbers.values():
         if number.dimension == "compute rate" and not low <= number.si <= high:
             band = f"{amount(low, 'compute rate')} to {amount(high, 'compute rate')}"

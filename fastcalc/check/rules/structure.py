@@ -68,7 +68,7 @@ told_by_reader(
     "a key is given twice",
     why="YAML readers keep the last one silently; the reader of the file sees the first.",
     seen="A second 'bf16:' line added under the first after a correction.",
-    mend="Keep one.",
+    mend="Keep one, the right one.",
 )
 told_by_reader(
     "ST010",
