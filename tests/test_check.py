@@ -211,6 +211,15 @@ def test_a_hidden_folder_and_other_files_are_left_alone(fastcalc, tmp_path):
     assert fastcalc("check", tmp_path).out.startswith("1 file checked")
 
 
+def test_a_file_named_twice_is_checked_once(fastcalc, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hardware").mkdir()
+    (tmp_path / "hardware" / "folder.yaml").mkdir()
+    (tmp_path / "hardware" / "h100-sxm.yaml").write_text(H100)
+    ran = fastcalc("check", "hardware", "hardware/h100-sxm.yaml", tmp_path / "hardware")
+    assert ran.out == "1 file checked: clean\n"
+
+
 def test_rules_stay_out_of_compare():
     """Start-up: a comparison loads neither the rules nor the reader of printed characters."""
     code = (

@@ -93,18 +93,18 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     """
     if not paths:
         return [_from_here(path) for kind in KINDS for path in sorted(shipped(kind).glob("*.yaml"))]
-    found: dict[Path, None] = {}
+    found: dict[Path, Path] = {}
     for path in paths:
+        inside = [path]
         if path.is_dir():
             inside = [one for one in sorted(path.rglob("*.y*ml")) if _is_entry(one, path)]
             if not inside:
                 raise InputError(f"{path} holds no YAML file to check")
-            found |= dict.fromkeys(inside)
-        elif path.exists():
-            found[path] = None
-        else:
+        elif not path.exists():
             raise InputError(f"{path}: there is no such file or folder")
-    return list(found)
+        for one in inside:  # a file named twice is checked once, as it was named first
+            found.setdefault(one.resolve(), one)
+    return list(found.values())
 
 
 def _from_here(path: Path) -> Path:
@@ -116,7 +116,8 @@ def _from_here(path: Path) -> Path:
 def _is_entry(path: Path, folder: Path) -> bool:
     """Return whether a file in a folder is to be checked: YAML, and nothing hidden."""
     parts = path.relative_to(folder).parts
-    return path.suffix in (".yaml", ".yml") and not any(part.startswith(".") for part in parts)
+    is_hidden = any(part.startswith(".") for part in parts)
+    return path.suffix in (".yaml", ".yml") and not is_hidden and not path.is_dir()
 
 
 def check_document(document: Document, kind: Kind | None, setting: Setting) -> Iterator[Fault]:
