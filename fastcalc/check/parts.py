@@ -108,7 +108,7 @@ CORES = {
     "cdna4": Core(4096, 256, 2.0, 2.6, 576, 50),
     "rdna3": Core(512, 256, 1.8, 3.1, 32, 25),
     "rdna3.5": Core(512, 256, 1.8, 3.1, 32, 25),
-    "apple": Core(256, 256, 0.9, 1.9, None, None),
+    "apple": Core(256, 256, 0.9, 2.2, None, None),
     "wse-2": Core(8, None, 0.8, 1.2, None, 150, 24),
     "wse": Core(16, None, 0.8, 1.2, None, 150, 24),
     "wse-3t": Core(16, None, 0.8, 2.4, None, 300, 48),

@@ -79,7 +79,7 @@ def fast_is_faster(sheet: Sheet, _: Setting) -> Iterator[Fault]:
 
 
 # Gb/s of the fastest adapter of one chip, by year.
-_ADAPTERS = ((2021, 200), (2024, 400), (2026, 800), (2100, 1600))
+_ADAPTERS = ((2021, 200), (2024, 400), (2025, 800), (2100, 1600))
 
 
 @rule(
@@ -113,7 +113,7 @@ def adapters_of_the_year(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     )
 
 
-_DOMAINS = {"gpu": 576, "npu": 512, "wafer": 4096, "lpu": 1024, "rdu": 64, "tpu": 10_000}
+_DOMAINS = {"gpu": 576, "npu": 10_000, "wafer": 4096, "lpu": 1024, "rdu": 64, "tpu": 10_000}
 
 
 @rule(

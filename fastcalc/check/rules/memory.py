@@ -99,6 +99,7 @@ def whole_channels(sheet: Sheet, _: Setting) -> Iterator[Fault]:
 # Seconds to read the whole memory once, of chips from 2016 to 2026.
 _SECONDS = {
     "hbm": (0.0165, 0.052),
+    "hbm4": (0.0105, 0.052),
     "gddr": (0.0135, 0.095),
     "sram": (1e-6, 4e-5),
     "ddr": (0.3, 30.0),
@@ -119,7 +120,7 @@ _SECONDS_LPDDR = ((2021, 0.26), (2022, 0.27), (2023, 0.35), (2024, 0.30), (2100,
 def seconds_to_read(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     """Compare capacity over bandwidth with what such memory takes."""
     for tier in tiers(sheet):
-        low, high = _SECONDS.get(tier.family, (1e-6, 30.0))
+        low, high = _SECONDS.get(tier.type, _SECONDS.get(tier.family, (1e-6, 30.0)))
         if tier.family == "lpddr":
             low, high = 0.09, 1.0
             if sheet.word("kind") == "apple":

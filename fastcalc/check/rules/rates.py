@@ -132,7 +132,8 @@ def tf32_against_16_bit(sheet: Sheet, _: Setting) -> Iterator[Fault]:
 )
 def bf16_against_fp16(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     """Compare the two 16-bit rates."""
-    known = (0.5, 1.0) if is_geforce(sheet) else (1.0,)
+    is_halved = is_geforce(sheet) or sheet.word("architecture") == "cdna"
+    known = (0.5, 1.0) if is_halved else (1.0,)
     yield from _against(sheet, "HW006", "bf16", sheet.numbers.get("peak.fp16"), known)
 
 
@@ -294,7 +295,7 @@ def cores_are_processors(sheet: Sheet, _: Setting) -> Iterator[Fault]:
 
 
 # FLOP/s a watt of the best chips on sale, dense 16 bit, with a little room.
-_PER_WATT = ((2019, 0.5e12), (2021, 1.05e12), (2030, 2.6e12))
+_PER_WATT = ((2017, 0.5e12), (2021, 1.05e12), (2025, 2.6e12), (2100, 5.0e12))
 
 
 @rule(
@@ -341,9 +342,9 @@ def architecture_is_known(sheet: Sheet, _: Setting) -> Iterator[Fault]:
 
 _RATES = {
     "wafer": (1e15, 5e17),
-    "gpu": (4e12, 0.3e17),
-    "tpu": (2e13, 0.3e17),
-    "npu": (1e13, 0.3e17),
+    "gpu": (4e12, 0.6e17),
+    "tpu": (2e13, 0.6e17),
+    "npu": (1e13, 0.6e17),
     "apple": (1e12, 1e15),
 }
 
