@@ -357,11 +357,11 @@ def nothing_left_to_fill_in(sheet: Sheet, _: Setting) -> Iterator[Fault]:
 @rule(
     "PV015",
     "warning",
-    "numbers that never rest on a document",
+    "a source that does not say when it was read",
     scope="strict",
-    why="A catalogue others copy says where each number is from.",
-    seen="A popular planner whose users ask where its H100 numbers come from (llm-optimizer, 26).",
-    mend="List 'sources' with title, url and accessed.",
+    why="Pages change under their address: without a day nobody can find what was read.",
+    seen="Vendors' tables that silently swapped a dense column for a sparse one.",
+    mend="Write 'accessed:' with the day.",
 )
 def sources_say_when(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     """Find sources with an address and no day on which it was read."""
