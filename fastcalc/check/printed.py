@@ -78,7 +78,7 @@ def values(printed: str, dimension: str) -> list[float]:
 def _followed(text: str, dimension: str) -> Iterator[float]:
     """Yield numbers whose unit follows; a pair such as '250 / 260 W' shares it."""
     for base, factor in _BASES.get(dimension, ()):
-        pair = rf"(?:{_NUMBER.replace('number', 'first')}\s?(?P<joint>/|-|\u2013|to|or)\s?)?"
+        pair = rf"(?:{_NUMBER.replace('number', 'first')}\s?(?P<joint>/|\||-|\u2013|to|or)\s?)?"
         for match in re.finditer(rf"{pair}{_NUMBER}\s*-?\s?{base}", text):
             scale = factor * _scale(match["prefix"], dimension)
             ends = [value for name in ("first", "number") for value in _plain(match[name] or "")]

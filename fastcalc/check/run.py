@@ -117,7 +117,7 @@ def _is_entry(path: Path, folder: Path) -> bool:
     """Return whether a file in a folder is to be checked: YAML, and nothing hidden."""
     parts = path.relative_to(folder).parts
     is_hidden = any(part.startswith(".") for part in parts)
-    return path.suffix in (".yaml", ".yml") and not is_hidden and not path.is_dir()
+    return path.suffix in (".yaml", ".yml") and not is_hidden and path.is_file()
 
 
 def check_document(document: Document, kind: Kind | None, setting: Setting) -> Iterator[Fault]:

@@ -47,6 +47,8 @@ def qwen(fields: Fields, **habits: Any) -> list[Layer]:
 def qwen_networks(fields: Fields) -> list[Part]:
     """Return Qwen's networks: dense, or experts with a gate on what they share."""
     if not fields.has(*parts.EXPERTS):
+        if fields.has("moe_intermediate_size", "num_experts_per_tok"):
+            raise fields.refuse("num_experts is missing, though experts are described")
         return [parts.dense(fields)] * fields.layers()
     wide = fields.maybe("shared_expert_intermediate_size", least=0) or 0
     return patterns.networks(fields, parts.experts(fields, shared=wide, shared_gate=wide > 0))

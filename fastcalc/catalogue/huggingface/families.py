@@ -50,6 +50,7 @@ _MISTRAL = {"sliding_window": 4096}
 _HEAD_128 = {"head_dim": 128}
 _V3 = {
     "router_bias": True,
+    "first_dense": 3,
     "kv_lora_rank": 512,
     "qk_nope_head_dim": 128,
     "qk_rope_head_dim": 64,

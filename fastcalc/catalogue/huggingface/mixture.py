@@ -56,7 +56,7 @@ def latent(fields: Fields) -> list[Layer]:
 
 def _shared_networks(fields: Fields, **habits: Any) -> list[parts.Part]:
     experts = parts.experts(fields, shared=parts.shared_width(fields), **habits)
-    return patterns.networks(fields, experts)
+    return patterns.networks(fields, experts, first_dense=fields.defaults.get("first_dense"))
 
 
 def _corrects_router(fields: Fields) -> bool:

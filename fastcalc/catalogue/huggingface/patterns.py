@@ -6,6 +6,16 @@ from fastcalc.catalogue.huggingface.fields import Fields
 from fastcalc.catalogue.huggingface.layers import choose
 from fastcalc.catalogue.huggingface.parts import Part, dense
 
+_KNOWN_LAYERS = {
+    "attention",
+    "full_attention",
+    "global",
+    "sliding_attention",
+    "chunked_attention",
+    "linear_attention",
+}
+"""Kinds of ``layer_types`` that are read; a new one is refused rather than taken for another."""
+
 _SPARSE = {"sparse", "moe"}
 
 
@@ -23,6 +33,11 @@ def windowed(fields: Fields, layers: int, *, every: int | None = None) -> list[b
     """
     kinds = fields.words("layer_types", layers)
     if kinds is not None:
+        for kind in dict.fromkeys(kinds):
+            if kind not in _KNOWN_LAYERS:
+                raise fields.refuse(
+                    f"layer_types holds '{kind}', a kind that fastcalc does not know"
+                )
         return [kind in ("sliding_attention", "chunked_attention") for kind in kinds]
     pattern = fields.data.get("sliding_window_pattern")
     if isinstance(pattern, str):
