@@ -137,7 +137,9 @@ def _sentence(document: Document, path: Path_, fault: Any, names: set[str]) -> s
         return f"{name}: {short(value)} is out of range: {limits}"
     wanted = _WANTED.get(kind)
     if wanted:
-        return f"{name}: {_shown(value, fault)!r} should be {wanted}"
+        is_number = kind == "string_type" and isinstance(value, (int, float))
+        hint = f': write it in quotes, "{value}"' if is_number else ""
+        return f"{name}: {_shown(value, fault)!r} should be {wanted}{hint}"
     return f"{name}: {fault['msg'][:1].lower()}{fault['msg'][1:]}"
 
 

@@ -14,6 +14,8 @@ def run(path: str, id: str | None, file: Path | None) -> None:  # noqa: A002
         raise InputError(
             f"--id '{id}' must be lower case letters, digits, '.', '-' and '_' only{hint}"
         )
+    if id is None and file is not None:
+        id = slug(file.stem) or None  # noqa: A001  (an entry is named after its file)
     imported = import_model(path, id=id)
     output.write(yaml_text(imported.entry), file)
     output.warn(imported.remarks)
