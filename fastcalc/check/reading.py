@@ -66,7 +66,7 @@ def accepted(sheet: Sheet, number: Number) -> list[float]:
         found += [one / 2 for one in (*base, *alone)]
     is_binary = re.search(_BINARY, reading, re.IGNORECASE) is not None
     if is_binary:
-        found += [one * 1.024**power for one in base for power in (1, 2, 3, 4)]
+        found += [one * 1.024**power for one in base for power in _powers(number, reading)]
     counts = _counts(sheet, reading)
     found += [one * count for one in base for count in counts]
     found += alone
@@ -78,6 +78,13 @@ def accepted(sheet: Sheet, number: Number) -> list[float]:
     if re.search(r"\b(?:less|minus|plus)\b", reading) and named:
         return found
     return found if is_half or (is_binary and has_unit) else [*found, *prints(number)]
+
+
+def _powers(number: Number, reading: str) -> set[int]:
+    """Return the powers of 1,024 over 1,000 that the prefixes of a printed size stand for."""
+    text = f"{number.said('printed') or ''} {reading}"
+    prefixes = re.findall(r"\b[0-9.,]*\s?([kKMGT])i?B\b", text)
+    return {" KMGT".index(prefix.upper()) for prefix in prefixes} or {1, 2, 3, 4}
 
 
 def _reading(sheet: Sheet, number: Number) -> str:

@@ -133,7 +133,8 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
         document.refused.add(path[:-1] if path[-1] == "value" else path)
     entry, faults = validate(document, schema_of(kind))
     yield from faults
-    yield from _excuse(document, _plausible(document, kind, entry, setting), setting)
+    found = _plausible(document, kind, entry, setting)
+    yield from _excuse(document, found, setting, is_broken=bool(faults or document.faults))
 
 
 def _plausible(document: Document, kind: Kind, entry: object, setting: Setting) -> Iterator[Fault]:
@@ -148,8 +149,10 @@ def _plausible(document: Document, kind: Kind, entry: object, setting: Setting) 
                 yield replace(fault, severity=rule.severity)
 
 
-def _excuse(document: Document, faults: Iterable[Fault], setting: Setting) -> Iterator[Fault]:
-    """Attach the file's excuses; an excuse that is not needed is itself told."""
+def _excuse(
+    document: Document, faults: Iterable[Fault], setting: Setting, *, is_broken: bool
+) -> Iterator[Fault]:
+    """Attach the file's excuses; one that is not needed is told, if all numbers could be read."""
     given = document.data.get("excused")
     reasons = given if isinstance(given, dict) else {}
     used = set()
@@ -164,7 +167,7 @@ def _excuse(document: Document, faults: Iterable[Fault], setting: Setting) -> It
         known = RULES.get(str(name))
         # A rule that only --strict asks for is not idle in a plain check.
         asked = known and known.excusable and (setting.strict or known.scope == "always")
-        if asked and name not in used:
+        if asked and name not in used and not is_broken:
             line, column = document.mark(("excused", name), key=True)
             message = f"{name} finds nothing here any more: remove the excuse"
             yield Fault("ST022", document.file, line, column, message, "warning")

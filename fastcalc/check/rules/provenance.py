@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import date
 
 from fastcalc.catalogue.faults import Fault
-from fastcalc.catalogue.reader import short
+from fastcalc.catalogue.reader import Path_, short
 from fastcalc.check.reading import accepted, prints
 from fastcalc.check.rule import Setting, rule
 from fastcalc.check.sheet import Number, Sheet, place_holders
@@ -55,11 +55,11 @@ def numbers_cite(sheet: Sheet, setting: Setting) -> Iterator[Fault]:
 def sources_are_listed(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     """Find source keys that the file does not list."""
     known = set(_sources(sheet))
-    for number in sheet.numbers.values():
-        name = number.said("source")
-        if name and name not in known:
+    for path, name in _cited(sheet.data, ()):
+        if name not in known:
+            where = ".".join(str(step) for step in path[:-1])
             message = f"source '{name}' is not listed under 'sources'"
-            yield sheet.fault("PV002", (*number.path, "source"), f"{number.name}: {message}")
+            yield sheet.fault("PV002", path, f"{where}: {message}")
     shape = sheet.at("shape_source")
     if isinstance(shape, str) and shape not in known:
         message = f"shape_source '{shape}' is not listed under 'sources'"
@@ -82,6 +82,19 @@ def sources_are_used(sheet: Sheet, _: Setting) -> Iterator[Fault]:
         if name not in used:
             message = f"source '{name}' is listed and no number names it"
             yield sheet.fault("PV003", ("sources", name), message, key=True)
+
+
+def _cited(data: object, path: Path_) -> Iterator[tuple[Path_, str]]:
+    """Yield every ``source`` of a file with its path, of numbers that cannot be read, too."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            if key == "source" and isinstance(value, str):
+                yield (*path, key), value
+            elif path or key != "sources":
+                yield from _cited(value, (*path, key))
+    elif isinstance(data, list):
+        for place, value in enumerate(data):
+            yield from _cited(value, (*path, place))
 
 
 def _named(data: object) -> Iterator[str]:
