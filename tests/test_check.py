@@ -263,3 +263,16 @@ def test_the_document_says_how_much_is_caught():
         assert share
         assert int(share[1]) >= 95
     assert re.search(r"False alarms on the \d+ files as they are: 0 \(0 with --strict\)", text)
+
+
+def test_yaml_of_other_programs_in_a_folder_is_passed_over(tmp_path):
+    (tmp_path / "compose.yml").write_text("services: {web: {image: nginx}}\n")
+    assert check([tmp_path]).files == 0
+    named = check([tmp_path / "compose.yml"])
+    assert [fault.rule for fault in named.faults] == ["ST021"]
+
+
+def test_a_configuration_is_told_to_be_imported():
+    report = check([ROOT / "tests" / "configs" / "gpt-oss-20b.json"])
+    assert [fault.rule for fault in report.faults] == ["ST021"]
+    assert "fastcalc import" in report.faults[0].message

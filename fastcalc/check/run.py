@@ -71,16 +71,20 @@ def check(paths: Sequence[Path], *, strict: bool = False, today: date | None = N
     excused: list[Fault] = []
     names: dict[tuple[Kind, str], Document] = {}
     files = files_of(paths)
+    others = 0
     for path in files:
         document = scan(path)
         kind = kind_of(document)
+        if kind is None and path not in paths and not document.faults:
+            others += 1  # a folder may hold YAML of other programs
+            continue
         faults = list(check_document(document, kind, setting))
         if kind is not None:
             faults += _clashes(document, kind, names)
         for fault in faults:
             (excused if fault.excuse else found).append(fault)
     kept = (fault for fault in found if strict or fault.severity != "note")
-    return Report(len(files), in_order(kept), in_order(excused), strict)
+    return Report(len(files) - others, in_order(kept), in_order(excused), strict)
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:
@@ -124,6 +128,10 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
     """Yield what is wrong with one document, excuses attached."""
     yield from document.faults
     if not document.is_whole:
+        return
+    if isinstance(document.data, dict) and {"model_type", "architectures"} & set(document.data):
+        message = "this is a Hugging Face configuration; 'fastcalc import' turns it into a model"
+        yield Fault("ST021", document.file, 1, 1, message)
         return
     if kind is None:
         message = "no key here is of a chip, a model or an engine; 'fastcalc new' prints one"
