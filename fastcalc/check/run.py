@@ -126,12 +126,12 @@ def _is_entry(path: Path, folder: Path) -> bool:
 
 def check_document(document: Document, kind: Kind | None, setting: Setting) -> Iterator[Fault]:
     """Yield what is wrong with one document, excuses attached."""
-    yield from document.faults
-    if not document.is_whole:
-        return
-    if isinstance(document.data, dict) and {"model_type", "architectures"} & set(document.data):
+    if isinstance(document.data, dict) and "model_type" in document.data:
         message = "this is a Hugging Face configuration; 'fastcalc import' turns it into a model"
         yield Fault("ST021", document.file, 1, 1, message)
+        return
+    yield from document.faults
+    if not document.is_whole:
         return
     if kind is None:
         message = "no key here is of a chip, a model or an engine; 'fastcalc new' prints one"
