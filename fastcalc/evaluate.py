@@ -8,13 +8,13 @@ from fastcalc.catalogue.schema import SpeedRange
 from fastcalc.formulas import money, serving
 from fastcalc.formulas.pipeline import pipelined_step
 from fastcalc.formulas.types import Array, ArrayLike, Floats
+from fastcalc.light import bound_step, overlapped
 from fastcalc.machine import cost
 from fastcalc.placement import Placement
 from fastcalc.step import (
     LIMITERS,
     Component,
     Rows,
-    bound_step,
     expected_step,
     largest,
     stage_hops,
@@ -202,11 +202,6 @@ def evaluate(placement: Placement, *, batch: ArrayLike, traffic: Traffic) -> Est
             tokens_per_s=served,
         ),
     )
-
-
-def overlapped(bound: Component) -> Array:
-    """Return the time of a bound, whose terms overlap: the largest of them. [s]"""
-    return np.maximum(np.maximum(bound.memory, bound.compute), bound.link)
 
 
 def _argmax(bound: Component) -> Array:

@@ -5,7 +5,7 @@ of real traffic. It is a short list of components. Decode rows hide under the re
 weights they share (each component is the larger of its memory and compute time); the
 arithmetic of prompt rows is added to that read, as measured prefill asks.
 
-`expected_step` is what an engine reaches, `bound_step` the speed of light of the same
+`expected_step` is what an engine reaches, `light.bound_step` the speed of light of the same
 chips: everything overlapped, no latency, only the bytes that must move.
 """
 
@@ -17,17 +17,15 @@ import numpy as np
 from fastcalc.formulas.experts import distinct_experts, other_ranks
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_latency_shape, exchange_bytes
 from fastcalc.formulas.pipeline import spatial_step
-from fastcalc.formulas.roofline import time_of, time_over_tiers
+from fastcalc.formulas.roofline import time_of
 from fastcalc.formulas.types import Array, ArrayLike
 from fastcalc.machine import Machine, cost, fraction
 from fastcalc.placement import Layout, link_domain
 from fastcalc.workload import Workload
 
 _ACTIVATION_BYTES = 2.0
-_NARROWEST_ACTIVATION_BYTES = 1.0
-"""Engines that quantise what they send use a byte an element; the bound grants it to all."""
 
-_FLOPS_PER_PARAMETER = 2.0
+FLOPS_PER_PARAMETER = 2.0
 _FUSED_MULTIPLY_ADD = 2.0
 
 LIMITERS = ("memory", "compute", "link", "latency")
@@ -167,7 +165,7 @@ def _dense(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Comp
     return Component(
         "dense weights",
         memory=time_of(work=weights / layout.tp, rate=machine.bandwidth),
-        compute=_FLOPS_PER_PARAMETER * np.asarray(rows.decode) * per_row / layout.tp,
+        compute=FLOPS_PER_PARAMETER * np.asarray(rows.decode) * per_row / layout.tp,
     )
 
 
@@ -204,7 +202,7 @@ def _routed(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Com
     touched = _touched(machine, work, layout, rows)
     weights = work.routed.bytes + work.expert_biases.bytes
     tokens = np.asarray(rows.together) * 1.0
-    flops = _FLOPS_PER_PARAMETER * tokens * work.active_share * work.routed.parameters
+    flops = FLOPS_PER_PARAMETER * tokens * work.active_share * work.routed.parameters
     uneven = _imbalance(machine, layout) / layout.expert_shards
     return Component(
         "routed experts",
@@ -247,18 +245,18 @@ def _prompt(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Com
     dense = time_of(work=work.dense.parameters, rate=machine.dense_rate) + time_of(
         work=work.small.parameters, rate=machine.head_rate
     )
-    seconds = _FLOPS_PER_PARAMETER * tokens * dense / layout.tp
+    seconds = FLOPS_PER_PARAMETER * tokens * dense / layout.tp
     if work.experts:
-        routed = _FLOPS_PER_PARAMETER * work.active_share * work.routed.parameters
+        routed = FLOPS_PER_PARAMETER * work.active_share * work.routed.parameters
         everywhere = tokens * np.minimum(rows.prompt_replicas, _group(layout))
         uneven = _imbalance(machine, layout) / layout.expert_shards
         seconds = seconds + everywhere * time_of(work=routed, rate=machine.routed_rate) * uneven
-    attention = _prompt_scores(work, rows) / layout.tp
+    attention = prompt_scores(work, rows) / layout.tp
     seconds = seconds + tokens * time_of(work=attention, rate=machine.attention_rate)
     return Component("prompt", compute=seconds)
 
 
-def _prompt_scores(work: Workload, rows: Rows) -> Array:
+def prompt_scores(work: Workload, rows: Rows) -> Array:
     """Return the attention FLOPs of one prompt token. [FLOP]"""
     return work.attention_flops(rows.prompt_context, spread=rows.prompt_spread, prompt=True)
 
@@ -355,7 +353,7 @@ def _spatial(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> St
     scores = time_of(
         work=work.attention_flops(rows.context, spread=rows.spread), rate=machine.attention_rate
     )
-    compute = (_FLOPS_PER_PARAMETER * (dense + routed + ends) + scores) / chips
+    compute = (FLOPS_PER_PARAMETER * (dense + routed + ends) + scores) / chips
     floor = cost(machine.parameters.decode_layer_floor)
     layer = np.maximum(np.maximum(memory, compute), floor)
     streams = np.asarray(rows.decode) * 1.0
@@ -363,8 +361,8 @@ def _spatial(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> St
     is_floor, is_memory = layer <= floor, layer <= memory
     hop_bytes = (work.hidden or 0.0) * _ACTIVATION_BYTES
     norms = time_of(work=work.small.parameters, rate=machine.head_rate)
-    scores = _prompt_scores(work, rows)
-    prompt = _FLOPS_PER_PARAMETER * (dense + routed * work.active_share + norms)
+    scores = prompt_scores(work, rows)
+    prompt = FLOPS_PER_PARAMETER * (dense + routed * work.active_share + norms)
     prompt = prompt + time_of(work=scores, rate=machine.attention_rate)
     return Step(
         (
@@ -382,60 +380,3 @@ def _spatial(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> St
             ),
         )
     )
-
-
-def bound_step(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
-    """Return the speed of light of a step on all chips of a layout.
-
-    Parameters
-    ----------
-    machine, work, layout : Machine, Workload, Layout
-        A chip, a model in its formats, and how many chips there are.
-    rows : Rows
-        Sequences and prompt tokens of the *whole deployment*; arrays broadcast.
-
-    Returns
-    -------
-    Component
-        Memory, compute and link time at peak rates. They overlap: the step is the largest,
-        not the sum. The fewest experts are read, caches are read once and on no rank twice,
-        and reductions happen in the switch. [s]
-    """
-    decode, prompt = np.asarray(rows.decode) * 1.0, np.asarray(rows.prompt) * 1.0
-    tokens = decode + prompt
-    tiers = sorted(machine.hardware.memory, key=lambda tier: -tier.bandwidth.si)
-    routed = (work.routed.bytes + work.expert_biases.bytes) * work.active_share
-    weights = work.dense.bytes + work.small.bytes + work.head.bytes + routed
-    caches = decode * work.cache_read_bytes(rows.context, spread=rows.spread)
-    arithmetic = _FLOPS_PER_PARAMETER * (
-        time_of(work=tokens * work.dense.parameters, rate=machine.dense_peak)
-        + time_of(work=tokens * work.routed.parameters, rate=machine.routed_peak)
-        * work.active_share
-        + time_of(work=tokens * work.small.parameters, rate=machine.head_peak)
-        + time_of(work=decode * work.head.parameters, rate=machine.head_peak)
-    )
-    attention = decode * work.attention_flops(rows.context, spread=rows.spread)
-    attention = attention + prompt * _prompt_scores(work, rows)
-    return Component(
-        "bound",
-        memory=time_over_tiers(
-            work=weights + caches,
-            capacities=[layout.chips * tier.capacity.si for tier in tiers],
-            bandwidths=[layout.chips * tier.bandwidth.si for tier in tiers],
-        ),
-        compute=(arithmetic + time_of(work=attention, rate=machine.attention_peak)) / layout.chips,
-        link=_bound_link(machine, work, layout, tokens),
-    )
-
-
-def _bound_link(machine: Machine, work: Workload, layout: Layout, tokens: Array) -> Array:
-    """Return time of bytes that must cross links: half a ring all-reduce, or a hop a token."""
-    message = tokens * (work.hidden or 0.0) * _NARROWEST_ACTIVATION_BYTES
-    if layout.tp > 1:
-        sent = all_reduce_bytes(ranks=layout.tp, message=message) / 2.0
-        passes = 2.0 * work.depth / (layout.pp * layout.dp)
-        return passes * time_of(work=sent, rate=machine.peak_link)
-    if layout.pp > 1:
-        link = max(machine.peak_link, machine.peak_link_out)
-        return time_of(work=message, rate=link) / layout.dp
-    return 0.0 * message

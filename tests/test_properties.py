@@ -8,10 +8,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fastcalc.catalogue import Engine, Hardware, Model
-from fastcalc.evaluate import Traffic, evaluate, overlapped
+from fastcalc.evaluate import Traffic, evaluate
+from fastcalc.light import bound_step, overlapped
 from fastcalc.machine import machine
 from fastcalc.placement import Placement, Site
-from fastcalc.step import Rows, bound_step, expected_step
+from fastcalc.step import Rows, expected_step
 from fastcalc.workload import workload
 from tests import strategies
 

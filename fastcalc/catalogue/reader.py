@@ -252,7 +252,8 @@ class _Builder:
         if not path:
             self.document.data = value
         else:
-            self.stack[-1][0][path[-1]] = value  # type: ignore[index]
+            parent: Any = self.stack[-1][0]
+            parent[path[-1]] = value
 
     def open_key(self, event: Any) -> None:
         parent, path = self.stack[-1]

@@ -88,7 +88,7 @@ def compare(
     """
     from fastcalc.cli import requests, show_compare
 
-    request = requests.Request(**{key: value for key, value in locals().items() if key in _ASKED})
+    request = requests.Request.of(locals())
     show_compare.run(request, format, out)
 
 
@@ -121,15 +121,8 @@ def fit(
     """
     from fastcalc.cli import requests, show_fit
 
-    request = requests.Request(**{key: value for key, value in locals().items() if key in _ASKED})
+    request = requests.Request.of(locals())
     raise typer.Exit(show_fit.run(request, format, out))
-
-
-_ASKED = {
-    "models", "on", "batch", "prompt", "output", "context", "prefix_hit", "weights", "kv", "engine",
-    "chips", "tp", "pp", "ep", "dp", "price", "price_basis", "utilization",
-    "hardware_dir", "models_dir", "engines_dir",
-}  # fmt: skip
 
 
 @app.command("list")

@@ -2,9 +2,9 @@
 
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
 from fastcalc.cli import options, output
@@ -40,6 +40,12 @@ class Request:
     price: list[str] | None = None
     price_basis: str = "cloud"
     utilization: float = 1.0
+
+    @classmethod
+    def of(cls, flags: dict[str, Any]) -> "Request":
+        """Return the request among the arguments of a command; the others are its own affair."""
+        known = {one.name for one in fields(cls)}
+        return cls(**{name: value for name, value in flags.items() if name in known})
 
     def scenarios(self) -> list[Scenario]:
         """Return one scenario for each model on each chip, in the order typed.

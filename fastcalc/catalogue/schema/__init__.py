@@ -1,0 +1,54 @@
+"""What a hardware, model or engine file may hold: types, and nothing computed.
+
+One schema serves the shipped catalogue and people's own files. Every number may be bare
+(``3.35 TB/s``) or carry its provenance (``{value: 3.35 TB/s, source: datasheet, printed:
+"3.35TB/s"}``); either way it is read into a `Quantity` whose ``si`` is a float.
+"""
+
+from fastcalc.catalogue.schema.engines import Engine, Parameters, Ranges, SpeedRange
+from fastcalc.catalogue.schema.hardware import Hardware, Memory
+from fastcalc.catalogue.schema.models import (
+    AnyAttention,
+    AnyFFN,
+    Attention,
+    Block,
+    CompressedAttention,
+    DenseFFN,
+    Indexer,
+    LatentAttention,
+    LinearAttention,
+    MixtureOfExperts,
+    Model,
+)
+from fastcalc.catalogue.schema.quantities import (
+    Confidence,
+    Entry,
+    Quantity,
+    QuantityError,
+    QuantityReader,
+)
+
+__all__ = [
+    "AnyAttention",
+    "AnyFFN",
+    "Attention",
+    "Block",
+    "CompressedAttention",
+    "Confidence",
+    "DenseFFN",
+    "Engine",
+    "Entry",
+    "Hardware",
+    "Indexer",
+    "LatentAttention",
+    "LinearAttention",
+    "Memory",
+    "MixtureOfExperts",
+    "Model",
+    "Parameters",
+    "Quantity",
+    "QuantityError",
+    "QuantityReader",
+    "Ranges",
+    "SpeedRange",
+]

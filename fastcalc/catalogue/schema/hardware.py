@@ -1,0 +1,106 @@
+"""What a hardware file may hold."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from fastcalc.catalogue.schema.quantities import (
+    Area,
+    Bandwidth,
+    ComputeRate,
+    Count,
+    Dollars,
+    DollarsPerHour,
+    Entry,
+    Excuses,
+    Identifier,
+    Quantity,
+    Size,
+    Source,
+    Time,
+    Watts,
+)
+
+
+class Memory(Entry):
+    """A place where weights and cache can live."""
+
+    name: str
+    capacity: Size
+    bandwidth: Bandwidth
+
+
+class Link(Entry):
+    """A way between chips: one direction, one chip."""
+
+    bandwidth: Bandwidth
+    domain: Count | None = None
+    latency: Time | None = None
+
+
+class Links(Entry):
+    """The fast link inside a domain, and the slower one beyond it."""
+
+    scale_up: Link | None = None
+    scale_out: Link | None = None
+
+
+class Fabric(Entry):
+    """The network on the chip itself: not memory, and not between chips."""
+
+    bandwidth: Bandwidth
+
+
+class Power(Entry):
+    """What the chip draws at most, as the vendor prints it, and with its share of the site."""
+
+    chip: Watts
+    all_in: Watts | None = None
+
+
+class Price(Entry):
+    """What an hour costs from a cloud, and what the chip costs to buy."""
+
+    cloud: DollarsPerHour | None = None
+    purchase: Dollars | None = None
+
+
+RateFormat = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp6", "fp4", "int4"]
+
+
+class Hardware(Entry):
+    """One accelerator as its vendor prints it: nothing fitted, nothing guessed."""
+
+    id: Identifier
+    name: str
+    vendor: str
+    kind: Literal["gpu", "wafer", "lpu", "rdu", "tpu", "npu", "apple", "soc", "cpu"]
+    scope: str
+    execution: Literal["sequential", "spatial"] = "sequential"
+    architecture: Identifier | None = None
+    released: str | None = None
+    hypothetical: bool = False
+    aliases: list[Identifier] = []
+    sources: dict[str, Source] = {}
+    cores: Count | None = None
+    memory: Annotated[list[Memory], Field(min_length=1)]
+    peak: Annotated[dict[RateFormat, ComputeRate], Field(min_length=1)]
+    vector: ComputeRate | None = None
+    fabric: Fabric | None = None
+    links: Links = Field(default_factory=Links)
+    power: Power | None = None
+    price: Price = Field(default_factory=Price)
+    area: Area | None = None
+    transistors: Count | None = None
+    notes: list[str] = []
+    excused: Excuses = {}
+
+    def rate(self, name: str) -> Quantity | None:
+        """Return the dense peak of a number format, or None where the chip has none."""
+        return next((peak for known, peak in self.peak.items() if known == name), None)
+
+    @model_validator(mode="after")
+    def _sixteen_bit_peak(self) -> "Hardware":
+        if not {"bf16", "fp16"} & set(self.peak):
+            raise ValueError("peak needs the dense bf16 or fp16 rate; every model has 16-bit parts")
+        return self

@@ -1,0 +1,323 @@
+"""What a model file may hold: the whole shape, or the minimum that is published."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from fastcalc.catalogue.formats import FORMATS, number_format
+from fastcalc.catalogue.schema.quantities import (
+    Confidence,
+    Count,
+    Entry,
+    Excuses,
+    Identifier,
+    LayerCount,
+    Source,
+    Whole,
+    WholeOrZero,
+)
+from fastcalc.errors import InputError
+
+
+class Indexer(Entry):
+    """Light heads that score the whole context and pick the tokens that attention reads.
+
+    ``top_k`` counts what attention reads: tokens, or compressed entries. ``pool`` tokens share
+    a key. A ``shared`` indexer is an earlier layer's: it costs neither weights nor keys.
+    """
+
+    heads: Whole
+    head_dim: Whole
+    top_k: Whole
+    pool: Whole = 1
+    head_weights: bool = True
+    shared: bool = False
+
+
+class Attention(Entry):
+    """Multi-head or grouped-query attention; with ``window`` it sees that many tokens back.
+
+    ``chunked`` windows start anew every ``window`` tokens and are counted full. ``qk_norm`` is
+    per head (true) or over the ``full`` width; ``output_gate`` is as wide as all heads (true)
+    or ``per-head``. With ``k_eq_v`` one projection serves keys and values, both of which are
+    cached.
+    """
+
+    kind: Literal["mha", "gqa"]
+    heads: Whole
+    kv_heads: Whole | None = None
+    head_dim: Whole
+    value_dim: Whole | None = None
+    window: Whole | None = None
+    chunked: bool = False
+    indexer: Indexer | None = None
+    qkv_bias: bool = False
+    output_bias: bool = False
+    qk_norm: bool | Literal["full"] = False
+    sinks: bool = False
+    output_gate: bool | Literal["per-head"] = False
+    k_eq_v: bool = False
+
+    @property
+    def cached_heads(self) -> int:
+        """Key-value heads that the cache holds. [1]"""
+        return self.kv_heads or self.heads
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> "Attention":
+        if self.kind == "mha" and self.cached_heads != self.heads:
+            raise ValueError("mha has as many kv_heads as heads; write kind: gqa")
+        if self.heads % self.cached_heads:
+            raise ValueError(f"kv_heads {self.cached_heads} does not divide heads {self.heads}")
+        if self.chunked and self.window is None:
+            raise ValueError("chunked attention needs window, the tokens of a chunk")
+        return self
+
+
+class LatentAttention(Entry):
+    """Multi-head latent attention: one compressed vector a token is cached for all heads."""
+
+    kind: Literal["mla"]
+    heads: Whole
+    q_rank: Whole | None = None
+    kv_rank: Whole
+    nope_dim: Whole
+    rope_dim: WholeOrZero
+    value_dim: Whole
+    output_gate: bool = False
+    indexer: Indexer | None = None
+
+
+class CompressedAttention(Entry):
+    """DeepSeek V4's attention: one vector is key and value of all heads.
+
+    It reads the last ``window`` tokens and, with ``compression``, one entry for every so many
+    tokens: all of them (HCA), or those that an indexer picks (CSA).
+    """
+
+    kind: Literal["compressed"]
+    heads: Whole
+    head_dim: Whole
+    q_rank: Whole
+    output_groups: Whole
+    output_rank: Whole
+    window: Whole
+    compression: Whole | None = None
+    indexer: Indexer | None = None
+
+    @model_validator(mode="after")
+    def _indexer_picks_entries(self) -> "CompressedAttention":
+        if self.indexer is not None and self.compression is None:
+            raise ValueError("an indexer picks compressed entries: compression is missing")
+        return self
+
+
+class LinearAttention(Entry):
+    """Attention with a fixed state per sequence instead of a cache that grows.
+
+    Gated DeltaNet, Kimi Delta Attention and Mamba-2; the latter's groups are key heads, its
+    heads are value heads, its state size is the key dimension.
+    """
+
+    kind: Literal["gated-deltanet", "kda", "mamba2"]
+    key_heads: Whole
+    value_heads: Whole
+    key_dim: Whole
+    value_dim: Whole
+    conv_kernel: Whole = 4
+    full_rank_gate: bool = False
+
+    @model_validator(mode="after")
+    def _gate_of_kda(self) -> "LinearAttention":
+        if self.full_rank_gate and self.kind != "kda":
+            raise ValueError(f"full_rank_gate is of kda; {self.kind} has one kind of gate")
+        return self
+
+
+class DenseFFN(Entry):
+    """A feed-forward network that every token passes whole."""
+
+    kind: Literal["dense"]
+    width: Whole
+    matrices: Literal[2, 3] = 3
+    bias: bool = False
+
+
+class MixtureOfExperts(Entry):
+    """Experts of which a router picks a few for every token, and shared ones for all.
+
+    ``shared_width`` is the width of everything that each token passes whole: shared experts
+    together, or a dense network beside the experts. With ``latent_size``, routed experts work
+    on a projection of the hidden state to that width.
+    """
+
+    kind: Literal["moe"]
+    experts: Whole
+    active_experts: Whole
+    width: Whole
+    matrices: Literal[2, 3] = 3
+    latent_size: Whole | None = None
+    shared_width: WholeOrZero = 0
+    shared_gate: bool = False
+    router_bias: bool = False
+    expert_bias: bool = False
+
+    @model_validator(mode="after")
+    def _active_exist(self) -> "MixtureOfExperts":
+        if self.active_experts > self.experts:
+            raise ValueError(f"active_experts {self.active_experts} exceeds experts {self.experts}")
+        return self
+
+
+AnyAttention = Annotated[
+    Attention | LatentAttention | CompressedAttention | LinearAttention,
+    Field(discriminator="kind"),
+]
+AnyFFN = Annotated[DenseFFN | MixtureOfExperts, Field(discriminator="kind")]
+
+
+class Block(Entry):
+    """A run of equal layers, which may lack attention or the feed-forward network.
+
+    ``norms`` counts the norms as wide as the hidden state: one for each part unless given.
+    """
+
+    count: LayerCount
+    attention: AnyAttention | None = None
+    ffn: AnyFFN | None = None
+    norms: WholeOrZero | None = None
+
+    @property
+    def parts(self) -> int:
+        """Which a layer has of attention and feed-forward network: one or two. [1]"""
+        return (self.attention is not None) + (self.ffn is not None)
+
+    @model_validator(mode="after")
+    def _is_a_layer(self) -> "Block":
+        if self.parts == 0:
+            raise ValueError("a block needs attention, ffn or both")
+        return self
+
+
+class Mtp(Entry):
+    """Multi-token-prediction layers that a checkpoint stores beside the text core.
+
+    Their attention and feed-forward network are the last block's unless given.
+    """
+
+    layers: Whole
+    own_embedding: bool = False
+    own_head: bool = False
+    attention: AnyAttention | None = None
+    ffn: AnyFFN | None = None
+
+
+class Published(Entry):
+    """Parameter counts that others publish, to check ours against."""
+
+    label: str | None = None
+    total: Count | None = None
+    active: Count | None = None
+    checkpoint: Count | None = None
+
+
+def _known_format(name: str) -> str:
+    try:
+        return number_format(name).id
+    except InputError as error:
+        raise ValueError(str(error)) from error
+
+
+FormatName = Annotated[str, BeforeValidator(lambda raw: _known_format(str(raw)))]
+
+
+class Model(Entry):
+    """One language model: its whole shape, or the minimum that a closed model publishes.
+
+    ``confidence`` is of the shape. ``norm_bias`` doubles every norm. ``residual_streams`` are
+    those of hyper-connections. ``other_parameters`` are small vectors and tables without a key
+    of their own, which the notes name. ``vision_parameters`` lie outside the text core.
+    """
+
+    id: Identifier
+    name: str
+    released: str | None = None
+    hypothetical: bool = False
+    aliases: list[Identifier] = []
+    sources: dict[str, Source] = {}
+    shape_source: str | None = None
+    confidence: Confidence | None = None
+    weight_format: FormatName
+    expert_format: FormatName | None = None
+    kv_format: FormatName = "bf16"
+    max_context: Whole | None = None
+    hidden_size: Whole | None = None
+    vocabulary: Whole | None = None
+    tied_embeddings: bool = False
+    norm_bias: bool = False
+    residual_streams: Whole = 1
+    other_parameters: WholeOrZero = 0
+    blocks: list[Block] = []
+    mtp: Mtp | None = None
+    vision_parameters: Count | None = None
+    published: Published = Field(default_factory=Published)
+    total_parameters: Count | None = None
+    active_parameters: Count | None = None
+    layers: LayerCount | None = None
+    kv_bytes_per_token: Count | None = None
+    experts: Whole | None = None
+    active_experts: Whole | None = None
+    notes: list[str] = []
+    excused: Excuses = {}
+
+    @property
+    def is_minimal(self) -> bool:
+        """True where only totals are known, not the shape."""
+        return not self.blocks
+
+    @model_validator(mode="after")
+    def _shape_or_minimum(self) -> "Model":
+        minimum = ("total_parameters", "layers", "kv_bytes_per_token")
+        if self.blocks:
+            given = [
+                key
+                for key in (*minimum, "active_parameters", "experts", "active_experts")
+                if getattr(self, key) is not None
+            ]
+            if given:
+                raise ValueError(
+                    f"{', '.join(given)} cannot stand beside blocks, from which they follow; "
+                    "published counts go under 'published'"
+                )
+            missing = [key for key in ("hidden_size", "vocabulary") if not getattr(self, key)]
+        else:
+            missing = [key for key in minimum if getattr(self, key) is None]
+            if self.expert_format is not None:
+                raise ValueError(
+                    "expert_format needs blocks; a minimal model has one weight_format"
+                )
+        if missing:
+            raise ValueError(
+                f"{', '.join(missing)} missing: a model needs hidden_size, vocabulary and blocks, "
+                "or at least total_parameters, layers and kv_bytes_per_token"
+            )
+        self._check_counts()
+        return self
+
+    def _check_counts(self) -> None:
+        kinds = {
+            (block.ffn.experts, block.ffn.active_experts)
+            for block in self.blocks
+            if isinstance(block.ffn, MixtureOfExperts)
+        }
+        if len(kinds) > 1:
+            raise ValueError("all blocks with experts need the same experts and active_experts")
+        total, active = self.total_parameters, self.active_parameters
+        if total is not None and active is not None and active.si > total.si:
+            raise ValueError("active_parameters exceed total_parameters")
+        if (self.experts is None) != (self.active_experts is None):
+            raise ValueError("experts and active_experts go together; the other one is missing")
+        if self.experts is not None and (self.active_experts or 0) > self.experts:
+            raise ValueError(f"active_experts {self.active_experts} exceeds experts {self.experts}")
+        if FORMATS[self.kv_format].cache_bits is None:
+            raise ValueError(f"kv_format '{self.kv_format}' is not one that a KV cache has")
