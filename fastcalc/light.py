@@ -3,77 +3,133 @@
 No honest measurement may beat it: no latency, and only the bytes that must move.
 """
 
+from dataclasses import dataclass
+from math import inf
+
 import numpy as np
 
 from fastcalc.formulas.network import all_reduce_bytes
 from fastcalc.formulas.roofline import time_of, time_over_tiers
 from fastcalc.formulas.types import Array
-from fastcalc.machine import Machine
-from fastcalc.placement import Layout
-from fastcalc.step import FLOPS_PER_PARAMETER, Component, Rows, prompt_scores
-from fastcalc.workload import Workload
+from fastcalc.load import FLOPS_PER_PARAMETER, Rows, prompt_flops
+from fastcalc.placement import Placement
+from fastcalc.step import Component, Step
 
 _NARROWEST_ACTIVATION_BYTES = 1.0
 """Engines that quantise what they send use a byte an element; the bound grants it to all."""
 
-
-def overlapped(bound: Component) -> Array:
-    """Return the time of a bound, whose terms overlap: the largest of them. [s]"""
-    return np.maximum(np.maximum(bound.memory, bound.compute), bound.link)
+_LEAST = 1e-300
 
 
-def bound_step(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
+@dataclass(frozen=True)
+class Bound:
+    """Memory, compute and link time at peak rates; they overlap.
+
+    Attributes
+    ----------
+    work : Component
+        The least bytes, FLOPs and bytes sent of all chips together, and their peak rates.
+    """
+
+    work: Component
+
+    @property
+    def seconds(self) -> Array:
+        """The largest of the three. [s]"""
+        return np.max(self._times, axis=0)
+
+    @property
+    def limiter(self) -> Array:
+        """Index of the largest: memory, compute, link."""
+        return np.argmax(self._times, axis=0)
+
+    @property
+    def _times(self) -> Array:
+        work = self.work
+        terms = np.broadcast_arrays(work.memory_time, work.compute_time, work.link_time)
+        return np.stack(terms)
+
+    def as_step(self) -> Step:
+        """Return a step of its largest term alone."""
+        work, largest = self.work, self.limiter
+        return Step(
+            (
+                Component(
+                    "speed of light",
+                    bytes=np.where(largest == 0, work.bytes, 0.0),
+                    bandwidth=work.bandwidth,
+                    flops=np.where(largest == 1, work.flops, 0.0),
+                    flop_rate=work.flop_rate,
+                    sent=np.where(largest == 2, work.sent, 0.0),
+                    link=work.link,
+                ),
+            )
+        )
+
+
+def bound_step(placement: Placement, rows: Rows) -> Bound:
     """Return the speed of light of a step on all chips of a layout.
 
     Parameters
     ----------
-    machine, work, layout : Machine, Workload, Layout
-        A chip, a model in its formats, and how many chips there are.
+    placement : Placement
+        A workload on a layout.
     rows : Rows
         Sequences and prompt tokens of the *whole deployment*; arrays broadcast.
 
     Returns
     -------
-    Component
-        Memory, compute and link time at peak rates. They overlap: the step is the largest,
-        not the sum. The fewest experts are read, caches are read once and on no rank twice,
-        and reductions happen in the switch. [s]
+    Bound
+        The fewest experts are read, caches are read once and on no rank twice, and
+        reductions happen in the switch.
     """
-    decode, prompt = np.asarray(rows.decode) * 1.0, np.asarray(rows.prompt) * 1.0
+    machine, work, chips = placement.machine, placement.work, placement.layout.chips
+    sequences, prompt = np.asarray(rows.sequences) * 1.0, np.asarray(rows.prompt) * 1.0
+    decode = sequences * rows.verified
     tokens = decode + prompt
     tiers = sorted(machine.hardware.memory, key=lambda tier: -tier.bandwidth.si)
     routed = (work.routed.bytes + work.expert_biases.bytes) * work.active_share
     weights = work.dense.bytes + work.small.bytes + work.head.bytes + routed
-    caches = decode * work.cache_read_bytes(rows.context, spread=rows.spread)
-    arithmetic = FLOPS_PER_PARAMETER * (
-        time_of(work=tokens * work.dense.parameters, rate=machine.dense_peak)
-        + time_of(work=tokens * work.routed.parameters, rate=machine.routed_peak)
-        * work.active_share
-        + time_of(work=tokens * work.small.parameters, rate=machine.head_peak)
-        + time_of(work=decode * work.head.parameters, rate=machine.head_peak)
+    moved = weights + sequences * work.cache_read_bytes(rows.context, spread=rows.spread)
+    memory = time_over_tiers(
+        work=moved,
+        capacities=[chips * tier.capacity.si for tier in tiers],
+        bandwidths=[chips * tier.bandwidth.si for tier in tiers],
     )
     attention = decode * work.attention_flops(rows.context, spread=rows.spread)
-    attention = attention + prompt * prompt_scores(work, rows)
-    return Component(
-        "bound",
-        memory=time_over_tiers(
-            work=weights + caches,
-            capacities=[layout.chips * tier.capacity.si for tier in tiers],
-            bandwidths=[layout.chips * tier.bandwidth.si for tier in tiers],
+    parts = (
+        (tokens * FLOPS_PER_PARAMETER * work.dense.parameters, machine.light.dense),
+        (
+            tokens * FLOPS_PER_PARAMETER * work.routed.parameters * work.active_share,
+            machine.light.routed,
         ),
-        compute=(arithmetic + time_of(work=attention, rate=machine.attention_peak)) / layout.chips,
-        link=_bound_link(machine, work, layout, tokens),
+        (tokens * FLOPS_PER_PARAMETER * work.small.parameters, machine.light.head),
+        (decode * FLOPS_PER_PARAMETER * work.head.parameters, machine.light.head),
+        (attention + prompt * prompt_flops(placement, rows), machine.light.attention),
+    )
+    flops: Array = sum(amount for amount, _ in parts)
+    compute: Array = sum(time_of(work=amount, rate=rate) for amount, rate in parts) / chips
+    sent, link = _sent(placement, tokens)
+    return Bound(
+        Component(
+            "speed of light",
+            bytes=moved,
+            bandwidth=moved / memory,
+            flops=flops,
+            flop_rate=flops / np.maximum(compute, _LEAST),
+            sent=sent,
+            link=link,
+        )
     )
 
 
-def _bound_link(machine: Machine, work: Workload, layout: Layout, tokens: Array) -> Array:
-    """Return time of bytes that must cross links: half a ring all-reduce, or a hop a token."""
+def _sent(placement: Placement, tokens: Array) -> tuple[Array, float]:
+    """Return bytes that must cross links: half a ring all-reduce, or a hop a token."""
+    work, layout, chip = placement.work, placement.layout, placement.machine.chip
     message = tokens * (work.hidden or 0.0) * _NARROWEST_ACTIVATION_BYTES
     if layout.tp > 1:
         sent = all_reduce_bytes(ranks=layout.tp, message=message) / 2.0
-        passes = 2.0 * work.depth / (layout.pp * layout.dp)
-        return passes * time_of(work=sent, rate=machine.peak_link)
+        return 2.0 * work.depth / (layout.pp * layout.dp) * sent, chip.link
     if layout.pp > 1:
-        link = max(machine.peak_link, machine.peak_link_out)
-        return time_of(work=message, rate=link) / layout.dp
-    return 0.0 * message
+        return message / layout.dp, max(chip.link, chip.link_out)
+    return 0.0 * message, inf

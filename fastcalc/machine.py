@@ -1,11 +1,12 @@
-"""What one chip gives: at its peak, and to an engine."""
+"""What one chip gives, and what an engine makes of it: numbers that broadcast as arrays do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import floor, inf
 
 from fastcalc.catalogue.formats import NumberFormat, number_format
-from fastcalc.catalogue.schema import Engine, Hardware, Memory, Parameters, Quantity
+from fastcalc.catalogue.schema import Engine, Hardware, Memory, Parameters
 from fastcalc.formulas.roofline import achieved_bandwidth, compute_share
+from fastcalc.formulas.types import Array, ArrayLike
 from fastcalc.workload import Workload
 
 _WIDTH = {
@@ -48,65 +49,137 @@ def fastest_rate(hardware: Hardware, stored: NumberFormat) -> float:
     return max(peak.si for name, peak in hardware.peak.items() if _WIDTH[name] >= bits)
 
 
-def fraction(value: Quantity | None) -> float:
-    """Return a share of the peak; all of it where none is given. [1]"""
-    return value.si if value is not None else 1.0
+@dataclass(frozen=True)
+class Chip:
+    """What one chip gives at its printed peaks to a model in its formats.
+
+    Attributes
+    ----------
+    bandwidth : array_like
+        Of the memory tier that holds the weights. [byte/s]
+    cores : array_like
+        Cores that read and multiply; infinity where they are not known. [1]
+    half : array_like
+        Dense 16-bit peak. [FLOP/s]
+    dense, head, routed, attention : array_like
+        Dense peaks that products with these run at. [FLOP/s]
+    dense_is_packed, head_is_packed, routed_is_packed : array_like
+        1 where weights are unpacked to 16 bits before use, else 0. [1]
+    blocks : array_like
+        1 where weights are stored in blocks of mixed widths (GGUF), else 0. [1]
+    vector : array_like
+        FLOP rate of the vector units, which unpack; infinity where it is not known. [FLOP/s]
+    link, link_out : array_like
+        One way inside and beyond the domain; infinity where no link is known. [byte/s]
+    hop, hop_inside : array_like
+        Latency of one hop beyond the domain and inside it. [s]
+    """
+
+    bandwidth: ArrayLike
+    cores: ArrayLike
+    half: ArrayLike
+    dense: ArrayLike
+    head: ArrayLike
+    routed: ArrayLike
+    attention: ArrayLike
+    dense_is_packed: ArrayLike
+    head_is_packed: ArrayLike
+    routed_is_packed: ArrayLike
+    blocks: ArrayLike
+    vector: ArrayLike
+    link: ArrayLike
+    link_out: ArrayLike
+    hop: ArrayLike
+    hop_inside: ArrayLike
 
 
-def cost(value: Quantity | None) -> float:
-    """Return a time or count to pay; nothing where none is given. [SI]"""
-    return value.si if value is not None else 0.0
+@dataclass(frozen=True)
+class Light:
+    """The fastest honest peaks of one chip, for the bound. [FLOP/s]"""
+
+    dense: float
+    head: float
+    routed: float
+    attention: float
+
+
+@dataclass(frozen=True)
+class Software:
+    """An engine's parameters on one chip as plain numbers; the defaults cost nothing.
+
+    The names are those of the engine file (`fastcalc.catalogue.schema.Parameters`).
+    """
+
+    bandwidth_fraction: ArrayLike = 1.0
+    bandwidth_per_core: ArrayLike = inf
+    cache_read_fraction: ArrayLike = 1.0
+    compute_fraction: ArrayLike = 1.0
+    compute_per_core: ArrayLike = inf
+    grouped_gemm_fraction: ArrayLike = 1.0
+    block_gemm_fraction: ArrayLike = 1.0
+    dequantization_operations: ArrayLike = 0.0
+    link_fraction: ArrayLike = 1.0
+    collective_latency: ArrayLike = 0.0
+    decode_layer_floor: ArrayLike = 0.0
+    prefill_layer_floor: ArrayLike = 0.0
+    expert_layer_extra: ArrayLike = 0.0
+    latent_layer_extra: ArrayLike = 0.0
+    sequence_overhead: ArrayLike = 0.0
+    request_overhead: ArrayLike = 0.0
+    expert_correlation: ArrayLike = 1.0
+    expert_imbalance: ArrayLike = 1.0
+    memory_fraction: ArrayLike = 1.0
+    prompt_chunk: ArrayLike = inf
+    max_sequences: ArrayLike = inf
+
+    @classmethod
+    def of(cls, parameters: Parameters) -> "Software":
+        """Return the numbers of an engine file."""
+        known = ((each.name, getattr(parameters, each.name)) for each in fields(cls))
+        return cls(**{name: given.si for name, given in known if given is not None})
+
+    def bandwidth(self, chip: Chip) -> Array:
+        """Return what long reads reach. [byte/s]"""
+        return achieved_bandwidth(
+            peak=chip.bandwidth,
+            fraction=self.bandwidth_fraction,
+            cores=chip.cores,
+            per_core=self.bandwidth_per_core,
+        )
+
+    def compute_share(self, chip: Chip) -> Array:
+        """Return the share of any peak that products reach. [1]"""
+        return compute_share(
+            peak=chip.half,
+            fraction=self.compute_fraction,
+            cores=chip.cores,
+            per_core=self.compute_per_core,
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """One chip under one engine for one workload: every rate the step function asks for.
+    """One chip under one engine for one workload.
 
     Attributes
     ----------
-    bandwidth : float
-        What long reads reach of the memory tier that holds the weights. [byte/s]
-    dense_rate, head_rate, routed_rate, attention_rate : float
-        FLOP rates that products reach under the engine. [FLOP/s]
-    dense_peak, head_peak, routed_peak, attention_peak : float
-        Their fastest honest peaks, for the bound. [FLOP/s]
-    unpack_dense, unpack_routed : bool
-        Weights are unpacked to 16 bits before use.
-    vector_rate : float
-        FLOP rate of the vector units, which unpack; infinity where it is not known. [FLOP/s]
-    link, link_out, peak_link, peak_link_out : float
-        One-way bandwidth inside and beyond the domain, under the engine and printed; infinity
-        where no link is known. [byte/s]
-    hop_latency : float
-        Of one hop beyond the domain. [s]
+    hardware, engine, tier : Hardware, Engine, Memory
+        Entries of the catalogue, and the memory tier that holds the weights.
+    chip, software, light : Chip, Software, Light
+        Their numbers for this workload.
     """
 
     hardware: Hardware
     engine: Engine
-    parameters: Parameters
     tier: Memory
-    bandwidth: float
-    dense_rate: float
-    head_rate: float
-    routed_rate: float
-    attention_rate: float
-    dense_peak: float
-    head_peak: float
-    routed_peak: float
-    attention_peak: float
-    unpack_dense: bool
-    unpack_routed: bool
-    vector_rate: float
-    link: float
-    link_out: float
-    peak_link: float
-    peak_link_out: float
-    hop_latency: float
+    chip: Chip
+    software: Software
+    light: Light
 
     @property
     def usable_bytes(self) -> float:
         """Memory that the engine may fill. [byte]"""
-        return self.tier.capacity.si * fraction(self.parameters.memory_fraction)
+        return float(self.tier.capacity.si * self.software.memory_fraction)
 
     @property
     def is_spatial(self) -> bool:
@@ -115,7 +188,7 @@ class Machine:
 
 
 def machine(hardware: Hardware, engine: Engine, work: Workload, tier: Memory) -> Machine:
-    """Return the rates of a chip under an engine for a workload.
+    """Return a chip under an engine for a workload.
 
     Parameters
     ----------
@@ -126,52 +199,44 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, tier: Memory) ->
     tier : Memory
         The memory tier that holds the weights.
     """
-    own = engine.on(hardware.architecture)
-    cores = hardware.cores.si if hardware.cores else inf
-    per_core = own.compute_per_core.si if own.compute_per_core else inf
-    share = float(
-        compute_share(
-            peak=working_rate(hardware, number_format("bf16"))[0],
-            fraction=fraction(own.compute_fraction),
-            cores=cores,
-            per_core=per_core,
-        )
-    )
-    dense, unpack_dense = working_rate(hardware, work.dense.format)
-    routed, unpack_routed = working_rate(hardware, work.routed.format)
     cache = number_format(work.kv_format, cache=True)
-    up, out = hardware.links.scale_up, hardware.links.scale_out
-    link_up = up.bandwidth.si if up else inf
-    link_out = out.bandwidth.si if out else link_up
-    hop = next((cost(link.latency) for link in (out, up) if link), 0.0)
-    per_core_read = own.bandwidth_per_core.si if own.bandwidth_per_core else inf
     return Machine(
         hardware=hardware,
         engine=engine,
-        parameters=own,
         tier=tier,
-        bandwidth=float(
-            achieved_bandwidth(
-                peak=tier.bandwidth.si,
-                fraction=fraction(own.bandwidth_fraction),
-                cores=cores,
-                per_core=per_core_read,
-            )
+        chip=_chip(hardware, work, tier),
+        software=Software.of(engine.on(hardware.architecture)),
+        light=Light(
+            dense=fastest_rate(hardware, work.dense.format),
+            head=fastest_rate(hardware, work.head.format),
+            routed=fastest_rate(hardware, work.routed.format),
+            attention=fastest_rate(hardware, cache),
         ),
-        dense_rate=dense * share,
-        head_rate=working_rate(hardware, work.head.format)[0] * share,
-        routed_rate=routed * share * fraction(own.grouped_gemm_fraction),
-        attention_rate=working_rate(hardware, cache)[0] * share,
-        dense_peak=fastest_rate(hardware, work.dense.format),
-        head_peak=fastest_rate(hardware, work.head.format),
-        routed_peak=fastest_rate(hardware, work.routed.format),
-        attention_peak=fastest_rate(hardware, cache),
-        unpack_dense=unpack_dense,
-        unpack_routed=unpack_routed,
-        vector_rate=hardware.vector.si if hardware.vector else inf,
-        link=link_up * fraction(own.link_fraction),
-        link_out=link_out * fraction(own.link_fraction),
-        peak_link=link_up,
-        peak_link_out=link_out,
-        hop_latency=hop,
+    )
+
+
+def _chip(hardware: Hardware, work: Workload, tier: Memory) -> Chip:
+    dense, dense_is_packed = working_rate(hardware, work.dense.format)
+    head, head_is_packed = working_rate(hardware, work.head.format)
+    routed, routed_is_packed = working_rate(hardware, work.routed.format)
+    up, out = hardware.links.scale_up, hardware.links.scale_out
+    link = up.bandwidth.si if up else inf
+    latencies = [one.latency.si if one.latency else 0.0 for one in (out, up) if one]
+    return Chip(
+        bandwidth=tier.bandwidth.si,
+        cores=hardware.cores.si if hardware.cores else inf,
+        half=working_rate(hardware, number_format("fp16"))[0],
+        dense=dense,
+        head=head,
+        routed=routed,
+        attention=working_rate(hardware, number_format(work.kv_format, cache=True))[0],
+        dense_is_packed=float(dense_is_packed),
+        head_is_packed=float(head_is_packed),
+        routed_is_packed=float(routed_is_packed),
+        blocks=float(work.dense.format.whole_file and work.dense.format.bits < 16),
+        vector=hardware.vector.si if hardware.vector else inf,
+        link=link,
+        link_out=out.bandwidth.si if out else link,
+        hop=latencies[0] if latencies else 0.0,
+        hop_inside=latencies[-1] if up else 0.0,
     )

@@ -9,11 +9,12 @@ import numpy as np
 
 from fastcalc.catalogue import Catalogue, Engine, Hardware, Model, Quantity
 from fastcalc.errors import InputError
-from fastcalc.evaluate import SITE_FACTOR, Estimate, Traffic, evaluate
+from fastcalc.evaluate import SITE_FACTOR, Estimate, evaluate
 from fastcalc.formulas.money import ownership_per_hour
 from fastcalc.formulas.types import Floats
 from fastcalc.machine import machine
 from fastcalc.placement import Layout, Placement, Site
+from fastcalc.traffic import Traffic
 from fastcalc.workload import workload
 
 PriceBasis = Literal["cloud", "tco"]
@@ -295,8 +296,8 @@ def _model_warnings(outcome: Outcome) -> Iterable[str]:
             yield f"{model.id} publishes no hidden size: bytes on the links are left out"
         if work.experts and model.experts is None:
             yield f"{model.id} publishes no experts: all active parameters are taken as routed"
-    limit = outcome.placement.machine.parameters.max_sequences
+    limit = outcome.placement.machine.software.max_sequences
     per_replica = max(outcome.scenario.batches) / outcome.placement.layout.dp
-    if limit is not None and per_replica > limit.si:
+    if per_replica > limit:
         name = outcome.scenario.engine.id
-        yield f"a batch beyond {limit.si:,.0f} sequences a replica exceeds {name}'s default limit"
+        yield f"a batch beyond {limit:,.0f} sequences a replica exceeds {name}'s default limit"

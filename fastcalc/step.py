@@ -1,31 +1,26 @@
 """The one step function: T(b, c), a pass that decodes b sequences and takes in c prompt tokens.
 
 With ``c = 0`` it is a decode step, with ``b = 0`` a prefill, and with both the mixed step
-of real traffic. It is a short list of components. Decode rows hide under the read of the
-weights they share (each component is the larger of its memory and compute time); the
-arithmetic of prompt rows is added to that read, as measured prefill asks.
-
-`expected_step` is what an engine reaches, `light.bound_step` the speed of light of the same
-chips: everything overlapped, no latency, only the bytes that must move.
+of real traffic. It is a short list of components, each a few bytes, FLOPs, messages or
+launches at rates that an engine reaches. Decode rows hide under the read of the weights they
+share (a component takes the larger of its memory and compute time); the arithmetic of prompt
+rows is added to that read, as measured prefill asks.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
-from fastcalc.formulas.experts import distinct_experts, other_ranks
+from fastcalc.formulas.experts import distinct_experts
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_latency_shape, exchange_bytes
-from fastcalc.formulas.pipeline import spatial_step
+from fastcalc.formulas.pipeline import pipelined_step
 from fastcalc.formulas.roofline import time_of
 from fastcalc.formulas.types import Array, ArrayLike
-from fastcalc.machine import Machine, cost, fraction
-from fastcalc.placement import Layout, link_domain
-from fastcalc.workload import Workload
+from fastcalc.load import Load
+from fastcalc.machine import Chip, Software
 
-_ACTIVATION_BYTES = 2.0
-
-FLOPS_PER_PARAMETER = 2.0
+ACTIVATION_BYTES = 2.0
 _FUSED_MULTIPLY_ADD = 2.0
 
 LIMITERS = ("memory", "compute", "link", "latency")
@@ -33,37 +28,66 @@ LIMITERS = ("memory", "compute", "link", "latency")
 
 @dataclass(frozen=True)
 class Component:
-    """One part of a step.
+    """One part of a step: its work on one chip, and the rates at which that is done.
 
     Attributes
     ----------
     name : str
         Attention, dense weights, routed experts, a collective, a floor.
-    memory, compute : array_like
-        Time to move its bytes and to do its FLOPs; the larger counts. [s]
-    link, latency : array_like
-        Time on the link, and time that no hardware rate shortens; both are added. [s]
+    bytes, bandwidth : array_like
+        Memory traffic [byte] and how fast it goes. [byte/s]
+    flops, flop_rate : array_like
+        Arithmetic [FLOP] and how fast it goes. [FLOP/s]
+    sent, link : array_like
+        What crosses links [byte] and how fast. [byte/s]
+    count, each : array_like
+        Launches, messages or hops one after another [1], and what each takes. [s]
     """
 
     name: str
-    memory: ArrayLike = 0.0
-    compute: ArrayLike = 0.0
-    link: ArrayLike = 0.0
-    latency: ArrayLike = 0.0
+    bytes: ArrayLike = 0.0
+    bandwidth: ArrayLike = inf
+    flops: ArrayLike = 0.0
+    flop_rate: ArrayLike = inf
+    sent: ArrayLike = 0.0
+    link: ArrayLike = inf
+    count: ArrayLike = 0.0
+    each: ArrayLike = 0.0
+
+    @property
+    def memory_time(self) -> Array:
+        """Time to move its bytes. [s]"""
+        return time_of(work=self.bytes, rate=self.bandwidth)
+
+    @property
+    def compute_time(self) -> Array:
+        """Time to do its FLOPs; the larger of it and the memory time counts. [s]"""
+        return time_of(work=self.flops, rate=self.flop_rate)
+
+    @property
+    def link_time(self) -> Array:
+        """Time on links, added to the others. [s]"""
+        return time_of(work=self.sent, rate=self.link)
+
+    @property
+    def latency(self) -> Array:
+        """Time that no rate shortens, added to the others. [s]"""
+        return 1.0 * np.asarray(self.count) * self.each
 
     @property
     def seconds(self) -> Array:
         """Time it takes. [s]"""
-        return np.maximum(self.memory, self.compute) + self.link + self.latency
+        return np.maximum(self.memory_time, self.compute_time) + self.link_time + self.latency
 
     def by_limiter(self) -> tuple[Array, Array, Array, Array]:
         """Return its time split into memory, compute, link and latency. [s]"""
-        is_memory = np.asarray(self.memory) >= self.compute
+        memory, compute = self.memory_time, self.compute_time
+        is_memory = memory >= compute
         return (
-            np.where(is_memory, self.memory, 0.0),
-            np.where(is_memory, 0.0, self.compute),
-            np.asarray(self.link) * 1.0,
-            np.asarray(self.latency) * 1.0,
+            np.where(is_memory, memory, 0.0),
+            np.where(is_memory, 0.0, compute),
+            self.link_time,
+            self.latency,
         )
 
 
@@ -81,302 +105,199 @@ class Step:
             total = total + component.seconds
         return total
 
-
-def largest(components: Sequence[Component]) -> Array:
-    """Return the index into `LIMITERS` of what takes most of some components together."""
-    sums: list[Array] = [0.0, 0.0, 0.0, 0.0]
-    for component in components:
-        sums = [total + part for total, part in zip(sums, component.by_limiter(), strict=True)]
-    return np.argmax(np.stack(np.broadcast_arrays(*sums)), axis=0)
-
-
-@dataclass(frozen=True)
-class Rows:
-    """What a step is asked to do, on one replica of the attention.
-
-    Attributes
-    ----------
-    decode : array_like
-        Sequences decoded, :math:`b`. [1]
-    together : array_like
-        Sequences decoded by all replicas that share one copy of the experts. [1]
-    context, spread : array_like
-        Tokens each of them attends to on average, and how far below and above it goes. [1]
-    prompt : array_like
-        Prompt tokens taken in, :math:`c`. [1]
-    prompt_context, prompt_spread : array_like
-        Tokens each of those attends to on average, and how far below and above it goes. [1]
-    prompt_replicas : array_like
-        Replicas that take in prompts in this step. [1]
-    """
-
-    decode: ArrayLike
-    together: ArrayLike
-    context: ArrayLike
-    spread: ArrayLike = 0.0
-    prompt: ArrayLike = 0.0
-    prompt_context: ArrayLike = 0.0
-    prompt_spread: ArrayLike = 0.0
-    prompt_replicas: ArrayLike = 1.0
+    @property
+    def limiter(self) -> Array:
+        """Index into `LIMITERS` of what takes most of it."""
+        sums: list[Array] = [0.0, 0.0, 0.0, 0.0]
+        for component in self.components:
+            sums = [total + part for total, part in zip(sums, component.by_limiter(), strict=True)]
+        return np.argmax(np.stack(np.broadcast_arrays(*sums)), axis=0)
 
 
-def expected_step(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Step:
-    """Return the step an engine is expected to take.
+def expected_step(load: Load, chip: Chip, software: Software) -> Step:
+    """Return the step an engine is expected to take on chips that run layer after layer.
 
     Parameters
     ----------
-    machine, work, layout : Machine, Workload, Layout
-        A chip under an engine, a model in its formats, and how chips share the work.
-    rows : Rows
-        Sequences and prompt tokens of one replica; arrays broadcast.
+    load : Load
+        The work of the pass.
+    chip, software : Chip, Software
+        What a chip prints, and what the engine makes of it; every field broadcasts with
+        those of the load.
 
     Returns
     -------
     Step
-        Components in seconds, for one pass through all layers, hops between pipeline stages
-        apart.
+        Components in seconds: a pass through all layers, and with pipeline stages the hops
+        and the wait for other micro-batches.
     """
-    if machine.is_spatial:
-        return _spatial(machine, work, layout, rows)
-    return Step(
-        (
-            _dense(machine, work, layout, rows),
-            _routed(machine, work, layout, rows),
-            _attention(machine, work, layout, rows),
-            _unpacking(machine, work, layout, rows),
-            _prompt(machine, work, layout, rows),
-            _floor(machine, work, rows),
-            _all_reduce(machine, work, layout, rows),
-            _exchange(machine, work, layout, rows),
-            Component(
-                "sequences",
-                latency=cost(machine.parameters.sequence_overhead) * np.asarray(rows.decode),
-            ),
-        )
+    passed = (
+        *_weights(load, chip, software),
+        _attention(load, chip, software),
+        _unpacking(load, chip, software),
+        *_prompt(load, chip, software),
+        _floor(load, software),
+        _all_reduce(load, chip, software),
+        _exchange(load, chip, software),
+        Component("sequences", count=load.sequences, each=software.sequence_overhead),
     )
+    return Step((*passed, *_pipeline(load, chip, software, Step(passed).seconds)))
 
 
-def _dense(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
-    """Return weights every token passes, and the head, over the tensor-parallel group."""
-    weights = work.dense.bytes + work.small.bytes + work.head.bytes
-    per_row = time_of(work=work.dense.parameters, rate=machine.dense_rate) + time_of(
-        work=work.small.parameters + work.head.parameters, rate=machine.head_rate
+def _touched(load: Load, software: Software) -> Array:
+    """Return the share of the routed weights that the tokens of a pass read. [1]"""
+    distinct = distinct_experts(
+        experts=load.experts,
+        active=load.active,
+        tokens=np.asarray(load.together) + load.prompt_together,
+        correlation=software.expert_correlation,
     )
-    return Component(
-        "dense weights",
-        memory=time_of(work=weights / layout.tp, rate=machine.bandwidth),
-        compute=FLOPS_PER_PARAMETER * np.asarray(rows.decode) * per_row / layout.tp,
-    )
+    return distinct / load.experts
 
 
-def _group(layout: Layout) -> float:
-    """Return replicas whose tokens meet in one copy of the experts. [1]"""
-    return layout.expert_shards / layout.tp
-
-
-def _imbalance(machine: Machine, layout: Layout) -> float:
+def _imbalance(load: Load, software: Software) -> Array:
     """Return load of the fullest rank over the mean, where experts are spread. [1]"""
-    uneven = machine.parameters.expert_imbalance
-    return uneven.si if uneven is not None and layout.ep > 1 else 1.0
+    return 1.0 + np.asarray(load.spreads) * (np.asarray(software.expert_imbalance) - 1.0)
 
 
-def _touched(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Array:
-    """Return the share of the routed weights that the tokens of a step read. [1]"""
-    decode = np.asarray(rows.together) * 1.0
-    prompt = np.asarray(rows.prompt) * np.minimum(rows.prompt_replicas, _group(layout))
+def _weights(load: Load, chip: Chip, software: Software) -> tuple[Component, Component, Component]:
+    """Return the matrices every token passes, head and norms, and the experts that are picked."""
+    bandwidth, share = software.bandwidth(chip), software.compute_share(chip)
+    tokens = 1.0 * np.asarray(load.sequences) * load.verified
+    uneven = _imbalance(load, software)
     return (
-        distinct_experts(
-            experts=work.experts,
-            active=work.active_experts,
-            tokens=decode + prompt,
-            correlation=fraction(machine.parameters.expert_correlation),
-        )
-        / work.experts
-    )
-
-
-def _routed(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
-    """Return experts that at least one token picks, over the ranks that hold them."""
-    if not work.experts:
-        return Component("routed experts")
-    touched = _touched(machine, work, layout, rows)
-    weights = work.routed.bytes + work.expert_biases.bytes
-    tokens = np.asarray(rows.together) * 1.0
-    flops = FLOPS_PER_PARAMETER * tokens * work.active_share * work.routed.parameters
-    uneven = _imbalance(machine, layout) / layout.expert_shards
-    return Component(
-        "routed experts",
-        memory=time_of(work=weights * touched, rate=machine.bandwidth) * uneven,
-        compute=time_of(work=flops, rate=machine.routed_rate) * uneven,
-    )
-
-
-def _attention(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
-    """Return the reads of the decoded sequences' caches."""
-    rate = machine.bandwidth * fraction(machine.parameters.cache_read_fraction)
-    cache = work.cache_read_bytes(rows.context, spread=rows.spread, ranks=layout.tp)
-    flops = work.attention_flops(rows.context, spread=rows.spread) / layout.tp
-    decode = np.asarray(rows.decode) * 1.0
-    return Component(
-        "attention",
-        memory=decode * time_of(work=cache, rate=rate),
-        compute=decode * time_of(work=flops, rate=machine.attention_rate),
-    )
-
-
-def _unpacking(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
-    """Return narrow weights widened to 16 bits on the vector units, once each."""
-    unpacked: Array = 0.0
-    if machine.unpack_dense:
-        unpacked = work.dense.parameters / layout.tp
-        if work.head.format.bits < 16:
-            unpacked = unpacked + work.head.parameters / layout.tp
-    if work.experts and machine.unpack_routed:
-        touched = _touched(machine, work, layout, rows)
-        unpacked = unpacked + work.routed.parameters * touched / layout.expert_shards
-    operations = cost(machine.parameters.dequantization_operations) * unpacked
-    rate = machine.vector_rate / _FUSED_MULTIPLY_ADD
-    return Component("unpacking", compute=time_of(work=operations, rate=rate))
-
-
-def _prompt(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
-    """Return arithmetic of prompt tokens; the head serves only the last of them."""
-    tokens = np.asarray(rows.prompt) * 1.0
-    dense = time_of(work=work.dense.parameters, rate=machine.dense_rate) + time_of(
-        work=work.small.parameters, rate=machine.head_rate
-    )
-    seconds = FLOPS_PER_PARAMETER * tokens * dense / layout.tp
-    if work.experts:
-        routed = FLOPS_PER_PARAMETER * work.active_share * work.routed.parameters
-        everywhere = tokens * np.minimum(rows.prompt_replicas, _group(layout))
-        uneven = _imbalance(machine, layout) / layout.expert_shards
-        seconds = seconds + everywhere * time_of(work=routed, rate=machine.routed_rate) * uneven
-    attention = prompt_scores(work, rows) / layout.tp
-    seconds = seconds + tokens * time_of(work=attention, rate=machine.attention_rate)
-    return Component("prompt", compute=seconds)
-
-
-def prompt_scores(work: Workload, rows: Rows) -> Array:
-    """Return the attention FLOPs of one prompt token. [FLOP]"""
-    return work.attention_flops(rows.prompt_context, spread=rows.prompt_spread, prompt=True)
-
-
-def _floor(machine: Machine, work: Workload, rows: Rows) -> Component:
-    """Return launches, ramps and tails: a time per layer, larger without decode's graphs."""
-    own = machine.parameters
-    layers = work.depth + cost(own.expert_layer_extra) * work.expert_layers
-    decode = (layers + cost(own.latent_layer_extra) * work.latent_layers) * cost(
-        own.decode_layer_floor
-    )
-    prefill = layers * cost(own.prefill_layer_floor)
-    return Component("layer floors", latency=np.where(np.asarray(rows.prompt) > 0, prefill, decode))
-
-
-def stage_hops(machine: Machine, work: Workload, layout: Layout, tokens: ArrayLike) -> Component:
-    """Return the hops between pipeline stages: inside the link domain where all chips are.
-
-    Parameters
-    ----------
-    machine, work, layout : Machine, Workload, Layout
-        A chip under an engine, a model in its formats, and how chips share the work.
-    tokens : array_like
-        Tokens that cross together. [1]
-    """
-    inside = layout.chips <= link_domain(machine.hardware)
-    up = machine.hardware.links.scale_up
-    latency = cost(up.latency) if inside and up else machine.hop_latency
-    message = np.asarray(tokens) * (work.hidden or 0.0) * _ACTIVATION_BYTES
-    hops = layout.pp - 1
-    return Component(
-        "stage hops",
-        link=hops * time_of(work=message, rate=machine.link if inside else machine.link_out),
-        latency=hops * latency,
-    )
-
-
-def _tokens(rows: Rows) -> Array:
-    return np.asarray(rows.decode) * 1.0 + rows.prompt
-
-
-def _all_reduce(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
-    """Return two all-reduces a layer over the tensor-parallel group."""
-    if layout.tp == 1:
-        return Component("all-reduce")
-    message = _tokens(rows) * (work.hidden or 0.0) * _ACTIVATION_BYTES
-    sent = all_reduce_bytes(ranks=layout.tp, message=message)
-    latency = cost(machine.parameters.collective_latency)
-    return Component(
-        "all-reduce",
-        link=2.0 * work.depth * time_of(work=sent, rate=machine.link),
-        latency=2.0 * work.depth * latency * all_reduce_latency_shape(ranks=layout.tp),
-    )
-
-
-def _exchange(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Component:
-    """Return tokens sent to the ranks of their experts and back."""
-    if layout.dp == 1 or layout.ep == 1 or not work.experts:
-        return Component("expert exchange")
-    ranks = layout.expert_shards
-    destinations = other_ranks(ranks=ranks, active=work.active_experts)
-    sent = exchange_bytes(
-        tokens=_tokens(rows), hidden=work.hidden or 0.0, destinations=destinations
-    )
-    inside = ranks <= link_domain(machine.hardware)
-    latency = cost(machine.parameters.collective_latency)
-    return Component(
-        "expert exchange",
-        link=work.expert_layers
-        * time_of(work=sent, rate=machine.link if inside else machine.link_out),
-        latency=work.expert_layers
-        * 2.0
-        * (
-            latency * all_reduce_latency_shape(ranks=ranks)
-            + (0.0 if inside else machine.hop_latency)
+        Component(
+            "dense weights",
+            bytes=load.dense_bytes,
+            bandwidth=bandwidth,
+            flops=tokens * load.dense_flops,
+            flop_rate=chip.dense * share,
+        ),
+        Component(
+            "head and norms",
+            bytes=load.head_bytes,
+            bandwidth=bandwidth,
+            flops=tokens * load.head_flops,
+            flop_rate=chip.head * share,
+        ),
+        Component(
+            "routed experts",
+            bytes=load.routed_bytes * _touched(load, software) * uneven,
+            bandwidth=bandwidth,
+            flops=load.together * load.routed_flops * uneven,
+            flop_rate=chip.routed * share * software.grouped_gemm_fraction,
         ),
     )
 
 
-def _spatial(machine: Machine, work: Workload, layout: Layout, rows: Rows) -> Step:
-    """Return layers in regions of their own, which a token sweeps one after another.
+def _attention(load: Load, chip: Chip, software: Software) -> Component:
+    """Return the reads of the decoded sequences' caches: once for all tokens of a sequence."""
+    sequences = 1.0 * np.asarray(load.sequences)
+    return Component(
+        "attention",
+        bytes=sequences * load.cache_bytes,
+        bandwidth=software.bandwidth(chip) * software.cache_read_fraction,
+        flops=sequences * load.verified * load.attention_flops,
+        flop_rate=chip.attention * software.compute_share(chip),
+    )
 
-    The whole machine's bandwidth reads all regions in one sweep, so the share of it that
-    one region has reads that one layer in the same time: with L layers, a token takes L
-    sweeps, or L layer floors where those are longer.
-    """
-    chips = layout.pp
-    weights = work.weight_bytes - work.embedding.bytes
-    moved = weights + work.cache_read_bytes(rows.context, spread=rows.spread)
-    memory = time_of(work=moved, rate=chips * machine.bandwidth)
-    ends = time_of(work=work.small.parameters + work.head.parameters, rate=machine.head_rate)
-    dense = time_of(work=work.dense.parameters, rate=machine.dense_rate)
-    routed = time_of(work=work.routed.parameters, rate=machine.routed_rate)
-    scores = time_of(
-        work=work.attention_flops(rows.context, spread=rows.spread), rate=machine.attention_rate
+
+def _unpacking(load: Load, chip: Chip, software: Software) -> Component:
+    """Return narrow weights widened to 16 bits on the vector units, once each."""
+    weights = np.asarray(chip.dense_is_packed) * load.dense_weights
+    weights = weights + np.asarray(chip.head_is_packed) * load.head_weights
+    weights = weights + chip.routed_is_packed * load.routed_weights * _touched(load, software)
+    return Component(
+        "unpacking",
+        flops=software.dequantization_operations * weights,
+        flop_rate=np.asarray(chip.vector) / _FUSED_MULTIPLY_ADD,
     )
-    compute = (FLOPS_PER_PARAMETER * (dense + routed + ends) + scores) / chips
-    floor = cost(machine.parameters.decode_layer_floor)
-    layer = np.maximum(np.maximum(memory, compute), floor)
-    streams = np.asarray(rows.decode) * 1.0
-    seconds = spatial_step(layers=work.depth, layer_time=layer, streams=streams)
-    is_floor, is_memory = layer <= floor, layer <= memory
-    hop_bytes = (work.hidden or 0.0) * _ACTIVATION_BYTES
-    norms = time_of(work=work.small.parameters, rate=machine.head_rate)
-    scores = prompt_scores(work, rows)
-    prompt = FLOPS_PER_PARAMETER * (dense + routed * work.active_share + norms)
-    prompt = prompt + time_of(work=scores, rate=machine.attention_rate)
-    return Step(
-        (
-            Component(
-                "layers",
-                memory=np.where(~is_floor & is_memory, seconds, 0.0),
-                compute=np.where(~is_floor & ~is_memory, seconds, 0.0),
-                latency=np.where(is_floor, seconds, 0.0),
-            ),
-            Component("prompt", compute=np.asarray(rows.prompt) * prompt / chips),
-            Component(
-                "hops",
-                link=chips * time_of(work=hop_bytes, rate=machine.link_out),
-                latency=chips * machine.hop_latency,
-            ),
-        )
+
+
+def _prompt(load: Load, chip: Chip, software: Software) -> tuple[Component, Component, Component]:
+    """Return arithmetic of prompt tokens; the head serves only the last of them."""
+    share = software.compute_share(chip)
+    blocks = 1.0 + np.asarray(chip.blocks) * (np.asarray(software.block_gemm_fraction) - 1.0)
+    prompt = 1.0 * np.asarray(load.prompt)
+    return (
+        Component(
+            "prompt: dense",
+            flops=prompt * (load.dense_flops + load.norm_flops),
+            flop_rate=chip.dense * share * blocks,
+        ),
+        Component(
+            "prompt: experts",
+            flops=load.prompt_together * load.routed_flops * _imbalance(load, software),
+            flop_rate=chip.routed * share * blocks * software.grouped_gemm_fraction,
+        ),
+        Component(
+            "prompt: attention",
+            flops=prompt * load.prompt_flops,
+            flop_rate=chip.attention * share,
+        ),
     )
+
+
+def _floor(load: Load, software: Software) -> Component:
+    """Return launches, ramps and tails: a time per layer, larger without decode's graphs."""
+    layers = load.depth + software.expert_layer_extra * np.asarray(load.expert_layers)
+    latent = software.latent_layer_extra * np.asarray(load.latent_layers)
+    is_prompt = np.asarray(load.prompt) > 0
+    return Component(
+        "layer floors",
+        count=np.where(is_prompt, layers, layers + latent),
+        each=np.where(is_prompt, software.prefill_layer_floor, software.decode_layer_floor),
+    )
+
+
+def _all_reduce(load: Load, chip: Chip, software: Software) -> Component:
+    """Return two all-reduces a layer over the tensor-parallel group."""
+    message = load.tokens * load.hidden * ACTIVATION_BYTES
+    shape = all_reduce_latency_shape(ranks=load.tp)
+    return Component(
+        "all-reduce",
+        sent=2.0 * load.depth * all_reduce_bytes(ranks=load.tp, message=message),
+        link=chip.link * np.asarray(software.link_fraction),
+        count=2.0 * np.asarray(load.depth) * (shape > 0),
+        each=software.collective_latency * shape,
+    )
+
+
+def _exchange(load: Load, chip: Chip, software: Software) -> Component:
+    """Return tokens sent to the ranks of their experts and back, between replicas."""
+    layers = np.asarray(load.expert_layers) * load.exchanges
+    link = np.where(load.exchange_is_inside, chip.link, chip.link_out)
+    hop = np.where(load.exchange_is_inside, 0.0, chip.hop)
+    shape = all_reduce_latency_shape(ranks=load.shards)
+    return Component(
+        "expert exchange",
+        sent=layers
+        * exchange_bytes(tokens=load.tokens, hidden=load.hidden, destinations=load.destinations),
+        link=link * software.link_fraction,
+        count=2.0 * layers,
+        each=software.collective_latency * shape + hop,
+    )
+
+
+def _pipeline(
+    load: Load, chip: Chip, software: Software, pass_time: Array
+) -> tuple[Component, Component]:
+    """Return the hops between pipeline stages, and the wait for the micro-batches ahead."""
+    crossings = np.asarray(load.stages) - 1.0
+    link = np.where(load.hops_are_inside, chip.link, chip.link_out)
+    hops = Component(
+        "stage hops",
+        sent=crossings * load.tokens * load.hidden * ACTIVATION_BYTES,
+        link=link * software.link_fraction,
+        count=crossings,
+        each=np.where(load.hops_are_inside, chip.hop_inside, chip.hop),
+    )
+    alone = pass_time + hops.seconds
+    whole = pipelined_step(
+        pass_time=pass_time,
+        hops=hops.seconds,
+        stages=load.stages,
+        slowest=load.slowest,
+        streams=load.in_flight,
+    )
+    return hops, Component("stage wait", count=1.0, each=whole - alone)

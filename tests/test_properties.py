@@ -8,11 +8,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fastcalc.catalogue import Engine, Hardware, Model
-from fastcalc.evaluate import Traffic, evaluate
-from fastcalc.light import bound_step, overlapped
+from fastcalc.evaluate import evaluate
+from fastcalc.light import bound_step
+from fastcalc.load import Rows
 from fastcalc.machine import machine
+from fastcalc.passes import Passes
 from fastcalc.placement import Placement, Site
-from fastcalc.step import Rows, expected_step
+from fastcalc.traffic import Traffic
 from fastcalc.workload import workload
 from tests import strategies
 
@@ -51,23 +53,32 @@ def test_the_range_holds_the_expected_speed_and_the_bound_is_above(chip, model, 
 @given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)
 def test_no_step_is_faster_than_light(chip, model, engine, traffic):
     """The step itself, before anything is cut to the bound."""
-    place_ = place(chip, model, engine, traffic)
-    unit, work, layout = place_.machine, place_.work, place_.layout
-    replicas = layout.dp if not unit.is_spatial else 1
+    placement = place(chip, model, engine, traffic)
+    passes = Passes(placement, traffic, BATCHES)
+    replicas = 1 if placement.machine.is_spatial else placement.layout.dp
     for prompt in (0.0, traffic.computed_prompt):
-        rows = Rows(
-            decode=BATCHES,
-            together=BATCHES * layout.expert_shards / layout.tp,
+        work = replace(
+            passes.decode_load(),
+            sequences=BATCHES,
+            together=BATCHES * placement.layout.expert_shards / placement.layout.tp,
+            prompt=prompt,
+            prompt_together=prompt,
+            prompt_flops=placement.work.attention_flops(
+                traffic.prompt_context, spread=traffic.prompt_spread, prompt=True
+            )
+            / placement.layout.tp,
+        )
+        everyone = Rows(
+            sequences=BATCHES * replicas,
+            together=BATCHES,
             context=traffic.context,
             spread=traffic.spread,
             prompt=prompt,
             prompt_context=traffic.prompt_context,
             prompt_spread=traffic.prompt_spread,
         )
-        everyone = replace(rows, decode=BATCHES * replicas, together=BATCHES * replicas)
-        fastest = overlapped(bound_step(unit, work, layout, everyone))
-        step = expected_step(unit, work, layout, rows).seconds
-        assert np.all(step >= fastest * (1 - TINY))
+        fastest = bound_step(placement, everyone).seconds
+        assert np.all(passes.expected(work).seconds >= fastest * (1 - TINY))
 
 
 @given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)

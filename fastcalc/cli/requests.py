@@ -9,8 +9,8 @@ from typing import Any, TypeVar, cast
 from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
 from fastcalc.cli import options, output
 from fastcalc.errors import InputError
-from fastcalc.evaluate import Traffic
 from fastcalc.scenario import PriceBasis, Pricing, Scenario, Sharding, engine_for
+from fastcalc.traffic import Traffic
 
 DEFAULT_MODELS = ("llama-3.1-70b",)
 

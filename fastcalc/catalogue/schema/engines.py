@@ -47,6 +47,7 @@ class Parameters(Entry):
     compute_fraction: Fraction | None = None
     compute_per_core: ComputeRate | None = None
     grouped_gemm_fraction: Fraction | None = None
+    block_gemm_fraction: Fraction | None = None
     dequantization_operations: Number | None = None
     link_fraction: Fraction | None = None
     collective_latency: Time | None = None

@@ -1,0 +1,76 @@
+"""What requests look like, and how many tokens of one a pass may yield."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastcalc.formulas.types import Array, ArrayLike
+
+
+@dataclass(frozen=True)
+class Speculation:
+    """Tokens drafted ahead and verified together.
+
+    Attributes
+    ----------
+    tokens_per_pass : float
+        Tokens a verified pass yields on average, its own among them. [1]
+    drafted : float
+        Tokens drafted before each pass. [1]
+    """
+
+    tokens_per_pass: float = 1.0
+    drafted: float = 0.0
+
+    @property
+    def verified(self) -> float:
+        """Tokens of one sequence in a pass. [1]"""
+        return self.drafted + 1.0
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What requests look like; arrays broadcast with each other and with the batch.
+
+    Attributes
+    ----------
+    prompt, output : array_like
+        Tokens in and out of a request. [1]
+    context : array_like
+        Mean tokens a decoded token attends to. [1]
+    prefix_hit : array_like
+        Share of the prompt whose cache is already there. [1]
+    speculation : Speculation
+        How decoding drafts ahead; the default does not.
+    """
+
+    prompt: ArrayLike
+    output: ArrayLike
+    context: ArrayLike
+    prefix_hit: ArrayLike = 0.0
+    speculation: Speculation = Speculation()
+
+    @property
+    def computed_prompt(self) -> Array:
+        """Prompt tokens that must be computed; the last one always. [1]"""
+        return np.maximum(np.asarray(self.prompt) * (1.0 - np.asarray(self.prefix_hit)), 1.0)
+
+    @property
+    def prompt_context(self) -> Array:
+        """Tokens that a computed prompt token attends to on average (causal). [1]"""
+        return (2.0 * np.asarray(self.prompt) - self.computed_prompt) / 2.0
+
+    @property
+    def spread(self) -> Array:
+        """How far the context goes below and above its mean while a request decodes. [1]"""
+        return np.minimum(np.asarray(self.output) / 2.0, self.context)
+
+    @property
+    def prompt_spread(self) -> Array:
+        """How far a computed prompt token's context goes below and above its mean. [1]"""
+        return self.computed_prompt / 2.0
+
+    @property
+    def reserved(self) -> float:
+        """Tokens for which a sequence's cache is reserved, the most of all requests. [1]"""
+        return float(np.max(np.maximum(np.asarray(self.prompt) + self.output, self.context)))
