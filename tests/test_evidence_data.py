@@ -1,0 +1,128 @@
+"""The measurements as data: every row can be looked up, multiplied out and traced to its source."""
+
+import csv
+import re
+from collections import Counter
+from itertools import chain
+
+import pytest
+import yaml
+
+from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.formats import FORMATS
+from fastcalc.folders import shipped_folder
+
+FOLDER = shipped_folder("evidence")
+HEADER = (
+    "id,source,url,date,hardware,chips,model,engine,weights,kv,tp,ep,pp,dp,concurrency,prompt,"
+    "output,metric,value,tokens_per_pass,measured_by,notes"
+)
+METRICS = set(
+    "tokens_per_s_per_user tokens_per_s_total tokens_per_s_per_chip ttft_s tpot_s "
+    "prefill_tokens_per_s".split()
+)
+KINDS = set("decode_batch1 decode prefill e2e_concurrency e2e_saturated e2e_slo".split())
+COUNTS = "chips tp ep pp dp concurrency prompt output".split()
+
+# Software that was measured; one without an entry of its own takes the default of the chip.
+ENGINES = set(
+    "vllm sglang tensorrt-llm llama-cpp exllama exllamav2 mlc mlx gpt-fast splitwise-2023 deepseek "
+    "ds4 atom cerebras groq sambanova unknown".split()
+)
+
+# GGUF files with the routed experts in one format and all else in another.
+MIXED_FORMATS = {"mxfp4-experts-q8_0", "iq2_xxs-experts-q8_0"}
+
+
+def rows():
+    with (FOLDER / "measured.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def load(name):
+    return yaml.safe_load((FOLDER / name).read_text(encoding="utf-8"))
+
+
+ROWS = rows()
+PREFIXES = {row["id"].rpartition("-")[0] for row in ROWS}
+
+
+def test_the_header_is_the_contract():
+    first = (FOLDER / "measured.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert first == HEADER
+
+
+def test_ids_are_unique_and_numbered():
+    ids = Counter(row["id"] for row in ROWS)
+    assert [name for name, count in ids.items() if count > 1] == []
+    assert [name for name in ids if not re.fullmatch(r"[a-z0-9]+-\d{3}", name)] == []
+
+
+@pytest.mark.parametrize(("column", "kind"), [("hardware", "hardware"), ("model", "models")])
+def test_names_are_in_the_catalogue(column, kind):
+    catalogue = Catalogue()
+    names = {row[column] for row in ROWS}
+    assert sorted(name for name in names if not catalogue.knows(name, kind)) == []
+
+
+def test_engines_are_known_software():
+    assert {row["engine"] for row in ROWS} <= ENGINES
+
+
+def test_number_formats_are_known():
+    caches = {name for name, entry in FORMATS.items() if entry.cache_bits}
+    assert {row["weights"] for row in ROWS} <= {"", *FORMATS} | MIXED_FORMATS
+    assert {row["kv"] for row in ROWS} <= {"", *caches}
+
+
+def test_layouts_multiply_to_the_chips():
+    wrong = [
+        row["id"]
+        for row in ROWS
+        if any(row[rank] for rank in ("tp", "pp", "dp"))
+        and int(row["tp"]) * int(row["pp"]) * int(row["dp"]) != int(row["chips"])
+    ]
+    assert wrong == []
+
+
+def test_numbers_are_numbers():
+    for row in ROWS:
+        assert float(row["value"]) > 0, row["id"]
+        assert all(int(row[column]) >= 0 for column in COUNTS if row[column]), row["id"]
+        assert float(row["tokens_per_pass"] or 1) >= 1, row["id"]
+
+
+def test_metrics_and_kinds_are_of_the_contract():
+    assert {row["metric"] for row in ROWS} <= METRICS
+    kinds = {row["id"]: re.match(r"kind=(\w+)(;|$)", row["notes"]) for row in ROWS}
+    assert [name for name, kind in kinds.items() if not kind or kind[1] not in KINDS] == []
+
+
+def test_one_sequence_is_one_sequence():
+    single = [row for row in ROWS if row["notes"].startswith("kind=decode_batch1")]
+    assert [row["id"] for row in single if row["concurrency"] != "1"] == []
+
+
+def test_every_row_says_where_and_when():
+    assert all(row["source"] and row["url"].startswith("https://") for row in ROWS)
+    assert [
+        row["id"] for row in ROWS if not re.match(r"20\d\d(-\d\d)?(-\d\d)?$", row["date"])
+    ] == []
+
+
+def test_every_prefix_has_its_source():
+    sources = load("sources.yaml")
+    assert set(sources) == PREFIXES
+    for source in sources.values():
+        assert set(source) - {"set_aside"} == {"title", "url", "measured", "trust", "date"}
+        assert source["trust"] in ("high", "medium", "low")
+        assert source.get("set_aside") in (None, True)
+
+
+def test_exclusions_name_rows_that_exist_once():
+    exclusions = load("exclusions.yaml")
+    assert all(set(entry) == {"rows", "effect", "reason"} for entry in exclusions)
+    assert {entry["effect"] for entry in exclusions} == {"unpredictable", "suspect"}
+    named = Counter(chain.from_iterable(entry["rows"] for entry in exclusions))
+    assert set(named) <= {row["id"] for row in ROWS}
+    assert max(named.values()) == 1
