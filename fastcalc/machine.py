@@ -205,7 +205,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, tier: Memory) ->
         engine=engine,
         tier=tier,
         chip=_chip(hardware, work, tier),
-        software=Software.of(engine.on(hardware.architecture)),
+        software=Software.of(engine.on(hardware.kind, hardware.architecture)),
         light=Light(
             dense=fastest_rate(hardware, work.dense.format),
             head=fastest_rate(hardware, work.head.format),

@@ -206,7 +206,9 @@ def locate(scenario: Scenario) -> Location:
     InputError
         If a format is unknown, the context exceeds the model's, or the ranks do not suit.
     """
-    work = workload(scenario.model, scenario.weights, scenario.kv)
+    model, weights = scenario.model, scenario.weights
+    kv = scenario.kv or scenario.engine.cache_formats.get(weights or model.weight_format)
+    work = workload(model, weights, kv)
     _check_context(scenario)
     batch = min(scenario.batches)
     candidates = []
@@ -273,7 +275,7 @@ def _warnings(outcome: Outcome) -> Iterable[str]:
         yield f"{hardware.id} pipelines whole layers: --tp, --ep and --dp do not apply to it"
     if engine.is_bound:
         yield f"{engine.id} hides prompts under decode where it can: input may cost nothing"
-    if hardware.cores is None and engine.on(hardware.architecture).bandwidth_per_core:
+    if hardware.cores is None and engine.on(hardware.kind, hardware.architecture).bandwidth_per_core:
         yield f"{hardware.id} states no cores: no limit per core is applied"
     if outcome.placement.machine.is_spatial and not engine.is_bound:
         yield (

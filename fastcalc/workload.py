@@ -10,7 +10,7 @@ from math import inf
 
 import numpy as np
 
-from fastcalc.catalogue.formats import FORMATS, NumberFormat, number_format
+from fastcalc.catalogue.formats import FORMATS, NumberFormat, number_format, weight_formats
 from fastcalc.catalogue.schema import LatentAttention, MixtureOfExperts, Model
 from fastcalc.formulas import counting
 from fastcalc.formulas.memory import attended_tokens, cache_bytes_per_layer
@@ -227,17 +227,18 @@ def workload(model: Model, weights: str | None = None, kv: str | None = None) ->
         If a format is unknown.
     """
     kv_format = number_format(kv or model.kv_format, cache=True).id
-    matrices = number_format(weights or model.weight_format)
+    matrices, experts_in = weight_formats(weights or model.weight_format)
     native = weights is None or weights == model.expert_format
-    experts_in = matrices
     if native and model.expert_format is not None:
         matrices, experts_in = (
             number_format(model.weight_format),
             number_format(model.expert_format),
         )
     if model.is_minimal:
-        return _minimal(model, matrices, kv_format)
-    return _whole(model, matrices, experts_in, kv_format)
+        counted = _minimal(model, matrices, kv_format)
+    else:
+        counted = _whole(model, matrices, experts_in, kv_format)
+    return replace(counted, weight_format=weights) if weights else counted
 
 
 def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:

@@ -51,6 +51,7 @@ class NumberFormat:
 
 
 _16 = ("bf16", "fp16")
+_GGUF = ("fp16", "bf16")
 FORMATS = {
     entry.id: entry
     for entry in (
@@ -67,14 +68,49 @@ FORMATS = {
         NumberFormat("int4-g32", 4.0 + 16 / 32),
         NumberFormat("gptq-int4-g128", 4.25),
         NumberFormat("awq-int4-g128", 4.25),
-        NumberFormat("q8_0", 8.0 + 16 / 32, whole_file=True, cache_bits=8.5),
-        NumberFormat("q6_k", 6.5625, whole_file=True),
-        NumberFormat("q5_k_m", 5.69, whole_file=True),
-        NumberFormat("q4_k_m", 4.85, whole_file=True),
-        NumberFormat("q4_0", 4.0 + 16 / 32, whole_file=True, cache_bits=4.5),
+        *(
+            NumberFormat(name, bits, _GGUF, whole_file=True, cache_bits=cached)
+            for name, bits, cached in (
+                ("q8_0", 8.0 + 16 / 32, 8.5),
+                ("q6_k", 6.5625, None),
+                ("q5_k_m", 5.69, None),
+                ("q4_k_m", 4.85, None),
+                ("q4_0", 4.0 + 16 / 32, 4.5),
+                ("iq4_xs", 4.25, None),
+                ("iq3_xxs", 3.0625, None),
+                ("iq2_xxs", 2.0625, None),
+            )
+        ),
+        *(
+            NumberFormat(f"exl2-{bits}bpw", bits, whole_file=True)
+            for bits in (2.5, 3.0, 4.0, 5.0)
+        ),
     )
 }
 """Every format that fastcalc knows, by id."""
+
+
+EXPERTS = "-experts-"
+"""Joins the format of routed experts and that of everything else: ``mxfp4-experts-q8_0``."""
+
+
+def weight_formats(name: str) -> tuple[NumberFormat, NumberFormat]:
+    """Return the formats of a model's matrices and of its routed experts.
+
+    Parameters
+    ----------
+    name : str
+        One format for both, or two joined, the experts' first: ``"mxfp4-experts-q8_0"``.
+
+    Raises
+    ------
+    InputError
+        If a format is unknown.
+    """
+    experts, joined, others = name.partition(EXPERTS)
+    if not joined:
+        return (number_format(name),) * 2
+    return number_format(others), number_format(experts)
 
 
 def number_format(name: str, *, cache: bool = False) -> NumberFormat:

@@ -117,8 +117,22 @@ class Catalogue:
         return is_path or (Path(name, "config.json").exists() and not self.knows(name, "models"))
 
     def engine(self, name: str) -> Engine:
-        """Return one engine by id, alias or path."""
-        return self._load(name, "engines", Engine)
+        """Return one engine by id, alias or path, with what it takes from those it extends.
+
+        Raises
+        ------
+        InputError
+            As for all entries, and if engines extend each other in a circle.
+        """
+        return self._engine(name, ())
+
+    def _engine(self, name: str, below: tuple[str, ...]) -> Engine:
+        entry = self._load(name, "engines", Engine)
+        if entry.extends is None:
+            return entry
+        if entry.id in below:
+            raise InputError(f"engines extend each other in a circle: {' -> '.join(below)}")
+        return entry.over(self._engine(entry.extends, (*below, entry.id)))
 
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
         path = self._find(name, kind)

@@ -64,6 +64,23 @@ class Parameters(Entry):
     max_sequences: Count | None = None
 
 
+    @property
+    def given(self) -> frozenset[str]:
+        """Names of the values that are given."""
+        return frozenset(name for name, value in self if value is not None)
+
+    def without(self, names: frozenset[str]) -> "Parameters":
+        """Return these parameters with some left out."""
+        return self.model_copy(update=dict.fromkeys(names & self.given))
+
+
+def merged(first: Parameters, *later: Parameters) -> Parameters:
+    """Return parameters with those of later ones in their place where they are given."""
+    for override in later:
+        first = first.model_copy(update={name: getattr(override, name) for name in override.given})
+    return first
+
+
 class Engine(Entry):
     """How well one piece of software uses hardware."""
 
@@ -72,19 +89,49 @@ class Engine(Entry):
     date: str | None = None
     aliases: list[Identifier] = []
     sources: dict[str, Source] = {}
+    extends: Identifier | None = None
     fitted_on: str
     is_bound: bool = False
     fitted_architectures: list[Identifier] = []
+    cache_formats: dict[str, str] = {}
     parameters: Parameters = Field(default_factory=Parameters)
     architectures: dict[Identifier, Parameters] = {}
     ranges: Ranges | None = None
     notes: list[str] = []
     excused: Excuses = {}
 
-    def on(self, architecture: str | None) -> Parameters:
-        """Return the parameters for a chip's architecture, overrides applied."""
-        override = self.architectures.get(architecture or "")
-        if override is None:
-            return self.parameters
-        known = override.model_dump(exclude_none=True)
-        return self.parameters.model_copy(update={key: getattr(override, key) for key in known})
+    def on(self, *groups: str | None) -> Parameters:
+        """Return the parameters for a chip, overrides applied.
+
+        Parameters
+        ----------
+        groups : str or None
+            Keys of ``architectures`` that the chip answers to, the most special last: its
+            kind and its architecture.
+        """
+        overrides = [self.architectures[key] for key in groups if key in self.architectures]
+        return merged(self.parameters, *overrides)
+
+    def over(self, base: "Engine") -> "Engine":
+        """Return this engine with everything that it leaves out taken from another.
+
+        Its own value stands before the other's value for an architecture.
+        """
+        own = self.parameters.given
+        kinds = {
+            key: merged(
+                inherited.without(own) if inherited else Parameters(),
+                self.architectures.get(key, Parameters()),
+            )
+            for key in {**base.architectures, **self.architectures}
+            for inherited in [base.architectures.get(key)]
+        }
+        return self.model_copy(
+            update={
+                "parameters": merged(base.parameters, self.parameters),
+                "architectures": kinds,
+                "sources": {**base.sources, **self.sources},
+                "ranges": self.ranges or base.ranges,
+                "fitted_architectures": self.fitted_architectures or base.fitted_architectures,
+            }
+        )
