@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "evaluate": {"catalogue", "formulas", "light", "machine", "placement", "step"},
     "scenario": {"catalogue", "errors", "evaluate", "formulas", "machine", "placement", "workload"},
     "check": {"catalogue", "errors", "units", "workload"},
+    "evidence": {"catalogue", "errors"},
     "report": {"catalogue", "check", "evaluate", "formulas", "scenario", "workload"},
     "cli": {"catalogue", "check", "errors", "evaluate", "folders", "report", "scenario"},
     "__main__": {"cli"},
