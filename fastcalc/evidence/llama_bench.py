@@ -106,7 +106,8 @@ def _on_the_host(record: Record, model: str, catalogue: Catalogue) -> str | None
         return None
     if offloaded == 0:
         return "no layer is on the GPU (n_gpu_layers 0)"
-    layers = _layers(catalogue.model(model)) if catalogue.knows(model, "models") else 0
+    is_entry = "/" not in model and "\\" not in model and catalogue.knows(model, "models")
+    layers = _layers(catalogue.model(model)) if is_entry else 0
     if offloaded <= layers:
         return f"{offloaded} of {layers} layers and the output are on the GPU (n_gpu_layers)"
     return None

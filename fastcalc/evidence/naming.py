@@ -110,6 +110,7 @@ _STORED = re.compile(
     r"[-_.](?:bf16|fp16|fp8|fp4|nvfp4|mxfp4|int4|int8|awq|gptq|w\da\d+|g\d+|dynamic|block"
     r"|quantized|quantized\.\w+|autoround)$"
 )
+_PLAIN = re.compile(r"[\w.-]{1,100}", re.ASCII)
 _VERSION = re.compile(r"-v\d(?:\.\d)?$")
 _GGUF = re.compile(
     r"(?:[-_.]\d{5}-of-\d{5})?\.gguf$|[-_.](?:ud-)?(?:(?:iq|tq|q)\d\w*|bf16|f16|f32|mxfp4(?:_moe)?)$"
@@ -131,7 +132,7 @@ def model_id(text: str, catalogue: Catalogue) -> str | None:
     if last.endswith(".gguf"):
         last = _GGUF.sub("", _GGUF.sub("", last))
     for name in _shorter(last):
-        if name.endswith((".yaml", ".yml", ".json")) or not re.fullmatch(r"[\w.-]+", name):
+        if name.endswith((".yaml", ".yml", ".json")) or not _PLAIN.fullmatch(name):
             continue
         if catalogue.knows(name, "models"):
             return catalogue.model(name).id

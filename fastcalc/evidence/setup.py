@@ -14,6 +14,7 @@ OPTIONS = (*WORDS, *LAYOUT)
 """What a person may say of a file, as options of the same names."""
 
 _MOST = 10**6
+_LONGEST = 250  # file systems name nothing longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,12 @@ def checked(given: Mapping[str, str]) -> dict[str, str]:
     Raises
     ------
     InputError
-        If a count is none, with the option that holds it.
+        If a count is none or a word is no name, with the option that holds it.
     """
     said = {name: given[name].strip() for name in OPTIONS if given.get(name, "").strip()}
+    for name in WORDS:
+        if len(said.get(name, "")) > _LONGEST:
+            raise InputError(f"--{name} {shown(said[name])} is longer than any name")
     for name in LAYOUT:
         if name in said and _count(said[name]) is None:
             raise InputError(f"--{name} {shown(said[name])} is not a whole number from 1 upwards")
