@@ -79,6 +79,7 @@ def test_one_client_measures_decode_and_prefill_apart(catalogue):
 def test_fewer_requests_than_clients_are_the_concurrency(catalogue):
     found = served(catalogue, max_concurrency=256)
     assert {one.concurrency for one in found.points} == {160}
+    assert served(catalogue, num_prompts=-1).points[0].concurrency == 16
 
 
 def test_all_requests_at_once_are_saturated(catalogue):
@@ -114,6 +115,10 @@ def test_a_request_rate_with_a_limit_is_what_was_in_flight(catalogue):
     [
         ({"completed": 0}, "no request was completed"),
         ({"total_output_tokens": None}, "no tokens were generated"),
+        (
+            {"median_tpot_ms": None, "median_ttft_ms": "x", "output_throughput": None},
+            "the file holds none of median_tpot_ms",
+        ),
         ({"ramp_up_strategy": "linear"}, "the request rate rose during the run"),
         ({"request_rate": None}, "request_rate is missing"),
         ({"request_rate": 2.0, "mean_ttft_ms": None}, "the mean latency alone"),
@@ -243,6 +248,8 @@ def test_gpus_hold_layers_one_after_another(catalogue, changes, layout):
             {"model_filename": "7B/ggml-model-q4_0.gguf"},
             "no model of the catalogue is '7B/ggml-model",
         ),
+        ({"model_filename": None}, "the file does not name the model: give --model"),
+        ({"model_type": None}, "the file has no model_type"),
         ({"model_type": "qwen2 7B"}, "'qwen2 7B' ends in no number format: give --weights"),
         ({"model_type": "qwen2 7B F16"}, "should take 16 bits a weight, but the file has 4.91"),
         ({"type_k": "q8_0"}, "keys are in 'q8_0' and values in 'f16': give --kv"),

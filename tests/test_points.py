@@ -196,6 +196,8 @@ def test_a_wrong_header_is_the_one_fault(lines, said):
         ("mine-002,own", "p.csv:3:13: the row has 2 cells, the header 22; 'url' and what follows"),
         (line(notes="").removesuffix('""') + "a,b", "the row has 23 cells, the header 22; put a cell"),
         ('mine-002,"own,x', "p.csv:3:10: the quote that opens here is never closed"),
+        ("mine-002," + "x" * 200_000, "p.csv:3:1: a cell of more than 100,000 letters"),
+        ("mine-002,own\rmine-003", "p.csv:3:13: a line ends here as on no other line"),
         ('mine-002,"own"x,y', "p.csv:3:10: a quote within a cell"),
         ('mine-002,"own\n' + line(id="mine-003") + '\n",x', "p.csv:3:10: the row has 3 cells"),
     ],

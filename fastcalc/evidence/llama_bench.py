@@ -13,7 +13,7 @@ from fastcalc.evidence.files import shown
 from fastcalc.evidence.naming import Names, gguf_format
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.records import Record
-from fastcalc.evidence.setup import Setup, Unsaid, asked, layout
+from fastcalc.evidence.setup import Setup, Unsaid, asked, layout, no_model
 
 _BITS_OFF = 1.35
 """Files keep some tensors wider than their type says, small models up to a quarter of them."""
@@ -129,7 +129,7 @@ def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
         [
             no_chip,
             None if machine else problem,
-            None if model else f"no model of the catalogue is '{shown(called)}': give --model",
+            None if model else no_model(called),
             no_format,
             no_cache,
         ]
@@ -195,6 +195,8 @@ def _weights(record: Record, said: Mapping[str, str]) -> tuple[str, str | None]:
         return said["weights"], None
     called = record.text("model_type")
     name = gguf_format(called) if called else None
+    if not called:
+        return "", "the file has no model_type, which names the number format: give --weights"
     if name is None:
         return "", f"'{shown(called)}' ends in no number format: give --weights"
     size, count = record.number("model_size"), record.number("model_n_params")

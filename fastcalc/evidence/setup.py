@@ -111,6 +111,13 @@ def first(*texts: str) -> str:
     return next((text for text in texts if text), "")
 
 
+def no_model(called: str) -> str:
+    """Return the sentence for a model that a file does not name, or names like none known."""
+    if called:
+        return f"no model of the catalogue is '{shown(called)}': give --model"
+    return "the file does not name the model: give --model"
+
+
 def asked(problems: Sequence[str | None]) -> None:
     """Raise what has to be said, if anything has.
 

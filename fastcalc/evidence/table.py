@@ -108,7 +108,15 @@ class Table:
         starts = [*_starts(text), len(text) + 1]
         whole = [_WHOLE_CELL.fullmatch(text[a : b - 1]) is not None for a, b in pairwise(starts)]
         position = whole.index(False) if False in whole else 0
-        if "unexpected end" in str(error) or "larger than" in str(error):
+        if "new-line" in str(error):
+            column = text.find("\r") + 1
+            self._add(
+                line, column, "a line ends here as on no other line; use one kind of line end"
+            )
+            return
+        if False not in whole:
+            message = "a cell of more than 100,000 letters; no measurement needs one"
+        elif "unexpected end" in str(error) or "larger than" in str(error):
             message = "the quote that opens here is never closed; close it at the end of the cell"
         else:
             message = (

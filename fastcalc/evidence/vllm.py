@@ -15,7 +15,7 @@ from fastcalc.evidence.files import shown
 from fastcalc.evidence.naming import Names, checkpoint_format
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.records import Record
-from fastcalc.evidence.setup import OPTIONS, Setup, Unsaid, asked, first, layout
+from fastcalc.evidence.setup import OPTIONS, Setup, Unsaid, asked, first, layout, no_model
 
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}
 _ROUNDED_WELL = 10
@@ -60,6 +60,8 @@ def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[
     load = _load(record, completed / duration, outputs / completed)
     if isinstance(load, str):
         return [load]
+    if next(_metrics(record, load), None) is None:
+        return ["the file holds none of median_tpot_ms, median_ttft_ms and output_throughput"]
     return _points(record, _setup(record, said, names), load, prompts / completed)
 
 
@@ -124,6 +126,11 @@ def _metrics(record: Record, load: Load) -> Iterator[tuple[str, float, str] | st
         yield "tokens_per_s_total", rate, served
 
 
+def _positive(record: Record, key: str) -> int | None:
+    count = record.count(key)
+    return count if count and count > 0 else None
+
+
 def _seconds(record: Record, key: str) -> float | None:
     milliseconds = record.number(key)
     return None if milliseconds is None else milliseconds / 1e3
@@ -133,8 +140,7 @@ def _load(record: Record, requests_per_s: float, output: float) -> Load | str:
     """Return how requests came, or why that cannot be known."""
     if record.data.get("ramp_up_strategy"):
         return "the request rate rose during the run (ramp_up_strategy)"
-    limit, sent = record.count("max_concurrency"), record.count("num_prompts")
-    limit = limit if limit and limit > 0 else None
+    limit, sent = _positive(record, "max_concurrency"), _positive(record, "num_prompts")
     rate = record.data.get("request_rate")
     if rate == "inf" or (isinstance(rate, float) and isinf(rate)):
         if limit is None:
@@ -186,7 +192,7 @@ def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
         [
             None if hardware else _no_chip(told.get("hardware", "")),
             None if machine else "the file does not say on how many chips: give --chips or --tp",
-            None if model else f"no model of the catalogue is '{shown(called)}': give --model",
+            None if model else no_model(called),
             None
             if stored is not None
             else f"the number format of '{shown(called)}' is not clear "
