@@ -42,6 +42,7 @@ MAY_IMPORT = {
         "workload",
     },
     "check": {"catalogue", "errors", "units", "workload"},
+    "evidence": {"catalogue", "errors"},
     "report": {"catalogue", "check", "evaluate", "formulas", "scenario", "workload"},
     "cli": {"catalogue", "check", "errors", "evaluate", "folders", "report", "scenario", "traffic"},
     "__main__": {"cli"},

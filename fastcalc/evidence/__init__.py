@@ -1,0 +1,1 @@
+"""Evidence: measurements and claims, to hold predictions against."""

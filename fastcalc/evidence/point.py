@@ -1,0 +1,127 @@
+"""A measured point: the columns of the CSV, and what its notes say to a program."""
+
+import re
+from dataclasses import dataclass, fields
+
+METRICS = (
+    "tokens_per_s_per_user",
+    "tokens_per_s_total",
+    "tokens_per_s_per_chip",
+    "ttft_s",
+    "tpot_s",
+    "prefill_tokens_per_s",
+)
+
+_KIND = re.compile(r"\s*kind=([\w-]+)")
+_NUMBERED = re.compile(r"(.+)-\d+")
+_CONTEXT = re.compile(r"\bmean context (\d+(?:,\d{3})*(?:\.\d+)?)(?![\w/])")
+_REQUESTS = re.compile(r"\brequests (\d{1,15})\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One published or own measurement; the columns of the CSV, and its line.
+
+    Attributes
+    ----------
+    id : str
+        Unique in its file, such as ``gptfast-001``.
+    source, url, date, measured_by : str
+        Where it was published, when, and who measured.
+    hardware, model, engine : str
+        Ids of the catalogue; an empty engine is not stated.
+    weights, kv : str
+        Number formats; empty where not stated.
+    chips, tp, ep, pp, dp : int or None
+        Layout: ``chips = tp x pp x dp``; ``ep`` overlays them, ``dp`` counts attention
+        replicas. None where not stated.
+    concurrency : int or None
+        Sequences or requests at a time, of the whole group.
+    prompt, output : float or None
+        Mean lengths. [token]
+    metric : str
+        One of `METRICS`.
+    value : float
+        What was measured, in the unit that the metric names.
+    tokens_per_pass : float or None
+        1 without speculation, the acceptance length with it; None where unknown, and then
+        the point tests no bound.
+    notes : str
+        Begins with ``kind=`` and the kind; other words that count are properties.
+    line : int
+        Where its record begins in the file.
+    """
+
+    id: str
+    source: str
+    url: str
+    date: str
+    hardware: str
+    chips: int | None
+    model: str
+    engine: str
+    weights: str
+    kv: str
+    tp: int | None
+    ep: int | None
+    pp: int | None
+    dp: int | None
+    concurrency: int | None
+    prompt: float | None
+    output: float | None
+    metric: str
+    value: float
+    tokens_per_pass: float | None
+    measured_by: str
+    notes: str
+    line: int
+
+    @property
+    def kind(self) -> str | None:
+        """How it was measured: the word after the ``kind=`` that begins the notes."""
+        match = _KIND.match(self.notes)
+        return match[1] if match else None
+
+    @property
+    def source_key(self) -> str:
+        """What points of one source share: the id before its number, or the source.
+
+        Points of one source share its errors, so a fit leaves them out together.
+        """
+        match = _NUMBERED.fullmatch(self.id)
+        return match[1] if match else self.source
+
+    @property
+    def is_time(self) -> bool:
+        """Whether less is faster."""
+        return self.metric in ("ttft_s", "tpot_s")
+
+    @property
+    def mean_context(self) -> float | None:
+        """Mean context of a decode step, where the notes say ``mean context N``. [token]"""
+        match = _CONTEXT.search(self.notes)
+        return float(match[1].replace(",", "")) if match else None
+
+    @property
+    def requests(self) -> int | None:
+        """Requests of the whole run, where the notes say ``requests N``."""
+        match = _REQUESTS.search(self.notes)
+        return int(match[1]) if match else None
+
+    @property
+    def is_static(self) -> bool:
+        """Whether one batch ran to its end without new requests joining."""
+        return "static batch" in self.notes
+
+    @property
+    def power_capped(self) -> bool:
+        """Whether the chips ran below the power of their data sheet."""
+        return "power cap" in self.notes
+
+
+COLUMNS = tuple(field.name for field in fields(Point) if field.name != "line")
+"""The columns of the CSV, in their usual order."""
+COUNTS = frozenset(("chips", "tp", "ep", "pp", "dp", "concurrency"))
+"""The columns of whole numbers."""
+NUMBERS = (*sorted(COUNTS), "prompt", "output", "value", "tokens_per_pass")
+"""The columns of numbers, whole or not."""

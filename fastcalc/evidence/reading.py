@@ -1,0 +1,49 @@
+"""A file of measurements, whoever wrote it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fastcalc.errors import InputError
+from fastcalc.evidence.files import shown, text_of
+from fastcalc.evidence.points import Points, points_in
+
+if TYPE_CHECKING:
+    from fastcalc.catalogue import Catalogue
+
+
+def read(path: Path, *, catalogue: "Catalogue", given: Mapping[str, str] | None = None) -> Points:
+    """Read a CSV of points, or results of another program.
+
+    Parameters
+    ----------
+    path : Path
+        What it holds decides, not its name: JSON is foreign, the rest is a CSV.
+    catalogue : Catalogue
+        What foreign names are looked up in.
+    given : Mapping of str to str, optional
+        What a foreign file leaves unsaid, as for
+        `fastcalc.evidence.foreign.read_foreign`.
+
+    Returns
+    -------
+    Points
+        The points, the faults, and what is no point, with the reason.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read at all, or something is given for a CSV, which says all.
+    """
+    content = text_of(path)
+    if content.text.lstrip()[:1] in ("{", "["):
+        from fastcalc.evidence.foreign import foreign_in  # needs pydantic, a CSV does not
+
+        return foreign_in(content, catalogue=catalogue, given=given or {})
+    said = [f"--{name} {shown(text)}" for name, text in (given or {}).items() if text]
+    if said:
+        raise InputError(
+            f"{shown(content.file, 200)} is a CSV, whose rows name their own; leave out "
+            f"{', '.join(said)}, which is for results of vllm bench serve and llama-bench"
+        )
+    return points_in(content)
