@@ -66,7 +66,7 @@ def test_the_notes_say_the_kind_first_then_context_and_spread():
     (row,) = rows(points_csv([step()], DAY))
     notes = row["notes"].split("; ")
     assert notes[:2] == ["kind=decode", "mean context 1024"]
-    assert notes[2] == "median of 3 repetitions of 9 steps, 5 to 7 ms"
+    assert notes[2] == "median of 3 repetitions of 9 runs, 5 to 7 ms"
     assert notes[3:] == ["CUDA graph", "torch 2.13.0"]
 
 
@@ -218,6 +218,12 @@ def test_without_a_gpu_one_sentence(torch, monkeypatch):
         run([])
 
 
+def test_an_old_pytorch_is_told(torch, monkeypatch):
+    monkeypatch.setattr(torch, "__version__", "2.1.0a0+git")
+    with pytest.raises(InputError, match="too old"):
+        run(["--device", "cpu"])
+
+
 def test_a_run_on_the_cpu(torch, tmp_path, monkeypatch, capsys):
     from benchmarks.gpu_decode import clock
 
@@ -250,7 +256,7 @@ def test_what_does_not_fit_is_told_and_left_out(torch, monkeypatch, capsys):
     need = shape_named("tiny-dense").weight_bytes()
     monkeypatch.setattr(decode, "free_bytes", lambda _device: 1.1 * need)
     with pytest.raises(InputError, match="no step fits"):
-        run("--device cpu --shape tiny-dense,tiny-moe --batches 64 --repeat 1".split())
+        run("--device cpu --batches 64 --contexts 1024,8192 --repeat 1".split())
     said = capsys.readouterr().err.splitlines()
     assert [line.split(":")[0] for line in said] == [
         "tiny-dense, batch 64, context 1,024 left out",

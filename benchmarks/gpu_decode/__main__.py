@@ -2,7 +2,7 @@
 
 Random weights in the shape of a model of the catalogue, in bf16, one chip, each step captured in
 a CUDA graph. The file holds rows that ``fastcalc validate`` reads; what the chip reaches in
-copying, multiplying and starting kernels is printed before. PyTorch 2.4 or later is needed and
+copying, multiplying and starting kernels is printed before. PyTorch 2.5 or later is needed and
 not among fastcalc's dependencies. ``--device cpu`` runs tiny networks, to try the script.
 """
 
@@ -21,7 +21,14 @@ from fastcalc.cli.options import batches, names, whole
 from fastcalc.cli.output import write
 from fastcalc.errors import InputError
 
-SHAPES = {"cuda": "llama-3.1-8b,qwen3-30b-a3b", "cpu": "tiny-dense,tiny-moe"}
+DEFAULTS = {
+    "cuda": {
+        "shape": "llama-3.1-8b,qwen3-30b-a3b",
+        "batches": "1..256x2",
+        "contexts": "1024,8192",
+    },
+    "cpu": {"shape": "tiny-dense,tiny-moe", "batches": "1,4,16", "contexts": "64,256"},
+}
 MOST_CONTEXT, MOST_REPEAT = 10_000_000, 10_000
 
 
@@ -34,20 +41,24 @@ def arguments(words: list[str]) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--hardware", metavar="ID", help="catalogue id of the chip; guessed from its name")
-    add(
-        "--shape",
-        metavar="LIST",
-        help="models of the catalogue, tiny-dense or tiny-moe; "
-        f"{SHAPES['cuda']} unless given, on a CPU {SHAPES['cpu']}",
-    )
-    add("--batches", metavar="LIST", default="1..256x2", help="1,8,32 or 1..256x2")
-    add("--contexts", metavar="LIST", default="1024,8192", help="tokens attended to")
+    helps = {
+        "shape": "models of the catalogue, tiny-dense or tiny-moe",
+        "batches": "sequences decoded together, as 1,8,32 or 1..256x2",
+        "contexts": "tokens attended to",
+    }
+    for flag, text in helps.items():
+        gpu, cpu = (DEFAULTS[device][flag] for device in ("cuda", "cpu"))
+        add(f"--{flag}", metavar="LIST", help=f"{text}; default {gpu}, on a CPU {cpu}")
     add("--repeat", metavar="N", default="20", help="repetitions, whose median counts")
     add("--device", choices=("cuda", "cpu"), default="cuda")
     add("--fuse", action="store_true", help="let torch.compile fuse norms, gates and rotations")
     add("--micro", metavar="FILE", type=Path, help="CSV of what the chip reaches")
     add("-o", "--output", metavar="FILE", type=Path, help="CSV of measured points")
-    return parser.parse_args(words)
+    asked = parser.parse_args(words)
+    for flag, default in DEFAULTS[asked.device].items():
+        if getattr(asked, flag) is None:
+            setattr(asked, flag, default)
+    return asked
 
 
 def run(words: list[str]) -> int:
@@ -59,7 +70,7 @@ def run(words: list[str]) -> int:
         If the request is wrong, or the machine cannot do it.
     """
     asked = arguments(words)
-    shapes = [shape_named(one) for one in names(asked.shape or SHAPES[asked.device], "--shape")]
+    shapes = [shape_named(one) for one in names(asked.shape, "--shape")]
     sizes = batches(asked.batches)
     contexts = tuple(
         whole(one, "context", MOST_CONTEXT) for one in names(asked.contexts, "--contexts")
@@ -76,8 +87,8 @@ def run(words: list[str]) -> int:
         raise InputError(
             f"PyTorch cannot be imported ({error}); 'pip install torch' installs it"
         ) from error
-    if not hasattr(torch.nn.functional, "rms_norm"):
-        raise InputError(f"PyTorch {torch.__version__} is too old; 2.4 or later is needed")
+    if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 5):
+        raise InputError(f"PyTorch {torch.__version__} is too old; 2.5 or later is needed")
     if asked.device == "cuda" and not torch.cuda.is_available():
         raise InputError(
             "PyTorch sees no CUDA device; '--device cpu' tries the script on tiny networks"

@@ -57,7 +57,7 @@ class Timing:
         """How the repetitions lie, for the notes."""
         low, high = min(self.seconds) * 1e3, max(self.seconds) * 1e3
         return (
-            f"median of {len(self.seconds)} repetitions of {self.runs} steps, "
+            f"median of {len(self.seconds)} repetitions of {self.runs} runs, "
             f"{low:.6g} to {high:.6g} ms"
         )
 
