@@ -275,7 +275,10 @@ def _warnings(outcome: Outcome) -> Iterable[str]:
         yield f"{hardware.id} pipelines whole layers: --tp, --ep and --dp do not apply to it"
     if engine.is_bound:
         yield f"{engine.id} hides prompts under decode where it can: input may cost nothing"
-    if hardware.cores is None and engine.on(hardware.kind, hardware.architecture).bandwidth_per_core:
+    if (
+        hardware.cores is None
+        and engine.on(hardware.kind, hardware.architecture).bandwidth_per_core
+    ):
         yield f"{hardware.id} states no cores: no limit per core is applied"
     if outcome.placement.machine.is_spatial and not engine.is_bound:
         yield (

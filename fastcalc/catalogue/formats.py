@@ -81,10 +81,7 @@ FORMATS = {
                 ("iq2_xxs", 2.0625, None),
             )
         ),
-        *(
-            NumberFormat(f"exl2-{bits}bpw", bits, whole_file=True)
-            for bits in (2.5, 3.0, 4.0, 5.0)
-        ),
+        *(NumberFormat(f"exl2-{bits}bpw", bits, whole_file=True) for bits in (2.5, 3.0, 4.0, 5.0)),
     )
 }
 """Every format that fastcalc knows, by id."""

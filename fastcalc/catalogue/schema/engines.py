@@ -63,7 +63,6 @@ class Parameters(Entry):
     prompt_chunk: Count | None = None
     max_sequences: Count | None = None
 
-
     @property
     def given(self) -> frozenset[str]:
         """Names of the values that are given."""

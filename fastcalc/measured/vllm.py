@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isinf
 
-from fastcalc.evidence.files import shown
-from fastcalc.evidence.naming import Names, checkpoint_format
-from fastcalc.evidence.point import Point
-from fastcalc.evidence.records import Record
-from fastcalc.evidence.setup import OPTIONS, Setup, Unsaid, asked, first, layout, no_model
+from fastcalc.measured.files import shown
+from fastcalc.measured.naming import Names, checkpoint_format
+from fastcalc.measured.point import Point
+from fastcalc.measured.records import Record
+from fastcalc.measured.setup import OPTIONS, Setup, Unsaid, asked, first, layout, no_model
 
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}
 _ROUNDED_WELL = 10

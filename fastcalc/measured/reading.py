@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastcalc.errors import InputError
-from fastcalc.evidence.files import shown, text_of
-from fastcalc.evidence.points import Points, points_in
+from fastcalc.measured.files import shown, text_of
+from fastcalc.measured.points import Points, points_in
 
 if TYPE_CHECKING:
     from fastcalc.catalogue import Catalogue
@@ -23,7 +23,7 @@ def read(path: Path, *, catalogue: "Catalogue", given: Mapping[str, str] | None 
         What foreign names are looked up in.
     given : Mapping of str to str, optional
         What a foreign file leaves unsaid, as for
-        `fastcalc.evidence.foreign.read_foreign`.
+        `fastcalc.measured.foreign.read_foreign`.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def read(path: Path, *, catalogue: "Catalogue", given: Mapping[str, str] | None 
     """
     content = text_of(path)
     if content.text.lstrip()[:1] in ("{", "["):
-        from fastcalc.evidence.foreign import foreign_in  # needs pydantic, a CSV does not
+        from fastcalc.measured.foreign import foreign_in  # needs pydantic, a CSV does not
 
         return foreign_in(content, catalogue=catalogue, given=given or {})
     said = [f"--{name} {shown(text)}" for name, text in (given or {}).items() if text]

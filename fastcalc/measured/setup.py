@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from fastcalc.errors import InputError
-from fastcalc.evidence.files import shown
+from fastcalc.measured.files import shown
 
 WORDS = ("hardware", "model", "engine", "weights", "kv")
 LAYOUT = ("chips", "tp", "ep", "pp", "dp")

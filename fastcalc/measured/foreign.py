@@ -1,7 +1,7 @@
 """Measured points from the output of other programs, told apart by what it holds.
 
-``vllm bench serve --save-result`` and ``--append-result`` (`fastcalc.evidence.vllm`), and
-``llama-bench -o json`` and ``-o jsonl`` (`fastcalc.evidence.llama_bench`), whose modules name
+``vllm bench serve --save-result`` and ``--append-result`` (`fastcalc.measured.vllm`), and
+``llama-bench -o json`` and ``-o jsonl`` (`fastcalc.measured.llama_bench`), whose modules name
 the documentation that they follow.
 """
 
@@ -11,13 +11,13 @@ from pathlib import Path
 from re import sub
 
 from fastcalc.catalogue import Catalogue
-from fastcalc.evidence import llama_bench, vllm
-from fastcalc.evidence.files import Fault, Text, shown, text_of
-from fastcalc.evidence.naming import Names
-from fastcalc.evidence.point import Point
-from fastcalc.evidence.points import Points, Skipped, gathered
-from fastcalc.evidence.records import Record, records
-from fastcalc.evidence.setup import Unsaid, checked
+from fastcalc.measured import llama_bench, vllm
+from fastcalc.measured.files import Fault, Text, shown, text_of
+from fastcalc.measured.naming import Names
+from fastcalc.measured.point import Point
+from fastcalc.measured.points import Points, Skipped, gathered
+from fastcalc.measured.records import Record, records
+from fastcalc.measured.setup import Unsaid, checked
 
 Measurements = Callable[[Record, Mapping[str, str], Names], list[Point | str]]
 

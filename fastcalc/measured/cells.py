@@ -6,8 +6,8 @@ from difflib import get_close_matches
 from functools import lru_cache
 from math import isfinite
 
-from fastcalc.evidence.files import shown
-from fastcalc.evidence.point import COLUMNS, COUNTS, METRICS
+from fastcalc.measured.files import shown
+from fastcalc.measured.point import COLUMNS, COUNTS, METRICS
 
 _MOST_DIGITS = 12
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)

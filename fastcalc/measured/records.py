@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from fastcalc.evidence.files import Fault, Text, shown
+from fastcalc.measured.files import Fault, Text, shown
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MOST_DIGITS = 40

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fastcalc.errors import InputError
-from fastcalc.evidence.files import Fault, Text, text_of
-from fastcalc.evidence.point import Point
-from fastcalc.evidence.table import Table
+from fastcalc.measured.files import Fault, Text, text_of
+from fastcalc.measured.point import Point
+from fastcalc.measured.table import Table
 
 __all__ = ["Point", "Points", "Skipped", "gathered", "points_in", "read_points"]
 

@@ -1,0 +1,134 @@
+"""What a measured point was measured on: its chip, model and layout, as the catalogue has them."""
+
+from dataclasses import dataclass, field
+
+from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
+from fastcalc.errors import InputError
+from fastcalc.machine import machine
+from fastcalc.measured.point import Point
+from fastcalc.placement import Layout, Placement, Site
+from fastcalc.scenario import engine_for
+from fastcalc.workload import Workload, workload
+
+
+class Unpredictable(Exception):
+    """A point that nothing can be predicted of; the text says why."""
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A model on chips under an engine, as a point describes it.
+
+    Attributes
+    ----------
+    hardware, model, engine : Hardware, Model, Engine
+        Entries of the catalogue; the engine is the one used, stated or not.
+    work : Workload
+        The model in the point's formats.
+    layout : Layout or None
+        As stated; None for the default placement.
+    chips : int or None
+        As stated.
+    """
+
+    hardware: Hardware
+    model: Model
+    engine: Engine
+    work: Workload
+    layout: Layout | None
+    chips: int | None
+
+    def place(self, reserved: float) -> Placement:
+        """Return it placed, with some tokens of cache reserved for a sequence.
+
+        A measurement was made on its layout, whatever the placement would have chosen, so none
+        is refused that holds the weights.
+
+        Raises
+        ------
+        Unpredictable
+            If the weights do not fit.
+        """
+        tier = max(self.hardware.memory, key=lambda one: one.bandwidth.si)
+        found = [self._on(one.name, reserved) for one in self.hardware.memory]
+        fitting = [one for one in found if one is not None and one.max_batch >= 1]
+        if not fitting:
+            where = f"{self.hardware.id}'s {tier.name}"
+            raise Unpredictable(f"the weights and one sequence do not fit {where}")
+        return max(fitting, key=lambda one: one.machine.tier.bandwidth.si)
+
+    def _on(self, tier: str, reserved: float) -> Placement | None:
+        memory = next(one for one in self.hardware.memory if one.name == tier)
+        site = Site(machine(self.hardware, self.engine, self.work, memory), self.work, reserved)
+        if self.layout is not None:
+            return site.place(self.layout)
+        if self.chips is None:
+            return site.smallest(1)
+        try:
+            return site.place(site.with_chips(self.chips, [1]))
+        except InputError:
+            return None
+
+
+@dataclass
+class Deployments:
+    """Deployments of points, each looked up once.
+
+    Attributes
+    ----------
+    catalogue : Catalogue
+        Where ids are looked up.
+    engine : Engine or None
+        Taken for all points, whatever they say.
+    """
+
+    catalogue: Catalogue
+    engine: Engine | None = None
+    _known: dict[tuple[object, ...], Deployment | Unpredictable] = field(default_factory=dict)
+
+    def of(self, point: Point) -> Deployment:
+        """Return the deployment of a point.
+
+        Raises
+        ------
+        Unpredictable
+            If an id or a format is unknown, or the layout impossible.
+        """
+        key = (point.hardware, point.model, point.engine, point.weights, point.kv)
+        key = (*key, point.chips, point.tp, point.ep, point.pp, point.dp)
+        if key not in self._known:
+            try:
+                self._known[key] = self._find(point)
+            except InputError as error:
+                self._known[key] = Unpredictable(str(error))
+            except Unpredictable as reason:
+                self._known[key] = reason
+        found = self._known[key]
+        if isinstance(found, Unpredictable):
+            raise found
+        return found
+
+    def _find(self, point: Point) -> Deployment:
+        hardware = self.catalogue.hardware(point.hardware)
+        model = self.catalogue.model(point.model)
+        engine = self.engine or self._engine(point, hardware)
+        kv = point.kv or engine.cache_formats.get(point.weights or model.weight_format)
+        work = workload(model, point.weights or None, kv)
+        return Deployment(hardware, model, engine, work, _layout(point), point.chips)
+
+    def _engine(self, point: Point, hardware: Hardware) -> Engine:
+        if point.engine and self.catalogue.knows(point.engine, "engines"):
+            return self.catalogue.engine(point.engine)
+        return engine_for(self.catalogue, hardware)[0]
+
+
+def _layout(point: Point) -> Layout | None:
+    """Return the layout that a point states, or None where it leaves it open."""
+    if point.tp is None and point.pp is None and point.dp is None:
+        return None
+    tp, pp = point.tp or 1, point.pp or 1
+    dp = point.dp or max((point.chips or tp * pp) // (tp * pp), 1)
+    layout = Layout(tp=tp, pp=pp, ep=point.ep or 1, dp=dp)
+    if point.chips is not None and layout.chips != point.chips:
+        raise Unpredictable(f"{point.chips} chips are not tp {tp} x pp {pp} x dp {dp}")
+    return layout

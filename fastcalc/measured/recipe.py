@@ -1,0 +1,215 @@
+"""Measured quantities as sums of passes: what a prediction and a fit have in common.
+
+Every time that people publish is a sum of a few passes and a constant per request: a decode
+step is one pass, a prefill as many as it has chunks, a served run some that decode and some
+with prompts in them. Passes are counted once; an engine's parameters then price all of them
+together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from fastcalc.formulas.types import Array, Floats
+from fastcalc.load import Load
+from fastcalc.passes import Passes
+from fastcalc.placement import Placement
+from fastcalc.traffic import Speculation, Traffic
+
+LATENCY_LIMITED_SHARE = 0.93
+"""Throughput under p99 limits over saturated throughput: median of 24 audited pairs on the same
+machine, 0.82 to 1.00 (MLPerf Inference v4.1, https://github.com/mlcommons/inference_results_v4.1)."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What some points of one deployment state, one element each.
+
+    Attributes
+    ----------
+    concurrency : ndarray
+        Sequences or requests at a time of the whole group; infinity for unlimited. [1]
+    prompt, output, context : ndarray
+        Tokens in, out, and attended to on average. [1]
+    """
+
+    concurrency: Floats
+    prompt: Floats
+    output: Floats
+    context: Floats
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Times of some points as sums of passes.
+
+    Attributes
+    ----------
+    parts : sequence of (Load, ndarray)
+        Passes, and how many of each a point takes. [1]
+    fronts : float
+        Requests whose own overhead is inside. [1]
+    tokens : ndarray
+        Tokens of the whole group in that time; its share is 1 for a time. [1]
+    batch : ndarray
+        Sequences that decode together, of the whole group. [1]
+    light : ndarray
+        The time at the speed of light. [s]
+    """
+
+    parts: Sequence[tuple[Load, Floats]]
+    fronts: float
+    tokens: Floats
+    batch: Floats
+    light: Floats
+
+
+class Maker(Protocol):
+    """Makes the recipe of points of one kind on one placement."""
+
+    def __call__(self, placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
+        """Return the recipe."""
+
+
+def decode_step(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
+    """One decode step at a known batch; its tokens are one of each sequence."""
+    passes = _passes(placement, columns, spec, columns.concurrency)
+    kept = spec.tokens_per_pass
+    ones = np.ones_like(columns.concurrency)
+    parts = [(passes.decode_load(), ones / kept)]
+    if spec.drafted:
+        drafting = ones * spec.drafted / placement.work.depth / kept
+        parts.append((passes.decode_load(verified=1.0), drafting))
+    batch = columns.concurrency
+    return Recipe(parts, 0.0, batch, batch, passes.light().seconds / kept)
+
+
+def prefill(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
+    """Prompts taken in at once, decoding nothing."""
+    passes = _passes(placement, columns, spec, columns.concurrency)
+    load, pieces = _together(passes, columns)
+    tokens = columns.concurrency * columns.prompt
+    light = passes.light(tokens, decode=0.0 * columns.concurrency).seconds
+    return Recipe([(load, pieces)], 1.0, tokens, columns.concurrency, light)
+
+
+def static_batch(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
+    """One batch, all prompts first, run to its end."""
+    passes = _passes(placement, columns, spec, columns.concurrency)
+    load, pieces = _together(passes, columns)
+    steps = (columns.output - 1.0) / spec.tokens_per_pass
+    parts = [(load, pieces), (passes.decode_load(), steps)]
+    tokens = columns.concurrency * columns.output
+    return Recipe(parts, 0.0, tokens, columns.concurrency, _light_run(passes, columns))
+
+
+def closed_loop(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
+    """Requests replaced as they end, at most as many as memory holds: B requests of O tokens."""
+    batch = np.minimum(columns.concurrency, max(placement.max_batch, 1))
+    passes = _passes(placement, columns, spec, batch)
+    tokens = batch * columns.output
+    return Recipe(_run(passes, columns), 0.0, tokens, batch, _light_run(passes, columns))
+
+
+def saturated(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
+    """As many requests as memory and the engine's limit of sequences hold."""
+    most = placement.machine.software.max_sequences * placement.layout.dp
+    least = np.minimum(columns.concurrency, np.minimum(most, max(placement.max_batch, 1)))
+    made = closed_loop(placement, Columns(least, *_lengths(columns)), spec)
+    roomy = Columns(_most_by_light(placement, columns), *_lengths(columns))
+    passes = _passes(placement, roomy, spec, roomy.concurrency)
+    light = _light_run(passes, roomy) * least / roomy.concurrency
+    return Recipe(made.parts, 0.0, made.tokens, least, light)
+
+
+def latency_limited(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
+    """The same under limits on the 99th percentile."""
+    made = saturated(placement, columns, spec)
+    tokens = made.tokens * LATENCY_LIMITED_SHARE
+    return Recipe(made.parts, 0.0, tokens, made.batch, made.light * LATENCY_LIMITED_SHARE)
+
+
+def first_token(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
+    """Time to the first token of a request that joins the others."""
+    batch = np.minimum(columns.concurrency, max(placement.max_batch, 1))
+    passes = _passes(placement, columns, spec, batch)
+    wait = np.where(batch > 1.0, 0.5, 0.0)
+    parts = [(passes.decode_load(), wait), (passes.first_load(), passes.chunks)]
+    light = passes.light(columns.prompt, decode=0.0 * batch).seconds
+    return Recipe(parts, 1.0, columns.prompt, batch, light)
+
+
+def token_in_traffic(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
+    """Mean time between tokens of a request while the others' prompts come between."""
+    batch = np.minimum(columns.concurrency, max(placement.max_batch, 1))
+    passes = _passes(placement, columns, spec, batch)
+    streams = passes.streams
+    (decode, alone), (mixed, lumps) = _run(passes, columns)
+    others = lumps * (streams - 1.0) / streams
+    parts = [
+        (decode, (alone + lumps - others) / columns.output),
+        (mixed, others / columns.output),
+    ]
+    return Recipe(parts, 0.0, batch, batch, passes.light().seconds / spec.tokens_per_pass)
+
+
+RATES: dict[str, Maker] = {
+    "decode": decode_step,
+    "decode_batch1": decode_step,
+    "prefill": prefill,
+    "static": static_batch,
+    "e2e_concurrency": closed_loop,
+    "e2e_saturated": saturated,
+    "e2e_slo": latency_limited,
+    "ttft": first_token,
+    "tpot": token_in_traffic,
+}
+"""How to predict each kind of measurement."""
+
+
+def _passes(placement: Placement, columns: Columns, spec: Speculation, batch: Floats) -> Passes:
+    traffic = Traffic(columns.prompt, columns.output, columns.context, speculation=spec)
+    return Passes(placement, traffic, batch)
+
+
+def _lengths(columns: Columns) -> tuple[Floats, Floats, Floats]:
+    return columns.prompt, columns.output, columns.context
+
+
+def _together(passes: Passes, columns: Columns) -> tuple[Load, Floats]:
+    """Return a chunk of all prompts taken in at once, and how many there are."""
+    replicas = passes.placement.layout.dp
+    tokens = np.maximum(columns.concurrency / replicas, 1.0) * columns.prompt
+    pieces = np.ceil(tokens / np.minimum(passes.machine.software.prompt_chunk, tokens))
+    return passes.prefill_load(tokens / pieces), pieces
+
+
+def _run(passes: Passes, columns: Columns) -> list[tuple[Load, Floats]]:
+    """Return the passes in which a batch of requests is served, prompts inside."""
+    steps = columns.output / passes.traffic.speculation.tokens_per_pass
+    lumps = passes.streams * columns.prompt / passes.lump
+    return [(passes.decode_load(), steps - lumps), (passes.mixed_load(), lumps)]
+
+
+def _light_run(passes: Passes, columns: Columns) -> Array:
+    """Return the least time to serve a batch: each resource busy with its share of all work."""
+    steps = columns.output / passes.traffic.speculation.tokens_per_pass
+    decode = passes.light().work
+    prompts = passes.light(passes.batch * columns.prompt, decode=0.0 * passes.batch).work
+    return np.maximum(
+        steps * decode.memory_time,
+        np.maximum(
+            steps * decode.compute_time + prompts.compute_time,
+            steps * decode.link_time + prompts.link_time,
+        ),
+    )
+
+
+def _most_by_light(placement: Placement, columns: Columns) -> Floats:
+    """Return the sequences that all memory holds with nothing reserved that is not yet used."""
+    work, chips = placement.work, placement.layout.chips
+    capacity = chips * sum(tier.capacity.si for tier in placement.machine.hardware.memory)
+    cache = work.cache_bytes(columns.context)
+    return np.maximum((capacity - work.weight_bytes) / np.maximum(cache, 1e-9), 1.0)
