@@ -156,7 +156,6 @@ def engines(draw: st.DrawFn) -> Engine:
     values: dict[str, Any] = {
         "bandwidth_fraction": draw(share),
         "bandwidth_per_core": _in(draw(st.floats(1, 100)), "GB/s"),
-        "cache_read_fraction": draw(share),
         "compute_fraction": draw(share),
         "compute_per_core": _in(draw(st.floats(0.5, 50)), "TFLOP/s"),
         "grouped_gemm_fraction": draw(share),

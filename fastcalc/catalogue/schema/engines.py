@@ -43,7 +43,6 @@ class Parameters(Entry):
 
     bandwidth_fraction: Fraction | None = None
     bandwidth_per_core: Bandwidth | None = None
-    cache_read_fraction: Fraction | None = None
     compute_fraction: Fraction | None = None
     compute_per_core: ComputeRate | None = None
     grouped_gemm_fraction: Fraction | None = None
@@ -61,6 +60,7 @@ class Parameters(Entry):
     expert_imbalance: Factor | None = None
     memory_fraction: Fraction | None = None
     prompt_chunk: Count | None = None
+    minimum_rows: Count | None = None
     max_sequences: Count | None = None
 
     @property
