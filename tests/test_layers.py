@@ -30,8 +30,10 @@ MAY_IMPORT = {
     "light": {"formulas", "load", "machine", "placement", "step", "workload"},
     "traffic": {"formulas"},
     "passes": {"formulas", "light", "load", "placement", "step", "traffic", "wafer"},
-    "evaluate": {"catalogue", "formulas", "passes", "placement", "step", "traffic"},
+    "evaluate": {"catalogue", "classes", "formulas", "passes", "placement", "step", "traffic"},
+    "classes": {"catalogue"},
     "scenario": {
+        "classes",
         "catalogue",
         "errors",
         "evaluate",
@@ -43,6 +45,7 @@ MAY_IMPORT = {
     },
     "check": {"catalogue", "errors", "units", "workload"},
     "measured": {
+        "classes",
         "catalogue",
         "errors",
         "formulas",
@@ -56,7 +59,7 @@ MAY_IMPORT = {
         "wafer",
         "workload",
     },
-    "report": {"catalogue", "check", "evaluate", "formulas", "scenario", "workload"},
+    "report": {"catalogue", "classes", "check", "evaluate", "formulas", "scenario", "workload"},
     "cli": {"catalogue", "check", "errors", "evaluate", "folders", "report", "scenario", "traffic"},
     "__main__": {"cli"},
 }

@@ -134,6 +134,10 @@ class Catalogue:
             raise InputError(f"engines extend each other in a circle: {' -> '.join(below)}")
         return entry.over(self._engine(entry.extends, (*below, entry.id)))
 
+    def engine_files(self) -> list[Engine]:
+        """Return every engine as its file has it, nothing filled in from those it extends."""
+        return [self._load(name, "engines", Engine) for name in self.names("engines")]
+
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
         path = self._find(name, kind)
         entry = load(path, schema)

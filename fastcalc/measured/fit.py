@@ -170,15 +170,23 @@ class Fit:
             return _huber(squares, limit)
 
         found: Any = least_squares(
-            errors, self.start, jac=slopes, loss=loss, method="trf", xtol=1e-8, ftol=1e-9
+            errors, self.start, jac=slopes, loss=loss, method="trf", xtol=1e-10, ftol=1e-12
         )
         return np.asarray(found.x)
 
-    def left_out(self, used: Array) -> Floats:
-        """Return the residual of every used point when its source is left out of the fit."""
+    def left_out(self, used: Array, labels: Array) -> Floats:
+        """Return the residual of every used point when all with its label are left out of the fit.
+
+        Parameters
+        ----------
+        used : ndarray of bool
+            Points to fit on.
+        labels : ndarray
+            The source, or the architecture, of every point.
+        """
         residuals = np.zeros(len(self.rows.points))
-        for source in np.unique(self.rows.sources[used]):
-            own = self.rows.sources == source
+        for label in np.unique(labels[used]):
+            own = labels == label
             residuals[own] = self.residuals(self.solve(used & ~own))[own]
         return residuals
 

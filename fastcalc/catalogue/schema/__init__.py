@@ -6,6 +6,7 @@ One schema serves the shipped catalogue and people's own files. Every number may
 """
 
 from fastcalc.catalogue.schema.engines import Engine, Parameters, Ranges, SpeedRange
+from fastcalc.catalogue.schema.evidence import EvidenceSource, Exclusion, Provenance
 from fastcalc.catalogue.schema.hardware import Hardware, Memory
 from fastcalc.catalogue.schema.models import (
     AnyAttention,
@@ -38,6 +39,8 @@ __all__ = [
     "DenseFFN",
     "Engine",
     "Entry",
+    "EvidenceSource",
+    "Exclusion",
     "Hardware",
     "Indexer",
     "LatentAttention",
@@ -46,6 +49,7 @@ __all__ = [
     "MixtureOfExperts",
     "Model",
     "Parameters",
+    "Provenance",
     "Quantity",
     "QuantityError",
     "QuantityReader",

@@ -27,12 +27,14 @@ class SpeedRange(Entry):
     basis: str
 
 
-class Ranges(Entry):
-    """Speed ranges by class; ``unseen`` serves chips and models that nothing was fitted on."""
+UNSEEN = "unseen"
+"""The range of chips whose architecture an engine was not fitted on, and of all that has no other."""
 
-    dense: SpeedRange | None = None
-    moe: SpeedRange | None = None
-    unseen: SpeedRange
+Ranges = dict[
+    Annotated[str, Field(pattern=r"^(decode|prefill|served)(-[a-z]+)?$|^unseen$")], SpeedRange
+]
+"""Ranges by what is predicted, and of that by class of machine (``decode-apple``) or kind of model
+(``decode-moe``, ``decode-dense``)."""
 
 
 class Parameters(Entry):
@@ -98,6 +100,12 @@ class Engine(Entry):
     ranges: Ranges | None = None
     notes: list[str] = []
     excused: Excuses = {}
+
+    def range_of(self, *names: str) -> SpeedRange | None:
+        """Return the first range of some names that there is, else that of what is not seen."""
+        if self.ranges is None:
+            return None
+        return next((self.ranges[one] for one in (*names, UNSEEN) if one in self.ranges), None)
 
     def on(self, *groups: str | None) -> Parameters:
         """Return the parameters for a chip, overrides applied.
