@@ -1,0 +1,178 @@
+"""A claim to its verdict: the number of its test, held against what the claim says."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.schema import Check, Claim, Claims, Input
+from fastcalc.claims.fields import number_of
+from fastcalc.claims.finding import Finding
+from fastcalc.claims.registry import TESTS
+from fastcalc.formulas.types import Array, Floats
+
+Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]
+MEANING: dict[Verdict, str] = {
+    "supported": "the number is what the claim says",
+    "conditional": "it is so with some inputs, or by a premise, that the claim does not state",
+    "misleading": "the number is right, and what is concluded from it is not",
+    "refuted": "the number is another one",
+    "undetermined": "what would decide it is not public: the number fits, or fits in part",
+    "external": "no formula reaches it",
+}
+"""What each verdict means."""
+
+Outcome = Literal["holds", "varies", "fails"]
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """A check that was run.
+
+    Attributes
+    ----------
+    check : Check
+        What was asked.
+    finding : Finding
+        Its numbers. [SI]
+    given : dict of str to str
+        What the inputs were, for the formula with its numbers.
+    """
+
+    check: Check
+    finding: Finding
+    given: dict[str, str]
+
+    @cached_property
+    def values(self) -> Floats:
+        """Numbers in the unit of what is expected, at least one."""
+        return np.atleast_1d(np.asarray(self.finding.values, float)) / self.check.expected.factor
+
+    @property
+    def expected(self) -> tuple[float, ...]:
+        """What the claim says, in its unit."""
+        return tuple(one / self.check.expected.factor for one in self.check.expected.values)
+
+    @property
+    def unit(self) -> str:
+        """Unit of both; empty for a plain number."""
+        return self.check.expected.unit or self.check.unit
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """Whether all numbers are as expected, some, or none."""
+        met = np.broadcast_to(meets(self.values, self.check, self.expected), self.values.shape)
+        return "holds" if bool(np.all(met)) else "varies" if bool(np.any(met)) else "fails"
+
+    @property
+    def formula(self) -> str:
+        """How the number comes about, in names."""
+        names = {name: name.replace("_", " ") for name in self.given}
+        return TESTS[self.check.test].formula.format_map(names)
+
+    @property
+    def worked(self) -> str:
+        """The same with its numbers."""
+        return TESTS[self.check.test].formula.format_map(self.given)
+
+
+def meets(values: Floats, check: Check, expected: tuple[float, ...]) -> Array:
+    """Return for each number whether it is as expected, within the tolerance."""
+    slack, wanted = check.tolerance, np.array(expected)
+    if check.comparison == "between":
+        return (values >= wanted[0] * (1.0 - slack)) & (values <= wanted[1] * (1.0 + slack))
+    if check.comparison == "at-least":
+        return values >= wanted * (1.0 - slack)
+    if check.comparison == "at-most":
+        return values <= wanted * (1.0 + slack)
+    # A last digit of rounding in the reckoning itself is no difference.
+    return np.abs(values - wanted) <= np.abs(wanted) * max(slack, 1e-12)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A claim with its tests run."""
+
+    claim: Claim
+    check: Tested | None
+    conclusion: Tested | None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the numbers say of the claim."""
+        if self.check is None:
+            return "external"
+        if self.check.outcome == "fails":
+            return "refuted"
+        outcomes = {self.check.outcome}
+        if self.conclusion is not None:
+            if self.conclusion.outcome == "fails":
+                return "misleading"
+            outcomes.add(self.conclusion.outcome)
+        if self.claim.unpublished:
+            return "undetermined"
+        if self.claim.condition or "varies" in outcomes:
+            return "conditional"
+        return "supported"
+
+
+def judge(catalogue: Catalogue, claims: Iterable[Claim]) -> list[Judged]:
+    """Return every claim with its tests run.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+        Where chips, models and engines are looked up; other files may change a verdict.
+    claims : iterable of Claim
+        From `load_claims`, all or some.
+
+    Raises
+    ------
+    InputError
+        If an entry or a field that a claim names does not exist.
+    """
+    return [
+        Judged(
+            claim,
+            run(catalogue, claim.check) if claim.check else None,
+            run(catalogue, claim.conclusion) if claim.conclusion else None,
+        )
+        for claim in claims
+    ]
+
+
+def run(catalogue: Catalogue, check: Check) -> Tested:
+    """Return a check with its numbers."""
+    test = TESTS[check.test]
+    given = {name: _resolved(catalogue, one) for name, one in check.inputs.items()}
+    arguments: dict[str, Any] = {name: argument for name, (argument, _) in given.items()}
+    if test.asks_catalogue:
+        arguments["catalogue"] = catalogue
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found = test.function(**arguments)
+    finding = found if isinstance(found, Finding) else Finding(found)
+    return Tested(check, finding, {name: text for name, (_, text) in given.items()})
+
+
+def _resolved(catalogue: Catalogue, given: Input) -> tuple[Any, str]:
+    """Return an input as its test takes it, and as people write it."""
+    if given.entry:
+        numbers = [number_of(catalogue, entry, str(given.field)) for entry in given.entry]
+        values, texts = [one for one, _ in numbers], [text for _, text in numbers]
+    elif given.names:
+        names = list(given.names)
+        return (names if given.is_list else names[0]), ", ".join(names)
+    else:
+        values, texts = list(given.values), list(given.texts)
+    text = ", ".join(texts)
+    if not given.is_list:
+        return values[0], text
+    return np.array(values), f"({text})"
+
+
+def of_file(book: Claims, name: str) -> Claim | None:
+    """Return a claim by its id, or None."""
+    return next((claim for claim in book.claims if claim.id == name), None)
