@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fastcalc.catalogue import Catalogue
-from fastcalc.catalogue.schema import Check, Claim, Claims, Input
+from fastcalc.catalogue.schema import Check, Claim, Input
 from fastcalc.claims.fields import number_of
 from fastcalc.claims.finding import Finding
 from fastcalc.claims.registry import TESTS
@@ -171,8 +171,3 @@ def _resolved(catalogue: Catalogue, given: Input) -> tuple[Any, str]:
     if not given.is_list:
         return values[0], text
     return np.array(values), f"({text})"
-
-
-def of_file(book: Claims, name: str) -> Claim | None:
-    """Return a claim by its id, or None."""
-    return next((claim for claim in book.claims if claim.id == name), None)

@@ -183,11 +183,11 @@ TESTS: dict[str, Registered] = {
     ),
     "cache-size": Registered(machines.cache_size, "cache of {context} tokens of {model}"),
     "naive-speed": Registered(
-        machines.naive_speed, "bandwidth of {on} / ({billions}B x {bytes_each} B)"
+        machines.naive_speed, "bandwidth of {on} / ({billions} x 10^9 x {bytes_each})"
     ),
     "naive-reached": Registered(
         machines.naive_reached,
-        "expected tokens/s of {model} / (bandwidth of {on} / ({billions}B x {bytes_each} B))",
+        "expected tokens/s of {model} / (bandwidth of {on} / ({billions} x 10^9 x {bytes_each}))",
     ),
     "ridge": Registered(machines.ridge, "(16-bit peak of {on} / its bandwidth) / {batches}"),
 }

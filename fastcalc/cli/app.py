@@ -196,6 +196,38 @@ def check(
 
 
 @app.command()
+def claims(
+    path: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE", help="A file of claims; the shipped one if none."),
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="VERDICTS", help="Claims of these verdicts, such as refuted."),
+    ] = None,
+    explain: Annotated[
+        str | None, typer.Option(metavar="ID", help="One claim in full, such as 30.")
+    ] = None,
+    format: options.Format = "table",  # noqa: A002
+    out: options.OutFile = None,
+    hardware_dir: options.HardwareDir = None,
+    models_dir: options.ModelsDir = None,
+    engines_dir: options.EnginesDir = None,
+) -> None:
+    """Test what articles say about fast inference.
+
+    The verdict on each claim, the number behind it, its formula and its source.
+    """
+    from fastcalc.cli import requests, show_claims
+
+    catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)
+    if explain is not None:
+        show_claims.run_explain(catalogue, path, explain, out)
+        return
+    show_claims.run(catalogue, path, only=only, format=format, file=out)
+
+
+@app.command()
 def new(
     kind: Kind,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its id, such as my-chip.")],
