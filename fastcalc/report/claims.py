@@ -20,8 +20,8 @@ _WORDS = {
     "at-most": "at most ",
     "between": "between ",
 }
-_FEW = 3
-"""Values that are listed; of more, the ends are shown."""
+_FEW, _MORE = 2, 6
+"""Values that a table lists, and a claim in full; of more, the ends are shown."""
 
 
 def claim_records(judged: Sequence[Judged], book: Claims) -> list[Record]:
@@ -111,10 +111,10 @@ def rows(judged: Sequence[Judged]) -> tuple[list[str], list[list[str]]]:
     ]
 
 
-def shown(tested: Tested) -> str:
+def shown(tested: Tested, few: int = _FEW) -> str:
     """Return a test's value with its unit, the ends where it has many."""
     values = tested.values
-    if len(values) <= _FEW:
+    if len(values) <= few:
         text = ", ".join(digits(float(value)) for value in values)
     else:
         reached = values[np.isfinite(values)]
@@ -170,7 +170,7 @@ def _of_test(tested: Tested, book: Claims) -> Iterator[tuple[str, str]]:
     within = f", within {tested.check.tolerance * 100:g} %" if tested.check.tolerance else ""
     yield "formula", tested.formula
     yield "numbers", tested.worked
-    yield "value", shown(tested)
+    yield "value", shown(tested, _MORE)
     expected = f"{wanted(tested, _WORDS)} {tested.unit}".strip()
     yield "expected", f"{expected}{within}{_origin(tested.check.expected, book)}"
     for part in tested.finding.parts:
