@@ -76,5 +76,21 @@ MEANINGS = {
     "parameters": "What the software reaches of the hardware, and what it pays.",
     "architectures": "Parameters that differ on an architecture.",
     "ranges": "80 % ranges of speeds.",
+    # claims
+    "articles": "Where it was read; under 'claims' keys of the file's own.",
+    "claims": "What articles say, each with the test of its number.",
+    "claim": "What is said, in our own words.",
+    "check": "The test of its number, and what that must be; without one a claim is external.",
+    "conclusion": "The test of what the article concludes from the number.",
+    "condition": "A premise that the number needs and the claim does not state.",
+    "unpublished": "What would decide it and nobody has published.",
+    "reason": "Why, in a sentence.",
+    "test": "A registered test; 'fastcalc claims --explain' shows what one reckons.",
+    "inputs": "What the test needs: numbers, names, or numbers of catalogue entries.",
+    "comparison": "How its number must stand to what is expected.",
+    "expected": "What the claim says or implies.",
+    "unit": "Of a plain number; a quantity brings its own.",
+    "tolerance": "Share by which the number may miss what is expected.",
+    "author": "Who wrote it, as it says.",
 }
 """By the name of the key, wherever it stands."""

@@ -3,11 +3,15 @@
 import numpy as np
 
 from fastcalc.claims.finding import Finding, Part
+from fastcalc.errors import InputError
 from fastcalc.formulas import tasks, tradeoff, waiting
 from fastcalc.formulas.memory import chips_for_capacity
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, Floats
 
 MM2_PER_SQUARE_INCH = 645.16
+MOST = 100_000
+"""Slots or samples that a test reckons with."""
+
 WORDS_PER_TOKEN = 0.75
 """Of English text: a rule of thumb of the vendors' documentation."""
 
@@ -94,14 +98,14 @@ def premium_a_speed(
     return Finding(np.array(one / other), parts)
 
 
-def bill_ratio(*, prompt: float, output: float, prices: Array, other_prices: Array) -> Finding:
+def bill_ratio(*, prompt: float, output: float, prices: Floats, other_prices: Floats) -> Finding:
     """Return a bill at one pair of prices, input and output, over that at another. [1]"""
     tokens = np.array([prompt, output]) / 1e6
     one, other = float(tokens @ prices), float(tokens @ other_prices)
     return Finding(np.array(one / other), (Part("first", one, "USD"), Part("second", other, "USD")))
 
 
-def interaction(*, tokens: Array, prices: Array) -> Array:
+def interaction(*, tokens: Floats, prices: Floats) -> Array:
     """Return the price of fast over standard at one effort, over the same at another. [1]"""
     cost = np.outer(tokens, prices)
     return (cost[0, 1] / cost[0, 0]) / (cost[1, 1] / cost[1, 0])
@@ -118,6 +122,17 @@ def bus_wait(*, step: ArrayLike, batch: float, arrivals: float) -> Finding:
     full = float(waiting.fill_wait(batch=batch, arrivals=arrivals))
     part = Part(f"until a batch of {batch:g} is full at {arrivals:g} requests/s", full, "s")
     return Finding(waiting.step_wait(step=np.asarray(step)), (part,))
+
+
+def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -> Array:
+    """Return the wait for a slot, of pools that a recursion over their slots can handle. [s]"""
+    _limit("slots", slots)
+    return waiting.slot_wait(slots=slots, utilization=utilization, service=service)
+
+
+def _limit(name: str, count: ArrayLike) -> None:
+    if not bool(np.all((np.asarray(count) >= 1) & (np.asarray(count) <= MOST))):
+        raise InputError(f"{name} must lie between 1 and {MOST:,}")
 
 
 def memory_not_fabric(*, memory: float, fabric: float) -> Finding:
@@ -238,6 +253,7 @@ def success_slope(*, accuracy: float, steps: float) -> Array:
 
 def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
     """Return the accuracy of the best of some answers, by a perfect judge and by vote. [1]"""
+    _limit("samples", samples)
     chosen = [
         tasks.best_of(accuracy=accuracy, samples=samples),
         tasks.majority(accuracy=accuracy, samples=samples),

@@ -12,6 +12,7 @@ from fastcalc.catalogue.schema import Check, Claim, Input
 from fastcalc.claims.fields import number_of
 from fastcalc.claims.finding import Finding
 from fastcalc.claims.registry import TESTS
+from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array, Floats
 
 Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]
@@ -81,15 +82,16 @@ class Tested:
 
 def meets(values: Floats, check: Check, expected: tuple[float, ...]) -> Array:
     """Return for each number whether it is as expected, within the tolerance."""
-    slack, wanted = check.tolerance, np.array(expected)
-    if check.comparison == "between":
-        return (values >= wanted[0] * (1.0 - slack)) & (values <= wanted[1] * (1.0 + slack))
-    if check.comparison == "at-least":
-        return values >= wanted * (1.0 - slack)
-    if check.comparison == "at-most":
-        return values <= wanted * (1.0 + slack)
+    wanted = np.array(expected)
     # A last digit of rounding in the reckoning itself is no difference.
-    return np.abs(values - wanted) <= np.abs(wanted) * max(slack, 1e-12)
+    slack = np.abs(wanted) * (check.tolerance + 1e-12)
+    if check.comparison == "between":
+        return (values >= wanted[0] - slack[0]) & (values <= wanted[1] + slack[1])
+    if check.comparison == "at-least":
+        return values >= wanted - slack
+    if check.comparison == "at-most":
+        return values <= wanted + slack
+    return np.abs(values - wanted) <= slack
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +153,12 @@ def run(catalogue: Catalogue, check: Check) -> Tested:
     arguments: dict[str, Any] = {name: argument for name, (argument, _) in given.items()}
     if test.asks_catalogue:
         arguments["catalogue"] = catalogue
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        found = test.function(**arguments)
+    try:
+        with np.errstate(all="ignore"):
+            found = test.function(**arguments)
+    except (ArithmeticError, IndexError, ValueError) as error:
+        # Lists that do not go together, or numbers that nothing can be divided by.
+        raise InputError(f"{check.test} cannot reckon with its inputs: {error}") from error
     finding = found if isinstance(found, Finding) else Finding(found)
     return Tested(check, finding, {name: text for name, (_, text) in given.items()})
 

@@ -10,12 +10,15 @@ from fastcalc.claims.finding import Finding, Part
 from fastcalc.errors import InputError
 from fastcalc.evaluate import Traffic
 from fastcalc.formulas.roofline import critical_batch
-from fastcalc.formulas.types import Array, Floats
+from fastcalc.formulas.types import Array, ArrayLike, Floats
 from fastcalc.scenario import Outcome, PriceBasis, Pricing, Scenario, Sharding, engine_for, solve
 from fastcalc.workload import workload
 
 PROMPT, OUTPUT = 1000.0, 1000.0
 """Traffic of every point, that of ``fastcalc compare`` unless it is told otherwise."""
+
+MOST = 1_000_000
+"""Chips, and sequences of a batch."""
 
 
 @dataclass(frozen=True)
@@ -26,22 +29,23 @@ class Place:
     on: str
     chips: int | None = None
     weights: str | None = None
-    context: float | None = None
     basis: str = "cloud"
 
 
 def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
     """Return the evaluation of a place for some batches, which must fit."""
+    asked = [*batches, place.chips or 1]
+    if not all(1 <= count <= MOST for count in asked):
+        raise InputError(f"chips and batches must lie between 1 and {MOST:,}")
     chip = catalogue.hardware(place.on)
     engine, is_borrowed = engine_for(catalogue, chip)
-    prompt = PROMPT if place.context is None else max(place.context - OUTPUT / 2, 1.0)
     found = solve(
         Scenario(
             hardware=chip,
             model=catalogue.model(place.model),
             engine=engine,
             batches=tuple(int(one) for one in batches),
-            traffic=Traffic(prompt, OUTPUT, prompt + OUTPUT / 2),
+            traffic=Traffic(PROMPT, OUTPUT, PROMPT + OUTPUT / 2),
             weights=place.weights,
             sharding=Sharding(chips=place.chips),
             pricing=Pricing(cast(PriceBasis, place.basis)),
@@ -215,7 +219,7 @@ def naive_reached(
     return Finding(speed / naive.values, (part,))
 
 
-def ridge(*, catalogue: Catalogue, on: str, other: str, batches: Floats) -> Finding:
+def ridge(*, catalogue: Catalogue, on: str, other: str, batches: ArrayLike) -> Finding:
     """Return the batch from which 16-bit products are limited by compute, over some batches."""
     found = []
     for name in (on, other):

@@ -10,6 +10,7 @@ import numpy as np
 
 from fastcalc.catalogue import Catalogue, Hardware
 from fastcalc.claims.finding import Finding, Part, Rows
+from fastcalc.errors import InputError
 from fastcalc.formulas.experts import distinct_experts, other_ranks
 from fastcalc.formulas.memory import largest_batch
 from fastcalc.formulas.network import all_reduce_bytes, exchange_bytes
@@ -22,6 +23,9 @@ USABLE = 0.9
 
 BANDWIDTH_SHARE, COMPUTE_SHARE = 0.75, 0.70
 """What a server with a layer floor reaches of its peaks; one without is taken at the peaks."""
+
+MOST_SEQUENCES = 1_000_000
+"""Batches beyond it are not looked at."""
 
 LARGEST_REDUCING_GROUP = 8
 """Chips that cut every layer between them; more take attention replicas and exchange tokens."""
@@ -113,6 +117,8 @@ def cases(
     floor: float,
 ) -> list[Case]:
     """Return the cases that parallel lists name, at one floor."""
+    if not (np.all(contexts >= 1) and np.all(chips >= 1) and floor >= 0):
+        raise InputError("contexts and chips are at least 1, floors at least 0")
     found = []
     for model, chip, count, context in zip(models, machines, chips, contexts, strict=True):
         entry = catalogue.model(model)
@@ -124,7 +130,7 @@ def cases(
 
 def batches_for(case: Case, slow: float, fast: float) -> tuple[int, int]:
     """Return the largest batches at which every user has a slow and a fast speed; 0 for none."""
-    batch = np.arange(1.0, case.largest + 1.0)
+    batch = np.arange(1.0, min(case.largest, MOST_SEQUENCES) + 1.0)
     speed = 1.0 / case.step(batch)
     return int(np.sum(speed >= slow)), int(np.sum(speed >= fast))
 
@@ -161,14 +167,14 @@ def cost_multiples(
             values.append(cost_multiple(case, slow, fast))
             cells.append(_cell(case, slow, fast, values[-1]))
         table.append((name, *cells))
-    reached = [value for value in values if np.isfinite(value)]
+    reached = [value for value in values if np.isfinite(value)] or [float("inf")]
     heads = [f"{floor * 1e6:g} us a layer" if floor else "no floor" for floor in floors]
     return Finding(
         np.array(values),
         parts=(
             Part("least multiple", min(reached), "x"),
             Part("largest multiple", max(reached), "x"),
-            Part("cells out of reach", float(len(values) - len(reached)), ""),
+            Part("cells out of reach", float(np.sum(~np.isfinite(values))), ""),
             Part("cells", float(len(values)), ""),
         ),
         rows=Rows(("machine, model, context", *heads), tuple(table)),
@@ -201,6 +207,8 @@ def saving_by_flops(
 ) -> Finding:
     """Return the share of the time saved by a smaller batch that fewer FLOPs account for."""
     case = cases(catalogue, [model], [machine], np.array([chips]), np.array([context]), floor)[0]
+    if not all(batches_for(case, slow, fast)):
+        raise InputError(f"{model} on {chips:g} {machine} does not reach both speeds")
     batch = np.array([float(one) for one in batches_for(case, slow, fast)])
     term, step = case.terms(batch), case.step(batch)
     # Reading hides computing: FLOPs shorten the step by what they stood out beyond the reading.

@@ -3,10 +3,15 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from fastcalc.claims import arithmetic, machines, premium
 from fastcalc.formulas import serving, tasks, tradeoff, waiting
+from fastcalc.formulas.types import Floats
+
+Wanted = Literal[
+    "a name", "a list of names", "one number", "a list of numbers", "a number or a list of numbers"
+]
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,15 @@ class Registered:
     def inputs(self) -> set[str]:
         """Names of the inputs that it needs; the catalogue comes by itself."""
         return set(inspect.signature(self.function).parameters) - {"catalogue"}
+
+    def wants(self, name: str) -> Wanted:
+        """Return what kind of input one of the names stands for, by its annotation."""
+        kind = inspect.signature(self.function).parameters[name].annotation
+        if kind in (str, list[str]):
+            return "a name" if kind is str else "a list of names"
+        if kind is float:
+            return "one number"
+        return "a list of numbers" if kind is Floats else "a number or a list of numbers"
 
     @property
     def asks_catalogue(self) -> bool:
@@ -74,10 +88,9 @@ TESTS: dict[str, Registered] = {
     "layer-time": Registered(
         arithmetic.layer_time, "({tokens} / {speed} - {chips} x {hop}) / {layers}"
     ),
-    "fill-wait": Registered(waiting.fill_wait, "({batch} - 1) / (2 x {arrivals})"),
     "step-wait": Registered(waiting.step_wait, "{step} / 2"),
     "slot-wait": Registered(
-        waiting.slot_wait, "Erlang C: {slots} slots, {utilization} busy, {service} s a request"
+        arithmetic.slot_wait, "Erlang C: {slots} slots, {utilization} busy, {service} s a request"
     ),
     "streamed-slope": Registered(
         arithmetic.streamed_slope,

@@ -321,7 +321,17 @@ def new(
 
 
 @app.command()
-def schema(kind: Kind, out: options.OutFile = None) -> None:
+def schema(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="hardware|model|engine|claims",
+            help="What kind of file.",
+            autocompletion=completion.kind,
+        ),
+    ],
+    out: options.OutFile = None,
+) -> None:
     """Print the JSON Schema of a kind of file, for editors."""
     from fastcalc.cli import show_new
 

@@ -78,7 +78,7 @@ def run(asked: Asked, format: str, file: Path | None) -> None:  # noqa: A002
             raise InputError("--against names one option; give one chip, batch and accuracy")
         rival, warnings = rivals[0], [*warnings, *more]
         if rival.name in [one.name for one in choices]:
-            rival = replace(rival, name=f"{rival.name}, against")
+            rival = replace(rival, name=f"{rival.name} (2)")
     everyone = [*choices, *([rival] if rival else [])]
     if format == "table":
         colour = file is None and console.wants_colour()

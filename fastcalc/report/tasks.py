@@ -267,8 +267,11 @@ def _equal(one: Choice, other: Choice) -> dict[str, float]:
 
 def break_evens(one: Choice, other: Choice) -> list[str]:
     """Return what would make two options equal, in sentences."""
-    found, rival, equal = one.prospect, other.prospect, _equal(one, other)
-    lines = [_which(one, other)]
+    found, rival = one.prospect, other.prospect
+    hopeless = [each.name for each in (one, other) if not each.prospect.success]
+    if hopeless:
+        return [f"{' and '.join(hopeless)}: no run ever succeeds"]
+    equal, lines = _equal(one, other), [_which(one, other)]
     for by, key, word in (
         ("seconds", "accuracy_as_soon", "as soon"),
         ("usd", "accuracy_as_cheap", "as cheaply"),
@@ -305,8 +308,6 @@ def tool_limit(one: Choice) -> str | None:
 
 def _which(one: Choice, other: Choice) -> str:
     first, second = float(one.prospect.seconds), float(other.prospect.seconds)
-    if math.isinf(first) or math.isinf(second):
-        return f"{one.name} and {other.name}: one of them never succeeds"
     sooner, ratio = (one, second / first) if first <= second else (other, first / second)
     if ratio < 1.0005:
         return f"{one.name} and {other.name} succeed as soon"

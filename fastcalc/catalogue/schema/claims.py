@@ -48,6 +48,21 @@ class Input(Entry):
     source: str | None = None
     note: str | None = None
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        """Describe what people write, for editors."""
+        number, text = {"type": "number"}, {"type": "string"}
+        several = {"type": "array", "items": {"anyOf": [number, text]}, "minItems": 1}
+        value: dict[str, Any] = {"anyOf": [number, text, several]}
+        names = {"type": "array", "items": text, "minItems": 1}
+        told = {
+            "value": value,
+            "entry": {"anyOf": [text, names]},
+            **dict.fromkeys(("field", "source", "note"), text),
+        }
+        whole = {"type": "object", "additionalProperties": False, "properties": told}
+        return {"anyOf": [*value["anyOf"], whole]}
+
     @model_validator(mode="before")
     @classmethod
     def _as_written(cls, raw: Any) -> Any:
