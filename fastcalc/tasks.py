@@ -147,17 +147,18 @@ def prospect(option: Option, task: Task) -> Prospect:
         option.input_price
     )
     usd = calls * task.samples * each / 1e6
-    return Prospect(
-        step_success=step_success,
-        success=success,
-        calls=calls,
-        model_seconds=model,
-        tool_seconds=tool,
-        run_seconds=model + tool,
-        run_usd=usd,
-        seconds=formulas.time_to_success(attempt=model + tool, success=success),
-        usd=formulas.time_to_success(attempt=usd, success=success),
+    found = np.broadcast_arrays(
+        step_success,
+        success,
+        calls,
+        model,
+        tool,
+        model + tool,
+        usd,
+        formulas.time_to_success(attempt=model + tool, success=success),
+        formulas.time_to_success(attempt=usd, success=success),
     )
+    return Prospect(*found)
 
 
 def equal_accuracy(

@@ -1,6 +1,6 @@
 """Numbers of catalogue entries that claims may name: fields of files, and counts of models."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastcalc.catalogue import Catalogue, Model, Quantity
 from fastcalc.errors import InputError
@@ -10,8 +10,16 @@ MODEL_FIELDS = ("parameters", "active_parameters", "layers", "width", "cache_byt
 _GETTERS = {"hardware": "hardware", "models": "model", "engines": "engine"}
 
 
-def number_of(catalogue: Catalogue, name: str, field: str) -> tuple[float, str]:
-    """Return a number of an entry, and how its file writes it.
+class Number(NamedTuple):
+    """A number of an entry: in SI, as its file writes it, and the title of its source."""
+
+    si: float
+    text: str
+    source: str | None
+
+
+def number_of(catalogue: Catalogue, name: str, field: str) -> Number:
+    """Return a number of an entry.
 
     Parameters
     ----------
@@ -38,7 +46,8 @@ def number_of(catalogue: Catalogue, name: str, field: str) -> tuple[float, str]:
     found = _walk(start, field.split("."))
     if not isinstance(found, Quantity):
         raise InputError(f"{name} has no number '{field}'")
-    return found.si, found.text
+    source = entry.sources.get(found.source) if found.source else None
+    return Number(found.si, found.text, source.title if source else None)
 
 
 def _walk(value: Any, steps: list[str]) -> Any:
@@ -49,7 +58,7 @@ def _walk(value: Any, steps: list[str]) -> Any:
     return value
 
 
-def _of_model(model: Model, field: str) -> tuple[float, str]:
+def _of_model(model: Model, field: str) -> Number:
     if field not in MODEL_FIELDS:
         raise InputError(f"'{field}' is not a number of a model: {', '.join(MODEL_FIELDS)}")
     work = workload(model)
@@ -62,4 +71,5 @@ def _of_model(model: Model, field: str) -> tuple[float, str]:
     }[field]
     if number is None:
         raise InputError(f"{model.id} publishes no {field}")
-    return number, f"{number:,.0f}"
+    source = model.sources.get(model.shape_source) if model.shape_source else None
+    return Number(number, f"{number:,.0f}", source.title if source else None)

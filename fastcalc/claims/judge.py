@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -41,11 +41,14 @@ class Tested:
         Its numbers. [SI]
     given : dict of str to str
         What the inputs were, for the formula with its numbers.
+    origins : dict of str to tuple of str
+        Files and sources of inputs that the catalogue holds.
     """
 
     check: Check
     finding: Finding
     given: dict[str, str]
+    origins: dict[str, tuple[str, ...]]
 
     @cached_property
     def values(self) -> Floats:
@@ -150,7 +153,7 @@ def run(catalogue: Catalogue, check: Check) -> Tested:
     """Return a check with its numbers."""
     test = TESTS[check.test]
     given = {name: _resolved(catalogue, one) for name, one in check.inputs.items()}
-    arguments: dict[str, Any] = {name: argument for name, (argument, _) in given.items()}
+    arguments: dict[str, Any] = {name: one.argument for name, one in given.items()}
     if test.asks_catalogue:
         arguments["catalogue"] = catalogue
     try:
@@ -160,20 +163,34 @@ def run(catalogue: Catalogue, check: Check) -> Tested:
         # Lists that do not go together, or numbers that nothing can be divided by.
         raise InputError(f"{check.test} cannot reckon with its inputs: {error}") from error
     finding = found if isinstance(found, Finding) else Finding(found)
-    return Tested(check, finding, {name: text for name, (_, text) in given.items()})
+    return Tested(
+        check,
+        finding,
+        {name: one.text for name, one in given.items()},
+        {name: one.origins for name, one in given.items() if one.origins},
+    )
 
 
-def _resolved(catalogue: Catalogue, given: Input) -> tuple[Any, str]:
-    """Return an input as its test takes it, and as people write it."""
-    if given.entry:
-        numbers = [number_of(catalogue, entry, str(given.field)) for entry in given.entry]
-        values, texts = [one for one, _ in numbers], [text for _, text in numbers]
-    elif given.names:
+class _Resolved(NamedTuple):
+    """An input as its test takes it, as people write it, and where the catalogue has it from."""
+
+    argument: Any
+    text: str
+    origins: tuple[str, ...] = ()
+
+
+def _resolved(catalogue: Catalogue, given: Input) -> _Resolved:
+    if given.names:
         names = list(given.names)
-        return (names if given.is_list else names[0]), ", ".join(names)
-    else:
-        values, texts = list(given.values), list(given.texts)
+        return _Resolved(names if given.is_list else names[0], ", ".join(names))
+    values, texts, origins = list(given.values), list(given.texts), []
+    for entry in given.entry:
+        number = number_of(catalogue, entry, str(given.field))
+        values.append(number.si)
+        texts.append(number.text)
+        file = f"{entry}.yaml, {given.field}"
+        origins.append(f"{file}: {number.source}" if number.source else file)
     text = ", ".join(texts)
     if not given.is_list:
-        return values[0], text
-    return np.array(values), f"({text})"
+        return _Resolved(values[0], text, tuple(origins))
+    return _Resolved(np.array(values), f"({text})", tuple(origins))

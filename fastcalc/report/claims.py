@@ -86,11 +86,12 @@ def sources(one: Judged, book: Claims) -> str:
     """Return where the inputs and the expected value come from, in a line."""
     found: dict[str, None] = {}
     for check in (one.check, one.conclusion):
-        given = [*check.check.inputs.values(), check.check.expected] if check else []
-        for put in given:
-            if put.entry:
-                found.update(dict.fromkeys(f"{entry}.yaml" for entry in put.entry))
-            elif put.source:
+        if check is None:
+            continue
+        for origins in check.origins.values():
+            found.update(dict.fromkeys(origins))
+        for put in (*check.check.inputs.values(), check.check.expected):
+            if put.source:
                 found[book.sources[put.source].title] = None
     stated = [book.articles[key].title for key in one.claim.articles]
     return "; ".join(dict.fromkeys([*stated, *found]))
@@ -176,13 +177,13 @@ def _of_test(tested: Tested, book: Claims) -> Iterator[tuple[str, str]]:
     for part in tested.finding.parts:
         yield "beside", f"{part.label}: {digits(part.value)} {part.unit}".strip()
     for name, given in tested.check.inputs.items():
-        origin = _origin(given, book) or ", of the article"
+        origin = _origin(given, book, tested.origins.get(name, ())) or ", of the article"
         yield "input", f"{name.replace('_', ' ')} = {tested.given[name]}{origin}"
 
 
-def _origin(given: Input, book: Claims) -> str:
-    """Return where an input comes from, to follow it after a comma."""
-    told = [f"{entry}.yaml, {given.field}" for entry in given.entry]
+def _origin(given: Input, book: Claims, origins: Sequence[str] = ()) -> str:
+    """Return where an input comes from, in brackets; nothing for an article's own number."""
+    told = list(origins)
     if given.source:
         source = book.sources[given.source]
         told.append(source.title + (f", {source.url}" if source.url else ""))
