@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from fastcalc.formulas import break_even, choosing
 from fastcalc.formulas import tasks as formulas
 from fastcalc.formulas.types import Array, ArrayLike, Floats
 
@@ -106,8 +107,8 @@ class Prospect:
 def taken(accuracy: ArrayLike, task: Task) -> Array:
     """Return the probability that the answer taken for a step is right. [1]"""
     if task.judge is None:
-        return formulas.majority(accuracy=accuracy, samples=task.samples)
-    return formulas.judged(accuracy=accuracy, samples=task.samples, judge=task.judge)
+        return choosing.majority(accuracy=accuracy, samples=task.samples)
+    return choosing.judged(accuracy=accuracy, samples=task.samples, judge=task.judge)
 
 
 def prospect(option: Option, task: Task) -> Prospect:
@@ -135,7 +136,7 @@ def prospect(option: Option, task: Task) -> Prospect:
     """
     right = taken(option.accuracy, task)
     tries = 1.0 * np.asarray(task.retries) + 1.0
-    step_success = formulas.best_of(accuracy=right, samples=tries)
+    step_success = choosing.best_of(accuracy=right, samples=tries)
     success = formulas.chain_success(accuracy=step_success, steps=task.steps)
     calls = np.asarray(task.steps) * formulas.expected_tries(accuracy=right, tries=tries)
     in_turn = 1.0 * np.asarray(task.samples) if task.is_serial else 1.0
@@ -207,7 +208,7 @@ def equal_accuracy(
 
 def equal_check(option: Prospect, other: Prospect) -> Array:
     """Return the time of checking a run at which the more accurate option catches up. [s]"""
-    return formulas.break_even_check(
+    return break_even.break_even_check(
         attempt=option.run_seconds,
         success=option.success,
         other=other.run_seconds,
@@ -218,7 +219,7 @@ def equal_check(option: Prospect, other: Prospect) -> Array:
 def equal_fix(option: Prospect, other: Prospect) -> Array:
     """Return the time of mending a failed run by hand at which both take as long. [s]"""
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = formulas.break_even_fix(
+        share = break_even.break_even_fix(
             speedup=option.run_seconds / other.run_seconds,
             more_errors=option.success - other.success,
         )

@@ -427,6 +427,8 @@ def test_only_and_explain(fastcalc, judged):
         in text
     )
     assert "article Codex Fast Mode vs Claude Fast Mode" in text
+    (one,) = json.loads(fastcalc("claims", "--explain", "4", "--format", "json").out)["records"]
+    assert len(one["table"]["rows"]) == len(MULTIPLES)
     band = fastcalc("claims", "--explain", "4").out
     assert re.search(r"72 gb200, deepseek-r1, 64k +1,746->579 1.15x +", band)
     assert "undetermined" in band

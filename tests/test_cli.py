@@ -185,6 +185,7 @@ def test_lists_and_comparisons_flag_what_is_not_a_read_fact(fastcalc):
     assert {row["id"] for row in rows if row["hypothetical"]} == {
         "dense-20b",
         "frontier-1t",
+        "frontier-5t",
         "spark-120b",
     }
 

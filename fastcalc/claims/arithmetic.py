@@ -4,7 +4,7 @@ import numpy as np
 
 from fastcalc.claims.finding import Finding, Part
 from fastcalc.errors import InputError
-from fastcalc.formulas import tasks, tradeoff, waiting
+from fastcalc.formulas import break_even, choosing, tasks, tradeoff, waiting
 from fastcalc.formulas.memory import chips_for_capacity
 from fastcalc.formulas.types import Array, ArrayLike, Floats
 
@@ -255,8 +255,8 @@ def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
     """Return the accuracy of the best of some answers, by a perfect judge and by vote. [1]"""
     _limit("samples", samples)
     chosen = [
-        tasks.best_of(accuracy=accuracy, samples=samples),
-        tasks.majority(accuracy=accuracy, samples=samples),
+        choosing.best_of(accuracy=accuracy, samples=samples),
+        choosing.majority(accuracy=accuracy, samples=samples),
     ]
     parts = (
         Part("perfect judge", float(chosen[0]), ""),
@@ -294,7 +294,7 @@ def mending(*, speedup: float, more_errors: float, base_errors: float) -> Findin
     """Return the break-even time of mending, for a share of answers or of mistakes. [1]"""
     part = Part(
         f"if a share of {base_errors:g} mistakes",
-        float(tasks.break_even_fix(speedup=speedup, more_errors=more_errors * base_errors)),
+        float(break_even.break_even_fix(speedup=speedup, more_errors=more_errors * base_errors)),
         "times",
     )
-    return Finding(tasks.break_even_fix(speedup=speedup, more_errors=more_errors), (part,))
+    return Finding(break_even.break_even_fix(speedup=speedup, more_errors=more_errors), (part,))

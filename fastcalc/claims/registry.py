@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fastcalc.claims import arithmetic, machines, premium
-from fastcalc.formulas import serving, tasks, tradeoff, waiting
+from fastcalc.formulas import break_even, serving, tasks, tradeoff, waiting
 from fastcalc.formulas.types import Floats
 
 Wanted = Literal[
@@ -143,7 +143,7 @@ TESTS: dict[str, Registered] = {
     "implied-share": Registered(tasks.implied_share, "(1 - 1/{overall}) / (1 - 1/{speedup})"),
     "mending": Registered(arithmetic.mending, "(1 - 1/{speedup}) / {more_errors}"),
     "break-even-check": Registered(
-        tasks.break_even_check,
+        break_even.break_even_check,
         "({attempt} x {other_success} - {other} x {success}) / ({success} - {other_success})",
     ),
     "busy-sessions": Registered(tasks.busy_sessions, "({response} + {think}) / {think}"),

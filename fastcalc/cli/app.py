@@ -221,10 +221,7 @@ def claims(
     from fastcalc.cli import requests, show_claims
 
     catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)
-    if explain is not None:
-        show_claims.run_explain(catalogue, path, explain, out)
-        return
-    show_claims.run(catalogue, path, only=only, format=format, file=out)
+    show_claims.run(catalogue, path, only=only, explain=explain, format=format, file=out)
 
 
 @app.command()

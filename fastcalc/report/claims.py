@@ -60,6 +60,7 @@ def _record(one: Judged, book: Claims) -> Record:
         "tolerance": check.check.tolerance if check else None,
         "worked": check.worked if check else None,
         "parts": {part.label: plain(part.value) for part in check.finding.parts} if check else {},
+        "table": _table_of(check),
         "conclusion_value": _listed(then.values) if then else None,
         "conclusion_expected": _listed(np.array(then.expected)) if then else None,
         "conclusion_unit": then.unit if then else None,
@@ -72,9 +73,18 @@ def _record(one: Judged, book: Claims) -> Record:
 
 
 def flat(record: Record) -> Record:
-    """Return a record for a spreadsheet: the numbers beside as text."""
+    """Return a record for a spreadsheet: the numbers beside as text, no table in a cell."""
     beside = [f"{label}: {value}" for label, value in record["parts"].items()]
-    return record | {"parts": beside}
+    return {key: one for key, one in record.items() if key != "table"} | {"parts": beside}
+
+
+def _table_of(tested: Tested | None) -> Record | None:
+    rows = tested.finding.rows if tested else None
+    return (
+        {"headings": list(rows.headings), "rows": [list(row) for row in rows.rows]}
+        if rows
+        else None
+    )
 
 
 def _listed(values: np.ndarray) -> object:
