@@ -49,6 +49,13 @@ def test_sure_and_without_tools_it_is_tokens_over_speed(speed, tokens, steps):
     assert found.success == 1
 
 
+def test_a_rare_success_does_not_drown_in_rounding():
+    found = prospect(Option(speed=1.0, accuracy=1e-18), Task(tokens=1, retries=3))
+    assert found.calls == pytest.approx(4)
+    assert found.success == pytest.approx(4e-18)
+    assert found.seconds == pytest.approx(1e18)
+
+
 def test_prefill_comes_on_top():
     option = Option(speed=50.0, lead=0.25, price=10.0, input_price=2.0)
     found = prospect(option, Task(steps=4, tokens=100, prompt=1000, round_trip=0.05))
@@ -275,8 +282,8 @@ def test_formats(fastcalc):
         (("--speed", "-3"), "--speed -3 is not a number above 0"),
         (("--speed", "inf"), "--speed inf is not a number above 0"),
         (("--speed", "65", "--steps", "0"), "--steps 0 is not a whole number from 1"),
-        (("--speed", "65", "--tokens", "0"), "--tokens 0 is not a whole number from 1"),
-        (("--speed", "65", "--prompt", "0"), "--prompt 0 is not a whole number from 1"),
+        (("--speed", "65", "--tokens", "0"), "--tokens 0 is not a number of tokens from 1"),
+        (("--speed", "65", "--prompt", "0"), "--prompt 0 is not a number of tokens from 1"),
         (("--speed", "65", "--tool-seconds", "-1"), "--tool-seconds -1 is not a number from 0"),
         (("--speed", "65", "--retries", "-1"), "--retries -1 is not a whole number from 0"),
         (("--speed", "65", "--best-of", "0"), "--best-of 0 is not a whole number from 1"),

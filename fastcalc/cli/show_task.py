@@ -124,8 +124,8 @@ def _task(asked: Asked) -> Task:
         judge = _share(asked.judge, "--judge")
     return Task(
         steps=_count(asked.steps, "--steps"),
-        tokens=_count(asked.tokens, "--tokens"),
-        prompt=0 if asked.prompt is None else _count(asked.prompt, "--prompt"),
+        tokens=options.at_least_one(asked.tokens, "--tokens"),
+        prompt=0 if asked.prompt is None else options.at_least_one(asked.prompt, "--prompt"),
         tool=_least(asked.tool_seconds, "--tool-seconds", zero=True),
         round_trip=_least(asked.round_trip_ms, "--round-trip-ms", zero=True) / 1e3,
         retries=_count(asked.retries, "--retries", least=0, most=1000),

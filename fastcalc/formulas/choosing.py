@@ -32,7 +32,9 @@ def best_of(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
     .. [1] M. Chen et al., "Evaluating large language models trained on code,"
        arXiv:2107.03374, sec. 2.1 (pass@k with tests as the judge).
     """
-    return 1.0 - (1.0 - 1.0 * np.asarray(accuracy)) ** samples
+    with np.errstate(divide="ignore"):
+        # expm1 and log1p: a rare success must not drown in the rounding of 1 - p.
+        return -np.expm1(samples * np.log1p(-1.0 * np.asarray(accuracy)))
 
 
 def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:

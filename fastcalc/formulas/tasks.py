@@ -69,7 +69,8 @@ def expected_tries(*, accuracy: ArrayLike, tries: ArrayLike) -> Array:
     """
     right, most = np.broadcast_arrays(np.asarray(accuracy, float), np.asarray(tries, float))
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = (1.0 - (1.0 - right) ** most) / right
+        # expm1 and log1p: a rare success must not drown in the rounding of 1 - p.
+        mean = -np.expm1(most * np.log1p(-right)) / right
     return np.where(right > 0.0, mean, most)
 
 
@@ -102,7 +103,7 @@ def time_to_success(*, attempt: ArrayLike, success: ArrayLike) -> Array:
     .. [1] W. Feller, "An introduction to probability theory and its applications," vol. 1, 3rd
        ed., sec. VI.8 (waiting times).
     """
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         return 1.0 * np.asarray(attempt) / np.asarray(success, float)
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fastcalc.formulas.tasks import amdahl
+from fastcalc.formulas.tasks import amdahl, time_to_success
 from fastcalc.report.console import Notes, Part, Table, columns_that_fit, render
 from fastcalc.report.records import Record, plain
 from fastcalc.report.text import dollars, number
@@ -86,7 +86,7 @@ def _record(one: Choice, window: float | None) -> Record:
         "usd_per_mtok_output": option.price,
         "step_success": found.step_success,
         "success": found.success,
-        "runs_to_success": 1.0 / found.success if found.success else math.inf,
+        "runs_to_success": time_to_success(attempt=1.0, success=found.success),
         "run_s": found.run_seconds,
         "run_model_s": found.model_seconds,
         "run_tool_s": found.tool_seconds,
