@@ -128,7 +128,7 @@ def judged(*, accuracy: ArrayLike, samples: ArrayLike, judge: ArrayLike) -> Arra
     """
     right, sure = np.asarray(accuracy, float), np.asarray(judge, float)
     called = right * sure + (1.0 - right) * (1.0 - sure)
-    some = 1.0 - (1.0 - called) ** samples
+    some = best_of(accuracy=called, samples=samples)
     with np.errstate(divide="ignore", invalid="ignore"):
         good = np.where(called > 0.0, right * sure / called, 0.0)
     none = (1.0 - called) ** (np.asarray(samples, float) - 1.0)
