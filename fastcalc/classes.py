@@ -1,4 +1,4 @@
-"""Classes of machines: those whose measurements are scored together and that run the same software."""
+"""Classes of machines: scored together, and by default running the same software."""
 
 from fastcalc.catalogue import Hardware
 

@@ -27,6 +27,7 @@ YEARS = 4.0
 USD_PER_KWH = 0.08
 """Price of electricity in the cost of ownership."""
 
+
 @dataclass(frozen=True)
 class Pricing:
     """How an hour of a chip is priced.

@@ -8,7 +8,7 @@ from typing import Literal, TypeVar, cast
 
 from fastcalc.catalogue.faults import refuse
 from fastcalc.catalogue.reader import Document, read
-from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
 from fastcalc.folders import shipped_folder
@@ -17,6 +17,7 @@ Kind = Literal["hardware", "models", "engines"]
 _SINGULAR = {"hardware": "hardware", "models": "model", "engines": "engine"}
 
 AnyEntry = TypeVar("AnyEntry", Hardware, Model, Engine)
+AnyFile = TypeVar("AnyFile", bound=Entry)
 
 
 def schema_of(kind: Kind) -> type[Hardware] | type[Model] | type[Engine]:
@@ -221,7 +222,7 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
     return near[:3]
 
 
-def load(path: Path, schema: type[AnyEntry]) -> AnyEntry:
+def load(path: Path, schema: type[AnyFile]) -> AnyFile:
     """Read one file into its schema.
 
     Parameters
@@ -229,7 +230,7 @@ def load(path: Path, schema: type[AnyEntry]) -> AnyEntry:
     path : Path
         A YAML file.
     schema : type of Entry
-        `Hardware`, `Model` or `Engine`.
+        `Hardware`, `Model`, `Engine` or another.
 
     Returns
     -------

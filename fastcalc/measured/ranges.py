@@ -36,9 +36,7 @@ class Interval:
 
     def at_least(self, other: "Interval") -> "Interval":
         """Return it, widened to hold another."""
-        return replace(
-            self, below=max(self.below, other.below), above=max(self.above, other.above)
-        )
+        return replace(self, below=max(self.below, other.below), above=max(self.above, other.above))
 
 
 def interval(residuals: Floats, sources: Array) -> Interval:

@@ -87,8 +87,8 @@ class Prediction:
         """Whether an honest measurement is above the speed of light by more than rounding."""
         if self.point.tokens_per_pass is None:
             return False
-        over = self.bound / self.point.value if self.point.is_time else self.point.value / self.bound
-        return over > TOLERANCE
+        over = self.point.value / self.bound
+        return (1.0 / over if self.point.is_time else over) > TOLERANCE
 
     @property
     def part(self) -> str:
@@ -184,11 +184,11 @@ def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
     return [_group(name, members[name]) for name in sorted(members, key=_order)]
 
 
-_KINDS_OF_GROUP = ("all", "part", "class", "kind", "metric", "engine", "hardware", "model", "source")
+_GROUPS = ["all", "part", "class", "kind", "metric", "engine", "hardware", "model", "source"]
 
 
 def _order(name: str) -> tuple[int, str]:
-    return _KINDS_OF_GROUP.index(name.partition(":")[0]), name
+    return _GROUPS.index(name.partition(":")[0]), name
 
 
 def _names(one: Prediction) -> Iterable[str]:

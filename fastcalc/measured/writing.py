@@ -33,7 +33,8 @@ def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
         for node, value in zip(calibration.family.nodes, calibration.values, strict=True)
         if node.engine == engine.id
     }
-    lines, path = [], {}
+    lines: list[str] = []
+    path: dict[int, str] = {}
     for line in text.splitlines():
         key = _KEY.match(line)
         if key:

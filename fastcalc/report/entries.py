@@ -5,11 +5,11 @@ from typing import Any
 
 from fastcalc.catalogue import Engine, Hardware, Model, Quantity
 from fastcalc.catalogue.schema import Block
+from fastcalc.classes import ENGINES
 from fastcalc.formulas.roofline import critical_batch
 from fastcalc.report.console import Notes, Part, Table, Title
 from fastcalc.report.records import Record, plain
 from fastcalc.report.text import number, parameters, prefixed, size
-from fastcalc.classes import ENGINES
 from fastcalc.workload import Workload, checkpoint_parameters, workload
 
 _PREFILL_TOKENS = 1000.0

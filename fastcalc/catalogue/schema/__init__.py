@@ -5,6 +5,7 @@ One schema serves the shipped catalogue and people's own files. Every number may
 "3.35TB/s"}``); either way it is read into a `Quantity` whose ``si`` is a float.
 """
 
+from fastcalc.catalogue.schema.claims import Article, Check, Claim, Claims, Input
 from fastcalc.catalogue.schema.engines import Engine, Parameters, Ranges, SpeedRange
 from fastcalc.catalogue.schema.evidence import EvidenceSource, Exclusion, Provenance
 from fastcalc.catalogue.schema.hardware import Hardware, Memory
@@ -32,8 +33,12 @@ from fastcalc.catalogue.schema.quantities import (
 __all__ = [
     "AnyAttention",
     "AnyFFN",
+    "Article",
     "Attention",
     "Block",
+    "Check",
+    "Claim",
+    "Claims",
     "CompressedAttention",
     "Confidence",
     "DenseFFN",
@@ -43,6 +48,7 @@ __all__ = [
     "Exclusion",
     "Hardware",
     "Indexer",
+    "Input",
     "LatentAttention",
     "LinearAttention",
     "Memory",

@@ -28,7 +28,7 @@ class SpeedRange(Entry):
 
 
 UNSEEN = "unseen"
-"""The range of chips whose architecture an engine was not fitted on, and of all that has no other."""
+"""The range of chips that an engine was not fitted on, and of all that has no other."""
 
 Ranges = dict[
     Annotated[str, Field(pattern=r"^(decode|prefill|served)(-[a-z]+)?$|^unseen$")], SpeedRange
