@@ -72,6 +72,8 @@ MEANINGS = {
     "kv_bytes_per_token": "Bytes a token leaves in the cache, of such a model.",
     # engines
     "fitted_on": "What the parameters were fitted on, and how far off they are.",
+    "extends": "The engine that everything left out here is taken from.",
+    "cache_formats": "Cache format by weight format, where none is asked for.",
     "fitted_architectures": "Architectures that measurements were taken on; others get 'unseen'.",
     "is_bound": "true for the bound itself: no software.",
     "parameters": "What the software reaches of the hardware, and what it pays.",

@@ -196,6 +196,101 @@ def check(
 
 
 @app.command()
+def validate(
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            help="A CSV of measured points, or JSON of vllm bench serve or llama-bench; "
+            "the shipped evidence if none.",
+        ),
+    ] = None,
+    max_median_factor: Annotated[
+        float | None,
+        typer.Option(
+            "--max-median-factor", metavar="X", help="Exit with 1 if the median factor is above."
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            help="Predict every point with this engine.",
+            autocompletion=completion.engines,
+        ),
+    ] = None,
+    hardware: options.Measured = None,
+    model: options.Measured = None,
+    weights: options.Weights = None,
+    kv: options.KV = None,
+    chips: options.Chips = None,
+    tp: options.TP = None,
+    pp: options.PP = None,
+    ep: options.EP = None,
+    dp: options.DP = None,
+    format: options.Format = "table",  # noqa: A002
+    out: options.OutFile = None,
+    hardware_dir: options.HardwareDir = None,
+    models_dir: options.ModelsDir = None,
+    engines_dir: options.EnginesDir = None,
+) -> None:
+    """Show predictions against measurements: factor, bias and coverage by class of machine.
+
+    Chip, model and layout may be given for JSON files that do not name them.
+    """
+    from fastcalc.cli import requests, show_validate
+
+    catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)
+    given = options.given(locals())
+    raise typer.Exit(
+        show_validate.run(
+            catalogue, path, given=given, most=max_median_factor, format=format, file=out
+        )
+    )
+
+
+@app.command()
+def calibrate(
+    path: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE", help="Your measurements; the shipped evidence if none."),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            help="The engine to start from; vllm.",
+            autocompletion=completion.engines,
+        ),
+    ] = None,
+    hardware: options.Measured = None,
+    model: options.Measured = None,
+    weights: options.Weights = None,
+    kv: options.KV = None,
+    chips: options.Chips = None,
+    tp: options.TP = None,
+    pp: options.PP = None,
+    ep: options.EP = None,
+    dp: options.DP = None,
+    out: options.OutFile = None,
+    hardware_dir: options.HardwareDir = None,
+    models_dir: options.ModelsDir = None,
+    engines_dir: options.EnginesDir = None,
+) -> None:
+    """Fit an engine on measurements, and say how well.
+
+    Needs scipy. Without FILE the shipped engines are fitted again, and -o names the folder of
+    engines and evidence.
+    """
+    from fastcalc.cli import requests, show_calibrate
+
+    catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)
+    show_calibrate.run(catalogue, path, options.given(locals()), out)
+
+
+@app.command()
 def claims(
     path: Annotated[
         Path | None,

@@ -8,14 +8,15 @@ much as thirteen sources' worth of single rows, not 160.
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from fastcalc.catalogue import Hardware
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array, Floats
 from fastcalc.machine import Software
-from fastcalc.measured.nodes import Family
+from fastcalc.measured.nodes import Node
 from fastcalc.measured.rows import Pile, Rows
 
 NOISE = 0.12
@@ -29,19 +30,30 @@ location parameter," Annals of Mathematical Statistics 35, 1964)."""
 _STEP = 1e-4
 
 
+class Values(Protocol):
+    """The values that a fit moves."""
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every value, each after the one it overrides."""
+
+    def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:
+        """Return the position of the value that a chip under an engine takes; None for none."""
+
+
 @dataclass(frozen=True, eq=False)
 class Fit:
     """A family of engines and the points they are fitted on.
 
     Attributes
     ----------
-    family : Family
+    family : Values
         The values to fit.
     rows : Rows
         All points that can be predicted.
     """
 
-    family: Family
+    family: Values
     rows: Rows
 
     @cached_property
@@ -173,6 +185,16 @@ class Fit:
             errors, self.start, jac=slopes, loss=loss, method="trf", xtol=1e-10, ftol=1e-12
         )
         return np.asarray(found.x)
+
+    def uncertainty(self, logs: Floats) -> Floats:
+        """Return the standard deviation of every value about a solution, in logarithms."""
+        data = self.jacobian(logs) * (np.sqrt(self.weights(self._all)) / NOISE)[:, np.newaxis]
+        slopes = np.concatenate([data, self.prior_slopes])
+        return np.asarray(np.sqrt(np.diag(np.linalg.inv(slopes.T @ slopes))))
+
+    @cached_property
+    def _all(self) -> Array:
+        return np.ones(len(self.rows.points), dtype=bool)
 
     def left_out(self, used: Array, labels: Array) -> Floats:
         """Return the residual of every used point when all with its label are left out of the fit.

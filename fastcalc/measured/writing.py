@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from fastcalc.catalogue import Engine
 from fastcalc.catalogue.schema import Quantity
 from fastcalc.measured.calibrate import Calibration
-from fastcalc.measured.nodes import Node
+from fastcalc.measured.nodes import FIT, Node
+from fastcalc.measured.own import OwnFit
 from fastcalc.measured.ranges import Interval
 
 DIGITS = 4
@@ -84,3 +85,52 @@ def _with_ranges(text: str, ranges: Mapping[str, Interval]) -> str:
     ]
     block = "ranges:\n" + "\n".join(lines) + "\n"
     return re.sub(r"(?m)^ranges:\n(?:^[ ]+.*\n?)+", lambda _: block, text)
+
+
+def own_engine(fit: OwnFit, *, name: str, measured: str, today: str) -> str:
+    """Return the file of an engine fitted on a person's runs.
+
+    Parameters
+    ----------
+    fit : OwnFit
+        What the runs moved.
+    name, measured, today : str
+        Id of the engine, name of the file it was fitted on, and the date.
+    """
+    after, before = fit.after, fit.before
+    scores = (
+        f"median factor {after.median_factor:.2f}, 90 % within {after.p90_factor:.2f} "
+        f"(before: {before.median_factor:.2f} and {before.p90_factor:.2f})"
+    )
+    heading = [
+        f"id: {name}",
+        f"name: {fit.base.name}, fitted on {measured}",
+        f'date: "{today}"',
+        f"extends: {fit.base.id}",
+        "fitted_on: >-",
+        f"  {measured}, {after.count} points of {after.sources} "
+        f"source{'s' if after.sources > 1 else ''}: {scores}",
+        "",
+        "sources:",
+        f"  {FIT}:",
+        f"    title: Fit of {measured} by 'fastcalc calibrate', {today}",
+        "",
+    ]
+    return "\n".join([*heading, *_own_values(fit)]) + "\n"
+
+
+def _own_values(fit: OwnFit) -> list[str]:
+    lines: list[str] = []
+    by_group: dict[str, list[str]] = {}
+    for node, value in zip(fit.nodes, fit.values, strict=True):
+        groups = (node.group,) if node.group else ()
+        written = getattr(fit.base.on(*groups), node.name)
+        text = f"{node.name}: {{value: {in_unit(written, float(value))}, source: {FIT}}}"
+        by_group.setdefault(node.group, []).append(text)
+    if "" in by_group:
+        lines += ["parameters:", *(f"  {text}" for text in by_group.pop(""))]
+    if by_group:
+        lines.append("architectures:")
+    for group, texts in by_group.items():
+        lines += [f"  {group}:", *(f"    {text}" for text in texts)]
+    return lines
