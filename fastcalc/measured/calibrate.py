@@ -58,11 +58,8 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
     InputError
         If scipy is not installed, or an engine file is at fault.
     """
-    points = [point for point in evidence.points if evidence.is_fitted(point)]
-    batches, _ = gather(points, Deployments(catalogue))
-    rows = rows_of(batches)
-    family = family_of(catalogue.engine_files())
-    fit = Fit(family, rows)
+    fit = fit_of(evidence, catalogue)
+    rows, family = fit.rows, family_of(catalogue.engine_files())
     everything = np.ones(len(rows.points), dtype=bool)
     logs = fit.solve(everything)
     without_source = fit.left_out(everything, rows.sources)
@@ -75,6 +72,13 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
         architectures=layout.fitted(),
         left_out=layout.predictions(),
     )
+
+
+def fit_of(evidence: Evidence, catalogue: Catalogue) -> Fit:
+    """Return the fit of a catalogue's engines on evidence, not yet solved."""
+    points = [point for point in evidence.points if evidence.is_fitted(point)]
+    batches, _ = gather(points, Deployments(catalogue))
+    return Fit(family_of(catalogue.engine_files()), rows_of(batches))
 
 
 def _owner_of_ranges(family: Family, engine: Engine) -> str:

@@ -182,7 +182,14 @@ class Fit:
             return _huber(squares, limit)
 
         found: Any = least_squares(
-            errors, self.start, jac=slopes, loss=loss, method="trf", xtol=1e-10, ftol=1e-12
+            errors,
+            self.start,
+            jac=slopes,
+            loss=loss,
+            method="trf",
+            xtol=1e-10,
+            ftol=1e-13,
+            gtol=1e-12,
         )
         return np.asarray(found.x)
 

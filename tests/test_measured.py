@@ -1,0 +1,399 @@
+"""Predictions of measured points: the same evaluator, by hand, and what cannot be predicted."""
+
+import csv
+import json
+import math
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fastcalc.catalogue import Catalogue
+from fastcalc.measured import left_out
+from fastcalc.measured.calibrate import fit_of
+from fastcalc.measured.deployments import Deployments, UnpredictableError
+from fastcalc.measured.fit import Fit
+from fastcalc.measured.nodes import Node, family_of
+from fastcalc.measured.own import Own, fit_own
+from fastcalc.measured.point import COLUMNS, Point
+from fastcalc.measured.predict import gather, rule_of
+from fastcalc.measured.ranges import interval
+from fastcalc.measured.rows import rows_of
+from fastcalc.measured.score import predictions_of
+from fastcalc.measured.shipped import shipped
+from fastcalc.measured.validate import validate
+from tests.helpers import outcome, run
+
+BASE = Point(
+    id="own-001", source="us", url="", date="", hardware="h100-sxm", chips=1,
+    model="llama-3.1-8b", engine="vllm", weights="bf16", kv="bf16", tp=1, ep=1, pp=1, dp=1,
+    concurrency=16, prompt=1000.0, output=1000.0, metric="tpot_s", value=0.01,
+    tokens_per_pass=1.0, measured_by="us", notes="kind=decode", line=2,
+)  # fmt: skip
+
+
+def point(**changes: object) -> Point:
+    return replace(BASE, **changes)
+
+
+def predicted(one: Point):
+    return validate([one], Catalogue()).predictions[0]
+
+
+def by_compare():
+    return outcome("llama-3.1-8b", "h100-sxm", batch=(16,), engine="vllm").estimate
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "scale"),
+    [
+        ({"metric": "tpot_s"}, "tpot", 1.0),
+        ({"metric": "tokens_per_s_per_user"}, "speed", 1.0),
+        ({"metric": "tokens_per_s_total"}, "total", 1.0),
+        ({"metric": "tokens_per_s_per_chip"}, "total", 1.0),
+        ({"metric": "tokens_per_s_total", "notes": "kind=e2e_concurrency"}, "served", 1.0),
+        ({"metric": "tokens_per_s_per_user", "notes": "kind=e2e_concurrency"}, "served", 1 / 16),
+        ({"metric": "ttft_s", "notes": "kind=e2e_concurrency"}, "ttft", 1.0),
+    ],
+)
+def test_a_point_is_predicted_as_compare_would(changes, field, scale):
+    expected = float(getattr(by_compare(), field)[0]) * scale
+    assert predicted(point(**changes)).expected == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_bound_is_that_of_compare():
+    assert predicted(point()).bound == pytest.approx(1 / float(by_compare().bound[0]), rel=1e-9)
+
+
+def test_ranges_keep_the_order_of_the_contract():
+    speed = predicted(point(metric="tokens_per_s_per_user"))
+    assert speed.low <= speed.expected <= speed.high <= speed.bound
+    time = predicted(point(metric="tpot_s"))
+    assert time.bound <= time.low <= time.expected <= time.high
+
+
+def test_a_static_batch_is_its_prefill_and_its_steps():
+    """Two prompts of 100 in one pass, then 9 steps at batch 2."""
+    one = point(
+        concurrency=2, prompt=100.0, output=10.0, metric="tokens_per_s_total",
+        notes="kind=e2e_concurrency; static batch",
+    )  # fmt: skip
+    steps = predicted(replace(one, metric="tpot_s", notes="kind=decode")).expected
+    prefill = predicted(replace(one, metric="ttft_s", notes="kind=prefill")).expected
+    assert predicted(one).expected == pytest.approx(20 / (prefill + 9 * steps), rel=1e-9)
+
+
+def test_a_saturated_machine_holds_what_memory_holds():
+    """72 GiB of 80 less 16.06 GB of weights, 131,072 bytes a token: 234 requests of 2,000."""
+    one = point(concurrency=None, metric="tokens_per_s_total", notes="kind=e2e_saturated")
+    room = math.floor((0.9 * 80 * 2**30 - 16.06e9) / (131_072 * 2000))
+    same = replace(one, concurrency=room, notes="kind=e2e_concurrency")
+    assert predicted(one).expected == pytest.approx(predicted(same).expected, rel=1e-9)
+    limited = replace(one, notes="kind=e2e_slo")
+    assert predicted(limited).expected == pytest.approx(0.93 * predicted(one).expected, rel=1e-9)
+
+
+def test_a_run_that_ends_with_fewer_clients_counts_those():
+    notes = "kind=e2e_concurrency; requests 80; mean requests in flight 8"
+    ending = predicted(point(metric="tokens_per_s_total", notes=notes))
+    eight = predicted(
+        point(metric="tokens_per_s_total", concurrency=8, notes="kind=e2e_concurrency")
+    )
+    assert ending.expected == pytest.approx(eight.expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"notes": "kind=guess"}, "kind=guess is not one"),
+        ({"notes": "", "concurrency": None}, "no concurrency"),
+        ({"concurrency": None}, "the batch is not known"),
+        ({"metric": "ttft_s"}, "does not tell ttft_s"),
+        ({"notes": "kind=prefill", "metric": "tpot_s"}, "does not tell tpot_s"),
+        ({"notes": "kind=prefill", "metric": "ttft_s", "prompt": None}, "length of its prompt"),
+        ({"notes": "kind=e2e_concurrency", "prompt": None}, "without the lengths"),
+        ({"notes": "kind=e2e_saturated", "metric": "tpot_s"}, "queue"),
+    ],
+)
+def test_what_does_not_say_enough_is_skipped_with_the_reason(changes, reason):
+    with pytest.raises(UnpredictableError, match=reason):
+        rule_of(point(**changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"hardware": "h1000"}, "no hardware is called"),
+        ({"model": "gpt-9"}, "gpt-9"),
+        ({"weights": "fp3"}, "fp3"),
+        ({"model": "llama-3.1-405b"}, "do not fit"),
+        ({"chips": 3, "tp": 2}, "3 chips are not"),
+    ],
+)
+def test_unknown_names_and_impossible_layouts_are_skipped(changes, reason):
+    batches, skipped = gather([point(**changes)], Deployments(Catalogue()))
+    assert not batches
+    assert reason in skipped[0]
+
+
+def test_speculation_of_unknown_yield_tests_no_bound():
+    fast = point(metric="tokens_per_s_per_user", value=1e6)
+    assert predicted(fast).beats_bound
+    assert not predicted(replace(fast, tokens_per_pass=None)).beats_bound
+
+
+# -- fitting ----------------------------------------------------------------------------
+
+
+def synthetic(engine: str = "vllm", factor: float = 1.0) -> list[Point]:
+    """Points that the engine itself would measure, of three sources."""
+    points = [
+        point(
+            id=f"{source}-{index:03}", concurrency=batch, model=model, value=1.0,
+            prompt=float(context), output=2.0, engine=engine,
+        )
+        for source in ("aa", "bb", "cc")
+        for index, (batch, context, model) in enumerate(
+            (b, c, m) for b in (1, 8, 64) for c in (100, 4000) for m in ("llama-3.1-8b", "qwen3-4b")
+        )
+    ]  # fmt: skip
+    found = {one.point.id: one.expected for one in validate(points, Catalogue()).predictions}
+    return [replace(one, value=found[one.id] * factor) for one in points]
+
+
+def test_a_fit_finds_the_values_that_made_the_data():
+    """Data made with a floor of 100 us and 0.6 of the bandwidth give both back."""
+    catalogue = Catalogue()
+    rows = rows_of(gather(synthetic(), Deployments(catalogue))[0])
+    names = ("decode_layer_floor", "bandwidth_fraction")
+    truth = np.log([100e-6, 0.6])
+    nodes = tuple(
+        Node("vllm", "", name, start, start, 2.0)
+        for name, start in zip(names, (50e-6, 0.85), strict=True)
+    )
+    fit = Fit(Own(nodes, {(name, "hopper"): index for index, name in enumerate(names)}), rows)
+    made = replace(rows, measured=rows.seconds(fit.software(truth)))
+    found = Fit(fit.family, made).solve(np.ones(len(rows.points), dtype=bool))
+    np.testing.assert_allclose(found, truth, atol=0.01)
+
+
+def test_an_outlier_does_not_carry_the_fit():
+    catalogue = Catalogue()
+    points = synthetic()
+    points[0] = replace(points[0], value=points[0].value * 20)
+    fit = fit_own(points, catalogue, catalogue.engine("vllm"))
+    assert fit.after.median_factor < 1.02
+
+
+def test_points_that_the_engine_meets_move_nothing():
+    catalogue = Catalogue()
+    fit = fit_own(synthetic(), catalogue, catalogue.engine("vllm"))
+    assert not fit.nodes
+    assert fit.before.median_factor == pytest.approx(1.0, abs=1e-9)
+
+
+def test_runs_twice_as_slow_are_met_by_an_engine_of_ones_own():
+    catalogue = Catalogue()
+    fit = fit_own(synthetic(factor=1.5), catalogue, catalogue.engine("vllm"))
+    assert fit.before.median_factor == pytest.approx(1.5, abs=1e-6)
+    assert fit.after.median_factor < 1.15
+    assert 0 < len(fit.nodes) <= 10
+
+
+def test_a_range_from_many_sources_holds_four_fifths():
+    """Normal residuals of 200 sources: 80 % lie within 1.2816 deviations."""
+    random = np.random.default_rng(1)
+    residuals = random.normal(0.0, 0.2, 4000)
+    found = interval(residuals, np.arange(4000) % 200)
+    assert math.log(found.above) == pytest.approx(1.2816 * 0.2, rel=0.08)
+    assert math.log(found.below) == pytest.approx(1.2816 * 0.2, rel=0.08)
+
+
+def test_few_sources_widen_a_range():
+    residuals = np.linspace(-0.2, 0.2, 90)
+    few, many = interval(residuals, np.arange(90) % 3), interval(residuals, np.arange(90) % 30)
+    assert few.below > many.below
+    assert few.above > many.above
+
+
+def test_overridden_values_hold_before_inherited_ones():
+    """An engine's own value stands before that of the engine it extends for an architecture."""
+    catalogue = Catalogue()
+    llama, gpu = catalogue.engine("llama-cpp"), catalogue.engine("gpu")
+    assert llama.on("gpu", "hopper").compute_per_core != gpu.on("gpu", "hopper").compute_per_core
+    assert (
+        llama.on("gpu", "ampere").bandwidth_fraction == gpu.on("gpu", "ampere").bandwidth_fraction
+    )
+    assert (
+        llama.on("apple", "apple-m2").decode_layer_floor.si > llama.parameters.decode_layer_floor.si
+    )
+    family = family_of(catalogue.engine_files())
+    node = family.nodes[family.node_for("vllm", catalogue.hardware("mi300x"), "compute_fraction")]
+    assert (node.engine, node.group) == ("gpu", "cdna3")
+
+
+# -- the shipped engines ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", name="shipped_fit")
+def _shipped_fit():
+    return fit_of(shipped(), Catalogue())
+
+
+def test_calibrate_gives_the_shipped_engines(shipped_fit):
+    """To three significant digits, from other values than those in the files."""
+    elsewhere = replace(
+        shipped_fit.family,
+        nodes=tuple(replace(node, value=node.value * 1.2) for node in shipped_fit.family.nodes),
+    )
+    everything = np.ones(len(shipped_fit.rows.points), dtype=bool)
+    found = np.exp(Fit(elsewhere, shipped_fit.rows).solve(everything))
+    written = np.array([node.value for node in shipped_fit.family.nodes])
+    np.testing.assert_allclose(found, written, rtol=1e-3)
+
+
+@pytest.mark.parametrize("source", ["sily", "oracle", "sglcook"])
+def test_the_shipped_table_leaves_sources_out(shipped_fit, source):
+    rows = shipped_fit.rows
+    without = rows.sources != source
+    residuals = shipped_fit.residuals(shipped_fit.solve(without))[~without]
+    honest = {one.point.id: one for one in left_out.applied(predictions_of(rows))}
+    own = [point.id for point in rows.points if point.source_key == source]
+    ratios = [
+        honest[name].expected / honest[name].point.value
+        if honest[name].point.is_time
+        else honest[name].point.value / honest[name].expected
+        for name in own
+    ]
+    np.testing.assert_allclose(np.log(ratios), residuals, atol=2e-3)
+
+
+def test_no_measurement_beats_its_bound():
+    evidence = shipped()
+    points = [point for point in evidence.points if point.id not in evidence.unpredictable]
+    beaten = {one.point.id for one in validate(points, Catalogue()).predictions if one.beats_bound}
+    assert beaten <= set(evidence.suspect)
+
+
+def test_engines_have_few_values_of_their_own():
+    """At most ten fitted values an engine, those for groups of chips apart; most have two or three."""
+    own = Counter(
+        node.engine for node in family_of(Catalogue().engine_files()).nodes if not node.group
+    )
+    assert max(own.values()) <= 10
+    assert sum(count <= 3 for count in own.values()) > len(own) / 2
+
+
+@pytest.fixture(name="fastcalc")
+def _fastcalc(capsys, monkeypatch):
+    return lambda *args: run(*args, capsys=capsys, monkeypatch=monkeypatch)
+
+
+# -- the command ------------------------------------------------------------------------
+
+
+def write(path: Path, rows: list[dict[str, object]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def row(**changes: object) -> dict[str, object]:
+    made = {name: getattr(BASE, name) for name in COLUMNS}
+    return {**made, **changes}
+
+
+def test_json_is_the_contract(tmp_path, fastcalc):
+    file = write(tmp_path / "mine.csv", [row(), row(id="own-002", hardware="nothing")])
+    assert fastcalc("validate", str(file), "--format", "json").code == 0
+    found = json.loads(fastcalc("validate", str(file), "--format", "json").out)
+    assert found["schema"] == "fastcalc-validate/1"
+    assert list(found["points"][0])[:11] == [
+        "id", "hardware", "model", "engine", "metric", "measured", "expected", "low", "high",
+        "bound", "factor",
+    ]  # fmt: skip
+    assert found["skipped"][0]["id"] == "own-002"
+    names = [group["group"] for group in found["groups"]]
+    for name in ("all", "class:datacenter", "hardware:h100-sxm", "model:llama-3.1-8b",
+                 "engine:vllm", "metric:tpot_s", "kind:decode"):  # fmt: skip
+        assert name in names
+
+
+def test_the_gate(tmp_path, fastcalc):
+    file = write(tmp_path / "mine.csv", [row(value=predicted(point()).expected * 1.2)])
+    assert fastcalc("validate", str(file), "--max-median-factor", "1.3").code == 0
+    failed = fastcalc("validate", str(file), "--max-median-factor", "1.1")
+    assert failed.code == 1
+    assert "1.200" in failed.err
+    assert fastcalc("validate", str(file), "--max-median-factor", "0.5").code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "empty"),
+        ("a,b\n1,2\n", "id"),
+        (",".join(COLUMNS) + "\n", "no point"),
+    ],
+)
+def test_bad_files_get_a_sentence(tmp_path, fastcalc, text, said):
+    file = tmp_path / "bad.csv"
+    file.write_text(text)
+    found = fastcalc("validate", str(file))
+    assert found.code == 2
+    assert said in found.err
+    assert "Traceback" not in found.err
+
+
+@pytest.mark.parametrize("value", ["-1", "0", "fast", "nan"])
+def test_bad_values_get_a_sentence(tmp_path, fastcalc, value):
+    found = fastcalc("validate", str(write(tmp_path / "bad.csv", [row(value=value)])))
+    assert found.code == 2
+    assert "bad.csv:2:" in found.err
+
+
+def test_only_unknown_ids_is_a_wrong_request(tmp_path, fastcalc):
+    found = fastcalc("validate", str(write(tmp_path / "mine.csv", [row(hardware="nothing")])))
+    assert found.code == 2
+    assert "nothing can be predicted" in found.err
+
+
+def test_an_engine_of_ones_own_serves_compare(tmp_path, fastcalc):
+    slow = synthetic(factor=1.5)
+    rows = [{name: getattr(one, name) for name in COLUMNS} for one in slow]
+    file = write(tmp_path / "runs.csv", rows)
+    target = tmp_path / "our-vllm.yaml"
+    assert fastcalc("calibrate", str(file), "--engine", "vllm", "-o", str(target)).code == 0
+    assert "extends: vllm" in target.read_text()
+    assert fastcalc("check", str(target)).code == 0
+    checked = fastcalc(
+        "validate", str(file), "--engine", str(target), "--max-median-factor", "1.15"
+    )
+    assert checked.code == 0
+    assert (
+        fastcalc("compare", "llama-3.1-8b", "--on", "h100-sxm", "--engine", str(target)).code == 0
+    )
+
+
+def test_the_evaluator_is_one():
+    """A stack of many deployments gives what each gives alone."""
+    points = [
+        point(id=f"x-{i:03}", model=model, hardware=chip, concurrency=batch)
+        for i, (model, chip, batch) in enumerate(
+            (m, c, b)
+            for m in ("llama-3.1-8b", "qwen3-30b-a3b")
+            for c in ("h100-sxm", "b200", "mi300x")
+            for b in (1, 32)
+        )
+    ]
+    found = validate(points, Catalogue()).predictions
+    for one in found:
+        alone = outcome(
+            one.point.model, one.point.hardware, batch=(one.point.concurrency,), engine="vllm",
+            weights="bf16", kv="bf16",
+        )  # fmt: skip
+        assert one.expected == pytest.approx(float(alone.estimate.tpot[0]), rel=1e-9)
