@@ -41,6 +41,19 @@ MAY_IMPORT = {
         "traffic",
         "workload",
     },
+    "explain": {
+        "catalogue",
+        "formulas",
+        "layers",
+        "light",
+        "load",
+        "passes",
+        "placement",
+        "scenario",
+        "step",
+        "traffic",
+        "workload",
+    },
     "check": {"catalogue", "errors", "units", "workload"},
     "measured": {
         "catalogue",
@@ -56,7 +69,7 @@ MAY_IMPORT = {
         "wafer",
         "workload",
     },
-    "report": {"catalogue", "check", "evaluate", "formulas", "scenario", "workload"},
+    "report": {"catalogue", "check", "evaluate", "explain", "formulas", "scenario", "workload"},
     "cli": {"catalogue", "check", "errors", "evaluate", "folders", "report", "scenario", "traffic"},
     "__main__": {"cli"},
 }
