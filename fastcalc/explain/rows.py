@@ -85,13 +85,13 @@ def _first(row: _Row) -> Explained:
     if passes.is_bound:
         answer = equation("TTFT", estimate.ttft[row.index], "s", first)
         prompt = one(passes.traffic.computed_prompt)
-        return _of_light(row, "first pass", answer, decoded=0.0, prompt=prompt)
+        return _of_light(row, "prompt pass", answer, decoded=0.0, prompt=prompt)
     step = sum(float(one.seconds) for one in row.components(estimate.step))
     wait = over(number(step, "s"), number(2.0)) if row.batch > 1 else number(0.0)
     front = Numbers(row.outcome.placement).setting("request_overhead")
     whole = plus(front, wait, times(number(passes.chunks), first))
     answer = equation("TTFT", estimate.ttft[row.index], "s", whole)
-    return _of_step(row, "first pass", components, passes.first_load(), answer)
+    return _of_step(row, "prompt pass", components, passes.first_load(), answer)
 
 
 def _of_light(

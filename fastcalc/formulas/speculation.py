@@ -32,7 +32,7 @@ def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
     --------
     One token and half of a second.
 
-    >>> float(tokens_per_pass(acceptance=0.5, drafted=1))
+    >>> round(float(tokens_per_pass(acceptance=0.5, drafted=1)), 12)
     1.5
 
     References
@@ -42,7 +42,9 @@ def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
     """
     chance, most = np.asarray(acceptance) * 1.0, np.asarray(drafted) + 1.0
     rejected = np.where(chance < 1.0, 1.0 - chance, 1.0)
-    return np.where(chance < 1.0, (1.0 - chance**most) / rejected, most)
+    # 1 - a^n without the digits that it loses near a = 1.
+    not_all = -np.expm1(most * np.log(np.maximum(chance, 1e-300)))
+    return np.where(chance < 1.0, not_all / rejected, most)
 
 
 def acceptance_needed(*, kept: ArrayLike, drafted: ArrayLike) -> Array:

@@ -21,6 +21,7 @@ _HEADINGS = [
     ("", "time"),
     ("", "share"),
 ]
+_ANSWERS = {"TPOT": "time per output token", "TTFT": "time to the first token"}
 _HOW_TO_READ = (
     "bytes and FLOPs are of one chip, for sweeps of regions and for a bound of all chips together; "
     "tokens attended to are means over a request; "
@@ -46,9 +47,10 @@ def _pass_parts(row: Explanation, each: Explained) -> Iterable[console.Part]:
     what = (
         f"{scenario.model.id} on {scenario.hardware.id}, {scenario.engine.id}, batch {row.batch:,}"
     )
-    yield f"{what}: {each.name} of {_rows(each)}, {_quantity(Number(each.seconds, 's'))}"
-    left = (0,)
-    yield console.Table(_HEADINGS, [_table_row(each, part) for part in each.parts], left)
+    yield f"{what}: {each.name} of {_rows(each)}"
+    whole = ["together", "", "", "", "", _seconds(each.seconds), "100 %"]
+    rows = [*(_table_row(each, part) for part in each.parts), whole]
+    yield console.Table(_HEADINGS, rows, left=(0,))
     if each.idle:
         yield console.Notes([f"no time in: {', '.join(each.idle)}"])
     if each.rates:
@@ -57,7 +59,7 @@ def _pass_parts(row: Explanation, each: Explained) -> Iterable[console.Part]:
     for part in each.parts:
         yield f"{part.component.name}: {MEANINGS[part.component.name]}"
         yield console.Listing([_line(one) for one in part.equations])
-    yield f"together, and {each.answer.name}"
+    yield f"together, and the {_ANSWERS[each.answer.name]}"
     yield console.Listing([_line(each.total), _line(each.answer, _as_compared)])
 
 
