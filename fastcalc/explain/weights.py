@@ -136,7 +136,8 @@ def _distinct(made: Pass) -> Equation:
 def _rows(made: Pass) -> Term:
     decoded = times(made.sequences, number(made.load.verified))
     least = made.numbers.setting("minimum_rows")
-    return decoded if decoded.value == 0.0 or least.value == 1.0 else largest(decoded, least)
+    is_none = decoded.value == 0.0 or least.value <= min(decoded.value, 1.0)
+    return decoded if is_none else largest(decoded, least)
 
 
 def _imbalance(made: Pass) -> Term:
@@ -151,5 +152,5 @@ def _meeting(made: Pass) -> Term:
 
 def _blocks(made: Pass) -> Term:
     """Return what products with blocks of mixed widths keep of their rate. [1]"""
-    in_blocks = one(made.chip.blocks) > 0.0
+    in_blocks = one(made.chip.blocks) > 0.0 and not made.placement.machine.is_spatial
     return made.numbers.setting("block_gemm_fraction") if in_blocks else number(1.0)
