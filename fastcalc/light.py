@@ -15,7 +15,7 @@ from fastcalc.load import FLOPS_PER_PARAMETER, Rows, prompt_flops
 from fastcalc.placement import Placement
 from fastcalc.step import Component, Step
 
-_NARROWEST_ACTIVATION_BYTES = 1.0
+NARROWEST_ACTIVATION_BYTES = 1.0
 """Engines that quantise what they send use a byte an element; the bound grants it to all."""
 
 _LEAST = 1e-300
@@ -126,7 +126,7 @@ def bound_step(placement: Placement, rows: Rows) -> Bound:
 def _sent(placement: Placement, tokens: Array) -> tuple[Array, float]:
     """Return bytes that must cross links: half a ring all-reduce, or a hop a token."""
     work, layout, chip = placement.work, placement.layout, placement.machine.chip
-    message = tokens * (work.hidden or 0.0) * _NARROWEST_ACTIVATION_BYTES
+    message = tokens * (work.hidden or 0.0) * NARROWEST_ACTIVATION_BYTES
     if layout.tp > 1:
         sent = all_reduce_bytes(ranks=layout.tp, message=message) / 2.0
         return 2.0 * work.depth / (layout.pp * layout.dp) * sent, chip.link

@@ -136,7 +136,7 @@ class Passes:
         """Return the pass that decodes and takes in a lump of prompts."""
         if self.is_bound:
             return self.light(self.lump).as_step()
-        return self.expected(self.mixed_load())
+        return Step((*self.expected(self.mixed_load()).components, *self._drafting()))
 
     def first(self) -> Step:
         """Return a pass of those that take in the prompt of one request."""

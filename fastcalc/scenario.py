@@ -239,7 +239,7 @@ def solve(scenario: Scenario) -> Outcome:
 
 def _check_context(scenario: Scenario) -> None:
     most, traffic = scenario.model.max_context, scenario.traffic
-    if most is None or traffic.reserved <= most:
+    if most is None or traffic.longest <= most:
         return
     what = (
         f"a context of {traffic.context:,.0f} tokens"

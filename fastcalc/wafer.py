@@ -57,7 +57,7 @@ def spatial_pass(load: Load, chip: Chip, software: Software) -> Step:
             *_prompt(load, chip, software),
             Component(
                 "hops",
-                sent=chips * hop_bytes,
+                sent=chips * hop_bytes * load.verified,
                 link=chip.link_out * np.asarray(software.link_fraction),
                 count=chips,
                 each=chip.hop,

@@ -167,19 +167,20 @@ class Workload:
             layer = cache_bytes_per_layer(
                 elements=group.elements,
                 tokens=attended_tokens(context=tokens, spread=spread, window=limit),
-                bytes_per_element=self._element_bytes(group),
+                bytes_per_element=self.element_bytes(group),
             )
             total = total + group.layers * layer / np.minimum(ranks, group.shards)
         return total
 
-    def _element_bytes(self, group: CacheGroup) -> float:
+    def element_bytes(self, group: CacheGroup) -> float:
+        """Return what an element of a cache takes. [byte]"""
         return group.element_bytes or FORMATS[self.kv_format].cache_bytes
 
     @property
     def cache_bytes_per_token(self) -> float:
         """Bytes that one more token adds while no window is full. [byte]"""
         return sum(
-            group.layers * group.elements * self._element_bytes(group) for group in self.caches
+            group.layers * group.elements * self.element_bytes(group) for group in self.caches
         )
 
     def attention_flops(

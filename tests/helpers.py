@@ -11,7 +11,7 @@ import pytest
 from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
 from fastcalc.cli import main
 from fastcalc.scenario import Outcome, Pricing, Scenario, Sharding, engine_for, solve
-from fastcalc.traffic import Traffic
+from fastcalc.traffic import Speculation, Traffic
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -30,6 +30,7 @@ def outcome(
     sharding: Sharding | None = None,
     pricing: Pricing | None = None,
     prefix_hit: float = 0.0,
+    speculation: Speculation | None = None,
 ) -> Outcome:
     """Solve a scenario given by names or entries."""
     entries = Catalogue()
@@ -42,7 +43,13 @@ def outcome(
             model=entries.model(model) if isinstance(model, str) else model,
             engine=entries.engine(engine) if isinstance(engine, str) else engine,
             batches=batch,
-            traffic=Traffic(prompt, output, context or prompt + output / 2, prefix_hit),
+            traffic=Traffic(
+                prompt,
+                output,
+                context or prompt + output / 2,
+                prefix_hit,
+                speculation or Speculation(),
+            ),
             weights=weights,
             kv=kv,
             sharding=sharding or Sharding(),

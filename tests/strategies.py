@@ -170,6 +170,10 @@ def engines(draw: st.DrawFn) -> Engine:
         "expert_correlation": draw(st.floats(0.3, 1.0)),
         "expert_imbalance": draw(st.floats(1.0, 2.0)),
         "memory_fraction": draw(st.floats(0.5, 1.0)),
+        "expert_layer_extra": draw(st.floats(0.0, 2.0)),
+        "latent_layer_extra": draw(st.floats(0.0, 2.0)),
+        "request_overhead": draw(micro),
+        "prompt_chunk": draw(st.sampled_from([512, 8192])),
     }
     kept = {key: value for key, value in values.items() if draw(st.booleans())}
     return Engine.model_validate(

@@ -164,6 +164,19 @@ PUBLISHED = [
     ("overlapped_time", {"memory": 3.0, "compute": 4.0, "norm": 2}, 5, 1e-12),
     ("overlapped_time", {"memory": 3.0, "compute": 4.0, "norm": math.inf}, 4, 0),
     ("overlapped_time", {"memory": 3.0, "compute": 4.0, "norm": 1}, 7, 1e-12),
+    # Draft kept up to the first rejection: 1 + 0.8 + 0.64 + 0.512; all of it; none of it.
+    ("tokens_per_pass", {"acceptance": 0.8, "drafted": 3}, 2.952, 1e-12),
+    ("tokens_per_pass", {"acceptance": 1.0, "drafted": 3}, 4, 0),
+    ("tokens_per_pass", {"acceptance": 0.0, "drafted": 3}, 1, 0),
+    # DeepSeek-R1 on eight B200 keeps 2.58 tokens with two drafted: 1 + a + a^2 (TensorRT-LLM).
+    ("acceptance_needed", {"kept": 2.58, "drafted": 2}, (-1 + math.sqrt(1 + 4 * 1.58)) / 2, 1e-12),
+    ("acceptance_needed", {"kept": 4, "drafted": 3}, 1, 1e-12),
+    ("acceptance_needed", {"kept": 1, "drafted": 3}, 0, 1e-12),
+    ("draft_length", {"kept": 2.952, "acceptance": 0.8}, 3, 0),
+    ("draft_length", {"kept": 2.96, "acceptance": 0.8}, 4, 0),
+    ("draft_length", {"kept": 1, "acceptance": 0.8}, 0, 0),
+    # Halves never add up to more than two: twice the tokens kept.
+    ("draft_length", {"kept": 10, "acceptance": 0.5}, 20, 0),
     ("ownership_per_hour", {"purchase": 300_000 / 8, "years": 4, "power": 1275, "site_factor": 1.0, "energy_price": 0.08}, 1.172, 0.001),
     # (64 - 1) / (2 x 6.4).
     ("fill_wait", {"batch": 64, "arrivals": 6.4}, 4.92, 0.005),

@@ -43,6 +43,19 @@ MAY_IMPORT = {
         "traffic",
         "workload",
     },
+    "explain": {
+        "catalogue",
+        "formulas",
+        "layers",
+        "light",
+        "load",
+        "passes",
+        "placement",
+        "scenario",
+        "step",
+        "traffic",
+        "workload",
+    },
     "check": {"catalogue", "errors", "units", "workload"},
     "measured": {
         "catalogue",
@@ -73,6 +86,7 @@ MAY_IMPORT = {
     },
     "tasks": {"errors", "formulas"},
     "report": {
+        "explain",
         "catalogue",
         "check",
         "claims",

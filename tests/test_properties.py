@@ -14,18 +14,26 @@ from fastcalc.load import Rows
 from fastcalc.machine import machine
 from fastcalc.passes import Passes
 from fastcalc.placement import Placement, Site
-from fastcalc.traffic import Traffic
+from fastcalc.traffic import Speculation, Traffic
 from fastcalc.workload import workload
 from tests import strategies
 
 TINY = 1e-9
 BATCHES = np.array([1, 2, 3, 4, 7, 8, 16, 31, 64, 128, 500, 1024, 4096], dtype=float)
 
+speculations = st.one_of(
+    st.just(Speculation()),
+    st.builds(Speculation.keeping, st.floats(1.0, 12.0)),
+    st.builds(Speculation.accepting, st.floats(0.01, 1.0), st.integers(1, 12).map(float)),
+)
 traffics = st.builds(
-    lambda prompt, output, hit: Traffic(prompt, output, prompt + output / 2, hit),
+    lambda prompt, output, hit, drafting: Traffic(
+        prompt, output, prompt + output / 2, hit, drafting
+    ),
     st.integers(1, 30_000).map(float),
     st.integers(1, 5_000).map(float),
     st.sampled_from([0.0, 0.5, 1.0]),
+    speculations,
 )
 
 
@@ -60,7 +68,10 @@ def test_no_step_is_faster_than_light(chip, model, engine, traffic):
         work = replace(
             passes.decode_load(),
             sequences=BATCHES,
-            together=BATCHES * placement.layout.expert_shards / placement.layout.tp,
+            together=BATCHES
+            * placement.layout.expert_shards
+            / placement.layout.tp
+            * traffic.speculation.verified,
             prompt=prompt,
             prompt_together=prompt,
             prompt_flops=placement.work.attention_flops(
@@ -76,6 +87,7 @@ def test_no_step_is_faster_than_light(chip, model, engine, traffic):
             prompt=prompt,
             prompt_context=traffic.prompt_context,
             prompt_spread=traffic.prompt_spread,
+            verified=traffic.speculation.tokens_per_pass,
         )
         fastest = bound_step(placement, everyone).seconds
         assert np.all(passes.expected(work).seconds >= fastest * (1 - TINY))

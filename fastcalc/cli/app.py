@@ -65,6 +65,7 @@ def compare(
     output: options.Output = 1000,
     context: options.Context = None,
     prefix_hit: options.PrefixHit = 0.0,
+    speculate: options.Speculate = None,
     weights: options.Weights = None,
     kv: options.KV = None,
     engine: options.EngineName = None,
@@ -76,6 +77,7 @@ def compare(
     price: options.Price = None,
     price_basis: options.Basis = "cloud",
     utilization: options.Utilization = 1.0,
+    explain: options.Explain = False,
     format: options.Format = "table",  # noqa: A002
     out: options.OutFile = None,
     hardware_dir: options.HardwareDir = None,
@@ -89,7 +91,7 @@ def compare(
     from fastcalc.cli import requests, show_compare
 
     request = requests.Request.of(locals())
-    show_compare.run(request, format, out)
+    show_compare.run(request, format, out, explain=explain)
 
 
 @app.command()
@@ -100,6 +102,7 @@ def fit(
     prompt: options.Prompt = 1000,
     output: options.Output = 1000,
     context: options.Context = None,
+    speculate: options.Speculate = None,
     weights: options.Weights = None,
     kv: options.KV = None,
     engine: options.EngineName = None,

@@ -38,6 +38,13 @@ PrefixHit = Annotated[
         "--prefix-hit", metavar="SHARE", help="Share of the prompt found in the prefix cache."
     ),
 ]
+Speculate = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TOKENS|AxN",
+        help="Speculative decoding: tokens a pass (2.5), or acceptance x drafted tokens (0.8x3).",
+    ),
+]
 Weights = Annotated[
     str | None, typer.Option(metavar="FORMAT", help="Weight format; the model's own unless given.")
 ]
@@ -78,6 +85,10 @@ Basis = Annotated[
 Utilization = Annotated[
     float,
     typer.Option(metavar="SHARE", help="Share of the paid hours in which the machine serves."),
+]
+Explain = Annotated[
+    bool,
+    typer.Option("--explain", help="Take each step apart: every component, rate and source."),
 ]
 Format = Annotated[
     str, typer.Option("--format", metavar="table|json|csv|markdown", help="Output format.")

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 
 from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
 from fastcalc.cli import options, output
+from fastcalc.cli.speculate import speculation
 from fastcalc.errors import InputError
 from fastcalc.scenario import PriceBasis, Pricing, Scenario, Sharding, engine_for
 from fastcalc.traffic import Traffic
@@ -37,6 +38,7 @@ class Request:
     models_dir: list[Path] | None
     engines_dir: list[Path] | None
     prefix_hit: float = 0.0
+    speculate: str | None = None
     price: list[str] | None = None
     price_basis: str = "cloud"
     utilization: float = 1.0
@@ -97,7 +99,8 @@ class Request:
         if self.context is not None:
             context = options.at_least_one(self.context, "--context")
         hit = options.share(self.prefix_hit, "--prefix-hit", zero=True)
-        return Traffic(float(prompt), float(output), float(context), hit)
+        drafting = speculation(self.speculate)
+        return Traffic(float(prompt), float(output), float(context), hit, drafting)
 
     def _sharding(self) -> Sharding:
         return Sharding(
@@ -122,7 +125,12 @@ class Request:
         """Return a command that asks about the first model and chip of this request."""
         words = ["fastcalc", command, (self.models or list(DEFAULT_MODELS))[0]]
         words += ["--on", options.names(self.on, "--on")[0]]
-        for flag, value in (("--weights", self.weights), ("--kv", self.kv)):
+        named = (
+            ("--weights", self.weights),
+            ("--kv", self.kv),
+            ("--speculate", self.speculate),
+        )
+        for flag, value in named:
             words += [flag, value] if value else []
         folders = (
             ("--hardware-dir", self.hardware_dir),

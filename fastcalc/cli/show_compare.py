@@ -2,18 +2,23 @@
 
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from fastcalc.cli import options, output
 from fastcalc.cli.requests import Request
+from fastcalc.errors import InputError
 from fastcalc.scenario import Outcome, solve
 
 
-def run(request: Request, format: str, file: Path | None) -> None:  # noqa: A002
+def run(request: Request, format: str, file: Path | None, *, explain: bool) -> None:  # noqa: A002
     """Evaluate a request and write it in a format."""
     format = options.choice(format, "--format", ("table", "json", "csv", "markdown"))  # noqa: A001
+    if explain and format not in ("table", "json"):
+        raise InputError(f"--explain is no flat record: --format {format} cannot hold it; use json")
     outcomes = [solve(scenario) for scenario in request.scenarios()]
     if format == "table":
-        text = _table(outcomes, request.again("fit"), to_file=file is not None)
+        next_command = request.again("fit")
+        text = _table(outcomes, next_command, to_file=file is not None, explain=explain)
         output.write(text, file)
         return
     from fastcalc.report import records
@@ -26,12 +31,21 @@ def run(request: Request, format: str, file: Path | None) -> None:  # noqa: A002
         rows = records.compare_records(outcomes)
         text = records.to_csv(rows)
         if format == "json":
-            text = records.to_json(rows, assumptions=records.assumptions(outcomes))
+            beside = {"assumptions": records.assumptions(outcomes)}
+            text = records.to_json(rows, **beside, **_explanations(outcomes, explain=explain))
     output.write(text, file)
     output.warn([warning for outcome in outcomes for warning in outcome.warnings])
 
 
-def _table(outcomes: list[Outcome], next_command: str, *, to_file: bool) -> str:
+def _explanations(outcomes: list[Outcome], *, explain: bool) -> dict[str, list[dict[str, Any]]]:
+    if not explain:
+        return {}
+    from fastcalc.report.explain import explanation_records
+
+    return {"explanations": explanation_records(outcomes)}
+
+
+def _table(outcomes: list[Outcome], next_command: str, *, to_file: bool, explain: bool) -> str:
     from fastcalc.report import compare, console
 
     width = console.output_width()
@@ -44,5 +58,9 @@ def _table(outcomes: list[Outcome], next_command: str, *, to_file: bool) -> str:
         for _, table in members:
             parts += ["", *table]
         parts.append("")
+    if explain:
+        from fastcalc.report.explain import explanation_parts
+
+        parts += explanation_parts(outcomes)
     parts.append(compare.notes(outcomes, left_out, next_command))
     return console.render(parts, width, colour=console.wants_colour() and not to_file)

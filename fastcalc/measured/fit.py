@@ -83,8 +83,14 @@ class Fit:
 
     @cached_property
     def start(self) -> Floats:
-        """Logarithms of the values in the files."""
-        return np.array([log(node.value) for node in self.family.nodes], dtype=float)
+        """Logarithms of what every value is drawn to: a fit does not depend on the last one."""
+        logs: list[float] = []
+        for node in self.family.nodes:
+            drawn_to_parent = node.center is None and node.parent is not None
+            logs.append(
+                logs[node.parent or 0] if drawn_to_parent else log(node.center or node.value)
+            )
+        return np.array(logs)
 
     def software(self, logs: Floats) -> list[Software]:
         """Return the parameters of every pass for some values."""

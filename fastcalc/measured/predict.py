@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil
 
 import numpy as np
 
@@ -129,7 +128,7 @@ def _demand_lengths(point: Point, kind: str) -> None:
 def speculation_of(point: Point) -> Speculation:
     """Return how a point drafts; unknown speculation is predicted as none."""
     kept = point.tokens_per_pass
-    return Speculation(kept, float(ceil(kept))) if kept and kept > 1.0 else Speculation()
+    return Speculation.keeping(kept) if kept and kept > 1.0 else Speculation()
 
 
 def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batch], dict[int, str]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fastcalc.catalogue import Hardware
 from fastcalc.evaluate import SITE_FACTOR
 from fastcalc.report.console import Notes, Part, Table, Title, columns_that_fit
+from fastcalc.report.records import drafter, models_of
 from fastcalc.report.text import dollars, number, parameters, size
 from fastcalc.scenario import USD_PER_KWH, YEARS, Location, Outcome, Pricing
 
@@ -178,7 +179,7 @@ def why(location: Location) -> str:
 
 def notes(outcomes: Sequence[Outcome], left_out: Sequence[str], next_command: str) -> Notes:
     """Return what a reader must know to trust the table, a line each, and what to type next."""
-    lines = [_how_to_read(), _prices(outcomes)]
+    lines = [_how_to_read(), *_speculation(outcomes), _prices(outcomes)]
     lines += _engines(outcomes)
     lines += _bounds(outcomes)
     verdicts = {row["limiter"].split(" ")[0] for outcome in outcomes for row in _cells(outcome)}
@@ -195,6 +196,18 @@ def _how_to_read() -> str:
         "speeds are of decode alone; $, served tokens and joules hold the prompts, too; joules are "
         f"of the printed chip power x {SITE_FACTOR} (site), hosts not counted"
     )
+
+
+def _speculation(outcomes: Sequence[Outcome]) -> list[str]:
+    """Say what a pass drafts and keeps, and who drafts."""
+    one = outcomes[0].scenario.traffic.speculation
+    if not one.drafted:
+        return []
+    who = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
+    return [
+        f"speculation: {one.drafted:g} tokens drafted and {number(one.tokens_per_pass)} kept a "
+        f"pass, which is an acceptance of {one.acceptance:.2f}; {who}"
+    ]
 
 
 def _prices(outcomes: Sequence[Outcome]) -> str:

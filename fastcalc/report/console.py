@@ -5,6 +5,7 @@ differ in nothing but colour; rich is loaded only to paint them.
 """
 
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -16,6 +17,9 @@ OPTIONAL = 8
 
 _UNTOLD_WIDTH = 100
 _STYLES = {"memory": "cyan", "compute": "magenta", "link": "yellow", "latency": "blue"}
+
+_BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=(?!x )[A-Za-z])")
+"""The blank between a number and its unit, where no line may break."""
 
 Line = list[tuple[str, str]]
 """Pieces of one line: text and rich style."""
@@ -59,7 +63,14 @@ class Notes:
     next_command: str | None = None
 
 
-Part = str | Title | Table | Notes
+@dataclass(frozen=True)
+class Listing:
+    """Lines set in; those that run over are set in further."""
+
+    lines: Sequence[str]
+
+
+Part = str | Title | Table | Notes | Listing
 
 
 def output_width() -> int:
@@ -139,17 +150,22 @@ def _lines(part: Part, width: int) -> Iterator[Line]:
         yield from _table(part, width)
     elif isinstance(part, Notes):
         yield from _notes(part, width)
+    elif isinstance(part, Listing):
+        for entry in part.lines:
+            bound = _BEFORE_UNIT.sub("\xa0", entry)
+            lines = _wrap(bound, width, bullet="  ", hang=4)
+            yield from ([(line.replace("\xa0", " "), "")] for line in lines)
     else:
         for line in _wrap(part, width) or [""]:
             yield [(line, "bold")]
 
 
-def _wrap(text: str, width: int, bullet: str = "") -> list[str]:
+def _wrap(text: str, width: int, bullet: str = "", hang: int = 0) -> list[str]:
     return textwrap.wrap(
         text,
         width,
         initial_indent=bullet,
-        subsequent_indent=" " * len(bullet),
+        subsequent_indent=" " * (len(bullet) + hang),
         break_on_hyphens=False,
         break_long_words=False,
     )

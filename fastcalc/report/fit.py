@@ -60,6 +60,7 @@ def _record(location: Location) -> Record:
         "usable_gb_per_chip": place.machine.usable_bytes / 1e9,
         "chips_by_capacity": capacity,
         "chips_by_whole_layers": whole,
+        "speculation_tokens_per_pass": traffic.speculation.tokens_per_pass,
     }
 
 

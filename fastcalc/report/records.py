@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from fastcalc.catalogue import Model
 from fastcalc.evaluate import SITE_FACTOR
 from fastcalc.scenario import USD_PER_KWH, YEARS, Outcome
 
@@ -74,7 +75,7 @@ def _memory(outcome: Outcome, row: int, batch: int) -> Record:
         "prompt_tokens": traffic.prompt,
         "output_tokens": traffic.output,
         "context_tokens": traffic.context,
-        "speculation_tokens_per_pass": 1,
+        "speculation_tokens_per_pass": traffic.speculation.tokens_per_pass,
         "fits": bool(outcome.estimate.fits[row]),
         "placement": str(place),
         "min_chips": outcome.min_chips[row],
@@ -130,6 +131,7 @@ def assumptions(outcomes: Sequence[Outcome]) -> Record:
         "output_tokens": plain(traffic.output),
         "context_tokens": plain(traffic.context),
         "prefix_hit": plain(traffic.prefix_hit),
+        "speculation": speculation_record(outcomes),
         "rates": "tokens_per_s_* are decode alone; served_tokens_per_s_total and usd_* hold "
         "prefill",
         "range": "low to high is an 80 % range",
@@ -138,6 +140,30 @@ def assumptions(outcomes: Sequence[Outcome]) -> Record:
         "ownership": {"years": YEARS, "usd_per_kwh": USD_PER_KWH, "site_factor": SITE_FACTOR},
         "engines": {one.scenario.engine.id: one.scenario.engine.fitted_on for one in outcomes},
     }
+
+
+def speculation_record(outcomes: Sequence[Outcome]) -> Record | None:
+    """Return how decoding drafts ahead and what that is taken to cost, or None."""
+    one = outcomes[0].scenario.traffic.speculation
+    if not one.drafted:
+        return None
+    return {
+        "tokens_per_pass": plain(one.tokens_per_pass),
+        "drafted_tokens": plain(one.drafted),
+        "acceptance": plain(one.acceptance),
+        "drafters": {model.id: drafter(model) for model in models_of(outcomes)},
+    }
+
+
+def models_of(outcomes: Sequence[Outcome]) -> list[Model]:
+    """Return the models of outcomes, each once."""
+    return list({one.scenario.model.id: one.scenario.model for one in outcomes}.values())
+
+
+def drafter(model: Model) -> str:
+    """Say who is taken to draft for a model, and at what cost."""
+    who = "its own multi-token-prediction module" if model.mtp else "a head of one layer (assumed)"
+    return f"{who}, a drafted token costs one layer's share of a step"
 
 
 def plain(value: Any) -> Any:

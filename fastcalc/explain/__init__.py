@@ -1,0 +1,5 @@
+"""Estimates taken apart: every component of a step with its work, its rates and their sources."""
+
+from fastcalc.explain.rows import explain
+
+__all__ = ["explain"]

@@ -1,0 +1,45 @@
+"""The components of a pass, each with the formulas behind its work and its rates.
+
+The formulas are those of `fastcalc.step`, `fastcalc.wafer` and `fastcalc.load`, written out; a
+test holds that they come to the same.
+"""
+
+from collections.abc import Callable
+
+from fastcalc.explain import attention, regions, serial, weights
+from fastcalc.explain.context import Pass
+from fastcalc.explain.parts import shown
+from fastcalc.explain.terms import Equation
+from fastcalc.step import Component
+
+_FORMULAS: dict[str, Callable[[Pass, Component], list[Equation]]] = {
+    "dense weights": weights.dense,
+    "head and norms": weights.head,
+    "routed experts": weights.routed,
+    "attention": attention.attention,
+    "unpacking": weights.unpacking,
+    "prompt: dense": weights.prompt_dense,
+    "prompt: experts": weights.prompt_experts,
+    "prompt: attention": attention.prompt_attention,
+    "layer floors": serial.floors,
+    "all-reduce": serial.all_reduce,
+    "expert exchange": serial.exchange,
+    "sequences": serial.sequences,
+    "stage hops": serial.hops,
+    "layer sweeps": regions.sweeps,
+    "hops": regions.hops,
+}
+
+
+def formulas(made: Pass, part: Component) -> tuple[Equation, ...]:
+    """Return the formulas behind a component that does not rest on the others.
+
+    Parameters
+    ----------
+    made : Pass
+        The pass it belongs to.
+    part : Component
+        One row of it, as plain floats.
+    """
+    known = _FORMULAS.get(part.name)
+    return shown(known(made, part)) if known else ()

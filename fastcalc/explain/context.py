@@ -1,0 +1,87 @@
+"""What the formulas of one pass have in common: its work, its machine and the rates it reaches."""
+
+from fastcalc.explain.numbers import Numbers, is_finite
+from fastcalc.explain.terms import (
+    Equation,
+    Term,
+    equation,
+    number,
+    over,
+    plus,
+    rounded_least,
+    times,
+)
+from fastcalc.load import FLOPS_PER_PARAMETER, Load
+from fastcalc.placement import Placement
+from fastcalc.step import Component
+from fastcalc.traffic import Traffic
+
+
+class Pass:
+    """One pass of a placement.
+
+    Parameters
+    ----------
+    placement : Placement
+        A workload on a layout.
+    traffic : Traffic
+        What requests look like.
+    load : Load
+        The work of the pass, one row of it.
+    """
+
+    def __init__(self, placement: Placement, traffic: Traffic, load: Load) -> None:
+        self.placement, self.traffic, self.load = placement, traffic, load
+        self.numbers, self.work, self.layout = Numbers(placement), placement.work, placement.layout
+        machine = placement.machine
+        self.chip, self.software = machine.chip, machine.software
+        self.bandwidth = number(self.software.bandwidth(self.chip), "B/s")
+        self.share = number(self.software.compute_share(self.chip))
+        self.tp, self.shards = number(load.tp), number(load.shards)
+        self.two = number(FLOPS_PER_PARAMETER)
+        self.hidden = self.numbers.counted(load.hidden, "hidden width")
+        # Where layers have regions, prompts are spread over all chips.
+        regions = number(load.stages) if machine.is_spatial else number(1.0)
+        self.everywhere = regions
+
+    def rates(self) -> tuple[Equation, ...]:
+        """Return the bandwidth and the share of the peak that kernels reach."""
+        setting, cores = self.numbers.setting, self.numbers.cores()
+        bandwidth = times(setting("bandwidth_fraction"), self.numbers.bandwidth())
+        share = setting("compute_fraction")
+        if cores and is_finite(setting("bandwidth_per_core")):
+            bandwidth = rounded_least(bandwidth, times(cores, setting("bandwidth_per_core")))
+        if cores and is_finite(setting("compute_per_core")):
+            fed = times(cores, setting("compute_per_core"))
+            half = self.numbers.peak(self.chip.half)
+            share = over(number(1.0), plus(over(number(1.0), share), over(half, fed)))
+        return (
+            equation("bandwidth", self.bandwidth.value, "B/s", bandwidth),
+            equation("share of the peak", self.share.value, "", share),
+        )
+
+    @property
+    def sequences(self) -> Term:
+        """Sequences that the pass decodes. [1]"""
+        return number(self.load.sequences)
+
+    @property
+    def decoded(self) -> Term:
+        """Tokens of those sequences in the pass. [1]"""
+        return times(self.sequences, number(self.load.verified))
+
+    @property
+    def tokens(self) -> Term:
+        """Tokens of a replica in the pass. [1]"""
+        return plus(self.decoded, number(self.load.prompt))
+
+    def rate(self, part: Component, peak: float, *losses: Term) -> Equation:
+        """Return the rate of products: the share reached of a peak, and what else is lost."""
+        term = times(self.numbers.peak(peak), self.share, *losses, self.everywhere)
+        return equation("rate", part.flop_rate, "FLOP/s", term)
+
+    def linked(self, part: Component, *, is_inside: bool) -> Equation:
+        """Return the rate on links inside or beyond the domain."""
+        link = self.numbers.link(is_inside=is_inside)
+        fraction = self.numbers.setting("link_fraction")
+        return equation("link rate", part.link, "B/s", times(link, fraction))

@@ -1,0 +1,76 @@
+"""The sweeps over regions of a wafer, each layer in its own, and the hops between wafers."""
+
+from fastcalc.explain.attention import cache_read, looked_back
+from fastcalc.explain.context import Pass
+from fastcalc.explain.terms import Equation, Term, equation, largest, number, one, over, plus, times
+from fastcalc.step import ACTIVATION_BYTES, Component
+
+
+def sweeps(made: Pass, part: Component) -> list[Equation]:
+    """Return one layer as the slowest of sweep, arithmetic and floor, and how many turns."""
+    load, numbers, work = made.load, made.numbers, made.work
+    cache = cache_read(work, numbers, made.traffic, 1.0)
+    stored = plus(
+        numbers.stored(work.dense, "dense matrices"),
+        numbers.stored(work.small, "norms, biases, routers"),
+        numbers.stored(work.head, "output head"),
+        numbers.stored(work.routed, "routed experts"),
+        numbers.stored(work.expert_biases, "their biases"),
+    )
+    held = number(load.cache_bytes, "B")
+    moved = plus(stored, held)
+    memory = over(number(moved.value, "B"), times(made.everywhere, made.bandwidth))
+    compute = _computed(made)
+    floor = numbers.setting("decode_layer_floor")
+    layer = largest(number(memory.value, "s"), number(compute.value, "s"), floor)
+    depth = numbers.counted(load.depth, "layers one after another")
+    turns = largest(depth, times(made.sequences, number(load.verified)))
+    return [
+        equation("cache", load.cache_bytes, "B", cache),
+        equation("read in a sweep", moved.value, "B", moved),
+        equation("memory", memory.value, "s", memory),
+        equation(
+            "FLOPs a token",
+            load.attention_flops,
+            "FLOP",
+            looked_back(work, numbers, made.traffic, 1.0),
+        ),
+        equation("compute", compute.value, "s", compute),
+        equation("layer", layer.value, "s", layer),
+        equation("time", part.seconds, "s", times(turns, number(layer.value, "s"))),
+    ]
+
+
+def hops(made: Pass, part: Component) -> list[Equation]:
+    """Return the way of a sequence's tokens over all wafers."""
+    message = times(made.hidden, number(ACTIVATION_BYTES, "B"), number(made.load.verified))
+    return [
+        equation("sent", part.sent, "B", times(made.everywhere, message)),
+        made.linked(part, is_inside=False),
+        equation("hops", part.count, "", made.everywhere),
+        equation("each", part.each, "s", made.numbers.hop(part.each)),
+    ]
+
+
+def _computed(made: Pass) -> Term:
+    """Return the arithmetic of one token in all regions, all experts of each. [s]"""
+    numbers, work, chip = made.numbers, made.work, made.chip
+    small = numbers.parameters(work.small, "norms, biases, routers")
+    head = plus(small, numbers.parameters(work.head, "output head"))
+    products = (
+        (numbers.parameters(work.dense, "dense matrices"), chip.dense, number(1.0)),
+        (head, chip.head, number(1.0)),
+        (
+            numbers.parameters(work.routed, "routed experts"),
+            chip.routed,
+            numbers.setting("grouped_gemm_fraction"),
+        ),
+    )
+    spent = [
+        over(times(made.two, parameters), times(numbers.peak(one(rate)), made.share, loss))
+        for parameters, rate, loss in products
+        if parameters.value
+    ]
+    attention = number(made.load.attention_flops, "FLOP")
+    rate = times(numbers.peak(one(chip.attention)), made.share)
+    return over(plus(*spent, over(attention, rate)), made.everywhere)
