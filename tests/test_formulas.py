@@ -161,6 +161,83 @@ PUBLISHED = [
     ("exchange_bytes", {"tokens": 2, "hidden": 10, "destinations": 3}, 180, 0),
     ("all_reduce_bytes", {"ranks": 8, "message": 8.0}, 14.0, 0),
     ("ownership_per_hour", {"purchase": 300_000 / 8, "years": 4, "power": 1275, "site_factor": 1.0, "energy_price": 0.08}, 1.172, 0.001),
+    # (64 - 1) / (2 x 6.4).
+    ("fill_wait", {"batch": 64, "arrivals": 6.4}, 4.92, 0.005),
+    ("step_wait", {"step": 0.05}, 0.025, 0),
+    # Erlang's own first values: one server loaded 1 blocks half, two loaded 1 a fifth.
+    ("erlang_b", {"servers": 1, "load": 1.0}, 0.5, 1e-12),
+    ("erlang_b", {"servers": 2, "load": 1.0}, 0.2, 1e-12),
+    # M/M/2 at half load: C = 1/3, W = S / 3 (textbook: rho^2 S / (1 - rho^2)).
+    ("slot_wait", {"slots": 2, "utilization": 0.5, "service": 3.0}, 1.0, 1e-12),
+    # Requests of ten seconds at nine tenths: 3.7, 0.49 and 0.02 s behind 16, 64 and 256 slots.
+    ("slot_wait", {"slots": 16, "utilization": 0.9, "service": 10.0}, 3.7, 0.05),
+    ("slot_wait", {"slots": 64, "utilization": 0.9, "service": 10.0}, 0.49, 0.005),
+    ("slot_wait", {"slots": 256, "utilization": 0.9, "service": 10.0}, 0.02, 0.005),
+    ("slot_wait", {"slots": 16, "utilization": 0.7, "service": 10.0}, 0.27, 0.005),
+    ("slot_wait", {"slots": 16, "utilization": 0.95, "service": 10.0}, 9.8, 0.05),
+    ("slot_wait", {"slots": 4, "utilization": 1.0, "service": 1.0}, math.inf, 0),
+    # Six times the price for two and a half times the speed: a fifteenth of the batch.
+    ("batch_ratio", {"cost_ratio": 6, "speed_ratio": 2.5}, 15, 0),
+    ("batch_ratio", {"cost_ratio": 2, "speed_ratio": 1.5}, 3, 0),
+    # T = 1 + B: batches 0.12 and 1.8 take 1.12 and 2.8, 2.5 times as long.
+    ("affine_batch", {"cost_ratio": 6, "speed_ratio": 2.5}, 0.12, 1e-12),
+    ("drafted_tokens", {"acceptance": 0.8, "drafts": 4}, (1 - 0.8**5) / 0.2, 1e-12),
+    # DeepSeek-R1 on 8 B200 with 3 drafts (TensorRT-LLM): 253 over 111 tokens/s.
+    ("drafted_speedup", {"tokens": 2.82, "drafts": 3, "draft_cost": 0.079}, 253 / 111, 0.01),
+    # Llama-3.1-8B over 32 layers of 15 us and one wafer: 2,062; 36 layers and two wafers: 1,818.
+    (
+        "regional_speed",
+        {"tokens": 1, "layers": 36, "layer_time": 15e-6, "chips": 2, "hop": 5e-6},
+        1 / 550e-6,
+        1e-6,
+    ),
+    ("chain_success", {"accuracy": 0.8, "steps": 10}, 0.1074, 5e-5),
+    ("chain_success", {"accuracy": 0.9, "steps": 10}, 0.3487, 5e-5),
+    ("expected_tries", {"accuracy": 0.5, "tries": 3}, 1.75, 1e-12),
+    ("expected_tries", {"accuracy": 0.0, "tries": 3}, 3, 0),
+    ("expected_tries", {"accuracy": 0.25, "tries": math.inf}, 4, 1e-12),
+    # One run at 0.9 a step takes 2.87 runs; fifteen times faster at 0.75 1.18, at 0.68 3.15.
+    ("time_to_success", {"attempt": 1, "success": 0.9**10}, 2.87, 0.005),
+    ("time_to_success", {"attempt": 1 / 15, "success": 0.75**10}, 1.18, 0.005),
+    ("time_to_success", {"attempt": 1 / 15, "success": 0.68**10}, 3.15, 0.005),
+    ("best_of", {"accuracy": 0.584, "samples": 3}, 0.928, 5e-4),
+    # 3 p^2 - 2 p^3.
+    ("majority", {"accuracy": 0.584, "samples": 3}, 0.625, 5e-4),
+    ("majority", {"accuracy": 0.3, "samples": 2}, 0.3, 1e-12),
+    ("majority", {"accuracy": 1.0, "samples": 5}, 1, 1e-12),
+    # Two answers of a fair coin, a judge right four times of five: some is called good in three
+    # cases of four and right in 0.8 of them; else a pick among the bad is right in 0.2.
+    ("judged", {"accuracy": 0.5, "samples": 2, "judge": 0.8}, 0.75 * 0.8 + 0.25 * 0.2, 1e-12),
+    ("judged", {"accuracy": 0.584, "samples": 3, "judge": 1.0}, 0.928, 5e-4),
+    ("judged", {"accuracy": 0.3, "samples": 4, "judge": 0.5}, 0.3, 1e-12),
+    ("amdahl", {"share": 0.3, "speedup": 6}, 1.33, 0.005),
+    ("amdahl", {"share": 0.9, "speedup": 6}, 4, 1e-12),
+    ("implied_share", {"overall": 4, "speedup": 6}, 0.9, 1e-12),
+    ("break_even_accuracy", {"accuracy": 0.9, "time_ratio": 0.5**10, "steps": 10}, 0.45, 1e-12),
+    ("break_even_fix", {"speedup": 6, "more_errors": 0.2}, 4.17, 0.005),
+    (
+        "break_even_check",
+        {"attempt": 9.0, "success": 0.75, "other": 1.0, "other_success": 0.5},
+        15.0,
+        1e-12,
+    ),
+    ("turn_time", {"wait": 0.1, "lead": 0.4, "tokens": 30, "speed": 60}, 1.0, 1e-12),
+    ("tokens_in_window", {"window": 0.45, "lead": 0.0, "speed": 78}, 35.1, 1e-9),
+    ("tokens_in_window", {"window": 0.4, "lead": 0.5, "speed": 78}, 0, 0),
+    ("busy_sessions", {"response": 300, "think": 60}, 6, 1e-12),
+    # DeepSeek's fleet: 608 and 168 billion tokens a day, 73.7k in and 14.8k out a node: 226.9
+    # nodes, 226.75 reported.
+    (
+        "disaggregated_nodes",
+        {
+            "input_rate": 608e9 / 86_400,
+            "prefill_rate": 73_700,
+            "output_rate": 168e9 / 86_400,
+            "decode_rate": 14_800,
+        },
+        226.9,
+        0.05,
+    ),
 ]  # fmt: skip
 BY_NAME = dict(FUNCTIONS)
 

@@ -93,3 +93,43 @@ def run_time(
     """
     lumps = 1.0 * np.asarray(batch) * prompt / lump
     return 1.0 * output * decode_step + lumps * (1.0 * mixed_step - decode_step)
+
+
+def disaggregated_nodes(
+    *,
+    input_rate: ArrayLike,
+    prefill_rate: ArrayLike,
+    output_rate: ArrayLike,
+    decode_rate: ArrayLike,
+) -> Array:
+    r"""Return the nodes that serve some traffic with prefill and decode apart. [1]
+
+    .. math:: N = \frac{\lambda_i}{R_p} + \frac{\lambda_o}{R_d}
+
+    Parameters
+    ----------
+    input_rate : array_like
+        Prompt tokens that arrive a second, cached ones included, :math:`\lambda_i`. [1/s]
+    prefill_rate : array_like
+        Prompt tokens that a node takes in a second, :math:`R_p`. [1/s]
+    output_rate : array_like
+        Output tokens asked for a second, :math:`\lambda_o`. [1/s]
+    decode_rate : array_like
+        Output tokens that a node makes a second, :math:`R_d`. [1/s]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together, not rounded. [1]
+
+    Examples
+    --------
+    >>> disaggregated_nodes(input_rate=10.0, prefill_rate=5.0, output_rate=3.0, decode_rate=1.0)
+    5.0
+
+    References
+    ----------
+    .. [1] DeepSeek-AI, "DeepSeek-V3/R1 inference system overview," open-infra-index, day 6, 2025
+       (rates a node and tokens a day of a fleet).
+    """
+    return 1.0 * input_rate / prefill_rate + 1.0 * output_rate / decode_rate

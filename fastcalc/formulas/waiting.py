@@ -1,0 +1,153 @@
+"""Waiting before the first token: for a batch to fill, for a step to end, for a slot to be free."""
+
+import numpy as np
+
+from fastcalc.formulas.types import Array, ArrayLike, Floats
+
+
+def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
+    r"""Return the mean wait of a request for its batch to be full. [s]
+
+    .. math:: W = \frac{B - 1}{2 \lambda}
+
+    Of a batch that leaves when it is full, the first request waits for all the others and the
+    last for none [1]_. The wait for a batch under way comes on top.
+
+    Parameters
+    ----------
+    batch : array_like
+        Requests of a batch, :math:`B`. [1]
+    arrivals : array_like
+        Requests that arrive a second, :math:`\lambda`. [1/s]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together. [s]
+
+    Examples
+    --------
+    >>> float(fill_wait(batch=5, arrivals=2))
+    1.0
+
+    References
+    ----------
+    .. [1] G.-I. Yu et al., "Orca: a distributed serving system for transformer-based generative
+       models," OSDI 2022, sec. 3 (request-level scheduling and what it makes requests wait for).
+    """
+    return (np.asarray(batch) - 1.0) / (2.0 * np.asarray(arrivals))
+
+
+def step_wait(*, step: ArrayLike) -> Array:
+    r"""Return the mean wait for the step under way to end, where requests join between steps. [s]
+
+    .. math:: W = T / 2
+
+    With continuous batching nobody waits for a batch to fill: a request that arrives at any
+    time of a step joins the next one [1]_.
+
+    Parameters
+    ----------
+    step : array_like
+        Time of a step, :math:`T`. [s]
+
+    Returns
+    -------
+    ndarray
+        Same shape as the argument. [s]
+
+    Examples
+    --------
+    >>> step_wait(step=0.03)
+    0.015
+
+    References
+    ----------
+    .. [1] G.-I. Yu et al., "Orca: a distributed serving system for transformer-based generative
+       models," OSDI 2022, sec. 4 (iteration-level scheduling).
+    """
+    return step / 2.0
+
+
+def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
+    r"""Return the share of arrivals that find all of c servers busy, where nobody queues. [1]
+
+    .. math:: B_0 = 1, \quad B_i = \frac{a B_{i-1}}{i + a B_{i-1}}
+
+    The recursion never leaves [0, 1], however many servers there are; the sums of factorials
+    that it replaces overflow beyond 170 [1]_.
+
+    Parameters
+    ----------
+    servers : array_like
+        Servers, whole numbers, :math:`c`. [1]
+    load : array_like
+        Arrival rate times service time, :math:`a`. [1]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together. [1]
+
+    Examples
+    --------
+    >>> float(erlang_b(servers=2, load=2.0))
+    0.4
+
+    References
+    ----------
+    .. [1] A. K. Erlang, "Solution of some problems in the theory of probabilities of significance
+       in automatic telephone exchanges," 1917; M. Harchol-Balter, "Performance modeling and
+       design of computer systems," 2013, ch. 14.
+    """
+    count, offered = np.broadcast_arrays(np.asarray(servers, float), np.asarray(load, float))
+    blocked: Floats = np.ones(count.shape)
+    for server in range(1, int(np.max(count, initial=0.0)) + 1):
+        busy = offered * blocked
+        blocked = np.where(server <= count, busy / (server + busy), blocked)
+    return blocked
+
+
+def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -> Array:
+    r"""Return the mean wait for one of c slots; infinity at full utilization. [s]
+
+    .. math::
+
+        W = \frac{C S}{c (1 - \rho)}, \quad C = \frac{B_c}{1 - \rho (1 - B_c)}
+
+    with :math:`B_c` of `erlang_b` at the load :math:`c \rho`: random arrivals, and requests of
+    random length (M/M/c) [1]_. It is paid once a request, never between its tokens.
+
+    Parameters
+    ----------
+    slots : array_like
+        Requests decoded together, :math:`c`. [1]
+    utilization : array_like
+        Share of the slots that is busy on average, :math:`\rho`. [1]
+    service : array_like
+        Mean time that a request holds its slot, :math:`S`. [s]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together. [s]
+
+    Examples
+    --------
+    One slot, half busy, waits as long as it serves (M/M/1: W = S rho / (1 - rho)).
+
+    >>> float(slot_wait(slots=1, utilization=0.5, service=10.0))
+    10.0
+
+    References
+    ----------
+    .. [1] M. Harchol-Balter, "Performance modeling and design of computer systems," 2013,
+       ch. 14 (Erlang C from Erlang B).
+    """
+    busy = np.asarray(utilization, float)
+    blocked = erlang_b(servers=slots, load=np.asarray(slots) * busy)
+    idle = np.maximum(1.0 - busy, 0.0)
+    queues = blocked / (1.0 - busy * (1.0 - blocked))
+    with np.errstate(divide="ignore"):
+        wait = queues * service / (np.asarray(slots) * idle)
+    return np.where(idle > 0.0, wait, np.inf)
