@@ -1,0 +1,192 @@
+"""The largest batch at which every user still gets a speed, and the cheapest layout that does."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from fastcalc.formulas.types import ArrayLike, Floats
+from fastcalc.passes import Passes
+from fastcalc.placement import Layout, Placement
+from fastcalc.scenario import Outcome
+from fastcalc.search.space import Space, Tier
+from fastcalc.traffic import Traffic
+
+Batches = np.ndarray[Any, np.dtype[np.int64]]
+"""Batches as whole numbers."""
+
+_GRID = 192
+"""Batches tried at once between one that reaches a speed and one that does not."""
+
+_ROUNDING = 1e-12
+
+
+def speeds(placement: Placement, traffic: Traffic, batch: ArrayLike) -> Floats:
+    """Return the expected tokens a second of each user, and nothing else of an estimate. [1/s]
+
+    Parameters
+    ----------
+    placement : Placement
+        A workload on a layout.
+    traffic : Traffic
+        What requests look like.
+    batch : array_like
+        Sequences decoded together, one dimension at most. [1]
+    """
+    batches = np.atleast_1d(np.asarray(batch, dtype=np.float64))
+    seconds = Passes(placement, traffic, batches).decode().seconds
+    return np.asarray(traffic.speculation.tokens_per_pass / seconds, dtype=np.float64)
+
+
+def largest_batches(
+    placement: Placement, traffic: Traffic, speed: ArrayLike, *, fewest: int = 1
+) -> Batches:
+    """Return the largest batch whose expected speed reaches each of some speeds.
+
+    A larger batch is never faster on the same chips, so each answer is found between a batch that
+    reaches its speed and one that does not.
+
+    Parameters
+    ----------
+    placement : Placement
+        A workload on a layout.
+    traffic : Traffic
+        What requests look like.
+    speed : array_like
+        Tokens a second that every user is to get, one dimension at most. [1/s]
+    fewest : int
+        Smallest batch to think of. [1]
+
+    Returns
+    -------
+    ndarray of int
+        One batch for each speed; 0 where not even the smallest reaches it. [1]
+    """
+    goals = np.atleast_1d(np.asarray(speed, float)) * (1.0 - _ROUNDING)
+    reached = np.full(goals.shape, fewest - 1, dtype=np.int64)
+    missed = np.full(goals.shape, placement.max_batch + 1, dtype=np.int64)
+    while np.any(missed - reached > 1):
+        tried = _between(reached, missed)
+        reaches = speeds(placement, traffic, tried.ravel()).reshape(tried.shape) >= goals[:, None]
+        reached = np.maximum(reached, np.where(reaches, tried, 0).max(axis=1))
+        above = ~reaches & (tried > reached[:, None])
+        missed = np.where(above, tried, missed[:, None]).min(axis=1)
+    return np.where(reached < fewest, 0, reached)
+
+
+def _between(reached: Batches, missed: Batches) -> Batches:
+    """Return batches between two for each speed, spread evenly in ratio, both neighbours among them.
+
+    Where nothing is left between, the batch that reaches stands again.
+    """
+    low = np.minimum(reached + 1, np.maximum(missed - 1, 1))
+    high = np.maximum(missed - 1, low)
+    return np.round(np.geomspace(low, high, _GRID, axis=1)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How a search for a speed ended.
+
+    Attributes
+    ----------
+    outcome : Outcome or None
+        The cheapest point that reaches it; None where no point does.
+    fastest, bound : float
+        The highest expected speed and the highest bound seen, at the smallest batch; 0 where
+        nothing could be placed. [1/s]
+    """
+
+    outcome: Outcome | None
+    fastest: float = 0.0
+    bound: float = 0.0
+
+    @property
+    def is_placed(self) -> bool:
+        """True where at least one layout holds a sequence."""
+        return self.bound > 0.0
+
+
+def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float = inf) -> Reach:
+    """Return the point of some layouts whose output tokens cost least at a speed, if any.
+
+    Each layout is taken at its largest batch that reaches the speed. Without a price, the one
+    with the fewest chip-seconds a token is taken.
+
+    Parameters
+    ----------
+    space : Space
+        The model on a kind of chip.
+    layouts : iterable of Layout
+        Those to look at.
+    speed : float
+        Tokens a second that every user is to get. [1/s]
+    below : float
+        Dollars a million output tokens from which a point is of no interest. [USD]
+    """
+    price = space.scenario.pricing.per_chip_hour(space.scenario.hardware)
+    hour = (price or 1.0) / space.scenario.pricing.utilization
+    traffic, best = space.scenario.traffic, (below, None)
+    fastest, slow = 0.0, list[Placement]()
+    for layout, tier in ((one, tier) for one in layouts for tier in space.tiers(one)):
+        ends = np.array([tier.fewest, tier.most])
+        reached = speeds(tier.placement, traffic, ends)
+        fastest = max(fastest, float(reached[0]))
+        if reached[0] < speed * (1.0 - _ROUNDING):
+            slow.append(tier.placement)
+            continue
+        scale = hour * layout.chips / 3600.0 * 1e6
+        # No batch of this layout costs less a token than the largest that it holds.
+        if scale / (tier.most * reached[1]) >= best[0]:
+            continue
+        batch, total = _largest(tier, traffic, speed)
+        best = min(best, (scale / total, (layout, batch)), key=lambda one: one[0])
+    if best[1] is None:
+        return Reach(None, fastest, max((_bound(one, traffic) for one in slow), default=0.0))
+    return Reach(space.at(*best[1]), fastest)
+
+
+def _largest(tier: Tier, traffic: Traffic, speed: float) -> tuple[int, float]:
+    """Return the largest batch of a tier at a speed, and its tokens a second in all."""
+    batch = int(largest_batches(tier.placement, traffic, speed, fewest=tier.fewest)[0])
+    return batch, batch * float(speeds(tier.placement, traffic, batch)[0])
+
+
+def _bound(placement: Placement, traffic: Traffic) -> float:
+    """Return the speed of light of one user alone. [1/s]"""
+    light = Passes(placement, traffic, np.ones(1)).light()
+    return float(traffic.speculation.tokens_per_pass / light.seconds[0])
+
+
+def needed_tokens(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
+    """Return the tokens that a pass must yield for a speed at the same batch, for each draft count.
+
+    Nan where the bound is below the speed even so.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        A scenario of one batch.
+    drafts : array_like
+        Tokens drafted for a pass. [1]
+    speed : float
+        Tokens a second that every user is to get. [1/s]
+    """
+    return np.array([_needed(outcome, float(count), speed) for count in np.atleast_1d(drafts)])
+
+
+def _needed(outcome: Outcome, drafts: float, speed: float) -> float:
+    """Return the tokens a pass must yield: how long it takes hangs on drafts, not on what is kept."""
+    batch, traffic = outcome.scenario.batches[0], outcome.scenario.traffic
+
+    def speed_at(tokens: float) -> float:
+        speculation = replace(traffic.speculation, tokens_per_pass=tokens, drafted=drafts)
+        given = replace(traffic, speculation=speculation)
+        return float(speeds(outcome.placement, given, batch)[0])
+
+    tokens = max(speed / speed_at(1.0), 1.0)
+    if tokens > drafts + 1.0 or speed_at(tokens) >= speed * (1.0 - 1e-9):
+        return tokens
+    return float("nan")
