@@ -203,9 +203,7 @@ def frontier_(
         typer.Option("--kv", metavar="LIST", help="KV cache formats to try."),
     ] = None,
     engine: options.EngineName = None,
-    max_chips: Annotated[
-        int, typer.Option(metavar="N", help="Most chips of a deployment.")
-    ] = 72,
+    max_chips: Annotated[int, typer.Option(metavar="N", help="Most chips of a deployment.")] = 72,
     price: options.Price = None,
     price_basis: options.Basis = "cloud",
     utilization: options.Utilization = 1.0,

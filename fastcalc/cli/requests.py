@@ -111,7 +111,9 @@ class Request:
             ("--models-dir", self.models_dir),
             ("--engines-dir", self.engines_dir),
         )
-        return [word for flag, paths in folders for path in paths or () for word in (flag, str(path))]
+        return [
+            word for flag, paths in folders for path in paths or () for word in (flag, str(path))
+        ]
 
     def _engines(self, entries: Catalogue, chips: list[Hardware]) -> list[tuple[Engine, bool]]:
         """Return the engine of each chip and whether it is borrowed; each file is read once."""

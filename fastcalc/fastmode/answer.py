@@ -163,6 +163,7 @@ def _does_not_fit(outcome: Outcome) -> str:
     scenario, place = outcome.scenario, outcome.placement
     chips, most = outcome.min_chips[0], place.max_batch
     count = place.layout.chips
-    told = f"batch {scenario.batches[0]:,} of {scenario.model.id} does not fit {count} chips"
-    told += f" of {scenario.hardware.id}, which hold{'s' if count == 1 else ''} {most:,}"
+    plural = "s" if count > 1 else ""
+    told = f"batch {scenario.batches[0]:,} of {scenario.model.id} does not fit {count} chip{plural}"
+    told += f" of {scenario.hardware.id}, which hold{'' if plural else 's'} {most:,}"
     return told + (f"; write --chips {chips}" if chips and chips > count else "")

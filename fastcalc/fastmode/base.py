@@ -57,8 +57,12 @@ class Base:
 
     @cached_property
     def chips(self) -> list[Hardware]:
-        """Every chip of the catalogue, in order of id; one that cannot be read is left out."""
-        return list(_readable(self.catalogue.hardware, self.catalogue.names("hardware")))
+        """Chips with a price or memory on the chip, by id; a file that is no chip is left out."""
+        pricing = self.scenario.pricing
+        words = {"cloud": "cloud:", "tco": "purchase:"}
+        told = [words[pricing.basis], *(f"kind: {kind}" for kind in SRAM_KINDS)]
+        names = {*self.catalogue.mentioning("hardware", told), *pricing.given}
+        return list(_readable(self.catalogue.hardware, sorted(names)))
 
     @cached_property
     def rivals(self) -> list[Hardware]:
@@ -89,7 +93,7 @@ class Base:
         return cheapest(space, layouts, self.speed)
 
     def deployments(self, space: Space) -> list[Layout]:
-        """Return layouts of another machine: as many chips as today, and the fewest that hold it."""
+        """Return layouts of another machine: of as many chips as today, and of the fewest."""
         fewest = space.fewest_chips
         if fewest is None:
             return []

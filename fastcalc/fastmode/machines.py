@@ -24,7 +24,10 @@ def smaller_batch(base: Base) -> Option:
 
 def other_layout(base: Base) -> Option:
     """Return today's chips or fewer of them, cut otherwise, in the cheapest way."""
-    found = base.search(base.space, base.up_to_today())
+    layouts = base.up_to_today()
+    if not layouts:
+        return Option("other-layout", "", why_not="there is none")
+    found = base.search(base.space, layouts)
     return option_of("other-layout", _cut(found), found, base.speed)
 
 

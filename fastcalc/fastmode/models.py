@@ -22,7 +22,8 @@ def smaller_models(base: Base) -> list[Option]:
     smaller = sorted((one for one in family if one[0] < active), key=lambda one: -one[0])
     if not smaller:
         name = family_of(base.scenario.model.id)
-        return [Option("smaller-model", f"{name} family", why_not="the catalogue has no smaller one")]
+        why_not = f"the catalogue has no smaller {name}"
+        return [Option("smaller-model", "", why_not=why_not)]
     return [_option(base, model) for _, model in smaller]
 
 
@@ -79,7 +80,9 @@ class Shrunk:
 def fewer_layers(base: Base) -> Shrunk | None:
     """Return today's shape with as many of its layers as reach the speed; None if not even one."""
     most = int(base.today.placement.work.layers)
-    return _largest(base, [_with_layers(base.scenario.model, count / most) for count in range(1, most)])
+    return _largest(
+        base, [_with_layers(base.scenario.model, count / most) for count in range(1, most)]
+    )
 
 
 def thinner_layers(base: Base) -> Shrunk | None:

@@ -29,9 +29,7 @@ MOST_DRAFTS = 8
 def fewer_bits(base: Base) -> list[Option]:
     """Return each narrower format of weights, of the cache and of both, on today's layout."""
     options = [
-        option_of(
-            "fewer-bits", words, base.search(Space(scenario), [base.layout]), base.speed
-        )
+        option_of("fewer-bits", words, base.search(Space(scenario), [base.layout]), base.speed)
         for words, scenario in narrower(base.scenario)
     ]
     if options:
@@ -61,9 +59,7 @@ def _narrower_weights(scenario: Scenario) -> list[str]:
         if one.bits < 16 and not working_rate(scenario.hardware, one)[1]
     )
     return [
-        name
-        for name in rated
-        if _workload(replace(scenario, weights=name)).weight_bytes < today
+        name for name in rated if _workload(replace(scenario, weights=name)).weight_bytes < today
     ]
 
 
@@ -111,7 +107,7 @@ def speculation(base: Base) -> Option:
 
 
 def needed_drafts(base: Base) -> tuple[Floats, Floats, Floats]:
-    """Return drafts, and the tokens a pass and the acceptance needed for the speed at today's batch.
+    """Return drafts, and the tokens a pass and the acceptance that today's batch needs of them.
 
     Tokens are nan where the bound is in the way; acceptance, too, where every draft kept would not
     do.

@@ -42,13 +42,12 @@ def needed_acceptance(*, tokens: ArrayLike, drafts: ArrayLike) -> Array:
        decoding," arXiv:2211.17192, eq. 1 (tokens of a pass; solved for the acceptance here).
     """
     wanted, ends = np.broadcast_arrays(np.asarray(tokens, float), np.asarray(drafts, float) + 1.0)
+    # Halved is what is rejected, 1 - alpha, so that nothing is lost where nearly all is accepted.
     low, high = np.zeros(wanted.shape), np.ones(wanted.shape)
     for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        # Near one the quotient loses its digits; there the series is its number of terms.
-        close = 1.0 - middle < 1e-12
-        gap = np.where(close, 1.0, 1.0 - middle)
-        yields = np.where(close, ends, (1.0 - middle**ends) / gap)
-        low, high = np.where(yields < wanted, middle, low), np.where(yields < wanted, high, middle)
-    reached = np.where(wanted <= 1.0, 0.0, high)
-    return np.where(wanted > ends, np.nan, reached)
+        rejected = (low + high) / 2.0
+        yields = -np.expm1(ends * np.log1p(-rejected)) / rejected
+        low = np.where(yields < wanted, low, rejected)
+        high = np.where(yields < wanted, rejected, high)
+    accepted = np.where(wanted <= 1.0, 0.0, 1.0 - low)
+    return np.where(wanted > ends, np.nan, accepted)

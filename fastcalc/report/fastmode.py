@@ -1,6 +1,6 @@
 """What each trick buys and costs: records, and cells for tables."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from fastcalc.fastmode import Answer, Option

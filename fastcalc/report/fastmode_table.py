@@ -35,11 +35,12 @@ def cells(answer: Answer, options: Sequence[Option]) -> list[dict[str, str]]:
 
 
 def _cells(record: Record) -> dict[str, str]:
-    trick = TRICKS.get(record["trick"], record["trick"])
+    trick = str(TRICKS.get(record["trick"], record["trick"]))
     change = record["change"]
     if record["cannot"]:
         why = f"{change}, {record['cannot']}" if change else record["cannot"]
-        return dict.fromkeys(COLUMNS, "-") | {"trick": trick, "how": f"cannot: {why}"}
+        empty: dict[str, str] = dict.fromkeys(COLUMNS, "-")
+        return {**empty, "trick": trick, "how": f"cannot: {why}"}
     low, high = record["tokens_per_s_per_user_low"], record["tokens_per_s_per_user_high"]
     unpriced = None if record["usd_per_mtok_output"] is not None else "no price"
     multiple = record["cost_multiple"]
@@ -206,7 +207,9 @@ def _shapes(answer: Answer) -> str:
     shorter, thinner = answer.shorter, answer.thinner
     deep = "no number of the same layers reaches it"
     if shorter is not None:
-        deep = f"{_shape(shorter)} in {shorter.layers:.0f} of the {today.layers:.0f} layers reach it"
+        deep = (
+            f"{_shape(shorter)} in {shorter.layers:.0f} of the {today.layers:.0f} layers reach it"
+        )
     wide = "with thinner feed-forward networks alone none does"
     if thinner is not None:
         wide = f"with thinner feed-forward networks alone {_shape(thinner)}"

@@ -111,7 +111,9 @@ def _table(points: Sequence[Point], width: int) -> Table:
         width,
     )
     left = [place for place, key in enumerate(keys) if key in _WORDS]
-    return Table([_HEADINGS[key] for key in keys], [[row[key] for key in keys] for row in rows], left, gap)
+    return Table(
+        [_HEADINGS[key] for key in keys], [[row[key] for key in keys] for row in rows], left, gap
+    )
 
 
 def _chart(points: Sequence[Point], width: int, *, is_ascii: bool) -> list[Part]:
@@ -132,8 +134,8 @@ def _chart(points: Sequence[Point], width: int, *, is_ascii: bool) -> list[Part]
 
 def _notes(drawn: Sequence[Outcome], refused: Sequence[str]) -> list[str]:
     lines = [
-        "no other layout and batch tried is both as fast and cheaper; batches are powers of two and "
-        "the largest of each layout, chips powers of two, the fewest and the most",
+        "no other layout and batch tried is both as fast and cheaper; tried are batches in powers "
+        "of two and the largest of each layout, chips in powers of two, the fewest and the most",
         compare.prices(drawn),
         *refused,
     ]

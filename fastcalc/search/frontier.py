@@ -144,9 +144,7 @@ def _candidates(scenario: Scenario, max_chips: int) -> Iterator[_Candidate]:
                     yield _Candidate(space, layout, tier, batch, float(speed), float(usd))
 
 
-def placeable(
-    scenarios: Sequence[Scenario], max_chips: int
-) -> tuple[list[Scenario], list[str]]:
+def placeable(scenarios: Sequence[Scenario], max_chips: int) -> tuple[list[Scenario], list[str]]:
     """Return the scenarios that have a place and a price, and why the others have not.
 
     Parameters

@@ -10,15 +10,16 @@ import numpy as np
 from fastcalc.formulas.types import ArrayLike, Floats
 from fastcalc.passes import Passes
 from fastcalc.placement import Layout, Placement
-from fastcalc.scenario import Outcome
+from fastcalc.scenario import Outcome, Scenario
 from fastcalc.search.space import Space, Tier
 from fastcalc.traffic import Traffic
 
 Batches = np.ndarray[Any, np.dtype[np.int64]]
 """Batches as whole numbers."""
 
-_GRID = 192
-"""Batches tried at once between one that reaches a speed and one that does not."""
+_GRID = 1024
+"""Batches tried at once between one that reaches a speed and one that does not: a thousand take
+little longer than one."""
 
 _ROUNDING = 1e-12
 
@@ -77,7 +78,7 @@ def largest_batches(
 
 
 def _between(reached: Batches, missed: Batches) -> Batches:
-    """Return batches between two for each speed, spread evenly in ratio, both neighbours among them.
+    """Return batches between two for each speed, even in ratio, both neighbours among them.
 
     Where nothing is left between, the batch that reaches stands again.
     """
@@ -126,32 +127,67 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
     below : float
         Dollars a million output tokens from which a point is of no interest. [USD]
     """
-    price = space.scenario.pricing.per_chip_hour(space.scenario.hardware)
-    hour = (price or 1.0) / space.scenario.pricing.utilization
-    traffic, best = space.scenario.traffic, (below, None)
+    traffic, hour = space.scenario.traffic, _chip_hour(space.scenario)
+    best, point = below, None
     fastest, slow = 0.0, list[Placement]()
     for layout, tier in ((one, tier) for one in layouts for tier in space.tiers(one)):
-        ends = np.array([tier.fewest, tier.most])
-        reached = speeds(tier.placement, traffic, ends)
-        fastest = max(fastest, float(reached[0]))
-        if reached[0] < speed * (1.0 - _ROUNDING):
-            slow.append(tier.placement)
-            continue
         scale = hour * layout.chips / 3600.0 * 1e6
-        # No batch of this layout costs less a token than the largest that it holds.
-        if scale / (tier.most * reached[1]) >= best[0]:
-            continue
-        batch, total = _largest(tier, traffic, speed)
-        best = min(best, (scale / total, (layout, batch)), key=lambda one: one[0])
-    if best[1] is None:
+        found = _closest(tier, traffic, speed, best / scale)
+        fastest = max(fastest, found.fastest)
+        if not found.batch:
+            slow.append(tier.placement)
+        elif scale / found.total < best:
+            best, point = scale / found.total, (layout, found.batch)
+    if point is None:
         return Reach(None, fastest, max((_bound(one, traffic) for one in slow), default=0.0))
-    return Reach(space.at(*best[1]), fastest)
+    return Reach(space.at(*point), fastest)
 
 
-def _largest(tier: Tier, traffic: Traffic, speed: float) -> tuple[int, float]:
-    """Return the largest batch of a tier at a speed, and its tokens a second in all."""
-    batch = int(largest_batches(tier.placement, traffic, speed, fewest=tier.fewest)[0])
-    return batch, batch * float(speeds(tier.placement, traffic, batch)[0])
+def _chip_hour(scenario: Scenario) -> float:
+    """Return what a chip costs in an hour of use; 1 where no price is known. [USD/h]"""
+    price = scenario.pricing.per_chip_hour(scenario.hardware)
+    return (price or 1.0) / scenario.pricing.utilization
+
+
+@dataclass(frozen=True)
+class _Closest:
+    """The largest batch of a tier at a speed, or 0; its tokens a second; the fastest user there."""
+
+    batch: int
+    total: float
+    fastest: float
+
+
+def _closest(tier: Tier, traffic: Traffic, speed: float, below: float) -> _Closest:
+    """Return the largest batch at a speed, found as closely as matters.
+
+    Parameters
+    ----------
+    tier : Tier
+        A placement and its batches.
+    traffic : Traffic
+        What requests look like.
+    speed : float
+        Tokens a second that every user is to get. [1/s]
+    below : float
+        Seconds a token from which a batch is of no interest. [s]
+    """
+    low, high = tier.fewest - 1, tier.most + 1
+    fastest = 0.0
+    while True:
+        tried = np.unique(_between(np.array([low]), np.array([high])))
+        reached = speeds(tier.placement, traffic, tried)
+        fastest = max(fastest, float(reached[0]))
+        held = int(np.count_nonzero(reached >= speed * (1.0 - _ROUNDING)))
+        if not held:
+            return _Closest(0, 0.0, fastest)
+        # The next batch costs less a token, but is too slow: if it costs too much, so do all.
+        beyond = min(held, len(tried) - 1)
+        is_exact = tried[beyond] <= tried[held - 1] + 1
+        if is_exact or 1.0 / (tried[beyond] * reached[beyond]) >= below:
+            total = float(tried[held - 1] * reached[held - 1])
+            return _Closest(int(tried[held - 1]), total, fastest)
+        low, high = int(tried[held - 1]) - 1, int(tried[beyond])
 
 
 def _bound(placement: Placement, traffic: Traffic) -> float:
@@ -178,7 +214,7 @@ def needed_tokens(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
 
 
 def _needed(outcome: Outcome, drafts: float, speed: float) -> float:
-    """Return the tokens a pass must yield: how long it takes hangs on drafts, not on what is kept."""
+    """Return the tokens a pass must yield; how long it takes does not hang on them."""
     batch, traffic = outcome.scenario.batches[0], outcome.scenario.traffic
 
     def speed_at(tokens: float) -> float:
