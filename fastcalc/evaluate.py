@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastcalc.catalogue.schema import SpeedRange
+from fastcalc.classes import class_of
 from fastcalc.formulas import money, serving
 from fastcalc.formulas.types import Array, ArrayLike, Floats
 from fastcalc.passes import Passes
@@ -164,12 +165,18 @@ def _ttft(passes: Passes, step: Step, first: Step) -> Array:
     return front + wait + passes.chunks * first.seconds
 
 
-def range_of(placement: Placement) -> SpeedRange | None:
-    """Return the speed range for this class of chip and model, or None for the bound itself."""
+def range_of(placement: Placement, phase: str = "decode") -> SpeedRange | None:
+    """Return the speed range for this class of chip and model, or None for the bound itself.
+
+    Parameters
+    ----------
+    placement : Placement
+        A workload on a layout.
+    phase : str
+        ``decode``, ``prefill`` or ``served``.
+    """
     engine, hardware = placement.machine.engine, placement.machine.hardware
-    if engine.ranges is None:
-        return None
     if hardware.architecture not in engine.fitted_architectures:
-        return engine.ranges.unseen
-    fitted = engine.ranges.moe if placement.work.experts else engine.ranges.dense
-    return fitted or engine.ranges.unseen
+        return engine.range_of()
+    kind = "moe" if placement.work.experts else "dense"
+    return engine.range_of(f"{phase}-{class_of(hardware)}", f"{phase}-{kind}", phase)

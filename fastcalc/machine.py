@@ -112,7 +112,6 @@ class Software:
 
     bandwidth_fraction: ArrayLike = 1.0
     bandwidth_per_core: ArrayLike = inf
-    cache_read_fraction: ArrayLike = 1.0
     compute_fraction: ArrayLike = 1.0
     compute_per_core: ArrayLike = inf
     grouped_gemm_fraction: ArrayLike = 1.0
@@ -130,6 +129,7 @@ class Software:
     expert_imbalance: ArrayLike = 1.0
     memory_fraction: ArrayLike = 1.0
     prompt_chunk: ArrayLike = inf
+    minimum_rows: ArrayLike = 1.0
     max_sequences: ArrayLike = inf
 
     @classmethod

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 from typing import Literal
 
 import numpy as np
 
 from fastcalc.catalogue import Catalogue, Engine, Hardware, Model, Quantity
+from fastcalc.classes import engine_of_class
 from fastcalc.errors import InputError
 from fastcalc.evaluate import SITE_FACTOR, Estimate, evaluate
 from fastcalc.formulas.money import ownership_per_hour
@@ -24,9 +26,6 @@ YEARS = 4.0
 
 USD_PER_KWH = 0.08
 """Price of electricity in the cost of ownership."""
-
-ENGINE_OF_KIND = {"gpu": "vllm", "wafer": "cerebras", "lpu": "groq"}
-"""The engine taken for a kind of chip where none is named."""
 
 
 @dataclass(frozen=True)
@@ -251,12 +250,9 @@ def _check_context(scenario: Scenario) -> None:
 
 
 def engine_for(catalogue: Catalogue, hardware: Hardware) -> tuple[Engine, bool]:
-    """Return the engine for a kind of chip, and whether it is borrowed from another kind."""
-    name = ENGINE_OF_KIND.get(hardware.kind)
-    if name is not None:
-        return catalogue.engine(name), False
-    stand_in = "wafer" if hardware.execution == "spatial" else "gpu"
-    return catalogue.engine(ENGINE_OF_KIND[stand_in]), True
+    """Return the engine for a chip's class, and whether it is borrowed from another class."""
+    name, is_borrowed = engine_of_class(hardware)
+    return catalogue.engine(name), is_borrowed
 
 
 def _warnings(outcome: Outcome) -> Iterable[str]:
@@ -275,10 +271,7 @@ def _warnings(outcome: Outcome) -> Iterable[str]:
         yield f"{hardware.id} pipelines whole layers: --tp, --ep and --dp do not apply to it"
     if engine.is_bound:
         yield f"{engine.id} hides prompts under decode where it can: input may cost nothing"
-    if (
-        hardware.cores is None
-        and engine.on(hardware.kind, hardware.architecture).bandwidth_per_core
-    ):
+    if hardware.cores is None and outcome.placement.machine.software.bandwidth_per_core < inf:
         yield f"{hardware.id} states no cores: no limit per core is applied"
     if outcome.placement.machine.is_spatial and not engine.is_bound:
         yield (

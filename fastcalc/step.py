@@ -2,9 +2,9 @@
 
 With ``c = 0`` it is a decode step, with ``b = 0`` a prefill, and with both the mixed step
 of real traffic. It is a short list of components, each a few bytes, FLOPs, messages or
-launches at rates that an engine reaches. Decode rows hide under the read of the weights they
-share (a component takes the larger of its memory and compute time); the arithmetic of prompt
-rows is added to that read, as measured prefill asks.
+launches at rates that an engine reaches. The arithmetic of decode rows mostly hides under the
+read of the weights they share (`overlapped_time`); that of prompt rows is added to it, as
+measured prefill asks.
 """
 
 from dataclasses import dataclass
@@ -13,15 +13,18 @@ from math import inf
 import numpy as np
 
 from fastcalc.formulas.experts import distinct_experts
-from fastcalc.formulas.network import all_reduce_bytes, all_reduce_latency_shape, exchange_bytes
+from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
 from fastcalc.formulas.pipeline import pipelined_step
-from fastcalc.formulas.roofline import time_of
+from fastcalc.formulas.roofline import overlapped_time, time_of
 from fastcalc.formulas.types import Array, ArrayLike
 from fastcalc.load import Load
 from fastcalc.machine import Chip, Software
 
 ACTIVATION_BYTES = 2.0
 _FUSED_MULTIPLY_ADD = 2.0
+
+PRODUCTS, GROUPED_PRODUCTS = 3.0, 1.0
+"""How memory and compute time of matrix products overlap, and of products over routed experts."""
 
 LIMITERS = ("memory", "compute", "link", "latency")
 
@@ -42,6 +45,8 @@ class Component:
         What crosses links [byte] and how fast. [byte/s]
     count, each : array_like
         Launches, messages or hops one after another [1], and what each takes. [s]
+    norm : float
+        How its memory and compute time overlap: 1 for not at all, infinity for wholly. [1]
     """
 
     name: str
@@ -53,6 +58,7 @@ class Component:
     link: ArrayLike = inf
     count: ArrayLike = 0.0
     each: ArrayLike = 0.0
+    norm: float = PRODUCTS
 
     @property
     def memory_time(self) -> Array:
@@ -61,7 +67,7 @@ class Component:
 
     @property
     def compute_time(self) -> Array:
-        """Time to do its FLOPs; the larger of it and the memory time counts. [s]"""
+        """Time to do its FLOPs. [s]"""
         return time_of(work=self.flops, rate=self.flop_rate)
 
     @property
@@ -77,15 +83,19 @@ class Component:
     @property
     def seconds(self) -> Array:
         """Time it takes. [s]"""
-        return np.maximum(self.memory_time, self.compute_time) + self.link_time + self.latency
+        return self.work_time + self.link_time + self.latency
+
+    @property
+    def work_time(self) -> Array:
+        """Time of bytes and FLOPs together. [s]"""
+        return overlapped_time(memory=self.memory_time, compute=self.compute_time, norm=self.norm)
 
     def by_limiter(self) -> tuple[Array, Array, Array, Array]:
         """Return its time split into memory, compute, link and latency. [s]"""
-        memory, compute = self.memory_time, self.compute_time
-        is_memory = memory >= compute
+        is_memory, work = self.memory_time >= self.compute_time, self.work_time
         return (
-            np.where(is_memory, memory, 0.0),
-            np.where(is_memory, 0.0, compute),
+            np.where(is_memory, work, 0.0),
+            np.where(is_memory, 0.0, work),
             self.link_time,
             self.latency,
         )
@@ -164,20 +174,21 @@ def _weights(load: Load, chip: Chip, software: Software) -> tuple[Component, Com
     """Return the matrices every token passes, head and norms, and the experts that are picked."""
     bandwidth, share = software.bandwidth(chip), software.compute_share(chip)
     tokens = 1.0 * np.asarray(load.sequences) * load.verified
+    rows = np.where(tokens > 0, np.maximum(tokens, software.minimum_rows), 0.0)
     uneven = _imbalance(load, software)
     return (
         Component(
             "dense weights",
             bytes=load.dense_bytes,
             bandwidth=bandwidth,
-            flops=tokens * load.dense_flops,
+            flops=rows * load.dense_flops,
             flop_rate=chip.dense * share,
         ),
         Component(
             "head and norms",
             bytes=load.head_bytes,
             bandwidth=bandwidth,
-            flops=tokens * load.head_flops,
+            flops=rows * load.head_flops,
             flop_rate=chip.head * share,
         ),
         Component(
@@ -186,6 +197,7 @@ def _weights(load: Load, chip: Chip, software: Software) -> tuple[Component, Com
             bandwidth=bandwidth,
             flops=load.together * load.routed_flops * uneven,
             flop_rate=chip.routed * share * software.grouped_gemm_fraction,
+            norm=GROUPED_PRODUCTS,
         ),
     )
 
@@ -196,7 +208,7 @@ def _attention(load: Load, chip: Chip, software: Software) -> Component:
     return Component(
         "attention",
         bytes=sequences * load.cache_bytes,
-        bandwidth=software.bandwidth(chip) * software.cache_read_fraction,
+        bandwidth=software.bandwidth(chip),
         flops=sequences * load.verified * load.attention_flops,
         flop_rate=chip.attention * software.compute_share(chip),
     )
@@ -252,14 +264,16 @@ def _floor(load: Load, software: Software) -> Component:
 
 def _all_reduce(load: Load, chip: Chip, software: Software) -> Component:
     """Return two all-reduces a layer over the tensor-parallel group."""
+    link = chip.link * np.asarray(software.link_fraction)
     message = load.tokens * load.hidden * ACTIVATION_BYTES
-    shape = all_reduce_latency_shape(ranks=load.tp)
+    latency = software.collective_latency
+    shots = all_reduce_shots(ranks=load.tp, message=message, bandwidth=link, latency=latency)
     return Component(
         "all-reduce",
-        sent=2.0 * load.depth * all_reduce_bytes(ranks=load.tp, message=message),
-        link=chip.link * np.asarray(software.link_fraction),
-        count=2.0 * np.asarray(load.depth) * (shape > 0),
-        each=software.collective_latency * shape,
+        sent=2.0 * load.depth * all_reduce_bytes(ranks=load.tp, message=message, shots=shots),
+        link=link,
+        count=2.0 * load.depth * shots,
+        each=latency,
     )
 
 
@@ -268,14 +282,13 @@ def _exchange(load: Load, chip: Chip, software: Software) -> Component:
     layers = np.asarray(load.expert_layers) * load.exchanges
     link = np.where(load.exchange_is_inside, chip.link, chip.link_out)
     hop = np.where(load.exchange_is_inside, 0.0, chip.hop)
-    shape = all_reduce_latency_shape(ranks=load.shards)
     return Component(
         "expert exchange",
         sent=layers
         * exchange_bytes(tokens=load.tokens, hidden=load.hidden, destinations=load.destinations),
         link=link * software.link_fraction,
         count=2.0 * layers,
-        each=software.collective_latency * shape + hop,
+        each=software.collective_latency + hop,
     )
 
 

@@ -121,6 +121,33 @@ def parse_quantity(text: object, dimension: str) -> float:
     return value
 
 
+def dimension_of(text: str) -> tuple[str, str]:
+    """Return the unit that a quantity is written in, and its dimension.
+
+    Parameters
+    ----------
+    text : str
+        For example ``"21 PB/s"``.
+
+    Raises
+    ------
+    InputError
+        If there is no unit, or none that fastcalc knows.
+
+    Examples
+    --------
+    >>> dimension_of("21 PB/s")
+    ('PB/s', 'bandwidth')
+    """
+    match = _QUANTITY.fullmatch(text)
+    unit = match[2] if match else ""
+    home = next((name for name, table in UNITS.items() if unit and unit in table), None)
+    if home is None:
+        examples = ", ".join(f"'{one}'" for one in EXAMPLES.values())
+        raise UnitError(f"'{text[:_LONGEST]}' has no unit that fastcalc knows: {examples}", "UN002")
+    return unit, home
+
+
 def _wrong_unit(written: str, unit: str, dimension: str) -> UnitError:
     """Say what a unit is when it is not the one expected."""
     name = _A.get(dimension, f"a {dimension}")

@@ -12,7 +12,8 @@ WSE = (ROOT / "hardware" / "wse-3.yaml").read_text()
 MI300X = (ROOT / "hardware" / "mi300x.yaml").read_text()
 LLAMA = (ROOT / "models" / "llama-3.1-8b.yaml").read_text()
 MIXTRAL = (ROOT / "models" / "mixtral-8x7b.yaml").read_text()
-VLLM = (ROOT / "engines" / "vllm.yaml").read_text()
+FLOOR = r"decode_layer_floor: \{value: [\d.]+ us"
+GPU = (ROOT / "engines" / "gpu.yaml").read_text()
 
 
 def put(text: str, *changes: tuple[str, str]) -> str:
@@ -31,8 +32,8 @@ def llama(*changes: tuple[str, str]) -> tuple[str, str]:
     return "llama-3.1-8b", put(LLAMA, *changes)
 
 
-def vllm(*changes: tuple[str, str]) -> tuple[str, str]:
-    return "vllm", put(VLLM, *changes)
+def gpu(*changes: tuple[str, str]) -> tuple[str, str]:
+    return "gpu", put(GPU, *changes)
 
 
 def value(key: str, new: str) -> tuple[str, str]:
@@ -147,9 +148,9 @@ EXAMPLES: dict[str, Callable[[], tuple[str, str | bytes]]] = {
     "MD012": lambda: llama(("vocabulary: 128256", "vocabulary: 12825600")),
     "MD013": lambda: llama(("count: 32", "count: 3200")),
     "MD014": lambda: llama((r"^shape_source: .*\n", "")),
-    "EN001": lambda: vllm(("value: 41 us", "value: 81 us")),
-    "EN002": lambda: vllm((r"band: \[0.83, 0.90\]", "band: [0.90, 0.83]")),
-    "EN003": lambda: vllm((r"^date: .*\n", "")),
-    "EN004": lambda: vllm(("value: 41 us", "value: 41 ms")),
-    "EN005": lambda: vllm((r"(?s)^ranges:.*?\n\n", "")),
+    "EN001": lambda: gpu((FLOOR, "decode_layer_floor: {value: 81 us")),
+    "EN002": lambda: gpu((r"band: \[0.78, 0.93\]", "band: [0.93, 0.78]")),
+    "EN003": lambda: gpu((r"^date: .*\n", "")),
+    "EN004": lambda: gpu((FLOOR, "decode_layer_floor: {value: 41 ms")),
+    "EN005": lambda: gpu((r"(?s)^ranges:.*", "")),
 }  # fmt: skip

@@ -156,10 +156,11 @@ def engines(draw: st.DrawFn) -> Engine:
     values: dict[str, Any] = {
         "bandwidth_fraction": draw(share),
         "bandwidth_per_core": _in(draw(st.floats(1, 100)), "GB/s"),
-        "cache_read_fraction": draw(share),
         "compute_fraction": draw(share),
         "compute_per_core": _in(draw(st.floats(0.5, 50)), "TFLOP/s"),
         "grouped_gemm_fraction": draw(share),
+        "block_gemm_fraction": draw(share),
+        "minimum_rows": draw(st.integers(1, 128)),
         "dequantization_operations": draw(st.floats(0, 4)),
         "link_fraction": draw(share),
         "collective_latency": draw(micro),
@@ -179,7 +180,7 @@ def engines(draw: st.DrawFn) -> Engine:
             "fitted_architectures": ["hopper"],
             "parameters": kept,
             "ranges": {
-                "dense": {"below": 1.5, "above": 1.3, "basis": "x"},
+                "decode-dense": {"below": 1.5, "above": 1.3, "basis": "x"},
                 "unseen": {"below": 2.0, "above": 1.6, "basis": "x"},
             },
         }

@@ -6,10 +6,11 @@ from collections import Counter
 from itertools import chain
 
 import pytest
-import yaml
 
 from fastcalc.catalogue import Catalogue
-from fastcalc.catalogue.formats import FORMATS
+from fastcalc.catalogue.formats import FORMATS, weight_formats
+from fastcalc.catalogue.schema import Provenance
+from fastcalc.catalogue.store import load
 from fastcalc.folders import shipped_folder
 
 FOLDER = shipped_folder("evidence")
@@ -26,12 +27,9 @@ COUNTS = "chips tp ep pp dp concurrency prompt output".split()
 
 # Software that was measured; one without an entry of its own takes the default of the chip.
 ENGINES = set(
-    "vllm sglang tensorrt-llm llama-cpp exllama exllamav2 mlc mlx gpt-fast splitwise-2023 deepseek "
+    "vllm vllm-eager sglang tensorrt-llm llama-cpp exllama exllamav2 mlc mlx gpt-fast splitwise-2023 deepseek "
     "ds4 atom cerebras groq sambanova unknown".split()
 )
-
-# GGUF files with the routed experts in one format and all else in another.
-MIXED_FORMATS = {"mxfp4-experts-q8_0", "iq2_xxs-experts-q8_0"}
 
 
 def rows():
@@ -39,11 +37,8 @@ def rows():
         return list(csv.DictReader(file))
 
 
-def load(name):
-    return yaml.safe_load((FOLDER / name).read_text(encoding="utf-8"))
-
-
 ROWS = rows()
+PROVENANCE = load(FOLDER / "sources.yaml", Provenance)
 PREFIXES = {row["id"].rpartition("-")[0] for row in ROWS}
 
 
@@ -71,7 +66,8 @@ def test_engines_are_known_software():
 
 def test_number_formats_are_known():
     caches = {name for name, entry in FORMATS.items() if entry.cache_bits}
-    assert {row["weights"] for row in ROWS} <= {"", *FORMATS} | MIXED_FORMATS
+    for name in {row["weights"] for row in ROWS} - {""}:
+        weight_formats(name)
     assert {row["kv"] for row in ROWS} <= {"", *caches}
 
 
@@ -111,18 +107,10 @@ def test_every_row_says_where_and_when():
 
 
 def test_every_prefix_has_its_source():
-    sources = load("sources.yaml")
-    assert set(sources) == PREFIXES
-    for source in sources.values():
-        assert set(source) - {"set_aside"} == {"title", "url", "measured", "trust", "date"}
-        assert source["trust"] in ("high", "medium", "low")
-        assert source.get("set_aside") in (None, True)
+    assert set(PROVENANCE.sources) == PREFIXES
 
 
 def test_exclusions_name_rows_that_exist_once():
-    exclusions = load("exclusions.yaml")
-    assert all(set(entry) == {"rows", "effect", "reason"} for entry in exclusions)
-    assert {entry["effect"] for entry in exclusions} == {"unpredictable", "suspect"}
-    named = Counter(chain.from_iterable(entry["rows"] for entry in exclusions))
+    named = Counter(chain.from_iterable(one.rows for one in PROVENANCE.exclusions))
     assert set(named) <= {row["id"] for row in ROWS}
     assert max(named.values()) == 1

@@ -134,9 +134,6 @@ PUBLISHED = [
     ("distinct_experts", {"experts": 128, "active": 8, "tokens": 4}, 29.1, 0.05),
     ("distinct_experts", {"experts": 128, "active": 8, "tokens": 64}, 125.9, 0.05),
     ("distinct_experts", {"experts": 8, "active": 2, "tokens": 1}, 2, 1e-12),
-    ("all_reduce_latency_shape", {"ranks": 1}, 0, 0),
-    ("all_reduce_latency_shape", {"ranks": 4}, 1.45, 1e-12),
-    ("all_reduce_latency_shape", {"ranks": 16}, 2.95, 1e-12),
     ("other_ranks", {"ranks": 2, "active": 1}, 0.5, 1e-12),
     ("achieved_bandwidth", {"peak": 2.0, "fraction": 1, "cores": 1, "per_core": 2.0}, 2 * 2 ** (-1 / 8), 1e-12),
     ("compute_share", {"peak": 1.0, "fraction": 0.5, "cores": 1, "per_core": 0.5}, 0.25, 1e-12),
@@ -166,6 +163,13 @@ PUBLISHED = [
     ),
     ("exchange_bytes", {"tokens": 2, "hidden": 10, "destinations": 3}, 180, 0),
     ("all_reduce_bytes", {"ranks": 8, "message": 8.0}, 14.0, 0),
+    ("all_reduce_bytes", {"ranks": 8, "message": 8.0, "shots": 1}, 56.0, 0),
+    ("all_reduce_shots", {"ranks": 8, "message": 1e9, "bandwidth": 1e11, "latency": 5e-6}, 2, 0),
+    ("all_reduce_shots", {"ranks": 1, "message": 1e9, "bandwidth": 1e11, "latency": 5e-6}, 0, 0),
+    # A triangle of sides 3 and 4; a roofline; a sum.
+    ("overlapped_time", {"memory": 3.0, "compute": 4.0, "norm": 2}, 5, 1e-12),
+    ("overlapped_time", {"memory": 3.0, "compute": 4.0, "norm": math.inf}, 4, 0),
+    ("overlapped_time", {"memory": 3.0, "compute": 4.0, "norm": 1}, 7, 1e-12),
     ("ownership_per_hour", {"purchase": 300_000 / 8, "years": 4, "power": 1275, "site_factor": 1.0, "energy_price": 0.08}, 1.172, 0.001),
     # (64 - 1) / (2 x 6.4).
     ("fill_wait", {"batch": 64, "arrivals": 6.4}, 4.92, 0.005),

@@ -345,13 +345,15 @@ def test_layouts_asked_by_chips_hold_as_many_batches_as_can_be():
     assert three.min_chips == (2, 3)
 
 
-def test_matrix_products_reach_their_measured_shares(catalogue):
-    """0.51 of the dense peak on H100 and 0.65 of that on MI300X, from served throughput."""
+def test_matrix_products_reach_shares_between_kernels_and_servers(catalogue):
+    """Isolated kernels reach 0.70 to 0.79 of an H100's 16-bit peak, servers of 2024 about 0.51.
+
+    On MI300X published products reach 51 % of the peak.
+    """
     h100 = outcome("llama-3.1-8b", "h100-sxm").placement.machine
     mi300x = outcome("llama-3.1-8b", "mi300x").placement.machine
-    assert h100.software.compute_share(h100.chip) == pytest.approx(0.51, abs=0.01)
-    share = mi300x.software.compute_share(mi300x.chip)
-    assert share == pytest.approx(0.65 * 0.51, abs=0.01)
+    assert 0.45 < h100.software.compute_share(h100.chip) < 0.79
+    assert 0.15 < mi300x.software.compute_share(mi300x.chip) < 0.51
 
 
 def test_a_minimal_model_keeps_the_cache_it_states():

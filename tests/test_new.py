@@ -22,7 +22,7 @@ KINDS = {"hardware": Hardware, "model": Model, "engine": Engine}
 FOLDERS = {"hardware": "hardware", "models": "model", "engines": "engine"}
 FILES = [
     (kind, path) for folder, kind in FOLDERS.items() for path in shipped(folder).glob("*.yaml")
-]
+] + [("claims", ROOT / "evidence" / "claims.yaml")]
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_new_and_schema(fastcalc, tmp_path):
     assert fastcalc("schema", "chips").code == 2
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "claims"])
 def test_the_shipped_schemas_are_current(kind):
     """``python docs/schema/refresh.py`` writes them."""
     assert (ROOT / "docs" / "schema" / f"{kind}.schema.json").read_text() == as_text(kind)

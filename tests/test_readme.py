@@ -45,7 +45,10 @@ def test_it_prints_what_it_shows(command, expected, capsys, monkeypatch, tmp_pat
 
 def test_every_command_is_shown():
     names = {command.name or command.callback.__name__ for command in app.registered_commands}
-    assert names == {"check", "compare", "diff", "fit", "import", "list", "new", "schema", "show"}
+    assert names == {
+        *("check", "claims", "compare", "diff", "fit", "import", "list", "new", "schema", "show"),
+        "task",
+    }
     for name in names:
         assert f"fastcalc {name}" in README
 

@@ -10,7 +10,7 @@ from fastcalc.catalogue.json_schema import as_text
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-FOLDERS = {"hardware": "hardware", "models": "model", "engines": "engine"}
+FOLDERS = {"hardware": "hardware", "models": "model", "engines": "engine", "evidence": "claims"}
 
 
 def line(kind: str) -> str:

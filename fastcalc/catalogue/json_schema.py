@@ -6,14 +6,19 @@ from typing import Any, get_args
 
 from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.meanings import MEANINGS
-from fastcalc.catalogue.schema import Confidence, Engine, Entry, Hardware, Model
+from fastcalc.catalogue.schema import Claims, Confidence, Engine, Entry, Hardware, Model
 from fastcalc.units import EXAMPLES, UNITS
 
-SCHEMAS: dict[str, type[Entry]] = {"hardware": Hardware, "model": Model, "engine": Engine}
+SCHEMAS: dict[str, type[Entry]] = {
+    "hardware": Hardware,
+    "model": Model,
+    "engine": Engine,
+    "claims": Claims,
+}
 
 
 def json_schema(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema (draft 7) of a kind: ``hardware``, ``model`` or ``engine``."""
+    """Return the JSON Schema (draft 7) of a kind of file, a key of `SCHEMAS`."""
     found = SCHEMAS[kind].model_json_schema(ref_template="#/definitions/{model}", mode="validation")
     found["definitions"] = {
         name: one for name, one in found.pop("$defs", {}).items() if name != "Quantity"

@@ -8,7 +8,7 @@ from typing import Literal, TypeVar, cast
 
 from fastcalc.catalogue.faults import refuse
 from fastcalc.catalogue.reader import Document, read
-from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
 from fastcalc.folders import shipped_folder
@@ -17,6 +17,7 @@ Kind = Literal["hardware", "models", "engines"]
 _SINGULAR = {"hardware": "hardware", "models": "model", "engines": "engine"}
 
 AnyEntry = TypeVar("AnyEntry", Hardware, Model, Engine)
+AnyFile = TypeVar("AnyFile", bound=Entry)
 
 
 def schema_of(kind: Kind) -> type[Hardware] | type[Model] | type[Engine]:
@@ -148,6 +149,10 @@ class Catalogue:
             raise InputError(f"engines extend each other in a circle: {' -> '.join(below)}")
         return entry.over(self._engine(entry.extends, (*below, entry.id)))
 
+    def engine_files(self) -> list[Engine]:
+        """Return every engine as its file has it, nothing filled in from those it extends."""
+        return [self._load(name, "engines", Engine) for name in self.names("engines")]
+
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
         path = self._find(name, kind)
         entry = load(path, schema)
@@ -231,7 +236,7 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
     return near[:3]
 
 
-def load(path: Path, schema: type[AnyEntry]) -> AnyEntry:
+def load(path: Path, schema: type[AnyFile]) -> AnyFile:
     """Read one file into its schema.
 
     Parameters
@@ -239,7 +244,7 @@ def load(path: Path, schema: type[AnyEntry]) -> AnyEntry:
     path : Path
         A YAML file.
     schema : type of Entry
-        `Hardware`, `Model` or `Engine`.
+        `Hardware`, `Model`, `Engine` or another.
 
     Returns
     -------

@@ -294,6 +294,211 @@ def check(
 
 
 @app.command()
+def validate(
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            help="A CSV of measured points, or JSON of vllm bench serve or llama-bench; "
+            "the shipped evidence if none.",
+        ),
+    ] = None,
+    max_median_factor: Annotated[
+        float | None,
+        typer.Option(
+            "--max-median-factor", metavar="X", help="Exit with 1 if the median factor is above."
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            help="Predict every point with this engine.",
+            autocompletion=completion.engines,
+        ),
+    ] = None,
+    hardware: options.Measured = None,
+    model: options.Measured = None,
+    weights: options.Weights = None,
+    kv: options.KV = None,
+    chips: options.Chips = None,
+    tp: options.TP = None,
+    pp: options.PP = None,
+    ep: options.EP = None,
+    dp: options.DP = None,
+    format: options.Format = "table",  # noqa: A002
+    out: options.OutFile = None,
+    hardware_dir: options.HardwareDir = None,
+    models_dir: options.ModelsDir = None,
+    engines_dir: options.EnginesDir = None,
+) -> None:
+    """Show predictions against measurements: factor, bias and coverage by class of machine.
+
+    Chip, model and layout may be given for JSON files that do not name them.
+    """
+    from fastcalc.cli import requests, show_validate
+
+    catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)
+    given = options.given(locals())
+    raise typer.Exit(
+        show_validate.run(
+            catalogue, path, given=given, most=max_median_factor, format=format, file=out
+        )
+    )
+
+
+@app.command()
+def calibrate(
+    path: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE", help="Your measurements; the shipped evidence if none."),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            help="The engine to start from; vllm.",
+            autocompletion=completion.engines,
+        ),
+    ] = None,
+    hardware: options.Measured = None,
+    model: options.Measured = None,
+    weights: options.Weights = None,
+    kv: options.KV = None,
+    chips: options.Chips = None,
+    tp: options.TP = None,
+    pp: options.PP = None,
+    ep: options.EP = None,
+    dp: options.DP = None,
+    out: options.OutFile = None,
+    hardware_dir: options.HardwareDir = None,
+    models_dir: options.ModelsDir = None,
+    engines_dir: options.EnginesDir = None,
+) -> None:
+    """Fit an engine on measurements, and say how well.
+
+    Needs scipy. Without FILE the shipped engines are fitted again, and -o names the folder of
+    engines and evidence.
+    """
+    from fastcalc.cli import requests, show_calibrate
+
+    catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)
+    show_calibrate.run(catalogue, path, options.given(locals()), out)
+
+
+@app.command()
+def claims(
+    path: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE", help="A file of claims; the shipped one if none."),
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="VERDICTS", help="Claims of these verdicts, such as refuted."),
+    ] = None,
+    explain: Annotated[
+        str | None, typer.Option(metavar="ID", help="One claim in full, such as 30.")
+    ] = None,
+    format: options.Format = "table",  # noqa: A002
+    out: options.OutFile = None,
+    hardware_dir: options.HardwareDir = None,
+    models_dir: options.ModelsDir = None,
+    engines_dir: options.EnginesDir = None,
+) -> None:
+    """Test what articles say about fast inference.
+
+    The verdict on each claim, the number behind it, its formula and its source.
+    """
+    from fastcalc.cli import requests, show_claims
+
+    catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)
+    show_claims.run(catalogue, path, only=only, explain=explain, format=format, file=out)
+
+
+@app.command()
+def task(
+    models: Models = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--on", metavar="CHIPS", help="As of compare.", autocompletion=completion.hardware
+        ),
+    ] = None,
+    batch: Annotated[str | None, typer.Option(metavar="LIST", help="Batches; 1.")] = None,
+    steps: Annotated[int, typer.Option(metavar="N", help="Steps of a run.")] = 1,
+    accuracy: Annotated[
+        str, typer.Option(metavar="LIST", help="Chance that a step is right; several to compare.")
+    ] = "1",
+    tokens: Annotated[int, typer.Option(metavar="N", help="Output tokens of a step.")] = 1000,
+    tool_seconds: Annotated[
+        float, typer.Option(metavar="S", help="Seconds of tools in a step.")
+    ] = 0.0,
+    retries: Annotated[
+        int, typer.Option(metavar="N", help="How often a step found wrong is done again.")
+    ] = 0,
+    best_of: Annotated[
+        int, typer.Option("--best-of", metavar="N", help="Answers to a step, one of them taken.")
+    ] = 1,
+    judge: Annotated[
+        str, typer.Option(metavar="oracle|majority|SHARE", help="Who takes one, and how surely.")
+    ] = "oracle",
+    serial: Annotated[
+        bool, typer.Option("--serial", help="Answers come one after another, not at once.")
+    ] = False,
+    speed: Annotated[
+        float | None, typer.Option(metavar="TOK/S", help="A speed of your own, no model on a chip.")
+    ] = None,
+    price: Annotated[
+        float | None, typer.Option(metavar="USD", help="Its price of a million tokens out.")
+    ] = None,
+    input_price: Annotated[
+        float | None, typer.Option("--input-price", metavar="USD", help="And of a million in.")
+    ] = None,
+    ttft_ms: Annotated[
+        float | None, typer.Option("--ttft-ms", metavar="MS", help="Time to its first token.")
+    ] = None,
+    round_trip_ms: Annotated[
+        float, typer.Option("--round-trip-ms", metavar="MS", help="Way there and back of a call.")
+    ] = 0.0,
+    window_ms: Annotated[
+        float | None,
+        typer.Option("--window-ms", metavar="MS", help="A gap in a conversation: what fits it."),
+    ] = None,
+    subscription: Annotated[
+        float | None,
+        typer.Option(metavar="USD", help="A subscription, against the price of tokens."),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="KEY=VALUE,...", help="A second option: speed=1000,accuracy=0.75."),
+    ] = None,
+    prompt: Annotated[
+        int | None, typer.Option(metavar="TOKENS", help="Prompt of a step, to count prefill.")
+    ] = None,
+    weights: options.Weights = None,
+    kv: options.KV = None,
+    engine: options.EngineName = None,
+    chips: options.Chips = None,
+    price_basis: options.Basis = "cloud",
+    utilization: options.Utilization = 1.0,
+    format: options.Format = "table",  # noqa: A002
+    out: options.OutFile = None,
+    hardware_dir: options.HardwareDir = None,
+    models_dir: options.ModelsDir = None,
+    engines_dir: options.EnginesDir = None,
+) -> None:
+    """Reckon an agent's task: time and money to one success.
+
+    Steps that may fail, tools, retries, best of several answers; or what fits a voice's gap.
+    """
+    from fastcalc.cli import show_task
+
+    show_task.run(show_task.Asked.of(locals()), format, out)
+
+
+@app.command()
 def new(
     kind: Kind,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its id, such as my-chip.")],
@@ -306,7 +511,17 @@ def new(
 
 
 @app.command()
-def schema(kind: Kind, out: options.OutFile = None) -> None:
+def schema(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="hardware|model|engine|claims",
+            help="What kind of file.",
+            autocompletion=completion.kind,
+        ),
+    ],
+    out: options.OutFile = None,
+) -> None:
     """Print the JSON Schema of a kind of file, for editors."""
     from fastcalc.cli import show_new
 

@@ -54,6 +54,9 @@ EngineName = Annotated[
         autocompletion=completion.engines,
     ),
 ]
+Measured = Annotated[
+    str | None, typer.Option(metavar="NAME", help="What a JSON file was measured on.")
+]
 Chips = Annotated[
     int | None,
     typer.Option(metavar="N", help="Chips; the fewest that hold the smallest batch unless given."),
@@ -194,3 +197,9 @@ def choice(text: str, flag: str, known: tuple[str, ...]) -> str:
     near = get_close_matches(text.lower(), known, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'?" if near else f"one of {', '.join(known)}"
     raise InputError(f"{flag} '{text}' is not known: {hint}")
+
+
+def given(values: dict[str, object]) -> dict[str, str]:
+    """Return what a person said of a file of measurements, by the name of the option."""
+    names = ("hardware", "model", "engine", "weights", "kv", "chips", "tp", "pp", "ep", "dp")
+    return {name: str(values[name]) for name in names if values[name] is not None}

@@ -14,7 +14,7 @@ _KINDS = ("hardware", "model", "engine")
 
 def run_schema(kind: str, file: Path | None) -> None:
     """Write the JSON Schema of a kind of file."""
-    output.write(as_text(_kind(kind)), file)
+    output.write(as_text(_kind(kind, (*_KINDS, "claims"))), file)
 
 
 def run_new(kind: str, name: str, file: Path | None) -> None:
@@ -27,5 +27,5 @@ def run_new(kind: str, name: str, file: Path | None) -> None:
     output.write(skeleton(_kind(kind), name, date.today()), file)
 
 
-def _kind(kind: str) -> str:
-    return options.choice({"models": "model", "engines": "engine"}.get(kind, kind), "kind", _KINDS)
+def _kind(kind: str, known: tuple[str, ...] = _KINDS) -> str:
+    return options.choice({"models": "model", "engines": "engine"}.get(kind, kind), "kind", known)

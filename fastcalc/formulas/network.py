@@ -4,48 +4,57 @@ import numpy as np
 
 from fastcalc.formulas.types import Array, ArrayLike
 
-_DOUBLINGS = (0.0, 1.0, 2.0, 3.0)
-_LATENCY_SHAPE = (0.0, 1.0, 1.45, 2.2)
 
+def all_reduce_shots(
+    *, ranks: ArrayLike, message: ArrayLike, bandwidth: ArrayLike, latency: ArrayLike
+) -> Array:
+    r"""Return in how many exchanges an all-reduce is fastest: 0 with one rank, else 1 or 2. [1]
 
-def all_reduce_latency_shape(*, ranks: ArrayLike) -> Array:
-    r"""Return the latency of a small all-reduce, relative to one over two ranks. [1]
+    .. math::
 
-    0, 1, 1.45 and 2.2 at 1, 2, 4 and 8 ranks, straight lines between their logarithms, and
-    0.75 more for each further doubling: near the shape of small NCCL all-reduces on H100 (6.8,
-    10.0 and 16.0 us at 2, 4 and 8 ranks [1]_, which is 1, 1.47 and 2.35).
+        a + (N - 1) \frac{M}{\beta} \; \le \; 2 a + \frac{2 (N - 1)}{N} \frac{M}{\beta}
+
+    Small messages are sent whole to every rank at once; large ones are reduced in parts and
+    gathered. Over NVLink an exchange takes the same time whatever the ranks: 4.5, 4.6 and 4.8 us
+    at 2, 4 and 8 of an H200 [1]_.
 
     Parameters
     ----------
     ranks : array_like
-        Ranks that reduce together. [1]
+        Ranks that reduce together, :math:`N`. [1]
+    message : array_like
+        Bytes that every rank holds before and after, :math:`M`. [byte]
+    bandwidth : array_like
+        One way out of a rank, :math:`\beta`. [byte/s]
+    latency : array_like
+        Of one exchange, :math:`a`. [s]
 
     Returns
     -------
     ndarray
-        Same shape as the argument. [1]
+        The arguments broadcast together. [1]
 
     Examples
     --------
-    >>> float(all_reduce_latency_shape(ranks=8))
-    2.2
+    >>> float(all_reduce_shots(ranks=8, message=1e3, bandwidth=1e11, latency=5e-6))
+    1.0
 
     References
     ----------
-    .. [1] NVIDIA aiconfigurator, measured communication tables,
+    .. [1] Measured kernel tables of NVIDIA aiconfigurator-core 0.12.0, custom all-reduce,
        https://github.com/ai-dynamo/aiconfigurator.
     """
-    doublings = np.log2(np.asarray(ranks) * 1.0)
-    inside = np.interp(doublings, _DOUBLINGS, _LATENCY_SHAPE)
-    return inside + 0.75 * np.maximum(doublings - 3.0, 0.0)
+    one = all_reduce_bytes(ranks=ranks, message=message, shots=1.0) / np.asarray(bandwidth)
+    two = all_reduce_bytes(ranks=ranks, message=message) / np.asarray(bandwidth)
+    return np.where(one <= latency + two, 1.0, 2.0) * (np.asarray(ranks) > 1)
 
 
-def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike) -> Array:
-    r"""Return the bytes each rank sends in a ring or two-shot all-reduce. [byte]
+def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike = 2.0) -> Array:
+    r"""Return the bytes each rank sends in a ring or two-shot all-reduce, or in a one-shot. [byte]
 
-    .. math:: M' = 2 M (N - 1) / N
+    .. math:: M' = \frac{2 (N - 1)}{N} M \quad \text{or} \quad (N - 1) M
 
-    A reduction inside the switch halves it [1]_.
+    A reduction inside the switch halves the first [1]_.
 
     Parameters
     ----------
@@ -53,6 +62,8 @@ def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike) -> Array:
         Ranks, :math:`N`. [1]
     message : array_like
         Bytes that every rank holds before and after, :math:`M`. [byte]
+    shots : array_like
+        2 for parts that are reduced and gathered, less for all to all at once. [1]
 
     Returns
     -------
@@ -69,8 +80,8 @@ def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike) -> Array:
     .. [1] JAX scaling book, "How to think about GPUs,"
        https://jax-ml.github.io/scaling-book/gpus/ (collectives and in-network reductions).
     """
-    ranks = np.asarray(ranks) * 1.0
-    return 2.0 * message * (ranks - 1.0) / ranks
+    others = np.asarray(ranks) - 1.0
+    return np.where(np.asarray(shots) < 2.0, 1.0, 2.0 / np.asarray(ranks)) * others * message
 
 
 def exchange_bytes(*, tokens: ArrayLike, hidden: ArrayLike, destinations: ArrayLike) -> Array:

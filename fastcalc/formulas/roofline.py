@@ -190,3 +190,43 @@ def compute_share(
        a time add, rates do not.
     """
     return 1.0 / (1.0 / np.asarray(fraction) + 1.0 * np.asarray(peak) / (1.0 * cores * per_core))
+
+
+def overlapped_time(*, memory: ArrayLike, compute: ArrayLike, norm: ArrayLike) -> Array:
+    r"""Return the time of a kernel that reads and multiplies at once. [s]
+
+    .. math:: t = \left(t_m^p + t_c^p\right)^{1/p}
+
+    With :math:`p = \infty` one hides under the other (a roofline); with :math:`p = 1` neither
+    does. Matrix products lie near 3: one equation meets 105,225 of them, on eight chips, within
+    1.09 (median), 1.07 where the two times are alike (100 to 1,100 rows), against 1.10 for the
+    larger and 1.18 for the sum [1]_. Products over routed experts lie near 1, because the rows of
+    each expert that is read are padded to a tile: 1.09 against 1.14.
+
+    Parameters
+    ----------
+    memory : array_like
+        Time to move the bytes alone, :math:`t_m`. [s]
+    compute : array_like
+        Time to do the FLOPs alone, :math:`t_c`. [s]
+    norm : array_like
+        :math:`p`, at least 1. [1]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together. [s]
+
+    Examples
+    --------
+    >>> float(overlapped_time(memory=3.0, compute=4.0, norm=2.0))
+    5.0
+
+    References
+    ----------
+    .. [1] Measured kernel tables of NVIDIA aiconfigurator-core 0.12.0,
+       https://github.com/ai-dynamo/aiconfigurator; the fits are our own, docs/method.md.
+    """
+    larger = np.maximum(memory, compute) * 1.0
+    ratio = np.minimum(memory, compute) / np.maximum(larger, 1e-300)
+    return larger * (1.0 + ratio**norm) ** (1.0 / np.asarray(norm))

@@ -11,7 +11,7 @@ from fastcalc.scenario import engine_for
 from fastcalc.workload import Workload, workload
 
 
-class Unpredictable(Exception):
+class UnpredictableError(Exception):
     """A point that nothing can be predicted of; the text says why."""
 
 
@@ -46,7 +46,7 @@ class Deployment:
 
         Raises
         ------
-        Unpredictable
+        UnpredictableError
             If the weights do not fit.
         """
         tier = max(self.hardware.memory, key=lambda one: one.bandwidth.si)
@@ -54,7 +54,7 @@ class Deployment:
         fitting = [one for one in found if one is not None and one.max_batch >= 1]
         if not fitting:
             where = f"{self.hardware.id}'s {tier.name}"
-            raise Unpredictable(f"the weights and one sequence do not fit {where}")
+            raise UnpredictableError(f"the weights and one sequence do not fit {where}")
         return max(fitting, key=lambda one: one.machine.tier.bandwidth.si)
 
     def _on(self, tier: str, reserved: float) -> Placement | None:
@@ -84,27 +84,27 @@ class Deployments:
 
     catalogue: Catalogue
     engine: Engine | None = None
-    _known: dict[tuple[object, ...], Deployment | Unpredictable] = field(default_factory=dict)
+    _known: dict[tuple[object, ...], Deployment | UnpredictableError] = field(default_factory=dict)
 
     def of(self, point: Point) -> Deployment:
         """Return the deployment of a point.
 
         Raises
         ------
-        Unpredictable
+        UnpredictableError
             If an id or a format is unknown, or the layout impossible.
         """
-        key = (point.hardware, point.model, point.engine, point.weights, point.kv)
-        key = (*key, point.chips, point.tp, point.ep, point.pp, point.dp)
+        names = (point.hardware, point.model, point.engine, point.weights, point.kv)
+        key = (*names, point.chips, point.tp, point.ep, point.pp, point.dp)
         if key not in self._known:
             try:
                 self._known[key] = self._find(point)
             except InputError as error:
-                self._known[key] = Unpredictable(str(error))
-            except Unpredictable as reason:
+                self._known[key] = UnpredictableError(str(error))
+            except UnpredictableError as reason:
                 self._known[key] = reason
         found = self._known[key]
-        if isinstance(found, Unpredictable):
+        if isinstance(found, UnpredictableError):
             raise found
         return found
 
@@ -130,5 +130,5 @@ def _layout(point: Point) -> Layout | None:
     dp = point.dp or max((point.chips or tp * pp) // (tp * pp), 1)
     layout = Layout(tp=tp, pp=pp, ep=point.ep or 1, dp=dp)
     if point.chips is not None and layout.chips != point.chips:
-        raise Unpredictable(f"{point.chips} chips are not tp {tp} x pp {pp} x dp {dp}")
+        raise UnpredictableError(f"{point.chips} chips are not tp {tp} x pp {pp} x dp {dp}")
     return layout

@@ -8,11 +8,21 @@ from math import ceil
 import numpy as np
 
 from fastcalc.formulas.types import Floats
-from fastcalc.measured.deployments import Deployment, Deployments, Unpredictable
+from fastcalc.measured.deployments import Deployment, Deployments, UnpredictableError
 from fastcalc.measured.point import Point
 from fastcalc.measured.recipe import RATES, Columns, Recipe
 from fastcalc.placement import Placement
 from fastcalc.traffic import Speculation
+
+KINDS = ("decode", "decode_batch1", "prefill", "e2e_concurrency", "e2e_saturated", "e2e_slo")
+"""How a point may have been measured, as its notes say."""
+
+_DECODE_METRICS = (
+    "tokens_per_s_per_user",
+    "tokens_per_s_total",
+    "tokens_per_s_per_chip",
+    "tpot_s",
+)
 
 SHORT_CHAT = 256.0
 """Mean context of a single stream whose lengths are not stated: a short prompt and answer."""
@@ -64,32 +74,23 @@ def rule_of(point: Point) -> str:
 
     Raises
     ------
-    Unpredictable
+    UnpredictableError
         If it does not say enough.
     """
     kind = point.kind or _kind_of(point)
-    if kind not in (
-        "decode",
-        "decode_batch1",
-        "prefill",
-        "e2e_concurrency",
-        "e2e_saturated",
-        "e2e_slo",
-    ):
-        raise Unpredictable(f"kind={kind} is not one that fastcalc can predict")
+    if kind not in KINDS:
+        raise UnpredictableError(f"kind={kind} is not one that fastcalc can predict")
     _demand_lengths(point, kind)
     if kind.startswith("decode"):
-        _demand(
-            point, "tokens_per_s_per_user", "tokens_per_s_total", "tokens_per_s_per_chip", "tpot_s"
-        )
+        _demand(point, *_DECODE_METRICS)
         return kind
     if kind == "prefill":
         _demand(point, "ttft_s", "prefill_tokens_per_s")
         return kind
     if point.metric == "prefill_tokens_per_s":
-        raise Unpredictable(f"kind={kind} does not tell a prefill rate")
+        raise UnpredictableError(f"kind={kind} does not tell a prefill rate")
     if kind != "e2e_concurrency" and (point.is_time or point.metric == "tokens_per_s_per_user"):
-        raise Unpredictable(
+        raise UnpredictableError(
             "times of saturated load are those of a queue, whose length is not known"
         )
     if point.is_static and not point.is_time:
@@ -104,7 +105,7 @@ def rule_of(point: Point) -> str:
 def _kind_of(point: Point) -> str:
     """Return the kind of a point that states none."""
     if point.concurrency is None:
-        raise Unpredictable("no concurrency, and no kind= in the notes says how to predict it")
+        raise UnpredictableError("no concurrency, and no kind= in the notes says how to predict it")
     if point.metric == "prefill_tokens_per_s" or (point.metric == "ttft_s" and not point.output):
         return "prefill"
     served = point.metric in ("tokens_per_s_total", "tokens_per_s_per_chip", "ttft_s")
@@ -113,16 +114,16 @@ def _kind_of(point: Point) -> str:
 
 def _demand(point: Point, *metrics: str) -> None:
     if point.metric not in metrics:
-        raise Unpredictable(f"kind={point.kind} does not tell {point.metric}")
+        raise UnpredictableError(f"kind={point.kind} does not tell {point.metric}")
 
 
 def _demand_lengths(point: Point, kind: str) -> None:
     if kind in ("decode", "prefill", "e2e_concurrency") and point.concurrency is None:
-        raise Unpredictable(f"kind={kind} without concurrency: the batch is not known")
+        raise UnpredictableError(f"kind={kind} without concurrency: the batch is not known")
     if kind.startswith("e2e") and not (point.prompt and point.output):
-        raise Unpredictable(f"kind={kind} without the lengths of prompt and output")
+        raise UnpredictableError(f"kind={kind} without the lengths of prompt and output")
     if kind == "prefill" and not point.prompt:
-        raise Unpredictable("a prefill without the length of its prompt")
+        raise UnpredictableError("a prefill without the length of its prompt")
 
 
 def speculation_of(point: Point) -> Speculation:
@@ -152,19 +153,16 @@ def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batc
         try:
             rule = rule_of(point)
             deployment = deployments.of(point)
-        except Unpredictable as reason:
+        except UnpredictableError as reason:
             skipped[index] = str(reason)
             continue
-        lengths = (point.prompt, point.output) if rule not in ("decode", "decode_batch1") else ()
-        groups[id(deployment), rule, speculation_of(point), lengths].append(index)
+        groups[id(deployment), rule, speculation_of(point)].append(index)
     batches = []
-    for (_, rule, spec, _), indices in groups.items():
+    for indices in groups.values():
         chosen = [points[index] for index in indices]
-        assert isinstance(rule, str)
-        assert isinstance(spec, Speculation)
         try:
-            batches.append(_batch(indices, chosen, deployments.of(chosen[0]), rule, spec))
-        except Unpredictable as reason:
+            batches.append(_batch(indices, chosen, deployments.of(chosen[0])))
+        except UnpredictableError as reason:
             skipped.update(dict.fromkeys(indices, str(reason)))
     return batches, skipped
 
@@ -173,13 +171,10 @@ def _batch(
     index: Sequence[int],
     points: Sequence[Point],
     deployment: Deployment,
-    rule: str,
-    spec: Speculation,
 ) -> Batch:
-    columns = _columns(points)
-    served = rule not in ("decode", "decode_batch1", "prefill")
-    reserved = float(np.max(columns.prompt + columns.output)) if served else 1.0
-    placement = deployment.place(reserved)
+    rule, spec, columns = rule_of(points[0]), speculation_of(points[0]), _columns(points)
+    longest = float(np.max(columns.prompt + columns.output))
+    placement = deployment.place(longest if deployment.layout is None else 1.0)
     return Batch(index, points, deployment, placement, rule, RATES[rule](placement, columns, spec))
 
 

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from fastcalc.formulas.memory import largest_batch
 from fastcalc.formulas.types import Array, Floats
 from fastcalc.load import Load
 from fastcalc.passes import Passes
@@ -74,7 +75,7 @@ class Maker(Protocol):
 
 
 def decode_step(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
-    """One decode step at a known batch; its tokens are one of each sequence."""
+    """Return one decode step at a known batch; its tokens are one of each sequence."""
     passes = _passes(placement, columns, spec, columns.concurrency)
     kept = spec.tokens_per_pass
     ones = np.ones_like(columns.concurrency)
@@ -87,16 +88,16 @@ def decode_step(placement: Placement, columns: Columns, spec: Speculation) -> Re
 
 
 def prefill(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
-    """Prompts taken in at once, decoding nothing."""
+    """Return prompts taken in at once, decoding nothing."""
     passes = _passes(placement, columns, spec, columns.concurrency)
     load, pieces = _together(passes, columns)
     tokens = columns.concurrency * columns.prompt
     light = passes.light(tokens, decode=0.0 * columns.concurrency).seconds
-    return Recipe([(load, pieces)], 1.0, tokens, columns.concurrency, light)
+    return Recipe([(load, pieces)], 0.0, tokens, columns.concurrency, light)
 
 
 def static_batch(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
-    """One batch, all prompts first, run to its end."""
+    """Return one batch, all prompts first, run to its end."""
     passes = _passes(placement, columns, spec, columns.concurrency)
     load, pieces = _together(passes, columns)
     steps = (columns.output - 1.0) / spec.tokens_per_pass
@@ -106,17 +107,17 @@ def static_batch(placement: Placement, columns: Columns, spec: Speculation) -> R
 
 
 def closed_loop(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
-    """Requests replaced as they end, at most as many as memory holds: B requests of O tokens."""
-    batch = np.minimum(columns.concurrency, max(placement.max_batch, 1))
+    """Return requests replaced as they end, at most as many as memory holds."""
+    batch = np.minimum(columns.concurrency, _room(placement, columns))
     passes = _passes(placement, columns, spec, batch)
     tokens = batch * columns.output
     return Recipe(_run(passes, columns), 0.0, tokens, batch, _light_run(passes, columns))
 
 
 def saturated(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
-    """As many requests as memory and the engine's limit of sequences hold."""
+    """Return as many requests as memory and the engine's limit of sequences hold."""
     most = placement.machine.software.max_sequences * placement.layout.dp
-    least = np.minimum(columns.concurrency, np.minimum(most, max(placement.max_batch, 1)))
+    least = np.minimum(columns.concurrency, np.minimum(most, _room(placement, columns)))
     made = closed_loop(placement, Columns(least, *_lengths(columns)), spec)
     roomy = Columns(_most_by_light(placement, columns), *_lengths(columns))
     passes = _passes(placement, roomy, spec, roomy.concurrency)
@@ -125,15 +126,15 @@ def saturated(placement: Placement, columns: Columns, spec: Speculation) -> Reci
 
 
 def latency_limited(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
-    """The same under limits on the 99th percentile."""
+    """Return the same under limits on the 99th percentile."""
     made = saturated(placement, columns, spec)
     tokens = made.tokens * LATENCY_LIMITED_SHARE
     return Recipe(made.parts, 0.0, tokens, made.batch, made.light * LATENCY_LIMITED_SHARE)
 
 
 def first_token(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
-    """Time to the first token of a request that joins the others."""
-    batch = np.minimum(columns.concurrency, max(placement.max_batch, 1))
+    """Return the time to the first token of a request that joins the others."""
+    batch = np.minimum(columns.concurrency, _room(placement, columns))
     passes = _passes(placement, columns, spec, batch)
     wait = np.where(batch > 1.0, 0.5, 0.0)
     parts = [(passes.decode_load(), wait), (passes.first_load(), passes.chunks)]
@@ -142,8 +143,8 @@ def first_token(placement: Placement, columns: Columns, spec: Speculation) -> Re
 
 
 def token_in_traffic(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
-    """Mean time between tokens of a request while the others' prompts come between."""
-    batch = np.minimum(columns.concurrency, max(placement.max_batch, 1))
+    """Return the mean time between tokens while the others' prompts come between."""
+    batch = np.minimum(columns.concurrency, _room(placement, columns))
     passes = _passes(placement, columns, spec, batch)
     streams = passes.streams
     (decode, alone), (mixed, lumps) = _run(passes, columns)
@@ -207,9 +208,23 @@ def _light_run(passes: Passes, columns: Columns) -> Array:
     )
 
 
+def _room(placement: Placement, columns: Columns) -> Floats:
+    """Return the sequences that memory holds with prompt and output reserved, at least one."""
+    layout = placement.layout
+    tokens = columns.prompt + columns.output
+    cache = placement.work.cache_bytes(tokens, ranks=layout.tp) * placement.stage_share
+    per_replica = largest_batch(
+        usable=placement.machine.usable_bytes,
+        weights=placement.weights_per_chip,
+        cache_per_sequence=cache,
+    )
+    return np.asarray(np.maximum(per_replica * layout.dp, 1.0), dtype=float)
+
+
 def _most_by_light(placement: Placement, columns: Columns) -> Floats:
     """Return the sequences that all memory holds with nothing reserved that is not yet used."""
     work, chips = placement.work, placement.layout.chips
     capacity = chips * sum(tier.capacity.si for tier in placement.machine.hardware.memory)
     cache = work.cache_bytes(columns.context)
-    return np.maximum((capacity - work.weight_bytes) / np.maximum(cache, 1e-9), 1.0)
+    most = (capacity - work.weight_bytes) / np.maximum(cache, 1e-9)
+    return np.asarray(np.maximum(most, 1.0), dtype=float)

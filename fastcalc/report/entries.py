@@ -5,11 +5,11 @@ from typing import Any
 
 from fastcalc.catalogue import Engine, Hardware, Model, Quantity
 from fastcalc.catalogue.schema import Block
+from fastcalc.classes import ENGINES
 from fastcalc.formulas.roofline import critical_batch
 from fastcalc.report.console import Notes, Part, Table, Title
 from fastcalc.report.records import Record, plain
 from fastcalc.report.text import number, parameters, prefixed, size
-from fastcalc.scenario import ENGINE_OF_KIND
 from fastcalc.workload import Workload, checkpoint_parameters, workload
 
 _PREFILL_TOKENS = 1000.0
@@ -129,7 +129,7 @@ def engine_record(engine: Engine) -> Record:
         "aliases": engine.aliases,
         "fitted_on": " ".join(engine.fitted_on.split()),
         "is_bound": engine.is_bound,
-        "default_for": [kind for kind, name in ENGINE_OF_KIND.items() if name == engine.id],
+        "default_for": [kind for kind, name in ENGINES.items() if name == engine.id],
         "parameters_si": {
             name: _si(getattr(engine.parameters, name))
             for name in type(engine.parameters).model_fields
@@ -185,7 +185,7 @@ def cautions(entries: Iterable[Any]) -> list[str]:
 
 def engine_row(engine: Engine) -> dict[str, str]:
     """Return an engine's line of the list."""
-    kinds = [kind for kind, name in ENGINE_OF_KIND.items() if name == engine.id]
+    kinds = [kind for kind, name in ENGINES.items() if name == engine.id]
     return {
         "id": engine.id,
         "name": engine.name,

@@ -24,6 +24,9 @@ _HEADINGS = {
     "limiter": ("limited", "by"),
 }
 _GIVES_WAY = {"bound": 4, "blend": 3, "range": 2, "layout": 1}
+_CHART = 80
+"""Characters in a line of the chart at most."""
+
 _WORDS = ("hardware", "layout", "formats", "limiter")
 
 
@@ -90,7 +93,7 @@ def parts(
     is_ascii : bool
         Draw the chart with ASCII alone.
     """
-    lines = _chart(points, min(width, 100), is_ascii=is_ascii)
+    lines = _chart(points, min(width, _CHART), is_ascii=is_ascii)
     drawn = outcomes(points)
     return [
         compare.heading(drawn[0]),

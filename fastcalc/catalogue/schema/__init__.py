@@ -5,7 +5,9 @@ One schema serves the shipped catalogue and people's own files. Every number may
 "3.35TB/s"}``); either way it is read into a `Quantity` whose ``si`` is a float.
 """
 
+from fastcalc.catalogue.schema.claims import Article, Check, Claim, Claims, Input
 from fastcalc.catalogue.schema.engines import Engine, Parameters, Ranges, SpeedRange
+from fastcalc.catalogue.schema.evidence import EvidenceSource, Exclusion, Provenance
 from fastcalc.catalogue.schema.hardware import Hardware, Memory
 from fastcalc.catalogue.schema.models import (
     AnyAttention,
@@ -31,21 +33,29 @@ from fastcalc.catalogue.schema.quantities import (
 __all__ = [
     "AnyAttention",
     "AnyFFN",
+    "Article",
     "Attention",
     "Block",
+    "Check",
+    "Claim",
+    "Claims",
     "CompressedAttention",
     "Confidence",
     "DenseFFN",
     "Engine",
     "Entry",
+    "EvidenceSource",
+    "Exclusion",
     "Hardware",
     "Indexer",
+    "Input",
     "LatentAttention",
     "LinearAttention",
     "Memory",
     "MixtureOfExperts",
     "Model",
     "Parameters",
+    "Provenance",
     "Quantity",
     "QuantityError",
     "QuantityReader",

@@ -27,12 +27,14 @@ class SpeedRange(Entry):
     basis: str
 
 
-class Ranges(Entry):
-    """Speed ranges by class; ``unseen`` serves chips and models that nothing was fitted on."""
+UNSEEN = "unseen"
+"""The range of chips that an engine was not fitted on, and of all that has no other."""
 
-    dense: SpeedRange | None = None
-    moe: SpeedRange | None = None
-    unseen: SpeedRange
+Ranges = dict[
+    Annotated[str, Field(pattern=r"^(decode|prefill|served)(-[a-z]+)?$|^unseen$")], SpeedRange
+]
+"""Ranges by what is predicted, and of that by class of machine (``decode-apple``) or kind of model
+(``decode-moe``, ``decode-dense``)."""
 
 
 class Parameters(Entry):
@@ -43,7 +45,6 @@ class Parameters(Entry):
 
     bandwidth_fraction: Fraction | None = None
     bandwidth_per_core: Bandwidth | None = None
-    cache_read_fraction: Fraction | None = None
     compute_fraction: Fraction | None = None
     compute_per_core: ComputeRate | None = None
     grouped_gemm_fraction: Fraction | None = None
@@ -61,6 +62,7 @@ class Parameters(Entry):
     expert_imbalance: Factor | None = None
     memory_fraction: Fraction | None = None
     prompt_chunk: Count | None = None
+    minimum_rows: Count | None = None
     max_sequences: Count | None = None
 
     @property
@@ -98,6 +100,12 @@ class Engine(Entry):
     ranges: Ranges | None = None
     notes: list[str] = []
     excused: Excuses = {}
+
+    def range_of(self, *names: str) -> SpeedRange | None:
+        """Return the first range of some names that there is, else that of what is not seen."""
+        if self.ranges is None:
+            return None
+        return next((self.ranges[one] for one in (*names, UNSEEN) if one in self.ranges), None)
 
     def on(self, *groups: str | None) -> Parameters:
         """Return the parameters for a chip, overrides applied.

@@ -75,6 +75,7 @@ class Hardware(Entry):
     name: str
     vendor: str
     kind: Literal["gpu", "wafer", "lpu", "rdu", "tpu", "npu", "apple", "soc", "cpu"]
+    market: Literal["datacenter", "workstation", "consumer"] = "datacenter"
     scope: str
     execution: Literal["sequential", "spatial"] = "sequential"
     architecture: Identifier | None = None

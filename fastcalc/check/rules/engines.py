@@ -99,6 +99,7 @@ def floors_are_plausible(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     mend="Write 'ranges:' with 'unseen' at least, from left-out measurements.",
 )
 def engines_have_ranges(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Find engines that are no bound and have no range."""
-    if sheet.at("is_bound") is not True and sheet.at("ranges") is None:
+    """Find engines that are no bound, have no range and inherit none."""
+    has_one = sheet.at("is_bound") is True or sheet.at("ranges") or sheet.at("extends")
+    if not has_one:
         yield sheet.fault("EN005", ("id",), "no 'ranges': how far off may it be?")

@@ -1,0 +1,198 @@
+"""What a file of claims may hold: what articles say, and the number that would show it."""
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from fastcalc.catalogue.schema.quantities import Entry, Identifier, Source
+from fastcalc.errors import InputError
+from fastcalc.units import dimension_of, parse_quantity
+
+Comparison = Literal["equals", "at-least", "at-most", "between"]
+_FORMS = "a number, a list of numbers, a quantity such as '44 GB', a name, or a mapping"
+
+
+class Input(Entry):
+    """What a test is given: numbers, names, or numbers of catalogue entries.
+
+    A file writes ``6``, ``[0.75, 0.68]``, ``44 GB``, ``glm-4.7``, the same under ``value`` beside a
+    ``source`` and a ``note``, or ``{entry: hardware/wse-3, field: area}``.
+
+    Attributes
+    ----------
+    values : tuple of float
+        Numbers. [SI]
+    names : tuple of str
+        Names, where no number is given.
+    texts : tuple of str
+        What the file writes.
+    is_list : bool
+        True where a list is written.
+    factor, unit : float and str
+        SI value of the unit that is written, and the unit; 1 and empty without one.
+    entry : tuple of str
+        Catalogue entries, ``kind/id``.
+    field : str or None
+        The number of them, such as ``memory.bandwidth``.
+    """
+
+    values: tuple[float, ...] = ()
+    names: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    is_list: bool = False
+    factor: float = 1.0
+    unit: str = ""
+    entry: tuple[str, ...] = ()
+    field: str | None = None
+    source: str | None = None
+    note: str | None = None
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        """Describe what people write, for editors."""
+        number, text = {"type": "number"}, {"type": "string"}
+        several = {"type": "array", "items": {"anyOf": [number, text]}, "minItems": 1}
+        value: dict[str, Any] = {"anyOf": [number, text, several]}
+        names = {"type": "array", "items": text, "minItems": 1}
+        told = {
+            "value": value,
+            "entry": {"anyOf": [text, names]},
+            **dict.fromkeys(("field", "source", "note"), text),
+        }
+        whole = {"type": "object", "additionalProperties": False, "properties": told}
+        return {"anyOf": [*value["anyOf"], whole]}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_written(cls, raw: Any) -> Any:
+        if not isinstance(raw, dict):
+            return _read(raw)
+        fields = dict(raw)
+        if "entry" in fields:
+            named = fields["entry"]
+            several = isinstance(named, list)
+            listed = named if isinstance(named, list) else [named]
+            if not all(isinstance(one, str) and one.count("/") == 1 for one in listed):
+                raise ValueError("entry is 'hardware/NAME', 'models/NAME' or 'engines/NAME'")
+            if not isinstance(fields.get("field"), str):
+                raise ValueError("entry needs 'field', such as memory.bandwidth")
+            return {**fields, "entry": tuple(listed), "is_list": several}
+        if "value" not in fields:
+            raise ValueError(f"a mapping needs 'value' or 'entry'; else write {_FORMS}")
+        return {**_read(fields.pop("value")), **fields}
+
+
+def _read(raw: Any) -> dict[str, Any]:
+    """Return the fields of an input from a number, a text or a list of either."""
+    parts = raw if isinstance(raw, list) else [raw]
+    if not parts or any(isinstance(one, (bool, list, dict)) or one is None for one in parts):
+        raise ValueError(f"write {_FORMS}")
+    read = [_one(one) for one in parts]
+    if len({(unit, factor, value is None) for value, unit, factor in read}) > 1:
+        raise ValueError("a list holds numbers, names, or quantities of one unit")
+    value, unit, factor = read[0]
+    found: dict[str, Any] = {
+        "texts": tuple(str(one) for one in parts),
+        "is_list": isinstance(raw, list),
+    }
+    if value is None:
+        return {**found, "names": found["texts"]}
+    return {**found, "values": tuple(one[0] for one in read), "unit": unit, "factor": factor}
+
+
+def _one(raw: Any) -> tuple[float | None, str, float]:
+    """Return the SI value of a part, its unit and the unit's SI value; no value for a name."""
+    if isinstance(raw, (int, float)):
+        if not math.isfinite(raw):
+            raise ValueError(f"{raw} is not a number to reckon with")
+        return float(raw), "", 1.0
+    if not raw[:1].isdigit():
+        return None, "", 1.0
+    try:
+        unit, dimension = dimension_of(raw)
+        return parse_quantity(raw, dimension), unit, parse_quantity(f"1 {unit}", dimension)
+    except InputError as error:
+        raise ValueError(str(error)) from error
+
+
+class Check(Entry):
+    """A test, and what its number must be for the claim to hold.
+
+    ``expected`` is what the claim says or implies; several values stand beside as many numbers,
+    except with ``between``, where they are the two ends.
+    """
+
+    test: Identifier
+    inputs: dict[str, Input] = {}
+    comparison: Comparison = "equals"
+    expected: Input
+    unit: str = ""
+    tolerance: Annotated[float, Field(ge=0, le=10)] = 0.0
+
+    @model_validator(mode="after")
+    def _two_ends(self) -> "Check":
+        if not self.expected.values:
+            raise ValueError("expected is a number, or a quantity with its unit")
+        if self.comparison == "between" and len(self.expected.values) != 2:
+            raise ValueError("between needs two expected values, the lower and the upper end")
+        if self.expected.unit and self.unit:
+            raise ValueError("expected has a unit already; leave 'unit' out")
+        return self
+
+
+class Article(Entry):
+    """Where a claim was read: as much as the article says of itself."""
+
+    title: str
+    author: str | None = None
+    url: str | None = None
+    date: str | None = None
+    note: str | None = None
+
+
+class Claim(Entry):
+    """One thing that articles say.
+
+    Attributes
+    ----------
+    id : str
+        Its number, or its name.
+    claim : str
+        In our own words.
+    articles : list of str
+        Keys of ``articles``.
+    check : Check or None
+        The test of its number; without one the claim is external.
+    conclusion : Check or None
+        The test of what the article concludes from the number.
+    condition : str or None
+        A premise that the article does not state and the number needs.
+    unpublished : str or None
+        What would decide it and nobody has published.
+    reason : str
+        Why, in a sentence.
+    """
+
+    id: Identifier
+    claim: str
+    articles: Annotated[list[str], Field(min_length=1)]
+    check: Check | None = None
+    conclusion: Check | None = None
+    condition: str | None = None
+    unpublished: str | None = None
+    reason: str
+
+    @model_validator(mode="after")
+    def _needs_a_check(self) -> "Claim":
+        if self.check is None and (self.conclusion or self.condition or self.unpublished):
+            raise ValueError("a claim without 'check' is external: nothing else decides it")
+        return self
+
+
+class Claims(Entry):
+    """A file of claims."""
+
+    articles: dict[str, Article]
+    sources: dict[str, Source] = {}
+    claims: Annotated[list[Claim], Field(min_length=1)]

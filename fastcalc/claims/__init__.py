@@ -1,0 +1,1 @@
+"""What articles say, tested: claims as data, tests as functions, verdicts from the numbers."""

@@ -1,0 +1,76 @@
+"""``fastcalc calibrate``: engines fitted on measurements, the shipped ones or one's own."""
+
+import re
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+
+from fastcalc.catalogue import Catalogue
+from fastcalc.cli import output
+from fastcalc.cli.show_validate import points_of
+from fastcalc.errors import InputError
+from fastcalc.folders import shipped_folder
+from fastcalc.measured import left_out
+from fastcalc.measured.calibrate import Calibration, calibrate
+from fastcalc.measured.own import fit_own
+from fastcalc.measured.score import groups_of
+from fastcalc.measured.shipped import shipped
+from fastcalc.measured.validate import Validation
+from fastcalc.measured.writing import own_engine, rewritten
+from fastcalc.report import calibration as report
+from fastcalc.report import console
+
+
+def run(
+    catalogue: Catalogue, path: Path | None, given: Mapping[str, str], file: Path | None
+) -> None:
+    """Fit engines and write them.
+
+    Without measurements the shipped engines are fitted on the shipped evidence, and written into
+    the folders ``engines`` and ``evidence`` of a folder. With them, one engine is, and written
+    to a file.
+    """
+    if path is None:
+        if any(given.values()):
+            raise InputError("give a file of measurements; the shipped evidence needs no options")
+        _shipped(catalogue, file)
+        return
+    base = catalogue.engine(given.get("engine") or "vllm")
+    found = points_of(catalogue, path, given)
+    fit = fit_own(found.points, catalogue, base)
+    name = _name(file)
+    text = own_engine(fit, name=name, measured=path.name, today=date.today().isoformat())
+    output.write(text, file)
+    output.warn(report.own_lines(fit, path.name))
+
+
+def _shipped(catalogue: Catalogue, folder: Path | None) -> None:
+    if folder is not None and not folder.is_dir():
+        raise InputError(f"-o {folder} is not a folder; the engines go into its folder engines")
+    found = calibrate(shipped(), catalogue)
+    validation = Validation(found.left_out, (), groups_of(found.left_out))
+    width, colour = console.output_width(), console.wants_colour()
+    output.write(report.shipped_text(found, validation, width, colour=colour), None)
+    if folder is not None:
+        _write(found, folder)
+
+
+def _write(found: Calibration, folder: Path) -> None:
+    for kind in ("engines", "evidence"):
+        (folder / kind).mkdir(exist_ok=True)
+    for engine in found.family.engines.values():
+        source = shipped_folder("engines") / f"{engine.id}.yaml"
+        text = rewritten(source.read_text(encoding="utf-8"), engine, found)
+        output.write(text, folder / "engines" / f"{engine.id}.yaml")
+    output.write(left_out.to_csv(found.left_out), folder / "evidence" / "left_out.csv")
+
+
+def _name(file: Path | None) -> str:
+    """Return the id of the engine: that of its file."""
+    name = "our-engine" if file is None else file.stem.lower()
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
+        raise InputError(
+            f"-o {file}: an engine is called after its file, in lower case letters, digits, '.', "
+            "'-' and '_'; for example our-vllm.yaml"
+        )
+    return name

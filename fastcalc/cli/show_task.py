@@ -1,0 +1,304 @@
+"""``fastcalc task``: options of speed, price and accuracy for a chain of steps."""
+
+import math
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from fastcalc.cli import options, output
+from fastcalc.cli.requests import Request
+from fastcalc.errors import InputError
+from fastcalc.report import console, records
+from fastcalc.report import tasks as report
+from fastcalc.scenario import Outcome, solve
+from fastcalc.tasks import Option, Task
+
+PROMPT = 1000
+"""Prompt at which speeds are evaluated where none is asked for; then it costs no time."""
+
+_MOST = 1e9
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The flags of a task, as typed."""
+
+    steps: int
+    accuracy: str
+    tokens: int
+    tool_seconds: float
+    retries: int
+    best_of: int
+    judge: str
+    serial: bool
+    speed: float | None
+    price: float | None
+    input_price: float | None
+    ttft_ms: float | None
+    round_trip_ms: float
+    window_ms: float | None
+    subscription: float | None
+    against: str | None
+    models: list[str] | None
+    on: str | None
+    batch: str | None
+    prompt: int | None
+    weights: str | None
+    kv: str | None
+    engine: str | None
+    chips: int | None
+    price_basis: str
+    utilization: float
+    hardware_dir: list[Path] | None
+    models_dir: list[Path] | None
+    engines_dir: list[Path] | None
+
+    @classmethod
+    def of(cls, flags: dict[str, Any]) -> "Asked":
+        """Return what is asked among the arguments of a command."""
+        return cls(**{one.name: flags[one.name] for one in fields(cls)})
+
+
+_EVALUATED = ("models", "on", "batch", "weights", "kv", "engine", "chips")
+_KEYS = (
+    *("speed", "price", "input-price", "ttft-ms", "accuracy", "tokens", "retries", "best-of"),
+    *("judge", "model", "on", "batch", "weights", "kv", "engine", "chips", "price-basis"),
+)
+
+
+def run(asked: Asked, format: str, file: Path | None) -> None:  # noqa: A002
+    """Reckon a task for every option and write it in a format."""
+    format = options.choice(format, "--format", ("table", "json", "csv", "markdown"))  # noqa: A001
+    window = None if asked.window_ms is None else _least(asked.window_ms, "--window-ms") / 1e3
+    choices, warnings = _choices(asked)
+    rival = None
+    if asked.against is not None:
+        rivals, more = _choices(_against(asked))
+        if len(rivals) > 1:
+            raise InputError("--against names one option; give one chip, batch and accuracy")
+        rival, warnings = rivals[0], [*warnings, *more]
+        if rival.name in [one.name for one in choices]:
+            rival = replace(rival, name=f"{rival.name} (2)")
+    everyone = [*choices, *([rival] if rival else [])]
+    if format == "table":
+        colour = file is None and console.wants_colour()
+        notes = [*_notes(asked, everyone), *dict.fromkeys(warnings)]
+        width = console.output_width()
+        text = report.table(choices, rival, notes, window, width, colour=colour)
+    elif format == "markdown":
+        text = records.to_markdown(*report.markdown_rows(everyone, window))
+    else:
+        rows = report.task_records(everyone, window)
+        text = records.to_csv(rows)
+        if format == "json":
+            equal = report.break_even_records(choices, rival) if rival else []
+            text = records.to_json(rows, break_even=equal)
+    output.write(text, file)
+    if format != "table":
+        output.warn(warnings)
+
+
+def _choices(asked: Asked) -> tuple[list[report.Choice], list[str]]:
+    """Return an option for each accuracy of each given or evaluated speed, and warnings."""
+    task = _task(asked)
+    accuracies = [
+        _share(text, "--accuracy") for text in options.names(asked.accuracy, "--accuracy")
+    ]
+    sources, warnings = (
+        ([_given(asked, task)], []) if asked.speed is not None else _evaluated(asked, task)
+    )
+    return [
+        replace(one, option=replace(one.option, accuracy=accuracy))
+        for one in sources
+        for accuracy in accuracies
+    ], warnings
+
+
+def _task(asked: Asked) -> Task:
+    judge: float | None = 1.0
+    if asked.judge == "majority":
+        judge = None
+    elif asked.judge != "oracle":
+        if not asked.judge[:1].isdigit():
+            raise InputError(f"--judge '{asked.judge}' is not oracle, majority or a share")
+        judge = _share(asked.judge, "--judge")
+    return Task(
+        steps=_count(asked.steps, "--steps"),
+        tokens=options.at_least_one(asked.tokens, "--tokens"),
+        prompt=0 if asked.prompt is None else options.at_least_one(asked.prompt, "--prompt"),
+        tool=_least(asked.tool_seconds, "--tool-seconds", zero=True),
+        round_trip=_least(asked.round_trip_ms, "--round-trip-ms", zero=True) / 1e3,
+        retries=_count(asked.retries, "--retries", least=0, most=1000),
+        samples=_count(asked.best_of, "--best-of", most=1000),
+        judge=judge,
+        is_serial=asked.serial,
+    )
+
+
+def _given(asked: Asked, task: Task) -> report.Choice:
+    """Return the option that a person's own speed and price make."""
+    speed = _least(asked.speed or 0.0, "--speed")
+    given = [name for name in _EVALUATED if getattr(asked, name) is not None]
+    if given:
+        what = "models" if given[0] == "models" else f"--{given[0]}"
+        raise InputError(f"--speed stands for a model on a chip; leave {what} out, or --speed")
+    price = math.nan if asked.price is None else _least(asked.price, "--price", zero=True)
+    input_price = math.nan if float(task.prompt) else 0.0
+    if asked.input_price is not None:
+        input_price = _least(asked.input_price, "--input-price", zero=True)
+    lead = _least(asked.ttft_ms or 0.0, "--ttft-ms", zero=True) / 1e3
+    option = Option(speed=speed, price=price, input_price=input_price, lead=lead)
+    return report.Choice(f"{speed:g} tok/s", option, task)
+
+
+def _evaluated(asked: Asked, task: Task) -> tuple[list[report.Choice], list[str]]:
+    """Return the options that models on chips make, and what to know of them."""
+    for name in ("price", "input_price"):
+        if getattr(asked, name) is not None and asked.speed is None:
+            flag = f"--{name.replace('_', '-')}"
+            raise InputError(f"{flag} goes with --speed; prices of chips follow --price-basis")
+    outcomes = [solve(scenario) for scenario in _request(asked).scenarios()]
+    found = [
+        _choice(outcome, place, asked, task)
+        for outcome in outcomes
+        for place in range(len(outcome.scenario.batches))
+        if bool(outcome.estimate.fits[place])
+    ]
+    missing = [
+        f"batch {batch:,} of {one.scenario.model.id} does not fit {one.scenario.hardware.id} as "
+        "placed: left out"
+        for one in outcomes
+        for place, batch in enumerate(one.scenario.batches)
+        if not bool(one.estimate.fits[place])
+    ]
+    if not found:
+        raise InputError(f"nothing fits: {missing[0].removesuffix(': left out')}")
+    return found, [*missing, *(told for one in outcomes for told in one.warnings)]
+
+
+def _choice(outcome: Outcome, place: int, asked: Asked, task: Task) -> report.Choice:
+    estimate, scenario, usd = outcome.estimate, outcome.scenario, outcome.usd
+    batch, counts_prompt = scenario.batches[place], asked.prompt is not None
+    lead = 0.0
+    if asked.ttft_ms is not None:
+        lead = _least(asked.ttft_ms, "--ttft-ms", zero=True) / 1e3
+    elif counts_prompt or asked.window_ms is not None:
+        lead = float(estimate.ttft[place])
+    option = Option(
+        speed=float(estimate.speed[place]),
+        price=float(usd[1][place]) if usd else math.nan,
+        input_price=float(usd[0][place]) if usd and counts_prompt else 0.0,
+        lead=lead,
+    )
+    name = f"{scenario.model.id} on {scenario.hardware.id} at {batch:,}"
+    return report.Choice(name, option, task, scenario.model.id, scenario.hardware.id, batch)
+
+
+def _request(asked: Asked) -> Request:
+    return Request(
+        models=asked.models,
+        on=asked.on or "h100-sxm,gb200,wse-3",
+        batch=asked.batch or "1",
+        prompt=PROMPT if asked.prompt is None else asked.prompt,
+        output=asked.tokens,
+        context=None,
+        weights=asked.weights,
+        kv=asked.kv,
+        engine=asked.engine,
+        chips=asked.chips,
+        tp=None,
+        pp=None,
+        ep=None,
+        dp=None,
+        hardware_dir=asked.hardware_dir,
+        models_dir=asked.models_dir,
+        engines_dir=asked.engines_dir,
+        price_basis=asked.price_basis,
+        utilization=asked.utilization,
+    )
+
+
+def _against(asked: Asked) -> Asked:
+    """Return the flags of the second option: those of the first, but for what it names."""
+    changed: dict[str, Any] = {}
+    for part in options.names(asked.against or "", "--against"):
+        key, given, value = part.partition("=")
+        key = key.strip()
+        if not given or not value.strip():
+            raise InputError(f"--against '{part}' is not KEY=VALUE, such as speed=1000")
+        key = options.choice(key, "--against", _KEYS).replace("-", "_")
+        changed["models" if key == "model" else key] = _value(key, value.strip())
+    if "speed" in changed:
+        clash = [name for name in _EVALUATED if name in changed]
+        if clash:
+            raise InputError(f"--against gives speed and {clash[0]}; a speed stands for all of it")
+        elsewhere: dict[str, Any] = dict.fromkeys(_EVALUATED)
+        changed = elsewhere | {"price": None, "input_price": None, "ttft_ms": None} | changed
+    elif any(name in changed for name in _EVALUATED):
+        changed = {"speed": None, "price": None, "input_price": None, "ttft_ms": None} | changed
+    return replace(asked, **changed, against=None)
+
+
+def _value(key: str, text: str) -> Any:
+    if key == "model":
+        return [text]
+    if key in ("tokens", "chips", "retries", "best_of"):
+        return 0 if text == "0" else options.whole(text, f"--against {key}", options.MOST_SEQUENCES)
+    if key in ("speed", "price", "input_price", "ttft_ms"):
+        return _real(text, f"--against {key.replace('_', '-')}")
+    return text
+
+
+def _notes(asked: Asked, choices: list[report.Choice]) -> list[str]:
+    lines = []
+    if asked.window_ms is not None:
+        lines.append("the gap holds the round trip, the first token and the stream")
+        return lines
+    lines.append(
+        "steps fail independently; a failed run is noticed at no cost and starts afresh; one "
+        "success takes one run over its chance on average"
+    )
+    lines += [told for told in map(report.tool_limit, choices) if told]
+    if any(one.model for one in choices):
+        lead = "prefill counted" if asked.prompt is not None else "prefill left out (--prompt)"
+        lines.append(f"speeds and prices of models on chips are expected values; {lead}")
+    if asked.subscription is not None:
+        lines += _subscription(_least(asked.subscription, "--subscription"), choices)
+    return lines
+
+
+def _subscription(usd: float, choices: list[report.Choice]) -> list[str]:
+    """Return what a monthly subscription would buy by the token, in sentences."""
+    lines = []
+    for one in choices:
+        cost, price = float(one.prospect.usd), float(one.option.price)
+        if math.isfinite(cost) and cost > 0 and price > 0:
+            lines.append(
+                f"a subscription of {usd:,.0f} USD pays {usd / cost:,.0f} successes by "
+                f"{one.name}, or {usd / price:,.1f} million tokens of output"
+            )
+    return lines or ["without a price of tokens, no subscription can be compared"]
+
+
+def _real(text: str, flag: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise InputError(f"{flag} '{text}' is not a number") from error
+
+
+def _share(text: str, flag: str) -> float:
+    return options.share(_real(text, flag), flag, zero=True)
+
+
+def _least(value: float, flag: str, *, zero: bool = False) -> float:
+    """Return a number above zero, or from zero, that is no larger than a billion."""
+    if not math.isfinite(value) or value < 0 or (value == 0 and not zero) or value > _MOST:
+        raise InputError(f"{flag} {value:g} is not a number {'from' if zero else 'above'} 0 to 1e9")
+    return value
+
+
+def _count(value: int, flag: str, *, least: int = 1, most: int = options.MOST_SEQUENCES) -> int:
+    if not least <= value <= most:
+        raise InputError(f"{flag} {value} is not a whole number from {least} to {most:,}")
+    return value

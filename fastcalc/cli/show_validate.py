@@ -1,0 +1,93 @@
+"""``fastcalc validate``: predictions against measurements, whoever's they are."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from fastcalc.catalogue import Catalogue
+from fastcalc.cli import options, output
+from fastcalc.errors import InputError
+from fastcalc.measured.points import Points
+from fastcalc.measured.reading import read
+from fastcalc.measured.score import Group
+from fastcalc.measured.shipped import shipped
+from fastcalc.measured.validate import Validation, validate, validate_shipped
+from fastcalc.report import console, records
+from fastcalc.report import validation as report
+
+FORMATS = ("table", "json", "csv", "markdown")
+MISSED = 1
+
+
+def run(
+    catalogue: Catalogue,
+    path: Path | None,
+    *,
+    given: Mapping[str, str],
+    most: float | None,
+    format: str,  # noqa: A002
+    file: Path | None,
+) -> int:
+    """Score predictions and write them in a format; return 1 if their median is too far off."""
+    format = options.choice(format, "--format", FORMATS)  # noqa: A001
+    if most is not None and not most >= 1.0:
+        raise InputError(f"--max-median-factor {most:g} is below 1, which nothing can reach")
+    colour, width = file is None and console.wants_colour(), console.output_width()
+    if path is None:
+        if any(given.values()):
+            raise InputError("give a file; the shipped evidence names its own hardware and engines")
+        both = validate_shipped(shipped(), catalogue)
+        found = _together(both.fitted, both.set_aside)
+        text = report.shipped_table(both, width, colour=colour)
+    else:
+        found = _of_file(catalogue, path, given)
+        text = report.table(found, path.name, width, colour=colour)
+    output.write(text if format == "table" else _written(found, format), file)
+    return _verdict(found, most)
+
+
+def points_of(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Points:
+    """Read a file of measurements; refuse it with every fault it has.
+
+    The engine that a person names is taken for all points, so no file needs to be told of it.
+    """
+    said = {key: value for key, value in given.items() if value and key != "engine"}
+    found = read(path, catalogue=catalogue, given=said)
+    found.demand()
+    return found
+
+
+def _of_file(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Validation:
+    found = points_of(catalogue, path, given)
+    engine = catalogue.engine(given["engine"]) if given.get("engine") else None
+    result = validate(found.points, catalogue, engine=engine, skipped=found.skipped)
+    if not result.predictions:
+        reasons = dict.fromkeys(one.reason for one in result.skipped)
+        why = "; ".join(list(reasons)[:3]) or "it holds no point"
+        raise InputError(f"{path}: nothing can be predicted: {why}")
+    return result
+
+
+def _together(fitted: Validation, set_aside: Validation) -> Validation:
+    predictions = [*fitted.predictions, *set_aside.predictions]
+    skipped = [*fitted.skipped, *set_aside.skipped]
+    return Validation(predictions, skipped, fitted.groups)
+
+
+def _written(found: Validation, format: str) -> str:  # noqa: A002
+    if format == "json":
+        return records.json_text(report.as_json(found))
+    if format == "csv":
+        return records.to_csv([report.point_record(one) for one in found.predictions])
+    return records.to_markdown(*report.rows(found.groups))
+
+
+def _verdict(found: Validation, most: float | None) -> int:
+    if most is None:
+        return 0
+    everything: Group = next(one for one in found.groups if one.name == "all")
+    if everything.median_factor <= most:
+        return 0
+    output.warn(
+        [f"the median factor is {everything.median_factor:.3f}, above --max-median-factor {most:g}"]
+    )
+    return MISSED

@@ -1,0 +1,135 @@
+"""Several answers, of which one is taken: by a perfect judge, a vote, or a fallible judge."""
+
+import numpy as np
+
+from fastcalc.formulas.types import Array, ArrayLike
+
+
+def best_of(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
+    r"""Return the probability that one of n answers is right and a perfect judge finds it. [1]
+
+    .. math:: P = 1 - (1 - p)^n
+
+    Parameters
+    ----------
+    accuracy : array_like
+        Probability that an answer is right, :math:`p`. [1]
+    samples : array_like
+        Independent answers, :math:`n`. [1]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together. [1]
+
+    Examples
+    --------
+    >>> round(float(best_of(accuracy=0.584, samples=3)), 3)
+    0.928
+
+    References
+    ----------
+    .. [1] M. Chen et al., "Evaluating large language models trained on code,"
+       arXiv:2107.03374, sec. 2.1 (pass@k with tests as the judge).
+    """
+    with np.errstate(divide="ignore"):
+        # expm1 and log1p: a rare success must not drown in the rounding of 1 - p.
+        return -np.expm1(samples * np.log1p(-1.0 * np.asarray(accuracy)))
+
+
+def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
+    r"""Return the probability that most of n answers are right; ties are decided by a coin. [1]
+
+    .. math::
+
+        P = \sum_{k > n/2} \binom{n}{k} p^k (1 - p)^{n - k}
+            + \tfrac{1}{2} [n \text{ even}] \binom{n}{n/2} p^{n/2} (1 - p)^{n/2}
+
+    All wrong answers count as the same, which is the worst case for a vote [1]_.
+
+    Parameters
+    ----------
+    accuracy : array_like
+        Probability that an answer is right, :math:`p`. [1]
+    samples : array_like
+        Independent answers, whole numbers, :math:`n`. [1]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together. [1]
+
+    Examples
+    --------
+    >>> round(float(majority(accuracy=0.584, samples=3)), 3)
+    0.625
+
+    References
+    ----------
+    .. [1] N. de Condorcet, "Essai sur l'application de l'analyse a la probabilite des decisions,"
+       1785 (the jury theorem).
+    """
+    right, count = np.broadcast_arrays(np.asarray(accuracy, float), np.asarray(samples, float))
+    most = int(np.max(count, initial=0.0))
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
+    hits = np.arange(most + 1)
+    votes = count[..., np.newaxis].astype(int)
+    misses = votes - hits
+    possible = misses >= 0
+    ways = logs[votes] - logs[hits] - logs[np.maximum(misses, 0)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_right, log_wrong = np.log(right)[..., np.newaxis], np.log1p(-right)[..., np.newaxis]
+        chance = np.exp(
+            ways
+            + np.where(hits > 0, hits * log_right, 0.0)
+            + np.where(misses > 0, misses * log_wrong, 0.0)
+        )
+    weight = np.where(2 * hits > votes, 1.0, np.where(2 * hits == votes, 0.5, 0.0))
+    return np.sum(np.where(possible, chance, 0.0) * weight, axis=-1)
+
+
+def judged(*, accuracy: ArrayLike, samples: ArrayLike, judge: ArrayLike) -> Array:
+    r"""Return the probability that a fallible judge picks a right one of n answers. [1]
+
+    .. math::
+
+        P = \left(1 - (1 - a)^n\right) \frac{p j}{a} + (1 - a)^{n - 1} p (1 - j),
+        \quad a = p j + (1 - p)(1 - j)
+
+    The judge calls each answer good or bad, right with probability :math:`j`, and picks among
+    those it calls good, or among all where it calls none so. A perfect judge gives `best_of`, a
+    coin gives :math:`p`, and many answers give no more than :math:`p j / a` [1]_.
+
+    Parameters
+    ----------
+    accuracy : array_like
+        Probability that an answer is right, :math:`p`. [1]
+    samples : array_like
+        Independent answers, :math:`n`. [1]
+    judge : array_like
+        Probability that the judge is right about an answer, :math:`j`. [1]
+
+    Returns
+    -------
+    ndarray
+        The arguments broadcast together. [1]
+
+    Examples
+    --------
+    >>> float(judged(accuracy=0.5, samples=1, judge=0.9)), float(
+    ...     judged(accuracy=0.5, samples=2, judge=1.0)
+    ... )
+    (0.5, 0.75)
+
+    References
+    ----------
+    .. [1] T. Bayes, "An essay towards solving a problem in the doctrine of chances," 1763: what
+       is called good is right with probability p j / a.
+    """
+    right, sure = np.asarray(accuracy, float), np.asarray(judge, float)
+    called = right * sure + (1.0 - right) * (1.0 - sure)
+    some = best_of(accuracy=called, samples=samples)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        good = np.where(called > 0.0, right * sure / called, 0.0)
+    none = (1.0 - called) ** (np.asarray(samples, float) - 1.0)
+    return some * good + none * right * (1.0 - sure)
