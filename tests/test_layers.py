@@ -75,6 +75,7 @@ MAY_IMPORT = {
     "search": {"errors", "evaluate", "formulas", "passes", "placement", "scenario", "traffic"},
     "fastmode": {
         "catalogue",
+        "classes",
         "errors",
         "formulas",
         "machine",

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from fastcalc.catalogue import Catalogue, Hardware
+from fastcalc.classes import class_of
 from fastcalc.errors import InputError
 from fastcalc.placement import Layout
 from fastcalc.scenario import Outcome, Scenario, Sharding, engine_for
@@ -13,6 +14,9 @@ from fastcalc.search.space import chip_counts
 
 SRAM_KINDS = ("wafer", "lpu", "rdu")
 """Kinds of chips that are sold for the speed of memory on the chip."""
+
+DATACENTER = ("datacenter", "tpu", "npu")
+"""Classes of chips that may take the place of today's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,19 +76,18 @@ class Base:
             chip
             for chip in self.chips
             if chip.id != today
-            and chip.kind not in SRAM_KINDS
-            and is_datacenter(chip)
+            and class_of(chip) in DATACENTER
             and pricing.per_chip_hour(chip) is not None
         ]
 
     def on(self, hardware: Hardware) -> Scenario:
         """Return the same service on another chip, under the engine that chip has.
 
-        An engine of a person's own choice stays on chips of the same kind; the bound's, on all.
+        An engine of a person's own choice stays on chips of the same class; the bound's, on all.
         """
         scenario, engine = self.scenario, self.scenario.engine
         borrowed = False
-        if hardware.kind != scenario.hardware.kind and not engine.is_bound:
+        if class_of(hardware) != class_of(scenario.hardware) and not engine.is_bound:
             engine, borrowed = engine_for(self.catalogue, hardware)
         return replace(scenario, hardware=hardware, engine=engine, engine_is_borrowed=borrowed)
 
@@ -106,11 +109,6 @@ class Base:
         counts = chip_counts(min(fewest, self.layout.chips), self.layout.chips)
         found = [layout for chips in counts for layout in self.space.layouts(chips)]
         return [layout for layout in found if layout != self.layout]
-
-
-def is_datacenter(hardware: Hardware) -> bool:
-    """Return whether a chip is one that is rented out, or has high-bandwidth memory."""
-    return hardware.price.cloud is not None or any("HBM" in tier.name for tier in hardware.memory)
 
 
 def _readable(load: Callable[[str], Hardware], names: list[str]) -> Iterator[Hardware]:
