@@ -116,7 +116,7 @@ def _pairs(base: Base) -> Iterator[tuple[str, Space, list[Layout]]]:
     for words, scenario in passes.narrowest(base.scenario):
         drafted, both = passes.drafting(scenario, 3)
         yield f"{words} + {drafted}", Space(both), [base.layout]
-    layouts = base.up_to_today()
+    layouts = [one for one in base.deployments(base.space) if one != base.layout]
     for words, scenario in _lighter(base.scenario):
         yield f"other layout + {words}", Space(scenario), layouts
     for chip in base.rivals:
