@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from math import inf
 
 from fastcalc.catalogue import Catalogue
@@ -15,6 +16,9 @@ from fastcalc.placement import Layout
 from fastcalc.scenario import Outcome, Scenario, solve
 from fastcalc.search import Space, cheapest, largest_batches
 from fastcalc.search.space import sharding
+
+MOST_CHIPS = 1024
+"""Chips beyond which no deployment is looked for that serves users at a speed today."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +153,8 @@ def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
     if scenario.sharding.names_ranks or scenario.sharding.chips is not None:
         placements = [asked.placement]
     else:
-        placements = [asked.site.place(layout) for layout in asked.site.layouts()]
+        few = takewhile(lambda layout: layout.chips <= MOST_CHIPS, asked.site.layouts())
+        placements = [asked.site.place(layout) for layout in few]
     for placement in placements:
         if placement.max_batch < 1:
             continue

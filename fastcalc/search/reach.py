@@ -113,8 +113,8 @@ class Reach:
 def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float = inf) -> Reach:
     """Return the point of some layouts whose output tokens cost least at a speed, if any.
 
-    Each layout is taken at its largest batch that reaches the speed. Without a price, the one
-    with the fewest chip-seconds a token is taken.
+    Each layout is taken at its largest batch that reaches the speed, or a smaller one that is
+    cheaper still. Without a price, the point with the fewest chip-seconds a token is taken.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def _chip_hour(scenario: Scenario) -> float:
 
 @dataclass(frozen=True)
 class _Closest:
-    """The largest batch of a tier at a speed, or 0; its tokens a second; the fastest user there."""
+    """The cheapest batch of a tier at a speed, or 0; its tokens a second; the fastest user."""
 
     batch: int
     total: float
@@ -159,7 +159,10 @@ class _Closest:
 
 
 def _closest(tier: Tier, traffic: Traffic, speed: float, below: float) -> _Closest:
-    """Return the largest batch at a speed, found as closely as matters.
+    """Return the batch that yields most at a speed, found as closely as matters.
+
+    It is the largest that reaches the speed, but for pipelines that a batch or two more leave
+    uneven: there a smaller one may be both faster and cheaper.
 
     Parameters
     ----------
@@ -173,7 +176,7 @@ def _closest(tier: Tier, traffic: Traffic, speed: float, below: float) -> _Close
         Seconds a token from which a batch is of no interest. [s]
     """
     low, high = tier.fewest - 1, tier.most + 1
-    fastest = 0.0
+    fastest, best = 0.0, (0.0, 0)
     while True:
         tried = np.unique(_between(np.array([low]), np.array([high])))
         reached = speeds(tier.placement, traffic, tried)
@@ -181,12 +184,14 @@ def _closest(tier: Tier, traffic: Traffic, speed: float, below: float) -> _Close
         held = int(np.count_nonzero(reached >= speed * (1.0 - _ROUNDING)))
         if not held:
             return _Closest(0, 0.0, fastest)
-        # The next batch costs less a token, but is too slow: if it costs too much, so do all.
+        totals = tried * reached
+        top = int(np.argmax(totals[:held]))
+        best = max(best, (float(totals[top]), int(tried[top])))
+        # The next batch yields more, but is too slow: if that is too little, look no closer.
         beyond = min(held, len(tried) - 1)
         is_exact = tried[beyond] <= tried[held - 1] + 1
-        if is_exact or 1.0 / (tried[beyond] * reached[beyond]) >= below:
-            total = float(tried[held - 1] * reached[held - 1])
-            return _Closest(int(tried[held - 1]), total, fastest)
+        if is_exact or max(best[0], float(totals[beyond])) * below <= 1.0:
+            return _Closest(best[1], best[0], fastest)
         low, high = int(tried[held - 1]) - 1, int(tried[beyond])
 
 
