@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastcalc.catalogue.schema import SpeedRange
-from fastcalc.classes import class_of
+from fastcalc.catalogue.schema.engines import BORROWED
+from fastcalc.classes import class_of, engine_of_class
 from fastcalc.formulas import money, serving
 from fastcalc.formulas.types import Array, ArrayLike, Floats
 from fastcalc.passes import Passes
@@ -176,6 +177,8 @@ def range_of(placement: Placement, phase: str = "decode") -> SpeedRange | None:
         ``decode``, ``prefill`` or ``served``.
     """
     engine, hardware = placement.machine.engine, placement.machine.hardware
+    if engine_of_class(hardware)[1]:
+        return engine.range_of(BORROWED)
     if hardware.architecture not in engine.fitted_architectures:
         return engine.range_of()
     kind = "moe" if placement.work.experts else "dense"

@@ -15,6 +15,7 @@ METRICS = (
 _KIND = re.compile(r"\s*kind=([\w-]+)")
 _NUMBERED = re.compile(r"(.+)-\d+")
 _CONTEXT = re.compile(r"\bmean context (\d+(?:,\d{3})*(?:\.\d+)?)(?![\w/])")
+_IN_FLIGHT = re.compile(r"\bmean requests in flight (\d+(?:\.\d+)?)(?![\w/])")
 _REQUESTS = re.compile(r"\brequests (\d{1,15})\b")
 
 
@@ -107,6 +108,15 @@ class Point:
         """Requests of the whole run, where the notes say ``requests N``."""
         match = _REQUESTS.search(self.notes)
         return int(match[1]) if match else None
+
+    @property
+    def in_flight(self) -> float | None:
+        """Requests at a time on average, where the notes say ``mean requests in flight N``.
+
+        A finite run of requests of unequal lengths ends with fewer clients than it had.
+        """
+        match = _IN_FLIGHT.search(self.notes)
+        return float(match[1]) if match else None
 
     @property
     def is_static(self) -> bool:

@@ -184,7 +184,8 @@ def _columns(points: Iterable[Point]) -> Columns:
         known = point.prompt is not None or point.output is not None
         prompt, output = point.prompt or 0.0, point.output or 0.0
         context = prompt + output / 2.0 if known else SHORT_CHAT
-        most = point.concurrency or (1 if point.kind == "decode_batch1" else point.requests)
+        most = point.in_flight or point.concurrency
+        most = most or (1 if point.kind == "decode_batch1" else point.requests)
         rows.append(
             (most or np.inf, max(prompt, 1.0), max(output, 1.0), point.mean_context or context)
         )

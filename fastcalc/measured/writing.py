@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from fastcalc.catalogue import Engine
 from fastcalc.catalogue.schema import Quantity
+from fastcalc.catalogue.schema.engines import BORROWED
 from fastcalc.measured.calibrate import Calibration
 from fastcalc.measured.nodes import FIT, Node
 from fastcalc.measured.own import OwnFit
@@ -78,12 +79,13 @@ def in_unit(written: Quantity, value: float) -> str:
 
 def _with_ranges(text: str, ranges: Mapping[str, Interval]) -> str:
     """Return a file with its ranges replaced."""
+    kept = [line for line in text.splitlines() if line.startswith(f"  {BORROWED}:")]
     lines = [
         f"  {name}: {{below: {one.below:.2f}, above: {one.above:.2f}, basis: "
         f'"{one.count} points of {one.sources} sources left out of the fit"}}'
         for name, one in sorted(ranges.items())
     ]
-    block = "ranges:\n" + "\n".join(lines) + "\n"
+    block = "ranges:\n" + "\n".join([*lines, *kept]) + "\n"
     return re.sub(r"(?m)^ranges:\n(?:^[ ]+.*\n?)+", lambda _: block, text)
 
 

@@ -30,8 +30,11 @@ class SpeedRange(Entry):
 UNSEEN = "unseen"
 """The range of chips that an engine was not fitted on, and of all that has no other."""
 
+BORROWED = "borrowed"
+"""The range of kinds of machine that no engine was fitted on."""
+
 Ranges = dict[
-    Annotated[str, Field(pattern=r"^(decode|prefill|served)(-[a-z]+)?$|^unseen$")], SpeedRange
+    Annotated[str, Field(pattern=r"^(decode|prefill|served)(-[a-z]+)?$|^(unseen|borrowed)$")], SpeedRange
 ]
 """Ranges by what is predicted, and of that by class of machine (``decode-apple``) or kind of model
 (``decode-moe``, ``decode-dense``)."""
