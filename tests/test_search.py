@@ -12,7 +12,15 @@ from fastcalc.catalogue import Catalogue
 from fastcalc.evaluate import evaluate
 from fastcalc.placement import Layout
 from fastcalc.scenario import Pricing, Scenario, engine_for, solve
-from fastcalc.search import Space, cheapest, frontier, largest_batches, placeable, undominated
+from fastcalc.search import (
+    Space,
+    cheapest,
+    cost_multiples,
+    frontier,
+    largest_batches,
+    placeable,
+    undominated,
+)
 from fastcalc.search.reach import needed_tokens, speeds
 from fastcalc.search.space import chip_counts, sharding
 from fastcalc.traffic import Speculation, Traffic
@@ -61,6 +69,21 @@ def test_a_larger_batch_is_never_faster(chip, model, engine, traffic):
     batches = np.unique(np.geomspace(1, placement.max_batch, 200).astype(int))
     speed = speeds(placement, traffic, batches)
     assert np.all(np.diff(speed) <= TINY * speed[:-1])
+
+
+def test_cost_multiples_keep_the_identity():
+    """Multiple x ratio of speeds reached = ratio of batches, and nan beyond reach."""
+    found = outcome("gpt-oss-120b", "h100-sxm", batch=(1,))
+    place_, traffic = found.placement, found.scenario.traffic
+    slow, fast = np.array([30.0, 40.0, 30.0]), np.array([60.0, 100.0, 1e9])
+    multiples = cost_multiples(place_, traffic, slow, fast)
+    before, after = (largest_batches(place_, traffic, one) for one in (slow, fast))
+    for index in range(2):
+        at = speeds(place_, traffic, [before[index], after[index]])
+        assert multiples[index] * at[1] / at[0] == pytest.approx(before[index] / after[index])
+    assert np.isnan(multiples[2])
+    (alone,) = cost_multiples(place_, traffic, 30.0, 60.0)
+    assert alone == pytest.approx(multiples[0])
 
 
 def test_speeds_are_those_of_an_estimate():

@@ -1,7 +1,7 @@
 """Many points of one scenario: its layouts, the batch at a speed, and what no other point beats."""
 
 from fastcalc.search.frontier import Point, frontier, placeable, undominated
-from fastcalc.search.reach import Reach, cheapest, largest_batches
+from fastcalc.search.reach import Reach, cheapest, cost_multiples, largest_batches
 from fastcalc.search.space import Space
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "Reach",
     "Space",
     "cheapest",
+    "cost_multiples",
     "frontier",
     "largest_batches",
     "placeable",

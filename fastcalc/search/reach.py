@@ -77,6 +77,38 @@ def largest_batches(
     return np.where(reached < fewest, 0, reached)
 
 
+def cost_multiples(
+    placement: Placement, traffic: Traffic, slow: ArrayLike, fast: ArrayLike
+) -> Floats:
+    """Return what an output token costs at one user speed over what it costs at another.
+
+    The chips stay, and each speed is served at the largest batch that reaches it; so the multiple
+    times the ratio of the speeds reached is the ratio of the batches. Nan where a speed is out of
+    reach.
+
+    Parameters
+    ----------
+    placement : Placement
+        A workload on a layout.
+    traffic : Traffic
+        What requests look like.
+    slow, fast : array_like
+        Tokens a second of each user before and after, one dimension at most. [1/s]
+
+    Returns
+    -------
+    ndarray
+        The speeds broadcast together. [1]
+    """
+    pairs = np.broadcast_arrays(*(np.atleast_1d(np.asarray(one, float)) for one in (slow, fast)))
+    before, after = (largest_batches(placement, traffic, one) for one in pairs)
+    totals = [
+        np.maximum(batch, 1) * speeds(placement, traffic, np.maximum(batch, 1))
+        for batch in (before, after)
+    ]
+    return np.where((before > 0) & (after > 0), totals[0] / totals[1], np.nan)
+
+
 def _between(reached: Batches, missed: Batches) -> Batches:
     """Return batches between two for each speed, even in ratio, both neighbours among them.
 
