@@ -222,7 +222,7 @@ class Site:
         InputError
             If no layout has so many chips.
         """
-        layouts = list(self._exact(chips))
+        layouts = list(self.exactly(chips))
         if not layouts:
             raise InputError(
                 f"{self.work.model.id} cannot be laid out over {chips} chips of "
@@ -235,7 +235,8 @@ class Site:
 
         return min(layouts, key=rank)
 
-    def _exact(self, chips: int) -> Iterator[Layout]:
+    def exactly(self, chips: int) -> Iterator[Layout]:
+        """Yield every legal layout of so many chips."""
         if self.machine.is_spatial:
             if chips <= self.most_stages:
                 yield Layout(pp=chips)

@@ -22,6 +22,12 @@ FUNCTIONS = [
 ]
 
 PUBLISHED = [
+    # 1 + 1/2 + 1/4 + 1/8 tokens of three drafts accepted half of the time.
+    ("needed_acceptance", {"tokens": 1.875, "drafts": 3}, 0.5, 1e-12),
+    # Two drafts that are all kept: three tokens.
+    ("needed_acceptance", {"tokens": 3.0, "drafts": 2}, 1.0, 1e-9),
+    # DeepSeek-R1 with one draft of its own yields 1.92 tokens a pass (TensorRT-LLM): 0.92.
+    ("needed_acceptance", {"tokens": 1.92, "drafts": 1}, 0.92, 1e-12),
     # Parameters a token passes in one FFN of Llama-2-7B: 3 x 4,096 x 11,008 (its configuration).
     ("ffn_matrices", {"hidden": 4096, "width": 11_008, "matrices": 3}, 135_266_304, 0),
     # Query without a bottleneck (DeepSeek-V2-Lite): h H (n + r) + h (c + r) + c H (n + v) + H v h.

@@ -93,6 +93,20 @@ class Catalogue:
             found |= {path.stem for path in folder.glob("*.yaml")}
         return sorted(found)
 
+    def mentioning(self, kind: Kind, words: Iterable[str]) -> list[str]:
+        """Return the ids whose files hold one of some words, sorted, without reading them as YAML.
+
+        Of files of the same id the first folder's counts.
+        """
+        wanted = [word.encode() for word in words]
+        found: dict[str, bool] = {}
+        for folder in self.folders(kind):
+            for path in folder.glob("*.yaml"):
+                if path.stem not in found:
+                    text = path.read_bytes()
+                    found[path.stem] = any(word in text for word in wanted)
+        return sorted(name for name, has in found.items() if has)
+
     def hardware(self, name: str) -> Hardware:
         """Return one chip by id, alias or path."""
         return self._load(name, "hardware", Hardware)

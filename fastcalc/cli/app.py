@@ -23,6 +23,14 @@ Models = Annotated[
         autocompletion=completion.models,
     ),
 ]
+Model = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A model: a name, YAML file or config.json.",
+        autocompletion=completion.models,
+    ),
+]
 Entry = typer.Argument(
     metavar="NAME",
     help="A chip, model or engine, a YAML file or a config.json.",
@@ -126,6 +134,96 @@ def fit(
 
     request = requests.Request.of(locals())
     raise typer.Exit(show_fit.run(request, format, out))
+
+
+@app.command("fastmode")
+def fastmode_(
+    model: Model,
+    on: options.On = "h100-sxm",
+    batch: Annotated[
+        str | None, typer.Option(metavar="N", help="Sequences decoded together today.")
+    ] = None,
+    from_speed: Annotated[
+        float | None,
+        typer.Option(metavar="TOKENS", help="Tokens/s of each user today: solve for the batch."),
+    ] = None,
+    speedup: Annotated[
+        float | None, typer.Option(metavar="X", help="How many times faster; 2.5 unless given.")
+    ] = None,
+    to_speed: Annotated[
+        float | None, typer.Option(metavar="TOKENS", help="Tokens/s that each user is to get.")
+    ] = None,
+    prompt: options.Prompt = 1000,
+    output: options.Output = 1000,
+    context: options.Context = None,
+    prefix_hit: options.PrefixHit = 0.0,
+    weights: options.Weights = None,
+    kv: options.KV = None,
+    engine: options.EngineName = None,
+    chips: options.Chips = None,
+    tp: options.TP = None,
+    pp: options.PP = None,
+    ep: options.EP = None,
+    dp: options.DP = None,
+    price: options.Price = None,
+    price_basis: options.Basis = "cloud",
+    utilization: options.Utilization = 1.0,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show every chip, format and model that was tried.")
+    ] = False,
+    format: options.Format = "table",  # noqa: A002
+    out: options.OutFile = None,
+    hardware_dir: options.HardwareDir = None,
+    models_dir: options.ModelsDir = None,
+    engines_dir: options.EnginesDir = None,
+) -> None:
+    """Say what each trick for speed buys and costs, from today's batch.
+
+    Smaller batch, other and more chips, fewer bits, speculation, a smaller model, SRAM machines,
+    and the cheapest two together. Exits with 1 if nothing reaches the speed.
+    """
+    from fastcalc.cli import requests, show_fastmode
+
+    request = requests.Request.of(locals() | {"models": [model], "batch": batch or ""})
+    goal = (from_speed, speedup, to_speed)
+    raise typer.Exit(show_fastmode.run(request, goal, format, out, everything=everything))
+
+
+@app.command("frontier")
+def frontier_(
+    model: Model,
+    on: options.On = "h100-sxm,gb200,wse-3",
+    prompt: options.Prompt = 1000,
+    output: options.Output = 1000,
+    context: options.Context = None,
+    prefix_hit: options.PrefixHit = 0.0,
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Weight formats to try; the model's own unless given."),
+    ] = None,
+    kv: Annotated[
+        str | None,
+        typer.Option("--kv", metavar="LIST", help="KV cache formats to try."),
+    ] = None,
+    engine: options.EngineName = None,
+    max_chips: Annotated[int, typer.Option(metavar="N", help="Most chips of a deployment.")] = 72,
+    price: options.Price = None,
+    price_basis: options.Basis = "cloud",
+    utilization: options.Utilization = 1.0,
+    format: options.Format = "table",  # noqa: A002
+    out: options.OutFile = None,
+    hardware_dir: options.HardwareDir = None,
+    models_dir: options.ModelsDir = None,
+    engines_dir: options.EnginesDir = None,
+) -> None:
+    """Show user speed against $/Mtok: the points that no other beats.
+
+    Over batches, layouts and chips. Exits with 1 if no chip has both a place and a price.
+    """
+    from fastcalc.cli import requests, show_frontier
+
+    request = requests.Request.of(locals() | {"models": [model]})
+    raise typer.Exit(show_frontier.run(request, max_chips, format, out))
 
 
 @app.command("list")

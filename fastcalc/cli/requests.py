@@ -10,7 +10,7 @@ from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
 from fastcalc.cli import options, output
 from fastcalc.cli.speculate import speculation
 from fastcalc.errors import InputError
-from fastcalc.scenario import PriceBasis, Pricing, Scenario, Sharding, engine_for
+from fastcalc.scenario import Outcome, PriceBasis, Pricing, Scenario, Sharding, engine_for
 from fastcalc.traffic import Traffic
 
 DEFAULT_MODELS = ("llama-3.1-70b",)
@@ -22,21 +22,21 @@ class Request:
 
     models: list[str] | None
     on: str
-    batch: str
     prompt: int
     output: int
     context: int | None
     weights: str | None
     kv: str | None
     engine: str | None
-    chips: int | None
-    tp: int | None
-    pp: int | None
-    ep: int | None
-    dp: int | None
     hardware_dir: list[Path] | None
     models_dir: list[Path] | None
     engines_dir: list[Path] | None
+    batch: str = "1"
+    chips: int | None = None
+    tp: int | None = None
+    pp: int | None = None
+    ep: int | None = None
+    dp: int | None = None
     prefix_hit: float = 0.0
     speculate: str | None = None
     price: list[str] | None = None
@@ -58,7 +58,7 @@ class Request:
             At the first flag, name or file that is wrong.
         """
         batches, traffic = options.batches(self.batch), self._traffic()
-        entries = catalogue(self.hardware_dir, self.models_dir, self.engines_dir)
+        entries = self.catalogue()
         models = _each_once(_model(entries, name) for name in self.models or DEFAULT_MODELS)
         chips = _each_once(entries.hardware(name) for name in options.names(self.on, "--on"))
         pricing = self._pricing(chips)
@@ -80,6 +80,41 @@ class Request:
             )
             for model in models
             for chip, (engine, is_borrowed), sharding in zip(chips, engines, shardings, strict=True)
+        ]
+
+    def catalogue(self) -> Catalogue:
+        """Return the catalogue with this request's own folders before the shipped ones."""
+        return catalogue(self.hardware_dir, self.models_dir, self.engines_dir)
+
+    def prices(self, entries: Catalogue) -> dict[str, float]:
+        """Return a person's own prices by id, of any chip that the catalogue knows. [USD/h]"""
+        given = (options.price(text) for text in self.price or ())
+        return {entries.hardware(name).id: value for name, value in given}
+
+    def command(self, outcome: Outcome, today: Outcome) -> str | None:
+        """Return the command that prints a point again; entries go by the names typed."""
+        from fastcalc.report.commands import compare_command
+
+        scenario = today.scenario
+        typed = {scenario.model.id: (self.models or list(DEFAULT_MODELS))[0]}
+        typed[scenario.hardware.id] = options.names(self.on, "--on")[0]
+        flags = ["--price-basis", self.price_basis] if self.price_basis != "cloud" else []
+        flags += ["--utilization", repr(self.utilization)] if self.utilization != 1.0 else []
+        priced = outcome.scenario.pricing.given.get(outcome.scenario.hardware.id)
+        flags += ["--price", f"{outcome.scenario.hardware.id}={priced!r}"] if priced else []
+        is_asked = self.engine is not None and outcome.scenario.engine == scenario.engine
+        flags += ["--engine", self.engine] if self.engine and is_asked else []
+        return compare_command(outcome, typed=typed, flags=[*flags, *self._folders()])
+
+    def _folders(self) -> list[str]:
+        """Return the words that name a person's own folders."""
+        folders = (
+            ("--hardware-dir", self.hardware_dir),
+            ("--models-dir", self.models_dir),
+            ("--engines-dir", self.engines_dir),
+        )
+        return [
+            word for flag, paths in folders for path in paths or () for word in (flag, str(path))
         ]
 
     def _engines(self, entries: Catalogue, chips: list[Hardware]) -> list[tuple[Engine, bool]]:
@@ -132,13 +167,7 @@ class Request:
         )
         for flag, value in named:
             words += [flag, value] if value else []
-        folders = (
-            ("--hardware-dir", self.hardware_dir),
-            ("--models-dir", self.models_dir),
-            ("--engines-dir", self.engines_dir),
-        )
-        for flag, paths in folders:
-            words += [word for path in paths or () for word in (flag, str(path))]
+        words += self._folders()
         return shlex.join(words)
 
     def _pricing(self, chips: list[Hardware]) -> Pricing:

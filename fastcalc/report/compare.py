@@ -179,7 +179,7 @@ def why(location: Location) -> str:
 
 def notes(outcomes: Sequence[Outcome], left_out: Sequence[str], next_command: str) -> Notes:
     """Return what a reader must know to trust the table, a line each, and what to type next."""
-    lines = [_how_to_read(), *_speculation(outcomes), _prices(outcomes)]
+    lines = [_how_to_read(), *_speculation(outcomes), prices(outcomes)]
     lines += _engines(outcomes)
     lines += _bounds(outcomes)
     verdicts = {row["limiter"].split(" ")[0] for outcome in outcomes for row in _cells(outcome)}
@@ -210,7 +210,8 @@ def _speculation(outcomes: Sequence[Outcome]) -> list[str]:
     ]
 
 
-def _prices(outcomes: Sequence[Outcome]) -> str:
+def prices(outcomes: Sequence[Outcome]) -> str:
+    """Return the prices that outcomes rest on, with their dates, in one sentence."""
     pricing = outcomes[0].scenario.pricing
     chips = {one.scenario.hardware.id: one.scenario.hardware for one in outcomes}.values()
     listed = ", ".join(_price(pricing, chip) for chip in chips)

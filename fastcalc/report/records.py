@@ -75,7 +75,7 @@ def _memory(outcome: Outcome, row: int, batch: int) -> Record:
         "prompt_tokens": traffic.prompt,
         "output_tokens": traffic.output,
         "context_tokens": traffic.context,
-        "speculation_tokens_per_pass": traffic.speculation.tokens_per_pass,
+        "speculation_tokens_per_pass": plain(traffic.speculation.tokens_per_pass),
         "fits": bool(outcome.estimate.fits[row]),
         "placement": str(place),
         "min_chips": outcome.min_chips[row],

@@ -1,0 +1,89 @@
+"""``fastcalc frontier``: user speed against price, the points that no other beats."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from fastcalc.catalogue.formats import number_format, weight_formats
+from fastcalc.cli import options, output
+from fastcalc.cli.requests import Request
+from fastcalc.errors import InputError
+from fastcalc.scenario import Scenario
+from fastcalc.search import Point, frontier, placeable
+
+MOST_CHIPS = 4096
+
+
+def run(request: Request, max_chips: int, format: str, file: Path | None) -> int:  # noqa: A002
+    """Find the frontier of a request, write it, and return the exit code: 1 if there is none."""
+    format = options.choice(format, "--format", ("table", "json", "csv", "markdown"))  # noqa: A001
+    if not 1 <= max_chips <= MOST_CHIPS:
+        raise InputError(f"--max-chips {max_chips} is not a whole number from 1 to {MOST_CHIPS:,}")
+    scenarios, refused = placeable(_scenarios(request), max_chips)
+    points = frontier(scenarios, max_chips=max_chips)
+    if not points:
+        output.warn([*refused, "nothing has both a place and a price"])
+        return 1
+    output.write(_text(request, points, refused, format, to_file=file is not None), file)
+    if format != "table":
+        warnings = [line for point in points for line in point.outcome.warnings]
+        output.warn([*refused, *warnings])
+    return 0
+
+
+def _scenarios(request: Request) -> list[Scenario]:
+    """Return a scenario for each chip, weight format and cache format asked for."""
+    weights = options.names(request.weights, "--weights") if request.weights else [None]
+    caches = options.names(request.kv, "--kv") if request.kv else [None]
+    for name in weights:
+        if name is not None:
+            weight_formats(name)
+    for name in caches:
+        if name is not None:
+            number_format(name, cache=True)
+    alone = replace(request, weights=None, kv=None).scenarios()
+    return [
+        replace(scenario, weights=weight, kv=cache)
+        for scenario in alone
+        for weight in weights
+        for cache in caches
+    ]
+
+
+def _text(
+    request: Request,
+    points: list[Point],
+    refused: list[str],
+    format: str,  # noqa: A002
+    *,
+    to_file: bool,
+) -> str:
+    from fastcalc.report import console, frontier, records
+
+    if format == "markdown":
+        headings, rows = frontier.cells(points)
+        return records.to_markdown([" ".join(words).strip() for words in headings], rows)
+    if format in ("json", "csv"):
+        rows_of = frontier.frontier_records(points)
+        if format == "csv":
+            return records.to_csv(rows_of)
+        assumed = records.assumptions(frontier.outcomes(points))
+        return records.to_json(rows_of, assumptions=assumed)
+    width = console.output_width()
+    parts = frontier.parts(
+        points,
+        refused,
+        width,
+        replace(request, weights=None, kv=None).again("fastmode"),
+        is_ascii=not to_file and not _draws(),
+    )
+    return console.render(parts, width, colour=console.wants_colour() and not to_file)
+
+
+def _draws() -> bool:
+    """Return whether standard output has the characters of a frame."""
+    try:
+        "─│└".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -1,0 +1,225 @@
+"""What each trick buys and costs, as a table with notes."""
+
+from collections.abc import Sequence
+from math import isnan
+
+from fastcalc.fastmode import Answer, Option
+from fastcalc.fastmode.models import Shrunk
+from fastcalc.fastmode.option import TRICKS
+from fastcalc.fastmode.passes import PUBLISHED
+from fastcalc.report import compare
+from fastcalc.report.console import Notes, Part, Table, Title, columns_that_fit
+from fastcalc.report.fastmode import record_of
+from fastcalc.report.records import Record, compare_records
+from fastcalc.report.text import dollars, number, parameters
+
+COLUMNS = {
+    "trick": ("", "trick"),
+    "batch": ("", "batch"),
+    "chips": ("", "chips"),
+    "user": ("tok/s", "a user"),
+    "range": ("80 %", "range"),
+    "bound": ("speed of", "light"),
+    "usd": ("$/Mtok", "output"),
+    "cost": ("", "cost"),
+    "how": ("how; what limits it next,", "or why it cannot"),
+}
+"""Headings of the table by column."""
+
+
+def cells(answer: Answer, options: Sequence[Option]) -> list[dict[str, str]]:
+    """Return the cells of a table: today's point first, then the options given."""
+    today = compare_records([answer.today])[0]
+    every = [Option("today", "", answer.today), *options]
+    return [_cells(record_of(one, today, answer.speed)) for one in every]
+
+
+def _cells(record: Record) -> dict[str, str]:
+    trick = str(TRICKS.get(record["trick"], record["trick"]))
+    change = record["change"]
+    if record["cannot"]:
+        why = f"{change}, {record['cannot']}" if change else record["cannot"]
+        empty: dict[str, str] = dict.fromkeys(COLUMNS, "-")
+        return {**empty, "trick": trick, "how": f"cannot: {why}"}
+    low, high = record["tokens_per_s_per_user_low"], record["tokens_per_s_per_user_high"]
+    unpriced = None if record["usd_per_mtok_output"] is not None else "no price"
+    multiple = record["cost_multiple"]
+    return {
+        "trick": trick,
+        "batch": f"{record['batch']:,}",
+        "chips": f"{record['chips']:,}",
+        "user": number(record["tokens_per_s_per_user"]),
+        "range": "-" if low is None else f"{number(low)}..{number(high)}",
+        "bound": number(record["tokens_per_s_per_user_bound"]),
+        "usd": dollars(record["usd_per_mtok_output"]),
+        "cost": "-" if multiple is None else f"{dollars(multiple)}x",
+        "how": "; ".join(word for word in (change, record["limiter"], unpriced) if word),
+    }
+
+
+def identity(answer: Answer) -> str:
+    """Return the identity of batches, in the numbers of the smaller batch where it reaches."""
+    law = "on fixed hardware, cost multiple x speed-up = batch ratio"
+    smaller = next(one for one in answer.options if one.trick == "smaller-batch")
+    if smaller.outcome is None:
+        return f"{law}; here no batch is fast enough, whatever it costs"
+    today = compare_records([answer.today])[0]
+    row = record_of(smaller, today, answer.speed)
+    speedup, batches = row["speedup"], row["batch_ratio"]
+    cost = row["cost_multiple"] or batches / speedup
+    told = (
+        f"{law}: {number(cost)} x {number(speedup)} = {number(batches)} = {today['batch']:,} / "
+        f"{row['batch']:,}, for output tokens at the same use of the hours paid for"
+    )
+    total = row["cost_multiple_total"]
+    if total is not None:
+        told += (
+            f"; with prompts in the mix a token costs {number(total)} times as much, and a lane "
+            "that stands idle half of the time twice that"
+        )
+    return told
+
+
+def drafts_needed(answer: Answer) -> str:
+    """Return what speculation would need at today's batch, draft by draft."""
+    parts = []
+    for count, tokens, share in zip(answer.drafts, answer.tokens, answer.acceptance, strict=True):
+        if isnan(tokens):
+            parts.append(f"{count:.0f}: the bound is below it")
+        elif isnan(share):
+            parts.append(f"{count:.0f}: {number(tokens)}, more than it can yield")
+        else:
+            parts.append(f"{count:.0f}: {number(tokens)} (acceptance {share:.2f})")
+    batch = answer.today.scenario.batches[0]
+    if all(isnan(share) for share in answer.acceptance):
+        return (
+            f"speculation at batch {batch:,}: no acceptance below 1 reaches it with 1 to "
+            f"{len(parts)} drafts, as verifying them takes too long"
+        )
+    return f"speculation at batch {batch:,}, tokens a pass needed by drafts: " + ", ".join(parts)
+
+
+_GIVES_WAY = {"bound": 2, "range": 1}
+
+
+def parts(
+    answer: Answer, options: Sequence[Option], left: dict[str, int], width: int, next_command: str
+) -> list[Part]:
+    """Return heading, table and notes.
+
+    Parameters
+    ----------
+    answer : Answer
+        All options.
+    options : sequence of Option
+        Those to show.
+    left : dict of str to int
+        How many of each trick are left out.
+    width : int
+        Characters in a line.
+    next_command : str
+        What to type next.
+    """
+    rows = cells(answer, options)
+    # The last column is wrapped, so it claims no more room than its heading.
+    claims = {
+        key: (*heading, *(row[key] for row in rows if key != "how"))
+        for key, heading in COLUMNS.items()
+    }
+    keys, gap = columns_that_fit(claims, {key: _GIVES_WAY.get(key, 0) for key in COLUMNS}, width)
+    words = [place for place, key in enumerate(keys) if key in ("trick", "how")]
+    table = Table(
+        [COLUMNS[key] for key in keys], [[row[key] for key in keys] for row in rows], words, gap
+    )
+    return [
+        compare.heading(answer.today),
+        "",
+        Title(answer.today.scenario.hardware.id, _from_to(answer)),
+        table,
+        "",
+        Notes(notes(answer, options, left), next_command),
+    ]
+
+
+def _from_to(answer: Answer) -> str:
+    """Say where it starts and what is wanted."""
+    today = answer.today
+    speed = float(today.estimate.speed[0])
+    return (
+        f"{today.placement}: from batch {today.scenario.batches[0]:,} at {number(speed)} tokens/s "
+        f"for each user to {number(answer.speed)} ({number(answer.speed / speed)}x)"
+    )
+
+
+def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> list[str]:
+    """Return what a reader must know to trust the table, a line each."""
+    drawn = [answer.today, *(one.outcome for one in options if one.outcome is not None)]
+    lines = [identity(answer), _low_end(answer, options), drafts_needed(answer)]
+    lines += [_published(), _shapes(answer)]
+    lines.append(
+        "fewer bits and smaller models change the answers, drafts do not; what that is worth is "
+        "not computed"
+    )
+    lines.append(compare.prices(drawn))
+    lines += dict.fromkeys(warning for one in drawn for warning in one.warnings)
+    if left:
+        told = ", ".join(f"{count} of {TRICKS[trick]}" for trick, count in left.items())
+        lines.append(f"not shown: {told}; --all shows them")
+    return lines
+
+
+def _low_end(answer: Answer, options: Sequence[Option]) -> str:
+    """Say which options reach the speed at the low end of their range, too."""
+    today = compare_records([answer.today])[0]
+    reached = [one for one in options if one.outcome is not None]
+    sure = [one for one in reached if record_of(one, today, answer.speed)["low_end_reaches"]]
+    if not reached:
+        return f"nothing reaches {number(answer.speed)} tokens/s"
+    which = ", ".join(_named(one) for one in sure) or "none of the rows"
+    return (
+        "each row is at the largest batch that is expected to reach the speed; at the low end of "
+        f"the 80 % range it is reached by {which}"
+    )
+
+
+def _named(option: Option) -> str:
+    trick = TRICKS[option.trick]
+    return f"{trick} ({option.change})" if option.trick in MANY else trick
+
+
+MANY = ("newer-hardware", "other-hardware", "fewer-bits", "smaller-model", "sram-machine")
+"""Tricks that come in several ways."""
+
+
+def _published() -> str:
+    told = ", ".join(f"{count}: {tokens}" for count, tokens in PUBLISHED.items())
+    return (
+        "the speculation row takes the tokens a pass that are published for DeepSeek-R1 with its "
+        f"own drafts on eight B200, by drafts {told}; other models and texts differ"
+    )
+
+
+def _shapes(answer: Answer) -> str:
+    """Say how small a hypothetical model would have to be."""
+    today = answer.today.placement.work
+    batch, chips = answer.today.scenario.batches[0], answer.today.placement.layout.chips
+    told = f"a hypothetical smaller model, at batch {batch:,} on today's {chips} chips: "
+    shorter, thinner = answer.shorter, answer.thinner
+    deep = "no number of the same layers reaches it"
+    if shorter is not None:
+        deep = (
+            f"{_shape(shorter)} in {shorter.layers:.0f} of the {today.layers:.0f} layers reach it"
+        )
+    wide = "with thinner feed-forward networks alone none does"
+    if thinner is not None:
+        wide = f"with thinner feed-forward networks alone {_shape(thinner)}"
+    return f"{told}{deep}; {wide}"
+
+
+def _shape(shrunk: Shrunk) -> str:
+    if shrunk.total_parameters > shrunk.active_parameters:
+        return (
+            f"{parameters(shrunk.active_parameters)} active of "
+            f"{parameters(shrunk.total_parameters)} parameters"
+        )
+    return f"{parameters(shrunk.active_parameters)} parameters"

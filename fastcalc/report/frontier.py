@@ -1,0 +1,145 @@
+"""The frontier of user speed against price: records, table and chart."""
+
+from collections.abc import Sequence
+
+from fastcalc.report import compare
+from fastcalc.report.chart import scatter
+from fastcalc.report.console import Notes, Part, Table, columns_that_fit
+from fastcalc.report.records import Record, compare_records
+from fastcalc.report.text import dollars, number
+from fastcalc.scenario import Outcome
+from fastcalc.search import Point
+
+_HEADINGS = {
+    "user": ("tok/s", "per user"),
+    "range": ("80 %", "range"),
+    "bound": ("speed of", "light"),
+    "usd": ("$/Mtok", "output"),
+    "blend": ("$/Mtok", "total"),
+    "batch": ("", "batch"),
+    "chips": ("", "chips"),
+    "hardware": ("", "hardware"),
+    "layout": ("", "layout"),
+    "formats": ("", "formats"),
+    "limiter": ("limited", "by"),
+}
+_GIVES_WAY = {"bound": 4, "blend": 3, "range": 2, "layout": 1}
+_CHART = 80
+"""Characters in a line of the chart at most."""
+
+_WORDS = ("hardware", "layout", "formats", "limiter")
+
+
+def frontier_records(points: Sequence[Point]) -> list[Record]:
+    """Return a record of ``compare`` for each point, from the cheapest to the fastest."""
+    return [compare_records([point.outcome])[point.index] for point in points]
+
+
+def outcomes(points: Sequence[Point]) -> list[Outcome]:
+    """Return the outcomes that points are of, each once."""
+    return list({id(point.outcome): point.outcome for point in points}.values())
+
+
+def cells(points: Sequence[Point]) -> tuple[list[tuple[str, str]], list[list[str]]]:
+    """Return headings and rows of all columns, formats only where there are several."""
+    rows = [_cells(record) for record in frontier_records(points)]
+    keys = _keys(rows)
+    return [_HEADINGS[key] for key in keys], [[row[key] for key in keys] for row in rows]
+
+
+def _keys(rows: Sequence[dict[str, str]]) -> list[str]:
+    several = len({row["formats"] for row in rows}) > 1
+    return [key for key in _HEADINGS if several or key != "formats"]
+
+
+def _cells(record: Record) -> dict[str, str]:
+    low, high = record["tokens_per_s_per_user_low"], record["tokens_per_s_per_user_high"]
+    ranks = ((name, record[name]) for name in ("tp", "pp", "dp", "ep"))
+    return {
+        "user": number(record["tokens_per_s_per_user"]),
+        "range": "-" if low is None else f"{number(low)}..{number(high)}",
+        "bound": number(record["tokens_per_s_per_user_bound"]),
+        "usd": dollars(record["usd_per_mtok_output"]),
+        "blend": dollars(record["usd_per_mtok_total"]),
+        "batch": f"{record['batch']:,}",
+        "chips": f"{record['chips']:,}",
+        "hardware": record["hardware"],
+        "layout": " ".join(f"{name} {count}" for name, count in ranks if count > 1),
+        "formats": f"{record['weight_format']}, kv {record['kv_format']}",
+        "limiter": record["limiter"],
+    }
+
+
+def parts(
+    points: Sequence[Point],
+    refused: Sequence[str],
+    width: int,
+    next_command: str,
+    *,
+    is_ascii: bool,
+) -> list[Part]:
+    """Return heading, chart, table and notes.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        From the cheapest to the fastest, at least one.
+    refused : sequence of str
+        Why chips or formats have no point at all.
+    width : int
+        Characters in a line.
+    next_command : str
+        What to type next.
+    is_ascii : bool
+        Draw the chart with ASCII alone.
+    """
+    lines = _chart(points, min(width, _CHART), is_ascii=is_ascii)
+    drawn = outcomes(points)
+    return [
+        compare.heading(drawn[0]),
+        "",
+        *lines,
+        "",
+        _table(points, width),
+        "",
+        Notes(_notes(drawn, refused), next_command),
+    ]
+
+
+def _table(points: Sequence[Point], width: int) -> Table:
+    rows = [_cells(record) for record in frontier_records(points)]
+    keys, gap = columns_that_fit(
+        {key: (*_HEADINGS[key], *(row[key] for row in rows)) for key in _keys(rows)},
+        {key: _GIVES_WAY.get(key, 0) for key in _HEADINGS},
+        width,
+    )
+    left = [place for place, key in enumerate(keys) if key in _WORDS]
+    return Table(
+        [_HEADINGS[key] for key in keys], [[row[key] for key in keys] for row in rows], left, gap
+    )
+
+
+def _chart(points: Sequence[Point], width: int, *, is_ascii: bool) -> list[Part]:
+    series: dict[str, list[tuple[float, float]]] = {}
+    for point in points:
+        name = point.outcome.scenario.hardware.id
+        series.setdefault(name, []).append((point.speed, point.usd))
+    return list(
+        scatter(
+            series,
+            across="tokens/s of each user, expected",
+            upward="$/Mtok output",
+            width=width,
+            is_ascii=is_ascii,
+        )
+    )
+
+
+def _notes(drawn: Sequence[Outcome], refused: Sequence[str]) -> list[str]:
+    lines = [
+        "no other layout and batch tried is both as fast and cheaper; tried are batches in powers "
+        "of two and the largest of each layout, chips in powers of two, the fewest and the most",
+        compare.prices(drawn),
+        *refused,
+    ]
+    return [*lines, *dict.fromkeys(line for one in drawn for line in one.warnings)]

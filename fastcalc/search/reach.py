@@ -1,0 +1,265 @@
+"""The largest batch at which every user still gets a speed, and the cheapest layout that does."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from fastcalc.formulas.types import ArrayLike, Floats
+from fastcalc.passes import Passes
+from fastcalc.placement import Layout, Placement
+from fastcalc.scenario import Outcome, Scenario
+from fastcalc.search.space import Space, Tier
+from fastcalc.traffic import Traffic
+
+Batches = np.ndarray[Any, np.dtype[np.int64]]
+"""Batches as whole numbers."""
+
+_GRID = 1024
+"""Batches tried at once between one that reaches a speed and one that does not: a thousand take
+little longer than one."""
+
+_ROUNDING = 1e-12
+
+
+def speeds(placement: Placement, traffic: Traffic, batch: ArrayLike) -> Floats:
+    """Return the expected tokens a second of each user, and nothing else of an estimate. [1/s]
+
+    Parameters
+    ----------
+    placement : Placement
+        A workload on a layout.
+    traffic : Traffic
+        What requests look like.
+    batch : array_like
+        Sequences decoded together, one dimension at most. [1]
+    """
+    batches = np.atleast_1d(np.asarray(batch, dtype=np.float64))
+    seconds = Passes(placement, traffic, batches).decode().seconds
+    return np.asarray(traffic.speculation.tokens_per_pass / seconds, dtype=np.float64)
+
+
+def largest_batches(
+    placement: Placement, traffic: Traffic, speed: ArrayLike, *, fewest: int = 1
+) -> Batches:
+    """Return the largest batch whose expected speed reaches each of some speeds.
+
+    A larger batch is never faster on the same chips, so each answer is found between a batch that
+    reaches its speed and one that does not.
+
+    Parameters
+    ----------
+    placement : Placement
+        A workload on a layout.
+    traffic : Traffic
+        What requests look like.
+    speed : array_like
+        Tokens a second that every user is to get, one dimension at most. [1/s]
+    fewest : int
+        Smallest batch to think of. [1]
+
+    Returns
+    -------
+    ndarray of int
+        One batch for each speed; 0 where not even the smallest reaches it. [1]
+    """
+    goals = np.atleast_1d(np.asarray(speed, float)) * (1.0 - _ROUNDING)
+    reached = np.full(goals.shape, fewest - 1, dtype=np.int64)
+    missed = np.full(goals.shape, placement.max_batch + 1, dtype=np.int64)
+    while np.any(missed - reached > 1):
+        tried = _between(reached, missed)
+        reaches = speeds(placement, traffic, tried.ravel()).reshape(tried.shape) >= goals[:, None]
+        reached = np.maximum(reached, np.where(reaches, tried, 0).max(axis=1))
+        above = ~reaches & (tried > reached[:, None])
+        missed = np.where(above, tried, missed[:, None]).min(axis=1)
+    return np.where(reached < fewest, 0, reached)
+
+
+def cost_multiples(
+    placement: Placement, traffic: Traffic, slow: ArrayLike, fast: ArrayLike
+) -> Floats:
+    """Return what an output token costs at one user speed over what it costs at another.
+
+    The chips stay, and each speed is served at the largest batch that reaches it; so the multiple
+    times the ratio of the speeds reached is the ratio of the batches. Nan where a speed is out of
+    reach.
+
+    Parameters
+    ----------
+    placement : Placement
+        A workload on a layout.
+    traffic : Traffic
+        What requests look like.
+    slow, fast : array_like
+        Tokens a second of each user before and after, one dimension at most. [1/s]
+
+    Returns
+    -------
+    ndarray
+        The speeds broadcast together. [1]
+    """
+    pairs = np.broadcast_arrays(*(np.atleast_1d(np.asarray(one, float)) for one in (slow, fast)))
+    before, after = (largest_batches(placement, traffic, one) for one in pairs)
+    totals = [
+        np.maximum(batch, 1) * speeds(placement, traffic, np.maximum(batch, 1))
+        for batch in (before, after)
+    ]
+    return np.where((before > 0) & (after > 0), totals[0] / totals[1], np.nan)
+
+
+def _between(reached: Batches, missed: Batches) -> Batches:
+    """Return batches between two for each speed, even in ratio, both neighbours among them.
+
+    Where nothing is left between, the batch that reaches stands again.
+    """
+    low = np.minimum(reached + 1, np.maximum(missed - 1, 1))
+    high = np.maximum(missed - 1, low)
+    return np.round(np.geomspace(low, high, _GRID, axis=1)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How a search for a speed ended.
+
+    Attributes
+    ----------
+    outcome : Outcome or None
+        The cheapest point that reaches it; None where no point does.
+    fastest, bound : float
+        The highest expected speed and the highest bound seen, at the smallest batch; 0 where
+        nothing could be placed. [1/s]
+    """
+
+    outcome: Outcome | None
+    fastest: float = 0.0
+    bound: float = 0.0
+
+    @property
+    def is_placed(self) -> bool:
+        """True where at least one layout holds a sequence."""
+        return self.bound > 0.0
+
+
+def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float = inf) -> Reach:
+    """Return the point of some layouts whose output tokens cost least at a speed, if any.
+
+    Each layout is taken at its largest batch that reaches the speed, or a smaller one that is
+    cheaper still. Without a price, the point with the fewest chip-seconds a token is taken.
+
+    Parameters
+    ----------
+    space : Space
+        The model on a kind of chip.
+    layouts : iterable of Layout
+        Those to look at.
+    speed : float
+        Tokens a second that every user is to get. [1/s]
+    below : float
+        Dollars a million output tokens from which a point is of no interest. [USD]
+    """
+    traffic, hour = space.scenario.traffic, _chip_hour(space.scenario)
+    best, point = below, None
+    fastest, slow = 0.0, list[Placement]()
+    for layout, tier in ((one, tier) for one in layouts for tier in space.tiers(one)):
+        scale = hour * layout.chips / 3600.0 * 1e6
+        found = _closest(tier, traffic, speed, best / scale)
+        fastest = max(fastest, found.fastest)
+        if not found.batch:
+            slow.append(tier.placement)
+        elif scale / found.total < best:
+            best, point = scale / found.total, (layout, found.batch)
+    if point is None:
+        return Reach(None, fastest, max((_bound(one, traffic) for one in slow), default=0.0))
+    return Reach(space.at(*point), fastest)
+
+
+def _chip_hour(scenario: Scenario) -> float:
+    """Return what a chip costs in an hour of use; 1 where no price is known. [USD/h]"""
+    price = scenario.pricing.per_chip_hour(scenario.hardware)
+    return (price or 1.0) / scenario.pricing.utilization
+
+
+@dataclass(frozen=True)
+class _Closest:
+    """The cheapest batch of a tier at a speed, or 0; its tokens a second; the fastest user."""
+
+    batch: int
+    total: float
+    fastest: float
+
+
+def _closest(tier: Tier, traffic: Traffic, speed: float, below: float) -> _Closest:
+    """Return the batch that yields most at a speed, found as closely as matters.
+
+    It is the largest that reaches the speed, but for pipelines that a batch or two more leave
+    uneven: there a smaller one may be both faster and cheaper.
+
+    Parameters
+    ----------
+    tier : Tier
+        A placement and its batches.
+    traffic : Traffic
+        What requests look like.
+    speed : float
+        Tokens a second that every user is to get. [1/s]
+    below : float
+        Seconds a token from which a batch is of no interest. [s]
+    """
+    low, high = tier.fewest - 1, tier.most + 1
+    fastest, best = 0.0, (0.0, 0)
+    while True:
+        tried = np.unique(_between(np.array([low]), np.array([high])))
+        reached = speeds(tier.placement, traffic, tried)
+        fastest = max(fastest, float(reached[0]))
+        held = int(np.count_nonzero(reached >= speed * (1.0 - _ROUNDING)))
+        if not held:
+            return _Closest(0, 0.0, fastest)
+        totals = tried * reached
+        top = int(np.argmax(totals[:held]))
+        best = max(best, (float(totals[top]), int(tried[top])))
+        # The next batch yields more, but is too slow: if that is too little, look no closer.
+        beyond = min(held, len(tried) - 1)
+        is_exact = tried[beyond] <= tried[held - 1] + 1
+        if is_exact or max(best[0], float(totals[beyond])) * below <= 1.0:
+            return _Closest(best[1], best[0], fastest)
+        low, high = int(tried[held - 1]) - 1, int(tried[beyond])
+
+
+def _bound(placement: Placement, traffic: Traffic) -> float:
+    """Return the speed of light of one user alone. [1/s]"""
+    light = Passes(placement, traffic, np.ones(1)).light()
+    return float(traffic.speculation.tokens_per_pass / light.seconds[0])
+
+
+def needed_tokens(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
+    """Return the tokens that a pass must yield for a speed at the same batch, for each draft count.
+
+    Nan where the bound is below the speed even so.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        A scenario of one batch.
+    drafts : array_like
+        Tokens drafted for a pass. [1]
+    speed : float
+        Tokens a second that every user is to get. [1/s]
+    """
+    return np.array([_needed(outcome, float(count), speed) for count in np.atleast_1d(drafts)])
+
+
+def _needed(outcome: Outcome, drafts: float, speed: float) -> float:
+    """Return the tokens a pass must yield; how long it takes does not hang on them."""
+    batch, traffic = outcome.scenario.batches[0], outcome.scenario.traffic
+
+    def speed_at(tokens: float) -> float:
+        speculation = replace(traffic.speculation, tokens_per_pass=tokens, drafted=drafts)
+        given = replace(traffic, speculation=speculation)
+        return float(speeds(outcome.placement, given, batch)[0])
+
+    tokens = max(speed / speed_at(1.0), 1.0)
+    if tokens > drafts + 1.0 or speed_at(tokens) >= speed * (1.0 - 1e-9):
+        return tokens
+    return float("nan")

@@ -1,0 +1,108 @@
+"""Where one model on one kind of chip may live: memory tiers, layouts, and what serves a batch."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from fastcalc.placement import Layout, Placement, Site
+from fastcalc.scenario import Outcome, Scenario, Sharding, locate, solve
+
+
+@dataclass(frozen=True, eq=False)
+class Tier:
+    """A placement and the batches that it serves: those that no faster memory holds.
+
+    Attributes
+    ----------
+    placement : Placement
+        A workload on a layout, in one memory tier.
+    fewest, most : int
+        Smallest and largest batch that live here. [1]
+    """
+
+    placement: Placement
+    fewest: int
+    most: int
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """All layouts of a scenario; batches and chips of the scenario itself are left aside.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        Model, formats, chip, engine, traffic and prices.
+    """
+
+    scenario: Scenario
+
+    @cached_property
+    def sites(self) -> tuple[Site, ...]:
+        """The memory tiers, fastest first, as `fastcalc.scenario.locate` tries them.
+
+        Raises
+        ------
+        InputError
+            If a format is unknown or the context exceeds the model's.
+        """
+        hardware = self.scenario.hardware
+        alone = replace(self.scenario, batches=(1,), sharding=Sharding())
+        if len(hardware.memory) == 1:
+            return (locate(alone).site,)
+        tiers = sorted(hardware.memory, key=lambda one: -one.bandwidth.si)
+        return tuple(
+            locate(replace(alone, hardware=hardware.model_copy(update={"memory": [tier]}))).site
+            for tier in tiers
+        )
+
+    @cached_property
+    def fewest_chips(self) -> int | None:
+        """Chips of the smallest default deployment that holds one sequence, if any. [1]"""
+        smallest = (site.smallest(1) for site in self.sites)
+        return min((one.layout.chips for one in smallest if one), default=None)
+
+    def layouts(self, chips: int) -> list[Layout]:
+        """Return the layouts of so many chips worth trying, one for each tensor-parallel width.
+
+        Each is cut into the fewest pipeline stages that hold a sequence. Replicas of a dense model
+        are left out: they serve more users at the same speed and price.
+        """
+        found: dict[int, Layout] = {}
+        for layout in self.sites[0].exactly(chips):
+            if layout.dp > 1 and not self.sites[0].work.experts:
+                continue
+            best = found.get(layout.tp)
+            if (best is None or layout.pp < best.pp) and any(self.tiers(layout)):
+                found[layout.tp] = layout
+        return list(found.values())
+
+    def tiers(self, layout: Layout) -> Iterator[Tier]:
+        """Yield where a layout's batches live, from small batches to large."""
+        held = 0
+        for site in self.sites:
+            placement = site.place(layout)
+            if placement.max_batch > held:
+                yield Tier(placement, held + 1, placement.max_batch)
+                held = placement.max_batch
+
+    def at(self, layout: Layout, *batches: int) -> Outcome:
+        """Return the scenario solved on a layout for some batches of one tier."""
+        return solve(replace(self.scenario, batches=batches, sharding=sharding(layout)))
+
+
+def sharding(layout: Layout) -> Sharding:
+    """Return a layout as a person would ask for it, rank by rank."""
+    return Sharding(tp=layout.tp, pp=layout.pp, ep=layout.ep, dp=layout.dp)
+
+
+def chip_counts(fewest: int, most: int) -> list[int]:
+    """Return powers of two from few chips to many, and both ends. [1]
+
+    Examples
+    --------
+    >>> chip_counts(3, 20)
+    [3, 4, 8, 16, 20]
+    """
+    powers = {2**place for place in range(most.bit_length())}
+    return sorted({fewest, most} | {count for count in powers if fewest < count < most})

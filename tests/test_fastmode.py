@@ -1,0 +1,405 @@
+"""Fast modes: every trick is a point that compare prints, or a reason why there is none."""
+
+import csv
+import io
+import itertools
+import json
+import shlex
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fastcalc.catalogue import Catalogue
+from fastcalc.errors import InputError
+from fastcalc.fastmode import fastmode, start_at_speed
+from fastcalc.fastmode.base import Base
+from fastcalc.fastmode.models import family_of, fewer_layers, smaller_models
+from fastcalc.fastmode.option import TRICKS
+from fastcalc.fastmode.passes import PUBLISHED, narrower
+from fastcalc.scenario import Scenario, Sharding, engine_for, solve
+from fastcalc.search import Space
+from fastcalc.search.space import sharding
+from fastcalc.traffic import Traffic
+from tests.helpers import run, words
+
+ENTRIES = Catalogue()
+TODAY = ("gpt-oss-120b", "--on", "h100-sxm", "--batch", "32")
+
+
+@pytest.fixture
+def fastcalc(capsys, monkeypatch):
+    def call(*args, columns=100):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        return run(*args, capsys=capsys, monkeypatch=monkeypatch)
+
+    return call
+
+
+def serving(model="gpt-oss-120b", hardware="h100-sxm", batch=32, **changes) -> Scenario:
+    chip = ENTRIES.hardware(hardware)
+    engine, borrowed = engine_for(ENTRIES, chip)
+    traffic = Traffic(1000.0, 1000.0, 1500.0)
+    made = Scenario(
+        chip, ENTRIES.model(model), engine, (batch,), traffic, engine_is_borrowed=borrowed
+    )
+    return replace(made, **changes)
+
+
+def faster(scenario: Scenario, speedup: float):
+    return fastmode(scenario, speedup * float(solve(scenario).estimate.speed[0]), ENTRIES)
+
+
+@pytest.fixture(scope="module")
+def answers():
+    return [faster(serving(), speedup) for speedup in (1.0, 1.3, 2.0, 2.5, 4.0)]
+
+
+def records(ran):
+    document = json.loads(ran.out)
+    assert document["schema"] == "fastcalc/1"
+    return document["records"]
+
+
+def test_every_trick_is_there_in_order(answers):
+    for answer in answers:
+        kinds = list(dict.fromkeys(one.trick for one in answer.options))
+        assert kinds == [kind for kind in TRICKS if kind in kinds]
+        assert set(TRICKS) - set(kinds) <= {"newer-hardware", "other-hardware"}
+
+
+def test_each_option_is_a_point_that_fits_and_reaches_or_a_reason(answers):
+    for answer in answers:
+        for option in answer.options:
+            if option.outcome is None:
+                assert option.why_not
+                continue
+            assert option.why_not is None
+            estimate = option.outcome.estimate
+            assert bool(estimate.fits[0])
+            assert float(estimate.speed[0]) >= answer.speed * (1 - 1e-9)
+            assert float(estimate.bound[0]) >= answer.speed * (1 - 1e-9)
+
+
+def test_a_larger_speedup_never_costs_less_on_the_same_trick(answers):
+    for slow, fast in itertools.pairwise(answers):
+        for kind in TRICKS:
+            cheap, dear = (
+                [one.usd for one in answer.options if one.trick == kind and one.usd is not None]
+                for answer in (slow, fast)
+            )
+            if dear:
+                assert min(cheap) <= min(dear) * (1 + 1e-9), kind
+        before = {(one.trick, one.change): one.usd for one in slow.options if one.usd}
+        for one in fast.options:
+            if one.usd and one.trick in ("newer-hardware", "other-hardware", "fewer-bits"):
+                assert before[one.trick, one.change] <= one.usd * (1 + 1e-9)
+
+
+def test_the_same_speed_is_today(answers):
+    """Nothing has to change for a speed-up of one."""
+    smaller = answers[0].options[0]
+    assert smaller.trick == "smaller-batch"
+    assert smaller.outcome.scenario.batches == (32,)
+
+
+def test_the_batch_is_the_largest_that_reaches(answers):
+    for answer in answers:
+        point = answer.options[0].outcome
+        if point is None:
+            continue
+        batch = point.scenario.batches[0]
+        one_more = replace(
+            point.scenario,
+            batches=(batch + 1,),
+            sharding=sharding(point.placement.layout),
+        )
+        assert float(solve(one_more).estimate.speed[0]) < answer.speed
+
+
+def test_identity_on_fixed_hardware(answers):
+    """Cost multiple x speed-up = batch ratio, whatever the engine or the model."""
+    for answer in answers:
+        point, today = answer.options[0].outcome, answer.today
+        if point is None:
+            continue
+        cost = point.usd[1][0] / today.usd[1][0]
+        speed = point.estimate.speed[0] / today.estimate.speed[0]
+        ratio = today.scenario.batches[0] / point.scenario.batches[0]
+        assert cost * speed == pytest.approx(ratio, rel=1e-12)
+
+
+def test_every_row_is_the_row_that_compare_prints(fastcalc):
+    ran = fastcalc("fastmode", *TODAY, "--speedup", "2", "--format", "json")
+    assert ran.code == 0
+    rows = records(ran)
+    today = rows[0]
+    checked = 0
+    for row in rows:
+        if row["compare"] is None:
+            assert row["cannot"] or row["speculation_tokens_per_pass"] > 1
+            continue
+        (again,) = records(fastcalc(*shlex.split(row["compare"])[1:], "--format", "json"))
+        assert again == {key: row[key] for key in again}
+        if row["cost_multiple"] is not None:
+            ratio = row["usd_per_mtok_output"] / today["usd_per_mtok_output"]
+            assert row["cost_multiple"] == float(f"{ratio:.12g}")
+        checked += 1
+    assert checked > 10
+
+
+def test_the_command_holds_prices_engines_formats_and_folders(fastcalc, tmp_path):
+    flags = ["--price", "h100-sxm=2.5", "--price-basis", "tco", "--utilization", "0.5"]
+    flags += ["--engine", "ideal", "--weights", "fp8", "--kv", "fp8", "--prefix-hit", "0.5"]
+    flags += ["--hardware-dir", str(tmp_path), "--prompt", "700", "--output", "300"]
+    ran = fastcalc("fastmode", "llama-3.1-8b", "--on", "h100-sxm", *flags, "--format", "json")
+    row = records(ran)[0]
+    (again,) = records(fastcalc(*shlex.split(row["compare"])[1:], "--format", "json"))
+    assert again == {key: row[key] for key in again}
+    assert row["kv_format"] == "fp8"
+    assert row["usd_per_hour"] == 5.0
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("deepseek-r1", "--on", "gb200", "--chips", "72", "--batch", "930", "--context", "64000",
+         "--speedup", "2.5"),
+        ("glm-4.7", "--on", "h200-sxm", "--from-speed", "65", "--to-speed", "170"),
+        ("spark-120b", "--on", "gb200", "--from-speed", "65", "--to-speed", "1000"),
+        ("frontier-1t", "--on", "gb200", "--chips", "72", "--speedup", "2.5"),
+        ("llama-3.1-8b", "--on", "wse-3", "--batch", "4", "--speedup", "1.2"),
+        ("glm-4.7", "--on", "gb200", "--batch", "8", "--speedup", "1.5"),
+    ],
+)  # fmt: skip
+def test_the_systems_of_the_articles_have_an_answer(fastcalc, args):
+    ran = fastcalc("fastmode", *args, "--format", "json")
+    assert ran.code in (0, 1), ran.err
+    rows = records(ran)
+    assert rows[0]["trick"] == "today"
+    assert ran.code == (0 if any(row["reaches"] for row in rows) else 1)
+
+
+def test_both_batches_are_solved_for(fastcalc):
+    args = ("gpt-oss-120b", "--on", "h100-sxm", "--from-speed", "65", "--to-speed", "130")
+    rows = records(fastcalc("fastmode", *args, "--format", "json"))
+    today, smaller = rows[0], rows[1]
+    assert today["tokens_per_s_per_user"] >= 65
+    assert smaller["tokens_per_s_per_user"] >= 130
+    for row, speed in ((today, 65), (smaller, 130)):
+        command = shlex.split(row["compare"])
+        place = command.index("--batch") + 1
+        command[place] = str(row["batch"] + 1)
+        (again,) = records(fastcalc(*command[1:], "--format", "json"))
+        assert again["tokens_per_s_per_user"] is None or again["tokens_per_s_per_user"] < speed
+
+
+def test_a_speed_above_every_bound_is_refused_with_the_bound(fastcalc):
+    ran = fastcalc("fastmode", *TODAY, "--to-speed", "1e8", "--format", "json")
+    assert ran.code == 1
+    rows = records(ran)
+    assert not any(row["reaches"] for row in rows)
+    smaller = rows[1]
+    assert "the bound is" in smaller["cannot"]
+    assert smaller["tokens_per_s_per_user"] is None
+    table = fastcalc("fastmode", *TODAY, "--to-speed", "1e8")
+    assert table.code == 1
+    assert "nothing reaches" in words(table.out)
+
+
+def test_no_start_is_one_sentence_and_a_no(fastcalc):
+    ran = fastcalc("fastmode", "gpt-oss-120b", "--on", "h100-sxm", "--from-speed", "1e8")
+    assert ran.code == 1
+    assert ran.out == ""
+    assert "no batch of gpt-oss-120b on h100-sxm" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("--batch", "4", "--from-speed", "65"), "--batch and --from-speed both say"),
+        (("--speedup", "2", "--to-speed", "65"), "--speedup and --to-speed both say"),
+        (("--speedup", "0"), "--speedup 0 is not a number above 0"),
+        (("--speedup", "nan"), "--speedup nan is not a number above 0"),
+        (("--to-speed", "-3"), "--to-speed -3 is not"),
+        (("--batch", "1,2"), "names several batches"),
+        (("--batch", "many"), "batch 'many' is not a whole number"),
+        (("--on", "h100-sxm,gb200"), "fastmode starts from one"),
+        (("--batch", "100000", "--chips", "1"), "does not fit 1 chip of h100-sxm, which holds"),
+        (("--price", "nothing=3"), "no hardware is called 'nothing'"),
+        (("--format", "xml"), "--format 'xml' is not known"),
+        (("--weights", "fp9"), "is not a weight format"),
+    ],
+)
+def test_a_wrong_request_gets_one_sentence(fastcalc, args, sentence):
+    ran = fastcalc("fastmode", "gpt-oss-120b", "--on", "h100-sxm", *args)
+    assert ran.code == 2
+    assert sentence in ran.err
+    assert ran.err.count("\n") == 1
+    assert ran.out == ""
+
+
+FIRST_KEYS = (
+    "trick change reaches cannot speedup cost_multiple cost_multiple_total batch_ratio "
+    "low_end_reaches hardware model engine chips"
+).split()
+
+
+def test_records_hold_the_trick_then_the_keys_of_compare(fastcalc):
+    rows = records(fastcalc("fastmode", *TODAY, "--format", "json"))
+    keys = list(rows[0])
+    assert keys[: len(FIRST_KEYS)] == FIRST_KEYS
+    assert all(list(row) == keys for row in rows)
+    (compared,) = records(fastcalc("compare", *TODAY, "--format", "json"))
+    assert keys[9:-1] == list(compared)
+    for row in rows:
+        if row["cannot"]:
+            assert row["tokens_per_s_per_user"] is row["usd_per_mtok_output"] is None
+            assert row["reaches"] is False
+
+
+def test_csv_holds_the_same_records(fastcalc):
+    as_json = records(fastcalc("fastmode", *TODAY, "--format", "json"))
+    rows = list(csv.DictReader(io.StringIO(fastcalc("fastmode", *TODAY, "--format", "csv").out)))
+    assert [list(row) for row in rows] == [list(record) for record in as_json]
+    for row, record in zip(rows, as_json, strict=True):
+        for key, value in record.items():
+            if value is None:
+                assert row[key] == ""
+            elif isinstance(value, (int, float)) and not isinstance(value, bool):
+                assert float(row[key]) == value
+
+
+def test_json_says_what_speculation_and_smaller_shapes_would_need(fastcalc):
+    document = json.loads(fastcalc("fastmode", *TODAY, "--speedup", "2", "--format", "json").out)
+    assert document["target"]["speedup"] == pytest.approx(2)
+    needed = document["speculation_at_todays_batch"]
+    assert [one["drafts"] for one in needed] == list(range(1, 9))
+    for one in needed:
+        tokens, accepted = one["tokens_per_pass_needed"], one["acceptance_needed"]
+        if accepted is None:
+            assert tokens is None or tokens > one["drafts"] + 1
+        else:
+            assert 0 < accepted < 1
+            series = sum(accepted**place for place in range(one["drafts"] + 1))
+            assert series == pytest.approx(tokens)
+    assert "assumptions" in document
+
+
+def test_markdown_has_every_option(fastcalc):
+    lines = fastcalc("fastmode", *TODAY, "--format", "markdown").out.splitlines()
+    rows = records(fastcalc("fastmode", *TODAY, "--format", "json"))
+    assert len(lines) == len(rows) + 2
+    assert len({line.count("|") for line in lines}) == 1
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 140])
+def test_the_table_stays_inside_the_terminal(fastcalc, columns):
+    ran = fastcalc("fastmode", *TODAY, columns=columns)
+    assert ran.code == 0
+    for line in ran.out.splitlines():
+        assert len(line) <= max(columns, 80), line
+        assert line == line.rstrip()
+
+
+def test_the_table_shows_a_few_and_all_if_asked(fastcalc):
+    few = fastcalc("fastmode", *TODAY).out
+    every = fastcalc("fastmode", *TODAY, "--all").out
+    assert "--all shows them" in words(few)
+    assert "--all shows them" not in words(every)
+    assert every.count("newer hardware") > few.count("newer hardware")
+    for told in ("cost multiple x speed-up = batch ratio", "low end of the 80 % range", "next:"):
+        assert told in words(few)
+
+
+def test_a_persons_price_turns_a_machine_without_one_into_a_row(fastcalc):
+    rows = records(fastcalc("fastmode", *TODAY, "--format", "json"))
+    free = next(row for row in rows if row["hardware"] == "sn40l")
+    assert free["cost_multiple"] is None
+    flags = ("--price", "sn40l=4", "--format", "json")
+    priced = next(
+        row for row in records(fastcalc("fastmode", *TODAY, *flags)) if row["hardware"] == "sn40l"
+    )
+    assert priced["usd_per_hour"] == 4 * priced["chips"]
+    assert priced["cost_multiple"] > 0
+
+
+def test_only_formats_that_the_chip_computes_in_are_offered():
+    found = {name for name, _ in narrower(Space(serving("llama-3.1-8b")).scenario)}
+    assert found == {"fp8", "kv fp8", "fp8, kv fp8"}, "Hopper has no 4-bit rate"
+    assert not list(narrower(serving("llama-3.1-8b", "a100-sxm-80gb"))), "nor Ampere an 8-bit one"
+
+
+def test_drafts_cost_verification(answers):
+    """More tokens a pass than the speed asks: verifying takes longer, too."""
+    found = next(one for one in answers[2].options if one.trick == "speculation")
+    if found.outcome is not None:
+        kept = found.outcome.scenario.traffic.speculation
+        assert PUBLISHED[int(kept.drafted)] == kept.tokens_per_pass
+
+
+def test_families_by_the_letters_they_begin_with():
+    assert family_of("qwen3.5-397b-a17b") == family_of("qwen2.5-7b") == "qwen"
+    assert family_of("deepseek-r1") != family_of("glm-4.7")
+
+
+def test_smaller_models_have_fewer_active_parameters(answers):
+    base = Base(answers[2].today, answers[2].speed, ENTRIES)
+    active = base.today.placement.work.active_parameters
+    sizes = [
+        one.outcome.placement.work.active_parameters
+        for one in smaller_models(base)
+        if one.outcome is not None
+    ]
+    assert all(size < active for size in sizes)
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_a_shape_with_fewer_layers_reaches_it_and_one_more_does_not():
+    today = solve(serving("llama-3.1-8b", batch=16))
+    speed = 2 * float(today.estimate.speed[0])
+    found = fewer_layers(Base(today, speed, ENTRIES))
+    model = today.scenario.model
+    (block,) = model.blocks
+    for layers, reaches in ((found.layers, True), (found.layers + 1, False)):
+        cut = model.model_copy(update={"blocks": [block.model_copy(update={"count": layers})]})
+        solved = solve(
+            replace(today.scenario, model=cut, sharding=sharding(today.placement.layout))
+        )
+        assert bool(solved.estimate.speed[0] >= speed) is reaches
+
+
+def test_closed_models_with_nothing_but_totals_have_answers_too(tmp_path):
+    path = tmp_path / "closed.yaml"
+    path.write_text(
+        "id: closed\nname: Closed\nweight_format: fp8\ntotal_parameters: 400000000000\n"
+        "active_parameters: 20000000000\nlayers: 60\nkv_bytes_per_token: 70000\n"
+    )
+    chip = ENTRIES.hardware("h200-sxm")
+    today = Scenario(
+        chip, ENTRIES.model(str(path)), engine_for(ENTRIES, chip)[0], (8,),
+        Traffic(1000.0, 1000.0, 1500.0), sharding=Sharding(chips=8),
+    )  # fmt: skip
+    answer = faster(today, 1.5)
+    assert answer.shorter is not None
+    assert answer.shorter.active_parameters < 20e9
+    assert answer.thinner is None
+
+
+def test_a_start_at_a_speed_is_the_largest_batch_there():
+    start = start_at_speed(serving(), 65.0)
+    assert float(solve(start).estimate.speed[0]) >= 65.0
+    more = replace(start, batches=(start.batches[0] + 1,))
+    solved = solve(more)
+    assert not solved.estimate.fits[0] or float(solved.estimate.speed[0]) < 65.0
+    assert start_at_speed(serving(), 1e9) is None
+
+
+def test_a_batch_that_does_not_fit_is_refused():
+    with pytest.raises(InputError, match="does not fit"):
+        fastmode(serving(batch=10**6, sharding=Sharding(chips=1)), 10.0, ENTRIES)
+
+
+def test_needed_tokens_rise_with_the_speed(answers):
+    for slow, fast in itertools.pairwise(answers):
+        assert np.all(fast.tokens >= slow.tokens * (1 - 1e-9))

@@ -1,0 +1,159 @@
+"""``fastcalc frontier``: records, table and chart."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from fastcalc.report.chart import scatter
+from tests.helpers import run, words
+
+ASKED = ("frontier", "gpt-oss-120b", "--on", "h100-sxm,wse-3", "--max-chips", "8")
+
+
+@pytest.fixture
+def fastcalc(capsys, monkeypatch):
+    def call(*args, columns=100):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        return run(*args, capsys=capsys, monkeypatch=monkeypatch)
+
+    return call
+
+
+def records(ran):
+    document = json.loads(ran.out)
+    assert document["schema"] == "fastcalc/1"
+    return document["records"]
+
+
+def ranks(row):
+    if row["hardware"] == "wse-3":
+        return "--pp", row["pp"]
+    return [word for name in ("tp", "pp", "ep", "dp") for word in (f"--{name}", row[name])]
+
+
+def test_records_are_those_of_compare(fastcalc):
+    rows = records(fastcalc(*ASKED, "--format", "json"))
+    assert len(rows) > 3
+    for row in rows:
+        args = ("gpt-oss-120b", "--on", row["hardware"], "--batch", row["batch"], *ranks(row))
+        assert records(fastcalc("compare", *args, "--format", "json")) == [row]
+
+
+def test_no_record_is_dominated(fastcalc):
+    rows = records(fastcalc(*ASKED, "--format", "json"))
+    points = [(row["tokens_per_s_per_user"], row["usd_per_mtok_output"]) for row in rows]
+    for speed, usd in points:
+        assert not any(
+            other != (speed, usd) and other[0] >= speed and other[1] <= usd for other in points
+        )
+    assert points == sorted(points)
+    assert all(row["chips"] <= 8 and row["fits"] for row in rows)
+
+
+def test_more_chips_and_formats_never_make_it_worse(fastcalc):
+    few = records(fastcalc(*ASKED, "--format", "json"))
+    wide = (*ASKED[:-1], "16", "--kv", "bf16,fp8", "--format", "json")
+    many = records(fastcalc(*wide))
+    for row in few:
+        assert any(
+            other["tokens_per_s_per_user"] >= row["tokens_per_s_per_user"] * (1 - 1e-9)
+            and other["usd_per_mtok_output"] <= row["usd_per_mtok_output"] * (1 + 1e-9)
+            for other in many
+        )
+    assert {row["kv_format"] for row in many} >= {"fp8"}
+
+
+def test_csv_and_markdown(fastcalc):
+    rows = records(fastcalc(*ASKED, "--format", "json"))
+    table = list(csv.DictReader(io.StringIO(fastcalc(*ASKED, "--format", "csv").out)))
+    assert [list(row) for row in table] == [list(row) for row in rows]
+    lines = fastcalc(*ASKED, "--format", "markdown").out.splitlines()
+    assert len(lines) == len(rows) + 2
+    assert lines[0].startswith("| tok/s per user ")
+    assert len({line.count("|") for line in lines}) == 1
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 140])
+def test_the_table_stays_inside_the_terminal(fastcalc, columns):
+    ran = fastcalc(*ASKED, columns=columns)
+    assert ran.code == 0
+    for line in ran.out.splitlines():
+        assert len(line) <= max(columns, 80), line
+        assert line == line.rstrip()
+
+
+def test_what_falls_out_is_told(fastcalc):
+    ran = fastcalc(
+        "frontier", "deepseek-r1", "--on", "h200-sxm,h100-sxm,groq-lpu", "--max-chips", "8"
+    )
+    assert ran.code == 0
+    for told in (
+        "deepseek-r1 needs 16 chips of h100-sxm; --max-chips is 8",
+        "groq-lpu has no cloud",
+    ):
+        assert told in words(ran.out)
+
+
+def test_nothing_is_a_no(fastcalc):
+    ran = fastcalc("frontier", "deepseek-r1", "--on", "h100-sxm", "--max-chips", "8")
+    assert ran.code == 1
+    assert ran.out == ""
+    assert "nothing has both a place and a price" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("--max-chips", "0"), "--max-chips 0 is not a whole number"),
+        (("--weights", "fp9"), "is not a weight format"),
+        (("--kv", "bf16,fp9"), "is not a KV cache format"),
+        (("--weights", ","), "--weights names nothing"),
+        (("--price", "gb200=3"), "'gb200', which is not compared here"),
+        (("--format", "chart"), "--format 'chart' is not known"),
+    ],
+)
+def test_a_wrong_request_gets_one_sentence(fastcalc, args, sentence):
+    ran = fastcalc("frontier", "gpt-oss-120b", "--on", "h100-sxm", *args)
+    assert ran.code == 2
+    assert sentence in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_a_chart_by_hand(monkeypatch):
+    """Decades across and up: 1, 10 and 100 are a half of the frame apart."""
+    monkeypatch.setattr("fastcalc.report.chart._HEIGHT", 11)
+    series = {"one": [(1.0, 1.0), (100.0**0.5, 100.0**0.2)], "two": [(100.0, 100.0)]}
+    lines = scatter(series, across="across", upward="up", width=0, is_ascii=True)
+    marks = {
+        (row, column): letter
+        for row, line in enumerate(lines[1:12])
+        for column, letter in enumerate(line[6:])
+        if letter in "ab"
+    }
+    # Twenty places across (the least there are) and eleven up, from the bottom.
+    assert marks == {(10, 0): "a", (8, 10): "a", (0, 19): "b"}
+    assert lines[0] == "up"
+    assert lines[-2:] == ["  a  one", "  b  two"]
+    assert all(line.isascii() for line in lines)
+    assert lines[1].startswith(" 100 |")
+    assert lines[6].startswith("10.0 |")
+    assert lines[11].startswith("1.00 |")
+
+
+def test_a_place_that_two_share_has_a_star():
+    lines = scatter({"one": [(1, 1)], "two": [(1, 1), (2, 2)]}, across="x", upward="y", width=40)
+    assert "*" in "".join(lines[1:-4])
+    assert "a" not in "".join(line.split("│")[1] for line in lines if "│" in line)
+
+
+def test_one_point_has_a_chart():
+    lines = scatter({"one": [(5.0, 2.0)]}, across="x", upward="y", width=40)
+    assert sum("a" in line.split("│")[-1] for line in lines[1:17]) == 1
+
+
+def test_the_frame_follows_what_the_output_can_show(fastcalc, monkeypatch):
+    assert "│" in fastcalc(*ASKED).out
+    monkeypatch.setattr("fastcalc.cli.show_frontier._draws", lambda: False)
+    assert fastcalc(*ASKED).out.isascii()

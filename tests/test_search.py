@@ -1,0 +1,273 @@
+"""Layouts, the batch at a speed, and the frontier."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from fastcalc.catalogue import Catalogue
+from fastcalc.evaluate import evaluate
+from fastcalc.placement import Layout
+from fastcalc.scenario import Pricing, Scenario, engine_for, solve
+from fastcalc.search import (
+    Space,
+    cheapest,
+    cost_multiples,
+    frontier,
+    largest_batches,
+    placeable,
+    undominated,
+)
+from fastcalc.search.reach import needed_tokens, speeds
+from fastcalc.search.space import chip_counts, sharding
+from fastcalc.traffic import Speculation, Traffic
+from tests import strategies
+from tests.helpers import outcome
+from tests.test_properties import place, traffics
+
+TINY = 1e-9
+ENTRIES = Catalogue()
+
+
+def scenario(model: str, hardware: str, **changes) -> Scenario:
+    chip = ENTRIES.hardware(hardware)
+    engine, borrowed = engine_for(ENTRIES, chip)
+    traffic = Traffic(1000.0, 1000.0, 1500.0)
+    made = Scenario(chip, ENTRIES.model(model), engine, (1,), traffic, engine_is_borrowed=borrowed)
+    return replace(made, **changes)
+
+
+@given(
+    strategies.hardware(),
+    strategies.models(),
+    strategies.engines(),
+    traffics,
+    st.lists(st.floats(0.001, 1.2), min_size=1, max_size=4),
+)
+def test_the_largest_batch_reaches_a_speed_and_the_next_does_not(
+    chip, model, engine, traffic, shares
+):
+    placement = place(chip, model, engine, traffic)
+    goals = np.array(shares) * evaluate(placement, batch=1, traffic=traffic).speed[0]
+    found = largest_batches(placement, traffic, goals)
+    assert found.shape == goals.shape
+    for goal, batch in zip(goals, found, strict=True):
+        assert batch == largest_batches(placement, traffic, goal)[0], "arrays are as numbers"
+        if batch:
+            assert evaluate(placement, batch=batch, traffic=traffic).speed[0] >= goal * (1 - TINY)
+        if batch < placement.max_batch:
+            assert evaluate(placement, batch=batch + 1, traffic=traffic).speed[0] < goal
+
+
+@given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)
+def test_a_larger_batch_is_never_faster(chip, model, engine, traffic):
+    """What the search for a batch rests on."""
+    placement = place(chip, model, engine, traffic)
+    batches = np.unique(np.geomspace(1, placement.max_batch, 200).astype(int))
+    speed = speeds(placement, traffic, batches)
+    assert np.all(np.diff(speed) <= TINY * speed[:-1])
+
+
+def test_cost_multiples_keep_the_identity():
+    """Multiple x ratio of speeds reached = ratio of batches, and nan beyond reach."""
+    found = outcome("gpt-oss-120b", "h100-sxm", batch=(1,))
+    place_, traffic = found.placement, found.scenario.traffic
+    slow, fast = np.array([30.0, 40.0, 30.0]), np.array([60.0, 100.0, 1e9])
+    multiples = cost_multiples(place_, traffic, slow, fast)
+    before, after = (largest_batches(place_, traffic, one) for one in (slow, fast))
+    for index in range(2):
+        at = speeds(place_, traffic, [before[index], after[index]])
+        assert multiples[index] * at[1] / at[0] == pytest.approx(before[index] / after[index])
+    assert np.isnan(multiples[2])
+    (alone,) = cost_multiples(place_, traffic, 30.0, 60.0)
+    assert alone == pytest.approx(multiples[0])
+
+
+def test_speeds_are_those_of_an_estimate():
+    for model, chip in (("gpt-oss-120b", "h100-sxm"), ("llama-3.1-70b", "wse-3")):
+        found = outcome(model, chip, batch=(1, 2, 8, 16))
+        traffic = found.scenario.traffic
+        alone = speeds(found.placement, traffic, found.scenario.batches)
+        np.testing.assert_array_equal(alone, found.estimate.speed)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 20), st.integers(1, 20)).map(lambda pair: pair),
+        min_size=1,
+        max_size=40,
+    )
+)
+def test_undominated_keeps_what_nothing_beats_and_nothing_else(points):
+    gains, costs = zip(*points, strict=True)
+    kept = undominated(gain=gains, cost=costs)
+    for place_, (gain, cost) in enumerate(points):
+        beaten = any(g >= gain and c <= cost and (g, c) != (gain, cost) for g, c in points)
+        first = points.index((gain, cost)) == place_
+        assert kept[place_] == (first and not beaten)
+
+
+def test_undominated_leaves_out_what_is_not_known():
+    assert undominated(gain=[1.0, np.nan, 2.0], cost=[1.0, 0.5, np.nan]).tolist() == [
+        True,
+        False,
+        False,
+    ]
+
+
+def test_chip_counts_hold_both_ends():
+    assert chip_counts(1, 1) == [1]
+    assert chip_counts(9, 72) == [9, 16, 32, 64, 72]
+
+
+def test_every_layout_offered_is_legal_and_holds_a_sequence():
+    for model, chip in (
+        ("deepseek-r1", "gb200"),
+        ("llama-3.1-70b", "h100-sxm"),
+        ("glm-4.7", "wse-3"),
+    ):
+        space = Space(scenario(model, chip))
+        for chips in (8, 16, 72):
+            for layout in space.layouts(chips):
+                assert layout.chips == chips
+                assert space.at(layout, 1).fits
+                assert space.at(layout, 1).placement.layout == layout
+
+
+def test_replicas_of_a_dense_model_are_not_offered():
+    space = Space(scenario("llama-3.1-8b", "h100-sxm"))
+    assert {layout.dp for layout in space.layouts(8)} == {1}
+
+
+def test_a_layout_lives_where_compare_puts_it():
+    """Two tiers: the fast one until it is full, then the slow one."""
+    space = Space(scenario("llama-3.2-1b", "d-matrix-corsair"))
+    layout = Layout(pp=4)
+    tiers = list(space.tiers(layout))
+    assert len(tiers) == 2
+    assert tiers[0].most + 1 == tiers[1].fewest
+    for tier in tiers:
+        for batch in (tier.fewest, tier.most):
+            pinned = replace(space.scenario, batches=(batch,), sharding=sharding(layout))
+            solved = solve(pinned)
+            assert solved.placement.machine.tier.name == tier.placement.machine.tier.name
+            assert solved.fits
+
+
+def test_the_cheapest_layout_is_the_cheapest_of_all_batches_that_reach():
+    space = Space(scenario("gpt-oss-120b", "h100-sxm"))
+    layouts = [layout for chips in (1, 2, 4, 8) for layout in space.layouts(chips)]
+    found = cheapest(space, layouts, 100.0).outcome
+    every = [
+        float(usd)
+        for layout in layouts
+        for solved in [space.at(layout, *range(1, next(space.tiers(layout)).most + 1))]
+        for usd, speed in zip(solved.usd[1], solved.estimate.speed, strict=True)
+        if speed >= 100.0
+    ]
+    assert float(found.usd[1][0]) == pytest.approx(min(every), rel=1e-12)
+
+
+def test_an_uneven_pipeline_takes_the_cheaper_of_its_batches():
+    """With 14 stages of two replicas, a batch of 28 yields less than one of 27."""
+    space = Space(
+        scenario("frontier-5t", "rtx-pro-6000", pricing=Pricing(given={"rtx-pro-6000": 1.0}))
+    )
+    layout = Layout(tp=2, pp=14, ep=4, dp=2)
+    most = next(space.tiers(layout)).most
+    solved = space.at(layout, *range(1, most + 1))
+    for batch in (8, 27, 28, 29, 60):
+        goal = float(solved.estimate.speed[batch - 1])
+        reach = solved.estimate.speed >= goal
+        found = cheapest(space, [layout], goal).outcome
+        assert float(found.usd[1][0]) == pytest.approx(min(solved.usd[1][reach]), rel=1e-12)
+
+
+@given(
+    strategies.hardware(),
+    strategies.models(),
+    strategies.engines(),
+    traffics,
+    st.floats(0.01, 1.0),
+    st.floats(1.0, 5.0),
+)
+def test_more_speed_never_costs_less(chip, model, engine, traffic, share, speedup):
+    space = Space(Scenario(chip, model, engine, (1,), traffic))
+    assume(space.fewest_chips is not None and space.fewest_chips <= 64)
+    layouts = space.layouts(space.fewest_chips)
+    alone = cheapest(space, layouts, 0.0).fastest
+    slow, fast = (
+        cheapest(space, layouts, alone * share * times).outcome for times in (1.0, speedup)
+    )
+    assert slow is not None
+    if fast is not None:
+        assert slow.usd[1][0] <= fast.usd[1][0] * (1 + TINY)
+        assert fast.estimate.fits[0]
+
+
+def test_a_speed_above_the_bound_says_so():
+    space = Space(scenario("gpt-oss-120b", "h100-sxm"))
+    found = cheapest(space, space.layouts(1), 1e6)
+    assert found.outcome is None
+    alone = space.at(space.layouts(1)[0], 1).estimate
+    assert found.bound == pytest.approx(float(alone.bound[0]))
+    assert found.fastest == pytest.approx(float(alone.speed[0]))
+
+
+@given(st.integers(1, 6), st.floats(1.05, 4.0))
+def test_needed_tokens_give_the_speed(drafts, speedup):
+    today = outcome("gpt-oss-120b", "h100-sxm", batch=(8,))
+    goal = float(today.estimate.speed[0]) * speedup
+    tokens = float(needed_tokens(today, drafts, goal)[0])
+    assume(tokens <= drafts + 1)
+    spoken = replace(today.scenario.traffic, speculation=Speculation(tokens, float(drafts)))
+    given_ = solve(replace(today.scenario, traffic=spoken))
+    assert given_.estimate.speed[0] >= goal * (1 - 1e-6)
+
+
+def test_the_frontier_has_no_dominated_point():
+    chips = ("h100-sxm", "gb200", "wse-3")
+    points = frontier([scenario("gpt-oss-120b", chip) for chip in chips], max_chips=16)
+    assert len(points) > 5
+    values = [(point.speed, point.usd) for point in points]
+    assert values == sorted(values)
+    assert all(faster[1] > slower[1] for slower, faster in itertools.pairwise(values))
+    for point in points:
+        assert point.outcome.estimate.fits[point.index]
+        assert point.outcome.placement.layout.chips <= 16
+
+
+def test_nothing_tried_beats_the_frontier():
+    one = scenario("gpt-oss-120b", "h100-sxm")
+    points = frontier([one], max_chips=8)
+    space = Space(one)
+    for chips in (1, 2, 4, 8):
+        for layout in space.layouts(chips):
+            most = next(space.tiers(layout)).most
+            batches = [batch for batch in (1, 2, 4, 8, 16, 32, 64) if batch <= most]
+            solved = space.at(layout, *batches)
+            for speed, usd in zip(solved.estimate.speed, solved.usd[1], strict=True):
+                beaten = [
+                    point
+                    for point in points
+                    if speed >= point.speed * (1 + TINY) and usd <= point.usd * (1 - TINY)
+                ]
+                assert not beaten
+
+
+def test_what_has_no_place_or_price_is_refused_with_a_reason():
+    groups = [
+        scenario("gpt-oss-120b", "groq-lpu"),
+        scenario("deepseek-r1", "h100-sxm"),
+        scenario("llama-2-7b", "h100-sxm", traffic=Traffic(9000.0, 1000.0, 9500.0)),
+        scenario("gpt-oss-120b", "h100-sxm"),
+    ]
+    allowed, refused = placeable(groups, 8)
+    assert [one.model.id for one in allowed] == ["gpt-oss-120b"]
+    for told, words in zip(
+        refused, ("no cloud price", "needs 16 chips", "exceeds the"), strict=True
+    ):
+        assert words in told
