@@ -13,6 +13,9 @@ FIT = "fit"
 SHRINK = 0.25
 """How far a value may lie from the one it overrides before the data must insist, in logarithms."""
 
+BAND = 6.0
+"""Standard deviations that a plausible band spans: three to each side of its middle."""
+
 
 @dataclass(frozen=True)
 class Node:
@@ -115,7 +118,7 @@ def _node(family: Family, engine: Engine, group: str, name: str, quantity: Quant
     parent = _overridden(family, engine, group, name)
     if quantity.band:
         low, high = quantity.band
-        middle, spread = sqrt(low * high), log(high / low) / 4.0
+        middle, spread = sqrt(low * high), log(high / low) / BAND
         return Node(engine.id, group, name, quantity.si, middle, spread)
     drawn = None if parent is not None else quantity.si
     return Node(engine.id, group, name, quantity.si, drawn, SHRINK, parent)
