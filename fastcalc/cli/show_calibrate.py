@@ -39,7 +39,8 @@ def run(
     found = points_of(catalogue, path, given)
     fit = fit_own(found.points, catalogue, base)
     name = _name(file)
-    text = own_engine(fit, name=name, measured=path.name, today=date.today().isoformat())
+    dates = [point.date for point in found.points if point.date] or [date.today().isoformat()]
+    text = own_engine(fit, name=name, measured=path.name, measured_on=max(dates))
     output.write(text, file)
     output.warn(report.own_lines(fit, path.name))
 

@@ -89,15 +89,15 @@ def _with_ranges(text: str, ranges: Mapping[str, Interval]) -> str:
     return re.sub(r"(?m)^ranges:\n(?:^[ ]+.*\n?)+", lambda _: block, text)
 
 
-def own_engine(fit: OwnFit, *, name: str, measured: str, today: str) -> str:
+def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> str:
     """Return the file of an engine fitted on a person's runs.
 
     Parameters
     ----------
     fit : OwnFit
         What the runs moved.
-    name, measured, today : str
-        Id of the engine, name of the file it was fitted on, and the date.
+    name, measured, measured_on : str
+        Id of the engine, name of the file it was fitted on, and when that was measured.
     """
     after, before = fit.after, fit.before
     scores = (
@@ -107,7 +107,7 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, today: str) -> str:
     heading = [
         f"id: {name}",
         f"name: {fit.base.name}, fitted on {measured}",
-        f'date: "{today}"',
+        f'date: "{measured_on}"',
         f"extends: {fit.base.id}",
         "fitted_on: >-",
         f"  {measured}, {after.count} points of {after.sources} "
@@ -115,7 +115,7 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, today: str) -> str:
         "",
         "sources:",
         f"  {FIT}:",
-        f"    title: Fit of {measured} by 'fastcalc calibrate', {today}",
+        f"    title: Fit of {measured} by 'fastcalc calibrate'",
         "",
     ]
     return "\n".join([*heading, *_own_values(fit)]) + "\n"
