@@ -114,7 +114,7 @@ def test_a_run_that_ends_with_fewer_clients_counts_those():
         ({"notes": "kind=prefill", "metric": "tpot_s"}, "does not tell tpot_s"),
         ({"notes": "kind=prefill", "metric": "ttft_s", "prompt": None}, "length of its prompt"),
         ({"notes": "kind=e2e_concurrency", "prompt": None}, "without the lengths"),
-        ({"notes": "kind=e2e_saturated", "metric": "tpot_s"}, "queue"),
+        ({"notes": "kind=e2e_saturated", "metric": "ttft_s"}, "queue"),
     ],
 )
 def test_what_does_not_say_enough_is_skipped_with_the_reason(changes, reason):

@@ -88,9 +88,9 @@ def rule_of(point: Point) -> str:
         return kind
     if point.metric == "prefill_tokens_per_s":
         raise UnpredictableError(f"kind={kind} does not tell a prefill rate")
-    if kind != "e2e_concurrency" and (point.is_time or point.metric == "tokens_per_s_per_user"):
+    if kind != "e2e_concurrency" and point.metric in ("ttft_s", "tokens_per_s_per_user"):
         raise UnpredictableError(
-            "times of saturated load are those of a queue, whose length is not known"
+            "the time to the first token under saturated load is that of a queue of unknown length"
         )
     if point.is_static and not point.is_time:
         return "static"

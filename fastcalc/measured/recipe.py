@@ -116,8 +116,7 @@ def closed_loop(placement: Placement, columns: Columns, spec: Speculation) -> Re
 
 def saturated(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
     """Return as many requests as memory and the engine's limit of sequences hold."""
-    most = placement.machine.software.max_sequences * placement.layout.dp
-    least = np.minimum(columns.concurrency, np.minimum(most, _room(placement, columns)))
+    least = np.minimum(columns.concurrency, _room(placement, columns))
     made = closed_loop(placement, Columns(least, *_lengths(columns)), spec)
     roomy = Columns(_most_by_light(placement, columns), *_lengths(columns))
     passes = _passes(placement, roomy, spec, roomy.concurrency)
@@ -209,7 +208,7 @@ def _light_run(passes: Passes, columns: Columns) -> Array:
 
 
 def _room(placement: Placement, columns: Columns) -> Floats:
-    """Return the sequences that memory holds with prompt and output reserved, at least one."""
+    """Return the sequences that memory and engine hold, prompt and output reserved; at least one."""
     layout = placement.layout
     tokens = columns.prompt + columns.output
     cache = placement.work.cache_bytes(tokens, ranks=layout.tp) * placement.stage_share
@@ -218,7 +217,8 @@ def _room(placement: Placement, columns: Columns) -> Floats:
         weights=placement.weights_per_chip,
         cache_per_sequence=cache,
     )
-    return np.asarray(np.maximum(per_replica * layout.dp, 1.0), dtype=float)
+    most = np.minimum(per_replica, placement.machine.software.max_sequences)
+    return np.asarray(np.maximum(most * layout.dp, 1.0), dtype=float)
 
 
 def _most_by_light(placement: Placement, columns: Columns) -> Floats:

@@ -110,7 +110,7 @@ def _metrics(record: Record, load: Load) -> Iterator[tuple[str, float, str] | st
     served = "e2e_saturated" if load.concurrency is None else "e2e_concurrency"
     tpot, ttft = _seconds(record, "median_tpot_ms"), _seconds(record, "median_ttft_ms")
     if tpot is not None and tpot > 0:
-        yield "tpot_s", tpot, "decode_batch1" if is_lone else "decode"
+        yield "tpot_s", tpot, "decode_batch1" if is_lone else served
     elif tpot is not None:
         yield "median_tpot_ms is 0: no answer had a second token"
     if ttft is not None and load.concurrency is None:
