@@ -16,7 +16,7 @@ from aiconfigurator.cli.api import cli_estimate
 MODES = ("SILICON", "HYBRID")
 """Its measured operators, then those with formulas where none was measured."""
 
-BATCHES = sorted({int(base * 2**power) for base in (1, 1.5) for power in range(11)})
+BATCHES = sorted({int(base * 2**power) for base in (1, 1.5) for power in range(10)} | {1024})
 """Batches of a rank tried for saturated load, to 1,024 as in its own search."""
 
 BUDGETS = (1, 2, 4, 8)
