@@ -56,9 +56,7 @@ def best(job: dict[str, Any], options: dict[str, Any], database: str) -> Any:
     rates = []
     for batch in (one for one in BATCHES if one <= most):
         for budget in (one for one in BUDGETS if one < batch or one == 1):
-            found = estimate(
-                job, options, database, batch_size=batch, ctx_tokens=budget * prompt
-            )
+            found = estimate(job, options, database, batch_size=batch, ctx_tokens=budget * prompt)
             if found is None:
                 break
             rates.append(found)
@@ -72,7 +70,7 @@ def answers(job: dict[str, Any]) -> dict[str, Any]:
         for options in job["options"]:
             try:
                 found = best(job, options, database)
-            except Exception as error:  # noqa: BLE001  (whatever a stranger raises is its reason)
+            except Exception as error:  # whatever a stranger raises is its reason
                 reasons.append(f"{type(error).__name__}: {error}"[:200])
                 continue
             if found is None:

@@ -57,9 +57,9 @@ def at(prompt: int, batch: int = 64, analysis: LLMAnalysis = SMALL) -> dict:
 tell(
     rate(at),
     {
-        "step-1": at(PROMPT, 1)["decode_latency"] / OUTPUT,
-        "step-64": at(PROMPT, 64)["decode_latency"] / OUTPUT,
-        "step-70b": at(PROMPT, 64, LARGE)["decode_latency"] / OUTPUT,
+        "step-1": at(PROMPT, 1)["decode_latency"],
+        "step-64": at(PROMPT, 64)["decode_latency"],
+        "step-70b": at(PROMPT, 64, LARGE)["decode_latency"],
         "prompt": at(PROMPT, 1)["prefill_latency"],
     },
 )

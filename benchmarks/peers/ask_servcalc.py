@@ -1,4 +1,4 @@
-"""servcalc: one GPU; its decode step is a mean with other prompts in it, as its engine mixes them."""
+"""servcalc: one GPU; its decode step is a mean with prompts of others in it."""
 
 from answer import OUTPUT, PROMPT, rate, tell
 from servcalc import Workload, estimate

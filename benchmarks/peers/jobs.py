@@ -67,7 +67,7 @@ MODELS = {
     "qwen3.5-35b-a3b": "Qwen/Qwen3.5-35B-A3B",
     "qwen3.5-397b-a17b": "Qwen/Qwen3.5-397B-A17B",
 }
-"""Its configurations of the catalogue's models. Of others, plain dense ones become a config.json."""
+"""Its names of the catalogue's models. Other plain dense ones become a config.json."""
 
 FORMATS: dict[str, tuple[dict[str, str], ...]] = {
     "bf16": ({"gemm_quant_mode": "bfloat16", "moe_quant_mode": "bfloat16"},),
