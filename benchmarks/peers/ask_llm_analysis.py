@@ -55,7 +55,7 @@ def at(prompt: int, batch: int = 64, analysis: LLMAnalysis = SMALL) -> dict:
 
 
 tell(
-    rate(at),
+    rate(lambda prompt: at(prompt, 1)),
     {
         "step-1": at(PROMPT, 1)["decode_latency"],
         "step-64": at(PROMPT, 64)["decode_latency"],
