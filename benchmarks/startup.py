@@ -3,6 +3,7 @@
 Run ``python -m benchmarks.startup``, or all benchmarks with ``python -m benchmarks``.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -10,10 +11,26 @@ import sys
 from benchmarks.clock import RUNS, interleaved
 from benchmarks.table import markdown, timings
 
-IMPORTS = "import typer, numpy, yaml, rich.table, pydantic; from pydantic import BaseModel"
-"""The libraries that a comparison needs."""
-
 BARE, TYPER, LIBRARIES = "python -c pass", "import typer", "the imports of compare"
+
+OWN = "fastcalc"
+_LOADED = f"""
+import sys
+from fastcalc.cli import main
+sys.argv, out, sys.stdout = ["fastcalc", "compare"], sys.stdout, open({os.devnull!r}, "w")
+try:
+    main()
+except SystemExit:
+    named = ((name, getattr(module, "__spec__", None)) for name, module in sys.modules.items())
+    print(*(name for name, spec in named if spec and spec.name == name), file=out)
+"""
+_IMPORT = """
+import sys
+from importlib import import_module
+for name in {names!r}.split():
+    if name not in sys.modules:
+        import_module(name)
+"""
 FLOORS = {"x python": BARE, "x typer": TYPER, "x imports": LIBRARIES}
 
 COMPLETION = {
@@ -26,6 +43,15 @@ COMPLETION = {
 PLAN = ("plan", "llama-3.1-8b")
 
 
+def imports() -> str:
+    """Return a program that imports what a comparison loads of other people's, and ends there."""
+    loaded = subprocess.run(
+        [sys.executable, "-c", _LOADED], capture_output=True, text=True, check=True
+    ).stdout.split()
+    others = [name for name in loaded if name.split(".")[0] not in (OWN, "__main__")]
+    return _IMPORT.format(names=" ".join(others))
+
+
 def commands() -> dict[str, tuple[list[str], dict[str, str]]]:
     """Return what is timed, by name, and what its environment holds."""
     fastcalc = shutil.which("fastcalc")
@@ -34,7 +60,7 @@ def commands() -> dict[str, tuple[list[str], dict[str, str]]]:
     timed = {
         BARE: ([sys.executable, "-c", "pass"], {}),
         TYPER: ([sys.executable, "-c", "import typer"], {}),
-        LIBRARIES: ([sys.executable, "-c", IMPORTS], {}),
+        LIBRARIES: ([sys.executable, "-c", imports()], {}),
         "fastcalc --help": ([fastcalc, "--help"], {}),
         "shell completion": ([fastcalc], COMPLETION),
         "fastcalc compare": ([fastcalc, "compare"], {}),
