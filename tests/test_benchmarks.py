@@ -195,7 +195,7 @@ def test_what_fails_under_a_peer_is_one_sentence(tmp_path):
     python.parent.mkdir(parents=True)
     python.write_text("#!/bin/sh\necho 'ModuleNotFoundError: no ridgepoint' >&2\nexit 1\n")
     python.chmod(0o755)
-    with pytest.raises(AbsentError, match="^not callable: ModuleNotFoundError: no ridgepoint$"):
+    with pytest.raises(AbsentError, match="not callable: ModuleNotFoundError: no ridgepoint"):
         ask(PEERS[0], tmp_path)
 
 
