@@ -161,6 +161,7 @@ def test_points_are_scored_by_kind_source_and_chip(known):
     lines = table(Contest([twice], Counter())).splitlines()
     assert lines[2] == "| all | 1 | 2.000 | 2.00 |  |  | 1.250 | 1.25 | 0.50 | 1.25 |"
     assert [line.split(" | ")[0] for line in lines[3:]] == [
+        "| dense",
         "| kind: decode",
         "| source: sily",
         "| chip: h100-sxm",

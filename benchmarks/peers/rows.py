@@ -41,6 +41,8 @@ class Scored:
         Predictions in the point's unit.
     left_out : float or None
         Ours with the point's source left out of the fit; None for points of no fit.
+    has_experts : bool
+        Whether the model routes experts.
     """
 
     point: Point
@@ -48,6 +50,7 @@ class Scored:
     theirs: float
     ours: float
     left_out: float | None
+    has_experts: bool = False
 
     def speed(self, predicted: float) -> float:
         """Return predicted over measured, both as rates: above 1 is too fast. [1]"""
@@ -90,7 +93,7 @@ def compete(cache: Path, set_aside: bool = False) -> Contest:
     batches, _ = gather(_points(evidence, set_aside), Deployments(catalogue))
     jobs, refused = _jobs(batches, cache / "shapes")
     answers = _answers(jobs, cache)
-    own = {one.point.id: one.expected for one in predictions_of(rows_of(batches))}
+    own = {one.point.id: one for one in predictions_of(rows_of(batches))}
     unseen: dict[str, float] = {}
     if not set_aside:
         print("fitting with each source left out", file=sys.stderr)
@@ -102,8 +105,10 @@ def compete(cache: Path, set_aside: bool = False) -> Contest:
         if "reason" in told:
             refused[f"{job.question['system']}: {told['reason']}"] += 1
             continue
-        value = job.value(told)
-        scored.append(Scored(job.point, job.rule, value, own[key], unseen.get(key)))
+        ours, theirs = own[key], job.value(told)
+        scored.append(
+            Scored(job.point, job.rule, theirs, ours.expected, unseen.get(key), ours.has_experts)
+        )
     return Contest(scored, refused)
 
 
@@ -150,6 +155,7 @@ def table(contest: Contest) -> str:
         "fastcalc x",
     )
     groups = {"all": list(contest.scored)}
+    groups |= _grouped(contest.scored, lambda one: "experts" if one.has_experts else "dense")
     groups |= _grouped(contest.scored, lambda one: f"kind: {one.rule}")
     groups |= _grouped(contest.scored, lambda one: f"source: {one.point.source_key}")
     groups |= _grouped(contest.scored, lambda one: f"chip: {one.point.hardware}")
