@@ -52,6 +52,7 @@ MODELS = {
     "llama-3.1-8b": "meta-llama/Meta-Llama-3.1-8B",
     "llama-4-maverick": "meta-llama/Llama-4-Maverick-17B-128E-Instruct",
     "llama-4-scout": "meta-llama/Llama-4-Scout-17B-16E-Instruct",
+    "minimax-m2": "MiniMaxAI/MiniMax-M2.5",
     "minimax-m2.7": "MiniMaxAI/MiniMax-M2.7",
     "mixtral-8x22b": "mistralai/Mixtral-8x22B-v0.1",
     "mixtral-8x7b": "mistralai/Mixtral-8x7B-v0.1",
@@ -59,7 +60,9 @@ MODELS = {
     "qwen3-0.6b": "Qwen/Qwen3-0.6B",
     "qwen3-1.7b": "Qwen/Qwen3-1.7B",
     "qwen3-235b-a22b": "Qwen/Qwen3-235B-A22B",
+    "qwen3-235b-a22b-2507": "Qwen/Qwen3-235B-A22B",
     "qwen3-30b-a3b": "Qwen/Qwen3-30B-A3B",
+    "qwen3-30b-a3b-2507": "Qwen/Qwen3-30B-A3B",
     "qwen3-32b": "Qwen/Qwen3-32B",
     "qwen3-8b": "Qwen/Qwen3-8B",
     "qwen3-coder-480b-a35b": "Qwen/Qwen3-Coder-480B-A35B-Instruct",
@@ -218,7 +221,9 @@ def _options(point: Point, caches: dict[str, str]) -> list[dict[str, str]]:
     if formats is None:
         raise InexpressibleError(f"weights {point.weights or 'not stated'}")
     if point.weights == "fp8" and not point.model.startswith(BLOCK_SCALED):
-        formats = formats[1:]
+        # Qwen's own fp8 checkpoints are scaled by blocks, NVIDIA's for TensorRT-LLM by tensors.
+        by_blocks = point.model.startswith("qwen3") and point.engine != "tensorrt-llm"
+        formats = formats[:0:-1] if by_blocks else formats[1:]
     if point.weights == "mxfp4" and SYSTEMS[point.hardware].startswith(("h", "a", "l")):
         formats = formats[1:]
     cache = CACHES.get(point.kv or caches.get(point.weights, ""))
