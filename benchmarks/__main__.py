@@ -14,6 +14,7 @@ from benchmarks import speed, startup
 from benchmarks.peers import beside, rows
 from benchmarks.peers.install import AbsentError
 from benchmarks.table import markdown
+from fastcalc.errors import InputError
 
 PARTS = ("startup", "speed", "peers", "rows")
 
@@ -57,7 +58,7 @@ def sections(parts: Sequence[str], cache: Path, *, set_aside: bool) -> list[str]
         found += ["## Beside aiconfigurator on measured points"]
         try:
             contest = rows.compete(cache, set_aside)
-        except AbsentError as reason:
+        except (AbsentError, InputError) as reason:
             return [*found, f"Skipped: {reason}."]
         found += [rows.table(contest), rows.refusals(contest)]
     return found
