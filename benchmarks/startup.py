@@ -1,54 +1,81 @@
 """Start-up of the command line, beside the imports it cannot do without, in one run.
 
-Run ``python benchmarks/startup.py``: medians over interleaved runs, and ratios to two floors: bare
-Python, and the imports of the libraries that every comparison needs.
+Run ``python -m benchmarks.startup``, or all benchmarks with ``python -m benchmarks``.
 """
 
+import os
 import shutil
-import statistics
 import subprocess
 import sys
-import time
 
-RUNS = 21
-IMPORTS = "import typer, numpy, yaml, rich.table, pydantic; from pydantic import BaseModel"
+from benchmarks.clock import RUNS, interleaved
+from benchmarks.table import markdown, timings
+
+BARE, TYPER, LIBRARIES = "python -c pass", "import typer", "the imports of compare"
+
+OWN = "fastcalc"
+_LOADED = f"""
+import sys
+from fastcalc.cli import main
+sys.argv, out, sys.stdout = ["fastcalc", "compare"], sys.stdout, open({os.devnull!r}, "w")
+try:
+    main()
+except SystemExit:
+    named = ((name, getattr(module, "__spec__", None)) for name, module in sys.modules.items())
+    print(*(name for name, spec in named if spec and spec.name == name), file=out)
+"""
+_IMPORT = """
+import sys
+from importlib import import_module
+for name in {names!r}.split():
+    if name not in sys.modules:
+        import_module(name)
+"""
+FLOORS = {"x python": BARE, "x typer": TYPER, "x imports": LIBRARIES}
+
+COMPLETION = {
+    "_FASTCALC_COMPLETE": "complete_bash",
+    "COMP_WORDS": "fastcalc comp",
+    "COMP_CWORD": "1",
+}
+"""What bash says when Tab is pressed after ``fastcalc comp``."""
+
+PLAN = ("plan", "llama-3.1-8b")
 
 
-def commands() -> dict[str, list[str]]:
-    """Return what is timed, by name."""
+def imports() -> str:
+    """Return a program that imports what a comparison loads of other people's, and ends there."""
+    loaded = subprocess.run(
+        [sys.executable, "-c", _LOADED], capture_output=True, text=True, check=True
+    ).stdout.split()
+    others = [name for name in loaded if name.split(".")[0] not in (OWN, "__main__")]
+    return _IMPORT.format(names=" ".join(others))
+
+
+def commands() -> dict[str, tuple[list[str], dict[str, str]]]:
+    """Return what is timed, by name, and what its environment holds."""
     fastcalc = shutil.which("fastcalc")
     if fastcalc is None:
         raise SystemExit("fastcalc is not on the path; install it first: python -m pip install .")
-    return {
-        "python -c pass": [sys.executable, "-c", "pass"],
-        "the imports": [sys.executable, "-c", IMPORTS],
-        "import typer": [sys.executable, "-c", "import typer"],
-        "fastcalc --help": [fastcalc, "--help"],
-        "fastcalc compare": [fastcalc, "compare"],
-        "fastcalc compare, json": [fastcalc, "compare", "--format", "json"],
-        "fastcalc fit": [fastcalc, "fit"],
+    timed = {
+        BARE: ([sys.executable, "-c", "pass"], {}),
+        TYPER: ([sys.executable, "-c", "import typer"], {}),
+        LIBRARIES: ([sys.executable, "-c", imports()], {}),
+        "fastcalc --help": ([fastcalc, "--help"], {}),
+        "shell completion": ([fastcalc], COMPLETION),
+        "fastcalc compare": ([fastcalc, "compare"], {}),
+        "fastcalc compare --format json": ([fastcalc, "compare", "--format", "json"], {}),
+        "fastcalc fit": ([fastcalc, "fit"], {}),
     }
+    if subprocess.run([fastcalc, *PLAN], capture_output=True, check=False).returncode == 0:
+        timed[f"fastcalc {' '.join(PLAN)}"] = ([fastcalc, *PLAN], {})
+    return timed
 
 
-def seconds(command: list[str]) -> float:
-    """Return the wall time of one run. [s]"""
-    start = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True)
-    return time.perf_counter() - start
-
-
-def main() -> None:
-    """Time all commands in turn, so that a drifting machine drifts for all, and print medians."""
-    timed: dict[str, list[float]] = {name: [] for name in commands()}
-    for _ in range(RUNS + 1):
-        for name, command in commands().items():
-            timed[name].append(seconds(command))
-    medians = {name: statistics.median(values[1:]) for name, values in timed.items()}
-    floor, imports = medians["python -c pass"], medians["the imports"]
-    print(f"{'':24}{'ms':>8}{'x python':>10}{'x imports':>11}")
-    for name, value in medians.items():
-        print(f"{name:24}{value * 1e3:8.0f}{value / floor:10.1f}{value / imports:11.2f}")
+def report(runs: int = RUNS) -> str:
+    """Time all commands in turn and return the table."""
+    return markdown(("", *FLOORS, "ms"), timings(interleaved(commands(), runs), FLOORS))
 
 
 if __name__ == "__main__":
-    main()
+    print(report())

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastcalc.catalogue import Catalogue
-from fastcalc.catalogue.schema import Check, Input
+from fastcalc.catalogue.schema.claims import Check, Input
 from fastcalc.claims.judge import MEANING, judge, meets
 from fastcalc.claims.load import load_claims
 from fastcalc.claims.registry import TESTS

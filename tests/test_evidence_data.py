@@ -9,7 +9,7 @@ import pytest
 
 from fastcalc.catalogue import Catalogue
 from fastcalc.catalogue.formats import FORMATS, weight_formats
-from fastcalc.catalogue.schema import Provenance
+from fastcalc.catalogue.schema.evidence import Provenance
 from fastcalc.catalogue.store import load
 from fastcalc.folders import shipped_folder
 

@@ -6,7 +6,8 @@ from typing import Any, get_args
 
 from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.meanings import MEANINGS
-from fastcalc.catalogue.schema import Claims, Confidence, Engine, Entry, Hardware, Model
+from fastcalc.catalogue.schema import Confidence, Engine, Entry, Hardware, Model
+from fastcalc.catalogue.schema.claims import Claims
 from fastcalc.units import EXAMPLES, UNITS
 
 SCHEMAS: dict[str, type[Entry]] = {

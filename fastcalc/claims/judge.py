@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from fastcalc.catalogue import Catalogue
-from fastcalc.catalogue.schema import Check, Claim, Input
+from fastcalc.catalogue.schema.claims import Check, Claim, Input
 from fastcalc.claims.fields import number_of
 from fastcalc.claims.finding import Finding
 from fastcalc.claims.registry import TESTS

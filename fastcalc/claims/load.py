@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fastcalc.catalogue.faults import Fault, in_order, refuse
 from fastcalc.catalogue.reader import Document, Path_, read
-from fastcalc.catalogue.schema import Check, Claims, Input
+from fastcalc.catalogue.schema.claims import Check, Claims, Input
 from fastcalc.catalogue.validation import validate
 from fastcalc.claims.registry import TESTS, Wanted
 from fastcalc.folders import shipped_folder

@@ -14,6 +14,8 @@ def main() -> None:
     """Run the command line and exit: 0 done, 1 the answer is no, 2 the request is wrong."""
     # A command lives for a quarter of a second and makes no cycles worth finding.
     gc.disable()
+    # pydantic reads the metadata of every installed package to look for plugins.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
     try:
         code = _run()
     except InputError as error:

@@ -6,9 +6,11 @@ from typing import Annotated
 import typer
 
 from fastcalc.cli import completion, options
+from fastcalc.cli.unasked import Commands
 
 app = typer.Typer(
     name="fastcalc",
+    cls=Commands,
     invoke_without_command=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fastcalc.catalogue import Catalogue
-from fastcalc.catalogue.schema import Claim, Claims
+from fastcalc.catalogue.schema.claims import Claim, Claims
 from fastcalc.catalogue.store import nearest
 from fastcalc.claims.judge import MEANING, Judged, judge
 from fastcalc.claims.load import load_claims

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from fastcalc.catalogue.schema import Provenance
+from fastcalc.catalogue.schema.evidence import Provenance
 from fastcalc.catalogue.store import load
 from fastcalc.folders import shipped_folder
 from fastcalc.measured.point import Point

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fastcalc.catalogue.schema import Article, Claims, Input
+from fastcalc.catalogue.schema.claims import Article, Claims, Input
 from fastcalc.claims.finding import Rows
 from fastcalc.claims.judge import MEANING, Judged, Tested
 from fastcalc.report.console import Notes, Part, Table, render

@@ -2,12 +2,11 @@
 
 One schema serves the shipped catalogue and people's own files. Every number may be bare
 (``3.35 TB/s``) or carry its provenance (``{value: 3.35 TB/s, source: datasheet, printed:
-"3.35TB/s"}``); either way it is read into a `Quantity` whose ``si`` is a float.
+"3.35TB/s"}``); either way it is read into a `Quantity` whose ``si`` is a float. What claims and
+evidence hold is in modules of their own, which few commands need.
 """
 
-from fastcalc.catalogue.schema.claims import Article, Check, Claim, Claims, Input
 from fastcalc.catalogue.schema.engines import Engine, Parameters, Ranges, SpeedRange
-from fastcalc.catalogue.schema.evidence import EvidenceSource, Exclusion, Provenance
 from fastcalc.catalogue.schema.hardware import Hardware, Memory
 from fastcalc.catalogue.schema.models import (
     AnyAttention,
@@ -33,29 +32,21 @@ from fastcalc.catalogue.schema.quantities import (
 __all__ = [
     "AnyAttention",
     "AnyFFN",
-    "Article",
     "Attention",
     "Block",
-    "Check",
-    "Claim",
-    "Claims",
     "CompressedAttention",
     "Confidence",
     "DenseFFN",
     "Engine",
     "Entry",
-    "EvidenceSource",
-    "Exclusion",
     "Hardware",
     "Indexer",
-    "Input",
     "LatentAttention",
     "LinearAttention",
     "Memory",
     "MixtureOfExperts",
     "Model",
     "Parameters",
-    "Provenance",
     "Quantity",
     "QuantityError",
     "QuantityReader",

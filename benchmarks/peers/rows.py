@@ -1,0 +1,199 @@
+"""aiconfigurator and fastcalc on the same measured points: factors off, by kind and by source.
+
+aiconfigurator interpolates operators measured on each chip; fastcalc is fitted on these points.
+So fastcalc is scored twice: as shipped, and with the source of each point left out of the fit.
+"""
+
+import json
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from benchmarks.peers.install import HERE, PEERS, ask, install
+from benchmarks.peers.jobs import InexpressibleError, Job, job_of
+from benchmarks.table import factor, markdown, spread
+from fastcalc.catalogue import Catalogue
+from fastcalc.measured.calibrate import calibrate
+from fastcalc.measured.deployments import Deployments
+from fastcalc.measured.point import Point
+from fastcalc.measured.predict import Batch, gather
+from fastcalc.measured.rows import rows_of
+from fastcalc.measured.score import predictions_of
+from fastcalc.measured.shipped import Evidence, shipped
+
+SCRIPT = HERE / "ask_aiconfigurator_rows.py"
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A point that both predict.
+
+    Attributes
+    ----------
+    point : Point
+        What was measured.
+    rule : str
+        How it is predicted.
+    theirs, ours : float
+        Predictions in the point's unit.
+    left_out : float or None
+        Ours with the point's source left out of the fit; None for points of no fit.
+    has_experts : bool
+        Whether the model routes experts.
+    """
+
+    point: Point
+    rule: str
+    theirs: float
+    ours: float
+    left_out: float | None
+    has_experts: bool = False
+
+    def speed(self, predicted: float) -> float:
+        """Return predicted over measured, both as rates: above 1 is too fast. [1]"""
+        ratio = predicted / self.point.value
+        return 1.0 / ratio if self.point.is_time else ratio
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What came of asking for every point.
+
+    Attributes
+    ----------
+    scored : sequence of Scored
+        Points that both predict.
+    refused : Counter
+        Why others are not among them.
+    """
+
+    scored: Sequence[Scored]
+    refused: Counter[str]
+
+
+def compete(cache: Path, set_aside: bool = False) -> Contest:
+    """Ask aiconfigurator for every measured point that it can express.
+
+    Parameters
+    ----------
+    cache : Path
+        Where its virtual environment is.
+    set_aside : bool
+        Whether to score the sources that are kept from every fit, in place of the others.
+
+    Raises
+    ------
+    AbsentError
+        If aiconfigurator cannot be installed or called.
+    """
+    evidence, catalogue = shipped(), Catalogue()
+    batches, _ = gather(_points(evidence, set_aside), Deployments(catalogue))
+    jobs, refused = _jobs(batches, cache / "shapes")
+    answers = _answers(jobs, cache)
+    own = {one.point.id: one for one in predictions_of(rows_of(batches))}
+    unseen: dict[str, float] = {}
+    if not set_aside:
+        print("fitting with each source left out", file=sys.stderr)
+        fitted = calibrate(evidence, catalogue).left_out
+        unseen = {one.point.id: one.expected for one in fitted}
+    scored = []
+    for job in jobs:
+        told, key = answers[job.point.id], job.point.id
+        if "reason" in told:
+            refused[f"{job.question['system']}: {told['reason']}"] += 1
+            continue
+        ours, theirs = own[key], job.value(told)
+        scored.append(
+            Scored(job.point, job.rule, theirs, ours.expected, unseen.get(key), ours.has_experts)
+        )
+    return Contest(scored, refused)
+
+
+def _points(evidence: Evidence, set_aside: bool) -> list[Point]:
+    excluded = set(evidence.unpredictable) | set(evidence.suspect)
+    return [
+        point
+        for point in evidence.points
+        if point.id not in excluded and evidence.is_set_aside(point) == set_aside
+    ]
+
+
+def _jobs(batches: Sequence[Batch], shapes: Path) -> tuple[list[Job], Counter[str]]:
+    jobs, refused = [], Counter[str]()
+    for batch in batches:
+        for point in batch.points:
+            try:
+                jobs.append(job_of(batch, point, shapes))
+            except InexpressibleError as reason:
+                refused[str(reason)] += 1
+    return jobs, refused
+
+
+def _answers(jobs: Sequence[Job], cache: Path) -> dict[str, dict[str, object]]:
+    peer = next(one for one in PEERS if one.name == "aiconfigurator")
+    install(peer, cache)
+    print(f"asking {peer.name} for {len(jobs)} points", file=sys.stderr)
+    told = ask(peer, cache, SCRIPT, json.dumps([job.question for job in jobs]))
+    return {one["id"]: one for one in map(json.loads, told.splitlines())}
+
+
+def table(contest: Contest) -> str:
+    """Return factors off, all and by group, and which way each predictor errs."""
+    heads = (
+        "points",
+        "n",
+        "aiconfigurator median",
+        "p90",
+        "fastcalc, source left out, median",
+        "p90",
+        "fastcalc as shipped, median",
+        "p90",
+        "aiconfigurator x measured speed",
+        "fastcalc x",
+    )
+    groups = {"all": list(contest.scored)}
+    groups |= _grouped(contest.scored, lambda one: "experts" if one.has_experts else "dense")
+    groups |= _grouped(contest.scored, lambda one: f"kind: {one.rule}")
+    groups |= _grouped(contest.scored, lambda one: f"source: {one.point.source_key}")
+    groups |= _grouped(contest.scored, lambda one: f"chip: {one.point.hardware}")
+    return markdown(heads, [_line(name, members) for name, members in groups.items()])
+
+
+def _grouped(scored: Sequence[Scored], key: Callable[[Scored], str]) -> Mapping[str, list[Scored]]:
+    groups: dict[str, list[Scored]] = defaultdict(list)
+    for one in scored:
+        groups[key(one)].append(one)
+    return dict(sorted(groups.items()))
+
+
+def _line(name: str, members: Sequence[Scored]) -> list[str]:
+    theirs = _factors([(one.theirs, one) for one in members])
+    shipped_factors = _factors([(one.ours, one) for one in members])
+    unseen = _factors([(one.left_out, one) for one in members if one.left_out is not None])
+    return [
+        name,
+        str(len(members)),
+        *theirs,
+        *unseen,
+        *shipped_factors,
+        f"{median(one.speed(one.theirs) for one in members):.2f}",
+        f"{median(one.speed(one.ours) for one in members):.2f}",
+    ]
+
+
+def _factors(predicted: Sequence[tuple[float, Scored]]) -> tuple[str, str]:
+    if not predicted:
+        return "", ""
+    middle, high = spread([factor(value, one.point.value) for value, one in predicted])
+    return f"{middle:.3f}", f"{high:.2f}"
+
+
+def refusals(contest: Contest) -> str:
+    """Return why points are not in the table, most frequent first."""
+    return markdown(
+        ("not compared", "points"),
+        [[reason, str(count)] for reason, count in contest.refused.most_common()],
+    )
