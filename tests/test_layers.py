@@ -30,7 +30,16 @@ MAY_IMPORT = {
     "light": {"formulas", "load", "machine", "placement", "step", "workload"},
     "traffic": {"formulas"},
     "passes": {"formulas", "light", "load", "placement", "step", "traffic", "wafer"},
-    "evaluate": {"catalogue", "classes", "formulas", "passes", "placement", "step", "traffic"},
+    "evaluate": {
+        "catalogue",
+        "classes",
+        "formulas",
+        "light",
+        "passes",
+        "placement",
+        "step",
+        "traffic",
+    },
     "classes": {"catalogue"},
     "scenario": {
         "classes",
