@@ -175,6 +175,8 @@ def expected_step(load: Load, chip: Chip, software: Software) -> Step:
 
 def _touched(load: Load, software: Software) -> Array:
     """Return the share of the routed weights that the tokens of a pass read. [1]"""
+    if _is_nothing(load.expert_layers):
+        return 1.0
     distinct = distinct_experts(
         experts=load.experts,
         active=load.active,
@@ -298,6 +300,8 @@ def _all_reduce(load: Load, chip: Chip, software: Software) -> Component:
 
 def _exchange(load: Load, chip: Chip, software: Software) -> Component:
     """Return tokens sent to the ranks of their experts and back, between replicas."""
+    if _is_nothing(load.expert_layers):
+        return Component("expert exchange")
     layers = np.asarray(load.expert_layers) * load.exchanges
     link = np.where(load.exchange_is_inside, chip.link, chip.link_out)
     hop = np.where(load.exchange_is_inside, 0.0, chip.hop)
