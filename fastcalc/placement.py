@@ -80,6 +80,10 @@ class Layouts(Layout):
         ranks = np.array([(one.tp, one.pp, one.ep, one.dp) for one in layouts])
         return cls(*ranks.T.reshape(4, len(layouts), *(1,) * beside))
 
+    def at(self, places: Array) -> "Layouts":
+        """Return the layouts at some positions, in the shape of those."""
+        return Layouts(self.tp[places], self.pp[places], self.ep[places], self.dp[places])
+
     @property
     def expert_shards(self) -> Array:
         """Ranks over which one copy of the experts is spread. [1]"""
@@ -196,7 +200,7 @@ class Site:
 
     machine: Machine
     work: Workload
-    reserved_tokens: float
+    reserved_tokens: ArrayLike
 
     def place(self, layout: Layout) -> Placement:
         """Return the workload placed on a layout."""
@@ -215,7 +219,8 @@ class Site:
     @cached_property
     def most_by_default(self) -> Array:
         """Sequences that each of them holds. [1]"""
-        return self.place(Layouts.of(self.default_layouts)).max_batch
+        beside = np.ndim(self.reserved_tokens)
+        return self.place(Layouts.of(self.default_layouts, beside=beside)).max_batch
 
     @property
     def most_stages(self) -> int:

@@ -192,7 +192,7 @@ class Outcome(Location):
     @cached_property
     def warnings(self) -> list[str]:
         """What a reader must know of every row, in sentences."""
-        return list(_warnings(self))
+        return warnings_of(self)
 
 
 def locate(scenario: Scenario) -> Location:
@@ -255,7 +255,12 @@ def engine_for(catalogue: Catalogue, hardware: Hardware) -> tuple[Engine, bool]:
     return catalogue.engine(name), is_borrowed
 
 
-def _warnings(outcome: Outcome) -> Iterable[str]:
+def warnings_of(location: Location) -> list[str]:
+    """Return what a reader must know of a placed scenario, in sentences."""
+    return list(_warnings(location))
+
+
+def _warnings(outcome: Location) -> Iterable[str]:
     scenario = outcome.scenario
     hardware, engine, model = scenario.hardware, scenario.engine, scenario.model
     if outcome.usd_per_hour is None:
@@ -284,7 +289,7 @@ def _warnings(outcome: Outcome) -> Iterable[str]:
     yield from _model_warnings(outcome)
 
 
-def _model_warnings(outcome: Outcome) -> Iterable[str]:
+def _model_warnings(outcome: Location) -> Iterable[str]:
     model, work = outcome.scenario.model, outcome.placement.work
     if model.confidence in ("low", "memory"):
         yield f"the shape of {model.id} is of confidence '{model.confidence}'"

@@ -71,6 +71,11 @@ class Traffic:
         return self.computed_prompt / 2.0
 
     @property
+    def reserved_each(self) -> Array:
+        """Tokens for which a sequence's cache is reserved. [1]"""
+        return np.maximum(np.asarray(self.prompt) + self.output, self.context)
+
+    @property
     def reserved(self) -> float:
-        """Tokens for which a sequence's cache is reserved, the most of all requests. [1]"""
-        return float(np.max(np.maximum(np.asarray(self.prompt) + self.output, self.context)))
+        """The most of all requests. [1]"""
+        return float(np.max(self.reserved_each))
