@@ -1,6 +1,6 @@
 """An estimate as columns: the keys of a record, each a number, an array or words by code."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,16 +69,16 @@ class Points:
         Price of each deployment. [USD/h]
     min_chips : array_like
         Chips of the smallest deployment; nan where there is none. [1]
-    placed, warnings : Words
-        Where it lives, and what a reader must know.
+    placed, warnings : callable
+        Give where it lives, and what a reader must know, as `Words`.
     """
 
     scenario: Scenario
     estimate: Estimate
     usd_per_hour: ArrayLike | None
     min_chips: ArrayLike
-    placed: Words
-    warnings: Words
+    placed: Callable[[], Words]
+    warnings: Callable[[], Words]
 
     def columns(self) -> Columns:
         """Return the columns in the order of the contract."""
@@ -87,11 +87,11 @@ class Points:
         return {
             **self._deployment(),
             "batch": estimate.batch,
-            **self._memory(),
+            **self._memory(words=True),
             **self._rates(),
             "limiter": Words(limiter, (*LIMITERS, "capacity")),
             **self._money(),
-            "warnings": self.warnings,
+            "warnings": self.warnings(),
             "served_tokens_per_s_total": estimate.served,
             "served_request_s": estimate.batch * estimate.traffic.output / estimate.served,
             "bound_limiter": Words(estimate.light.limiter, LIMITERS),
@@ -106,7 +106,7 @@ class Points:
         return {
             **self._deployment(),
             "batch": estimate.batch,
-            **{key: one for key, one in self._memory().items() if not isinstance(one, Words)},
+            **self._memory(words=False),
             **self._rates(),
             **self._money(),
             "served_tokens_per_s_total": estimate.served,
@@ -133,7 +133,7 @@ class Points:
             "kv_format": place.work.kv_format,
         }
 
-    def _memory(self) -> Columns:
+    def _memory(self, *, words: bool) -> Columns:
         """Return the traffic, and whether and where it fits."""
         estimate = self.estimate
         place, traffic = estimate.placement, estimate.traffic
@@ -143,7 +143,7 @@ class Points:
             "context_tokens": traffic.context,
             "speculation_tokens_per_pass": traffic.speculation.tokens_per_pass,
             "fits": estimate.fits,
-            "placement": self.placed,
+            "placement": self.placed() if words else None,
             "min_chips": self.min_chips,
             "max_batch": place.max_batch,
             "weights_gb": place.work.weight_bytes / 1e9,

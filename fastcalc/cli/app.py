@@ -93,6 +93,44 @@ def compare(
 
 
 @app.command()
+def sweep(
+    models: Models = None,
+    on: options.OnOrAll = "h100-sxm,gb200,wse-3",
+    batch: options.Numbers = "1..256x2",
+    prompt: options.Numbers = "1000",
+    output: options.Numbers = "1000",
+    context: options.NumbersOrNone = None,
+    weights: options.Names = None,
+    kv: options.Names = None,
+    engine: options.Names = None,
+    tp: options.NumbersOrNone = None,
+    pp: options.NumbersOrNone = None,
+    ep: options.NumbersOrNone = None,
+    dp: options.NumbersOrNone = None,
+    prefix_hit: options.PrefixHit = 0.0,
+    price: options.Price = None,
+    price_basis: options.Basis = "cloud",
+    utilization: options.Utilization = 1.0,
+    format: Annotated[  # noqa: A002
+        str | None,
+        typer.Option("--format", metavar="csv|json|parquet", help="By the ending of -o if left."),
+    ] = None,
+    out: options.OutFile = None,
+    hardware_dir: options.HardwareDir = None,
+    models_dir: options.ModelsDir = None,
+    engines_dir: options.EnginesDir = None,
+) -> None:
+    """Evaluate every combination of lists: chips, formats, layouts, traffic, batches.
+
+    Numbers are lists and ranges: 1,8,32 or 1..1024x2 or 8..64+8, with 1k for a thousand. Records
+    have the keys of compare. What cannot be is left out and counted on standard error.
+    """
+    from fastcalc.cli import show_sweep
+
+    show_sweep.run(show_sweep.Asked.of(locals()), format, out)
+
+
+@app.command()
 def fit(
     models: Models = None,
     on: options.On = "h100-sxm,gb200,wse-3",

@@ -57,9 +57,10 @@ class Request:
         """
         batches, traffic = options.batches(self.batch), self._traffic()
         entries = catalogue(self.hardware_dir, self.models_dir, self.engines_dir)
-        models = _each_once(_model(entries, name) for name in self.models or DEFAULT_MODELS)
-        chips = _each_once(entries.hardware(name) for name in options.names(self.on, "--on"))
-        pricing = self._pricing(chips)
+        models, chips = models_of(entries, self.models), chips_of(entries, self.on)
+        pricing = pricing_of(
+            chips, self.price, basis=self.price_basis, utilization=self.utilization
+        )
         engines = self._engines(entries, chips)
         shardings = self._shardings(chips)
         return [
@@ -133,20 +134,35 @@ class Request:
             words += [word for path in paths or () for word in (flag, str(path))]
         return shlex.join(words)
 
-    def _pricing(self, chips: list[Hardware]) -> Pricing:
-        basis = options.choice(self.price_basis, "--price-basis", ("cloud", "tco"))
-        share = options.share(self.utilization, "--utilization")
-        given: dict[str, float] = {}
-        for text in self.price or ():
-            name, value = options.price(text)
-            found = [chip.id for chip in chips if name in (chip.id, *chip.aliases)]
-            if not found:
-                known = ", ".join(chip.id for chip in chips)
-                raise InputError(
-                    f"--price names '{name}', which is not compared here; --on has {known}"
-                )
-            given[found[0]] = value
-        return Pricing(cast(PriceBasis, basis), share, given)
+
+def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
+    """Return the models that a person names, or the one taken where none is named."""
+    return _each_once(_model(entries, name) for name in names or DEFAULT_MODELS)
+
+
+def chips_of(entries: Catalogue, on: str) -> list[Hardware]:
+    """Return the chips that a person names; ``all`` for the whole catalogue."""
+    names = entries.names("hardware") if on.strip() == "all" else options.names(on, "--on")
+    return _each_once(entries.hardware(name) for name in names)
+
+
+def pricing_of(
+    chips: list[Hardware], prices: list[str] | None, *, basis: str, utilization: float
+) -> Pricing:
+    """Return how an hour of each chip is priced."""
+    basis = options.choice(basis, "--price-basis", ("cloud", "tco"))
+    share = options.share(utilization, "--utilization")
+    given: dict[str, float] = {}
+    for text in prices or ():
+        name, value = options.price(text)
+        found = [chip.id for chip in chips if name in (chip.id, *chip.aliases)]
+        if not found:
+            known = ", ".join(chip.id for chip in chips)
+            raise InputError(
+                f"--price names '{name}', which is not compared here; --on has {known}"
+            )
+        given[found[0]] = value
+    return Pricing(cast(PriceBasis, basis), share, given)
 
 
 _Entry = TypeVar("_Entry", Hardware, Model)

@@ -11,7 +11,7 @@ import numpy as np
 
 from fastcalc import columns
 from fastcalc.evaluate import SITE_FACTOR
-from fastcalc.scenario import USD_PER_KWH, YEARS, Outcome
+from fastcalc.scenario import USD_PER_KWH, YEARS, Outcome, Scenario
 
 SCHEMA = "fastcalc/1"
 Record = dict[str, Any]
@@ -32,17 +32,27 @@ def _points(outcome: Outcome) -> columns.Points:
         estimate=outcome.estimate,
         usd_per_hour=outcome.usd_per_hour,
         min_chips=np.array(outcome.min_chips, dtype=float),
-        placed=columns.Words(np.int64(0), (str(outcome.placement),)),
-        warnings=columns.Words(np.int64(0), (outcome.warnings,)),
+        placed=lambda: columns.Words(np.int64(0), (str(outcome.placement),)),
+        warnings=lambda: columns.Words(np.int64(0), (outcome.warnings,)),
     )
 
 
 def assumptions(outcomes: Sequence[Outcome]) -> Record:
     """Return what the records rest on: traffic, prices and engines."""
-    first = outcomes[0].scenario
-    pricing, traffic = first.pricing, first.traffic
-    prices = {}
-    for hardware in {one.scenario.hardware.id: one.scenario.hardware for one in outcomes}.values():
+    traffic = outcomes[0].scenario.traffic
+    return {
+        "prompt_tokens": plain(traffic.prompt),
+        "output_tokens": plain(traffic.output),
+        "context_tokens": plain(traffic.context),
+        "prefix_hit": plain(traffic.prefix_hit),
+        **grounds([one.scenario for one in outcomes]),
+    }
+
+
+def grounds(scenarios: Sequence[Scenario]) -> Record:
+    """Return what records rest on whatever the traffic: prices and engines."""
+    pricing, prices = scenarios[0].pricing, {}
+    for hardware in {one.hardware.id: one.hardware for one in scenarios}.values():
         origin = pricing.origin(hardware)
         prices[hardware.id] = {
             "usd_per_chip_hour": plain(pricing.per_chip_hour(hardware)),
@@ -51,17 +61,13 @@ def assumptions(outcomes: Sequence[Outcome]) -> Record:
             "note": origin.note if origin else None,
         }
     return {
-        "prompt_tokens": plain(traffic.prompt),
-        "output_tokens": plain(traffic.output),
-        "context_tokens": plain(traffic.context),
-        "prefix_hit": plain(traffic.prefix_hit),
         "rates": "tokens_per_s_* are decode alone; served_tokens_per_s_total and usd_* hold "
         "prefill",
         "range": "low to high is an 80 % range",
         "utilization": pricing.utilization,
         "prices": prices,
         "ownership": {"years": YEARS, "usd_per_kwh": USD_PER_KWH, "site_factor": SITE_FACTOR},
-        "engines": {one.scenario.engine.id: one.scenario.engine.fitted_on for one in outcomes},
+        "engines": {one.engine.id: one.engine.fitted_on for one in scenarios},
     }
 
 

@@ -1,4 +1,4 @@
-"""An open grid of one deployment: layouts x traffic x batches, evaluated block by block.
+"""An open grid of one deployment: requests x layouts x batches, evaluated block by block.
 
 Nothing loops over points. Each axis stays an axis, so that what depends on few of them is
 computed once, and a block is small enough for its arrays to stay in the cache.
@@ -63,8 +63,8 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Layouts, kinds of requests, batches. [1]"""
-        return max(len(self.layouts), 1), len(self.requests), len(self.batches)
+        """Kinds of requests, layouts, batches. [1]"""
+        return len(self.requests), max(len(self.layouts), 1), len(self.batches)
 
     @property
     def size(self) -> int:
@@ -96,12 +96,12 @@ class Grid:
         size : int
             Points. [1]
         """
-        layouts, kinds, batches = self.shape
+        kinds, layouts, batches = self.shape
         width = min(batches, size)
-        deep = max(min(kinds, size // width), 1)
-        high = max(min(layouts, size // (width * deep)), 1)
-        for row in range(0, layouts, high):
-            for kind in range(0, kinds, deep):
+        high = max(min(layouts, size // width), 1)
+        deep = max(min(kinds, size // (width * high)), 1)
+        for kind in range(0, kinds, deep):
+            for row in range(0, layouts, high):
                 for batch in range(0, batches, width):
                     part = replace(
                         self,
@@ -126,14 +126,14 @@ def solve_grid(grid: Grid, *, words: bool = True) -> Columns:
     Returns
     -------
     Columns
-        That broadcast to the shape of the grid, layouts first, batches last.
+        That broadcast to the shape of the grid.
     """
     found = [_on(grid, site) for site in grid.sites]
     columns = [one.columns() if words else one.numbers() for one in found]
     if len(found) == 1:
         return columns[0]
-    chips = [np.where(one.fits, one.placement.layout.chips, np.inf) for one in
-             (points.estimate for points in found)]
+    estimates = [one.estimate for one in found]
+    chips = [np.where(one.fits, one.placement.layout.chips, np.inf) for one in estimates]
     best = np.argmin(np.stack(np.broadcast_arrays(*chips)), axis=0)
     return {key: chosen(best, [one[key] for one in columns]) for key in columns[0]}
 
@@ -143,42 +143,43 @@ def _on(grid: Grid, site: Site) -> Points:
     one, kinds = grid.scenario, grid.requests
     traffic = replace(
         one.traffic,
-        prompt=kinds.prompt[:, np.newaxis],
-        output=kinds.output[:, np.newaxis],
-        context=kinds.context[:, np.newaxis],
+        prompt=kinds.prompt[:, np.newaxis, np.newaxis],
+        output=kinds.output[:, np.newaxis, np.newaxis],
+        context=kinds.context[:, np.newaxis, np.newaxis],
     )
-    site = replace(site, reserved_tokens=traffic.reserved_each[:, 0])
+    site = replace(site, reserved_tokens=traffic.reserved_each.ravel())
     smallest, fewest = smallest_layouts(site, grid.batches)
-    listed = list(grid.layouts) or [*site.default_layouts, Layout()]
-    which = np.arange(len(listed))[:, np.newaxis, np.newaxis] if grid.layouts else smallest
+    listed = grid.layouts or (*site.default_layouts, Layout())
+    which = np.arange(len(listed))[:, np.newaxis] if grid.layouts else smallest[:, np.newaxis]
     layouts = Layouts.of(listed).at(which)
     placement = Placement(site.machine, site.work, layouts, traffic.reserved_each)
-    estimate = evaluate(placement, batch=grid.batches[np.newaxis, np.newaxis], traffic=traffic)
+    estimate = evaluate(placement, batch=grid.batches, traffic=traffic)
     price = one.pricing.per_chip_hour(one.hardware)
     return Points(
         scenario=one,
         estimate=estimate,
         usd_per_hour=None if price is None else price * layouts.chips / one.pricing.utilization,
-        min_chips=np.fmin(fewest, np.where(estimate.fits, layouts.chips, np.nan)),
-        placed=Words(which, tuple(str(site.place(layout)) for layout in listed)),
-        warnings=_warnings(one, site, estimate),
+        min_chips=np.fmin(fewest[:, np.newaxis], np.where(estimate.fits, layouts.chips, np.nan)),
+        placed=lambda: Words(which, tuple(str(site.place(layout)) for layout in listed)),
+        warnings=lambda: _warnings(one, site, estimate),
     )
 
 
 def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> Words:
     """Return what a reader must know: it hangs on one chip or more, and on the engine's limit."""
-    limit, layout = site.machine.software.max_sequences, estimate.placement.layout
+    limit, layout = float(site.machine.software.max_sequences), estimate.placement.layout
     is_beyond = estimate.batch / layout.dp > limit
+    beyond = floor(limit) + 1 if limit < inf else 1
     kinds = [
         warnings_of(
             Location(
-                replace(scenario, batches=(floor(limit) + 1 if beyond and limit < inf else 1,)),
+                replace(scenario, batches=(batch,)),
                 site,
                 site.place(Layout(pp=chips)),
                 is_default_layout=False,
             )
         )
-        for beyond in (False, True)
+        for batch in (1, beyond)
         for chips in (1, 2)
     ]
     return Words((layout.chips > 1) + 2 * is_beyond, tuple(kinds))
