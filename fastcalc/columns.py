@@ -174,13 +174,21 @@ class Points:
         return {**dict(zip(names, usd, strict=True)), "joules_per_token": self.estimate.joules}
 
 
-def records(columns: Columns) -> Iterator[dict[str, Any]]:
-    """Yield a record for each point of some columns, None where a key has no value."""
-    fits = np.ravel(columns["fits"])
-    cells = [_cells(column, np.shape(columns["fits"])) for column in columns.values()]
-    for held, *values in zip(fits.tolist(), *cells, strict=True):
+def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]]:
+    """Yield a record for each point of some columns, None where a key has no value.
+
+    Parameters
+    ----------
+    columns : Columns
+        That broadcast to the shape.
+    shape : tuple of int
+        Of the points. [1]
+    """
+    held = np.broadcast_to(columns["fits"], shape).ravel().tolist()
+    cells = [_cells(column, shape) for column in columns.values()]
+    for fits, *values in zip(held, *cells, strict=True):
         yield {
-            key: value if held or key not in HELD_ALONE else None
+            key: value if fits or key not in HELD_ALONE else None
             for key, value in zip(columns, values, strict=True)
         }
 

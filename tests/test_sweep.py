@@ -1,5 +1,7 @@
 """A grid of points holds what each would be alone, to the last bit."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -8,7 +10,6 @@ from fastcalc import columns
 from fastcalc.catalogue import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.placement import Layout
-from fastcalc.report.records import compare_records, plain
 from fastcalc.scenario import Pricing, Scenario, Sharding, engine_for, solve
 from fastcalc.sweep.grid import Grid, Requests, solve_grid
 from fastcalc.traffic import Speculation, Traffic
@@ -20,8 +21,6 @@ tokens = st.integers(1, 200_000).map(float)
 
 def alone(scenario, layout, prompt, output, context, batch):
     """Return the record of one point, solved as `compare` does."""
-    from dataclasses import replace
-
     sharding = Sharding()
     if layout is not None:
         sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
@@ -35,7 +34,8 @@ def alone(scenario, layout, prompt, output, context, batch):
             np.array(outcome.min_chips, dtype=float),
             lambda: columns.Words(np.int64(0), (str(outcome.placement),)),
             lambda: columns.Words(np.int64(0), (outcome.warnings,)),
-        ).columns()
+        ).columns(),
+        (1,),
     )
     return record
 
@@ -46,7 +46,7 @@ def same(one, other):
 
 def assert_alike(grid, data):
     layouts = grid.layouts or (None,)
-    table = list(columns.records(solve_grid(grid)))
+    table = list(columns.records(solve_grid(grid), grid.shape))
     assert len(table) == grid.size
     for _ in range(3):
         at = data.draw(st.integers(0, grid.size - 1))
@@ -138,8 +138,8 @@ def test_blocks_are_the_whole_grid_in_order():
     )
     kinds = Requests(*np.array([[1000.0, 2000.0, 3000.0], [500.0] * 3, [1250.0, 2250.0, 3250.0]]))
     grid = Grid(scenario, (Layout(), Layout(2), Layout(4)), kinds, np.arange(1.0, 6.0))
-    whole = list(columns.records(solve_grid(grid)))
+    whole = list(columns.records(solve_grid(grid), grid.shape))
     for size in (1, 4, 7, 20, 1000):
         parts = list(grid.blocks(size))
         assert all(part.size <= size for part in parts)
-        assert [one for part in parts for one in columns.records(solve_grid(part))] == whole
+        assert [one for part in parts for one in columns.records(solve_grid(part), part.shape)] == whole

@@ -22,7 +22,7 @@ def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
     return [
         {key: plain(value) for key, value in record.items()}
         for outcome in outcomes
-        for record in columns.records(_points(outcome).columns())
+        for record in columns.records(_points(outcome).columns(), outcome.estimate.batch.shape)
     ]
 
 

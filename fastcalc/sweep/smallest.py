@@ -25,8 +25,9 @@ def smallest_layouts(site: Site, batches: Floats) -> tuple[Array, Floats]:
         Positions in the default layouts, one beyond the last where none holds the batch; and
         their chips, nan where none does. Kinds of requests first, batches second.
     """
-    held = np.minimum(np.maximum.accumulate(site.most_by_default, axis=0), _MOST - 1.0)
-    count, kinds = held.shape
+    count, kinds = len(site.default_layouts), np.size(site.reserved_tokens)
+    most = np.broadcast_to(site.most_by_default, (count, kinds))
+    held = np.minimum(np.maximum.accumulate(most, axis=0), _MOST - 1.0)
     # One sorted list of all kinds, each in a range of its own, so that one search serves all.
     ranges = np.arange(kinds) * _MOST
     wanted = ranges[:, np.newaxis] + batches
