@@ -238,15 +238,34 @@ def solve(scenario: Scenario) -> Outcome:
 
 
 def _check_context(scenario: Scenario) -> None:
-    most, traffic = scenario.model.max_context, scenario.traffic
-    if most is None or traffic.reserved <= most:
-        return
+    traffic = scenario.traffic
     what = (
         f"a context of {traffic.context:,.0f} tokens"
         if traffic.context > traffic.prompt + traffic.output
         else f"prompt + output = {traffic.prompt + traffic.output:,.0f} tokens"
     )
-    raise InputError(f"{what} exceeds the {most:,} tokens that {scenario.model.id} takes")
+    check_context(scenario.model, traffic.reserved, what)
+
+
+def check_context(model: Model, tokens: float, what: str) -> None:
+    """Refuse more tokens than a model takes.
+
+    Parameters
+    ----------
+    model : Model
+        Whose context it is.
+    tokens : float
+        That a sequence grows to. [1]
+    what : str
+        How the sentence names them.
+
+    Raises
+    ------
+    InputError
+        If they exceed the model's context.
+    """
+    if model.max_context is not None and tokens > model.max_context:
+        raise InputError(f"{what} exceeds the {model.max_context:,} tokens that {model.id} takes")
 
 
 def engine_for(catalogue: Catalogue, hardware: Hardware) -> tuple[Engine, bool]:

@@ -142,4 +142,6 @@ def test_blocks_are_the_whole_grid_in_order():
     for size in (1, 4, 7, 20, 1000):
         parts = list(grid.blocks(size))
         assert all(part.size <= size for part in parts)
-        assert [one for part in parts for one in columns.records(solve_grid(part), part.shape)] == whole
+        assert [
+            one for part in parts for one in columns.records(solve_grid(part), part.shape)
+        ] == whole

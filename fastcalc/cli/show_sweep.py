@@ -11,6 +11,7 @@ from typing import Any
 
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.ranges import numbers
+from fastcalc.cli.speculations import speculations
 from fastcalc.errors import InputError
 from fastcalc.report import records
 from fastcalc.scenario import engine_for
@@ -18,7 +19,6 @@ from fastcalc.sweep.axes import Axes, Ranks, grids
 from fastcalc.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink, Sink
 from fastcalc.sweep.grid import Grid
 from fastcalc.sweep.run import solve_all
-from fastcalc.traffic import Speculation
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Asked:
     weights: str | None
     kv: str | None
     engine: str | None
+    speculate: str | None
     tp: str | None
     pp: str | None
     ep: str | None
@@ -71,7 +72,7 @@ class Asked:
             contexts=numbers(self.context, "--context", tokens) if self.context else (),
             weights=options.names(self.weights, "--weights") if self.weights else (None,),
             kv=options.names(self.kv, "--kv") if self.kv else (None,),
-            speculations=(Speculation(),),
+            speculations=speculations(self.speculate),
             ranks=Ranks(
                 **{
                     name: numbers(text, f"--{name}", ranks)

@@ -8,7 +8,15 @@ import numpy as np
 from fastcalc.catalogue import Engine, Hardware, Model
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.formulas.types import Floats
-from fastcalc.placement import EXPERT_TENSOR_RANKS, Layout, Layouts, Placement, Site, divides_heads, link_domain
+from fastcalc.placement import (
+    EXPERT_TENSOR_RANKS,
+    Layout,
+    Layouts,
+    Placement,
+    Site,
+    divides_heads,
+    link_domain,
+)
 from fastcalc.scenario import Pricing, Scenario
 from fastcalc.sweep.grid import Grid, Requests
 from fastcalc.traffic import Speculation, Traffic
@@ -80,7 +88,9 @@ def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str
 
 def _suits(name: str, own: float, hardware: Hardware, names: tuple[str, ...]) -> bool:
     stored = number_format(name)
-    return stored.bits < own and (names is _FILES or hardware.rate(stored.computes_in[0]) is not None)
+    return stored.bits < own and (
+        names is _FILES or hardware.rate(stored.computes_in[0]) is not None
+    )
 
 
 def cache_choices(
@@ -100,7 +110,7 @@ def cache_choices(
     return [None, "fp8"] if has_fp8 and number_format(own, cache=True).cache_bytes > 1.0 else [None]
 
 
-def candidates(scenario: Scenario, *, prompt: float, output: float, max_chips: float) -> Grid | None:
+def candidates(scenario: Scenario, *, prompt: float, output: float) -> Grid | None:
     """Return every layout and batch of a deployment; None where no layout holds a sequence.
 
     Parameters
@@ -109,15 +119,11 @@ def candidates(scenario: Scenario, *, prompt: float, output: float, max_chips: f
         Chip, model, engine, formats.
     prompt, output : float
         Tokens in and out of a request. [1]
-    max_chips : float
-        Chips there are. [1]
     """
     context = prompt + output / 2
     requests = Requests(np.array([prompt]), np.array([output]), np.array([context]))
     grid = Grid(scenario, (), requests, BATCHES)
-    layouts = tuple(one for one in layouts_of(grid.sites[0]) if one.chips <= max_chips)
-    if not layouts:
-        return None
+    layouts = tuple(layouts_of(grid.sites[0]))
     most = np.max([_held(site, layouts, prompt + output) for site in grid.sites], axis=0)
     layouts = tuple(one for one, held in zip(layouts, most, strict=True) if held >= 1)
     if not layouts:

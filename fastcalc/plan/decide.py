@@ -13,7 +13,7 @@ from fastcalc.formulas.money import HOURS_PER_YEAR
 from fastcalc.formulas.types import Array
 from fastcalc.placement import Layout
 from fastcalc.plan.service import Service
-from fastcalc.plan.weigh import LIMITS, Weighed, weigh
+from fastcalc.plan.weigh import LIMITS, Weighed, has_cost, weigh
 from fastcalc.scenario import Scenario
 from fastcalc.sweep.grid import Grid
 from fastcalc.sweep.run import in_order, keep_freed_memory
@@ -145,9 +145,7 @@ def decide(grids: Iterable[Grid], service: Service) -> Decision:
         What is asked.
     """
     keep_freed_memory()
-    summaries = in_order(
-        lambda grid: [_summary(one, service) for one in weigh(grid, service)], grids
-    )
+    summaries = in_order(lambda grid: _summaries(grid, service), grids)
     found = reduce(_add, (one for group in summaries for one in group), Decision(service))
     found.plans.sort(key=lambda plan: plan.order)
     if found.plans:
@@ -155,6 +153,12 @@ def decide(grids: Iterable[Grid], service: Service) -> Decision:
     met = {plan.scenario.hardware.id for plan in found.plans}
     found.closest = {chip: plan for chip, plan in found.closest.items() if chip not in met}
     return found
+
+
+def _summaries(grid: Grid, service: Service) -> list[Decision]:
+    if not has_cost(grid.scenario, service):
+        return [Decision(service, grid.size, Counter(unknown=grid.size))]
+    return [_summary(one, service) for one in weigh(grid, service)]
 
 
 def _add(total: Decision, one: Decision) -> Decision:
@@ -177,21 +181,20 @@ def _summary(weighed: Weighed, service: Service) -> Decision:
     """Return the decision among the deployments of one grid."""
     misses = weighed.misses(service)
     table = np.stack([misses[name] for name in LIMITS])
-    is_missed, known = table > 1.0, np.isfinite(weighed.cost)
+    is_missed = table > 1.0
     missed, worst = is_missed.sum(axis=0), np.max(table, axis=0)
-    met = (missed == 0) & known
-    near = _least(weighed, (missed > 0) & (worst < NEAR) & known)
-    best, closest = _least(weighed, met), _argmin(worst, (missed > 0) & known)
+    near = _least(weighed, (missed > 0) & (worst < NEAR))
+    best, closest = _least(weighed, missed == 0), _argmin(worst, missed > 0)
     chip = weighed.grid.scenario.hardware.id
     relaxed = {}
     for name, wrong in zip(LIMITS, is_missed, strict=True):
-        place = _argmin(weighed.values[name], known & (missed == wrong) & wrong)
+        place = _argmin(weighed.values[name], (missed == 1) & wrong)
         if place is not None:
             relaxed[name] = float(weighed.values[name][place])
     return Decision(
         service,
         candidates=weighed.unfit + len(weighed.cost),
-        reasons=_reasons(weighed, is_missed, missed, known),
+        reasons=_reasons(weighed, is_missed, missed),
         plans=[] if best is None else [_plan(weighed, misses, best)],
         near=None if near is None else _plan(weighed, misses, near),
         closest={} if closest is None else {chip: _plan(weighed, misses, closest)},
@@ -199,12 +202,11 @@ def _summary(weighed: Weighed, service: Service) -> Decision:
     )
 
 
-def _reasons(weighed: Weighed, is_missed: Array, missed: Array, known: Array) -> Counter[str]:
+def _reasons(weighed: Weighed, is_missed: Array, missed: Array) -> Counter[str]:
     counts = Counter(unfit=weighed.unfit, several=int((missed > 1).sum()))
     for name, wrong in zip(LIMITS, is_missed, strict=True):
         counts[name] = int((wrong & (missed == 1)).sum())
-    counts["unknown"] = int(((missed == 0) & ~known).sum())
-    counts["beaten"] = int(((missed == 0) & known).sum())
+    counts["beaten"] = int((missed == 0).sum())
     return counts
 
 

@@ -26,6 +26,8 @@ class Service:
     objective : str
         What is to be least: dollars, watts or chips. Without a rate, dollars are those of a
         million tokens and watts are joules a token.
+    is_speed : bool
+        True where the time between tokens was asked as a speed.
     """
 
     prompt: float
@@ -36,3 +38,4 @@ class Service:
     max_chips: float = inf
     utilization: float = 1.0
     objective: Objective = "usd"
+    is_speed: bool = False

@@ -11,6 +11,7 @@ from fastcalc.evaluate import SITE_FACTOR
 from fastcalc.formulas.types import Array, Floats
 from fastcalc.placement import Layouts, Placement
 from fastcalc.plan.service import Service
+from fastcalc.scenario import Scenario
 from fastcalc.sweep.grid import Grid, solve_grid
 
 _SLACK = 1e-9
@@ -37,7 +38,7 @@ class Weighed:
     replicas : ndarray
         Replicas for the rate, of those that decode. [1]
     cost : ndarray
-        What is to be least; nan where it is not known.
+        What is to be least.
     prefill_layout, prefill_replicas : int and float
         Where prompts are taken in apart; the same for all.
     unfit : int
@@ -112,9 +113,7 @@ def between_tokens(columns: Columns, batch: Floats, output: float) -> Floats:
     return np.asarray(alone + (1.0 - 1.0 / batch) * (columns["served_request_s"] / output - alone))
 
 
-def _together(
-    grid: Grid, service: Service, numbers: Columns, batch: Floats
-) -> dict[str, Any]:
+def _together(grid: Grid, service: Service, numbers: Columns, batch: Floats) -> dict[str, Any]:
     """Return what replicas that take in prompts and decode need for the rate."""
     capacity = numbers["served_tokens_per_s_total"] / service.output
     replicas = _replicas(service, 1.0 / capacity)
@@ -138,20 +137,34 @@ def _replicas(service: Service, seconds: Floats) -> Floats:
     return np.maximum(np.ceil(busy - _SLACK), 1.0)
 
 
+def has_cost(scenario: Scenario, service: Service) -> bool:
+    """Return whether what is to be least is known of a chip.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        With the chip and its prices.
+    service : Service
+        With the objective.
+    """
+    if service.objective == "watts":
+        return scenario.hardware.power is not None
+    known = scenario.pricing.per_chip_hour(scenario.hardware) is not None
+    return known or service.objective == "chips"
+
+
 def _cost(grid: Grid, service: Service, numbers: Columns, chips: Floats) -> Floats:
     """Return what is to be least."""
-    unknown = np.full(np.shape(chips), np.nan)
+    hardware, pricing = grid.scenario.hardware, grid.scenario.pricing
     if service.objective == "chips":
         return chips
     if service.rate is None:
         key = "usd_per_mtok_total" if service.objective == "usd" else "joules_per_token"
-        return numbers.get(key, unknown) / service.utilization
-    hardware = grid.scenario.hardware
+        return np.asarray(numbers[key] / service.utilization)
     if service.objective == "usd":
-        price = grid.scenario.pricing.per_chip_hour(hardware)
-        return unknown if price is None else price * chips
-    power = hardware.power
-    return unknown if power is None else power.chip.si * SITE_FACTOR * chips
+        return np.asarray(pricing.per_chip_hour(hardware) * chips)
+    assert hardware.power is not None
+    return np.asarray(hardware.power.chip.si * SITE_FACTOR * chips)
 
 
 @dataclass(frozen=True)
@@ -193,9 +206,7 @@ def _prefill_pool(grid: Grid, service: Service, columns: Columns) -> _Pool | Non
     return _Pool(best, float(replicas[best]), float(chips[best]), float(ttft[best]))
 
 
-def _apart(
-    grid: Grid, service: Service, numbers: Columns, pool: _Pool
-) -> dict[str, Any]:
+def _apart(grid: Grid, service: Service, numbers: Columns, pool: _Pool) -> dict[str, Any]:
     """Return what replicas that only decode need for the rate, and the pool beside them."""
     capacity = numbers["tokens_per_s_total"] / service.output
     replicas = _replicas(service, 1.0 / capacity)
