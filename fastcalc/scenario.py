@@ -150,7 +150,7 @@ class Location:
     @property
     def fits(self) -> bool:
         """True where the smallest batch fits."""
-        return self.placement.max_batch >= min(self.scenario.batches)
+        return bool(self.placement.max_batch >= min(self.scenario.batches))
 
     @cached_property
     def min_chips(self) -> tuple[int | None, ...]:

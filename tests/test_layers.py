@@ -135,6 +135,7 @@ MAY_IMPORT = {
         "sweep",
         "tasks",
         "traffic",
+        "units",
     },
     "__main__": {"cli"},
 }

@@ -50,7 +50,7 @@ def _range(steps: re.Match[str], part: str, flag: str, most: int) -> list[int]:
         raise InputError(
             f"{flag} range '{part}' goes nowhere; write it like 1..1024x2 (times two) or 8..64+8"
         )
-    found = []
+    found: list[int] = []
     while first <= last and len(found) <= MOST_VALUES:
         found.append(first)
         first = first * step if is_product else first + step

@@ -61,7 +61,7 @@ class Request:
         pricing = pricing_of(
             chips, self.price, basis=self.price_basis, utilization=self.utilization
         )
-        engines = self._engines(entries, chips)
+        engines = engines_of(entries, chips, self.engine)
         shardings = self._shardings(chips)
         return [
             Scenario(
@@ -80,16 +80,6 @@ class Request:
             for model in models
             for chip, (engine, is_borrowed), sharding in zip(chips, engines, shardings, strict=True)
         ]
-
-    def _engines(self, entries: Catalogue, chips: list[Hardware]) -> list[tuple[Engine, bool]]:
-        """Return the engine of each chip and whether it is borrowed; each file is read once."""
-        if self.engine is not None:
-            return [(entries.engine(self.engine), False)] * len(chips)
-        found: dict[tuple[str, str], tuple[Engine, bool]] = {}
-        for chip in chips:
-            if (chip.kind, chip.execution) not in found:
-                found[chip.kind, chip.execution] = engine_for(entries, chip)
-        return [found[chip.kind, chip.execution] for chip in chips]
 
     def _traffic(self) -> Traffic:
         prompt = options.at_least_one(self.prompt, "--prompt")
@@ -144,6 +134,24 @@ def chips_of(entries: Catalogue, on: str) -> list[Hardware]:
     """Return the chips that a person names; ``all`` for the whole catalogue."""
     names = entries.names("hardware") if on.strip() == "all" else options.names(on, "--on")
     return _each_once(entries.hardware(name) for name in names)
+
+
+def engines_of(
+    entries: Catalogue, chips: list[Hardware], name: str | None
+) -> list[tuple[Engine, bool]]:
+    """Return the engine of each chip and whether it is borrowed; each file is read once."""
+    if name is not None:
+        return [(entries.engine(name), False)] * len(chips)
+    found: dict[tuple[str, str, str], tuple[Engine, bool]] = {}
+    for chip in chips:
+        if _class(chip) not in found:
+            found[_class(chip)] = engine_for(entries, chip)
+    return [found[_class(chip)] for chip in chips]
+
+
+def _class(chip: Hardware) -> tuple[str, str, str]:
+    """Return what the engine taken by default hangs on."""
+    return chip.kind, chip.execution, chip.market
 
 
 def pricing_of(

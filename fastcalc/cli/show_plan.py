@@ -16,7 +16,7 @@ from fastcalc.plan.decide import Decision, decide
 from fastcalc.plan.service import Objective, Service
 from fastcalc.report import plan as report
 from fastcalc.report import records
-from fastcalc.scenario import check_context, engine_for
+from fastcalc.scenario import check_context
 from fastcalc.sweep.grid import Grid
 from fastcalc.units import parse_quantity
 
@@ -84,10 +84,10 @@ class Asked:
         tokens = service.prompt + service.output
         check_context(model, tokens, f"prompt + output = {tokens:,.0f} tokens")
         chips = requests.chips_of(entries, self.on)
-        engine = None if self.engine is None else entries.engine(self.engine)
+        engines = requests.engines_of(entries, chips, self.engine)
         found = deployments(
             model,
-            [(chip, *((engine, False) if engine else engine_for(entries, chip))) for chip in chips],
+            [(chip, *engine) for chip, engine in zip(chips, engines, strict=True)],
             weights=options.names(self.weights, "--weights") if self.weights else None,
             kv=options.names(self.kv, "--kv") if self.kv else None,
             speculations=speculations(self.speculate),

@@ -14,7 +14,6 @@ from fastcalc.cli.ranges import numbers
 from fastcalc.cli.speculations import speculations
 from fastcalc.errors import InputError
 from fastcalc.report import records
-from fastcalc.scenario import engine_for
 from fastcalc.sweep.axes import Axes, Ranks, grids
 from fastcalc.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink, Sink
 from fastcalc.sweep.grid import Grid
@@ -56,11 +55,10 @@ class Asked:
         """Return what is varied."""
         entries = requests.catalogue(self.hardware_dir, self.models_dir, self.engines_dir)
         chips = requests.chips_of(entries, self.on)
-        engines = [None] if self.engine is None else options.names(self.engine, "--engine")
+        names = [None] if self.engine is None else options.names(self.engine, "--engine")
+        engines = [requests.engines_of(entries, chips, name) for name in names]
         pairs = [
-            (chip, *(engine_for(entries, chip) if name is None else (entries.engine(name), False)))
-            for chip in chips
-            for name in engines
+            (chip, *engine) for chip, *each in zip(chips, *engines, strict=True) for engine in each
         ]
         tokens, ranks = options.MOST_TOKENS, options.MOST_SEQUENCES
         return Axes(

@@ -29,6 +29,7 @@ BATCHES: Floats = np.array(
 
 _STAGES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64)
 _NARROWER = ("fp8", "nvfp4")
+_READS_FILES = "llama-cpp"
 _FILES = ("q8_0", "q4_k_m")
 
 
@@ -82,15 +83,13 @@ def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str
         What runs on what.
     """
     own = max(one.bits for one in weight_formats(model.expert_format or model.weight_format))
-    names = _FILES if engine.id == "llama-cpp" else _NARROWER
-    return [None, *(name for name in names if _suits(name, own, hardware, names))]
-
-
-def _suits(name: str, own: float, hardware: Hardware, names: tuple[str, ...]) -> bool:
-    stored = number_format(name)
-    return stored.bits < own and (
-        names is _FILES or hardware.rate(stored.computes_in[0]) is not None
-    )
+    if engine.id == _READS_FILES:
+        return [None, *(name for name in _FILES if number_format(name).bits < own)]
+    narrower = (number_format(name) for name in _NARROWER)
+    return [
+        None,
+        *(one.id for one in narrower if one.bits < own and hardware.rate(one.computes_in[0])),
+    ]
 
 
 def cache_choices(
@@ -106,8 +105,9 @@ def cache_choices(
         Format of the weights; None for the model's own.
     """
     own = engine.cache_formats.get(weight or model.weight_format) or model.kv_format
-    has_fp8 = hardware.rate("fp8") is not None and engine.id != "llama-cpp"
-    return [None, "fp8"] if has_fp8 and number_format(own, cache=True).cache_bytes > 1.0 else [None]
+    has_fp8 = hardware.rate("fp8") is not None and engine.id != _READS_FILES
+    is_wider = number_format(own, cache=True).cache_bytes > 1.0
+    return [None, "fp8"] if has_fp8 and is_wider else [None]
 
 
 def candidates(scenario: Scenario, *, prompt: float, output: float) -> Grid | None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import floor, inf, log10
 from typing import Any
@@ -11,10 +11,10 @@ import numpy as np
 
 from fastcalc.formulas.money import HOURS_PER_YEAR
 from fastcalc.formulas.types import Array
-from fastcalc.placement import Layout
+from fastcalc.placement import Layout, Site
 from fastcalc.plan.service import Service
 from fastcalc.plan.weigh import LIMITS, Weighed, has_cost, weigh
-from fastcalc.scenario import Scenario
+from fastcalc.scenario import Location, Scenario, warnings_of
 from fastcalc.sweep.grid import Grid
 from fastcalc.sweep.run import in_order, keep_freed_memory
 
@@ -38,8 +38,10 @@ class Plan:
 
     Attributes
     ----------
+    site : Site
+        Chip and model, in their formats.
     scenario : Scenario
-        Chip, model, engine and formats.
+        What was asked of them, traffic apart.
     layout, batch : Layout and float
         Of each replica that decodes, and the sequences it decodes together at most. [1]
     replicas : float
@@ -56,6 +58,7 @@ class Plan:
         The record of one replica that decodes.
     """
 
+    site: Site
     scenario: Scenario
     layout: Layout
     batch: float
@@ -71,6 +74,13 @@ class Plan:
     def order(self) -> tuple[float, float, float]:
         """Key to sort by: the least cost, then the fewest chips, then the smallest batch."""
         return self.cost, self.values["chips"], self.batch
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader must know of it, in sentences."""
+        asked = replace(self.scenario, batches=(int(self.batch),))
+        place = self.site.place(self.layout)
+        return warnings_of(Location(asked, self.site, place, is_default_layout=False))
 
     @property
     def usd_per_hour(self) -> float | None:
@@ -233,6 +243,7 @@ def _plan(weighed: Weighed, misses: dict[str, Any], place: int) -> Plan:
         return float(np.broadcast_to(values, grid.shape)[0, row, column])
 
     return Plan(
+        site=grid.sites[0],
         scenario=grid.scenario,
         layout=grid.layouts[row],
         batch=float(grid.batches[column]),

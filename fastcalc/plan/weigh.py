@@ -17,6 +17,17 @@ from fastcalc.sweep.grid import Grid, solve_grid
 _SLACK = 1e-9
 """Of a replica, so that a rate which one carries exactly is not given two."""
 
+_NEEDED = (
+    "chips",
+    "tpot_ms",
+    "ttft_ms",
+    "tokens_per_s_total",
+    "served_tokens_per_s_total",
+    "served_request_s",
+    "usd_per_mtok_total",
+    "joules_per_token",
+)
+
 LIMITS = ("ttft", "tpot", "chips")
 """What a deployment that fits may miss."""
 
@@ -74,15 +85,13 @@ def weigh(grid: Grid, service: Service) -> list[Weighed]:
         What is asked.
     """
     columns = solve_grid(grid, words=False)
-    shape = grid.shape[1:]
     limit = float(grid.sites[0].machine.software.max_sequences)
     dp = np.array([layout.dp for layout in grid.layouts])[:, np.newaxis]
     fits = np.broadcast_to(columns["fits"], grid.shape)[0] & (grid.batches <= limit * dp)
     layout, place = np.nonzero(fits)
     numbers = {
         key: np.broadcast_to(columns[key], grid.shape)[0][fits]
-        for key in ("tpot_ms", "ttft_ms", "served_request_s", "served_tokens_per_s_total")
-        + ("tokens_per_s_total", "usd_per_hour", "usd_per_mtok_total", "joules_per_token", "chips")
+        for key in _NEEDED
         if columns[key] is not None
     }
     unfit = int(fits.size - fits.sum())
@@ -162,15 +171,14 @@ def _cost(grid: Grid, service: Service, numbers: Columns, chips: Floats) -> Floa
         key = "usd_per_mtok_total" if service.objective == "usd" else "joules_per_token"
         return np.asarray(numbers[key] / service.utilization)
     if service.objective == "usd":
-        return np.asarray(pricing.per_chip_hour(hardware) * chips)
+        return np.asarray((pricing.per_chip_hour(hardware) or 0.0) * chips)
     assert hardware.power is not None
     return np.asarray(hardware.power.chip.si * SITE_FACTOR * chips)
 
 
 @dataclass(frozen=True)
 class _Pool:
-    """Replicas that take in prompts: their layout, count, chips in all, and time to the first
-    token."""
+    """Replicas that take in prompts: layout, count, chips in all, and time to a first token."""
 
     layout: int
     replicas: float

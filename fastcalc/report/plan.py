@@ -11,7 +11,6 @@ from fastcalc.plan.service import Service
 from fastcalc.report.console import Notes, Part, Table, Title
 from fastcalc.report.records import Record, plain
 from fastcalc.report.text import dollars, number
-from fastcalc.workload import workload
 
 _TAKEN = (
     "tokens_per_s_per_user",
@@ -49,7 +48,7 @@ def plan_records(plans: Iterable[Plan], service: Service) -> list[Record]:
 
 def _record(rank: int, plan: Plan, service: Service) -> Record:
     scenario, layout, prefill = plan.scenario, plan.layout, plan.prefill_layout
-    work = workload(scenario.model, scenario.weights, _cache_format(plan))
+    work = plan.site.work
     power = scenario.hardware.power
     return {
         "rank": rank,
@@ -81,21 +80,17 @@ def _record(rank: int, plan: Plan, service: Service) -> Record:
         "watts": power.chip.si * SITE_FACTOR * plan.values["chips"] if power else None,
         "objective": service.objective,
         "cost": plan.cost,
+        "warnings": plan.warnings,
         "command": command(plan, service),
     }
-
-
-def _cache_format(plan: Plan) -> str | None:
-    scenario = plan.scenario
-    weights = scenario.weights or scenario.model.weight_format
-    return scenario.kv or scenario.engine.cache_formats.get(weights)
 
 
 def command(plan: Plan, service: Service) -> str:
     """Return the command that shows the numbers of one replica of a plan."""
     scenario, layout = plan.scenario, plan.layout
     words = ["fastcalc", "compare", scenario.model.id, "--on", scenario.hardware.id]
-    words += ["--engine", scenario.engine.id, "--prompt", f"{service.prompt:.0f}"]
+    words += [] if scenario.engine_is_borrowed else ["--engine", scenario.engine.id]
+    words += ["--prompt", f"{service.prompt:.0f}"]
     words += ["--output", f"{service.output:.0f}", "--batch", f"{plan.batch:.0f}"]
     words += ["--weights", scenario.weights] if scenario.weights else []
     words += ["--kv", scenario.kv] if scenario.kv else []
@@ -158,7 +153,8 @@ def table(found: Decision, top: int, asked: str) -> list[Part]:
     others = [one for one in found.of_each_chip if one.scenario.hardware.id not in shown]
     if others:
         parts += ["the best of each other chip", _rows(others), ""]
-    lines = [*_told(found), *_notes()]
+    warned = (line for plan in [*found.plans[:top], *others] for line in plan.warnings)
+    lines = [*_told(found), *_notes(), *dict.fromkeys(warned)]
     return [*parts, Notes(lines, command(best, service))]
 
 
@@ -176,8 +172,8 @@ def _row(plan: Plan) -> list[str]:
     apart = f"{plan.prefill_replicas:,.0f} x {_cut(prefill)}" if prefill else "inside"
     return [
         plan.scenario.hardware.id,
-        plan.scenario.weights or "own",
-        plan.scenario.kv or "default",
+        plan.site.work.weight_format,
+        plan.site.work.kv_format,
         f"{plan.replicas:,.0f}",
         _cut(plan.layout),
         f"{plan.batch:,.0f}",

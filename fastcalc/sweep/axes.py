@@ -9,7 +9,6 @@ import numpy as np
 
 from fastcalc.catalogue import Engine, Hardware, Model
 from fastcalc.errors import InputError
-from fastcalc.formulas.types import Floats
 from fastcalc.placement import Layout
 from fastcalc.scenario import Pricing, Scenario
 from fastcalc.sweep.grid import Grid, Requests
@@ -167,9 +166,9 @@ def _within(model: Model, axes: Axes, skipped: Counter[str]) -> Requests:
     if model.max_context is None:
         return requests
     longest = np.maximum(requests.prompt + requests.output, requests.context)
-    held: Floats = longest <= model.max_context
+    held = longest <= model.max_context
     combinations = len(axes.chips) * len(axes.weights) * len(axes.kv) * len(axes.speculations)
-    left_out = int((~held).sum()) * len(axes.batches) * combinations
+    left_out = int(np.sum(~held)) * len(axes.batches) * combinations
     if left_out:
         skipped[f"a context beyond that of {model.id}"] += left_out
     return Requests(requests.prompt[held], requests.output[held], requests.context[held])
