@@ -93,13 +93,14 @@ def bound_step(placement: Placement, rows: Rows) -> Bound:
         bandwidths=np.stack([chips * tier.bandwidth.si for tier in tiers], axis=-1),
     )
     attention = decode * work.attention_flops(rows.context, spread=rows.spread)
+    fastest = max(machine.light.dense, machine.light.head)  # norms run beside either
     parts = (
         (tokens * FLOPS_PER_PARAMETER * work.dense.parameters, machine.light.dense),
         (
             tokens * FLOPS_PER_PARAMETER * work.routed.parameters * work.active_share,
             machine.light.routed,
         ),
-        (tokens * FLOPS_PER_PARAMETER * work.small.parameters, machine.light.head),
+        (tokens * FLOPS_PER_PARAMETER * work.small.parameters, fastest),
         (decode * FLOPS_PER_PARAMETER * work.head.parameters, machine.light.head),
         (attention + prompt * prompt_flops(placement, rows), machine.light.attention),
     )

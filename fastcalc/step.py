@@ -160,10 +160,11 @@ def expected_step(load: Load, chip: Chip, software: Software) -> Step:
         Components in seconds: a pass through all layers, and with pipeline stages the hops
         and the wait for other micro-batches.
     """
+    touched = _touched(load, software)
     passed = (
-        *_weights(load, chip, software),
+        *_weights(load, chip, software, touched),
         _attention(load, chip, software),
-        _unpacking(load, chip, software),
+        _unpacking(load, chip, software, touched),
         *_prompt(load, chip, software),
         _floor(load, software),
         _all_reduce(load, chip, software),
@@ -171,6 +172,13 @@ def expected_step(load: Load, chip: Chip, software: Software) -> Step:
         Component("sequences", count=load.sequences, each=software.sequence_overhead),
     )
     return Step((*passed, *_pipeline(load, chip, software, Step(passed).seconds)))
+
+
+def _either(condition: Array, first: Array, second: Array) -> Array:
+    """Return one of two by a condition; where it holds of all or of none, without copying it."""
+    if np.all(condition):
+        return first
+    return np.where(condition, first, second) if np.any(condition) else second
 
 
 def _touched(load: Load, software: Software) -> Array:
@@ -191,11 +199,13 @@ def _imbalance(load: Load, software: Software) -> Array:
     return 1.0 + np.asarray(load.spreads) * (np.asarray(software.expert_imbalance) - 1.0)
 
 
-def _weights(load: Load, chip: Chip, software: Software) -> tuple[Component, Component, Component]:
+def _weights(
+    load: Load, chip: Chip, software: Software, touched: Array
+) -> tuple[Component, Component, Component]:
     """Return the matrices every token passes, head and norms, and the experts that are picked."""
     bandwidth, share = software.bandwidth(chip), software.compute_share(chip)
     tokens = 1.0 * np.asarray(load.sequences) * load.verified
-    rows = np.where(tokens > 0, np.maximum(tokens, software.minimum_rows), 0.0)
+    rows = _either(tokens > 0, np.maximum(tokens, software.minimum_rows), 0.0 * tokens)
     uneven = _imbalance(load, software)
     return (
         Component(
@@ -214,7 +224,7 @@ def _weights(load: Load, chip: Chip, software: Software) -> tuple[Component, Com
         ),
         Component(
             "routed experts",
-            bytes=load.routed_bytes * _touched(load, software) * uneven,
+            bytes=load.routed_bytes * touched * uneven,
             bandwidth=bandwidth,
             flops=load.together * load.routed_flops * uneven,
             flop_rate=chip.routed * share * software.grouped_gemm_fraction,
@@ -235,11 +245,11 @@ def _attention(load: Load, chip: Chip, software: Software) -> Component:
     )
 
 
-def _unpacking(load: Load, chip: Chip, software: Software) -> Component:
+def _unpacking(load: Load, chip: Chip, software: Software, touched: Array) -> Component:
     """Return narrow weights widened to 16 bits on the vector units, once each."""
     weights = np.asarray(chip.dense_is_packed) * load.dense_weights
     weights = weights + np.asarray(chip.head_is_packed) * load.head_weights
-    weights = weights + chip.routed_is_packed * load.routed_weights * _touched(load, software)
+    weights = weights + np.asarray(chip.routed_is_packed) * load.routed_weights * touched
     return Component(
         "unpacking",
         flops=software.dequantization_operations * weights,
@@ -278,8 +288,8 @@ def _floor(load: Load, software: Software) -> Component:
     is_prompt = np.asarray(load.prompt) > 0
     return Component(
         "layer floors",
-        count=np.where(is_prompt, layers, layers + latent),
-        each=np.where(is_prompt, software.prefill_layer_floor, software.decode_layer_floor),
+        count=_either(is_prompt, layers, layers + latent),
+        each=_either(is_prompt, software.prefill_layer_floor, software.decode_layer_floor),
     )
 
 

@@ -231,4 +231,4 @@ def overlapped_time(*, memory: ArrayLike, compute: ArrayLike, norm: ArrayLike) -
     """
     larger = np.maximum(memory, compute) * 1.0
     ratio = np.minimum(memory, compute) / np.maximum(larger, 1e-300)
-    return larger * (1.0 + ratio**norm) ** (1.0 / np.asarray(norm))
+    return larger * (1.0 + ratio**norm) ** (1.0 / norm)

@@ -128,7 +128,7 @@ def candidates(scenario: Scenario, *, prompt: float, output: float) -> Grid | No
     layouts = tuple(one for one, held in zip(layouts, most, strict=True) if held >= 1)
     if not layouts:
         return None
-    return replace(grid, layouts=layouts, batches=BATCHES[BATCHES <= most.max()])
+    return replace(grid, layouts=layouts, batches=BATCHES[most.max() >= BATCHES])
 
 
 def _held(site: Site, layouts: tuple[Layout, ...], tokens: float) -> Floats:

@@ -6,7 +6,7 @@ from math import inf
 from typing import Any
 
 from fastcalc.evaluate import SITE_FACTOR
-from fastcalc.plan.decide import REASONS, Decision, Plan, rounded_up
+from fastcalc.plan.decide import NEAR, REASONS, Decision, Plan, rounded_up
 from fastcalc.plan.service import Service
 from fastcalc.report.console import Notes, Part, Table, Title
 from fastcalc.report.records import Record, plain
@@ -206,7 +206,13 @@ def _told(found: Decision) -> Iterable[str]:
         yield f"next chip: {name}, {_what(second)}: {number(ratio)} times the {unit}"
     if found.near is not None and found.near.cost < best.cost:
         share = f"{found.near.cost / best.cost:.0%} of the {unit}"
-        yield f"cheapest near miss: {_miss(found.near)}, at {share}"
+        yield f"cheapest that misses by less than {NEAR:g} times: {_miss(found.near)}, at {share}"
+    if found.closest:
+        closest = sorted(found.closest.values(), key=lambda one: max(one.misses.values()))
+        names = (
+            f"{one.scenario.hardware.id} {number(max(one.misses.values()))}" for one in closest
+        )
+        yield f"chips that meet it in no way, and what is closest over the limit: {', '.join(names)}"
     lost = (f"{count:,} {REASONS[name]}" for name, count in found.reasons.most_common() if count)
     yield f"of {found.candidates:,} deployments {', '.join(lost)}"
 
