@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fastcalc.catalogue import Catalogue
@@ -131,6 +131,61 @@ def test_it_is_what_trying_everything_finds(chips, model, service, layouts, batc
         assert_relaxed(found, everything, service)
     lost = sum(found.reasons.values())
     assert lost + bool(met) == found.candidates == sum(grid.size for grid in grids)
+
+
+def apart_one_by_one(grid, service):
+    """Yield the same of every pair of a layout for prompts and a layout and batch for the rest."""
+    link, work = grid.scenario.hardware.links.scale_out, grid.work
+    site = grid.sites[0]
+    if link is None or site.machine.is_spatial:
+        return
+    rate = service.rate / service.utilization
+    speed = link.bandwidth.si * site.machine.software.link_fraction
+    traffic = Traffic(service.prompt, service.output, service.prompt + service.output / 2)
+    pools, others = [], []
+    for layout in grid.layouts:
+        sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
+        batches = tuple(int(batch) for batch in grid.batches)
+        estimate = solve(
+            replace(grid.scenario, batches=batches, sharding=sharding, traffic=traffic)
+        ).estimate
+        kept = float(work.cache_bytes(service.prompt, ranks=layout.tp))
+        sent = kept * math.ceil(work.layers / layout.pp) / work.layers / speed
+        for place, batch in enumerate(batches):
+            if not estimate.fits[place]:
+                continue
+            if batch == 1:
+                chips = max(math.ceil(rate * estimate.ttft[0] - 1e-9), 1) * layout.chips
+                pools.append((chips, estimate.ttft[0] + sent))
+            count = max(math.ceil(rate * service.output / estimate.total[place] - 1e-9), 1)
+            others.append((count * layout.chips, estimate.tpot[place]))
+    for pool, ttft in pools:
+        for chips, tpot in others:
+            yield cost(grid.scenario, service, pool + chips), pool + chips, ttft, tpot
+
+
+@settings(max_examples=30)
+@given(
+    st.sampled_from(["h100-sxm", "mi300x", "wse-3"]),
+    st.sampled_from(["llama-3.1-70b", "qwen3-30b-a3b"]),
+    services,
+    st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=3, unique=True),
+    st.sets(st.sampled_from([2, 16, 70]), max_size=2),
+)
+def test_prompts_apart_are_what_trying_every_pair_finds(chip, model, service, layouts, batches):
+    grid = grid_of(chip, model, service, layouts, {1, *batches})
+    assume(grid.layouts)
+    found = decide([grid], service)
+    everything = [*one_by_one(grid, service), *apart_one_by_one(grid, service)]
+    met = [
+        one
+        for one in everything
+        if one[1] <= service.max_chips and one[2] <= service.ttft and one[3] <= service.tpot
+    ]
+    assert bool(met) == bool(found.plans)
+    if met:
+        best = found.plans[0]
+        assert (best.cost, best.values["chips"]) == pytest.approx(min(met)[:2], rel=1e-12)
 
 
 def assert_relaxed(found, everything, service):

@@ -24,7 +24,7 @@ def test_it_finds_what_one_process_finds(tmp_path):
     lines = EXAMPLE.split("    with LocalCluster")[0].splitlines()
     source = "\n".join(line for line in lines if "dask" not in line)
     names: dict[str, object] = {}
-    exec(source + "\n    return found\n", names)  # noqa: S102
+    exec(source + "\n    return found\n", names)
     price, chip, batch = min(
         names["cheapest"](block) for grid in names["main"]() for block in grid.blocks()
     )

@@ -212,7 +212,7 @@ def _told(found: Decision) -> Iterable[str]:
         names = (
             f"{one.scenario.hardware.id} {number(max(one.misses.values()))}" for one in closest
         )
-        yield f"chips that meet it in no way, and what is closest over the limit: {', '.join(names)}"
+        yield f"chips that cannot meet it, and how far the closest is over: {', '.join(names)}"
     lost = (f"{count:,} {REASONS[name]}" for name, count in found.reasons.most_common() if count)
     yield f"of {found.candidates:,} deployments {', '.join(lost)}"
 
