@@ -1,7 +1,7 @@
 """A plan as records and as text: what to rent, what it does, and why not the others."""
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Any
 
@@ -27,6 +27,7 @@ _HEADINGS = (
     ("", "chip"),
     ("", "weights"),
     ("KV", "cache"),
+    ("tokens", "a pass"),
     ("repli-", "cas"),
     ("", "each"),
     ("", "batch"),
@@ -36,6 +37,9 @@ _HEADINGS = (
     ("TPOT", "ms"),
     ("$ a", "month"),
 )
+
+_DRAFTS, _LEFT = 3, (0, 1, 2, 5, 7)
+"""Columns of speculation, and those of words."""
 
 
 def plan_records(plans: Iterable[Plan], service: Service) -> list[Record]:
@@ -94,6 +98,9 @@ def command(plan: Plan, service: Service) -> str:
     words += ["--output", f"{service.output:.0f}", "--batch", f"{plan.batch:.0f}"]
     words += ["--weights", scenario.weights] if scenario.weights else []
     words += ["--kv", scenario.kv] if scenario.kv else []
+    drafts = scenario.traffic.speculation
+    if drafts.drafted:
+        words += ["--speculate", f"{drafts.tokens_per_pass!r}/{drafts.drafted:.0f}"]
     ranks = {"tp": layout.tp, "pp": layout.pp, "ep": layout.ep, "dp": layout.dp}
     if scenario.hardware.execution == "spatial":
         ranks = {"pp": layout.pp}
@@ -143,16 +150,17 @@ def table(found: Decision, top: int, asked: str) -> list[Part]:
         What was asked, in a phrase.
     """
     best, service = found.plans[0], found.service
+    with_drafts = any(plan.scenario.traffic.speculation.drafted for plan in found.plans)
     parts: list[Part] = [
         Title(best.scenario.hardware.id, f"{_what(best)} for {asked}"),
         "",
-        _rows(found.plans[:top]),
+        _rows(found.plans[:top], with_drafts=with_drafts),
         "",
     ]
     shown = {plan.scenario.hardware.id for plan in found.plans[:top]}
     others = [one for one in found.of_each_chip if one.scenario.hardware.id not in shown]
     if others:
-        parts += ["the best of each other chip", _rows(others), ""]
+        parts += ["the best of each other chip", _rows(others, with_drafts=with_drafts), ""]
     warned = (line for plan in [*found.plans[:top], *others] for line in plan.warnings)
     lines = [*_told(found), *_notes(), *dict.fromkeys(warned)]
     return [*parts, Notes(lines, command(best, service))]
@@ -163,8 +171,12 @@ def rows(plans: Iterable[Plan]) -> tuple[list[str], list[list[str]]]:
     return [" ".join(heading).strip() for heading in _HEADINGS], [_row(plan) for plan in plans]
 
 
-def _rows(plans: Iterable[Plan]) -> Table:
-    return Table(_HEADINGS, [_row(plan) for plan in plans], left=(0, 1, 2, 4, 6))
+def _rows(plans: Sequence[Plan], *, with_drafts: bool) -> Table:
+    """Return a table; the tokens of a pass are shown where any plan drafts ahead."""
+    kept = [place for place in range(len(_HEADINGS)) if with_drafts or place != _DRAFTS]
+    left = [number for number, place in enumerate(kept) if place in _LEFT]
+    rows = [[row[place] for place in kept] for row in map(_row, plans)]
+    return Table([_HEADINGS[place] for place in kept], rows, left)
 
 
 def _row(plan: Plan) -> list[str]:
@@ -174,6 +186,7 @@ def _row(plan: Plan) -> list[str]:
         plan.scenario.hardware.id,
         plan.site.work.weight_format,
         plan.site.work.kv_format,
+        number(plan.scenario.traffic.speculation.tokens_per_pass),
         f"{plan.replicas:,.0f}",
         _cut(plan.layout),
         f"{plan.batch:,.0f}",
