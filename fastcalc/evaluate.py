@@ -9,6 +9,7 @@ from fastcalc.catalogue.schema.engines import BORROWED
 from fastcalc.classes import class_of, engine_of_class
 from fastcalc.formulas import money, serving
 from fastcalc.formulas.types import Array, ArrayLike, Floats
+from fastcalc.light import Bound
 from fastcalc.passes import Passes
 from fastcalc.placement import Placement
 from fastcalc.step import LIMITERS, Step
@@ -29,6 +30,8 @@ class Estimate:
         What was evaluated.
     step, first : Step
         The pass between two tokens, and one that takes in a prompt, part by part.
+    light : Bound
+        The speed of light of the pass between two tokens.
     batch, fits : ndarray
         Sequences decoded together by the whole deployment, and whether memory holds them.
     speed, low, high, bound : ndarray
@@ -39,8 +42,6 @@ class Estimate:
         Output tokens a second of the deployment, decode alone and with prompts inside. [1/s]
     tpot, ttft, request : ndarray
         Time per output token, to the first token, and of a whole request. [s]
-    limiter, bound_limiter : ndarray of str
-        What takes most of the expected step, and which term is the bound.
     prompt_seconds, output_seconds : ndarray
         Machine time of a request's prompt and of its output in served traffic. [s]
     joules : ndarray
@@ -51,6 +52,7 @@ class Estimate:
     traffic: Traffic
     step: Step
     first: Step
+    light: Bound
     batch: Floats
     fits: Array
     speed: Floats
@@ -64,11 +66,19 @@ class Estimate:
     tpot: Floats
     ttft: Floats
     request: Floats
-    limiter: Array
-    bound_limiter: Array
     prompt_seconds: Floats
     output_seconds: Floats
     joules: Floats
+
+    @property
+    def limiter(self) -> Array:
+        """What takes most of the expected step, a word for each."""
+        return np.take(np.array(LIMITERS), self.step.limiter)
+
+    @property
+    def bound_limiter(self) -> Array:
+        """Which term is the bound, a word for each."""
+        return np.take(np.array(LIMITERS), self.light.limiter)
 
     def usd(self, usd_per_hour: float) -> tuple[Floats, Floats, Floats]:
         """Return dollars a million tokens of input, of output, and of both. [USD]
@@ -132,6 +142,7 @@ def evaluate(placement: Placement, *, batch: ArrayLike, traffic: Traffic) -> Est
         traffic=traffic,
         step=step,
         first=first,
+        light=light,
         batch=batches,
         fits=batches <= placement.max_batch,
         speed=speed,
@@ -145,8 +156,6 @@ def evaluate(placement: Placement, *, batch: ArrayLike, traffic: Traffic) -> Est
         tpot=tpot,
         ttft=ttft,
         request=ttft + (np.asarray(traffic.output) - 1.0) * tpot,
-        limiter=np.take(np.array(LIMITERS), step.limiter),
-        bound_limiter=np.take(np.array(LIMITERS), light.limiter),
         prompt_seconds=(run - traffic.output * tpot) / batches,
         output_seconds=traffic.output * tpot / batches,
         joules=money.joules_per_token(

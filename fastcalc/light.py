@@ -4,6 +4,7 @@ No honest measurement may beat it: no latency, and only the bytes that must move
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -13,7 +14,7 @@ from fastcalc.formulas.roofline import time_of, time_over_tiers
 from fastcalc.formulas.types import Array
 from fastcalc.load import FLOPS_PER_PARAMETER, Rows, prompt_flops
 from fastcalc.placement import Placement
-from fastcalc.step import Component, Step
+from fastcalc.step import Component, Step, largest_of
 
 NARROWEST_ACTIVATION_BYTES = 1.0
 """Engines that quantise what they send use a byte an element; the bound grants it to all."""
@@ -33,21 +34,16 @@ class Bound:
 
     work: Component
 
-    @property
+    @cached_property
     def seconds(self) -> Array:
         """The largest of the three. [s]"""
-        return np.max(self._times, axis=0)
+        work = self.work
+        return np.maximum(np.maximum(work.memory_time, work.compute_time), work.link_time)
 
-    @property
+    @cached_property
     def limiter(self) -> Array:
         """Index of the largest: memory, compute, link."""
-        return np.argmax(self._times, axis=0)
-
-    @property
-    def _times(self) -> Array:
-        work = self.work
-        terms = np.broadcast_arrays(work.memory_time, work.compute_time, work.link_time)
-        return np.stack(terms)
+        return largest_of((self.work.memory_time, self.work.compute_time, self.work.link_time))
 
     def as_step(self) -> Step:
         """Return a step of its largest term alone."""
@@ -93,17 +89,18 @@ def bound_step(placement: Placement, rows: Rows) -> Bound:
     moved = weights + sequences * work.cache_read_bytes(rows.context, spread=rows.spread)
     memory = time_over_tiers(
         work=moved,
-        capacities=[chips * tier.capacity.si for tier in tiers],
-        bandwidths=[chips * tier.bandwidth.si for tier in tiers],
+        capacities=np.stack([chips * tier.capacity.si for tier in tiers], axis=-1),
+        bandwidths=np.stack([chips * tier.bandwidth.si for tier in tiers], axis=-1),
     )
     attention = decode * work.attention_flops(rows.context, spread=rows.spread)
+    fastest = max(machine.light.dense, machine.light.head)  # norms run beside either
     parts = (
         (tokens * FLOPS_PER_PARAMETER * work.dense.parameters, machine.light.dense),
         (
             tokens * FLOPS_PER_PARAMETER * work.routed.parameters * work.active_share,
             machine.light.routed,
         ),
-        (tokens * FLOPS_PER_PARAMETER * work.small.parameters, machine.light.head),
+        (tokens * FLOPS_PER_PARAMETER * work.small.parameters, fastest),
         (decode * FLOPS_PER_PARAMETER * work.head.parameters, machine.light.head),
         (attention + prompt * prompt_flops(placement, rows), machine.light.attention),
     )
@@ -123,13 +120,12 @@ def bound_step(placement: Placement, rows: Rows) -> Bound:
     )
 
 
-def _sent(placement: Placement, tokens: Array) -> tuple[Array, float]:
+def _sent(placement: Placement, tokens: Array) -> tuple[Array, Array]:
     """Return bytes that must cross links: half a ring all-reduce, or a hop a token."""
     work, layout, chip = placement.work, placement.layout, placement.machine.chip
     message = tokens * (work.hidden or 0.0) * NARROWEST_ACTIVATION_BYTES
-    if layout.tp > 1:
-        sent = all_reduce_bytes(ranks=layout.tp, message=message) / 2.0
-        return 2.0 * work.depth / (layout.pp * layout.dp) * sent, chip.link
-    if layout.pp > 1:
-        return message / layout.dp, max(chip.link, chip.link_out)
-    return 0.0 * message, inf
+    reduced = all_reduce_bytes(ranks=layout.tp, message=message) / 2.0
+    reduced = 2.0 * work.depth / (layout.pp * layout.dp) * reduced
+    sent = np.where(layout.tp > 1, reduced, (layout.pp > 1) * (message / layout.dp))
+    crossed = np.where(layout.pp > 1, np.maximum(chip.link, chip.link_out), inf)
+    return sent, np.where(layout.tp > 1, chip.link, crossed)

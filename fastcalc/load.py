@@ -197,15 +197,23 @@ def load(placement: Placement, rows: Rows, in_flight: ArrayLike) -> Load:
         prompt_together=np.asarray(rows.prompt) * replicas,
         tp=tp,
         shards=shards,
-        exchanges=float(layout.dp > 1 and layout.ep > 1 and work.experts > 0),
-        destinations=other_ranks(ranks=shards, active=work.active_experts),
-        exchange_is_inside=float(shards <= domain),
-        hops_are_inside=float(layout.chips <= domain),
-        spreads=float(layout.ep > 1),
+        exchanges=1.0 * (layout.dp > 1) * (layout.ep > 1) * (work.experts > 0),
+        destinations=_destinations(shards, work.active_experts),
+        exchange_is_inside=1.0 * (shards <= domain),
+        hops_are_inside=1.0 * (layout.chips <= domain),
+        spreads=1.0 * (layout.ep > 1),
         stages=layout.pp,
         slowest=placement.stage_share,
         in_flight=in_flight,
     )
+
+
+def _destinations(shards: ArrayLike, active: float) -> Array:
+    """Return the other ranks that a token visits, to the same bits for one layout and for many.
+
+    Powers of arrays and of bare numbers differ in the last bit.
+    """
+    return other_ranks(ranks=np.atleast_1d(shards), active=active).reshape(np.shape(shards))
 
 
 def prompt_flops(placement: Placement, rows: Rows) -> Array:

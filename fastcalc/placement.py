@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor, inf
 
+import numpy as np
+
 from fastcalc.catalogue.schema import Hardware, LinearAttention
 from fastcalc.errors import InputError
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
+from fastcalc.formulas.types import Array, ArrayLike
 from fastcalc.machine import Machine
 from fastcalc.workload import Workload
 
@@ -55,63 +58,97 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False)
+class Layouts(Layout):
+    """Several layouts at once: arrays that broadcast with each other and with all else."""
+
+    tp: Array = 1
+    pp: Array = 1
+    ep: Array = 1
+    dp: Array = 1
+
+    @classmethod
+    def of(cls, layouts: Sequence[Layout], *, beside: int = 0) -> "Layouts":
+        """Return layouts as arrays, with so many axes of length one behind the first.
+
+        Parameters
+        ----------
+        layouts : sequence of Layout
+            One or more.
+        beside : int
+            Axes that other things vary along. [1]
+        """
+        ranks = np.array([(one.tp, one.pp, one.ep, one.dp) for one in layouts])
+        return cls(*ranks.T.reshape(4, len(layouts), *(1,) * beside))
+
+    def at(self, places: Array) -> "Layouts":
+        """Return the layouts at some positions, in the shape of those."""
+        return Layouts(self.tp[places], self.pp[places], self.ep[places], self.dp[places])
+
+    @property
+    def expert_shards(self) -> Array:
+        """Ranks over which one copy of the experts is spread. [1]"""
+        return np.maximum(self.tp, self.ep)
+
+
+@dataclass(frozen=True, eq=False)
 class Placement:
     """A workload on a layout: what each chip holds and how many sequences fit.
+
+    With `Layouts` for a layout or an array of tokens, every quantity is an array.
 
     Attributes
     ----------
     machine, work, layout : Machine, Workload, Layout
         What is placed where.
-    reserved_tokens : float
+    reserved_tokens : array_like
         Tokens for which a sequence's cache is reserved. [1]
     """
 
     machine: Machine
     work: Workload
     layout: Layout
-    reserved_tokens: float
+    reserved_tokens: ArrayLike
 
     @cached_property
-    def weights_per_chip(self) -> float:
+    def weights_per_chip(self) -> Array:
         """Weights on the fullest chip. [byte]"""
         work, layout = self.work, self.layout
         if self.machine.is_spatial:
             return self.layers_per_stage * work.largest_layer_bytes
         experts = work.experts or 1.0
         routed = work.routed.bytes + work.expert_biases.bytes
-        share = ceil(experts / layout.ep) / experts * layout.ep / layout.expert_shards
+        share = np.ceil(experts / layout.ep) / experts * layout.ep / layout.expert_shards
         layers = (work.dense.bytes + work.small.bytes) / layout.tp + routed * share
         ends = (work.embedding.bytes, work.head.bytes)
-        end = sum(ends) if layout.pp == 1 else max(ends)
+        end = np.where(layout.pp == 1, sum(ends), max(ends))
         return layers * self.stage_share + end / layout.tp
 
     @cached_property
-    def cache_per_chip(self) -> float:
+    def cache_per_chip(self) -> Array:
         """Cache of one sequence of a replica on one chip. [byte]"""
         whole = self.work.cache_bytes(self.reserved_tokens, ranks=self.layout.tp)
-        return float(whole) * self.stage_share
+        return whole * self.stage_share
 
     @property
-    def layers_per_stage(self) -> float:
+    def layers_per_stage(self) -> Array:
         """Layers of the fullest pipeline stage; regions for embedding and head counted. [1]
 
         Less than one where a layer is cut over several chips.
         """
-        if self.chips_per_layer > 1:
-            return 1.0 / self.chips_per_layer
-        return ceil(self.slots / self.layout.pp)
+        cut, whole = self.chips_per_layer, np.ceil(self.slots / self.layout.pp)
+        return np.where(cut > 1, 1.0 / cut, whole)
 
     @property
-    def chips_per_layer(self) -> int:
+    def chips_per_layer(self) -> Array:
         """Chips over which one layer is cut, where there are more chips than layers. [1]"""
-        return max(int(self.layout.pp // self.slots), 1) if self.machine.is_spatial else 1
+        return np.maximum(self.layout.pp // self.slots, 1) if self.machine.is_spatial else 1
 
     @property
-    def stage_share(self) -> float:
+    def stage_share(self) -> Array:
         """Share of all layers in the fullest stage. [1]"""
         if self.machine.is_spatial:
-            return min(self.layers_per_stage / self.work.layers, 1.0)
-        return ceil(self.work.layers / self.layout.pp) / self.work.layers
+            return np.minimum(self.layers_per_stage / self.work.layers, 1.0)
+        return np.ceil(self.work.layers / self.layout.pp) / self.work.layers
 
     @property
     def slots(self) -> float:
@@ -122,20 +159,25 @@ class Placement:
         return self.work.layers + ceil(ends / self.work.largest_layer_bytes)
 
     @cached_property
-    def max_batch(self) -> int:
-        """Sequences that fit, all replicas together. [1]"""
-        if self.weights_per_chip > self.machine.usable_bytes:
-            return 0
+    def max_batch(self) -> Array:
+        """Sequences that fit, all replicas together, a whole number. [1]"""
         per_replica = largest_batch(
             usable=self.machine.usable_bytes,
             weights=self.weights_per_chip,
             cache_per_sequence=self.cache_per_chip,
         )
-        return int(min(float(per_replica), 1e12)) * self.layout.dp
+        most = np.minimum(per_replica, 1e12) * self.layout.dp
+        return most if np.ndim(most) else int(most)
 
-    def used_fraction(self, batch: float) -> float:
-        """Return the usable memory that a batch fills on the fullest chip; above 1 does not fit."""
-        sequences = ceil(batch / self.layout.dp)
+    def used_fraction(self, batch: ArrayLike) -> Array:
+        """Return the usable memory that a batch fills on the fullest chip; above 1 does not fit.
+
+        Parameters
+        ----------
+        batch : array_like
+            Sequences of the whole deployment. [1]
+        """
+        sequences = np.ceil(np.asarray(batch) / self.layout.dp)
         used = self.weights_per_chip + sequences * self.cache_per_chip
         return used / self.machine.usable_bytes
 
@@ -145,7 +187,7 @@ class Placement:
         if self.machine.is_spatial:
             wafer = self.machine.hardware.kind + ("s" if chips > 1 else "")
             if self.chips_per_layer > 1:
-                return f"{tier} of {chips} {wafer} ({self.chips_per_layer} for each layer)"
+                return f"{tier} of {chips} {wafer} ({int(self.chips_per_layer)} for each layer)"
             each = ceil(self.work.layers / chips)
             return f"{tier} of {chips} {wafer} ({each} layer{'s' if each > 1 else ''} each)"
         cut = f" ({self.layout})" if chips > 1 else ""
@@ -158,7 +200,7 @@ class Site:
 
     machine: Machine
     work: Workload
-    reserved_tokens: float
+    reserved_tokens: ArrayLike
 
     def place(self, layout: Layout) -> Placement:
         """Return the workload placed on a layout."""
@@ -166,11 +208,19 @@ class Site:
 
     def smallest(self, batch: float) -> Placement | None:
         """Return the smallest legal placement that holds a batch, or None."""
-        return next((one for one in self._placements if one.max_batch >= batch), None)
+        holds = self.most_by_default >= batch
+        return self.place(self.default_layouts[int(np.argmax(holds))]) if holds.any() else None
 
     @cached_property
-    def _placements(self) -> list[Placement]:
-        return [self.place(layout) for layout in self.layouts()]
+    def default_layouts(self) -> list[Layout]:
+        """The layouts taken where none is asked for, in order of chips."""
+        return list(self.layouts())
+
+    @cached_property
+    def most_by_default(self) -> Array:
+        """Sequences that each of them holds. [1]"""
+        beside = np.ndim(self.reserved_tokens)
+        return self.place(Layouts.of(self.default_layouts, beside=beside)).max_batch
 
     @property
     def most_stages(self) -> int:

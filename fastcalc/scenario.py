@@ -150,7 +150,7 @@ class Location:
     @property
     def fits(self) -> bool:
         """True where the smallest batch fits."""
-        return self.placement.max_batch >= min(self.scenario.batches)
+        return bool(self.placement.max_batch >= min(self.scenario.batches))
 
     @cached_property
     def min_chips(self) -> tuple[int | None, ...]:
@@ -192,7 +192,7 @@ class Outcome(Location):
     @cached_property
     def warnings(self) -> list[str]:
         """What a reader must know of every row, in sentences."""
-        return list(_warnings(self))
+        return warnings_of(self)
 
 
 def locate(scenario: Scenario) -> Location:
@@ -238,15 +238,34 @@ def solve(scenario: Scenario) -> Outcome:
 
 
 def _check_context(scenario: Scenario) -> None:
-    most, traffic = scenario.model.max_context, scenario.traffic
-    if most is None or traffic.longest <= most:
-        return
+    traffic = scenario.traffic
     what = (
         f"a context of {traffic.context:,.0f} tokens"
         if traffic.context > traffic.prompt + traffic.output
         else f"prompt + output = {traffic.prompt + traffic.output:,.0f} tokens"
     )
-    raise InputError(f"{what} exceeds the {most:,} tokens that {scenario.model.id} takes")
+    check_context(scenario.model, traffic.longest, what)
+
+
+def check_context(model: Model, tokens: float, what: str) -> None:
+    """Refuse more tokens than a model takes.
+
+    Parameters
+    ----------
+    model : Model
+        Whose context it is.
+    tokens : float
+        That a sequence grows to. [1]
+    what : str
+        How the sentence names them.
+
+    Raises
+    ------
+    InputError
+        If they exceed the model's context.
+    """
+    if model.max_context is not None and tokens > model.max_context:
+        raise InputError(f"{what} exceeds the {model.max_context:,} tokens that {model.id} takes")
 
 
 def engine_for(catalogue: Catalogue, hardware: Hardware) -> tuple[Engine, bool]:
@@ -255,7 +274,12 @@ def engine_for(catalogue: Catalogue, hardware: Hardware) -> tuple[Engine, bool]:
     return catalogue.engine(name), is_borrowed
 
 
-def _warnings(outcome: Outcome) -> Iterable[str]:
+def warnings_of(location: Location) -> list[str]:
+    """Return what a reader must know of a placed scenario, in sentences."""
+    return list(_warnings(location))
+
+
+def _warnings(outcome: Location) -> Iterable[str]:
     scenario = outcome.scenario
     hardware, engine, model = scenario.hardware, scenario.engine, scenario.model
     if outcome.usd_per_hour is None:
@@ -284,7 +308,7 @@ def _warnings(outcome: Outcome) -> Iterable[str]:
     yield from _model_warnings(outcome)
 
 
-def _model_warnings(outcome: Outcome) -> Iterable[str]:
+def _model_warnings(outcome: Location) -> Iterable[str]:
     model, work = outcome.scenario.model, outcome.placement.work
     if model.confidence in ("low", "memory"):
         yield f"the shape of {model.id} is of confidence '{model.confidence}'"

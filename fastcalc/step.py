@@ -7,7 +7,9 @@ read of the weights they share (`overlapped_time`); that of prompt rows is added
 measured prefill asks.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, reduce
 from math import inf
 
 import numpy as np
@@ -60,45 +62,67 @@ class Component:
     each: ArrayLike = 0.0
     norm: float = PRODUCTS
 
-    @property
+    @cached_property
     def memory_time(self) -> Array:
         """Time to move its bytes. [s]"""
         return time_of(work=self.bytes, rate=self.bandwidth)
 
-    @property
+    @cached_property
     def compute_time(self) -> Array:
         """Time to do its FLOPs. [s]"""
         return time_of(work=self.flops, rate=self.flop_rate)
 
-    @property
+    @cached_property
     def link_time(self) -> Array:
         """Time on links, added to the others. [s]"""
         return time_of(work=self.sent, rate=self.link)
 
-    @property
+    @cached_property
     def latency(self) -> Array:
         """Time that no rate shortens, added to the others. [s]"""
         return 1.0 * np.asarray(self.count) * self.each
 
-    @property
+    @cached_property
     def seconds(self) -> Array:
         """Time it takes. [s]"""
-        return self.work_time + self.link_time + self.latency
+        return _total((self.work_time, self.link_time, self.latency))
 
-    @property
+    @cached_property
     def work_time(self) -> Array:
         """Time of bytes and FLOPs together. [s]"""
+        if _is_nothing(self.flops):
+            return self.memory_time
+        if _is_nothing(self.bytes):
+            return self.compute_time
         return overlapped_time(memory=self.memory_time, compute=self.compute_time, norm=self.norm)
 
     def by_limiter(self) -> tuple[Array, Array, Array, Array]:
         """Return its time split into memory, compute, link and latency. [s]"""
+        if _is_nothing(self.flops):
+            return self.memory_time, 0.0, self.link_time, self.latency
+        if _is_nothing(self.bytes):
+            return 0.0, self.compute_time, self.link_time, self.latency
         is_memory, work = self.memory_time >= self.compute_time, self.work_time
-        return (
-            np.where(is_memory, work, 0.0),
-            np.where(is_memory, 0.0, work),
-            self.link_time,
-            self.latency,
-        )
+        return work * is_memory, work * ~is_memory, self.link_time, self.latency
+
+
+def _is_nothing(amount: ArrayLike) -> bool:
+    """Return whether an amount is the number zero, so that arrays of it need not be made."""
+    return isinstance(amount, (int, float)) and amount == 0
+
+
+def _total(terms: Iterable[Array]) -> Array:
+    """Return the sum of some times, in order, numbers that are zero left out. [s]"""
+    return reduce(lambda one, other: one + other, (t for t in terms if not _is_nothing(t)), 0.0)
+
+
+def largest_of(terms: Sequence[Array]) -> Array:
+    """Return the index of the largest of some times, the first of those that are equal."""
+    best, index = np.asarray(terms[0]), np.int64(0)
+    for place, term in enumerate(terms[1:], 1):
+        index = np.maximum(index, place * (term > best))
+        best = np.maximum(best, term)
+    return index
 
 
 @dataclass(frozen=True)
@@ -107,21 +131,16 @@ class Step:
 
     components: tuple[Component, ...]
 
-    @property
+    @cached_property
     def seconds(self) -> Array:
         """Time of the whole step. [s]"""
-        total: Array = 0.0
-        for component in self.components:
-            total = total + component.seconds
-        return total
+        return _total(component.seconds for component in self.components)
 
-    @property
+    @cached_property
     def limiter(self) -> Array:
         """Index into `LIMITERS` of what takes most of it."""
-        sums: list[Array] = [0.0, 0.0, 0.0, 0.0]
-        for component in self.components:
-            sums = [total + part for total, part in zip(sums, component.by_limiter(), strict=True)]
-        return np.argmax(np.stack(np.broadcast_arrays(*sums)), axis=0)
+        parts = [component.by_limiter() for component in self.components]
+        return largest_of([_total(times) for times in zip(*parts, strict=True)])
 
 
 def expected_step(load: Load, chip: Chip, software: Software) -> Step:
@@ -141,10 +160,11 @@ def expected_step(load: Load, chip: Chip, software: Software) -> Step:
         Components in seconds: a pass through all layers, and with pipeline stages the hops
         and the wait for other micro-batches.
     """
+    touched = _touched(load, software)
     passed = (
-        *_weights(load, chip, software),
+        *_weights(load, chip, software, touched),
         _attention(load, chip, software),
-        _unpacking(load, chip, software),
+        _unpacking(load, chip, software, touched),
         *_prompt(load, chip, software),
         _floor(load, software),
         _all_reduce(load, chip, software),
@@ -154,8 +174,17 @@ def expected_step(load: Load, chip: Chip, software: Software) -> Step:
     return Step((*passed, *_pipeline(load, chip, software, Step(passed).seconds)))
 
 
+def _either(condition: Array, first: Array, second: Array) -> Array:
+    """Return one of two by a condition; where it holds of all or of none, without copying it."""
+    if np.all(condition):
+        return first
+    return np.where(condition, first, second) if np.any(condition) else second
+
+
 def _touched(load: Load, software: Software) -> Array:
     """Return the share of the routed weights that the tokens of a pass read. [1]"""
+    if _is_nothing(load.expert_layers):
+        return 1.0
     distinct = distinct_experts(
         experts=load.experts,
         active=load.active,
@@ -170,11 +199,13 @@ def _imbalance(load: Load, software: Software) -> Array:
     return 1.0 + np.asarray(load.spreads) * (np.asarray(software.expert_imbalance) - 1.0)
 
 
-def _weights(load: Load, chip: Chip, software: Software) -> tuple[Component, Component, Component]:
+def _weights(
+    load: Load, chip: Chip, software: Software, touched: Array
+) -> tuple[Component, Component, Component]:
     """Return the matrices every token passes, head and norms, and the experts that are picked."""
     bandwidth, share = software.bandwidth(chip), software.compute_share(chip)
     tokens = 1.0 * np.asarray(load.sequences) * load.verified
-    rows = np.where(tokens > 0, np.maximum(tokens, software.minimum_rows), 0.0)
+    rows = _either(tokens > 0, np.maximum(tokens, software.minimum_rows), 0.0 * tokens)
     uneven = _imbalance(load, software)
     return (
         Component(
@@ -193,7 +224,7 @@ def _weights(load: Load, chip: Chip, software: Software) -> tuple[Component, Com
         ),
         Component(
             "routed experts",
-            bytes=load.routed_bytes * _touched(load, software) * uneven,
+            bytes=load.routed_bytes * touched * uneven,
             bandwidth=bandwidth,
             flops=load.together * load.routed_flops * uneven,
             flop_rate=chip.routed * share * software.grouped_gemm_fraction,
@@ -214,11 +245,11 @@ def _attention(load: Load, chip: Chip, software: Software) -> Component:
     )
 
 
-def _unpacking(load: Load, chip: Chip, software: Software) -> Component:
+def _unpacking(load: Load, chip: Chip, software: Software, touched: Array) -> Component:
     """Return narrow weights widened to 16 bits on the vector units, once each."""
     weights = np.asarray(chip.dense_is_packed) * load.dense_weights
     weights = weights + np.asarray(chip.head_is_packed) * load.head_weights
-    weights = weights + chip.routed_is_packed * load.routed_weights * _touched(load, software)
+    weights = weights + np.asarray(chip.routed_is_packed) * load.routed_weights * touched
     return Component(
         "unpacking",
         flops=software.dequantization_operations * weights,
@@ -257,8 +288,8 @@ def _floor(load: Load, software: Software) -> Component:
     is_prompt = np.asarray(load.prompt) > 0
     return Component(
         "layer floors",
-        count=np.where(is_prompt, layers, layers + latent),
-        each=np.where(is_prompt, software.prefill_layer_floor, software.decode_layer_floor),
+        count=_either(is_prompt, layers, layers + latent),
+        each=_either(is_prompt, software.prefill_layer_floor, software.decode_layer_floor),
     )
 
 
@@ -279,6 +310,8 @@ def _all_reduce(load: Load, chip: Chip, software: Software) -> Component:
 
 def _exchange(load: Load, chip: Chip, software: Software) -> Component:
     """Return tokens sent to the ranks of their experts and back, between replicas."""
+    if _is_nothing(load.expert_layers):
+        return Component("expert exchange")
     layers = np.asarray(load.expert_layers) * load.exchanges
     link = np.where(load.exchange_is_inside, chip.link, chip.link_out)
     hop = np.where(load.exchange_is_inside, 0.0, chip.hop)

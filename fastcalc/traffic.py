@@ -101,11 +101,21 @@ class Traffic:
         return self.computed_prompt / 2.0
 
     @property
+    def longest_each(self) -> Array:
+        """Tokens of a sequence at its end. [1]"""
+        return np.maximum(np.asarray(self.prompt) + self.output, self.context)
+
+    @property
     def longest(self) -> float:
-        """Tokens of a sequence at its end, the most of all requests. [1]"""
-        return float(np.max(np.maximum(np.asarray(self.prompt) + self.output, self.context)))
+        """The most of all requests. [1]"""
+        return float(np.max(self.longest_each))
+
+    @property
+    def reserved_each(self) -> Array:
+        """Tokens for which a sequence's cache is reserved; drafted ones need it, too. [1]"""
+        return self.longest_each + self.speculation.drafted
 
     @property
     def reserved(self) -> float:
-        """Tokens for which a sequence's cache is reserved; drafted ones need it, too. [1]"""
-        return self.longest + self.speculation.drafted
+        """The most of all requests. [1]"""
+        return float(np.max(self.reserved_each))

@@ -455,3 +455,10 @@ def test_own_folder_refuses_a_file_whose_id_is_another(fastcalc, tmp_path):
     )
     assert "its id is mine" in fastcalc("show", "other", "--models-dir", tmp_path).err
     assert fastcalc("show", tmp_path / "other.yaml").code == 0
+
+
+def test_a_consumer_card_beside_a_server_has_its_own_engine(capsys, monkeypatch):
+    asked = ("compare", "llama-3.1-8b", "--on", "h100-sxm,rtx-4090", "--batch", "1")
+    ran = run(*asked, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
+    engines = [record["engine"] for record in json.loads(ran.out)["records"]]
+    assert engines == ["vllm", "llama-cpp"]

@@ -65,7 +65,11 @@ def test_a_closed_loop_gives_three_points(catalogue):
             "vllm-closed",
             None,
         )
-    assert (tpot.metric, tpot.kind, tpot.value) == ("tpot_s", "e2e_concurrency", pytest.approx(0.0195))
+    assert (tpot.metric, tpot.kind, tpot.value) == (
+        "tpot_s",
+        "e2e_concurrency",
+        pytest.approx(0.0195),
+    )
     assert (ttft.metric, ttft.kind, ttft.value) == ("ttft_s", "e2e_concurrency", pytest.approx(0.1))
     assert (rate.metric, rate.kind, rate.value) == ("tokens_per_s_total", "e2e_concurrency", 800.0)
     assert [one.id for one in found.points] == [f"vllm-closed-{n:03d}" for n in (1, 2, 3)]
@@ -97,7 +101,11 @@ def test_a_request_rate_has_its_concurrency_by_littles_law(catalogue):
     # 1.6 requests/s, each 0.12 s to the first token and 499 x 19.6 ms: 9.9004 s; 15.84 in flight.
     found = served(catalogue, max_concurrency=None, request_rate=1.6)
     assert {one.concurrency for one in found.points} == {16}
-    assert [one.kind for one in found.points] == ["e2e_concurrency", "e2e_concurrency", "e2e_concurrency"]
+    assert [one.kind for one in found.points] == [
+        "e2e_concurrency",
+        "e2e_concurrency",
+        "e2e_concurrency",
+    ]
     # Measured whole, a request of 5 s is 8 in flight, too few to round for a throughput.
     found = served(catalogue, max_concurrency=None, request_rate=1.6, mean_e2el_ms=5000.0)
     assert {one.concurrency for one in found.points} == {8}

@@ -47,7 +47,7 @@ def test_every_command_is_shown():
     names = {command.name or command.callback.__name__ for command in app.registered_commands}
     assert names == {
         *("check", "claims", "compare", "diff", "fit", "import", "list", "new", "schema", "show"),
-        *("calibrate", "fastmode", "frontier", "task", "validate"),
+        *("calibrate", "fastmode", "frontier", "plan", "sweep", "task", "validate"),
     }
     for name in names:
         assert f"fastcalc {name}" in README

@@ -105,6 +105,102 @@ def compare(
 
 
 @app.command()
+def sweep(
+    models: Models = None,
+    on: options.OnOrAll = "h100-sxm,gb200,wse-3",
+    batch: options.Numbers = "1..256x2",
+    prompt: options.Numbers = "1000",
+    output: options.Numbers = "1000",
+    context: options.NumbersOrNone = None,
+    weights: options.Names = None,
+    kv: options.Names = None,
+    engine: options.Names = None,
+    speculate: options.Speculations = None,
+    tp: options.NumbersOrNone = None,
+    pp: options.NumbersOrNone = None,
+    ep: options.NumbersOrNone = None,
+    dp: options.NumbersOrNone = None,
+    prefix_hit: options.PrefixHit = 0.0,
+    price: options.Price = None,
+    price_basis: options.Basis = "cloud",
+    utilization: options.Utilization = 1.0,
+    format: Annotated[  # noqa: A002
+        str | None,
+        typer.Option("--format", metavar="csv|json|parquet", help="By the ending of -o if left."),
+    ] = None,
+    out: options.OutFile = None,
+    hardware_dir: options.HardwareDir = None,
+    models_dir: options.ModelsDir = None,
+    engines_dir: options.EnginesDir = None,
+) -> None:
+    """Evaluate every combination of lists: chips, formats, layouts, traffic, batches.
+
+    Numbers are lists and ranges: 1,8,32 or 1..1024x2 or 8..64+8, with 1k for a thousand. Records
+    have the keys of compare. What cannot be is left out and counted on standard error.
+    """
+    from fastcalc.cli import show_sweep
+
+    show_sweep.run(show_sweep.Asked.of(locals()), format, out)
+
+
+@app.command()
+def plan(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="A model: name, YAML file or config.json.",
+            autocompletion=completion.models,
+        ),
+    ],
+    on: options.OnOrAll = "all",
+    prompt: options.Prompt = 1000,
+    output: options.Output = 1000,
+    ttft: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Most time to the first token: 1s.")
+    ] = None,
+    tpot: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Most time between two tokens: 25ms.")
+    ] = None,
+    min_speed: Annotated[
+        float | None, typer.Option("--min-speed", metavar="TOK/S", help="The same as a speed.")
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option(metavar="N/s", help="Requests to carry; one replica if left.")
+    ] = None,
+    max_chips: Annotated[
+        int | None, typer.Option("--max-chips", metavar="N", help="Chips, all replicas together.")
+    ] = None,
+    objective: Annotated[
+        str, typer.Option(metavar="usd|watts|chips", help="What is to be least.")
+    ] = "usd",
+    utilization: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of its capacity a replica is given.")
+    ] = 1.0,
+    top: Annotated[int, typer.Option(metavar="N", help="Plans to show.")] = 5,
+    weights: options.Names = None,
+    kv: options.Names = None,
+    engine: options.EngineName = None,
+    speculate: options.Speculations = None,
+    price: options.Price = None,
+    price_basis: options.Basis = "cloud",
+    format: options.Format = "table",  # noqa: A002
+    out: options.OutFile = None,
+    hardware_dir: options.HardwareDir = None,
+    models_dir: options.ModelsDir = None,
+    engines_dir: options.EnginesDir = None,
+) -> None:
+    """Find the cheapest deployment that meets a service level.
+
+    Over chips, formats, layouts, batches, prompts inside or apart; and why the others lose. Exits
+    with 1 if there is none, and says which limit to relax to what.
+    """
+    from fastcalc.cli import show_plan
+
+    raise typer.Exit(show_plan.run(show_plan.Asked.of(locals()), top, format, out))
+
+
+@app.command()
 def fit(
     models: Models = None,
     on: options.On = "h100-sxm,gb200,wse-3",

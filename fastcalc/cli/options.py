@@ -23,6 +23,24 @@ On = Annotated[
         autocompletion=completion.hardware,
     ),
 ]
+OnOrAll = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        metavar="CHIPS|all",
+        help="Hardware: names or YAML files, or the whole catalogue.",
+        autocompletion=completion.hardware,
+    ),
+]
+Numbers = Annotated[str, typer.Option(metavar="LIST")]
+NumbersOrNone = Annotated[str | None, typer.Option(metavar="LIST")]
+Names = Annotated[str | None, typer.Option(metavar="NAMES")]
+Speculations = Annotated[
+    str | None,
+    typer.Option(
+        "--speculate", metavar="LIST", help="Tokens a pass / drafted, such as none,2.5/3."
+    ),
+]
 Batch = Annotated[str, typer.Option(metavar="LIST", help="Batches: 1,8,32 or 1..256x2 or 8..64+8.")]
 Prompt = Annotated[int, typer.Option(metavar="TOKENS", help="Prompt tokens of a request.")]
 Output = Annotated[

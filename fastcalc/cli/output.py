@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from fastcalc.errors import InputError
@@ -18,6 +20,19 @@ def write(text: str, file: Path | None) -> None:
     if file is None:
         _to_standard_output(text)
         return
+    with whole(file) as draft:
+        draft.write_text(text, encoding="utf-8", newline="")
+
+
+@contextmanager
+def whole(file: Path) -> Iterator[Path]:
+    """Give a draft beside a file, which takes its place when it is done and goes if it is not.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
+    """
     target = file.resolve()  # a link keeps pointing where it points
     if target.exists() and not target.is_file():
         what = (
@@ -25,7 +40,8 @@ def write(text: str, file: Path | None) -> None:
         )
         raise InputError(f"-o {file} is {what}")
     try:
-        _replace(text, target)
+        with _draft(target) as draft:
+            yield draft
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise InputError(f"-o {file} cannot be written: {why}") from error
@@ -44,17 +60,19 @@ def _to_standard_output(text: str) -> None:
         raise InputError(f"standard output cannot be written: {why}") from error
 
 
-def _replace(text: str, target: Path) -> None:
+@contextmanager
+def _draft(target: Path) -> Iterator[Path]:
     import tempfile
 
-    handle, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(handle)
+    draft = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-        Path(draft).chmod(target.stat().st_mode if target.exists() else 0o666 & ~_umask())
-        Path(draft).replace(target)
+        yield draft
+        draft.chmod(target.stat().st_mode if target.exists() else 0o666 & ~_umask())
+        draft.replace(target)
     except BaseException:
-        Path(draft).unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise
 
 

@@ -59,10 +59,11 @@ class Request:
         """
         batches, traffic = options.batches(self.batch), self._traffic()
         entries = self.catalogue()
-        models = _each_once(_model(entries, name) for name in self.models or DEFAULT_MODELS)
-        chips = _each_once(entries.hardware(name) for name in options.names(self.on, "--on"))
-        pricing = self._pricing(chips)
-        engines = self._engines(entries, chips)
+        models, chips = models_of(entries, self.models), chips_of(entries, self.on)
+        pricing = pricing_of(
+            chips, self.price, basis=self.price_basis, utilization=self.utilization
+        )
+        engines = engines_of(entries, chips, self.engine)
         shardings = self._shardings(chips)
         return [
             Scenario(
@@ -117,16 +118,6 @@ class Request:
             word for flag, paths in folders for path in paths or () for word in (flag, str(path))
         ]
 
-    def _engines(self, entries: Catalogue, chips: list[Hardware]) -> list[tuple[Engine, bool]]:
-        """Return the engine of each chip and whether it is borrowed; each file is read once."""
-        if self.engine is not None:
-            return [(entries.engine(self.engine), False)] * len(chips)
-        found: dict[tuple[str, str], tuple[Engine, bool]] = {}
-        for chip in chips:
-            if (chip.kind, chip.execution) not in found:
-                found[chip.kind, chip.execution] = engine_for(entries, chip)
-        return [found[chip.kind, chip.execution] for chip in chips]
-
     def _traffic(self) -> Traffic:
         prompt = options.at_least_one(self.prompt, "--prompt")
         output = options.at_least_one(self.output, "--output")
@@ -170,20 +161,53 @@ class Request:
         words += self._folders()
         return shlex.join(words)
 
-    def _pricing(self, chips: list[Hardware]) -> Pricing:
-        basis = options.choice(self.price_basis, "--price-basis", ("cloud", "tco"))
-        share = options.share(self.utilization, "--utilization")
-        given: dict[str, float] = {}
-        for text in self.price or ():
-            name, value = options.price(text)
-            found = [chip.id for chip in chips if name in (chip.id, *chip.aliases)]
-            if not found:
-                known = ", ".join(chip.id for chip in chips)
-                raise InputError(
-                    f"--price names '{name}', which is not compared here; --on has {known}"
-                )
-            given[found[0]] = value
-        return Pricing(cast(PriceBasis, basis), share, given)
+
+def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
+    """Return the models that a person names, or the one taken where none is named."""
+    return _each_once(_model(entries, name) for name in names or DEFAULT_MODELS)
+
+
+def chips_of(entries: Catalogue, on: str) -> list[Hardware]:
+    """Return the chips that a person names; ``all`` for the whole catalogue."""
+    names = entries.names("hardware") if on.strip() == "all" else options.names(on, "--on")
+    return _each_once(entries.hardware(name) for name in names)
+
+
+def engines_of(
+    entries: Catalogue, chips: list[Hardware], name: str | None
+) -> list[tuple[Engine, bool]]:
+    """Return the engine of each chip and whether it is borrowed; each file is read once."""
+    if name is not None:
+        return [(entries.engine(name), False)] * len(chips)
+    found: dict[tuple[str, str, str], tuple[Engine, bool]] = {}
+    for chip in chips:
+        if _class(chip) not in found:
+            found[_class(chip)] = engine_for(entries, chip)
+    return [found[_class(chip)] for chip in chips]
+
+
+def _class(chip: Hardware) -> tuple[str, str, str]:
+    """Return what the engine taken by default hangs on."""
+    return chip.kind, chip.execution, chip.market
+
+
+def pricing_of(
+    chips: list[Hardware], prices: list[str] | None, *, basis: str, utilization: float
+) -> Pricing:
+    """Return how an hour of each chip is priced."""
+    basis = options.choice(basis, "--price-basis", ("cloud", "tco"))
+    share = options.share(utilization, "--utilization")
+    given: dict[str, float] = {}
+    for text in prices or ():
+        name, value = options.price(text)
+        found = [chip.id for chip in chips if name in (chip.id, *chip.aliases)]
+        if not found:
+            known = ", ".join(chip.id for chip in chips)
+            raise InputError(
+                f"--price names '{name}', which is not compared here; --on has {known}"
+            )
+        given[found[0]] = value
+    return Pricing(cast(PriceBasis, basis), share, given)
 
 
 _Entry = TypeVar("_Entry", Hardware, Model)

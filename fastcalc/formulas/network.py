@@ -46,7 +46,7 @@ def all_reduce_shots(
     """
     one = all_reduce_bytes(ranks=ranks, message=message, shots=1.0) / np.asarray(bandwidth)
     two = all_reduce_bytes(ranks=ranks, message=message) / np.asarray(bandwidth)
-    return np.where(one <= latency + two, 1.0, 2.0) * (np.asarray(ranks) > 1)
+    return (2.0 - (one <= latency + two)) * (np.asarray(ranks) > 1)
 
 
 def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike = 2.0) -> Array:

@@ -74,8 +74,10 @@ def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: Array
     rates = np.asarray(bandwidths, dtype=float)
     faster = np.cumsum(held, axis=-1) - held
     slower_rates = np.cumsum(rates[..., ::-1], axis=-1)[..., ::-1]
-    left = np.asarray(work, dtype=float)[..., np.newaxis] - faster
-    return np.max(left / slower_rates, axis=-1)
+    time = (1.0 * np.asarray(work) - faster[..., 0]) / slower_rates[..., 0]
+    for tier in range(1, held.shape[-1]):
+        time = np.maximum(time, (work - faster[..., tier]) / slower_rates[..., tier])
+    return time
 
 
 def critical_batch(*, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: ArrayLike) -> Array:
@@ -229,4 +231,4 @@ def overlapped_time(*, memory: ArrayLike, compute: ArrayLike, norm: ArrayLike) -
     """
     larger = np.maximum(memory, compute) * 1.0
     ratio = np.minimum(memory, compute) / np.maximum(larger, 1e-300)
-    return larger * (1.0 + ratio**norm) ** (1.0 / np.asarray(norm))
+    return larger * (1.0 + ratio**norm) ** (1.0 / norm)

@@ -208,7 +208,7 @@ def _light_run(passes: Passes, columns: Columns) -> Array:
 
 
 def _room(placement: Placement, columns: Columns) -> Floats:
-    """Return the sequences that memory and engine hold, prompt and output reserved; at least one."""
+    """Return the sequences that memory and engine hold, output reserved; at least one."""
     layout = placement.layout
     tokens = columns.prompt + columns.output
     cache = placement.work.cache_bytes(tokens, ranks=layout.tp) * placement.stage_share

@@ -1,0 +1,68 @@
+"""Lists of numbers as people type them: ``1,8,32``, ``1..1024x2``, ``8..64+8``, ``1k,128k``."""
+
+import re
+
+from fastcalc.cli import options
+from fastcalc.errors import InputError
+
+MOST_VALUES = 10_000
+_SCALE = {"": 1, "k": 1_000, "M": 1_000_000}
+_NUMBER = re.compile(r"([0-9]{1,12})([kM]?)")
+_STEPS = re.compile(r"([0-9]+[kM]?)\.\.([0-9]+[kM]?)(?:([x+])([0-9]+[kM]?))?")
+
+
+def numbers(text: str, flag: str, most: int) -> tuple[int, ...]:
+    """Return the whole numbers of a list, sorted, each once.
+
+    Parameters
+    ----------
+    text : str
+        Numbers and ranges, separated by commas: ``a..bxk`` multiplies, ``a..b+k`` adds; ``k`` is
+        a thousand and ``M`` a million.
+    flag : str
+        Where it was typed.
+    most : int
+        The largest allowed. [1]
+
+    Raises
+    ------
+    InputError
+        If a part is not a whole number from 1 to the largest, or a range never ends.
+
+    Examples
+    --------
+    >>> numbers("1k,1..8x2,10..20+5", "--batch", 1_000_000)
+    (1, 2, 4, 8, 10, 15, 20, 1000)
+    """
+    found: set[int] = set()
+    for part in options.names(text, flag):
+        steps = _STEPS.fullmatch(part)
+        found.update(_range(steps, part, flag, most) if steps else [_whole(part, flag, most)])
+        if len(found) > MOST_VALUES:
+            raise InputError(f"{flag} {text[:60]} names more than {MOST_VALUES:,} values")
+    return tuple(sorted(found))
+
+
+def _range(steps: re.Match[str], part: str, flag: str, most: int) -> list[int]:
+    first, last = _whole(steps[1], flag, most), _whole(steps[2], flag, most)
+    is_product, step = steps[3] == "x", _whole(steps[4] or "1", flag, most)
+    if first > last or (is_product and step < 2):
+        raise InputError(
+            f"{flag} range '{part}' goes nowhere; write it like 1..1024x2 (times two) or 8..64+8"
+        )
+    found: list[int] = []
+    while first <= last and len(found) <= MOST_VALUES:
+        found.append(first)
+        first = first * step if is_product else first + step
+    return found
+
+
+def _whole(text: str, flag: str, most: int) -> int:
+    match = _NUMBER.fullmatch(text)
+    value = int(match[1]) * _SCALE[match[2]] if match else 0
+    if not 1 <= value <= most:
+        raise InputError(
+            f"{flag} '{text[:40]}' is not a whole number from 1 to {most:,} (1k is a thousand), "
+            "nor a range such as 1..1024x2"
+        )
+    return value

@@ -1,0 +1,161 @@
+"""``fastcalc plan``: the deployments that meet a service, the cheapest first."""
+
+import math
+import re
+import sys
+from dataclasses import dataclass, fields
+from math import inf
+from pathlib import Path
+from typing import Any, cast
+
+from fastcalc.cli import options, output, requests
+from fastcalc.cli.speculations import speculations
+from fastcalc.errors import InputError
+from fastcalc.plan.candidates import candidates, deployments
+from fastcalc.plan.decide import Decision, decide
+from fastcalc.plan.service import Objective, Service
+from fastcalc.report import plan as report
+from fastcalc.report import records
+from fastcalc.scenario import check_context
+from fastcalc.sweep.grid import Grid
+from fastcalc.units import parse_quantity
+
+_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/(s|min|h))?")
+_SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+_MOST_RATE = 1e9
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a person typed."""
+
+    model: str
+    on: str
+    prompt: int
+    output: int
+    ttft: str | None
+    tpot: str | None
+    min_speed: float | None
+    rate: str | None
+    max_chips: int | None
+    objective: str
+    utilization: float
+    weights: str | None
+    kv: str | None
+    engine: str | None
+    speculate: str | None
+    price: list[str] | None
+    price_basis: str
+    hardware_dir: list[Path] | None
+    models_dir: list[Path] | None
+    engines_dir: list[Path] | None
+
+    @classmethod
+    def of(cls, flags: dict[str, Any]) -> "Asked":
+        """Return the request among the arguments of the command."""
+        return cls(**{one.name: flags[one.name] for one in fields(cls)})
+
+    def service(self) -> Service:
+        """Return what is asked of a deployment."""
+        tpot, is_speed = _seconds(self.tpot, "--tpot"), False
+        if self.min_speed is not None:
+            if not (math.isfinite(self.min_speed) and self.min_speed > 0):
+                raise InputError(f"--min-speed {self.min_speed:g} is not above 0 tokens a second")
+            is_speed, tpot = 1.0 / self.min_speed < tpot, min(tpot, 1.0 / self.min_speed)
+        chips = options.ranks(self.max_chips, "--max-chips")
+        return Service(
+            prompt=float(options.at_least_one(self.prompt, "--prompt")),
+            output=float(options.at_least_one(self.output, "--output")),
+            ttft=_seconds(self.ttft, "--ttft"),
+            tpot=tpot,
+            rate=_rate(self.rate),
+            max_chips=inf if chips is None else chips,
+            utilization=options.share(self.utilization, "--utilization"),
+            is_speed=is_speed,
+            objective=cast(
+                Objective, options.choice(self.objective, "--objective", ("usd", "watts", "chips"))
+            ),
+        )
+
+    def grids(self, service: Service) -> list[Grid]:
+        """Return every deployment to look at."""
+        entries = requests.catalogue(self.hardware_dir, self.models_dir, self.engines_dir)
+        (model, *_) = requests.models_of(entries, [self.model])
+        tokens = service.prompt + service.output
+        check_context(model, tokens, f"prompt + output = {tokens:,.0f} tokens")
+        chips = requests.chips_of(entries, self.on)
+        engines = requests.engines_of(entries, chips, self.engine)
+        found = deployments(
+            model,
+            [(chip, *engine) for chip, engine in zip(chips, engines, strict=True)],
+            weights=options.names(self.weights, "--weights") if self.weights else None,
+            kv=options.names(self.kv, "--kv") if self.kv else None,
+            speculations=speculations(self.speculate),
+            pricing=requests.pricing_of(chips, self.price, basis=self.price_basis, utilization=1.0),
+        )
+        grids = (candidates(one, prompt=service.prompt, output=service.output) for one in found)
+        return [grid for grid in grids if grid is not None]
+
+
+def run(asked: Asked, top: int, format: str, file: Path | None) -> int:  # noqa: A002
+    """Search, write the plans, and return the exit code: 1 where there is none."""
+    format = options.choice(format, "--format", ("table", "json", "csv", "markdown"))  # noqa: A001
+    if not 1 <= top <= options.MOST_SEQUENCES:
+        raise InputError(f"--top {top} is not a whole number from 1")
+    service = asked.service()
+    found = decide(asked.grids(service), service)
+    if not found.plans and format != "json":
+        sys.stderr.write(f"fastcalc: {report.refusal(found)}\n")
+        return 1
+    output.write(_text(asked, found, top, format, to_file=file is not None), file)
+    if not found.plans:
+        sys.stderr.write(f"fastcalc: {report.refusal(found)}\n")
+    return 0 if found.plans else 1
+
+
+def _text(asked: Asked, found: Decision, top: int, format: str, *, to_file: bool) -> str:  # noqa: A002
+    if format == "markdown":
+        return records.to_markdown(*report.rows(found.plans[:top]))
+    if format == "table":
+        from fastcalc.report import console
+
+        parts = report.table(found, top, _phrase(asked))
+        colour = console.wants_colour() and not to_file
+        return console.render(parts, console.output_width(), colour=colour)
+    rows = report.plan_records(found.plans[:top], found.service)
+    if format == "csv":
+        return records.to_csv(rows)
+    return records.to_json(rows, **report.beside(found))
+
+
+def _phrase(asked: Asked) -> str:
+    """Say what was asked, in a phrase."""
+    words = [f"{asked.model}, prompts of {asked.prompt:,} and outputs of {asked.output:,} tokens"]
+    words += [f"TTFT up to {asked.ttft}"] if asked.ttft else []
+    words += [f"TPOT up to {asked.tpot}"] if asked.tpot else []
+    words += [f"at least {asked.min_speed:g} tokens/s a user"] if asked.min_speed else []
+    words += [f"{asked.rate.removesuffix('/s')} requests/s"] if asked.rate else []
+    words += [f"at most {asked.max_chips:,} chips"] if asked.max_chips else []
+    return ", ".join(words)
+
+
+def _seconds(text: str | None, flag: str) -> float:
+    if text is None:
+        return inf
+    try:
+        value = parse_quantity(text, "time")
+    except InputError as error:
+        raise InputError(f"{flag}: {error}") from error
+    if value <= 0:
+        raise InputError(f"{flag} {text} is not above 0; write for example 25ms or 1s")
+    return value
+
+
+def _rate(text: str | None) -> float | None:
+    if text is None:
+        return None
+    match = _RATE.fullmatch(text.strip())
+    rate = float(match[1]) / _SECONDS[match[2] or "s"] if match else 0.0
+    if not 0 < rate <= _MOST_RATE:
+        raise InputError(f"--rate '{text[:40]}' is not a rate of requests, such as 20/s or 300/min")
+    return rate

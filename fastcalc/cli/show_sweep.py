@@ -1,0 +1,155 @@
+"""``fastcalc sweep``: every combination to a file, block by block."""
+
+import gc
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from fastcalc.cli import options, output, requests
+from fastcalc.cli.ranges import numbers
+from fastcalc.cli.speculations import speculations
+from fastcalc.errors import InputError
+from fastcalc.report import records
+from fastcalc.sweep.axes import Axes, Ranks, grids
+from fastcalc.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink, Sink
+from fastcalc.sweep.grid import Grid
+from fastcalc.sweep.run import solve_all
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a person typed."""
+
+    models: list[str] | None
+    on: str
+    batch: str
+    prompt: str
+    output: str
+    context: str | None
+    weights: str | None
+    kv: str | None
+    engine: str | None
+    speculate: str | None
+    tp: str | None
+    pp: str | None
+    ep: str | None
+    dp: str | None
+    prefix_hit: float
+    price: list[str] | None
+    price_basis: str
+    utilization: float
+    hardware_dir: list[Path] | None
+    models_dir: list[Path] | None
+    engines_dir: list[Path] | None
+
+    @classmethod
+    def of(cls, flags: dict[str, Any]) -> "Asked":
+        """Return the request among the arguments of the command."""
+        return cls(**{one.name: flags[one.name] for one in fields(cls)})
+
+    def axes(self) -> Axes:
+        """Return what is varied."""
+        entries = requests.catalogue(self.hardware_dir, self.models_dir, self.engines_dir)
+        chips = requests.chips_of(entries, self.on)
+        names = [None] if self.engine is None else options.names(self.engine, "--engine")
+        engines = [requests.engines_of(entries, chips, name) for name in names]
+        pairs = [
+            (chip, *engine) for chip, *each in zip(chips, *engines, strict=True) for engine in each
+        ]
+        tokens, ranks = options.MOST_TOKENS, options.MOST_SEQUENCES
+        return Axes(
+            models=requests.models_of(entries, self.models),
+            chips=pairs,
+            prompts=numbers(self.prompt, "--prompt", tokens),
+            outputs=numbers(self.output, "--output", tokens),
+            batches=numbers(self.batch, "--batch", options.MOST_SEQUENCES),
+            contexts=numbers(self.context, "--context", tokens) if self.context else (),
+            weights=options.names(self.weights, "--weights") if self.weights else (None,),
+            kv=options.names(self.kv, "--kv") if self.kv else (None,),
+            speculations=speculations(self.speculate),
+            ranks=Ranks(
+                **{
+                    name: numbers(text, f"--{name}", ranks)
+                    for name in ("tp", "pp", "ep", "dp")
+                    if (text := getattr(self, name)) is not None
+                }
+            ),
+            prefix_hit=options.share(self.prefix_hit, "--prefix-hit", zero=True),
+            pricing=requests.pricing_of(
+                chips, self.price, basis=self.price_basis, utilization=self.utilization
+            ),
+        )
+
+
+def run(asked: Asked, format: str | None, file: Path | None) -> None:  # noqa: A002
+    """Evaluate every combination and write it."""
+    kind = _format(format, file)
+    found, skipped = grids(asked.axes())
+    total = sum(grid.size for grid in found)
+    if not total:
+        raise InputError(f"no combination is left: {_reasons(skipped)}")
+    gc.enable()  # a sweep lives longer than a table
+    with _sink(kind, file) as sink:
+        done = 0
+        for grid, columns in solve_all(found):
+            sink.write(columns, grid.shape)
+            done += grid.size
+            _progress(done, total)
+        sink.close(_beside(found, total, skipped))
+    if skipped:
+        left_out = sum(skipped.values())
+        output.warn([f"{total:,} points; {left_out:,} combinations left out: {_reasons(skipped)}"])
+
+
+def _format(format: str | None, file: Path | None) -> str:  # noqa: A002
+    if format is not None:
+        kind = options.choice(format, "--format", FORMATS)
+    else:
+        kind = file.suffix[1:].lower() if file else "csv"
+        if kind not in FORMATS:
+            raise InputError(f"-o {file} does not end in .csv, .json or .parquet; give --format")
+    if kind == "parquet" and file is None:
+        raise InputError("parquet is not for the screen: give -o FILE.parquet")
+    return kind
+
+
+@contextmanager
+def _sink(kind: str, file: Path | None) -> Iterator[Sink]:
+    text: dict[str, Callable[[Any], Sink]] = {
+        "csv": CSVSink,
+        "json": lambda stream: JSONSink(stream, records.SCHEMA),
+    }
+    if file is None:
+        yield text[kind](sys.stdout)
+        sys.stdout.flush()
+        return
+    with output.whole(file) as draft:
+        if kind == "parquet":
+            yield ParquetSink(draft)
+            return
+        with draft.open("w", encoding="utf-8", newline="") as stream:
+            yield text[kind](stream)
+
+
+def _beside(found: list[Grid], total: int, skipped: Counter[str]) -> dict[str, Any]:
+    """Return what stands beside the points: how many, what is left out, what they rest on."""
+    return {
+        "points": total,
+        "left_out": dict(skipped),
+        "assumptions": records.grounds([grid.scenario for grid in found]),
+    }
+
+
+def _progress(done: int, total: int) -> None:
+    if sys.stderr is not None and sys.stderr.isatty():
+        end = "\n" if done == total else ""
+        sys.stderr.write(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
+        sys.stderr.flush()
+
+
+def _reasons(skipped: Counter[str]) -> str:
+    return "; ".join(f"{count:,} {reason}" for reason, count in skipped.most_common())

@@ -1,0 +1,1 @@
+"""Which chips, how many, how cut and how full: the cheapest deployment that meets a service."""

@@ -1,0 +1,41 @@
+"""What a deployment must do: the service level, the rate, and what is to be least."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Literal
+
+Objective = Literal["usd", "watts", "chips"]
+
+
+@dataclass(frozen=True)
+class Service:
+    """What is asked of a deployment.
+
+    Attributes
+    ----------
+    prompt, output : float
+        Tokens in and out of a request. [1]
+    ttft, tpot : float
+        Most time to the first token and between two tokens; infinity for any. [s]
+    rate : float or None
+        Requests that arrive a second, evenly; None for one deployment whatever its rate. [1/s]
+    max_chips : float
+        Chips there are, all replicas together. [1]
+    utilization : float
+        Share of its capacity that each replica is given to do. [1]
+    objective : str
+        What is to be least: dollars, watts or chips. Without a rate, dollars are those of a
+        million tokens and watts are joules a token.
+    is_speed : bool
+        True where the time between tokens was asked as a speed.
+    """
+
+    prompt: float
+    output: float
+    ttft: float = inf
+    tpot: float = inf
+    rate: float | None = None
+    max_chips: float = inf
+    utilization: float = 1.0
+    objective: Objective = "usd"
+    is_speed: bool = False

@@ -1,0 +1,232 @@
+"""Every layout and batch of one deployment against a service: what it takes, what it misses."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from fastcalc.columns import Columns
+from fastcalc.evaluate import SITE_FACTOR
+from fastcalc.formulas.types import Array, Floats
+from fastcalc.placement import Layouts, Placement
+from fastcalc.plan.service import Service
+from fastcalc.scenario import Scenario
+from fastcalc.sweep.grid import Grid, solve_grid
+
+_SLACK = 1e-9
+"""Of a replica, so that a rate which one carries exactly is not given two."""
+
+_NEEDED = (
+    "chips",
+    "tpot_ms",
+    "ttft_ms",
+    "tokens_per_s_total",
+    "served_tokens_per_s_total",
+    "served_request_s",
+    "usd_per_mtok_total",
+    "joules_per_token",
+)
+
+LIMITS = ("ttft", "tpot", "chips")
+"""What a deployment that fits may miss."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """Deployments that fit, an element for each.
+
+    Attributes
+    ----------
+    grid, columns : Grid, Columns
+        What they are of, and all numbers of each.
+    is_apart : bool
+        True where prompts are taken in by replicas of their own.
+    layout, place : ndarray
+        Positions of layout and batch in the grid's. [1]
+    values : dict of str to ndarray
+        What is limited, by name: seconds to the first token, seconds between tokens, chips.
+    replicas : ndarray
+        Replicas for the rate, of those that decode. [1]
+    cost : ndarray
+        What is to be least.
+    prefill_layout, prefill_replicas : int and float
+        Where prompts are taken in apart; the same for all.
+    unfit : int
+        Deployments that do not fit, beside these. [1]
+    """
+
+    grid: Grid
+    columns: Columns
+    is_apart: bool
+    layout: Array
+    place: Array
+    values: dict[str, Floats]
+    replicas: Floats
+    cost: Floats
+    prefill_layout: int = 0
+    prefill_replicas: float = 0.0
+    unfit: int = 0
+
+    def misses(self, service: Service) -> dict[str, Floats]:
+        """Return each value over its limit: at most 1 where it is met."""
+        limits = {"ttft": service.ttft, "tpot": service.tpot, "chips": service.max_chips}
+        return {name: self.values[name] / limits[name] for name in LIMITS}
+
+
+def weigh(grid: Grid, service: Service) -> list[Weighed]:
+    """Return the deployments of a grid: one pool for all, and prompts apart where that can be.
+
+    Parameters
+    ----------
+    grid : Grid
+        Of one kind of request.
+    service : Service
+        What is asked.
+    """
+    columns = solve_grid(grid, words=False)
+    limit = float(grid.sites[0].machine.software.max_sequences)
+    dp = np.array([layout.dp for layout in grid.layouts])[:, np.newaxis]
+    fits = np.broadcast_to(columns["fits"], grid.shape)[0] & (grid.batches <= limit * dp)
+    layout, place = np.nonzero(fits)
+    numbers = {
+        key: np.broadcast_to(columns[key], grid.shape)[0][fits]
+        for key in _NEEDED
+        if columns[key] is not None
+    }
+    unfit = int(fits.size - fits.sum())
+    common: dict[str, Any] = {"grid": grid, "columns": columns, "layout": layout, "place": place}
+    together = _together(grid, service, numbers, grid.batches[place])
+    found = [Weighed(**common, **together, is_apart=False, unfit=unfit)]
+    pool = _prefill_pool(grid, service, columns)
+    if pool is not None:
+        found.append(Weighed(**common, **_apart(grid, service, numbers, pool), is_apart=True))
+    return found
+
+
+def between_tokens(columns: Columns, batch: Floats, output: float) -> Floats:
+    """Return the mean time between two tokens while others' prompts are taken in beside. [s]
+
+    Of the time that prompts add to a run, a request's own share is before its first token.
+
+    Parameters
+    ----------
+    columns : Columns
+        With ``tpot_ms`` and ``served_request_s``.
+    batch : ndarray
+        Sequences decoded together. [1]
+    output : float
+        Output tokens of a request. [1]
+    """
+    alone = columns["tpot_ms"] / 1e3
+    return np.asarray(alone + (1.0 - 1.0 / batch) * (columns["served_request_s"] / output - alone))
+
+
+def _together(grid: Grid, service: Service, numbers: Columns, batch: Floats) -> dict[str, Any]:
+    """Return what replicas that take in prompts and decode need for the rate."""
+    capacity = numbers["served_tokens_per_s_total"] / service.output
+    replicas = _replicas(service, 1.0 / capacity)
+    chips = replicas * numbers["chips"]
+    return {
+        "values": {
+            "ttft": numbers["ttft_ms"] / 1e3,
+            "tpot": between_tokens(numbers, batch, service.output),
+            "chips": chips,
+        },
+        "replicas": replicas,
+        "cost": _cost(grid, service, numbers, chips),
+    }
+
+
+def _replicas(service: Service, seconds: Floats) -> Floats:
+    """Return replicas that each take so long for a request; one where no rate is asked. [1]"""
+    if service.rate is None:
+        return np.ones(np.shape(seconds))
+    busy = np.asarray(service.rate * seconds / service.utilization)
+    return np.maximum(np.ceil(busy - _SLACK), 1.0)
+
+
+def has_cost(scenario: Scenario, service: Service) -> bool:
+    """Return whether what is to be least is known of a chip.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        With the chip and its prices.
+    service : Service
+        With the objective.
+    """
+    if service.objective == "watts":
+        return scenario.hardware.power is not None
+    known = scenario.pricing.per_chip_hour(scenario.hardware) is not None
+    return known or service.objective == "chips"
+
+
+def _cost(grid: Grid, service: Service, numbers: Columns, chips: Floats) -> Floats:
+    """Return what is to be least."""
+    hardware, pricing = grid.scenario.hardware, grid.scenario.pricing
+    if service.objective == "chips":
+        return chips
+    if service.rate is None:
+        key = "usd_per_mtok_total" if service.objective == "usd" else "joules_per_token"
+        return np.asarray(numbers[key] / service.utilization)
+    if service.objective == "usd":
+        return np.asarray((pricing.per_chip_hour(hardware) or 0.0) * chips)
+    assert hardware.power is not None
+    return np.asarray(hardware.power.chip.si * SITE_FACTOR * chips)
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """Replicas that take in prompts: layout, count, chips in all, and time to a first token."""
+
+    layout: int
+    replicas: float
+    chips: float
+    ttft: float
+
+
+def _prefill_pool(grid: Grid, service: Service, columns: Columns) -> _Pool | None:
+    """Return the fewest chips that take in all prompts one by one; the soonest if none is in time.
+
+    A prompt alone on a replica takes as long as the first token at batch 1; its cache then
+    crosses the link beyond the domain before decoding starts.
+    """
+    hardware = grid.scenario.hardware
+    if service.rate is None or hardware.links.scale_out is None or grid.batches[0] != 1:
+        return None
+    site, engine = grid.sites[0], grid.scenario.engine
+    if site.machine.is_spatial or engine.is_bound or len(grid.sites) > 1:
+        return None
+    layouts = Layouts.of(grid.layouts)
+    fits = np.broadcast_to(columns["fits"], grid.shape)[0, :, 0]
+    alone = np.broadcast_to(columns["ttft_ms"], grid.shape)[0, :, 0] / 1e3
+    cache = Placement(site.machine, site.work, layouts, service.prompt).cache_per_chip
+    link = hardware.links.scale_out.bandwidth.si * site.machine.software.link_fraction
+    ttft = alone + np.broadcast_to(cache, alone.shape) / link
+    replicas = _replicas(service, alone)
+    chips = replicas * layouts.chips
+    in_time = fits & (ttft <= service.ttft)
+    rank = np.where(in_time, chips, np.inf) if in_time.any() else np.where(fits, ttft, np.inf)
+    best = int(np.argmin(rank))
+    if rank[best] == inf:
+        return None
+    return _Pool(best, float(replicas[best]), float(chips[best]), float(ttft[best]))
+
+
+def _apart(grid: Grid, service: Service, numbers: Columns, pool: _Pool) -> dict[str, Any]:
+    """Return what replicas that only decode need for the rate, and the pool beside them."""
+    capacity = numbers["tokens_per_s_total"] / service.output
+    replicas = _replicas(service, 1.0 / capacity)
+    chips = replicas * numbers["chips"] + pool.chips
+    return {
+        "values": {
+            "ttft": np.full(chips.shape, pool.ttft),
+            "tpot": numbers["tpot_ms"] / 1e3,
+            "chips": chips,
+        },
+        "replicas": replicas,
+        "cost": _cost(grid, service, numbers, chips),
+        "prefill_layout": pool.layout,
+        "prefill_replicas": pool.replicas,
+    }

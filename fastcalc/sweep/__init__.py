@@ -1,0 +1,1 @@
+"""Many points at once: open grids of layouts, traffic and batches, block by block."""

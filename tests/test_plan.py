@@ -1,0 +1,342 @@
+"""The plan is what trying everything finds, and its numbers are those of `compare`."""
+
+import json
+import math
+import shlex
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from fastcalc.catalogue import Catalogue
+from fastcalc.errors import InputError
+from fastcalc.evaluate import SITE_FACTOR
+from fastcalc.placement import Layout
+from fastcalc.plan.candidates import cache_choices, candidates, layouts_of, weight_choices
+from fastcalc.plan.decide import decide, rounded_up
+from fastcalc.plan.service import Service
+from fastcalc.scenario import Pricing, Scenario, Sharding, engine_for, solve
+from fastcalc.sweep.grid import Grid, Requests
+from fastcalc.traffic import Traffic
+from tests.helpers import run
+
+CATALOGUE = Catalogue()
+CHIPS = ["h100-sxm", "mi300x", "b200", "rtx-4090", "wse-3", "l40s", "a100-sxm-80gb"]
+MODELS = ["llama-3.1-70b", "llama-3.1-8b", "gpt-oss-120b", "qwen3-30b-a3b"]
+LAYOUTS = [Layout(), Layout(2), Layout(8), Layout(4, 2), Layout(pp=2), Layout(1, 1, 4, 4)]
+
+
+def scenario(chip, model):
+    hardware = CATALOGUE.hardware(chip)
+    return Scenario(
+        hardware,
+        CATALOGUE.model(model),
+        engine_for(CATALOGUE, hardware)[0],
+        (1,),
+        Traffic(1.0, 1.0, 1.0),
+    )
+
+
+def legal(grid, layouts):
+    for layout in layouts:
+        try:
+            yield grid.sites[0].check(layout)
+        except InputError:
+            continue
+
+
+def grid_of(chip, model, service, layouts, batches):
+    prompt, output = service.prompt, service.output
+    kinds = Requests(*np.array([[prompt], [output], [prompt + output / 2]]))
+    grid = Grid(scenario(chip, model), (), kinds, np.array(sorted(batches), dtype=float))
+    return replace(grid, layouts=tuple(legal(grid, layouts)))
+
+
+def one_by_one(grid, service):
+    """Yield cost, chips, seconds to the first token and between tokens of all that fit."""
+    for layout in grid.layouts:
+        for batch in grid.batches:
+            sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
+            if grid.scenario.hardware.execution == "spatial":
+                sharding = Sharding(pp=layout.pp)
+            traffic = Traffic(service.prompt, service.output, service.prompt + service.output / 2)
+            outcome = solve(
+                replace(grid.scenario, batches=(int(batch),), sharding=sharding, traffic=traffic)
+            )
+            estimate, limit = outcome.estimate, outcome.placement.machine.software.max_sequences
+            if not estimate.fits[0] or batch > limit * layout.dp:
+                continue
+            run_time = batch * service.output / estimate.served[0]
+            alone = estimate.tpot[0]
+            between = alone + (1 - 1 / batch) * (run_time / service.output - alone)
+            needed = service.rate * run_time / batch / service.utilization
+            chips = max(math.ceil(needed - 1e-9), 1) * layout.chips
+            yield cost(grid.scenario, service, chips), chips, estimate.ttft[0], between
+
+
+def cost(one, service, chips):
+    hardware = one.hardware
+    if service.objective == "chips":
+        return chips
+    if service.objective == "watts":
+        return hardware.power.chip.si * SITE_FACTOR * chips if hardware.power else math.nan
+    price = Pricing().per_chip_hour(hardware)
+    return math.nan if price is None else price * chips
+
+
+services = st.builds(
+    Service,
+    prompt=st.sampled_from([100.0, 2000.0]),
+    output=st.sampled_from([50.0, 500.0]),
+    ttft=st.sampled_from([0.05, 0.3, 2.0, math.inf]),
+    tpot=st.sampled_from([0.005, 0.02, 0.1]),
+    rate=st.sampled_from([0.5, 7.0, 90.0]),
+    max_chips=st.sampled_from([4, 32, math.inf]),
+    utilization=st.sampled_from([1.0, 0.7]),
+    objective=st.sampled_from(["usd", "watts", "chips"]),
+)
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.sampled_from(CHIPS), min_size=1, max_size=3, unique=True),
+    st.sampled_from(MODELS),
+    services,
+    st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=3, unique=True),
+    st.sets(st.sampled_from([2, 3, 16, 70, 400]), min_size=1, max_size=3),
+)
+def test_it_is_what_trying_everything_finds(chips, model, service, layouts, batches):
+    """Without a batch of one, prompts are never apart."""
+    grids = [grid_of(chip, model, service, layouts, batches) for chip in chips]
+    grids = [grid for grid in grids if grid.layouts]
+    found = decide(grids, service)
+    everything = [one for grid in grids for one in one_by_one(grid, service)]
+    met = [
+        one
+        for one in everything
+        if not math.isnan(one[0])
+        and one[1] <= service.max_chips
+        and one[2] <= service.ttft
+        and one[3] <= service.tpot
+    ]
+    assert bool(met) == bool(found.plans)
+    if met:
+        best = found.plans[0]
+        least = min(met)[:2]
+        assert (best.cost, best.values["chips"]) == pytest.approx(least, rel=1e-12)
+        assert max(best.misses.values()) <= 1.0
+    else:
+        assert_relaxed(found, everything, service)
+    lost = sum(found.reasons.values())
+    assert lost + bool(met) == found.candidates == sum(grid.size for grid in grids)
+
+
+def apart_one_by_one(grid, service):
+    """Yield the same of every pair of a layout for prompts and a layout and batch for the rest."""
+    link, work = grid.scenario.hardware.links.scale_out, grid.work
+    site = grid.sites[0]
+    if link is None or site.machine.is_spatial:
+        return
+    rate = service.rate / service.utilization
+    speed = link.bandwidth.si * site.machine.software.link_fraction
+    traffic = Traffic(service.prompt, service.output, service.prompt + service.output / 2)
+    pools, others = [], []
+    for layout in grid.layouts:
+        sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
+        batches = tuple(int(batch) for batch in grid.batches)
+        estimate = solve(
+            replace(grid.scenario, batches=batches, sharding=sharding, traffic=traffic)
+        ).estimate
+        kept = float(work.cache_bytes(service.prompt, ranks=layout.tp))
+        sent = kept * math.ceil(work.layers / layout.pp) / work.layers / speed
+        for place, batch in enumerate(batches):
+            if not estimate.fits[place]:
+                continue
+            if batch == 1:
+                chips = max(math.ceil(rate * estimate.ttft[0] - 1e-9), 1) * layout.chips
+                pools.append((chips, estimate.ttft[0] + sent))
+            count = max(math.ceil(rate * service.output / estimate.total[place] - 1e-9), 1)
+            others.append((count * layout.chips, estimate.tpot[place]))
+    for pool, ttft in pools:
+        for chips, tpot in others:
+            yield cost(grid.scenario, service, pool + chips), pool + chips, ttft, tpot
+
+
+@settings(max_examples=30)
+@given(
+    st.sampled_from(["h100-sxm", "mi300x", "wse-3"]),
+    st.sampled_from(["llama-3.1-70b", "qwen3-30b-a3b"]),
+    services,
+    st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=3, unique=True),
+    st.sets(st.sampled_from([2, 16, 70]), max_size=2),
+)
+def test_prompts_apart_are_what_trying_every_pair_finds(chip, model, service, layouts, batches):
+    grid = grid_of(chip, model, service, layouts, {1, *batches})
+    assume(grid.layouts)
+    found = decide([grid], service)
+    everything = [*one_by_one(grid, service), *apart_one_by_one(grid, service)]
+    met = [
+        one
+        for one in everything
+        if one[1] <= service.max_chips and one[2] <= service.ttft and one[3] <= service.tpot
+    ]
+    assert bool(met) == bool(found.plans)
+    if met:
+        best = found.plans[0]
+        assert (best.cost, best.values["chips"]) == pytest.approx(min(met)[:2], rel=1e-12)
+
+
+def assert_relaxed(found, everything, service):
+    """Each limit that would help is the least that helps."""
+    limits = {"chips": (1, service.max_chips), "ttft": (2, service.ttft), "tpot": (3, service.tpot)}
+    for name, (place, _) in limits.items():
+        others = [other for key, other in limits.items() if key != name]
+        would = [
+            one[place]
+            for one in everything
+            if not math.isnan(one[0]) and all(one[at] <= limit for at, limit in others)
+        ]
+        if would:
+            assert found.relaxed[name] == pytest.approx(min(would), rel=1e-12)
+        else:
+            assert name not in found.relaxed
+
+
+def test_prompts_apart_are_counted_as_by_hand():
+    """Both pools are what the rate asks of one replica's time, alone and decoding."""
+    service = Service(4000.0, 1000.0, ttft=1.0, tpot=0.025, rate=20.0)
+    grid = grid_of("mi355x", "deepseek-r1", service, [Layout(8)], [1, 8, 64])
+    plan = next(one for one in decide([grid], service).plans if one.prefill_layout)
+    traffic = Traffic(4000.0, 1000.0, 4500.0)
+    batches = (1, int(plan.batch))
+    estimate = solve(
+        replace(grid.scenario, batches=batches, sharding=Sharding(tp=8), traffic=traffic)
+    ).estimate
+    assert plan.prefill_replicas == math.ceil(20 * estimate.ttft[0])
+    assert plan.replicas == math.ceil(20 * 1000 / estimate.total[1])
+    assert plan.values["tpot"] == estimate.tpot[1]
+    assert plan.values["chips"] == 8 * (plan.replicas + plan.prefill_replicas)
+    # 576 elements of 16 bits in 61 layers, whole on each rank; 4,000 tokens over the other link.
+    link = grid.scenario.hardware.links.scale_out.bandwidth.si
+    sent = 4000 * 61 * 576 * 2 / (link * grid.sites[0].machine.software.link_fraction)
+    assert plan.values["ttft"] == pytest.approx(estimate.ttft[0] + sent, rel=1e-9)
+
+
+@pytest.mark.parametrize("model", ["llama-3.1-70b", "gpt-oss-120b", "deepseek-r1"])
+@pytest.mark.parametrize("rate", [(), ("--rate", "5/s")])
+def test_every_offered_plan_is_what_compare_says(model, rate, capsys, monkeypatch):
+    asked = ("--prompt", 2000, "--output", 500, "--tpot", "40ms", "--ttft", "2s", *rate)
+    ran = run(
+        "plan",
+        model,
+        *asked,
+        "--format",
+        "json",
+        "--top",
+        12,
+        capsys=capsys,
+        monkeypatch=monkeypatch,
+    )
+    assert ran.code == 0, ran.err
+    plans = json.loads(ran.out)["records"]
+    assert plans
+    for plan in plans:
+        words = shlex.split(plan["command"])[1:]
+        ran = run(*words, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
+        (record,) = json.loads(ran.out)["records"]
+        assert record["fits"]
+        assert plan["warnings"] == record["warnings"]
+        for key in record.keys() & plan.keys() - {"ttft_ms", "tpot_ms", "usd_per_hour", "warnings"}:
+            assert plan[key] == record[key], key
+        if plan["prefill"] == "apart":
+            assert plan["tpot_ms"] == record["tpot_ms"]
+            continue
+        assert plan["ttft_ms"] == record["ttft_ms"]
+        alone, batch = record["tpot_ms"], record["batch"]
+        mixed = record["served_request_s"] * 1e3 / 500
+        between = alone + (1 - 1 / batch) * (mixed - alone)
+        assert plan["tpot_ms"] == pytest.approx(between, rel=1e-9)
+        carried = record["served_tokens_per_s_total"] / 500 * plan["replicas"]
+        if rate:
+            assert carried >= 5 * (1 - 1e-8)
+        chips = plan["replicas"] * record["chips"]
+        assert plan["chips_total"] == chips
+        assert plan["usd_per_hour"] == pytest.approx(plan["replicas"] * record["usd_per_hour"])
+        assert plan["usd_per_month"] == pytest.approx(plan["usd_per_hour"] * 730)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("--on", "h100-sxm", "--tpot", "20ms", "--max-chips", "4", "--rate", "5/s"),
+        ("--on", "h100-sxm", "--min-speed", "200", "--max-chips", "64"),
+        ("--on", "h100-sxm", "--ttft", "20ms"),
+    ],
+)
+def test_what_it_says_to_relax_helps(asked, capsys, monkeypatch):
+    ran = run("plan", "deepseek-r1", *asked, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 1
+    assert ran.out == ""
+    first = ran.err.strip().partition("it would with ")[2].split(", or ")[0]
+    again = run(
+        "plan", "deepseek-r1", *asked, *first.split(), capsys=capsys, monkeypatch=monkeypatch
+    )
+    assert again.code == 0, (ran.err, again.err)
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--ttft", "1"), "--ttft: 1 has no unit"),
+        (("--tpot", "0ms"), "--tpot 0ms is not above 0"),
+        (("--rate", "many"), "--rate 'many' is not a rate"),
+        (("--rate", "0/s"), "--rate '0/s' is not a rate"),
+        (("--min-speed", "-1"), "--min-speed -1 is not above 0"),
+        (("--objective", "euro"), "--objective 'euro' is not known"),
+        (("--prompt", "10000000"), "exceeds the"),
+        (("--top", "0"), "--top 0"),
+        (("--speculate", "9/2"), "--speculate '9/2'"),
+        (("--weights", "fp5"), "'fp5' is not a weight format"),
+    ],
+)
+def test_bad_requests_are_one_sentence(flags, sentence, capsys, monkeypatch):
+    ran = run(
+        "plan", "llama-3.1-70b", "--on", "h100-sxm", *flags, capsys=capsys, monkeypatch=monkeypatch
+    )
+    assert ran.code == 2
+    assert sentence in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_formats_are_those_the_chip_is_made_for():
+    model = CATALOGUE.model("llama-3.1-70b")
+    found = {
+        chip: weight_choices(model, CATALOGUE.hardware(chip), scenario(chip, model.id).engine)
+        for chip in ("a100-sxm-80gb", "h100-sxm", "b200", "rtx-4090")
+    }
+    assert found["a100-sxm-80gb"] == [None]
+    assert found["h100-sxm"] == [None, "fp8"]
+    assert found["b200"] == [None, "fp8", "nvfp4"]
+    assert found["rtx-4090"] == [None, "q8_0", "q4_k_m"]
+    hopper = CATALOGUE.hardware("h100-sxm")
+    assert cache_choices(model, hopper, CATALOGUE.engine("vllm"), None) == [None, "fp8"]
+
+
+@pytest.mark.parametrize("chip", ["h100-sxm", "gb200", "wse-3", "rtx-4090", "tpu-v5p"])
+@pytest.mark.parametrize("model", ["llama-3.1-70b", "deepseek-r1"])
+def test_layouts_are_legal(chip, model):
+    site = Grid(scenario(chip, model), (), Requests(*np.ones((3, 1))), np.ones(1)).sites[0]
+    found = layouts_of(site)
+    assert len(set(found)) == len(found)
+    assert [site.check(layout) for layout in found] == found
+
+
+def test_a_model_that_fits_nowhere_has_no_candidates():
+    assert candidates(scenario("apple-m1", "deepseek-r1"), prompt=1000.0, output=1000.0) is None
+
+
+@given(st.floats(1e-6, 1e9))
+def test_rounding_up_never_goes_below(value):
+    assert value <= rounded_up(value) <= value * 1.0101

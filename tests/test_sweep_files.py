@@ -1,0 +1,194 @@
+"""What `sweep` writes is what `compare` says, in every format, whole or not at all."""
+
+import csv
+import io
+import json
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from fastcalc.cli import show_sweep
+from fastcalc.cli.ranges import numbers
+from fastcalc.errors import InputError
+from tests.helpers import run
+
+ASKED = ("llama-3.1-70b", "gpt-oss-120b", "--on", "h100-sxm,wse-3,rtx-4090")
+
+
+def compared(*asked, capsys, monkeypatch):
+    ran = run("compare", *asked, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
+    return json.loads(ran.out)["records"]
+
+
+def test_csv_and_json_hold_the_records_of_compare(capsys, monkeypatch):
+    """One batch at a time: `compare` takes one layout for all batches of a chip."""
+    asked = (*ASKED, "--batch", "8,4000")
+    told = [
+        record
+        for batch in (8, 4000)
+        for record in compared(*ASKED, "--batch", batch, capsys=capsys, monkeypatch=monkeypatch)
+    ]
+    key = lambda one: (one["model"], one["hardware"], one["batch"])  # noqa: E731
+    ran = run("sweep", *asked, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
+    document = json.loads(ran.out)
+    assert document["schema"] == "fastcalc/1"
+    assert document["points"] == len(told)
+    assert sorted(document["records"], key=key) == sorted(told, key=key)
+    assert list(document["records"][0]) == list(told[0])
+    ran = run("sweep", *asked, capsys=capsys, monkeypatch=monkeypatch)
+    first = run(
+        "compare", *ASKED, "--batch", 8, "--format", "csv", capsys=capsys, monkeypatch=monkeypatch
+    )
+    lines = ran.out.splitlines()
+    assert lines[0] == first.out.splitlines()[0]
+    assert set(first.out.splitlines()) <= set(lines)
+
+
+def test_ranks_are_combined_and_what_cannot_be_is_counted(capsys, monkeypatch, tmp_path):
+    path = tmp_path / "found.csv"
+    ran = run(
+        "sweep", "llama-3.1-8b", "--on", "h100-sxm,apple-m4-max,wse-3", "--tp", "1..16x2,3", "--batch", "1,2",
+        "-o", path, capsys=capsys, monkeypatch=monkeypatch,
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    rows = list(csv.DictReader(io.StringIO(path.read_text())))
+    held = [(row["hardware"], row["tp"], row["batch"]) for row in rows]
+    assert held == [
+        *(("h100-sxm", tp, batch) for tp in "1248" for batch in "12"),
+        ("apple-m4-max", "1", "1"),
+        ("apple-m4-max", "1", "2"),
+        ("wse-3", "1", "1"),
+        ("wse-3", "1", "2"),
+    ]
+    # 3 on the H100, in a domain of 8; 2, 3, 4, 8, 16 on the M4 Max, in one of 1; 16 on the H100.
+    assert "14 combinations left out" in ran.err
+    assert "2 tp that does not divide the heads" in ran.err
+    assert "12 tp beyond the link domain" in ran.err
+
+
+def test_a_context_beyond_the_model_is_left_out(capsys, monkeypatch):
+    ran = run(
+        "sweep", "mistral-7b-v0.1", "--on", "h100-sxm", "--prompt", "1k,10M", "--batch", "1",
+        capsys=capsys, monkeypatch=monkeypatch,
+    )  # fmt: skip
+    assert len(ran.out.splitlines()) == 2
+    assert "1 a context beyond that of mistral-7b-v0.1" in ran.err
+
+
+def test_parquet_holds_the_same(capsys, monkeypatch, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "found.parquet"
+    asked = (*ASKED, "--batch", "8,4000", "--tp", "1,2")
+    ran = run("sweep", *asked, "-o", path, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 0, ran.err
+    ran = run("sweep", *asked, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
+    told = json.loads(ran.out)["records"]
+    table = parquet.read_table(path)
+    assert table.column_names == list(told[0])
+    for row, record in zip(table.to_pylist(), told, strict=True):
+        record["warnings"] = "; ".join(record["warnings"])
+        for key, value in record.items():
+            is_number = isinstance(value, float)
+            assert row[key] == (pytest.approx(value, rel=1e-11) if is_number else value), key
+
+
+def test_parquet_without_pyarrow_says_what_to_install(capsys, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path = tmp_path / "found.parquet"
+    ran = run("sweep", "llama-3.1-8b", "-o", path, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 2
+    assert "pip install 'fastcalc-llm[parquet]'" in ran.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_interrupt_leaves_no_half_file(capsys, monkeypatch, tmp_path):
+    blocks = show_sweep.solve_all
+
+    def interrupted(grids):
+        yield next(blocks(grids))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(show_sweep, "solve_all", interrupted)
+    path = tmp_path / "found.csv"
+    path.write_text("before\n")
+    ran = run("sweep", "llama-3.1-8b", "-o", path, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 130
+    assert [one.name for one in tmp_path.iterdir()] == ["found.csv"]
+    assert path.read_text() == "before\n"
+
+
+def test_progress_is_for_terminals(capsys, monkeypatch, tmp_path):
+    asked = ("sweep", "llama-3.1-8b", "--on", "h100-sxm", "-o", tmp_path / "found.csv")
+    assert run(*asked, capsys=capsys, monkeypatch=monkeypatch).err == ""
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+
+    @contextmanager
+    def shown():
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", terminal)
+            yield
+
+    with shown():
+        show_sweep._progress(500, 2000)
+    assert terminal.getvalue() == "\r500 of 2,000 points (25%)"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1..1024x2", tuple(2**power for power in range(11))),
+        ("8..64+8", tuple(range(8, 65, 8))),
+        ("1k,8k,128k", (1000, 8000, 128_000)),
+        ("1..4", (1, 2, 3, 4)),
+        ("1k..4kx2,2M", (1000, 2000, 4000, 2_000_000)),
+    ],
+)
+def test_lists_of_numbers(text, found):
+    assert numbers(text, "--x", 10**9) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "0",
+        "-1",
+        "1.5",
+        "k",
+        "1..",
+        "4..1",
+        "1..8x1",
+        "1..8x",
+        "1..8+0",
+        "1K",
+        "9" * 13,
+        "1..20k",
+    ],
+)
+def test_bad_lists_are_refused(text):
+    with pytest.raises(InputError, match="--x"):
+        numbers(text, "--x", 10**9)
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--batch", "x"), "--batch 'x' is not a whole number"),
+        (("--weights", "fp5"), "'fp5' is not a weight format"),
+        (("-o", "found.txt"), "give --format"),
+        (("--format", "parquet"), "give -o FILE.parquet"),
+        (("--tp", "3", "--on", "h100-sxm"), "no combination is left"),
+        (("--on", "h100-sxm", "--weights", "fp4"), "4-bit weights on a chip without"),
+    ],
+)
+def test_bad_requests_are_one_sentence(flags, sentence, capsys, monkeypatch):
+    ran = run("sweep", "llama-3.1-8b", *flags, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 2
+    assert sentence in ran.err
+    assert ran.err.count("\n") == 1
