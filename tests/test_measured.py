@@ -20,11 +20,12 @@ from fastcalc.measured.nodes import Node, family_of
 from fastcalc.measured.own import Own, fit_own
 from fastcalc.measured.point import COLUMNS, Point
 from fastcalc.measured.predict import gather, rule_of
-from fastcalc.measured.ranges import interval
+from fastcalc.measured.ranges import Interval, interval
 from fastcalc.measured.rows import rows_of
 from fastcalc.measured.score import predictions_of
 from fastcalc.measured.shipped import shipped
 from fastcalc.measured.validate import validate
+from fastcalc.measured.writing import _with_ranges
 from tests.helpers import outcome, run
 
 BASE = Point(
@@ -441,3 +442,10 @@ def test_an_engine_of_ones_own_is_not_called_like_one_that_it_extends(tmp_path, 
     assert found.code == 2
     assert "vllm is an engine of the catalogue already" in found.err
     assert not target.exists()
+
+
+def test_a_range_of_unseen_chips_says_that_architectures_were_left_out():
+    span = Interval(below=1.5, above=1.4, count=20, sources=3)
+    text = _with_ranges("ranges:\n  decode: {}\n", {"decode": span, "unseen": span})
+    assert '"20 points of 3 sources left out of the fit"' in text
+    assert '"20 points of 3 architectures left out of the fit"' in text

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from fastcalc.catalogue import Engine
 from fastcalc.catalogue.schema import Quantity
-from fastcalc.catalogue.schema.engines import BORROWED
+from fastcalc.catalogue.schema.engines import BORROWED, UNSEEN
 from fastcalc.measured.calibrate import Calibration
 from fastcalc.measured.nodes import FIT, Node
 from fastcalc.measured.own import OwnFit
@@ -17,6 +17,10 @@ DIGITS = 4
 
 COMMAND = "'fastcalc calibrate'"
 """How values of an engine of one's own came about."""
+
+_USUAL = "sources"
+_LEFT_OUT = {UNSEEN: "architectures"}
+"""What is left out in turn for a range, where that is not sources."""
 
 _KEY = re.compile(r"^( *)([\w-]+):(.*)$")
 _VALUE = re.compile(r"(\{value: )([^,}]+)")
@@ -86,7 +90,7 @@ def _with_ranges(text: str, ranges: Mapping[str, Interval]) -> str:
     kept = [line for line in text.splitlines() if line.startswith(f"  {BORROWED}:")]
     lines = [
         f"  {name}: {{below: {one.below:.2f}, above: {one.above:.2f}, basis: "
-        f'"{one.count} points of {one.sources} sources left out of the fit"}}'
+        f'"{one.count} points of {one.sources} {_LEFT_OUT.get(name, _USUAL)} left out of the fit"}}'
         for name, one in sorted(ranges.items())
     ]
     block = "ranges:\n" + "\n".join([*lines, *kept]) + "\n"

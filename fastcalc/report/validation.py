@@ -87,7 +87,7 @@ def shipped_table(found: Shipped, width: int, *, colour: bool) -> str:
         _scores(found.fitted.groups),
         *_worst(found.fitted.predictions),
         "",
-        "Sources set aside: nothing was fitted or chosen on them",
+        "Sources set aside: no engine was fitted on them",
         "",
         _scores(found.set_aside.groups),
         *_worst(found.set_aside.predictions),
@@ -96,6 +96,8 @@ def shipped_table(found: Shipped, width: int, *, colour: bool) -> str:
         *_meanings(),
         "SRAM machines: their engines are set from these few speeds, not fitted, so none is left "
         "out there and the factor flatters",
+        "machines without an engine of their own (npu): their range is set from the same points "
+        "and its coverage flatters",
         f"{len(found.suspect.predictions)} points are not believed and not counted; their reasons "
         "are in evidence/sources.yaml",
         *_left_out([*found.fitted.skipped, *found.set_aside.skipped]),
