@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -19,11 +20,12 @@ from fastcalc.measured.nodes import Node, family_of
 from fastcalc.measured.own import Own, fit_own
 from fastcalc.measured.point import COLUMNS, Point
 from fastcalc.measured.predict import gather, rule_of
-from fastcalc.measured.ranges import interval
+from fastcalc.measured.ranges import Interval, interval
 from fastcalc.measured.rows import rows_of
 from fastcalc.measured.score import predictions_of
 from fastcalc.measured.shipped import shipped
 from fastcalc.measured.validate import validate
+from fastcalc.measured.writing import _with_ranges
 from tests.helpers import outcome, run
 
 BASE = Point(
@@ -393,3 +395,57 @@ def test_the_evaluator_is_one():
             weights="bf16", kv="bf16",
         )  # fmt: skip
         assert one.expected == pytest.approx(float(alone.estimate.tpot[0]), rel=1e-9)
+
+
+@pytest.mark.parametrize("column", ["hardware", "model", "engine"])
+def test_a_name_that_no_file_system_takes_skips_its_point_alone(tmp_path, fastcalc, column):
+    rows = [row(id="own-001"), row(id="own-002", **{column: "x" * 300})]
+    found = fastcalc("validate", str(write(tmp_path / "mine.csv", rows)), "--format", "json")
+    assert found.code == 0
+    said = json.loads(found.out)
+    assert {one["id"] for one in said["points"]} >= {"own-001"}
+    if column != "engine":  # an engine that nobody knows is the default of the chip's class
+        assert "longer than any name" in said["skipped"][0]["reason"]
+
+
+def test_points_above_their_bound_are_counted_and_not_all_listed(tmp_path, fastcalc):
+    rows = [row(id=f"own-{i:03}", metric="tpot_s", value=f"1e-{9 + i % 3}") for i in range(100)]
+    found = fastcalc("validate", str(write(tmp_path / "mine.csv", rows)))
+    assert found.code == 0
+    assert found.out.count("above its bound") == 5 + 20
+    assert re.search(r"(?m)^all +100 .* 100$", found.out)
+
+
+@pytest.mark.parametrize(
+    ("name", "date"),
+    [("my: runs #1.csv", "2026-01"), ('my "runs".csv', 'July "26'), ("runs.csv", "5/6/26")],
+)
+def test_an_engine_of_ones_own_loads_whatever_its_runs_are_called(tmp_path, fastcalc, name, date):
+    rows = [{column: getattr(one, column) for column in COLUMNS} for one in synthetic(factor=1.5)]
+    file = write(tmp_path / name, [{**each, "date": date} for each in rows])
+    target = tmp_path / "ours.yaml"
+    assert fastcalc("calibrate", str(file), "-o", str(target)).code == 0
+    assert fastcalc("check", "--strict", str(target)).code == 0
+
+
+def test_an_engine_that_no_run_moves_names_no_source_of_numbers(tmp_path, fastcalc):
+    rows = [{column: getattr(one, column) for column in COLUMNS} for one in synthetic(factor=1.0)]
+    target = tmp_path / "ours.yaml"
+    assert fastcalc("calibrate", str(write(tmp_path / "a.csv", rows)), "-o", str(target)).code == 0
+    assert "\nsources:" not in target.read_text()
+    assert fastcalc("check", "--strict", str(target)).out.startswith("1 file checked: clean")
+
+
+def test_an_engine_of_ones_own_is_not_called_like_one_that_it_extends(tmp_path, fastcalc):
+    target = tmp_path / "vllm.yaml"
+    found = fastcalc("calibrate", str(write(tmp_path / "a.csv", [row()])), "-o", str(target))
+    assert found.code == 2
+    assert "vllm is an engine of the catalogue already" in found.err
+    assert not target.exists()
+
+
+def test_a_range_of_unseen_chips_says_that_architectures_were_left_out():
+    span = Interval(below=1.5, above=1.4, count=20, sources=3)
+    text = _with_ranges("ranges:\n  decode: {}\n", {"decode": span, "unseen": span})
+    assert '"20 points of 3 sources left out of the fit"' in text
+    assert '"20 points of 3 architectures left out of the fit"' in text

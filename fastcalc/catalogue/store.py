@@ -1,8 +1,10 @@
 """Find and load entries: shipped ones, a person's own folders, or a path to a file."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeVar, cast
 
@@ -12,6 +14,9 @@ from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
 from fastcalc.folders import shipped_folder
+
+LONGEST_NAME = 255
+"""Bytes of one part of a path on the common file systems."""
 
 Kind = Literal["hardware", "models", "engines"]
 _SINGULAR = {"hardware": "hardware", "models": "model", "engines": "engine"}
@@ -124,6 +129,8 @@ class Catalogue:
 
         A bare name that the catalogue knows means the catalogue's entry.
         """
+        if _is_too_long(name):
+            return False
         if name.lower().endswith(".json"):
             return True
         if not name or not Path(name).is_dir():
@@ -162,9 +169,15 @@ class Catalogue:
 
     def knows(self, name: str, kind: Kind) -> bool:
         """Return whether a kind has an entry of this id or alias."""
+        if _is_too_long(name):
+            return False
         return self._named(name, kind) is not None or name.lower() in self._by_alias(kind)
 
     def _find(self, name: str, kind: Kind) -> Path:
+        if _is_too_long(name):
+            raise InputError(
+                f"'{name[:40]}...' is longer than any name of {_SINGULAR[kind]} or file"
+            )
         if name.endswith((".yaml", ".yml")) or "/" in name or "\\" in name:
             path = Path(name)
             if path.exists():
@@ -207,11 +220,18 @@ class Catalogue:
         found: dict[str, Path] = {}
         for folder in reversed(self.folders(kind)):
             for path in sorted(folder.glob("*.yaml")):
-                found |= dict.fromkeys(_aliases(path), path)
+                state = path.stat()
+                found |= dict.fromkeys(_aliases(path, state.st_mtime_ns, state.st_size), path)
         return found
 
 
-def _aliases(path: Path) -> Iterable[str]:
+def _is_too_long(name: str) -> bool:
+    """Return whether a file system refuses a name, or a part of a path."""
+    return max(map(len, os.fsencode(name).split(b"/"))) + len(".yaml") > LONGEST_NAME
+
+
+@lru_cache(maxsize=4096)  # a file of measurements may hold thousands of names that nobody knows
+def _aliases(path: Path, changed: int, size: int) -> Iterable[str]:  # noqa: ARG001  (the key)
     """Return an entry's id in lower case and its aliases; a broken neighbour has none."""
     try:
         data = read(path).data

@@ -20,6 +20,8 @@ from fastcalc.measured.writing import own_engine, rewritten
 from fastcalc.report import calibration as report
 from fastcalc.report import console
 
+_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
+
 
 def run(
     catalogue: Catalogue, path: Path | None, given: Mapping[str, str], file: Path | None
@@ -37,9 +39,15 @@ def run(
         return
     base = catalogue.engine(given.get("engine") or "vllm")
     found = points_of(catalogue, path, given)
-    fit = fit_own(found.points, catalogue, base)
     name = _name(file)
-    dates = [point.date for point in found.points if point.date] or [date.today().isoformat()]
+    if catalogue.knows(name, "engines"):
+        raise InputError(
+            f"-o {file}: {name} is an engine of the catalogue already; call the file something "
+            f"else, for example our-{name}.yaml"
+        )
+    fit = fit_own(found.points, catalogue, base)
+    dates = [point.date for point in found.points if _DATE.fullmatch(point.date)]
+    dates = dates or [date.today().isoformat()]
     text = own_engine(fit, name=name, measured=path.name, measured_on=max(dates))
     output.write(text, file)
     output.warn(report.own_lines(fit, path.name))

@@ -1,14 +1,19 @@
 """What a measured point was measured on: its chip, model and layout, as the catalogue has them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar, cast
 
 from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
+from fastcalc.classes import engine_of_class
 from fastcalc.errors import InputError
 from fastcalc.machine import machine
 from fastcalc.measured.point import Point
 from fastcalc.placement import Layout, Placement, Site
-from fastcalc.scenario import engine_for
 from fastcalc.workload import Workload, workload
+
+Entry = Hardware | Model | Engine
+AnyEntry = TypeVar("AnyEntry", Hardware, Model, Engine)
 
 
 class UnpredictableError(Exception):
@@ -85,6 +90,7 @@ class Deployments:
     catalogue: Catalogue
     engine: Engine | None = None
     _known: dict[tuple[object, ...], Deployment | UnpredictableError] = field(default_factory=dict)
+    _entries: dict[tuple[str, str], Entry | InputError] = field(default_factory=dict)
 
     def of(self, point: Point) -> Deployment:
         """Return the deployment of a point.
@@ -109,8 +115,8 @@ class Deployments:
         return found
 
     def _find(self, point: Point) -> Deployment:
-        hardware = self.catalogue.hardware(point.hardware)
-        model = self.catalogue.model(point.model)
+        hardware = self._entry(self.catalogue.hardware, point.hardware)
+        model = self._entry(self.catalogue.model, point.model)
         engine = self.engine or self._engine(point, hardware)
         kv = point.kv or engine.cache_formats.get(point.weights or model.weight_format)
         work = workload(model, point.weights or None, kv)
@@ -118,8 +124,21 @@ class Deployments:
 
     def _engine(self, point: Point, hardware: Hardware) -> Engine:
         if point.engine and self.catalogue.knows(point.engine, "engines"):
-            return self.catalogue.engine(point.engine)
-        return engine_for(self.catalogue, hardware)[0]
+            return self._entry(self.catalogue.engine, point.engine)
+        return self._entry(self.catalogue.engine, engine_of_class(hardware)[0])
+
+    def _entry(self, look_up: Callable[[str], AnyEntry], name: str) -> AnyEntry:
+        """Return what a name means, or raise why it means nothing; a file is read once."""
+        key = look_up.__name__, name
+        if key not in self._entries:
+            try:
+                self._entries[key] = look_up(name)
+            except InputError as error:
+                self._entries[key] = error
+        found = self._entries[key]
+        if isinstance(found, InputError):
+            raise found
+        return cast(AnyEntry, found)
 
 
 def _layout(point: Point) -> Layout | None:

@@ -177,11 +177,12 @@ def _in_unit(seconds: float, point: Point, tokens: float) -> float:
 
 def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
     """Return the scores of all points and of every group they fall into."""
-    members: dict[str, list[Prediction]] = defaultdict(list)
-    for one in predictions:
+    members: dict[str, list[int]] = defaultdict(list)
+    for index, one in enumerate(predictions):
         for name in _names(one):
-            members[name].append(one)
-    return [_group(name, members[name]) for name in sorted(members, key=_order)]
+            members[name].append(index)
+    scores = _Scores.of(predictions)
+    return [scores.group(name, np.array(members[name])) for name in sorted(members, key=_order)]
 
 
 _GROUPS = ["all", "part", "class", "kind", "metric", "engine", "hardware", "model", "source"]
@@ -204,15 +205,34 @@ def _names(one: Prediction) -> Iterable[str]:
     yield f"source:{point.source_key}"
 
 
-def _group(name: str, members: Sequence[Prediction]) -> Group:
-    factors: Array = np.array([one.factor for one in members])
-    return Group(
-        name=name,
-        count=len(members),
-        sources=len({one.point.source_key for one in members}),
-        median_factor=float(np.median(factors)),
-        p90_factor=float(np.percentile(factors, 90)),
-        bias=float(np.median([one.bias for one in members])),
-        coverage=float(np.mean([one.is_covered for one in members])),
-        bound_beaten=sum(one.beats_bound for one in members),
-    )
+@dataclass(frozen=True)
+class _Scores:
+    """What every prediction adds to its groups: each is judged once, however many it is in."""
+
+    sources: Array
+    factor: Floats
+    bias: Floats
+    is_covered: Array
+    beats_bound: Array
+
+    @classmethod
+    def of(cls, predictions: Sequence[Prediction]) -> "_Scores":
+        return cls(
+            sources=np.array([one.point.source_key for one in predictions]),
+            factor=np.array([one.factor for one in predictions]),
+            bias=np.array([one.bias for one in predictions]),
+            is_covered=np.array([one.is_covered for one in predictions]),
+            beats_bound=np.array([one.beats_bound for one in predictions]),
+        )
+
+    def group(self, name: str, members: Array) -> Group:
+        return Group(
+            name=name,
+            count=len(members),
+            sources=len(set(self.sources[members])),
+            median_factor=float(np.median(self.factor[members])),
+            p90_factor=float(np.percentile(self.factor[members], 90)),
+            bias=float(np.median(self.bias[members])),
+            coverage=float(np.mean(self.is_covered[members])),
+            bound_beaten=int(np.count_nonzero(self.beats_bound[members])),
+        )

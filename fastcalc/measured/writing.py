@@ -1,11 +1,12 @@
 """Fitted values back into engine files, line by line, so that comments and order stay."""
 
+import json
 import re
 from collections.abc import Mapping
 
 from fastcalc.catalogue import Engine
 from fastcalc.catalogue.schema import Quantity
-from fastcalc.catalogue.schema.engines import BORROWED
+from fastcalc.catalogue.schema.engines import BORROWED, UNSEEN
 from fastcalc.measured.calibrate import Calibration
 from fastcalc.measured.nodes import FIT, Node
 from fastcalc.measured.own import OwnFit
@@ -13,6 +14,13 @@ from fastcalc.measured.ranges import Interval
 
 DIGITS = 4
 """Significant digits of fitted values."""
+
+COMMAND = "'fastcalc calibrate'"
+"""How values of an engine of one's own came about."""
+
+_USUAL = "sources"
+_LEFT_OUT = {UNSEEN: "architectures"}
+"""What is left out in turn for a range, where that is not sources."""
 
 _KEY = re.compile(r"^( *)([\w-]+):(.*)$")
 _VALUE = re.compile(r"(\{value: )([^,}]+)")
@@ -82,7 +90,7 @@ def _with_ranges(text: str, ranges: Mapping[str, Interval]) -> str:
     kept = [line for line in text.splitlines() if line.startswith(f"  {BORROWED}:")]
     lines = [
         f"  {name}: {{below: {one.below:.2f}, above: {one.above:.2f}, basis: "
-        f'"{one.count} points of {one.sources} sources left out of the fit"}}'
+        f'"{one.count} points of {one.sources} {_LEFT_OUT.get(name, _USUAL)} left out of the fit"}}'
         for name, one in sorted(ranges.items())
     ]
     block = "ranges:\n" + "\n".join([*lines, *kept]) + "\n"
@@ -106,19 +114,26 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> st
     )
     heading = [
         f"id: {name}",
-        f"name: {fit.base.name}, fitted on {measured}",
-        f'date: "{measured_on}"',
+        f"name: {_quoted(f'{fit.base.name}, fitted on {measured}')}",
+        f"date: {_quoted(measured_on)}",
         f"extends: {fit.base.id}",
         "fitted_on: >-",
         f"  {measured}, {after.count} points of {after.sources} "
         f"source{'s' if after.sources > 1 else ''}: {scores}",
         "",
+    ]
+    sources = [
         "sources:",
         f"  {FIT}:",
-        f"    title: Fit of {measured} by 'fastcalc calibrate'",
+        f"    title: {_quoted(f'Fit of {measured} by {COMMAND}')}",
         "",
     ]
-    return "\n".join([*heading, *_own_values(fit)]) + "\n"
+    return "\n".join([*heading, *(sources if fit.nodes else []), *_own_values(fit)]).rstrip() + "\n"
+
+
+def _quoted(text: str) -> str:
+    """Return text as YAML reads it back, whatever a person calls a file or writes as a date."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _own_values(fit: OwnFit) -> list[str]:

@@ -13,6 +13,9 @@ from fastcalc.report.text import number
 WORST = 5
 """Points that a table names."""
 
+MOST_BEATEN = 20
+"""Points above their bound that a table names beside those; the scores count all."""
+
 _HEADS = [
     ("", ""),
     ("", "points"),
@@ -84,13 +87,17 @@ def shipped_table(found: Shipped, width: int, *, colour: bool) -> str:
         _scores(found.fitted.groups),
         *_worst(found.fitted.predictions),
         "",
-        "Sources set aside: nothing was fitted or chosen on them",
+        "Sources set aside: no engine was fitted on them",
         "",
         _scores(found.set_aside.groups),
         *_worst(found.set_aside.predictions),
     ]
     notes = [
         *_meanings(),
+        "SRAM machines: their engines are set from these few speeds, not fitted, so none is left "
+        "out there and the factor flatters",
+        "machines without an engine of their own (npu): their range is set from the same points "
+        "and its coverage flatters",
         f"{len(found.suspect.predictions)} points are not believed and not counted; their reasons "
         "are in evidence/sources.yaml",
         *_left_out([*found.fitted.skipped, *found.set_aside.skipped]),
@@ -110,7 +117,8 @@ def _is_shown(group: Group) -> bool:
 
 def _counted(found: Validation) -> str:
     left = f", {len(found.skipped):,} not predicted" if found.skipped else ""
-    return f"{len(found.predictions):,} points predicted{left}"
+    count = len(found.predictions)
+    return f"{count:,} point{'' if count == 1 else 's'} predicted{left}"
 
 
 def _scores(groups: Sequence[Group]) -> Table:
@@ -132,8 +140,9 @@ def _cells(one: Group) -> list[str]:
 
 def _worst(predictions: Sequence[Prediction]) -> Iterator[Part]:
     """Return the points that are furthest off, and those above their bound."""
-    worst = sorted(predictions, key=lambda one: -one.factor)[:WORST]
-    beaten = [one for one in predictions if one.beats_bound and one not in worst]
+    order = sorted(predictions, key=lambda one: -one.factor)
+    worst = order[:WORST]
+    beaten = [one for one in order[WORST:] if one.beats_bound][:MOST_BEATEN]
     if not predictions:
         return
     heads = [("point",), ("measured on",), ("metric",), ("measured",), ("expected",), ("factor",)]
