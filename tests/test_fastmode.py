@@ -270,6 +270,17 @@ def test_csv_holds_the_same_records(fastcalc):
                 assert float(row[key]) == value
 
 
+def test_where_verifying_takes_too_long_no_acceptance_will_do():
+    """At the bound of a large batch a verified draft costs a row, so only one kept draft pays."""
+    scenario = serving("deepseek-r1", "gb200", 930, sharding=Sharding(chips=72))
+    scenario = replace(
+        scenario, engine=ENTRIES.engine("ideal"), traffic=Traffic(1000.0, 1000.0, 64_000.0)
+    )
+    answer = faster(scenario, 2.5)
+    assert np.isnan(answer.tokens).any()
+    assert np.isnan(answer.acceptance[np.isnan(answer.tokens)]).all()
+
+
 def test_json_says_what_speculation_and_smaller_shapes_would_need(fastcalc):
     document = json.loads(fastcalc("fastmode", *TODAY, "--speedup", "2", "--format", "json").out)
     assert document["target"]["speedup"] == pytest.approx(2)
