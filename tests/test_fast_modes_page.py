@@ -63,7 +63,9 @@ def test_every_system_of_the_articles_has_a_row(text, system):
 
 def test_what_is_wrong_or_open_is_there(text):
     for one in judge(Catalogue(), load_claims().claims):
-        row = re.search(rf"(?m)^\| {re.escape(one.claim.id)} +\| {re.escape(one.claim.claim)}", text)
+        row = re.search(
+            rf"(?m)^\| {re.escape(one.claim.id)} +\| {re.escape(one.claim.claim)}", text
+        )
         assert bool(row) == (one.verdict in ("refuted", "misleading", "undetermined"))
 
 

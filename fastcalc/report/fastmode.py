@@ -9,7 +9,7 @@ from fastcalc.fastmode.option import TRICKS
 from fastcalc.report.records import Record, compare_records, plain
 from fastcalc.scenario import Outcome
 
-Command = Callable[[Outcome], str]
+Command = Callable[[Outcome], str | None]
 """Returns the command that prints a point again, or None where there is none."""
 
 
