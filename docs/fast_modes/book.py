@@ -57,9 +57,13 @@ class Book:
         """Return the verdict on a claim."""
         return self.judged[claim].verdict
 
-    def values(self, claim: str) -> list[str]:
-        """Return the numbers of a claim."""
-        return [digits(float(one)) for one in self.check(claim).values]
+    def values(self, claim: str) -> list[float]:
+        """Return the numbers of a claim in its unit."""
+        return [float(one) for one in self.check(claim).values]
+
+    def said(self, claim: str, place: int = 0) -> str:
+        """Return a number of a claim as ``fastcalc claims`` prints it."""
+        return digits(self.values(claim)[place])
 
     def beside(self, claim: str, label: str) -> float:
         """Return a number beside the one that decides a claim."""

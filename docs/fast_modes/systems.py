@@ -44,7 +44,7 @@ def newer(book: Book) -> Words:
     kinds = ("speed", "$ by cloud", "$ by ownership")
     heads = [f"{chip}: {kind}" for chip in NEW for kind in kinds]
     return {
-        "bandwidth_gain": number(float(book.values("36")[0])),
+        "bandwidth_gain": number(book.values("36")[0]),
         "price_table": table((f"over {OLD}", *heads), rows),
         "cloud_words": each_dearer(by_basis["cloud"]),
         "tco_words": each_dearer(by_basis["tco"]),
@@ -111,7 +111,7 @@ def _same_model(book: Book) -> list[list[str]]:
         [
             "GPT-5.4 fast",
             "1.5 times as fast, twice the credits",
-            f"a batch {book.values('12')[0]} times smaller; DeepSeek-R1 from 930 users on 72 GB200 "
+            f"a batch {book.said('12')} times smaller; DeepSeek-R1 from 930 users on 72 GB200 "
             f"{halves}",
             f"{book.verdict('12')}: credits follow cost, same machine",
         ],
@@ -154,7 +154,7 @@ def _wafers(book: Book) -> list[list[str]]:
             "GLM-4.7, 355B, on Cerebras",
             "1,000+ tokens/s",
             f"{wafers[id(glm)]} at 8 bits, {speed(glm)} tokens/s; two tokens a pass "
-            f"{book.values('glm-speed')[1]}",
+            f"{book.said('glm-speed', 1)}",
             f"{book.verdict('glm-speed')}: whether it speculates",
         ],
     ]
@@ -164,7 +164,7 @@ def _chips(book: Book) -> list[list[str]]:
     """Return the rows of the chips."""
     h100, b200, gb200 = (book.alone("glm-4.7", chip, "fp8") for chip in (OLD, *NEW))
     cloud, tco = (_ratio(book, "llama-3.1-405b", "gb200", 16, 64, one) for one in ("cloud", "tco"))
-    hold = ", ".join(f"{one}B" for one in book.values("21"))
+    hold = ", ".join(f"{one:g}B" for one in book.values("21"))
     alone = {
         id(one): f"GLM-4.7 at 8 bits on {one.placement.layout.chips}: {speed(one)} tokens/s alone"
         for one in (h100, b200, gb200)
@@ -180,7 +180,7 @@ def _chips(book: Book) -> list[list[str]]:
         [
             "GB200",
             "2.4 times the bandwidth, lower price a token",
-            f"{float(book.values('36')[0]):.2f}x the bandwidth; {alone[id(gb200)]}; a token of "
+            f"{book.values('36')[0]:.2f}x the bandwidth; {alone[id(gb200)]}; a token of "
             f"Llama 405B {dearer(cloud)} by cloud ({cloud:.2f}x), {dearer(tco)} by ownership "
             f"({tco:.2f}x)",
             f"{book.verdict('gb200-price')}: the price basis",
@@ -188,9 +188,9 @@ def _chips(book: Book) -> list[list[str]]:
         [
             "WSE-3",
             "44 GB, 21 or 27 PB/s, 57 times an H100",
-            f"{hold} at 16 and 8 bits; {book.values('30')[0]} PB/s of memory, "
+            f"{hold} at 16 and 8 bits; {book.said('30')} PB/s of memory, "
             f"{digits(book.beside('30', 'fabric'))} between cores; "
-            f"{float(book.values('32')[0]):.1f} times the area",
+            f"{book.values('32')[0]:.1f} times the area",
             f"21 {book.verdict('31')}, 27 {book.verdict('30')}",
         ],
     ]

@@ -48,9 +48,9 @@ def summary(book: Book) -> Words:
     counts = Counter(one.verdict for one in book.judged.values())
     dense, spread = book.alone(DENSE[0], "wse-3", DENSE[1]), book.alone(SPREAD[0], "wse-3")
     return {
-        "opus_ratio": book.values("3")[0],
-        "opus_share": share(float(book.values("3")[0])),
-        "gpt_share": share(float(book.values("12")[0])),
+        "opus_ratio": book.said("3"),
+        "opus_share": share(book.values("3")[0]),
+        "gpt_share": share(book.values("12")[0]),
         "opus_verdict": book.verdict("4"),
         "least": number(least),
         "largest": number(largest),
@@ -96,17 +96,17 @@ def smaller_batch(book: Book) -> Words:
         "measured_reached": some(sum(is_reached for _, is_reached in found), len(SHAPES)),
         "slow_price": _slow_price(book),
         "measured_count": str(len(SHAPES)),
-        "half_step": " to ".join(f"{1e3 * float(one):g}" for one in book.values("6")),
+        "half_step": " to ".join(f"{1e3 * one:g}" for one in book.values("6")),
         "static_wait": number(book.beside("6", "until a batch of 64 is full at 6.4 requests/s"), 2),
         **dict(zip(("slot_16", "slot_64", "slot_256"), _rounded(book, "8"), strict=True)),
-        "flops_share": number(100.0 * float(book.values("5")[0]), 2),
+        "flops_share": number(100.0 * book.values("5")[0], 2),
         "wait_verdict": book.verdict("6"),
         "flops_verdict": book.verdict("5"),
     }
 
 
 def _rounded(book: Book, claim: str) -> list[str]:
-    return [f"{float(one):.2g}" for one in book.values(claim)]
+    return [f"{one:.2g}" for one in book.values(claim)]
 
 
 def _floors(book: Book) -> str:
@@ -219,7 +219,7 @@ def smaller_model(book: Book) -> Words:
         "layer_high": f"{1e6 * floor.band[1]:.0f}",
         "glm_wafers": str(big_wafer.placement.layout.chips),
         "glm_speed": speed(big_wafer),
-        "glm_drafted": book.values("glm-speed")[1],
+        "glm_drafted": book.said("glm-speed", 1),
         "dense_price": _at_thousand(book, *DENSE, "the dense 20B"),
         "spread_price": _at_thousand(book, *SPREAD, "the 120B mixture"),
     }
@@ -252,21 +252,21 @@ def worth(book: Book) -> Words:
     sooner = [f"{name} a step" for name, runs in (("0.68", harsh), ("0.75", kind)) if runs < full]
     told = " and ".join(sooner) if sooner else "neither"
     wafers = book.values("25")
-    served = [1000.0 * float(one) for one in book.check("24").values]
+    served = [1000.0 * one for one in book.values("24")]
     return {
         "runs_full": number(full),
         "runs_kind": number(kind),
         "runs_harsh": number(harsh),
         "rerun_words": told,
-        "amdahl": number(float(book.values("64")[1]), 2),
-        "mending": number(float(book.values("63")[0]), 2),
-        "naive": book.values("naive-wafer")[0],
+        "amdahl": number(book.values("64")[1], 2),
+        "mending": number(book.values("63")[0], 2),
+        "naive": book.said("naive-wafer"),
         "wafer_bound": number(book.beside("naive-wafer", "the bound, the smaller")),
         "wafer_expected": speed(book.alone("dense-20b", "wse-3")),
-        "fifteen_65": number(float(book.values("18")[0])),
-        "fifteen_60": number(float(book.values("18")[1])),
-        "wafers_355b": wafers[0],
-        "wafers_1t": wafers[1],
+        "fifteen_65": number(book.values("18")[0]),
+        "fifteen_60": number(book.values("18")[1]),
+        "wafers_355b": number(wafers[0], 1),
+        "wafers_1t": number(wafers[1], 1),
         "served_low": number(min(served)),
         "served_high": number(max(served)),
         "sram_verdict": book.verdict("20"),
