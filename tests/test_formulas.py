@@ -26,6 +26,7 @@ PUBLISHED = [
     ("needed_acceptance", {"tokens": 1.875, "drafts": 3}, 0.5, 1e-12),
     # Two drafts that are all kept: three tokens.
     ("needed_acceptance", {"tokens": 3.0, "drafts": 2}, 1.0, 1e-9),
+    ("needed_acceptance", {"tokens": 1.0, "drafts": 2}, 0.0, 0.0),
     # DeepSeek-R1 with one draft of its own yields 1.92 tokens a pass (TensorRT-LLM): 0.92.
     ("needed_acceptance", {"tokens": 1.92, "drafts": 1}, 0.92, 1e-12),
     # Parameters a token passes in one FFN of Llama-2-7B: 3 x 4,096 x 11,008 (its configuration).

@@ -92,7 +92,7 @@ class Request:
         given = (options.price(text) for text in self.price or ())
         return {entries.hardware(name).id: value for name, value in given}
 
-    def command(self, outcome: Outcome, today: Outcome) -> str | None:
+    def command(self, outcome: Outcome, today: Outcome) -> str:
         """Return the command that prints a point again; entries go by the names typed."""
         from fastcalc.report.commands import compare_command
 

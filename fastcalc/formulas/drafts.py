@@ -14,8 +14,8 @@ def needed_acceptance(*, tokens: ArrayLike, drafts: ArrayLike) -> Array:
     .. math:: \alpha: \quad \frac{1 - \alpha^{g + 1}}{1 - \alpha} = E
 
     The left side rises with :math:`\alpha` from one token to :math:`g + 1`, so there is one
-    acceptance for each number of tokens between, found by halving; beyond it none, and nan is
-    returned [1]_.
+    acceptance for each number of tokens between, found by halving; beyond it, and for tokens that
+    are nan, none, and nan is returned [1]_.
 
     Parameters
     ----------
@@ -46,8 +46,10 @@ def needed_acceptance(*, tokens: ArrayLike, drafts: ArrayLike) -> Array:
     low, high = np.zeros(wanted.shape), np.ones(wanted.shape)
     for _ in range(_HALVINGS):
         rejected = (low + high) / 2.0
-        yields = -np.expm1(ends * np.log1p(-rejected)) / rejected
+        # All rejected is the limit that one token halves towards: minus infinity, and one token.
+        with np.errstate(divide="ignore"):
+            yields = -np.expm1(ends * np.log1p(-rejected)) / rejected
         low = np.where(yields < wanted, low, rejected)
         high = np.where(yields < wanted, rejected, high)
     accepted = np.where(wanted <= 1.0, 0.0, 1.0 - low)
-    return np.where(wanted > ends, np.nan, accepted)
+    return np.where(wanted <= ends, accepted, np.nan)

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from fastcalc.scenario import Outcome
 
 
-def compare_command(
-    outcome: Outcome, *, typed: Mapping[str, str], flags: Sequence[str]
-) -> str | None:
-    """Return the ``fastcalc compare`` that prints an outcome; None where compare has no such flag.
+def compare_command(outcome: Outcome, *, typed: Mapping[str, str], flags: Sequence[str]) -> str:
+    """Return the ``fastcalc compare`` that prints an outcome.
 
     Parameters
     ----------
@@ -22,8 +20,6 @@ def compare_command(
     """
     scenario, layout = outcome.scenario, outcome.placement.layout
     traffic = scenario.traffic
-    if traffic.speculation.drafted:
-        return None
     model, chip = scenario.model.id, scenario.hardware.id
     words = ["fastcalc", "compare", typed.get(model, model), "--on", typed.get(chip, chip)]
     words += ["--batch", ",".join(map(str, scenario.batches)), "--pp", str(layout.pp)]
@@ -34,6 +30,9 @@ def compare_command(
         words += [f"--{name}", f"{float(getattr(traffic, name)):.0f}"]
     if traffic.prefix_hit:
         words += ["--prefix-hit", f"{float(traffic.prefix_hit)!r}"]
+    if traffic.speculation.drafted:
+        kept, drafted = traffic.speculation.tokens_per_pass, traffic.speculation.drafted
+        words += ["--speculate", f"{kept!r}/{drafted:.0f}"]
     for flag, value in (("--weights", scenario.weights), ("--kv", scenario.kv)):
         words += [flag, value] if value else []
     return shlex.join([*words, *flags])

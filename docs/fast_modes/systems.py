@@ -1,0 +1,230 @@
+"""Every system of the articles in a row, and every verdict that is not plain support."""
+
+from collections import Counter
+
+from book import Book, Words, counted, dearer, each_dearer, first, price, speed, table
+from tricks import DENSE, FAST, LONG, RACK, SLOW, SPREAD, users
+
+from fastcalc.claims.judge import MEANING, Judged
+from fastcalc.report import claims as claim_text
+from fastcalc.report.claims import digits
+from fastcalc.report.text import dollars, number
+from fastcalc.scenario import PriceBasis, solve
+from fastcalc.search import Space, cheapest
+
+SWAPS = (
+    ("llama-3.1-405b", 16, 64),
+    ("deepseek-r1", 16, 64),
+    ("glm-4.7", 16, 64),
+    ("gpt-oss-120b", 2, 64),
+)
+"""Models, chips and batches at which a newer chip takes an older one's place."""
+
+OLD, NEW = "h100-sxm", ("b200", "gb200")
+
+CODEX = 60.0
+"""Speed of GPT-5.3-Codex, the lower that the articles report. [tokens/s]"""
+
+
+def newer(book: Book) -> Words:
+    """Return what newer chips do to speed and to price, by either price basis."""
+    rows: list[list[str]] = []
+    by_basis: dict[str, list[tuple[str, float]]] = {"cloud": [], "tco": []}
+    for model, chips, batch in SWAPS:
+        row = [f"{model}, {chips} chips, batch {batch}"]
+        for chip in NEW:
+            gain, cloud, tco = (
+                _ratio(book, model, chip, chips, batch, basis) for basis in (None, "cloud", "tco")
+            )
+            row += [f"{gain:.2f}x", f"{cloud:.2f}x", f"{tco:.2f}x"]
+            if chip == NEW[-1]:
+                by_basis["cloud"].append((model, cloud))
+                by_basis["tco"].append((model, tco))
+        rows.append(row)
+    kinds = ("speed", "$ by cloud", "$ by ownership")
+    heads = [f"{chip}: {kind}" for chip in NEW for kind in kinds]
+    return {
+        "bandwidth_gain": number(book.values("36")[0]),
+        "price_table": table((f"over {OLD}", *heads), rows),
+        "cloud_words": each_dearer(by_basis["cloud"]),
+        "tco_words": each_dearer(by_basis["tco"]),
+        "price_verdict": book.verdict("gb200-price"),
+        "price_notes": "; ".join(_rent(book, chip) for chip in (OLD, *NEW)),
+    }
+
+
+def _ratio(
+    book: Book, model: str, chip: str, chips: int, batch: int, basis: PriceBasis | None
+) -> float:
+    """Return the ratio of speeds on two chips, or that of prices on a basis. [1]"""
+    new, old = (
+        solve(book.scenario(model, name, chips=chips, batch=batch, basis=basis or "cloud"))
+        for name in (chip, OLD)
+    )
+    return price(new) / price(old) if basis else first(new) / first(old)
+
+
+def _rent(book: Book, chip: str) -> str:
+    """Return the two prices of a chip with the date of its rent."""
+    entry = book.catalogue.hardware(chip)
+    rent, bought = entry.price.cloud, entry.price.purchase
+    assert rent is not None, f"{chip} has a rent"
+    assert bought is not None, f"{chip} has a purchase price"
+    return f"{chip} {dollars(rent.si)} $/h ({rent.date}) or {bought.si:,.0f} $ to buy"
+
+
+def systems(book: Book) -> Words:
+    """Return a row for each system that the articles speak of."""
+    rows = [*_same_model(book), *_wafers(book), *_chips(book)]
+    return {"system_table": table(("system", "the articles", "fastcalc", "verdict"), rows)}
+
+
+def _served(book: Book, shape: str, goal: float) -> str:
+    """Return how many users of a shape have a speed on a rack, and at what price."""
+    space = Space(book.scenario(shape, "gb200", context=LONG))
+    found = cheapest(space, space.layouts(RACK), goal)
+    if found.outcome is None:
+        return f"{shape}: never, one user alone has {number(found.fastest)}"
+    return f"{shape}: {users(found)} users at {dollars(price(found.outcome))} $/Mtok output"
+
+
+def _same_model(book: Book) -> list[list[str]]:
+    """Return the rows of the systems that keep their model."""
+    shapes = ("frontier-1t", "frontier-5t")
+    at = {
+        goal: "; ".join(_served(book, shape, goal) for shape in shapes)
+        for goal in (CODEX, SLOW, FAST)
+    }
+    band = " to ".join(number(book.beside("4", f"{end} multiple")) for end in ("least", "largest"))
+    halves = _cost_of(book, 1.5)
+    rack = f"72 GB200, {LONG:,} tokens of context"
+    return [
+        ["Claude Opus 4.6", "65 tokens/s, 5/25 $", f"{rack}: {at[SLOW]}", "undetermined: its size"],
+        [
+            "Claude Opus 4.6 fast",
+            "170 tokens/s, 30/150 $",
+            f"by batch alone {at[FAST]}; on textbook steps 65 to 170 cost {band} times or are out "
+            "of reach",
+            f"{book.verdict('4')}: size, context, batch, floor",
+        ],
+        ["GPT-5.3-Codex", "60 to 65 tokens/s", f"at 60, {at[CODEX]}", "undetermined: its size"],
+        [
+            "GPT-5.4 fast",
+            "1.5 times as fast, twice the credits",
+            f"a batch {book.said('12')} times smaller; DeepSeek-R1 from 930 users on 72 GB200 "
+            f"{halves}",
+            f"{book.verdict('12')}: credits follow cost, same machine",
+        ],
+    ]
+
+
+def _cost_of(book: Book, speedup: float) -> str:
+    """Return what a speed-up costs by batch alone from the point of the table of tricks."""
+    today = book.scenario("deepseek-r1", "gb200", chips=RACK, batch=930, context=64_000.0)
+    now = solve(today)
+    found = cheapest(Space(today), [now.placement.layout], speedup * first(now))
+    if found.outcome is None:
+        return "does not get there by batch alone"
+    return f"pays {price(found.outcome) / price(now):.2f} times by batch alone"
+
+
+def _wafers(book: Book) -> list[list[str]]:
+    """Return the rows of the systems on wafers."""
+    dense = book.alone(DENSE[0], "wse-3", DENSE[1])
+    larger = book.alone("codellama-34b", "wse-3", "int8")
+    spread = book.alone(SPREAD[0], "wse-3")
+    glm = book.alone("glm-4.7", "wse-3", "fp8")
+    wafers = {id(one): counted(one.placement.layout.chips) for one in (dense, larger, spread, glm)}
+    size = f"{book.verdict('22')}: its size; 1,000 is {book.verdict('17')}"
+    return [
+        [
+            "Spark, read as a dense model of up to 40B at 8 bits",
+            "1,000+ tokens/s on one WSE-3",
+            f"20B: {wafers[id(dense)]}, {speed(dense)} tokens/s; 34B: {wafers[id(larger)]}, "
+            f"{speed(larger)}",
+            size,
+        ],
+        [
+            "Spark, read as a 120B mixture",
+            "1,000+ tokens/s on several",
+            f"{wafers[id(spread)]}, {speed(spread)} tokens/s",
+            size,
+        ],
+        [
+            "GLM-4.7, 355B, on Cerebras",
+            "1,000+ tokens/s",
+            f"{wafers[id(glm)]} at 8 bits, {speed(glm)} tokens/s; two tokens a pass "
+            f"{book.said('glm-speed', 1)}",
+            f"{book.verdict('glm-speed')}: whether it speculates",
+        ],
+    ]
+
+
+def _chips(book: Book) -> list[list[str]]:
+    """Return the rows of the chips."""
+    h100, b200, gb200 = (book.alone("glm-4.7", chip, "fp8") for chip in (OLD, *NEW))
+    cloud, tco = (_ratio(book, "llama-3.1-405b", "gb200", 16, 64, one) for one in ("cloud", "tco"))
+    hold = ", ".join(f"{one:g}B" for one in book.values("21"))
+    alone = {
+        id(one): f"GLM-4.7 at 8 bits on {one.placement.layout.chips}: {speed(one)} tokens/s alone"
+        for one in (h100, b200, gb200)
+    }
+    return [
+        ["H100", "3.35 TB/s, 814 mm2", alone[id(h100)], f"bandwidth {book.verdict('35')}"],
+        [
+            "B200",
+            "208 billion transistors",
+            alone[id(b200)],
+            f"transistors {book.verdict('34')}",
+        ],
+        [
+            "GB200",
+            "2.4 times the bandwidth, lower price a token",
+            f"{book.values('36')[0]:.2f}x the bandwidth; {alone[id(gb200)]}; a token of "
+            f"Llama 405B {dearer(cloud)} by cloud ({cloud:.2f}x), {dearer(tco)} by ownership "
+            f"({tco:.2f}x)",
+            f"{book.verdict('gb200-price')}: the price basis",
+        ],
+        [
+            "WSE-3",
+            "44 GB, 21 or 27 PB/s, 57 times an H100",
+            f"{hold} at 16 and 8 bits; {book.said('30')} PB/s of memory, "
+            f"{digits(book.beside('30', 'fabric'))} between cores; "
+            f"{book.values('32')[0]:.1f} times the area",
+            f"21 {book.verdict('31')}, 27 {book.verdict('30')}",
+        ],
+    ]
+
+
+def verdicts(book: Book) -> Words:
+    """Return verdicts by article, what is wrong, and what is open."""
+    every = list(book.judged.values())
+    wrong = [one for one in every if one.verdict in ("refuted", "misleading")]
+    unknown = [one for one in every if one.verdict == "undetermined"]
+    return {
+        "article_table": _by_article(book),
+        "wrong_table": table(
+            ("id", "the claim", "its number", "expected", "why"),
+            [[*_told(one), one.claim.reason] for one in wrong],
+        ),
+        "open_table": table(
+            ("id", "the claim", "its number", "expected", "what is not public"),
+            [[*_told(one), one.claim.unpublished or ""] for one in unknown],
+        ),
+    }
+
+
+def _told(one: Judged) -> list[str]:
+    check = one.check
+    assert check is not None, "only external claims have no test"
+    return [one.claim.id, one.claim.claim, claim_text.shown(check), claim_text.wanted(check)]
+
+
+def _by_article(book: Book) -> str:
+    """Return how many claims of each article have which verdict; a claim may stand in several."""
+    rows = []
+    for key, article in book.claims.articles.items():
+        counts = Counter(one.verdict for one in book.judged.values() if key in one.claim.articles)
+        name = f"{article.author}, {article.title}" if article.author else article.title
+        rows.append([name, *(str(counts[word] or "-") for word in MEANING)])
+    return table(("article", *MEANING), rows)
