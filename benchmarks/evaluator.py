@@ -1,15 +1,17 @@
 """How fast points are evaluated in process, a million plans made, and a sweep written to disk.
 
-Run ``python benchmarks/evaluator.py``. Every figure is the median over some runs; the rate of one
+Run ``python -m benchmarks.evaluator``. Every figure is the median over some runs; the rate of one
 core is given by the wall clock and, for machines that are shared, by the processor's own clock.
 """
 
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -95,7 +97,7 @@ def evaluator_rate(model: str = "llama-3.1-70b") -> tuple[float, float]:
 
 
 def plan_time(model: str = "deepseek-r1") -> tuple[int, float, float]:
-    """Return how many deployments a plan over priced chips weighs, and how long that takes.
+    """Return how many deployments a plan over the whole catalogue weighs, and how long that takes.
 
     Parameters
     ----------
@@ -105,13 +107,15 @@ def plan_time(model: str = "deepseek-r1") -> tuple[int, float, float]:
     Returns
     -------
     tuple of int, float and float
-        Deployments, all evaluated [1], wall and processor time. [s]
+        Deployments, all evaluated [1], wall and processor time of one search. [s]
     """
     entries, pricing = Catalogue(), Pricing()
-    hardware = [entries.hardware(name) for name in entries.names("hardware")]
-    chips = [(chip, *engine_for(entries, chip)) for chip in hardware if pricing.per_chip_hour(chip)]
+    chips = [
+        (chip, *engine_for(entries, chip))
+        for chip in (entries.hardware(name) for name in entries.names("hardware"))
+    ]
     entry = entries.model(model)
-    service = Service(4000.0, 1000.0, ttft=1.0, tpot=0.025, rate=20.0)
+    service = Service(4000.0, 1000.0, ttft=1.0, tpot=0.025, rate=20.0, objective="chips")
 
     def search() -> int:
         grids = (
@@ -122,6 +126,20 @@ def plan_time(model: str = "deepseek-r1") -> tuple[int, float, float]:
 
     wall, busy = timed(search)
     return search(), wall, busy
+
+
+def shell_plan_time(model: str = "deepseek-r1") -> float:
+    """Return the wall time of ``fastcalc plan`` over the whole catalogue, Python's start in it. [s]
+
+    Parameters
+    ----------
+    model : str
+        A name in the catalogue.
+    """
+    asked = ["--prompt", "4000", "--output", "1000", "--ttft", "1s", "--tpot", "25ms"]
+    command = [sys.executable, "-m", "fastcalc", "plan", model, *asked, "--rate", "20/s"]
+    wall, _ = timed(lambda: subprocess.run(command, check=True, capture_output=True))
+    return wall
 
 
 def sweep_cost(points: int, ending: str = "parquet") -> tuple[int, float, float]:
@@ -153,20 +171,32 @@ def sweep_cost(points: int, ending: str = "parquet") -> tuple[int, float, float]
         return points, time.perf_counter() - start, kibibytes * 1024
 
 
-def main() -> None:
-    """Print every figure."""
+def rows() -> list[tuple[str, str]]:
+    """Return what was measured, and the figure."""
+    found = []
     for model in ("llama-3.1-70b", "deepseek-r1", "deepseek-v3.2"):
         wall, busy = evaluator_rate(model)
-        print(f"{model}: {wall / 1e6:.1f} million points/s on one thread ({busy / 1e6:.1f} busy)")
+        told = f"{wall / 1e6:.2f} million ({busy / 1e6:.2f} million by the processor's clock)"
+        found.append((f"points a second on one thread, every number of the record, {model}", told))
     count, wall, busy = plan_time()
-    print(f"plan: {count:,} deployments in {wall:.2f} s ({busy:.2f} s busy)")
+    told = f"{wall:.2f} s ({busy:.2f} s), {wall / count * 1e6:.2f} s a million"
+    found.append((f"plan over the whole catalogue, {count:,} deployments", told))
+    found.append(
+        ("`fastcalc plan` over the whole catalogue, deepseek-r1", f"{shell_plan_time():.2f} s")
+    )
+    if find_spec("pyarrow") is None:
+        return [*found, ("sweeps to Parquet", "skipped: pyarrow is not installed")]
     for size in SIZES:
         points, wall, memory = sweep_cost(size)
-        rate = points / wall / 1e6
-        print(
-            f"sweep: {points:,} points to Parquet in {wall:.1f} s ({rate:.2f} million/s), ", end=""
-        )
-        print(f"{memory / 1e6:.0f} MB at most")
+        told = f"{wall:.1f} s, {memory / 1e6:.0f} MB at most"
+        found.append((f"sweep of {points:,} points to Parquet", told))
+    return found
+
+
+def main() -> None:
+    """Print every figure."""
+    for what, figure in rows():
+        print(f"{what}: {figure}")
 
 
 if __name__ == "__main__":
