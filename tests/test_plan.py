@@ -225,7 +225,9 @@ def test_prompts_apart_are_counted_as_by_hand():
 
 
 @pytest.mark.parametrize("model", ["llama-3.1-70b", "gpt-oss-120b", "deepseek-r1"])
-@pytest.mark.parametrize("rate", [(), ("--rate", "5/s")])
+@pytest.mark.parametrize(
+    "rate", [(), ("--rate", "5/s"), ("--rate", "5/s", "--speculate", "none,0.8x3")]
+)
 def test_every_offered_plan_is_what_compare_says(model, rate, capsys, monkeypatch):
     asked = ("--prompt", 2000, "--output", 500, "--tpot", "40ms", "--ttft", "2s", *rate)
     ran = run(
@@ -297,7 +299,7 @@ def test_what_it_says_to_relax_helps(asked, capsys, monkeypatch):
         (("--objective", "euro"), "--objective 'euro' is not known"),
         (("--prompt", "10000000"), "exceeds the"),
         (("--top", "0"), "--top 0"),
-        (("--speculate", "9/2"), "--speculate '9/2'"),
+        (("--speculate", "9/2"), "--speculate 9/2"),
         (("--weights", "fp5"), "'fp5' is not a weight format"),
     ],
 )

@@ -38,7 +38,7 @@ Names = Annotated[str | None, typer.Option(metavar="NAMES")]
 Speculations = Annotated[
     str | None,
     typer.Option(
-        "--speculate", metavar="LIST", help="Tokens a pass / drafted, such as none,2.5/3."
+        "--speculate", metavar="LIST", help="Ways to draft ahead, as of compare: none,2.5,0.8x3."
     ),
 ]
 Batch = Annotated[str, typer.Option(metavar="LIST", help="Batches: 1,8,32 or 1..256x2 or 8..64+8.")]

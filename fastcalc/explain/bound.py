@@ -115,7 +115,7 @@ def _compute(
     picked = over(number(work.active_experts), number(work.experts or 1.0))
     products = (
         ("dense", both, numbers.parameters(work.dense, "dense matrices"), rates.dense),
-        ("norms", both, small, rates.head),
+        ("norms", both, small, max(rates.dense, rates.head)),
         ("head", number(decoded), numbers.parameters(work.head, "output head"), rates.head),
         (
             "experts",
