@@ -22,14 +22,14 @@ class Speculation:
 
     Attributes
     ----------
-    tokens_per_pass : float
+    tokens_per_pass : array_like
         Tokens a verified pass yields on average, its own among them. [1]
-    drafted : float
+    drafted : array_like
         Tokens drafted before each pass. [1]
     """
 
-    tokens_per_pass: float = 1.0
-    drafted: float = 0.0
+    tokens_per_pass: ArrayLike = 1.0
+    drafted: ArrayLike = 0.0
 
     @classmethod
     def keeping(cls, tokens: float) -> "Speculation":
@@ -53,7 +53,7 @@ class Speculation:
         return float(acceptance_needed(kept=self.tokens_per_pass, drafted=self.drafted))
 
     @property
-    def verified(self) -> float:
+    def verified(self) -> Array:
         """Tokens of one sequence in a pass. [1]"""
         return self.drafted + 1.0
 

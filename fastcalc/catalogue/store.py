@@ -173,6 +173,10 @@ class Catalogue:
             return False
         return self._named(name, kind) is not None or name.lower() in self._by_alias(kind)
 
+    def known(self, kind: Kind) -> frozenset[str]:
+        """Return every id and alias of a kind in lower case."""
+        return frozenset((*map(str.lower, self.names(kind)), *self._by_alias(kind)))
+
     def _find(self, name: str, kind: Kind) -> Path:
         if _is_too_long(name):
             raise InputError(

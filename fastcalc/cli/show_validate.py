@@ -75,7 +75,7 @@ def _together(fitted: Validation, set_aside: Validation) -> Validation:
 
 def _written(found: Validation, format: str) -> str:  # noqa: A002
     if format == "json":
-        return records.json_text(report.as_json(found))
+        return report.json_text(found)
     if format == "csv":
         return records.to_csv([report.point_record(one) for one in found.predictions])
     return records.to_markdown(*report.rows(found.groups))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
+from fastcalc.catalogue.store import Kind
 from fastcalc.classes import engine_of_class
 from fastcalc.errors import InputError
 from fastcalc.machine import machine
@@ -14,6 +15,10 @@ from fastcalc.workload import Workload, workload
 
 Entry = Hardware | Model | Engine
 AnyEntry = TypeVar("AnyEntry", Hardware, Model, Engine)
+
+
+MOST_SUGGESTIONS = 20
+"""Unknown names of one file for which the nearest known ones are looked for."""
 
 
 class UnpredictableError(Exception):
@@ -91,6 +96,8 @@ class Deployments:
     engine: Engine | None = None
     _known: dict[tuple[object, ...], Deployment | UnpredictableError] = field(default_factory=dict)
     _entries: dict[tuple[str, str], Entry | InputError] = field(default_factory=dict)
+    _names: dict[Kind, frozenset[str]] = field(default_factory=dict)
+    _unknown: int = 0
 
     def of(self, point: Point) -> Deployment:
         """Return the deployment of a point.
@@ -115,30 +122,45 @@ class Deployments:
         return found
 
     def _find(self, point: Point) -> Deployment:
-        hardware = self._entry(self.catalogue.hardware, point.hardware)
-        model = self._entry(self.catalogue.model, point.model)
+        hardware = self._entry(self.catalogue.hardware, point.hardware, "hardware")
+        model = self._entry(self.catalogue.model, point.model, "models")
         engine = self.engine or self._engine(point, hardware)
         kv = point.kv or engine.cache_formats.get(point.weights or model.weight_format)
         work = workload(model, point.weights or None, kv)
         return Deployment(hardware, model, engine, work, _layout(point), point.chips)
 
     def _engine(self, point: Point, hardware: Hardware) -> Engine:
-        if point.engine and self.catalogue.knows(point.engine, "engines"):
-            return self._entry(self.catalogue.engine, point.engine)
-        return self._entry(self.catalogue.engine, engine_of_class(hardware)[0])
+        if point.engine.lower() in self._all("engines"):
+            return self._entry(self.catalogue.engine, point.engine, "engines")
+        return self._entry(self.catalogue.engine, engine_of_class(hardware)[0], "engines")
 
-    def _entry(self, look_up: Callable[[str], AnyEntry], name: str) -> AnyEntry:
-        """Return what a name means, or raise why it means nothing; a file is read once."""
-        key = look_up.__name__, name
+    def _entry(self, look_up: Callable[[str], AnyEntry], name: str, kind: Kind) -> AnyEntry:
+        """Return what a name means, or raise why it means nothing; a file is read once.
+
+        Only the first unknown names get a suggestion: looking for what was meant takes time.
+        """
+        key = kind, name
         if key not in self._entries:
             try:
+                if self._unknown >= MOST_SUGGESTIONS and not self._may_know(name, kind):
+                    raise InputError(f"'{name[:40]}' is among no {kind} of the catalogue")
                 self._entries[key] = look_up(name)
             except InputError as error:
+                self._unknown += 1
                 self._entries[key] = error
         found = self._entries[key]
         if isinstance(found, InputError):
             raise found
         return cast(AnyEntry, found)
+
+    def _may_know(self, name: str, kind: Kind) -> bool:
+        """Return whether a name is an id or an alias, or may be a file."""
+        return name.lower() in self._all(kind) or "/" in name or "." in name
+
+    def _all(self, kind: Kind) -> frozenset[str]:
+        if kind not in self._names:
+            self._names[kind] = self.catalogue.known(kind)
+        return self._names[kind]
 
 
 def _layout(point: Point) -> Layout | None:

@@ -2,6 +2,10 @@
 
 import re
 from dataclasses import dataclass, fields
+from functools import lru_cache
+
+_FEW_NOTES = 4096
+"""Notes whose words are remembered: many points of a source share theirs."""
 
 METRICS = (
     "tokens_per_s_per_user",
@@ -12,11 +16,18 @@ METRICS = (
     "prefill_tokens_per_s",
 )
 
-_KIND = re.compile(r"\s*kind=([\w-]+)")
+_KIND = re.compile(r"\A\s*kind=([\w-]+)")
 _NUMBERED = re.compile(r"(.+)-\d+")
 _CONTEXT = re.compile(r"\bmean context (\d+(?:,\d{3})*(?:\.\d+)?)(?![\w/])")
 _IN_FLIGHT = re.compile(r"\bmean requests in flight (\d+(?:\.\d+)?)(?![\w/])")
 _REQUESTS = re.compile(r"\brequests (\d{1,15})\b")
+
+
+@lru_cache(maxsize=_FEW_NOTES)
+def _found(pattern: re.Pattern[str], notes: str) -> str | None:
+    """Return what a pattern catches in notes."""
+    match = pattern.search(notes)
+    return match[1] if match else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +91,7 @@ class Point:
     @property
     def kind(self) -> str | None:
         """How it was measured: the word after the ``kind=`` that begins the notes."""
-        match = _KIND.match(self.notes)
-        return match[1] if match else None
+        return _found(_KIND, self.notes)
 
     @property
     def source_key(self) -> str:
@@ -100,14 +110,14 @@ class Point:
     @property
     def mean_context(self) -> float | None:
         """Mean context of a decode step, where the notes say ``mean context N``. [token]"""
-        match = _CONTEXT.search(self.notes)
-        return float(match[1].replace(",", "")) if match else None
+        found = _found(_CONTEXT, self.notes)
+        return float(found.replace(",", "")) if found else None
 
     @property
     def requests(self) -> int | None:
         """Requests of the whole run, where the notes say ``requests N``."""
-        match = _REQUESTS.search(self.notes)
-        return int(match[1]) if match else None
+        found = _found(_REQUESTS, self.notes)
+        return int(found) if found else None
 
     @property
     def in_flight(self) -> float | None:
@@ -115,8 +125,8 @@ class Point:
 
         A finite run of requests of unequal lengths ends with fewer clients than it had.
         """
-        match = _IN_FLIGHT.search(self.notes)
-        return float(match[1]) if match else None
+        found = _found(_IN_FLIGHT, self.notes)
+        return float(found) if found else None
 
     @property
     def is_static(self) -> bool:

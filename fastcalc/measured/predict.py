@@ -126,9 +126,9 @@ def _demand_lengths(point: Point, kind: str) -> None:
 
 
 def speculation_of(point: Point) -> Speculation:
-    """Return how a point drafts; unknown speculation is predicted as none."""
-    kept = point.tokens_per_pass
-    return Speculation.keeping(kept) if kept and kept > 1.0 else Speculation()
+    """Return how a point drafts, to a hundredth; unknown speculation is predicted as none."""
+    kept = round(point.tokens_per_pass or 1.0, 2)
+    return Speculation.keeping(kept) if kept > 1.0 else Speculation()
 
 
 def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batch], dict[int, str]]:
@@ -155,7 +155,7 @@ def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batc
         except UnpredictableError as reason:
             skipped[index] = str(reason)
             continue
-        groups[id(deployment), rule, speculation_of(point)].append(index)
+        groups[id(deployment), rule].append(index)
     batches = []
     for indices in groups.values():
         chosen = [points[index] for index in indices]
@@ -171,10 +171,10 @@ def _batch(
     points: Sequence[Point],
     deployment: Deployment,
 ) -> Batch:
-    rule, spec, columns = rule_of(points[0]), speculation_of(points[0]), _columns(points)
+    rule, columns = rule_of(points[0]), _columns(points)
     longest = float(np.max(columns.prompt + columns.output))
     placement = deployment.place(longest if deployment.layout is None else 1.0)
-    return Batch(index, points, deployment, placement, rule, RATES[rule](placement, columns, spec))
+    return Batch(index, points, deployment, placement, rule, RATES[rule](placement, columns))
 
 
 def _columns(points: Iterable[Point]) -> Columns:
@@ -185,7 +185,7 @@ def _columns(points: Iterable[Point]) -> Columns:
         context = prompt + output / 2.0 if known else SHORT_CHAT
         most = point.in_flight or point.concurrency
         most = most or (1 if point.kind == "decode_batch1" else point.requests)
-        rows.append(
-            (most or np.inf, max(prompt, 1.0), max(output, 1.0), point.mean_context or context)
-        )
+        drafts = speculation_of(point)
+        lengths = (max(prompt, 1.0), max(output, 1.0), point.mean_context or context)
+        rows.append((most or np.inf, *lengths, drafts.tokens_per_pass, drafts.drafted))
     return Columns(*np.array(rows, dtype=float).T)

@@ -7,7 +7,7 @@ together.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -34,12 +34,16 @@ class Columns:
         Sequences or requests at a time of the whole group; infinity for unlimited. [1]
     prompt, output, context : ndarray
         Tokens in, out, and attended to on average. [1]
+    kept, drafted : ndarray
+        Tokens that a pass yields, and that are drafted before it. [1]
     """
 
     concurrency: Floats
     prompt: Floats
     output: Floats
     context: Floats
+    kept: Floats
+    drafted: Floats
 
 
 @dataclass(frozen=True)
@@ -70,89 +74,84 @@ class Recipe:
 class Maker(Protocol):
     """Makes the recipe of points of one kind on one placement."""
 
-    def __call__(self, placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
+    def __call__(self, placement: Placement, columns: Columns) -> Recipe:
         """Return the recipe."""
 
 
-def decode_step(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
+def decode_step(placement: Placement, columns: Columns) -> Recipe:
     """Return one decode step at a known batch; its tokens are one of each sequence."""
-    passes = _passes(placement, columns, spec, columns.concurrency)
-    kept = spec.tokens_per_pass
-    ones = np.ones_like(columns.concurrency)
-    parts = [(passes.decode_load(), ones / kept)]
-    if spec.drafted:
-        drafting = ones * spec.drafted / placement.work.depth / kept
-        parts.append((passes.decode_load(verified=1.0), drafting))
+    passes = _passes(placement, columns, columns.concurrency)
     batch = columns.concurrency
-    return Recipe(parts, 0.0, batch, batch, passes.light().seconds / kept)
+    parts = _decoding(passes, 1.0 / columns.kept)
+    return Recipe(parts, 0.0, batch, batch, passes.light().seconds / columns.kept)
 
 
-def prefill(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
+def prefill(placement: Placement, columns: Columns) -> Recipe:
     """Return prompts taken in at once, decoding nothing."""
-    passes = _passes(placement, columns, spec, columns.concurrency)
+    passes = _passes(placement, columns, columns.concurrency)
     load, pieces = _together(passes, columns)
     tokens = columns.concurrency * columns.prompt
     light = passes.light(tokens, decode=0.0 * columns.concurrency).seconds
     return Recipe([(load, pieces)], 0.0, tokens, columns.concurrency, light)
 
 
-def static_batch(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
+def static_batch(placement: Placement, columns: Columns) -> Recipe:
     """Return one batch, all prompts first, run to its end."""
-    passes = _passes(placement, columns, spec, columns.concurrency)
+    passes = _passes(placement, columns, columns.concurrency)
     load, pieces = _together(passes, columns)
-    steps = (columns.output - 1.0) / spec.tokens_per_pass
-    parts = [(load, pieces), (passes.decode_load(), steps)]
+    steps = (columns.output - 1.0) / columns.kept
+    parts = [(load, pieces), *_decoding(passes, steps)]
     tokens = columns.concurrency * columns.output
     return Recipe(parts, 0.0, tokens, columns.concurrency, _light_run(passes, columns))
 
 
-def closed_loop(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
-    """Return requests replaced as they end, at most as many as memory holds."""
+def closed_loop(placement: Placement, columns: Columns) -> Recipe:
+    """Return requests replaced as they end; those that memory does not hold wait."""
     batch = np.minimum(columns.concurrency, _room(placement, columns))
-    passes = _passes(placement, columns, spec, batch)
-    tokens = batch * columns.output
-    return Recipe(_run(passes, columns), 0.0, tokens, batch, _light_run(passes, columns))
+    passes = _passes(placement, columns, batch)
+    tokens, users = batch * columns.output, columns.concurrency
+    return Recipe(_run(passes, columns), 0.0, tokens, users, _light_run(passes, columns))
 
 
-def saturated(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
+def saturated(placement: Placement, columns: Columns) -> Recipe:
     """Return as many requests as memory and the engine's limit of sequences hold."""
     least = np.minimum(columns.concurrency, _room(placement, columns))
-    made = closed_loop(placement, Columns(least, *_lengths(columns)), spec)
-    roomy = Columns(_most_by_light(placement, columns), *_lengths(columns))
-    passes = _passes(placement, roomy, spec, roomy.concurrency)
+    made = closed_loop(placement, replace(columns, concurrency=least))
+    roomy = replace(columns, concurrency=_most_by_light(placement, columns))
+    passes = _passes(placement, roomy, roomy.concurrency)
     light = _light_run(passes, roomy) * least / roomy.concurrency
     return Recipe(made.parts, 0.0, made.tokens, least, light)
 
 
-def latency_limited(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
+def latency_limited(placement: Placement, columns: Columns) -> Recipe:
     """Return the same under limits on the 99th percentile."""
-    made = saturated(placement, columns, spec)
+    made = saturated(placement, columns)
     tokens = made.tokens * LATENCY_LIMITED_SHARE
     return Recipe(made.parts, 0.0, tokens, made.batch, made.light * LATENCY_LIMITED_SHARE)
 
 
-def first_token(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
-    """Return the time to the first token of a request that joins the others."""
+def first_token(placement: Placement, columns: Columns) -> Recipe:
+    """Return the time to the first token of a request that joins the others.
+
+    Requests beyond what memory holds wait for a place: so many runs of the others.
+    """
     batch = np.minimum(columns.concurrency, _room(placement, columns))
-    passes = _passes(placement, columns, spec, batch)
+    passes = _passes(placement, columns, batch)
     wait = np.where(batch > 1.0, 0.5, 0.0)
-    parts = [(passes.decode_load(), wait), (passes.first_load(), passes.chunks)]
+    turns = columns.concurrency / batch - 1.0
+    queue = [(load, times * turns) for load, times in _run(passes, columns)]
+    parts = [(passes.decode_load(), wait), (passes.first_load(), passes.chunks), *queue]
     light = passes.light(columns.prompt, decode=0.0 * batch).seconds
     return Recipe(parts, 1.0, columns.prompt, batch, light)
 
 
-def token_in_traffic(placement: Placement, columns: Columns, spec: Speculation) -> Recipe:
+def token_in_traffic(placement: Placement, columns: Columns) -> Recipe:
     """Return the mean time between tokens while the others' prompts come between."""
     batch = np.minimum(columns.concurrency, _room(placement, columns))
-    passes = _passes(placement, columns, spec, batch)
-    streams = passes.streams
-    (decode, alone), (mixed, lumps) = _run(passes, columns)
-    others = lumps * (streams - 1.0) / streams
-    parts = [
-        (decode, (alone + lumps - others) / columns.output),
-        (mixed, others / columns.output),
-    ]
-    return Recipe(parts, 0.0, batch, batch, passes.light().seconds / spec.tokens_per_pass)
+    passes = _passes(placement, columns, batch)
+    lumps = _lumps(passes, columns) * (passes.streams - 1.0) / passes.streams
+    parts = [(load, times / columns.output) for load, times in _mixing(passes, columns, lumps)]
+    return Recipe(parts, 0.0, batch, batch, passes.light().seconds / columns.kept)
 
 
 RATES: dict[str, Maker] = {
@@ -169,13 +168,10 @@ RATES: dict[str, Maker] = {
 """How to predict each kind of measurement."""
 
 
-def _passes(placement: Placement, columns: Columns, spec: Speculation, batch: Floats) -> Passes:
-    traffic = Traffic(columns.prompt, columns.output, columns.context, speculation=spec)
+def _passes(placement: Placement, columns: Columns, batch: Floats) -> Passes:
+    drafts = Speculation(columns.kept, columns.drafted)
+    traffic = Traffic(columns.prompt, columns.output, columns.context, speculation=drafts)
     return Passes(placement, traffic, batch)
-
-
-def _lengths(columns: Columns) -> tuple[Floats, Floats, Floats]:
-    return columns.prompt, columns.output, columns.context
 
 
 def _together(passes: Passes, columns: Columns) -> tuple[Load, Floats]:
@@ -188,14 +184,34 @@ def _together(passes: Passes, columns: Columns) -> tuple[Load, Floats]:
 
 def _run(passes: Passes, columns: Columns) -> list[tuple[Load, Floats]]:
     """Return the passes in which a batch of requests is served, prompts inside."""
-    steps = columns.output / passes.traffic.speculation.tokens_per_pass
-    lumps = passes.streams * columns.prompt / passes.lump
-    return [(passes.decode_load(), steps - lumps), (passes.mixed_load(), lumps)]
+    return _mixing(passes, columns, _lumps(passes, columns))
+
+
+def _lumps(passes: Passes, columns: Columns) -> Floats:
+    """Return the passes with prompts in them while a batch of requests is served. [1]"""
+    return np.asarray(passes.streams * columns.prompt / passes.lump, dtype=float)
+
+
+def _mixing(passes: Passes, columns: Columns, lumps: Floats) -> list[tuple[Load, Floats]]:
+    """Return the passes of one answer's length, some of them with prompts."""
+    steps = columns.output / columns.kept
+    (decode, _), *drafting = _decoding(passes, steps)
+    return [(decode, steps - lumps), *drafting, (passes.mixed_load(), lumps)]
+
+
+def _decoding(passes: Passes, steps: Floats) -> list[tuple[Load, Floats]]:
+    """Return decode passes and what is drafted for them, a layer for each drafted token."""
+    parts = [(passes.decode_load(), steps)]
+    drafted = np.asarray(passes.traffic.speculation.drafted)
+    if np.any(drafted):
+        drafting = steps * drafted / passes.placement.work.depth
+        parts.append((passes.decode_load(verified=1.0), drafting))
+    return parts
 
 
 def _light_run(passes: Passes, columns: Columns) -> Array:
     """Return the least time to serve a batch: each resource busy with its share of all work."""
-    steps = columns.output / passes.traffic.speculation.tokens_per_pass
+    steps = columns.output / columns.kept
     decode = passes.light().work
     prompts = passes.light(passes.batch * columns.prompt, decode=0.0 * passes.batch).work
     return np.maximum(

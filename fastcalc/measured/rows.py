@@ -159,10 +159,10 @@ def _pile(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
 
 def _flat(numbers: AnyNumbers, count: int) -> AnyNumbers:
     """Return numbers with every field an array of so many elements."""
-    values: dict[str, Any] = {
-        field.name: np.broadcast_to(np.asarray(getattr(numbers, field.name), dtype=float), (count,))
-        for field in fields(numbers)
-    }
+    values: dict[str, Any] = {}
+    for field in fields(numbers):
+        value = np.asarray(getattr(numbers, field.name), dtype=float)
+        values[field.name] = value if value.shape == (count,) else np.full(count, value)
     return replace(numbers, **values)
 
 

@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fastcalc.catalogue.schema import SpeedRange
 from fastcalc.classes import class_of
 from fastcalc.evaluate import range_of
 from fastcalc.formulas.types import Array, Floats
 from fastcalc.measured.point import Point
+from fastcalc.measured.predict import Batch
 from fastcalc.measured.rows import Rows
 
 TOLERANCE = 1.02
@@ -57,10 +59,7 @@ class Prediction:
 
     def within(self, below: float, above: float) -> "Prediction":
         """Return it with another range, from expected speed / below to expected speed x above."""
-        if self.point.is_time:
-            low, high = max(self.expected / above, self.bound), self.expected * below
-        else:
-            low, high = self.expected / below, min(self.expected * above, self.bound)
+        low, high = span(self.expected, self.bound, below, above, is_time=self.point.is_time)
         return replace(self, low=low, high=high)
 
     @property
@@ -149,30 +148,69 @@ def predictions_of(rows: Rows, seconds: Floats | None = None) -> list[Prediction
     """
     # The bound is a bound: an engine of all ones must not step over it.
     expected = np.maximum(rows.seconds() if seconds is None else seconds, rows.light)
+    is_time = np.array([point.is_time for point in rows.points], dtype=bool)
+    values = np.where(is_time, expected, rows.tokens / expected).tolist()
+    bounds = np.where(is_time, rows.light, rows.tokens / rows.light).tolist()
+    known: dict[int, _Batch] = {}
     found = []
-    for index, point in enumerate(rows.points):
-        batch = rows.batches[index]
-        phase = PHASES.get(batch.rule, "served")
-        speed = range_of(batch.placement, phase)
-        tokens = rows.tokens[index]
-        one = Prediction(
-            point=point,
-            engine_used=batch.deployment.engine.id,
-            machine=class_of(batch.deployment.hardware),
-            phase=phase,
-            has_experts=batch.placement.work.experts > 0,
-            expected=_in_unit(expected[index], point, tokens),
-            low=None,
-            high=None,
-            bound=_in_unit(rows.light[index], point, tokens),
+    for index, (point, batch) in enumerate(zip(rows.points, rows.batches, strict=True)):
+        if id(batch) not in known:
+            known[id(batch)] = _Batch.of(batch)
+        about = known[id(batch)]
+        low, high = about.range_about(values[index], bounds[index], is_time=point.is_time)
+        found.append(
+            Prediction(
+                point,
+                about.engine,
+                about.machine,
+                about.phase,
+                about.has_experts,
+                values[index],
+                low,
+                high,
+                bounds[index],
+            )
         )
-        found.append(one.within(speed.below, speed.above) if speed else one)
     return found
 
 
-def _in_unit(seconds: float, point: Point, tokens: float) -> float:
-    """Return a time as the metric has it."""
-    return float(seconds) if point.is_time else float(tokens / seconds)
+@dataclass(frozen=True)
+class _Batch:
+    """What all points of a batch have in common."""
+
+    engine: str
+    machine: str
+    phase: str
+    has_experts: bool
+    speed: SpeedRange | None
+
+    @classmethod
+    def of(cls, batch: Batch) -> "_Batch":
+        phase = PHASES.get(batch.rule, "served")
+        return cls(
+            engine=batch.deployment.engine.id,
+            machine=class_of(batch.deployment.hardware),
+            phase=phase,
+            has_experts=batch.placement.work.experts > 0,
+            speed=range_of(batch.placement, phase),
+        )
+
+    def range_about(
+        self, expected: float, bound: float, *, is_time: bool
+    ) -> tuple[float | None, float | None]:
+        """Return the range about a value in its own unit; none for the bound itself."""
+        if self.speed is None:
+            return None, None
+        return span(expected, bound, self.speed.below, self.speed.above, is_time=is_time)
+
+
+def span(
+    expected: float, bound: float, below: float, above: float, *, is_time: bool
+) -> tuple[float, float]:
+    """Return low and high, from expected speed / below to x above, but never beyond the bound."""
+    if is_time:
+        return max(expected / above, bound), expected * below
+    return expected / below, min(expected * above, bound)
 
 
 def groups_of(predictions: Sequence[Prediction]) -> list[Group]:

@@ -1,5 +1,6 @@
 """Scores of predictions against measurements: records of the contract, and a table."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -61,14 +62,18 @@ def group_record(one: Group) -> Record:
     }
 
 
-def as_json(found: Validation) -> Record:
-    """Return a validation in the shape of the contract."""
-    return {
-        "schema": "fastcalc-validate/1",
+def json_text(found: Validation) -> str:
+    """Return a validation in the shape of the contract, a line for each point."""
+    parts = {
         "points": [point_record(one) for one in found.predictions],
         "skipped": [{"id": one.id, "reason": one.reason} for one in found.skipped],
         "groups": [group_record(one) for one in found.groups],
     }
+    lists = [
+        f'"{name}": [\n' + ",\n".join(json.dumps(one) for one in records) + "\n]"
+        for name, records in parts.items()
+    ]
+    return '{"schema": "fastcalc-validate/1",\n' + ",\n".join(lists) + "}\n"
 
 
 def table(found: Validation, name: str, width: int, *, colour: bool) -> str:
