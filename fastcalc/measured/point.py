@@ -17,7 +17,6 @@ METRICS = (
 )
 
 _KIND = re.compile(r"\A\s*kind=([\w-]+)")
-_NUMBERED = re.compile(r"(.+)-\d+")
 _CONTEXT = re.compile(r"\bmean context (\d+(?:,\d{3})*(?:\.\d+)?)(?![\w/])")
 _IN_FLIGHT = re.compile(r"\bmean requests in flight (\d+(?:\.\d+)?)(?![\w/])")
 _REQUESTS = re.compile(r"\brequests (\d{1,15})\b")
@@ -30,7 +29,7 @@ def _found(pattern: re.Pattern[str], notes: str) -> str | None:
     return match[1] if match else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: files hold a hundred thousand, and freezing takes a second
 class Point:
     """One published or own measurement; the columns of the CSV, and its line.
 
@@ -99,8 +98,8 @@ class Point:
 
         Points of one source share its errors, so a fit leaves them out together.
         """
-        match = _NUMBERED.fullmatch(self.id)
-        return match[1] if match else self.source
+        key, _, number = self.id.rpartition("-")
+        return key if key and number.isdecimal() else self.source
 
     @property
     def is_time(self) -> bool:

@@ -215,10 +215,13 @@ def span(
 
 def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
     """Return the scores of all points and of every group they fall into."""
-    members: dict[str, list[int]] = defaultdict(list)
+    alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for index, one in enumerate(predictions):
-        for name in _names(one):
-            members[name].append(index)
+        alike[_traits(one)].append(index)
+    members: dict[str, list[int]] = defaultdict(list)
+    for indices in alike.values():
+        for name in _names(predictions[indices[0]]):
+            members[name] += indices
     scores = _Scores.of(predictions)
     return [scores.group(name, np.array(members[name])) for name in sorted(members, key=_order)]
 
@@ -228,6 +231,13 @@ _GROUPS = ["all", "part", "class", "kind", "metric", "engine", "hardware", "mode
 
 def _order(name: str) -> tuple[int, str]:
     return _GROUPS.index(name.partition(":")[0]), name
+
+
+def _traits(one: Prediction) -> tuple[object, ...]:
+    """Return what the groups of a point hang on."""
+    point = one.point
+    about = (one.engine_used, one.machine, one.phase, one.has_experts)
+    return (*about, point.kind, point.metric, point.hardware, point.model, point.source_key)
 
 
 def _names(one: Prediction) -> Iterable[str]:
