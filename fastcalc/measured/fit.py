@@ -144,12 +144,12 @@ class Fit:
         return slopes
 
     def weights(self, used: Array) -> Floats:
-        """Return the weight of every point: the square root of a source's rows in all."""
+        """Return the weight of every point, at most 1: a source's grows as the root of its rows."""
         sources, inverse, counts = np.unique(
             self.rows.sources[used], return_inverse=True, return_counts=True
         )
         weights = np.zeros(len(self.rows.points))
-        weights[used] = np.sqrt(len(sources) / counts[inverse])
+        weights[used] = np.minimum(np.sqrt(len(sources) / counts[inverse]), 1.0)
         return weights
 
     def solve(self, used: Array) -> Floats:
