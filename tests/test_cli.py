@@ -297,6 +297,16 @@ def test_a_folder_for_a_file_and_an_output_that_is_a_folder(fastcalc, tmp_path):
     assert "is a folder" in fastcalc("compare", "-o", tmp_path).err
 
 
+def test_a_file_that_may_not_be_written_is_not_replaced(fastcalc, tmp_path, monkeypatch):
+    kept = tmp_path / "kept.csv"
+    kept.write_text("mine")
+    monkeypatch.setattr("fastcalc.cli.output.os.access", lambda _, mode: mode != os.W_OK)
+    ran = fastcalc("compare", "-o", kept)
+    assert ran.code == 2
+    assert "may not be written" in ran.err
+    assert kept.read_text() == "mine"
+
+
 def test_a_file_is_written_whole_or_not_at_all(fastcalc, tmp_path, monkeypatch):
     target = tmp_path / "speeds.csv"
     target.write_text("old")

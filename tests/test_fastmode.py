@@ -225,6 +225,7 @@ def test_no_start_is_one_sentence_and_a_no(fastcalc):
         (("--batch", "1,2"), "names several batches"),
         (("--batch", "many"), "batch 'many' is not a whole number"),
         (("--on", "h100-sxm,gb200"), "fastmode starts from one"),
+        (("--on", "all"), "fastmode starts from one"),
         (("--batch", "100000", "--chips", "1"), "does not fit 1 chip of h100-sxm, which holds"),
         (("--price", "nothing=3"), "no hardware is called 'nothing'"),
         (("--format", "xml"), "--format 'xml' is not known"),

@@ -15,7 +15,7 @@ from fastcalc.errors import InputError
 from fastcalc.evaluate import SITE_FACTOR
 from fastcalc.placement import Layout
 from fastcalc.plan.candidates import cache_choices, candidates, layouts_of, weight_choices
-from fastcalc.plan.decide import decide, rounded_up
+from fastcalc.plan.decide import decide, rounded_down, rounded_up
 from fastcalc.plan.service import Service
 from fastcalc.scenario import Pricing, Scenario, Sharding, engine_for, solve
 from fastcalc.sweep.grid import Grid, Requests
@@ -270,6 +270,52 @@ def test_every_offered_plan_is_what_compare_says(model, rate, capsys, monkeypatc
 
 
 @pytest.mark.parametrize(
+    "flags", [("--price-basis", "tco"), ("--price", "my-chip=1.5"), ("--objective", "watts")]
+)
+def test_the_command_repeats_files_and_prices(flags, tmp_path, capsys, monkeypatch):
+    """Own files go by their paths and prices stay, or `compare` would say something else."""
+    files = {}
+    for kind, name in (("models", "llama-3.1-8b"), ("hardware", "gaudi-3")):
+        mine = {"models": "my-model", "hardware": "my-chip"}[kind]
+        (path,) = (one / f"{name}.yaml" for one in CATALOGUE.folders(kind)[-1:])
+        files[kind] = tmp_path / f"{mine}.yaml"
+        text = path.read_text().replace(f"id: {name}", f"id: {mine}", 1)
+        kept = (line for line in text.splitlines() if not line.startswith("aliases"))
+        files[kind].write_text("\n".join(kept) + "\n")
+    asked = (files["models"], "--on", files["hardware"], *flags, "--format", "json")
+    ran = run("plan", *asked, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 0, ran.err
+    plan = json.loads(ran.out)["records"][0]
+    words = shlex.split(plan["command"])[1:]
+    ran = run(*words, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 0, ran.err
+    (record,) = json.loads(ran.out)["records"]
+    for key in ("usd_per_hour", "usd_per_mtok_total", "tokens_per_s_per_user", "joules_per_token"):
+        assert plan[key] == record[key], key
+
+
+def test_without_a_rate_plans_show_what_they_are_ranked_by(capsys, monkeypatch):
+    asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm,l40s", "--format")
+    ran = run(*asked, "markdown", capsys=capsys, monkeypatch=monkeypatch)
+    head, _, *lines = [line.strip("| ").split("|") for line in ran.out.splitlines()]
+    header = [cell.strip() for cell in head]
+    assert "$/Mtok total" in header
+    shown = [float(line[header.index("$/Mtok total")]) for line in lines]
+    assert shown == sorted(shown)
+    ran = run(*asked, "markdown", "--rate", "5/s", capsys=capsys, monkeypatch=monkeypatch)
+    assert "| replicas |" in ran.out
+
+
+def test_a_chip_without_a_price_says_how_to_give_one(capsys, monkeypatch):
+    asked = ("plan", "llama-3.1-8b", "--on", "a100-pcie-80gb")
+    ran = run(*asked, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 1
+    assert "--price CHIP=USD" in ran.err
+    ran = run(*asked, "--objective", "chips", capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 0
+
+
+@pytest.mark.parametrize(
     "asked",
     [
         ("--on", "h100-sxm", "--tpot", "20ms", "--max-chips", "4", "--rate", "5/s"),
@@ -342,3 +388,8 @@ def test_a_model_that_fits_nowhere_has_no_candidates():
 @given(st.floats(1e-6, 1e9))
 def test_rounding_up_never_goes_below(value):
     assert value <= rounded_up(value) <= value * 1.0101
+
+
+@given(st.floats(1e-6, 1e9))
+def test_rounding_down_never_goes_above(value):
+    assert value * 0.9899 <= rounded_down(value) <= value

@@ -39,6 +39,9 @@ def whole(file: Path) -> Iterator[Path]:
             "a folder; name a file in it" if target.is_dir() else "not a file; use a pipe instead"
         )
         raise InputError(f"-o {file} is {what}")
+    # A draft could take the place of a read-only file all the same: that is the folder's affair.
+    if target.exists() and not os.access(target, os.W_OK):
+        raise InputError(f"-o {file} may not be written; name another file")
     try:
         with _draft(target) as draft:
             yield draft

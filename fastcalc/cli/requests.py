@@ -109,14 +109,7 @@ class Request:
 
     def _folders(self) -> list[str]:
         """Return the words that name a person's own folders."""
-        folders = (
-            ("--hardware-dir", self.hardware_dir),
-            ("--models-dir", self.models_dir),
-            ("--engines-dir", self.engines_dir),
-        )
-        return [
-            word for flag, paths in folders for path in paths or () for word in (flag, str(path))
-        ]
+        return folders(self.hardware_dir, self.models_dir, self.engines_dir)
 
     def _traffic(self) -> Traffic:
         prompt = options.at_least_one(self.prompt, "--prompt")
@@ -241,3 +234,11 @@ def catalogue(
             "engines": tuple(engines or ()),
         }
     )
+
+
+def folders(
+    hardware: list[Path] | None, models: list[Path] | None, engines: list[Path] | None
+) -> list[str]:
+    """Return the words that name a person's own folders."""
+    named = (("--hardware-dir", hardware), ("--models-dir", models), ("--engines-dir", engines))
+    return [word for flag, paths in named for path in paths or () for word in (flag, str(path))]

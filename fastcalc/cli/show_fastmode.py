@@ -77,6 +77,8 @@ def _checked(
 def _scenario(request: Request) -> tuple[Scenario, Catalogue]:
     """Return what is served, priced for every chip of the catalogue, and the catalogue."""
     chips = options.names(request.on, "--on")
+    if request.on.strip() == "all":
+        raise InputError("--on all names every chip; fastmode starts from one")
     if len(chips) > 1:
         raise InputError(f"--on names {len(chips)} chips; fastmode starts from one")
     batch = request.batch or str(BATCH)

@@ -96,6 +96,16 @@ class Asked:
         grids = (candidates(one, prompt=service.prompt, output=service.output) for one in found)
         return [grid for grid in grids if grid is not None]
 
+    def typed(self) -> report.Typed:
+        """Return what a command must repeat: files by the paths typed, and folders."""
+        entries = requests.catalogue(self.hardware_dir, self.models_dir, self.engines_dir)
+        names = {entries.model(self.model).id: self.model}
+        if self.on.strip() != "all":
+            typed = options.names(self.on, "--on")
+            names |= {entries.hardware(name).id: name for name in typed}
+        folders = requests.folders(self.hardware_dir, self.models_dir, self.engines_dir)
+        return report.Typed(names, folders)
+
 
 def run(asked: Asked, top: int, format: str, file: Path | None) -> int:  # noqa: A002
     """Search, write the plans, and return the exit code: 1 where there is none."""
@@ -115,17 +125,18 @@ def run(asked: Asked, top: int, format: str, file: Path | None) -> int:  # noqa:
 
 def _text(asked: Asked, found: Decision, top: int, format: str, *, to_file: bool) -> str:  # noqa: A002
     if format == "markdown":
-        return records.to_markdown(*report.rows(found.plans[:top]))
+        return records.to_markdown(*report.rows(found.plans[:top], found.service))
+    typed = asked.typed()
     if format == "table":
         from fastcalc.report import console
 
-        parts = report.table(found, top, _phrase(asked))
+        parts = report.table(found, top, _phrase(asked), typed)
         colour = console.wants_colour() and not to_file
         return console.render(parts, console.output_width(), colour=colour)
-    rows = report.plan_records(found.plans[:top], found.service)
+    rows = report.plan_records(found.plans[:top], found.service, typed)
     if format == "csv":
         return records.to_csv(rows)
-    return records.to_json(rows, **report.beside(found))
+    return records.to_json(rows, **report.beside(found, typed))
 
 
 def _phrase(asked: Asked) -> str:

@@ -1,12 +1,13 @@
 """A plan as records and as text: what to rent, what it does, and why not the others."""
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
 from fastcalc.evaluate import SITE_FACTOR
-from fastcalc.plan.decide import NEAR, REASONS, Decision, Plan, rounded_up
+from fastcalc.plan.decide import NEAR, REASONS, Decision, Plan, rounded_down, rounded_up
 from fastcalc.plan.service import Service
 from fastcalc.report.console import Notes, Part, Table, Title
 from fastcalc.report.records import Record, plain
@@ -38,19 +39,38 @@ _HEADINGS = (
     ("$ a", "month"),
 )
 
-_DRAFTS, _LEFT = 3, (0, 1, 2, 5, 7)
-"""Columns of speculation, and those of words."""
+_DRAFTS, _REPLICAS, _LEFT = 3, 4, (0, 1, 2, 5, 7)
+"""Columns of speculation and of replicas, and those of words."""
+
+_RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "a token")}
+"""What is least where no rate says how many replicas there are: one column for the other."""
 
 
-def plan_records(plans: Iterable[Plan], service: Service) -> list[Record]:
+@dataclass(frozen=True)
+class Typed:
+    """What a command must repeat to be understood again.
+
+    Attributes
+    ----------
+    names : mapping of str to str
+        What a person typed for a model or chip, by its id; others go by their id.
+    folders : sequence of str
+        Words that name a person's own folders.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    folders: Sequence[str] = ()
+
+
+def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
     """Return one record for each plan, in order."""
     return [
-        {key: plain(value) for key, value in _record(rank, plan, service).items()}
+        {key: plain(value) for key, value in _record(rank, plan, service, typed).items()}
         for rank, plan in enumerate(plans, 1)
     ]
 
 
-def _record(rank: int, plan: Plan, service: Service) -> Record:
+def _record(rank: int, plan: Plan, service: Service, typed: Typed) -> Record:
     scenario, layout, prefill = plan.scenario, plan.layout, plan.prefill_layout
     work = plan.site.work
     power = scenario.hardware.power
@@ -85,14 +105,16 @@ def _record(rank: int, plan: Plan, service: Service) -> Record:
         "objective": service.objective,
         "cost": plan.cost,
         "warnings": plan.warnings,
-        "command": command(plan, service),
+        "command": command(plan, service, typed),
     }
 
 
-def command(plan: Plan, service: Service) -> str:
+def command(plan: Plan, service: Service, typed: Typed) -> str:
     """Return the command that shows the numbers of one replica of a plan."""
     scenario, layout = plan.scenario, plan.layout
-    words = ["fastcalc", "compare", scenario.model.id, "--on", scenario.hardware.id]
+    model, chip = scenario.model.id, scenario.hardware.id
+    words = ["fastcalc", "compare", typed.names.get(model, model)]
+    words += ["--on", typed.names.get(chip, chip)]
     words += [] if scenario.engine_is_borrowed else ["--engine", scenario.engine.id]
     words += ["--prompt", f"{service.prompt:.0f}"]
     words += ["--output", f"{service.output:.0f}", "--batch", f"{plan.batch:.0f}"]
@@ -105,39 +127,42 @@ def command(plan: Plan, service: Service) -> str:
     if scenario.hardware.execution == "spatial":
         ranks = {"pp": layout.pp}
     words += [word for name, count in ranks.items() for word in (f"--{name}", str(count))]
-    return shlex.join(words)
+    pricing = scenario.pricing
+    words += ["--price-basis", pricing.basis] if pricing.basis != "cloud" else []
+    words += ["--price", f"{chip}={pricing.given[chip]!r}"] if chip in pricing.given else []
+    return shlex.join([*words, *typed.folders])
 
 
-def beside(found: Decision) -> Record:
+def beside(found: Decision, typed: Typed) -> Record:
     """Return what stands beside the plans: why others lost, the runner-up, what would help."""
     service = found.service
     return {
         "candidates": found.candidates,
         "lost": {REASONS[name]: count for name, count in found.reasons.items() if count},
-        "runner_up": _first(found.runner_up, service),
-        "cheapest_near_miss": _missed(found.near, service),
-        "best_of_each_chip": plan_records(found.of_each_chip, service),
+        "runner_up": _first(found.runner_up, service, typed),
+        "cheapest_near_miss": _missed(found.near, service, typed),
+        "best_of_each_chip": plan_records(found.of_each_chip, service, typed),
         "closest_of_other_chips": [
-            _missed(plan, service) for _, plan in sorted(found.closest.items())
+            _missed(plan, service, typed) for _, plan in sorted(found.closest.items())
         ],
         "relax": [] if found.plans else [text for _, text in _relaxed(found)],
         "assumptions": list(_notes()),
     }
 
 
-def _first(plan: Plan | None, service: Service) -> Record | None:
-    return None if plan is None else plan_records([plan], service)[0]
+def _first(plan: Plan | None, service: Service, typed: Typed) -> Record | None:
+    return None if plan is None else plan_records([plan], service, typed)[0]
 
 
-def _missed(plan: Plan | None, service: Service) -> Record | None:
-    record = _first(plan, service)
+def _missed(plan: Plan | None, service: Service, typed: Typed) -> Record | None:
+    record = _first(plan, service, typed)
     if plan is None or record is None:
         return None
     over = {name: plain(value) for name, value in plan.misses.items() if value > 1.0}
     return {**record, "over_limit": over}
 
 
-def table(found: Decision, top: int, asked: str) -> list[Part]:
+def table(found: Decision, top: int, asked: str, typed: Typed) -> list[Part]:
     """Return the plans, and why the others lost, as parts of a page.
 
     Parameters
@@ -148,46 +173,61 @@ def table(found: Decision, top: int, asked: str) -> list[Part]:
         Plans to show. [1]
     asked : str
         What was asked, in a phrase.
+    typed : Typed
+        What the command at the end must repeat.
     """
     best, service = found.plans[0], found.service
     with_drafts = any(plan.scenario.traffic.speculation.drafted for plan in found.plans)
     parts: list[Part] = [
         Title(best.scenario.hardware.id, f"{_what(best)} for {asked}"),
         "",
-        _rows(found.plans[:top], with_drafts=with_drafts),
+        _rows(found.plans[:top], service, with_drafts=with_drafts),
         "",
     ]
     shown = {plan.scenario.hardware.id for plan in found.plans[:top]}
     others = [one for one in found.of_each_chip if one.scenario.hardware.id not in shown]
     if others:
-        parts += ["the best of each other chip", _rows(others, with_drafts=with_drafts), ""]
+        rows = _rows(others, service, with_drafts=with_drafts)
+        parts += ["the best of each other chip", rows, ""]
     warned = (line for plan in [*found.plans[:top], *others] for line in plan.warnings)
     lines = [*_told(found), *_notes(), *dict.fromkeys(warned)]
-    return [*parts, Notes(lines, command(best, service))]
+    return [*parts, Notes(lines, command(best, service, typed))]
 
 
-def rows(plans: Iterable[Plan]) -> tuple[list[str], list[list[str]]]:
+def rows(plans: Iterable[Plan], service: Service) -> tuple[list[str], list[list[str]]]:
     """Return one header and a row for each plan, for a Markdown table."""
-    return [" ".join(heading).strip() for heading in _HEADINGS], [_row(plan) for plan in plans]
+    headings = _headings(service)
+    header = [" ".join(words).strip().replace("- ", "") for words in headings]
+    return header, [_row(plan, service) for plan in plans]
 
 
-def _rows(plans: Sequence[Plan], *, with_drafts: bool) -> Table:
+def _rows(plans: Sequence[Plan], service: Service, *, with_drafts: bool) -> Table:
     """Return a table; the tokens of a pass are shown where any plan drafts ahead."""
-    kept = [place for place in range(len(_HEADINGS)) if with_drafts or place != _DRAFTS]
+    headings = _headings(service)
+    kept = [place for place in range(len(headings)) if with_drafts or place != _DRAFTS]
     left = [number for number, place in enumerate(kept) if place in _LEFT]
-    rows = [[row[place] for place in kept] for row in map(_row, plans)]
-    return Table([_HEADINGS[place] for place in kept], rows, left)
+    rows = [[row[place] for place in kept] for row in (_row(plan, service) for plan in plans)]
+    return Table([headings[place] for place in kept], rows, left)
 
 
-def _row(plan: Plan) -> list[str]:
+def _headings(service: Service) -> list[tuple[str, str]]:
+    """Return the headings; without a rate all plans are one replica, and tokens are what costs."""
+    headings = list(_HEADINGS)
+    if service.rate is None and service.objective in _RATELESS:
+        headings[_REPLICAS] = _RATELESS[service.objective]
+    return headings
+
+
+def _row(plan: Plan, service: Service) -> list[str]:
     prefill = plan.prefill_layout
     apart = f"{plan.prefill_replicas:,.0f} x {_cut(prefill)}" if prefill else "inside"
+    is_priced_by_token = service.rate is None and service.objective in _RATELESS
     return [
         plan.scenario.hardware.id,
         plan.site.work.weight_format,
         plan.site.work.kv_format,
         number(plan.scenario.traffic.speculation.tokens_per_pass),
-        f"{plan.replicas:,.0f}",
+        number(plan.cost) if is_priced_by_token else f"{plan.replicas:,.0f}",
         _cut(plan.layout),
         f"{plan.batch:,.0f}",
         apart,
@@ -212,7 +252,7 @@ def _what(plan: Plan) -> str:
 def _told(found: Decision) -> Iterable[str]:
     """Say what came second, what just misses, and why the others lost."""
     best, second = found.plans[0], found.runner_up
-    unit = _UNITS[found.service.objective]
+    unit = _unit(found.service)
     if second is not None:
         ratio = second.cost / best.cost
         name = second.scenario.hardware.id
@@ -228,6 +268,13 @@ def _told(found: Decision) -> Iterable[str]:
         yield f"chips that cannot meet it, and how far the closest is over: {', '.join(names)}"
     lost = (f"{count:,} {REASONS[name]}" for name, count in found.reasons.most_common() if count)
     yield f"of {found.candidates:,} deployments {', '.join(lost)}"
+
+
+def _unit(service: Service) -> str:
+    """Say what is least, in a word."""
+    a_token = {"usd": "$ a token", "watts": "joules a token"}
+    word = _UNITS[service.objective]
+    return word if service.rate is not None else a_token.get(service.objective, word)
 
 
 def _miss(plan: Plan) -> str:
@@ -261,9 +308,10 @@ def refusal(found: Decision) -> str:
         return f"no deployment meets this; it would with {', or '.join(options)}"
     nearest = found.nearest
     if nearest is None:
-        return "no deployment meets this: " + ", ".join(
-            f"{count:,} {REASONS[name]}" for name, count in found.reasons.items() if count
-        )
+        reasons = (f"{count:,} {REASONS[name]}" for name, count in found.reasons.items() if count)
+        is_unpriced = found.reasons["unknown"] > 0 and found.service.objective == "usd"
+        ask = "; give one with --price CHIP=USD, or --objective chips" if is_unpriced else ""
+        return f"no deployment meets this: {', '.join(reasons)}{ask}"
     needed = " and ".join(
         _limit(name, nearest.values[name], found.service)
         for name, over in nearest.misses.items()
@@ -287,6 +335,6 @@ def _limit(name: str, value: float, service: Service) -> str:
     if name == "chips":
         return f"--max-chips {value:.0f}"
     if name == "tpot" and service.is_speed:
-        return f"--min-speed {1.0 / rounded_up(value):.12g}"
+        return f"--min-speed {rounded_down(1.0 / value):g}"
     up = rounded_up(value * 1e3)
     return f"{_FLAGS[name]} " + (f"{up:g}ms" if up < 1e3 else f"{up / 1e3:g}s")
