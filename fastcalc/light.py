@@ -22,7 +22,7 @@ NARROWEST_ACTIVATION_BYTES = 1.0
 _LEAST = 1e-300
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bound:
     """Memory, compute and link time at peak rates; they overlap.
 

@@ -17,7 +17,7 @@ FLOPS_PER_PARAMETER = 2.0
 _UNPACKED_BITS = 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """What a pass is asked to do, on one replica of the attention.
 
@@ -50,7 +50,7 @@ class Rows:
     verified: ArrayLike = 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Load:
     """The work of one pass through all layers, on the chips of one replica.
 

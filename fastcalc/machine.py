@@ -49,7 +49,7 @@ def fastest_rate(hardware: Hardware, stored: NumberFormat) -> float:
     return max(peak.si for name, peak in hardware.peak.items() if _WIDTH[name] >= bits)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Chip:
     """What one chip gives at its printed peaks to a model in its formats.
 
@@ -93,7 +93,7 @@ class Chip:
     hop_inside: ArrayLike
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Light:
     """The fastest honest peaks of one chip, for the bound. [FLOP/s]"""
 
@@ -103,7 +103,7 @@ class Light:
     attention: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Software:
     """An engine's parameters on one chip as plain numbers; the defaults cost nothing.
 

@@ -31,7 +31,7 @@ PRODUCTS, GROUPED_PRODUCTS = 3.0, 1.0
 LIMITERS = ("memory", "compute", "link", "latency")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Component:
     """One part of a step: its work on one chip, and the rates at which that is done.
 
@@ -125,7 +125,7 @@ def largest_of(terms: Sequence[Array]) -> Array:
     return index
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Step:
     """A step as the sum of its components."""
 

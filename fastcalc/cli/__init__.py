@@ -3,9 +3,13 @@
 import gc
 import os
 import sys
-from typing import cast
+from copy import copy
+from typing import TYPE_CHECKING, cast
 
 from fastcalc.errors import InputError
+
+if TYPE_CHECKING:
+    from typer import Typer
 
 EXIT_OK, EXIT_WRONG_REQUEST, EXIT_INTERRUPTED = 0, 2, 130
 
@@ -40,12 +44,26 @@ def _run() -> int:
     # The class that all of typer's usage errors share; it has no public name of its own.
     usage_error = cast(type[Exception], typer.BadParameter.__mro__[2])
     try:
-        code = app(standalone_mode=False)
+        code = _asked_of(app)(standalone_mode=False)
     except usage_error as error:
         return _refuse(_usage(error))
     except typer.Abort:
         return EXIT_INTERRUPTED
     return code if isinstance(code, int) else EXIT_OK
+
+
+def _asked_of(app: "Typer") -> "Typer":
+    """Return a program of the command that is asked for alone: typer builds all it is given."""
+    asked = [
+        command
+        for command in app.registered_commands
+        if command.callback and sys.argv[1:2] == [command.name or command.callback.__name__]
+    ]
+    if not asked:
+        return app
+    alone = copy(app)
+    alone.registered_commands = asked
+    return alone
 
 
 def _leave(code: int) -> None:
