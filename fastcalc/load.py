@@ -4,8 +4,7 @@ A `Load` is numbers alone, each a float or an array, so that one of it can stand
 all batches of a scenario, or for thousands of measured points at once.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -135,22 +134,6 @@ class Load:
     def tokens(self) -> Array:
         """Decoded and prompt tokens of the replica. [1]"""
         return np.asarray(self.sequences) * self.verified + self.prompt
-
-
-def stack(loads: Sequence[Load]) -> Load:
-    """Return several loads as one, each flattened, one after another.
-
-    Parameters
-    ----------
-    loads : sequence of Load
-        Whose fields broadcast among themselves.
-    """
-    columns: list[list[Array]] = [[] for _ in fields(Load)]
-    for one in loads:
-        values = [getattr(one, field.name) for field in fields(Load)]
-        for column, value in zip(columns, np.broadcast_arrays(*values), strict=True):
-            column.append(np.ravel(value))
-    return Load(*(np.concatenate(column) for column in columns))
 
 
 def load(placement: Placement, rows: Rows, in_flight: ArrayLike) -> Load:

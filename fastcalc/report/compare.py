@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fastcalc.catalogue import Hardware
 from fastcalc.evaluate import SITE_FACTOR
 from fastcalc.report.console import Notes, Part, Table, Title, columns_that_fit
-from fastcalc.report.records import drafter, models_of
 from fastcalc.report.text import dollars, number, parameters, size
 from fastcalc.scenario import USD_PER_KWH, YEARS, Location, Outcome, Pricing
 
@@ -203,6 +202,8 @@ def _speculation(outcomes: Sequence[Outcome]) -> list[str]:
     one = outcomes[0].scenario.traffic.speculation
     if not one.drafted:
         return []
+    from fastcalc.report.records import drafter, models_of  # loads what a table does not need
+
     who = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
     return [
         f"speculation: {one.drafted:g} tokens drafted and {number(one.tokens_per_pass)} kept a "
