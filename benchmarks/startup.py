@@ -12,6 +12,9 @@ from benchmarks.clock import RUNS, interleaved
 from benchmarks.table import markdown, timings
 
 BARE, TYPER, LIBRARIES = "python -c pass", "import typer", "the imports of compare"
+SET_ALIKE = f"{LIBRARIES}, set as fastcalc sets Python"
+"""The same imports with what fastcalc does to Python itself: one thread for BLAS, no search for
+cycles. What is above it is our own."""
 
 OWN = "fastcalc"
 _LOADED = f"""
@@ -31,7 +34,15 @@ for name in {names!r}.split():
     if name not in sys.modules:
         import_module(name)
 """
-FLOORS = {"x python": BARE, "x typer": TYPER, "x imports": LIBRARIES}
+_SETTINGS = """
+import gc, os
+gc.disable()
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["PYDANTIC_DISABLE_PLUGINS"] = "1"
+"""
+_END = """
+gc.freeze()
+"""
+FLOORS = {"x python": BARE, "x typer": TYPER, "x imports": LIBRARIES, "x set alike": SET_ALIKE}
 
 COMPLETION = {
     "_FASTCALC_COMPLETE": "complete_bash",
@@ -57,10 +68,12 @@ def commands() -> dict[str, tuple[list[str], dict[str, str]]]:
     fastcalc = shutil.which("fastcalc")
     if fastcalc is None:
         raise SystemExit("fastcalc is not on the path; install it first: python -m pip install .")
+    others = imports()
     timed = {
         BARE: ([sys.executable, "-c", "pass"], {}),
         TYPER: ([sys.executable, "-c", "import typer"], {}),
-        LIBRARIES: ([sys.executable, "-c", imports()], {}),
+        LIBRARIES: ([sys.executable, "-c", others], {}),
+        SET_ALIKE: ([sys.executable, "-c", _SETTINGS + others + _END], {}),
         "fastcalc --help": ([fastcalc, "--help"], {}),
         "shell completion": ([fastcalc], COMPLETION),
         "fastcalc compare": ([fastcalc, "compare"], {}),

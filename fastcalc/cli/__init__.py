@@ -3,13 +3,9 @@
 import gc
 import os
 import sys
-from copy import copy
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from fastcalc.errors import InputError
-
-if TYPE_CHECKING:
-    from typer import Typer
 
 EXIT_OK, EXIT_WRONG_REQUEST, EXIT_INTERRUPTED = 0, 2, 130
 
@@ -20,6 +16,8 @@ def main() -> None:
     gc.disable()
     # pydantic reads the metadata of every installed package to look for plugins.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
+    # numpy starts a thread for every core; no product of matrices here is large enough for two.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         code = _run()
     except InputError as error:
@@ -36,7 +34,7 @@ def main() -> None:
 def _run() -> int:
     import typer
 
-    from fastcalc.cli.app import app
+    from fastcalc.cli.app import program
 
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and hasattr(stream, "reconfigure"):
@@ -44,26 +42,12 @@ def _run() -> int:
     # The class that all of typer's usage errors share; it has no public name of its own.
     usage_error = cast(type[Exception], typer.BadParameter.__mro__[2])
     try:
-        code = _asked_of(app)(standalone_mode=False)
+        code = program(*sys.argv[1:2])(standalone_mode=False)
     except usage_error as error:
         return _refuse(_usage(error))
     except typer.Abort:
         return EXIT_INTERRUPTED
     return code if isinstance(code, int) else EXIT_OK
-
-
-def _asked_of(app: "Typer") -> "Typer":
-    """Return a program of the command that is asked for alone: typer builds all it is given."""
-    asked = [
-        command
-        for command in app.registered_commands
-        if command.callback and sys.argv[1:2] == [command.name or command.callback.__name__]
-    ]
-    if not asked:
-        return app
-    alone = copy(app)
-    alone.registered_commands = asked
-    return alone
 
 
 def _leave(code: int) -> None:
@@ -75,6 +59,8 @@ def _leave(code: int) -> None:
         if code == EXIT_OK and not isinstance(error, BrokenPipeError):
             code = _refuse(f"standard output cannot be written: {error.strerror}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    # Else the interpreter looks through all that was ever loaded for cycles before it ends.
+    gc.freeze()
     sys.exit(code)
 
 

@@ -14,6 +14,22 @@ from fastcalc.errors import InputError
 MOST_SEQUENCES = 1_000_000
 MOST_TOKENS = 1_000_000_000
 
+Models = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="MODEL...",
+        help="Models: names, YAML files or config.json.",
+        autocompletion=completion.models,
+    ),
+]
+Model = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A model: a name, YAML file or config.json.",
+        autocompletion=completion.models,
+    ),
+]
 On = Annotated[
     str,
     typer.Option(

@@ -1,0 +1,1 @@
+"""What each command takes. What it needs is imported when it runs: ``--help`` is quick."""
