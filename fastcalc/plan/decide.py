@@ -44,8 +44,8 @@ class Plan:
         What was asked of them, traffic apart.
     layout, batch : Layout and float
         Of each replica that decodes, and the sequences it decodes together at most. [1]
-    replicas : float
-        Of those. [1]
+    replicas, busy : float
+        Of those, and the share of its capacity that each does. [1]
     prefill_layout, prefill_replicas : Layout or None, and float
         Replicas that only take in prompts, where they are apart. [1]
     values : dict of str to float
@@ -63,6 +63,7 @@ class Plan:
     layout: Layout
     batch: float
     replicas: float
+    busy: float
     prefill_layout: Layout | None
     prefill_replicas: float
     values: dict[str, float]
@@ -240,7 +241,11 @@ def _plan(weighed: Weighed, misses: dict[str, Any], place: int) -> Plan:
     grid, row, column = weighed.grid, int(weighed.layout[place]), int(weighed.place[place])
 
     def at(values: Any) -> float:
-        return float(np.broadcast_to(values, grid.shape)[0, row, column])
+        array = np.asarray(values)
+        axes = (0, row, column)[
+            3 - array.ndim :
+        ]  # of those it lacks, and of length one, it has one
+        return float(array[tuple(map(min, axes, (length - 1 for length in array.shape)))])
 
     return Plan(
         site=grid.sites[0],
@@ -248,6 +253,7 @@ def _plan(weighed: Weighed, misses: dict[str, Any], place: int) -> Plan:
         layout=grid.layouts[row],
         batch=float(grid.batches[column]),
         replicas=float(weighed.replicas[place]),
+        busy=float(weighed.busy[place]),
         prefill_layout=grid.layouts[weighed.prefill_layout] if weighed.is_apart else None,
         prefill_replicas=weighed.prefill_replicas,
         values={name: float(weighed.values[name][place]) for name in LIMITS},

@@ -18,7 +18,10 @@ class Service:
     ttft, tpot : float
         Most time to the first token and between two tokens; infinity for any. [s]
     rate : float or None
-        Requests that arrive a second, evenly; None for one deployment whatever its rate. [1/s]
+        Requests that arrive a second; None for one deployment whatever its rate. [1/s]
+    share : float or None
+        Share of requests that must meet ``ttft`` where they arrive at random: 0.99 for the 99th
+        percentile. None where they arrive evenly, and never wait. [1]
     max_chips : float
         Chips there are, all replicas together. [1]
     utilization : float
@@ -35,6 +38,7 @@ class Service:
     ttft: float = inf
     tpot: float = inf
     rate: float | None = None
+    share: float | None = None
     max_chips: float = inf
     utilization: float = 1.0
     objective: Objective = "usd"

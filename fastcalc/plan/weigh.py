@@ -10,12 +10,16 @@ from fastcalc.columns import Columns
 from fastcalc.evaluate import SITE_FACTOR
 from fastcalc.formulas.types import Array, Floats
 from fastcalc.placement import Layouts, Placement
+from fastcalc.plan.queues import Queues
 from fastcalc.plan.service import Service
 from fastcalc.scenario import Scenario
 from fastcalc.sweep.grid import Grid, solve_grid
 
 _SLACK = 1e-9
 """Of a replica, so that a rate which one carries exactly is not given two."""
+
+_LEAST_BUSY = 1e-6
+"""Utilization below which nothing is planned: a limit that leaves no time to wait needs it."""
 
 _NEEDED = (
     "chips",
@@ -46,8 +50,9 @@ class Weighed:
         Positions of layout and batch in the grid's. [1]
     values : dict of str to ndarray
         What is limited, by name: seconds to the first token, seconds between tokens, chips.
-    replicas : ndarray
-        Replicas for the rate, of those that decode. [1]
+    replicas, busy : ndarray
+        Replicas for the rate, of those that decode, and the share of its capacity that each of
+        them does. [1]
     cost : ndarray
         What is to be least.
     prefill_layout, prefill_replicas : int and float
@@ -63,6 +68,7 @@ class Weighed:
     place: Array
     values: dict[str, Floats]
     replicas: Floats
+    busy: Floats
     cost: Floats
     prefill_layout: int = 0
     prefill_replicas: float = 0.0
@@ -96,11 +102,13 @@ def weigh(grid: Grid, service: Service) -> list[Weighed]:
     }
     unfit = int(fits.size - fits.sum())
     common: dict[str, Any] = {"grid": grid, "columns": columns, "layout": layout, "place": place}
-    together = _together(grid, service, numbers, grid.batches[place])
+    together = _together(grid, service, numbers, place)
     found = [Weighed(**common, **together, is_apart=False, unfit=unfit)]
     pool = _prefill_pool(grid, service, columns)
     if pool is not None:
-        found.append(Weighed(**common, **_apart(grid, service, numbers, pool), is_apart=True))
+        found.append(
+            Weighed(**common, **_apart(grid, service, numbers, place, pool), is_apart=True)
+        )
     return found
 
 
@@ -122,28 +130,62 @@ def between_tokens(columns: Columns, batch: Floats, output: float) -> Floats:
     return np.asarray(alone + (1.0 - 1.0 / batch) * (columns["served_request_s"] / output - alone))
 
 
-def _together(grid: Grid, service: Service, numbers: Columns, batch: Floats) -> dict[str, Any]:
+def _together(grid: Grid, service: Service, numbers: Columns, place: Array) -> dict[str, Any]:
     """Return what replicas that take in prompts and decode need for the rate."""
+    batch = grid.batches[place]
+    run = numbers["served_request_s"]
+    prompts = run - service.output * numbers["tpot_ms"] / 1e3
+    ttft = numbers["ttft_ms"] / 1e3
+    queues = _queues(
+        service,
+        prompt=prompts / batch * (1.0 - 1.0 / batch),  # nobody's prompt is before that of one alone
+        prompt_busy=prompts / run,
+        slots=grid.batches,
+        kind=place,
+        holds=run,
+    )
     capacity = numbers["served_tokens_per_s_total"] / service.output
-    replicas = _replicas(service, 1.0 / capacity)
+    replicas, busy = _replicas(service, 1.0 / capacity, ttft, queues)
     chips = replicas * numbers["chips"]
     return {
         "values": {
-            "ttft": numbers["ttft_ms"] / 1e3,
+            "ttft": ttft + _wait(queues, busy),
             "tpot": between_tokens(numbers, batch, service.output),
             "chips": chips,
         },
         "replicas": replicas,
-        "cost": _cost(grid, service, numbers, chips),
+        "busy": busy,
+        "cost": _cost(grid, service, numbers, chips, busy),
     }
 
 
-def _replicas(service: Service, seconds: Floats) -> Floats:
-    """Return replicas that each take so long for a request; one where no rate is asked. [1]"""
+def _queues(service: Service, **given: Any) -> Queues | None:
+    """Return the queues before some deployments; None where requests arrive evenly."""
+    return None if service.share is None else Queues(service.share, **given)
+
+
+def _wait(queues: Queues | None, busy: Floats) -> Floats:
+    """Return how long a request waits before it is taken in. [s]"""
+    return np.zeros(np.shape(busy)) if queues is None else queues.wait(busy)
+
+
+def _replicas(
+    service: Service, seconds: Floats, ttft: Floats, queues: Queues | None
+) -> tuple[Floats, Floats]:
+    """Return replicas that each take so long for a request, and how busy each is. [1]
+
+    One replica where no rate is asked. What takes longer to the first token than is allowed
+    without waiting is given a tenth of its time for that, so that it may be said what it does.
+    """
+    most: Floats = np.full(np.shape(seconds), service.utilization)
+    if queues is not None:
+        late = ttft >= service.ttft
+        most = np.minimum(most, queues.most(np.where(late, 0.1 * ttft, service.ttft - ttft)))
+        most = np.maximum(most, _LEAST_BUSY)
     if service.rate is None:
-        return np.ones(np.shape(seconds))
-    busy = np.asarray(service.rate * seconds / service.utilization)
-    return np.maximum(np.ceil(busy - _SLACK), 1.0)
+        return np.ones(np.shape(seconds)), most
+    replicas = np.maximum(np.ceil(np.asarray(service.rate * seconds / most) - _SLACK), 1.0)
+    return replicas, np.minimum(service.rate * seconds / replicas, most)
 
 
 def has_cost(scenario: Scenario, service: Service) -> bool:
@@ -162,14 +204,14 @@ def has_cost(scenario: Scenario, service: Service) -> bool:
     return known or service.objective == "chips"
 
 
-def _cost(grid: Grid, service: Service, numbers: Columns, chips: Floats) -> Floats:
+def _cost(grid: Grid, service: Service, numbers: Columns, chips: Floats, busy: Floats) -> Floats:
     """Return what is to be least."""
     hardware, pricing = grid.scenario.hardware, grid.scenario.pricing
     if service.objective == "chips":
         return chips
     if service.rate is None:
         key = "usd_per_mtok_total" if service.objective == "usd" else "joules_per_token"
-        return np.asarray(numbers[key] / service.utilization)
+        return np.asarray(numbers[key] / busy)
     if service.objective == "usd":
         return np.asarray((pricing.per_chip_hour(hardware) or 0.0) * chips)
     assert hardware.power is not None
@@ -204,29 +246,44 @@ def _prefill_pool(grid: Grid, service: Service, columns: Columns) -> _Pool | Non
     cache = Placement(site.machine, site.work, layouts, service.prompt).cache_per_chip
     link = hardware.links.scale_out.bandwidth.si * site.machine.software.link_fraction
     ttft = alone + np.broadcast_to(cache, alone.shape) / link
-    replicas = _replicas(service, alone)
+    queues = _queues(service, prompt=alone, prompt_busy=1.0)
+    # Half of the time that is left is for this queue; the other half is for that of a slot.
+    replicas, busy = _replicas(service, alone, (ttft + service.ttft) / 2.0, queues)
     chips = replicas * layouts.chips
     in_time = fits & (ttft <= service.ttft)
     rank = np.where(in_time, chips, np.inf) if in_time.any() else np.where(fits, ttft, np.inf)
     best = int(np.argmin(rank))
     if rank[best] == inf:
         return None
-    return _Pool(best, float(replicas[best]), float(chips[best]), float(ttft[best]))
+    first = float((ttft + _wait(queues, busy))[best])
+    return _Pool(best, float(replicas[best]), float(chips[best]), first)
 
 
-def _apart(grid: Grid, service: Service, numbers: Columns, pool: _Pool) -> dict[str, Any]:
+def _apart(
+    grid: Grid, service: Service, numbers: Columns, place: Array, pool: _Pool
+) -> dict[str, Any]:
     """Return what replicas that only decode need for the rate, and the pool beside them."""
-    capacity = numbers["tokens_per_s_total"] / service.output
-    replicas = _replicas(service, 1.0 / capacity)
+    seconds = service.output / numbers["tokens_per_s_total"]
+    queues = _queues(
+        service,
+        prompt=np.zeros(place.shape),
+        prompt_busy=0.0,
+        slots=grid.batches,
+        kind=place,
+        holds=seconds * grid.batches[place],
+    )
+    ttft: Floats = np.full(place.shape, pool.ttft)
+    replicas, busy = _replicas(service, seconds, ttft, queues)
     chips = replicas * numbers["chips"] + pool.chips
     return {
         "values": {
-            "ttft": np.full(chips.shape, pool.ttft),
+            "ttft": ttft + _wait(queues, busy),
             "tpot": numbers["tpot_ms"] / 1e3,
             "chips": chips,
         },
         "replicas": replicas,
-        "cost": _cost(grid, service, numbers, chips),
+        "busy": busy,
+        "cost": _cost(grid, service, numbers, chips, busy),
         "prefill_layout": pool.layout,
         "prefill_replicas": pool.replicas,
     }

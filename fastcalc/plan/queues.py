@@ -1,0 +1,101 @@
+"""How long requests that arrive at random wait, and how busy replicas may be for it."""
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+
+from fastcalc.formulas.types import Array, ArrayLike, Floats
+from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percentile
+
+_BUSY = 1.0 - np.geomspace(1.0, 1e-4, 512)
+"""Utilizations at which waits are tabled; between two of them they are taken as straight, which is
+longer than they are. [1]"""
+
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Queues:
+    """The queues before some deployments: for their prompts to be taken in, and for a slot.
+
+    Each replica has its own, and is chosen at random.
+
+    Attributes
+    ----------
+    share : float
+        Of requests, whose wait is asked for. [1]
+    prompt : ndarray
+        Time for which the prompt of a request keeps others waiting. [s]
+    prompt_busy : ndarray
+        Share of the time that prompts are taken in, at full utilization. [1]
+    slots : ndarray or None
+        Requests decoded together, one for each of a few kinds; None where nothing is. [1]
+    kind : ndarray or int
+        Which of them each deployment has.
+    holds : ndarray or float
+        Time that a request holds its slot. [s]
+    """
+
+    share: float
+    prompt: Floats
+    prompt_busy: ArrayLike
+    slots: Floats | None = None
+    kind: Array | int = 0
+    holds: ArrayLike = 0.0
+
+    def wait(self, utilization: Floats) -> Floats:
+        """Return the waits, both one after another, at most; infinity at full utilization. [s]
+
+        Parameters
+        ----------
+        utilization : ndarray
+            Share of its capacity that each replica does. [1]
+        """
+        after = np.clip(np.searchsorted(_BUSY, utilization, side="right"), 1, len(_BUSY) - 1)
+        low, high = _BUSY[after - 1], _BUSY[after]
+        part = np.minimum((utilization - low) / (high - low), 1.0)
+        waits = self._at(after - 1) * (1.0 - part) + self._at(after) * part
+        return np.asarray(np.where(utilization <= _BUSY[-1], waits, np.inf))
+
+    def most(self, slack: Floats) -> Floats:
+        """Return the most utilization at which the waits are within a time. [1]
+
+        Parameters
+        ----------
+        slack : ndarray
+            That time, above 0. [s]
+        """
+        low = np.zeros(np.shape(slack), dtype=int)
+        high = np.full(np.shape(slack), len(_BUSY))
+        while np.any(high - low > 1):  # the wait at low is within the time, and at high is not
+            middle = (low + high) // 2
+            is_within = self._at(middle) <= slack
+            low, high = np.where(is_within, middle, low), np.where(is_within, high, middle)
+        after = np.minimum(high, len(_BUSY) - 1)
+        here, there = self._at(low), self._at(after)
+        part = np.where(there > here, (slack - here) / np.maximum(there - here, _TINY), 0.0)
+        return np.asarray(_BUSY[low] + part * (_BUSY[after] - _BUSY[low]))
+
+    def _at(self, level: Array) -> Floats:
+        """Return the waits at tabled utilizations, by their positions. [s]"""
+        prompts: Floats = prompt_wait_percentile(
+            utilization=_BUSY[level] * self.prompt_busy, service=self.prompt, share=self.share
+        )
+        if self.slots is None:
+            return prompts
+        slots: Floats = self._slot_waits[self.kind, level] * np.asarray(self.holds)
+        return prompts + slots
+
+    @cached_property
+    def _slot_waits(self) -> Floats:
+        """Waits for a slot, kinds x utilizations, in times that one is held. [1]"""
+        assert self.slots is not None
+        return np.stack([_slot_waits(int(count), self.share) for count in self.slots])
+
+
+@cache
+def _slot_waits(slots: int, share: float) -> Floats:
+    """Return the waits for one of some slots at all tabled utilizations. [1]"""
+    waits = slot_wait_percentile(slots=slots, utilization=_BUSY, service=1.0, share=share)
+    return np.asarray(waits)
