@@ -200,6 +200,19 @@ PUBLISHED = [
     ("slot_wait", {"slots": 16, "utilization": 0.7, "service": 10.0}, 0.27, 0.005),
     ("slot_wait", {"slots": 16, "utilization": 0.95, "service": 10.0}, 9.8, 0.05),
     ("slot_wait", {"slots": 4, "utilization": 1.0, "service": 1.0}, math.inf, 0),
+    # Of two slots half busy a third waits: 3 s / (2 x 0.5) times ln((1/3) / 0.1).
+    (
+        "slot_wait_percentile",
+        {"slots": 2, "utilization": 0.5, "service": 3.0, "share": 0.9},
+        3 * math.log(10 / 3),
+        1e-12,
+    ),
+    (
+        "prompt_wait_percentile",
+        {"utilization": 0.5, "service": 2.0, "share": 0.95},
+        2 * math.log(10),
+        1e-12,
+    ),
     # Six times the price for two and a half times the speed: a fifteenth of the batch.
     ("batch_ratio", {"cost_ratio": 6, "speed_ratio": 2.5}, 15, 0),
     ("batch_ratio", {"cost_ratio": 2, "speed_ratio": 1.5}, 3, 0),
