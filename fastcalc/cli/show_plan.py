@@ -125,14 +125,16 @@ def run(asked: Asked, top: int, format: str, file: Path | None) -> int:  # noqa:
 
 def _text(asked: Asked, found: Decision, top: int, format: str, *, to_file: bool) -> str:  # noqa: A002
     if format == "markdown":
-        return records.to_markdown(*report.rows(found.plans[:top], found.service))
+        from fastcalc.report import plan_table
+
+        return records.to_markdown(*plan_table.rows(found.plans[:top], found.service))
     typed = asked.typed()
     if format == "table":
-        from fastcalc.report import console
+        from fastcalc.report import console, plan_table
 
-        parts = report.table(found, top, _phrase(asked), typed)
-        colour = console.wants_colour() and not to_file
-        return console.render(parts, console.output_width(), colour=colour)
+        width = console.output_width()
+        parts = plan_table.table(found, top, _phrase(asked), typed, width)
+        return console.render(parts, width, colour=console.wants_colour() and not to_file)
     rows = report.plan_records(found.plans[:top], found.service, typed)
     if format == "csv":
         return records.to_csv(rows)
