@@ -317,6 +317,20 @@ def test_a_file_is_written_whole_or_not_at_all(fastcalc, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["speeds.csv"]
 
 
+@pytest.mark.parametrize(
+    "asked",
+    ["compare", "fit", "list engines", "show b200", "diff b200 b300", "new model x", "task"],
+)
+def test_a_dash_is_standard_output_and_no_file(fastcalc, tmp_path, monkeypatch, asked):
+    monkeypatch.chdir(tmp_path)
+    plain = fastcalc(*asked.split()).out
+    assert plain
+    assert fastcalc(*asked.split(), "-o", "-").out == plain
+    assert not list(tmp_path.iterdir())
+    assert fastcalc(*asked.split(), "-o", "./-").out == ""
+    assert (tmp_path / "-").read_text() == plain
+
+
 def test_own_files_and_folders(fastcalc, tmp_path, monkeypatch):
     text = fastcalc("show", "h100-sxm").out
     assert text

@@ -111,9 +111,22 @@ Explain = Annotated[
 Format = Annotated[
     str, typer.Option("--format", metavar="table|json|csv|markdown", help="Output format.")
 ]
+
+
+def _file(text: str) -> Path | None:
+    """Return the file to write, or None for standard output; ``./-`` is a file called ``-``."""
+    return None if text == "-" else Path(text)
+
+
 OutFile = Annotated[
     Path | None,
-    typer.Option("-o", "--out", metavar="FILE", help="Write to a file, whole or not at all."),
+    typer.Option(
+        "-o",
+        "--out",
+        metavar="FILE",
+        parser=_file,
+        help="Write to a file, whole or not at all; - is standard output.",
+    ),
 ]
 HardwareDir = Annotated[
     list[Path] | None,

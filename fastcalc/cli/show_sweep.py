@@ -113,7 +113,7 @@ def _format(format: str | None, file: Path | None) -> str:  # noqa: A002
         if kind not in FORMATS:
             raise InputError(f"-o {file} does not end in .csv, .json or .parquet; give --format")
     if kind == "parquet" and file is None:
-        raise InputError("parquet is not for the screen: give -o FILE.parquet")
+        raise InputError("parquet does not go to standard output: give -o FILE.parquet")
     return kind
 
 
