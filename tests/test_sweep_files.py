@@ -15,7 +15,7 @@ import pytest
 from fastcalc.cli import show_sweep
 from fastcalc.cli.ranges import numbers
 from fastcalc.errors import InputError
-from tests.helpers import ROOT, run
+from tests.helpers import ROOT, run, words
 
 ASKED = ("llama-3.1-70b", "gpt-oss-120b", "--on", "h100-sxm,wse-3,rtx-4090")
 
@@ -69,6 +69,20 @@ def test_ranks_are_combined_and_what_cannot_be_is_counted(capsys, monkeypatch, t
     assert "14 combinations left out" in ran.err
     assert "2 tp that does not divide the heads" in ran.err
     assert "12 tp beyond the link domain" in ran.err
+
+
+def test_what_does_not_fit_stays_and_is_counted(capsys, monkeypatch):
+    """2,000 tokens of 131,072 bytes each: 80 GiB hold no 1,000 of them, but some 200."""
+    asked = ("sweep", "llama-3.1-8b", "--on", "h100-sxm", "--tp", "1", "--batch", "1,100,1000,2000")
+    ran = run(*asked, capsys=capsys, monkeypatch=monkeypatch)
+    rows = list(csv.DictReader(io.StringIO(ran.out)))
+    assert [row["fits"] for row in rows] == ["true", "true", "false", "false"]
+    assert [bool(row["tokens_per_s_per_user"]) for row in rows] == [True, True, False, False]
+    assert ran.err == "fastcalc: note: 4 points; 2 of them do not fit (fits is false)\n"
+    ran = run(*asked[:-1], "1,100", capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.err == ""
+    help_ = run("sweep", "--help", capsys=capsys, monkeypatch=monkeypatch).out
+    assert "does not fit its chips is kept, with fits false" in words(help_)
 
 
 def test_a_context_beyond_the_model_is_left_out(capsys, monkeypatch):

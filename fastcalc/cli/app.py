@@ -136,7 +136,8 @@ def sweep(
     """Evaluate every combination of lists: chips, formats, layouts, traffic, batches.
 
     Numbers are lists and ranges: 1,8,32 or 1..1024x2 or 8..64+8, with 1k for a thousand. Records
-    have the keys of compare. What cannot be is left out and counted on standard error.
+    have the keys of compare. What cannot be is left out and counted on standard error; what does
+    not fit its chips is kept, with fits false.
     """
     from fastcalc.cli import show_sweep
 
@@ -532,7 +533,12 @@ def task(
     accuracy: Annotated[
         str, typer.Option(metavar="LIST", help="Chance that a step is right; several to compare.")
     ] = "1",
-    tokens: Annotated[int, typer.Option(metavar="N", help="Output tokens of a step.")] = 1000,
+    tokens: Annotated[
+        int,
+        typer.Option(
+            metavar="N", parser=options.tokens_of("--tokens"), help="Output tokens of a step."
+        ),
+    ] = 1000,
     tool_seconds: Annotated[
         float, typer.Option(metavar="S", help="Seconds of tools in a step.")
     ] = 0.0,
@@ -576,7 +582,12 @@ def task(
         typer.Option(metavar="KEY=VALUE,...", help="A second option: speed=1000,accuracy=0.75."),
     ] = None,
     prompt: Annotated[
-        int | None, typer.Option(metavar="TOKENS", help="Prompt of a step, to count prefill.")
+        int | None,
+        typer.Option(
+            metavar="TOKENS",
+            parser=options.tokens_of("--prompt"),
+            help="Prompt of a step, to count prefill.",
+        ),
     ] = None,
     weights: options.Weights = None,
     kv: options.KV = None,
