@@ -149,7 +149,8 @@ def _text(asked: Asked, found: Decision, top: int, format: str, *, to_file: bool
 
 def _phrase(asked: Asked) -> str:
     """Say what was asked, in a phrase."""
-    words = [f"{asked.model}, prompts of {asked.prompt:,} and outputs of {asked.output:,} tokens"]
+    tokens = f"{asked.output:,} token{'' if asked.output == 1 else 's'}"
+    words = [f"{asked.model}, prompts of {asked.prompt:,} and outputs of {tokens}"]
     words += [f"TTFT up to {asked.ttft}"] if asked.ttft else []
     words += [f"TPOT up to {asked.tpot}"] if asked.tpot else []
     words += [f"at least {asked.min_speed:g} tokens/s a user"] if asked.min_speed else []

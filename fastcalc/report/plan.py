@@ -125,7 +125,7 @@ def beside(found: Decision, typed: Typed) -> Record:
             _missed(plan, service, typed) for _, plan in sorted(found.closest.items())
         ],
         "relax": [] if found.plans else [text for _, text in _relaxed(found)],
-        "assumptions": list(notes()),
+        "assumptions": list(notes(service)),
     }
 
 
@@ -141,11 +141,17 @@ def _missed(plan: Plan | None, service: Service, typed: Typed) -> Record | None:
     return {**record, "over_limit": over}
 
 
-def notes() -> Iterable[str]:
+def notes(service: Service) -> Iterable[str]:
     """Say how the times of a plan are meant."""
+    between = "TPOT holds the prompts of others that are taken in between two tokens"
+    if service.output <= 1.0:
+        between = (
+            "nothing comes after one output token, so TPOT, and a limit on it, is of a step that "
+            "decodes at that batch, as in compare"
+        )
     yield (
-        "TPOT holds the prompts of others that are taken in between two tokens; TTFT is of an even "
-        "stream of requests, with no queue, so leave room with --utilization"
+        f"{between}; TTFT is of an even stream of requests, with no queue, so leave room with "
+        "--utilization"
     )
     yield (
         "prompts apart: taken in one by one at batch 1 on replicas of their own, their caches then "

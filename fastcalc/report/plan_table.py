@@ -70,7 +70,7 @@ def table(found: Decision, top: int, asked: str, typed: Typed, width: int) -> li
     if others:
         parts += ["the best of each other chip", part(rows[len(plans) :]), ""]
     warned = (line for plan in [*plans, *others] for line in plan.warnings)
-    lines = [*_told(found), *notes(), *dict.fromkeys(warned), *left_out]
+    lines = [*_told(found), *notes(service), *dict.fromkeys(warned), *left_out]
     return [*parts, Notes(lines, command(best, service, typed))]
 
 
