@@ -231,7 +231,28 @@ WRONG_REQUESTS = [
     (("compare", "--batch", "9..1"), "goes nowhere"),
     (("compare", "--batch", "1..1000000"), "more than 10,000"),
     (("compare", "--prompt", "0"), "from 1 to"),
-    (("compare", "--prompt", "nan"), "--prompt"),
+    (("compare", "--prompt", "nan"), "--prompt 'nan' is not a whole number from 1 to"),
+    (("fit", "--prompt", "1e30"), "--prompt '1e30' is not a whole number from 1 to"),
+    (("frontier", "llama-3.1-8b", "--output", "1.5"), "write for example 1000 or 8k"),
+    (("plan", "llama-3.1-8b", "--prompt", "-5"), "--prompt '-5' is not a whole number from 1 to"),
+    (("task", "--tokens", "0"), "write for example 1000 or 8k"),
+    (("task", "--speed", "9", "--against", "tokens=0,speed=9"), "write for example 1000 or 8k"),
+    (("compare", "--tp", "1e30"), "--tp '1e30' is not a whole number; write for example 8"),
+    (("frontier", "llama-3.1-8b", "--max-chips", "9" * 5000), "--max-chips"),
+    (("compare", "--utilization", "x"), "--utilization 'x' is not a number; write for example"),
+    (("frontier", "llama-3.1-8b", "--max-chips", "0"), "from 1 to 4,096; write for example"),
+    (("fastmode", "llama-3.1-8b", "--speedup", "0"), "write for example 2.5"),
+    (("plan", "llama-3.1-8b", "--max-chips", "0"), "from 1 to 1,000,000; write for example 8"),
+    (("plan", "llama-3.1-8b", "--ttft", "0"), "'0' is not a time above 0 with its unit; write"),
+    (("plan", "llama-3.1-8b", "--tpot", "0ms"), "'0ms' is not a time above 0 with its unit; write"),
+    (("plan", "llama-3.1-8b", "--tpot", "inf"), "write for example 25ms or 1s"),
+    (("plan", "llama-3.1-8b", "--rate", "0"), "write for example 20/s or 300/min"),
+    (("plan", "llama-3.1-8b", "--min-speed", "inf"), "write for example 50"),
+    (("plan", "llama-3.1-8b", "--top", "0"), "from 1 to 1,000,000; write for example 5"),
+    *(
+        ((*command, "--on", "all,h100-sxm"), "'all' is the whole catalogue and stands alone")
+        for command in (("compare",), ("sweep",), ("plan", "llama-3.1-8b"), ("fit",))
+    ),
     (("compare", "--output", "-1"), "from 1 to"),
     (("compare", "--context", "131073"), "exceeds the 131,072 tokens"),
     (("compare", "--prompt", "131000"), "exceeds the 131,072 tokens"),
@@ -317,6 +338,20 @@ def test_a_file_is_written_whole_or_not_at_all(fastcalc, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["speeds.csv"]
 
 
+@pytest.mark.parametrize(
+    "asked",
+    ["compare", "fit", "list engines", "show b200", "diff b200 b300", "new model x", "task"],
+)
+def test_a_dash_is_standard_output_and_no_file(fastcalc, tmp_path, monkeypatch, asked):
+    monkeypatch.chdir(tmp_path)
+    plain = fastcalc(*asked.split()).out
+    assert plain
+    assert fastcalc(*asked.split(), "-o", "-").out == plain
+    assert not list(tmp_path.iterdir())
+    assert fastcalc(*asked.split(), "-o", "./-").out == ""
+    assert (tmp_path / "-").read_text() == plain
+
+
 def test_own_files_and_folders(fastcalc, tmp_path, monkeypatch):
     text = fastcalc("show", "h100-sxm").out
     assert text
@@ -337,6 +372,19 @@ def test_own_files_and_folders(fastcalc, tmp_path, monkeypatch):
     assert fastcalc("show", "mine").code == 0
     priced = fastcalc("compare", "--on", "mine", "--price", "mine=2.5", "--format", "json")
     assert records(priced.out)[0]["usd_per_hour"] == 2.5
+
+
+def test_a_thousand_may_be_written_short(fastcalc):
+    asked = ("compare", "llama-3.1-8b", "--on", "h200-sxm", "--format", "json")
+    flags = ("--prompt", "8k", "--output", "2k", "--context", "9k", "--batch", "1,1k")
+    short = records(fastcalc(*asked, *flags).out)
+    sizes = ("prompt_tokens", "output_tokens", "context_tokens", "batch")
+    assert [[record[key] for key in sizes] for record in short] == [
+        [8000, 2000, 9000, 1],
+        [8000, 2000, 9000, 1000],
+    ]
+    task = json.loads(fastcalc("task", "--tokens", "2k", "--format", "json").out)["records"]
+    assert task[0]["tokens_per_step"] == 2000
 
 
 def test_batches_take_ranges(fastcalc):

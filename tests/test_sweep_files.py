@@ -3,7 +3,11 @@
 import csv
 import io
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -11,7 +15,7 @@ import pytest
 from fastcalc.cli import show_sweep
 from fastcalc.cli.ranges import numbers
 from fastcalc.errors import InputError
-from tests.helpers import run
+from tests.helpers import ROOT, run, words
 
 ASKED = ("llama-3.1-70b", "gpt-oss-120b", "--on", "h100-sxm,wse-3,rtx-4090")
 
@@ -67,6 +71,20 @@ def test_ranks_are_combined_and_what_cannot_be_is_counted(capsys, monkeypatch, t
     assert "12 tp beyond the link domain" in ran.err
 
 
+def test_what_does_not_fit_stays_and_is_counted(capsys, monkeypatch):
+    """2,000 tokens of 131,072 bytes each: 80 GiB hold no 1,000 of them, but some 200."""
+    asked = ("sweep", "llama-3.1-8b", "--on", "h100-sxm", "--tp", "1", "--batch", "1,100,1000,2000")
+    ran = run(*asked, capsys=capsys, monkeypatch=monkeypatch)
+    rows = list(csv.DictReader(io.StringIO(ran.out)))
+    assert [row["fits"] for row in rows] == ["true", "true", "false", "false"]
+    assert [bool(row["tokens_per_s_per_user"]) for row in rows] == [True, True, False, False]
+    assert ran.err == "fastcalc: note: 4 points; 2 of them do not fit (fits is false)\n"
+    ran = run(*asked[:-1], "1,100", capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.err == ""
+    help_ = run("sweep", "--help", capsys=capsys, monkeypatch=monkeypatch).out
+    assert "does not fit its chips is kept, with fits false" in words(help_)
+
+
 def test_a_context_beyond_the_model_is_left_out(capsys, monkeypatch):
     ran = run(
         "sweep", "mistral-7b-v0.1", "--on", "h100-sxm", "--prompt", "1k,10M", "--batch", "1",
@@ -116,6 +134,38 @@ def test_an_interrupt_leaves_no_half_file(capsys, monkeypatch, tmp_path):
     assert ran.code == 130
     assert [one.name for one in tmp_path.iterdir()] == ["found.csv"]
     assert path.read_text() == "before\n"
+
+
+def test_a_request_to_end_leaves_no_half_file(tmp_path):
+    """As `kill` and `timeout` send it, while the file is being written."""
+    asked = "sweep --on all --batch 1..1000 --prompt 1k..8k+100 -o found.csv".split()
+    with subprocess.Popen(
+        [sys.executable, "-m", "fastcalc", *asked],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        patience = time.monotonic() + 60
+        while not any(tmp_path.glob(".found.csv.*")) and time.monotonic() < patience:
+            time.sleep(0.02)
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(timeout=60) == 143
+        assert running.stderr.read() == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_dash_is_standard_output(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    asked = ("sweep", "llama-3.1-8b", "--on", "h100-sxm", "--format")
+    for format_ in ("csv", "json"):
+        plain = run(*asked, format_, capsys=capsys, monkeypatch=monkeypatch)
+        ran = run(*asked, format_, "-o", "-", capsys=capsys, monkeypatch=monkeypatch)
+        assert (ran.code, ran.out) == (0, plain.out)
+    ran = run(*asked, "parquet", "-o", "-", capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 2
+    assert "parquet does not go to standard output" in ran.err
+    assert not list(tmp_path.iterdir())
 
 
 def test_progress_is_for_terminals(capsys, monkeypatch, tmp_path):

@@ -44,7 +44,9 @@ def _run() -> int:
     try:
         code = program(*sys.argv[1:2])(standalone_mode=False)
     except usage_error as error:
-        return _refuse(_usage(error))
+        from fastcalc.cli.usage import sentence
+
+        return _refuse(sentence(error))
     except typer.Abort:
         return EXIT_INTERRUPTED
     return code if isinstance(code, int) else EXIT_OK
@@ -68,8 +70,3 @@ def _refuse(sentence: str) -> int:
     if sys.stderr is not None:
         sys.stderr.write(f"fastcalc: {sentence}\n")
     return EXIT_WRONG_REQUEST
-
-
-def _usage(error: Exception) -> str:
-    message = str(getattr(error, "format_message", error.__str__)())
-    return " ".join(message.split()).rstrip(".") + "; --help shows what there is"

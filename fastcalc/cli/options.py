@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,42 @@ from fastcalc.errors import InputError
 
 MOST_SEQUENCES = 1_000_000
 MOST_TOKENS = 1_000_000_000
+
+_SCALE = {"": 1, "k": 1_000, "M": 1_000_000}
+_NUMBER = re.compile(r"([0-9]{1,12})([kM]?)")
+
+
+def whole(text: str, flag: str, most: int, example: str = "8") -> int:
+    """Return a whole number from 1 to a limit, in which ``k`` is a thousand and ``M`` a million.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+
+    Examples
+    --------
+    >>> whole("8k", "--prompt", 1_000_000)
+    8000
+    """
+    match = _NUMBER.fullmatch(text)
+    value = int(match[1]) * _SCALE[match[2]] if match else 0
+    if not 1 <= value <= most:
+        raise InputError(
+            f"{flag} '{text[:40]}' is not a whole number from 1 to {most:,}; "
+            f"write for example {example}"
+        )
+    return value
+
+
+def tokens_of(flag: str) -> Callable[[str | int], int]:
+    """Return what reads the tokens of a flag, for a parser is not told which flag it reads."""
+
+    def read(text: str | int) -> int:
+        return whole(str(text), flag, MOST_TOKENS, "1000 or 8k")
+
+    return read
+
 
 Models = Annotated[
     list[str] | None,
@@ -58,13 +95,28 @@ Speculations = Annotated[
     ),
 ]
 Batch = Annotated[str, typer.Option(metavar="LIST", help="Batches: 1,8,32 or 1..256x2 or 8..64+8.")]
-Prompt = Annotated[int, typer.Option(metavar="TOKENS", help="Prompt tokens of a request.")]
+Prompt = Annotated[
+    int,
+    typer.Option(
+        metavar="TOKENS", parser=tokens_of("--prompt"), help="Prompt tokens of a request: 8k."
+    ),
+]
 Output = Annotated[
-    int, typer.Option("--output", metavar="TOKENS", help="Output tokens of a request.")
+    int,
+    typer.Option(
+        "--output",
+        metavar="TOKENS",
+        parser=tokens_of("--output"),
+        help="Output tokens of a request.",
+    ),
 ]
 Context = Annotated[
     int | None,
-    typer.Option(metavar="TOKENS", help="Mean context in decode; prompt + output/2 unless given."),
+    typer.Option(
+        metavar="TOKENS",
+        parser=tokens_of("--context"),
+        help="Mean context in decode; prompt + output/2 unless given.",
+    ),
 ]
 PrefixHit = Annotated[
     float,
@@ -127,9 +179,22 @@ Explain = Annotated[
 Format = Annotated[
     str, typer.Option("--format", metavar="table|json|csv|markdown", help="Output format.")
 ]
+
+
+def _file(text: str) -> Path | None:
+    """Return the file to write, or None for standard output; ``./-`` is a file called ``-``."""
+    return None if text == "-" else Path(text)
+
+
 OutFile = Annotated[
     Path | None,
-    typer.Option("-o", "--out", metavar="FILE", help="Write to a file, whole or not at all."),
+    typer.Option(
+        "-o",
+        "--out",
+        metavar="FILE",
+        parser=_file,
+        help="Write to a file, whole or not at all; - is standard output.",
+    ),
 ]
 HardwareDir = Annotated[
     list[Path] | None,
@@ -150,76 +215,30 @@ EnginesDir = Annotated[
     ),
 ]
 
-_STEPS = re.compile(r"([0-9]+)\.\.([0-9]+)(?:([x+])([0-9]+))?")
-
 
 def names(text: str, flag: str) -> list[str]:
     """Return the names in a list separated by commas, each once, in order."""
     found = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not found:
-        raise InputError(f"{flag} names nothing; give one name or several separated by commas")
+        raise InputError(f"{flag} names nothing; give one or several separated by commas")
     return found
-
-
-def batches(text: str) -> tuple[int, ...]:
-    """Return the batches of a list such as ``1,8,32``, ``1..256x2`` or ``8..64+8``.
-
-    Raises
-    ------
-    InputError
-        If a part is not a whole number from 1 to a million, or a range never ends.
-
-    Examples
-    --------
-    >>> batches("1,4..16x2,20..24+2")
-    (1, 4, 8, 16, 20, 22, 24)
-    """
-    found: list[int] = []
-    for part in names(text, "--batch"):
-        steps = _STEPS.fullmatch(part)
-        found += _range(part, steps) if steps else [whole(part, "batch", MOST_SEQUENCES)]
-        if len(found) > 10_000:
-            raise InputError(f"--batch {text} names more than 10,000 batches; use a larger step")
-    return tuple(sorted(set(found)))
-
-
-def _range(part: str, steps: re.Match[str]) -> list[int]:
-    first, last = (whole(steps[place], "batch", MOST_SEQUENCES) for place in (1, 2))
-    kind, step = steps[3] or "+", int(steps[4] or 1)
-    if first > last or step < (2 if kind == "x" else 1):
-        raise InputError(f"batch range '{part}' goes nowhere; write it like 1..256x2 or 8..64+8")
-    found: list[int] = []
-    while first <= last and len(found) <= 10_000:
-        found.append(first)
-        first = first * step if kind == "x" else first + step
-    return found
-
-
-def whole(text: str, what: str, most: int) -> int:
-    """Return a whole number from 1 to a limit, or say what it is instead."""
-    if not re.fullmatch(r"[0-9]{1,12}", text) or not 1 <= int(text) <= most:
-        raise InputError(f"{what} '{text}' is not a whole number from 1 to {most:,}")
-    return int(text)
-
-
-def at_least_one(value: int, flag: str) -> int:
-    """Return a count of tokens, or refuse one that is not from 1 to a billion."""
-    if not 1 <= value <= MOST_TOKENS:
-        raise InputError(f"{flag} {value} is not a number of tokens from 1 to {MOST_TOKENS:,}")
-    return value
 
 
 def share(value: float, flag: str, *, zero: bool = False) -> float:
     """Return a share above 0 (or from 0) up to 1."""
     if not math.isfinite(value) or not 0 <= value <= 1 or (value == 0 and not zero):
-        raise InputError(f"{flag} {value:g} is not a share {'from' if zero else 'above'} 0 to 1")
+        least = "from 0" if zero else "above 0"
+        raise InputError(f"{flag} {value:g} is not a share {least} to 1; write for example 0.5")
     return value
 
 
 def ranks(value: int | None, flag: str) -> int | None:
     """Return a number of chips or ranks, or refuse one below 1 or beyond a million."""
     if value is not None and not 1 <= value <= MOST_SEQUENCES:
-        raise InputError(f"{flag} {value} is not a whole number from 1 to {MOST_SEQUENCES:,}")
+        raise InputError(
+            f"{flag} {value} is not a whole number from 1 to {MOST_SEQUENCES:,}; "
+            "write for example 8"
+        )
     return value
 
 

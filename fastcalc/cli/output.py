@@ -67,16 +67,43 @@ def _to_standard_output(text: str) -> None:
 def _draft(target: Path) -> Iterator[Path]:
     import tempfile
 
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    os.close(handle)
-    draft = Path(name)
+    with _unwound():
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        os.close(handle)
+        draft = Path(name)
+        try:
+            yield draft
+            draft.chmod(target.stat().st_mode if target.exists() else 0o666 & ~_umask())
+            draft.replace(target)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def _unwound() -> Iterator[None]:
+    """Let a signal that ends the program end it as an exception does, which clears up on its way.
+
+    One that is ignored (nohup) or handled already is left alone.
+    """
+    import signal
+    from threading import current_thread, main_thread
+
+    def leave(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # a second one must not stop the clearing up
+        raise SystemExit(128 + number)
+
+    ends = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}  # Windows has no SIGHUP
+    if current_thread() is not main_thread():
+        ends.clear()  # only the main thread may say what signals do
+    taken = [number for number in ends if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, leave)
     try:
-        yield draft
-        draft.chmod(target.stat().st_mode if target.exists() else 0o666 & ~_umask())
-        draft.replace(target)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _umask() -> int:

@@ -6,8 +6,6 @@ from fastcalc.cli import options
 from fastcalc.errors import InputError
 
 MOST_VALUES = 10_000
-_SCALE = {"": 1, "k": 1_000, "M": 1_000_000}
-_NUMBER = re.compile(r"([0-9]{1,12})([kM]?)")
 _STEPS = re.compile(r"([0-9]+[kM]?)\.\.([0-9]+[kM]?)(?:([x+])([0-9]+[kM]?))?")
 
 
@@ -39,7 +37,9 @@ def numbers(text: str, flag: str, most: int) -> tuple[int, ...]:
         steps = _STEPS.fullmatch(part)
         found.update(_range(steps, part, flag, most) if steps else [_whole(part, flag, most)])
         if len(found) > MOST_VALUES:
-            raise InputError(f"{flag} {text[:60]} names more than {MOST_VALUES:,} values")
+            raise InputError(
+                f"{flag} {text[:60]} names more than {MOST_VALUES:,} values; take larger steps"
+            )
     return tuple(sorted(found))
 
 
@@ -58,11 +58,4 @@ def _range(steps: re.Match[str], part: str, flag: str, most: int) -> list[int]:
 
 
 def _whole(text: str, flag: str, most: int) -> int:
-    match = _NUMBER.fullmatch(text)
-    value = int(match[1]) * _SCALE[match[2]] if match else 0
-    if not 1 <= value <= most:
-        raise InputError(
-            f"{flag} '{text[:40]}' is not a whole number from 1 to {most:,} (1k is a thousand), "
-            "nor a range such as 1..1024x2"
-        )
-    return value
+    return options.whole(text, flag, most, "8, 1k or 1..256x2")

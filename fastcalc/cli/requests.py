@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 
 from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
 from fastcalc.cli import options, output
+from fastcalc.cli.ranges import numbers
 from fastcalc.cli.speculate import speculation
 from fastcalc.errors import InputError
 from fastcalc.scenario import Outcome, PriceBasis, Pricing, Scenario, Sharding, engine_for
@@ -57,7 +58,8 @@ class Request:
         InputError
             At the first flag, name or file that is wrong.
         """
-        batches, traffic = options.batches(self.batch), self._traffic()
+        batches = numbers(self.batch, "--batch", options.MOST_SEQUENCES)
+        traffic = self._traffic()
         entries = self.catalogue()
         models, chips = models_of(entries, self.models), chips_of(entries, self.on)
         pricing = pricing_of(
@@ -112,14 +114,10 @@ class Request:
         return folders(self.hardware_dir, self.models_dir, self.engines_dir)
 
     def _traffic(self) -> Traffic:
-        prompt = options.at_least_one(self.prompt, "--prompt")
-        output = options.at_least_one(self.output, "--output")
-        context = prompt + output / 2
-        if self.context is not None:
-            context = options.at_least_one(self.context, "--context")
+        context = self.prompt + self.output / 2 if self.context is None else self.context
         hit = options.share(self.prefix_hit, "--prefix-hit", zero=True)
         drafting = speculation(self.speculate)
-        return Traffic(float(prompt), float(output), float(context), hit, drafting)
+        return Traffic(float(self.prompt), float(self.output), float(context), hit, drafting)
 
     def _sharding(self) -> Sharding:
         return Sharding(
@@ -162,8 +160,26 @@ def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
 
 def chips_of(entries: Catalogue, on: str) -> list[Hardware]:
     """Return the chips that a person names; ``all`` for the whole catalogue."""
-    names = entries.names("hardware") if on.strip() == "all" else options.names(on, "--on")
+    names = entries.names("hardware") if is_all(on) else options.names(on, "--on")
     return _each_once(entries.hardware(name) for name in names)
+
+
+def is_all(on: str) -> bool:
+    """Return whether every chip is meant.
+
+    Raises
+    ------
+    InputError
+        If chips are named beside ``all``.
+    """
+    names = options.names(on, "--on")
+    has_all = "all" in [name.lower() for name in names]
+    if has_all and len(names) > 1:
+        raise InputError(
+            f"--on {on[:60]}: 'all' is the whole catalogue and stands alone; write --on all, or "
+            "name the chips without it"
+        )
+    return has_all
 
 
 def engines_of(

@@ -26,7 +26,8 @@ def run(paths: list[Path], *, strict: bool, format: str, file: Path | None) -> i
 def run_explain(name: str, file: Path | None) -> None:
     """Write what a rule means, or a line for each where 'all' is asked."""
     if name == "all":
-        output.write(faults.listed([RULES[id_] for id_ in sorted(RULES)]), file)
+        rules = [RULES[id_] for id_ in sorted(RULES)]
+        output.write(faults.listed(rules, console.output_width()), file)
         return
     output.write(faults.explain(_rule(name), min(console.output_width(), 100)), file)
 

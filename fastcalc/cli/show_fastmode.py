@@ -64,9 +64,13 @@ def _checked(
 ) -> tuple[float | None, float | None, float | None]:
     """Return the goal if its numbers make sense together."""
     slow, speedup, fast = goal
-    for value, flag in ((slow, "--from-speed"), (speedup, "--speedup"), (fast, "--to-speed")):
+    named = ((slow, "--from-speed", 50), (speedup, "--speedup", 2.5), (fast, "--to-speed", 150))
+    for value, flag, example in named:
         if value is not None and not (math.isfinite(value) and 0 < value <= MOST_SPEED):
-            raise InputError(f"{flag} {value:g} is not a number above 0 and up to {MOST_SPEED:g}")
+            raise InputError(
+                f"{flag} {value:g} is not a number above 0 and up to {MOST_SPEED:,.0f}; "
+                f"write for example {example}"
+            )
     if slow is not None and request.batch:
         raise InputError("--batch and --from-speed both say where to start; give one of them")
     if speedup is not None and fast is not None:

@@ -18,7 +18,10 @@ def run(request: Request, max_chips: int, format: str, file: Path | None) -> int
     """Find the frontier of a request, write it, and return the exit code: 1 if there is none."""
     format = options.choice(format, "--format", ("table", "json", "csv", "markdown"))  # noqa: A001
     if not 1 <= max_chips <= MOST_CHIPS:
-        raise InputError(f"--max-chips {max_chips} is not a whole number from 1 to {MOST_CHIPS:,}")
+        raise InputError(
+            f"--max-chips {max_chips} is not a whole number from 1 to {MOST_CHIPS:,}; "
+            "write for example 72"
+        )
     scenarios, refused = placeable(_scenarios(request), max_chips)
     points = frontier(scenarios, max_chips=max_chips)
     if not points:

@@ -60,12 +60,15 @@ class Asked:
         tpot, is_speed = _seconds(self.tpot, "--tpot"), False
         if self.min_speed is not None:
             if not (math.isfinite(self.min_speed) and self.min_speed > 0):
-                raise InputError(f"--min-speed {self.min_speed:g} is not above 0 tokens a second")
+                raise InputError(
+                    f"--min-speed {self.min_speed:g} is not a speed above 0 in tokens a second; "
+                    "write for example 50"
+                )
             is_speed, tpot = 1.0 / self.min_speed < tpot, min(tpot, 1.0 / self.min_speed)
         chips = options.ranks(self.max_chips, "--max-chips")
         return Service(
-            prompt=float(options.at_least_one(self.prompt, "--prompt")),
-            output=float(options.at_least_one(self.output, "--output")),
+            prompt=float(self.prompt),
+            output=float(self.output),
             ttft=_seconds(self.ttft, "--ttft"),
             tpot=tpot,
             rate=_rate(self.rate),
@@ -100,7 +103,7 @@ class Asked:
         """Return what a command must repeat: files by the paths typed, and folders."""
         entries = requests.catalogue(self.hardware_dir, self.models_dir, self.engines_dir)
         names = {entries.model(self.model).id: self.model}
-        if self.on.strip() != "all":
+        if not requests.is_all(self.on):
             typed = options.names(self.on, "--on")
             names |= {entries.hardware(name).id: name for name in typed}
         folders = requests.folders(self.hardware_dir, self.models_dir, self.engines_dir)
@@ -111,7 +114,10 @@ def run(asked: Asked, top: int, format: str, file: Path | None) -> int:  # noqa:
     """Search, write the plans, and return the exit code: 1 where there is none."""
     format = options.choice(format, "--format", ("table", "json", "csv", "markdown"))  # noqa: A001
     if not 1 <= top <= options.MOST_SEQUENCES:
-        raise InputError(f"--top {top} is not a whole number from 1")
+        raise InputError(
+            f"--top {top} is not a whole number from 1 to {options.MOST_SEQUENCES:,}; "
+            "write for example 5"
+        )
     service = asked.service()
     found = decide(asked.grids(service), service)
     if not found.plans and format != "json":
@@ -125,14 +131,16 @@ def run(asked: Asked, top: int, format: str, file: Path | None) -> int:  # noqa:
 
 def _text(asked: Asked, found: Decision, top: int, format: str, *, to_file: bool) -> str:  # noqa: A002
     if format == "markdown":
-        return records.to_markdown(*report.rows(found.plans[:top], found.service))
+        from fastcalc.report import plan_table
+
+        return records.to_markdown(*plan_table.rows(found.plans[:top], found.service))
     typed = asked.typed()
     if format == "table":
-        from fastcalc.report import console
+        from fastcalc.report import console, plan_table
 
-        parts = report.table(found, top, _phrase(asked), typed)
-        colour = console.wants_colour() and not to_file
-        return console.render(parts, console.output_width(), colour=colour)
+        width = console.output_width()
+        parts = plan_table.table(found, top, _phrase(asked), typed, width)
+        return console.render(parts, width, colour=console.wants_colour() and not to_file)
     rows = report.plan_records(found.plans[:top], found.service, typed)
     if format == "csv":
         return records.to_csv(rows)
@@ -141,7 +149,8 @@ def _text(asked: Asked, found: Decision, top: int, format: str, *, to_file: bool
 
 def _phrase(asked: Asked) -> str:
     """Say what was asked, in a phrase."""
-    words = [f"{asked.model}, prompts of {asked.prompt:,} and outputs of {asked.output:,} tokens"]
+    tokens = f"{asked.output:,} token{'' if asked.output == 1 else 's'}"
+    words = [f"{asked.model}, prompts of {asked.prompt:,} and outputs of {tokens}"]
     words += [f"TTFT up to {asked.ttft}"] if asked.ttft else []
     words += [f"TPOT up to {asked.tpot}"] if asked.tpot else []
     words += [f"at least {asked.min_speed:g} tokens/s a user"] if asked.min_speed else []
@@ -155,10 +164,13 @@ def _seconds(text: str | None, flag: str) -> float:
         return inf
     try:
         value = parse_quantity(text, "time")
-    except InputError as error:
-        raise InputError(f"{flag}: {error}") from error
+    except InputError:
+        value = 0.0
     if value <= 0:
-        raise InputError(f"{flag} {text} is not above 0; write for example 25ms or 1s")
+        raise InputError(
+            f"{flag} '{text[:40]}' is not a time above 0 with its unit; "
+            "write for example 25ms or 1s"
+        )
     return value
 
 
@@ -168,5 +180,8 @@ def _rate(text: str | None) -> float | None:
     match = _RATE.fullmatch(text.strip())
     rate = float(match[1]) / _SECONDS[match[2] or "s"] if match else 0.0
     if not 0 < rate <= _MOST_RATE:
-        raise InputError(f"--rate '{text[:40]}' is not a rate of requests, such as 20/s or 300/min")
+        raise InputError(
+            f"--rate '{text[:40]}' is not a rate of requests above 0 and up to "
+            f"{_MOST_RATE:,.0f}/s; write for example 20/s or 300/min"
+        )
     return rate

@@ -9,6 +9,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.ranges import numbers
 from fastcalc.cli.speculations import speculations
@@ -94,15 +96,14 @@ def run(asked: Asked, format: str | None, file: Path | None) -> None:  # noqa: A
         raise InputError(f"no combination is left: {_reasons(skipped)}")
     gc.enable()  # a sweep lives longer than a table
     with _sink(kind, file) as sink:
-        done = 0
+        done = unfit = 0
         for grid, columns in solve_all(found):
             sink.write(columns, grid.shape)
             done += grid.size
+            unfit += int(np.sum(~np.broadcast_to(columns["fits"], grid.shape)))
             _progress(done, total)
         sink.close(_beside(found, total, skipped))
-    if skipped:
-        left_out = sum(skipped.values())
-        output.warn([f"{total:,} points; {left_out:,} combinations left out: {_reasons(skipped)}"])
+    output.warn(_counted(total, unfit, skipped))
 
 
 def _format(format: str | None, file: Path | None) -> str:  # noqa: A002
@@ -113,7 +114,7 @@ def _format(format: str | None, file: Path | None) -> str:  # noqa: A002
         if kind not in FORMATS:
             raise InputError(f"-o {file} does not end in .csv, .json or .parquet; give --format")
     if kind == "parquet" and file is None:
-        raise InputError("parquet is not for the screen: give -o FILE.parquet")
+        raise InputError("parquet does not go to standard output: give -o FILE.parquet")
     return kind
 
 
@@ -149,6 +150,15 @@ def _progress(done: int, total: int) -> None:
         end = "\n" if done == total else ""
         sys.stderr.write(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
         sys.stderr.flush()
+
+
+def _counted(total: int, unfit: int, skipped: Counter[str]) -> list[str]:
+    """Say how many points have no speed and how many are none; nothing where all is well."""
+    told = [f"{total:,} points"]
+    told += [f"{unfit:,} of them do not fit (fits is false)"] if unfit else []
+    left_out = sum(skipped.values())
+    told += [f"{left_out:,} combinations left out: {_reasons(skipped)}"] if skipped else []
+    return ["; ".join(told)] if len(told) > 1 else []
 
 
 def _reasons(skipped: Counter[str]) -> str:

@@ -124,8 +124,8 @@ def _task(asked: Asked) -> Task:
         judge = _share(asked.judge, "--judge")
     return Task(
         steps=_count(asked.steps, "--steps"),
-        tokens=options.at_least_one(asked.tokens, "--tokens"),
-        prompt=0 if asked.prompt is None else options.at_least_one(asked.prompt, "--prompt"),
+        tokens=asked.tokens,
+        prompt=asked.prompt or 0,
         tool=_least(asked.tool_seconds, "--tool-seconds", zero=True),
         round_trip=_least(asked.round_trip_ms, "--round-trip-ms", zero=True) / 1e3,
         retries=_count(asked.retries, "--retries", least=0, most=1000),
@@ -242,7 +242,9 @@ def _against(asked: Asked) -> Asked:
 def _value(key: str, text: str) -> Any:
     if key == "model":
         return [text]
-    if key in ("tokens", "chips", "retries", "best_of"):
+    if key == "tokens":
+        return options.tokens_of("--against tokens")(text)
+    if key in ("chips", "retries", "best_of"):
         return 0 if text == "0" else options.whole(text, f"--against {key}", options.MOST_SEQUENCES)
     if key in ("speed", "price", "input_price", "ttft_ms"):
         return _real(text, f"--against {key.replace('_', '-')}")

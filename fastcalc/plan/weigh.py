@@ -115,7 +115,8 @@ def weigh(grid: Grid, service: Service) -> list[Weighed]:
 def between_tokens(columns: Columns, batch: Floats, output: float) -> Floats:
     """Return the mean time between two tokens while others' prompts are taken in beside. [s]
 
-    Of the time that prompts add to a run, a request's own share is before its first token.
+    Of the time that prompts add to a run, a request's own share is before its first token. One
+    output token has nothing after it: what is left is the step that decodes at that batch.
 
     Parameters
     ----------
@@ -127,6 +128,8 @@ def between_tokens(columns: Columns, batch: Floats, output: float) -> Floats:
         Output tokens of a request. [1]
     """
     alone = columns["tpot_ms"] / 1e3
+    if output <= 1.0:
+        return np.asarray(alone)
     return np.asarray(alone + (1.0 - 1.0 / batch) * (columns["served_request_s"] / output - alone))
 
 

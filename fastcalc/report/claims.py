@@ -163,7 +163,7 @@ def explain(one: Judged, book: Claims, width: int) -> str:
     if one.check is not None:
         lines += _lines(_of_test(one.check, book), width)
         if one.check.finding.rows is not None:
-            lines += ["", *_grid(one.check.finding.rows, width), ""]
+            lines += ["", *_grid(one.check.finding.rows, width)]
     if one.conclusion is not None:
         lines += ["", "  what is concluded from it", *_lines(_of_test(one.conclusion, book), width)]
     told = [

@@ -11,11 +11,17 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 OPTIONAL = 8
 """Rank from which a column is left out rather than the table set tight."""
 
 _UNTOLD_WIDTH = 100
+
+_THINNEST = 20
+"""Characters of a column of words, below which they read better under the row."""
+
+_SET_IN = " " * 4
 _STYLES = {"memory": "cyan", "compute": "magenta", "link": "yellow", "latency": "blue"}
 
 _BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=(?!x )[A-Za-z])")
@@ -172,13 +178,96 @@ def _wrap(text: str, width: int, bullet: str = "", hang: int = 0) -> list[str]:
 
 
 def _table(table: Table, width: int) -> Iterator[Line]:
-    """Yield the lines of a table, columns aligned, headings dim, a last column of words wrapped."""
-    heads = list(zip(*table.headings, strict=True))
-    texts = zip(*heads, *table.rows, strict=True)
-    widths = [max(len(text) for text in column) for column in texts]
-    gap, last = " " * table.gap, len(widths) - 1
-    before = sum(widths[:last]) + last * table.gap
-    room = max(width - before, 24) if last in table.left else widths[last]
+    """Yield the lines of a table that are no longer than a width.
+
+    It gives up, in this order and as far as need be: wide gaps, words on one line, a last column
+    of words beside the others, and all columns side by side.
+    """
+    natural, last = _widths(table), len(table.headings) - 1
+    ending = [last] if last in table.left else []
+    for gap, wrapped in ((table.gap, ending), (1, ending), (1, table.left)):
+        widths = _narrowed(table, wrapped, natural, width - gap * last)
+        if widths is not None:
+            yield from _aligned(table, widths, gap)
+            return
+    if (ending or last == 1) and sum(natural[:last]) + last - 1 <= width:
+        yield from _with_words_below(table, width)
+        return
+    bands = _bands(natural, width)
+    for number, band in enumerate(bands):
+        yield from [[("", "")]] if number else []
+        part = _columns(table, band)
+        yield from _table(part, width) if len(bands) > 1 else _aligned(part, natural, part.gap)
+
+
+def _widths(table: Table) -> list[int]:
+    return [max(map(len, column)) for column in zip(*_heads(table), *table.rows, strict=True)]
+
+
+def _heads(table: Table) -> list[tuple[str, ...]]:
+    """Return the lines of the headings, a text for each column."""
+    return list(zip(*table.headings, strict=True))
+
+
+def _narrowed(
+    table: Table, wrapped: Sequence[int], natural: Sequence[int], room: int
+) -> list[int] | None:
+    """Return widths that fit, one column wrapped if need be; None where it gets too thin."""
+    over = sum(natural) - room
+    if over <= 0:
+        return list(natural)
+    for place in sorted(wrapped, key=lambda one: -natural[one]):
+        if natural[place] - over >= max(_THINNEST, _longest_word(table, place)):
+            return [*natural[:place], natural[place] - over, *natural[place + 1 :]]
+    return None
+
+
+def _longest_word(table: Table, place: int) -> int:
+    texts = [*table.headings[place], *(row[place] for row in table.rows)]
+    return max((len(word) for text in texts for word in text.split()), default=0)
+
+
+def _bands(widths: Sequence[int], width: int) -> list[list[int]]:
+    """Return columns that fit beside each other and the first, which names the rows of each."""
+    bands: list[list[int]] = [[0]]
+    for place in range(1, len(widths)):
+        band = bands[-1]
+        taken = sum(widths[one] + 1 for one in band)
+        if len(band) > 1 and taken + widths[place] > width:
+            bands.append([0, place])
+        else:
+            band.append(place)
+    return bands
+
+
+def _columns(table: Table, places: Sequence[int]) -> Table:
+    """Return a table of some columns of another, without lines of headings that are empty."""
+    lines = [line for line in _heads(table) if any(line[place] for place in places)]
+    return Table(
+        [tuple(line[place] for line in lines) for place in places],
+        [[row[place] for place in places] for row in table.rows],
+        [number for number, place in enumerate(places) if place in table.left],
+        table.gap,
+    )
+
+
+def _with_words_below(table: Table, width: int) -> Iterator[Line]:
+    """Yield the lines of a table with its last column below each row, set in."""
+    last = len(table.headings) - 1
+    beside = _columns(table, range(last))
+    count = len(_heads(beside))
+    lines = list(_table(beside, width))
+    yield from lines[:count]
+    for text in _wrap(" ".join(table.headings[last]).strip(), width, bullet=_SET_IN):
+        yield [(text, "dim")]
+    for row, line in zip(table.rows, lines[count:], strict=True):
+        yield line
+        yield from ([(text, "")] for text in _wrap(row[last], width, bullet=_SET_IN))
+
+
+def _aligned(table: Table, widths: Sequence[int], gap: int) -> Iterator[Line]:
+    """Yield the lines of a table, columns aligned, headings dim, words wrapped."""
+    between = " " * gap
 
     def aligned(row: Sequence[str]) -> list[str]:
         return [
@@ -186,16 +275,20 @@ def _table(table: Table, width: int) -> Iterator[Line]:
             for place, (cell, space) in enumerate(zip(row, widths, strict=True))
         ]
 
-    for head in heads:
-        yield [(gap.join(aligned(head)).rstrip(), "dim")]
+    for head in _heads(table):
+        yield [(between.join(aligned(head)).rstrip(), "dim")]
     for row in table.rows:
-        first, *more = _wrap(row[last], room) if len(row[last]) > room else [row[last]]
+        cells = [
+            _wrap(cell, space) if len(cell) > space else [cell]
+            for cell, space in zip(row, widths, strict=True)
+        ]
+        first, *more = (aligned(part) for part in zip_longest(*cells, fillvalue=""))
         line: Line = []
-        for place, cell in enumerate(aligned([*row[:last], first])):
-            line += [(gap, "")] if place else []
+        for place, cell in enumerate(first):
+            line += [(between, "")] if place else []
             line.append((cell, _style(cell.strip(), place)))
         yield line
-        yield from ([(" " * before + text, "")] for text in more)
+        yield from ([(between.join(part), "")] for part in more)
 
 
 def _style(cell: str, place: int) -> str:

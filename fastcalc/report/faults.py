@@ -115,6 +115,10 @@ def explain(rule: Rule, width: int) -> str:
     return "\n".join([*head, "", *body]) + "\n"
 
 
-def listed(rules: Sequence[Rule]) -> str:
-    """Return a line for each rule."""
-    return "".join(f"{one.id}  {one.severity:8} {one.title}\n" for one in rules)
+def listed(rules: Sequence[Rule], width: int) -> str:
+    """Return a line for each rule, its title set in where it runs over."""
+    lines = (
+        textwrap.fill(f"{one.id}  {one.severity:8} {one.title}", width, subsequent_indent=" " * 17)
+        for one in rules
+    )
+    return "\n".join(lines) + "\n"

@@ -1,17 +1,14 @@
-"""A plan as records and as text: what to rent, what it does, and why not the others."""
+"""A plan as records, the command that shows it again, and what to relax where there is none."""
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
 
 from fastcalc.evaluate import SITE_FACTOR
-from fastcalc.plan.decide import NEAR, REASONS, Decision, Plan, rounded_down, rounded_up
+from fastcalc.plan.decide import REASONS, Decision, Plan, rounded_down, rounded_up
 from fastcalc.plan.service import Service
-from fastcalc.report.console import Notes, Part, Table, Title
 from fastcalc.report.records import Record, plain
-from fastcalc.report.text import dollars, number
 
 _TAKEN = (
     "tokens_per_s_per_user",
@@ -22,28 +19,8 @@ _TAKEN = (
     "usd_per_mtok_total",
     "joules_per_token",
 )
-_UNITS = {"usd": "$", "watts": "W", "chips": "chips"}
-_FLAGS = {"ttft": "--ttft", "tpot": "--tpot", "chips": "--max-chips"}
-_HEADINGS = (
-    ("", "chip"),
-    ("", "weights"),
-    ("KV", "cache"),
-    ("tokens", "a pass"),
-    ("repli-", "cas"),
-    ("", "each"),
-    ("", "batch"),
-    ("", "prompts"),
-    ("", "chips"),
-    ("TTFT", "ms"),
-    ("TPOT", "ms"),
-    ("$ a", "month"),
-)
-
-_DRAFTS, _REPLICAS, _LEFT = 3, 4, (0, 1, 2, 5, 7)
-"""Columns of speculation and of replicas, and those of words."""
-
-_RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "a token")}
-"""What is least where no rate says how many replicas there are: one column for the other."""
+FLAGS = {"ttft": "--ttft", "tpot": "--tpot", "chips": "--max-chips"}
+"""What limits each value, by its name."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +125,7 @@ def beside(found: Decision, typed: Typed) -> Record:
             _missed(plan, service, typed) for _, plan in sorted(found.closest.items())
         ],
         "relax": [] if found.plans else [text for _, text in _relaxed(found)],
-        "assumptions": list(_notes()),
+        "assumptions": list(notes(service)),
     }
 
 
@@ -164,135 +141,17 @@ def _missed(plan: Plan | None, service: Service, typed: Typed) -> Record | None:
     return {**record, "over_limit": over}
 
 
-def table(found: Decision, top: int, asked: str, typed: Typed) -> list[Part]:
-    """Return the plans, and why the others lost, as parts of a page.
-
-    Parameters
-    ----------
-    found : Decision
-        At least one plan.
-    top : int
-        Plans to show. [1]
-    asked : str
-        What was asked, in a phrase.
-    typed : Typed
-        What the command at the end must repeat.
-    """
-    best, service = found.plans[0], found.service
-    with_drafts = any(plan.scenario.traffic.speculation.drafted for plan in found.plans)
-    parts: list[Part] = [
-        Title(best.scenario.hardware.id, f"{_what(best)} for {asked}"),
-        "",
-        _rows(found.plans[:top], service, with_drafts=with_drafts),
-        "",
-    ]
-    shown = {plan.scenario.hardware.id for plan in found.plans[:top]}
-    others = [one for one in found.of_each_chip if one.scenario.hardware.id not in shown]
-    if others:
-        rows = _rows(others, service, with_drafts=with_drafts)
-        parts += ["the best of each other chip", rows, ""]
-    warned = (line for plan in [*found.plans[:top], *others] for line in plan.warnings)
-    lines = [*_told(found), *_notes(), *dict.fromkeys(warned)]
-    return [*parts, Notes(lines, command(best, service, typed))]
-
-
-def rows(plans: Iterable[Plan], service: Service) -> tuple[list[str], list[list[str]]]:
-    """Return one header and a row for each plan, for a Markdown table."""
-    headings = _headings(service)
-    header = [" ".join(words).strip().replace("- ", "") for words in headings]
-    return header, [_row(plan, service) for plan in plans]
-
-
-def _rows(plans: Sequence[Plan], service: Service, *, with_drafts: bool) -> Table:
-    """Return a table; the tokens of a pass are shown where any plan drafts ahead."""
-    headings = _headings(service)
-    kept = [place for place in range(len(headings)) if with_drafts or place != _DRAFTS]
-    left = [number for number, place in enumerate(kept) if place in _LEFT]
-    rows = [[row[place] for place in kept] for row in (_row(plan, service) for plan in plans)]
-    return Table([headings[place] for place in kept], rows, left)
-
-
-def _headings(service: Service) -> list[tuple[str, str]]:
-    """Return the headings; without a rate all plans are one replica, and tokens are what costs."""
-    headings = list(_HEADINGS)
-    if service.rate is None and service.objective in _RATELESS:
-        headings[_REPLICAS] = _RATELESS[service.objective]
-    return headings
-
-
-def _row(plan: Plan, service: Service) -> list[str]:
-    prefill = plan.prefill_layout
-    apart = f"{plan.prefill_replicas:,.0f} x {_cut(prefill)}" if prefill else "inside"
-    is_priced_by_token = service.rate is None and service.objective in _RATELESS
-    return [
-        plan.scenario.hardware.id,
-        plan.site.work.weight_format,
-        plan.site.work.kv_format,
-        number(plan.scenario.traffic.speculation.tokens_per_pass),
-        number(plan.cost) if is_priced_by_token else f"{plan.replicas:,.0f}",
-        _cut(plan.layout),
-        f"{plan.batch:,.0f}",
-        apart,
-        f"{plan.values['chips']:,.0f}",
-        number(plan.values["ttft"] * 1e3),
-        number(plan.values["tpot"] * 1e3),
-        dollars(plan.usd_per_month),
-    ]
-
-
-def _cut(layout: Any) -> str:
-    return str(layout).replace(" ", "") or "1 chip"
-
-
-def _what(plan: Plan) -> str:
-    """Say what a plan takes, in a phrase."""
-    chips, price = plan.values["chips"], plan.usd_per_month
-    cost = f", ${dollars(price)} a month" if price is not None else ""
-    return f"{chips:,.0f} chip{'s' if chips > 1 else ''}{cost}"
-
-
-def _told(found: Decision) -> Iterable[str]:
-    """Say what came second, what just misses, and why the others lost."""
-    best, second = found.plans[0], found.runner_up
-    unit = _unit(found.service)
-    if second is not None:
-        ratio = second.cost / best.cost
-        name = second.scenario.hardware.id
-        yield f"next chip: {name}, {_what(second)}: {number(ratio)} times the {unit}"
-    if found.near is not None and found.near.cost < best.cost:
-        share = f"{found.near.cost / best.cost:.0%} of the {unit}"
-        yield f"cheapest that misses by less than {NEAR:g} times: {_miss(found.near)}, at {share}"
-    if found.closest:
-        closest = sorted(found.closest.values(), key=lambda one: max(one.misses.values()))
-        names = (
-            f"{one.scenario.hardware.id} {number(max(one.misses.values()))}" for one in closest
+def notes(service: Service) -> Iterable[str]:
+    """Say how the times of a plan are meant."""
+    between = "TPOT holds the prompts of others that are taken in between two tokens"
+    if service.output <= 1.0:
+        between = (
+            "nothing comes after one output token, so TPOT, and a limit on it, is of a step that "
+            "decodes at that batch, as in compare"
         )
-        yield f"chips that cannot meet it, and how far the closest is over: {', '.join(names)}"
-    lost = (f"{count:,} {REASONS[name]}" for name, count in found.reasons.most_common() if count)
-    yield f"of {found.candidates:,} deployments {', '.join(lost)}"
-
-
-def _unit(service: Service) -> str:
-    """Say what is least, in a word."""
-    a_token = {"usd": "$ a token", "watts": "joules a token"}
-    word = _UNITS[service.objective]
-    return word if service.rate is not None else a_token.get(service.objective, word)
-
-
-def _miss(plan: Plan) -> str:
-    over = [
-        f"{_FLAGS[name].lstrip('-')} {number(value)} times the limit"
-        for name, value in plan.misses.items()
-        if value > 1.0
-    ]
-    cut = f"{plan.replicas:,.0f} x {_cut(plan.layout)}"
-    return f"{plan.scenario.hardware.id}, {cut}, batch {plan.batch:,.0f}: {', '.join(over)}"
-
-
-def _notes() -> Iterable[str]:
     yield (
-        "TPOT holds the prompts of others that are taken in between two tokens; TTFT is of an even "
-        "stream of requests, with no queue, so leave room with --utilization"
+        f"{between}; TTFT is of an even stream of requests, with no queue, so leave room with "
+        "--utilization"
     )
     yield (
         "prompts apart: taken in one by one at batch 1 on replicas of their own, their caches then "
@@ -339,4 +198,4 @@ def _limit(name: str, value: float, service: Service) -> str:
     if name == "tpot" and service.is_speed:
         return f"--min-speed {rounded_down(1.0 / value):g}"
     up = rounded_up(value * 1e3)
-    return f"{_FLAGS[name]} " + (f"{up:g}ms" if up < 1e3 else f"{up / 1e3:g}s")
+    return f"{FLAGS[name]} " + (f"{up:g}ms" if up < 1e3 else f"{up / 1e3:g}s")

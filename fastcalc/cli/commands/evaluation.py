@@ -90,7 +90,12 @@ def task(
     accuracy: Annotated[
         str, typer.Option(metavar="LIST", help="Chance that a step is right; several to compare.")
     ] = "1",
-    tokens: Annotated[int, typer.Option(metavar="N", help="Output tokens of a step.")] = 1000,
+    tokens: Annotated[
+        int,
+        typer.Option(
+            metavar="N", parser=options.tokens_of("--tokens"), help="Output tokens of a step."
+        ),
+    ] = 1000,
     tool_seconds: Annotated[
         float, typer.Option(metavar="S", help="Seconds of tools in a step.")
     ] = 0.0,
@@ -134,7 +139,12 @@ def task(
         typer.Option(metavar="KEY=VALUE,...", help="A second option: speed=1000,accuracy=0.75."),
     ] = None,
     prompt: Annotated[
-        int | None, typer.Option(metavar="TOKENS", help="Prompt of a step, to count prefill.")
+        int | None,
+        typer.Option(
+            metavar="TOKENS",
+            parser=options.tokens_of("--prompt"),
+            help="Prompt of a step, to count prefill.",
+        ),
     ] = None,
     weights: options.Weights = None,
     kv: options.KV = None,

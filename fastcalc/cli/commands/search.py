@@ -38,7 +38,8 @@ def sweep(
     """Evaluate every combination of lists: chips, formats, layouts, traffic, batches.
 
     Numbers are lists and ranges: 1,8,32 or 1..1024x2 or 8..64+8, with 1k for a thousand. Records
-    have the keys of compare. What cannot be is left out and counted on standard error.
+    have the keys of compare. What cannot be is left out and counted on standard error; what does
+    not fit its chips is kept, with fits false.
     """
     from fastcalc.cli import show_sweep
 

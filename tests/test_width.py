@@ -1,0 +1,123 @@
+"""No line of a page is longer than the terminal, whatever the table, and nothing gets lost."""
+
+import csv
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fastcalc.report.console import Table, render
+from tests.helpers import ROOT, run, words
+
+PAGES = [
+    "compare --speculate 0.8x3",
+    "compare llama-3.1-8b deepseek-r1 --on h200-sxm,wse-3 --batch 1,100000 --explain",
+    "fit kimi-k2 --on h100-sxm,wse-3 --batch 1,100000",
+    "plan llama-3.1-8b --on h100-sxm,mi355x,rtx-pro-6000-server --speculate 0.8x3 --price rtx-pro-6000-server=2",
+    "plan deepseek-r1 --on mi355x,h200-sxm --rate 20000000/s",
+    "fastmode llama-3.1-8b --all",
+    "frontier llama-3.1-8b --max-chips 4",
+    "task llama-3.1-70b llama-3.1-8b --on h100-sxm,wse-3 --steps 20 --accuracy 0.9,0.99",
+    "claims",
+    "claims --explain 4",
+    "list engines",
+    "show llama-3.1-70b",
+    "diff llama-3.1-70b deepseek-r1",
+    "check --explain all",
+]
+
+
+@pytest.fixture
+def page(capsys, monkeypatch):
+    def lines(columns, *args):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        ran = run(*args, capsys=capsys, monkeypatch=monkeypatch)
+        assert ran.code == 0, ran.err
+        return ran.out.splitlines()
+
+    return lines
+
+
+def is_inside(line, columns):
+    """Lines to copy, commands and addresses, stay whole."""
+    return len(line) <= columns or line.startswith("next: ") or "http" in line.split()[0]
+
+
+@pytest.mark.parametrize("columns", [80, 100, 140])
+@pytest.mark.parametrize("asked", PAGES)
+def test_no_line_is_wider_than_the_terminal(page, asked, columns):
+    for line in page(columns, *asked.split()):
+        assert is_inside(line, columns), line
+
+
+def test_the_points_that_are_furthest_off_fit_80_columns(page, tmp_path):
+    """The longest names and the longest metric there are."""
+    with (ROOT / "evidence" / "measured.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    wide = ("ryzen-ai-max-395", "rtx-pro-6000-server", "b200")
+    path = tmp_path / "mine.csv"
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows(row for row in rows if row["hardware"] in wide)
+    for line in page(80, "validate", path):
+        assert is_inside(line, 80), line
+
+
+def test_a_plan_says_what_it_leaves_out_and_what_that_held(page):
+    asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm,a100-sxm-40gb", "--speculate", "0.8x3")
+    narrow = words("\n".join(page(80, *asked)))
+    # 1 + 0.8 + 0.64 + 0.512 tokens a pass, and no rate that would take prompts in apart.
+    assert "left out at this width: tokens a pass (2.95), prompts (inside); --format csv" in narrow
+    assert "left out" not in "\n".join(page(140, *asked))
+
+
+TEXTS = st.text("abcdefgh ", min_size=0, max_size=60).map(
+    lambda text: " ".join(word[:9] for word in text.split())
+)
+
+
+@given(
+    st.integers(2, 6).flatmap(
+        lambda count: st.tuples(
+            st.lists(st.lists(TEXTS, min_size=count, max_size=count), min_size=1, max_size=4),
+            st.sets(st.integers(0, count - 1)),
+        )
+    ),
+    st.integers(40, 120),
+)
+def test_every_cell_of_any_table_is_printed_inside_the_width(drawn, width):
+    rows, left = drawn
+    # Numbers do not wrap: a column that is not of words holds a short one.
+    rows = [[cell if at in left else cell[:9] for at, cell in enumerate(row)] for row in rows]
+    rows = [["row", *row] for row in rows]
+    headings = [("", f"head{place}") for place in range(len(rows[0]))]
+    table = Table(headings, rows, [0, *(place + 1 for place in left)])
+    text = render([table], width, colour=False)
+    assert max(map(len, text.splitlines())) <= width
+    printed = text.split()
+    for row in rows:
+        for word in " ".join(row).split():
+            assert word in printed
+    assert all(f"head{place}" in printed for place in range(len(headings)))
+
+
+def test_columns_that_do_not_fit_follow_below_with_the_rows_named_again():
+    table = Table(
+        [("", "chip"), ("tok/s", "a user"), ("", "dollars a month")],
+        [["h100-sxm", "12.5", "1,234"], ["b200", "7.25", "987"]],
+        left=(0,),
+    )
+    assert render([table], 20, colour=False) == (
+        "           tok/s\n"
+        "chip      a user\n"
+        "h100-sxm    12.5\n"
+        "b200        7.25\n"
+        "\n"
+        "chip\n"
+        "    dollars a month\n"
+        "h100-sxm\n"
+        "    1,234\n"
+        "b200\n"
+        "    987\n"
+    )
