@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fastcalc.catalogue import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.evaluate import SITE_FACTOR
+from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percentile
 from fastcalc.placement import Layout
 from fastcalc.plan.candidates import cache_choices, candidates, layouts_of, weight_choices
 from fastcalc.plan.decide import decide, rounded_down, rounded_up
@@ -427,3 +428,102 @@ def test_rounding_up_never_goes_below(value):
 @given(st.floats(1e-6, 1e9))
 def test_rounding_down_never_goes_above(value):
     assert value * 0.9899 <= rounded_down(value) <= value
+
+
+def random_arrivals(capsys, monkeypatch, *more, model="llama-3.1-70b"):
+    asked = ("--prompt", 2000, "--output", 500, "--rate", "20/s", "--tpot", "40ms", *more)
+    ran = run("plan", model, *asked, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 0, ran.err
+    return json.loads(ran.out)["records"]
+
+
+def run_time(plan, output=500):
+    """Seconds that a request holds its slot, from the two times between tokens."""
+    alone, batch = plan["tpot_ms"] / 1e3, plan["batch"]
+    if batch == 1:
+        return output * alone
+    return output * (alone + (plan["service_tpot_ms"] / 1e3 - alone) / (1 - 1 / batch))
+
+
+def first_token(plan, share, replicas, rate=20, output=500):
+    """Seconds to the first token that a share of requests meets."""
+    batch, run = plan["batch"], run_time(plan)
+    busy = rate * run / batch / replicas
+    prompts = run - output * plan["tpot_ms"] / 1e3
+    slot = slot_wait_percentile(slots=batch, utilization=busy, service=run, share=share)
+    before = prompt_wait_percentile(
+        utilization=busy * prompts / run,
+        service=prompts / batch * (1 - 1 / batch),
+        share=share,
+    )
+    return plan["ttft_ms"] / 1e3 + float(slot + before)
+
+
+@pytest.mark.parametrize("percentile", [50, 99])
+def test_random_arrivals_are_given_as_many_replicas_as_their_waits_ask(
+    percentile, capsys, monkeypatch
+):
+    """Reckoned anew from the record: enough for the percentile, and one replica less is not."""
+    asked = ("--ttft", "1s", "--percentile", percentile, "--top", 40)
+    plans = random_arrivals(capsys, monkeypatch, *asked)
+    assert {plan["prefill"] for plan in plans} == {"together", "apart"}
+    for plan in plans:
+        assert plan["service_ttft_ms"] <= 1000 * (1 + 1e-9)
+        assert plan["service_ttft_percentile"] == percentile
+        if plan["prefill"] == "apart":
+            continue
+        offered, replicas = 20 * run_time(plan) / plan["batch"], plan["replicas"]
+        assert plan["utilization"] == pytest.approx(offered / replicas, rel=1e-9)
+        found = first_token(plan, percentile / 100, replicas)
+        assert found == pytest.approx(plan["service_ttft_ms"] / 1e3, rel=0.02)
+        fewer = replicas - 1
+        assert offered >= fewer or first_token(plan, percentile / 100, fewer) > 0.98
+
+
+def test_more_certainty_never_costs_less(capsys, monkeypatch):
+    levels = [(), *(("--percentile", one) for one in (50, 90, 99, 99.9))]
+    costs = [
+        random_arrivals(capsys, monkeypatch, "--ttft", "700ms", *level)[0]["cost"]
+        for level in levels
+    ]
+    assert costs == sorted(costs)
+    assert costs[-1] > costs[0]
+
+
+def test_without_a_rate_a_percentile_leaves_a_replica_partly_idle(capsys, monkeypatch):
+    asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--ttft", "100ms", "--format", "json")
+    even, late = (
+        json.loads(run(*asked, *more, capsys=capsys, monkeypatch=monkeypatch).out)["records"][0]
+        for more in ((), ("--percentile", "99"))
+    )
+    assert even["utilization"] == 1.0
+    assert 0.3 < late["utilization"] < 1.0
+    assert late["cost"] > even["cost"]
+    assert late["cost"] == pytest.approx(late["usd_per_mtok_total"] / late["utilization"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        (("--percentile", "99"), "is of requests that meet --ttft"),
+        (("--ttft", "1s", "--percentile", "100"), "not from 50 to 99.99"),
+        (("--ttft", "1s", "--percentile", "0.99"), "write for example 99"),
+        (("--ttft", "1s", "--percentile", "nan"), "not from 50 to 99.99"),
+    ],
+)
+def test_a_percentile_that_cannot_be_is_refused(asked, sentence, capsys, monkeypatch):
+    ran = run("plan", "llama-3.1-8b", *asked, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 2
+    assert sentence in ran.err
+
+
+@pytest.mark.parametrize("limit", ["20ms", "60ms"])
+def test_what_a_refusal_says_of_a_percentile_is_enough(limit, capsys, monkeypatch):
+    asked = ("plan", "llama-3.1-70b", "--on", "h100-sxm,mi300x", "--rate", "3/s", "--prompt", 4000)
+    asked += ("--percentile", 99)
+    ran = run(*asked, "--ttft", limit, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 1
+    flag, value = ran.err.split("it would with ")[1].split()[:2]
+    assert flag == "--ttft"
+    ran = run(*asked, "--ttft", value.rstrip(","), capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 0, ran.err

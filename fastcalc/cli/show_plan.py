@@ -34,6 +34,7 @@ class Asked:
     prompt: int
     output: int
     ttft: str | None
+    percentile: float | None
     tpot: str | None
     min_speed: float | None
     rate: str | None
@@ -72,6 +73,7 @@ class Asked:
             ttft=_seconds(self.ttft, "--ttft"),
             tpot=tpot,
             rate=_rate(self.rate),
+            share=self._share(),
             max_chips=inf if chips is None else chips,
             utilization=options.share(self.utilization, "--utilization"),
             is_speed=is_speed,
@@ -79,6 +81,18 @@ class Asked:
                 Objective, options.choice(self.objective, "--objective", ("usd", "watts", "chips"))
             ),
         )
+
+    def _share(self) -> float | None:
+        """Return the share of requests that must meet the limit on the first token."""
+        if self.percentile is None:
+            return None
+        if self.ttft is None:
+            raise InputError("--percentile is of requests that meet --ttft; give that too, as 1s")
+        if not 50 <= self.percentile <= 99.99:
+            raise InputError(
+                f"--percentile {self.percentile:g} is not from 50 to 99.99; write for example 99"
+            )
+        return self.percentile / 100.0
 
     def grids(self, service: Service) -> list[Grid]:
         """Return every deployment to look at."""
@@ -151,7 +165,8 @@ def _phrase(asked: Asked) -> str:
     """Say what was asked, in a phrase."""
     tokens = f"{asked.output:,} token{'' if asked.output == 1 else 's'}"
     words = [f"{asked.model}, prompts of {asked.prompt:,} and outputs of {tokens}"]
-    words += [f"TTFT up to {asked.ttft}"] if asked.ttft else []
+    of = f" for {asked.percentile:g}% of requests" if asked.percentile else ""
+    words += [f"TTFT up to {asked.ttft}{of}"] if asked.ttft else []
     words += [f"TPOT up to {asked.tpot}"] if asked.tpot else []
     words += [f"at least {asked.min_speed:g} tokens/s a user"] if asked.min_speed else []
     words += [f"{asked.rate.removesuffix('/s')} requests/s"] if asked.rate else []

@@ -61,6 +61,7 @@ def _record(rank: int, plan: Plan, service: Service, typed: Typed) -> Record:
         "speculation_tokens_per_pass": scenario.traffic.speculation.tokens_per_pass,
         "prefill": "together" if prefill is None else "apart",
         "replicas": plan.replicas,
+        "utilization": plan.busy,
         "chips_per_replica": layout.chips,
         "tp": layout.tp,
         "pp": layout.pp,
@@ -74,6 +75,7 @@ def _record(rank: int, plan: Plan, service: Service, typed: Typed) -> Record:
         "prefill_dp": prefill.dp if prefill else None,
         "chips_total": plan.values["chips"],
         "service_ttft_ms": plan.values["ttft"] * 1e3,
+        "service_ttft_percentile": service.share and service.share * 100.0,
         "service_tpot_ms": plan.values["tpot"] * 1e3,
         "ttft_ms": plan.numbers.get("ttft_ms"),
         "tpot_ms": plan.numbers.get("tpot_ms"),
@@ -149,14 +151,24 @@ def notes(service: Service) -> Iterable[str]:
             "nothing comes after one output token, so TPOT, and a limit on it, is of a step that "
             "decodes at that batch, as in compare"
         )
-    yield (
-        f"{between}; TTFT is of an even stream of requests, with no queue, so leave room with "
-        "--utilization"
-    )
+    yield f"{between}; {_of_the_first_token(service)}"
     yield (
         "prompts apart: taken in one by one at batch 1 on replicas of their own, their caches then "
         "sent over the link beyond the domain; narrower formats may cost quality, --weights and "
         "--kv choose"
+    )
+
+
+def _of_the_first_token(service: Service) -> str:
+    if service.share is None:
+        return (
+            "TTFT is of an even stream of requests, with no queue: for requests that arrive at "
+            "random give --percentile, or leave room with --utilization"
+        )
+    return (
+        f"TTFT is what {service.share * 100:g} % of requests meet that arrive at random, each "
+        "replica with a queue of its own for prompts and slots; a router that knows which is idle "
+        "does better"
     )
 
 

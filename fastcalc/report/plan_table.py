@@ -16,6 +16,7 @@ _COLUMNS = {
     "cache": (("KV", "cache"), 3),
     "drafts": (("tokens", "a pass"), 2),
     "replicas": (("repli-", "cas"), 0),
+    "busy": (("busy", "%"), 2),
     "each": (("", "each"), 0),
     "batch": (("", "batch"), 0),
     "prompts": (("", "prompts"), 4),
@@ -53,10 +54,9 @@ def table(found: Decision, top: int, asked: str, typed: Typed, width: int) -> li
     others = [one for one in found.of_each_chip if one.scenario.hardware.id not in shown]
     rows = [_row(plan, service) for plan in (*plans, *others)]
     with_drafts = any(plan.scenario.traffic.speculation.drafted for plan in found.plans)
+    unneeded = {"drafts": not with_drafts, "busy": service.share is None}
     headings = {
-        key: heading
-        for key, heading in _headings(service).items()
-        if with_drafts or key != "drafts"
+        key: heading for key, heading in _headings(service).items() if not unneeded.get(key)
     }
     keys, gap, left_out = _fitting(headings, rows, width)
 
@@ -113,6 +113,8 @@ def _headings(service: Service) -> dict[str, tuple[str, str]]:
     headings = {key: heading for key, (heading, _) in _COLUMNS.items()}
     if service.rate is None and service.objective in _RATELESS:
         headings["replicas"] = _RATELESS[service.objective]
+    if service.share is not None:
+        headings["ttft"] = (f"TTFT p{service.share * 100:g}", "ms")
     return headings
 
 
@@ -126,6 +128,7 @@ def _row(plan: Plan, service: Service) -> dict[str, str]:
         "cache": plan.site.work.kv_format,
         "drafts": number(plan.scenario.traffic.speculation.tokens_per_pass),
         "replicas": number(plan.cost) if is_priced_by_token else f"{plan.replicas:,.0f}",
+        "busy": f"{plan.busy:.1%}".rstrip("%"),
         "each": _cut(plan.layout),
         "batch": f"{plan.batch:,.0f}",
         "prompts": apart,

@@ -54,6 +54,13 @@ def plan(
     ttft: Annotated[
         str | None, typer.Option(metavar="TIME", help="Most time to the first token: 1s.")
     ] = None,
+    percentile: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            help="Percent of requests that must meet --ttft, where they arrive at random: 99.",
+        ),
+    ] = None,
     tpot: Annotated[
         str | None, typer.Option(metavar="TIME", help="Most time between two tokens: 25ms.")
     ] = None,
