@@ -234,7 +234,7 @@ def test_bad_lists_are_refused(text):
         (("-o", "found.txt"), "give --format"),
         (("--format", "parquet"), "give -o FILE.parquet"),
         (("--tp", "3", "--on", "h100-sxm"), "no combination is left"),
-        (("--on", "h100-sxm", "--weights", "fp4"), "4-bit weights on a chip without"),
+        (("--on", "h100-sxm", "--weights", "fp4"), "4-bit weights or caches on a chip without"),
     ],
 )
 def test_bad_requests_are_one_sentence(flags, sentence, capsys, monkeypatch):

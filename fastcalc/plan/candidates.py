@@ -18,6 +18,7 @@ from fastcalc.placement import (
     link_domain,
 )
 from fastcalc.scenario import Pricing, Scenario
+from fastcalc.sweep.axes import four_bits
 from fastcalc.sweep.grid import Grid, Requests
 from fastcalc.traffic import Speculation, Traffic
 
@@ -28,7 +29,6 @@ BATCHES: Floats = np.array(
 """Sequences of a deployment: all to eight, then four to an octave. [1]"""
 
 _STAGES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64)
-_NARROWER = ("fp8", "nvfp4")
 _READS_FILES = "llama-cpp"
 _FILES = ("q8_0", "q4_k_m")
 
@@ -85,11 +85,8 @@ def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str
     own = max(one.bits for one in weight_formats(model.expert_format or model.weight_format))
     if engine.id == _READS_FILES:
         return [None, *(name for name in _FILES if number_format(name).bits < own)]
-    narrower = (number_format(name) for name in _NARROWER)
-    return [
-        None,
-        *(one.id for one in narrower if one.bits < own and hardware.rate(one.computes_in[0])),
-    ]
+    narrower = ("fp8" if hardware.rate("fp8") else None, four_bits(hardware))
+    return [None, *(name for name in narrower if name and number_format(name).bits < own)]
 
 
 def cache_choices(

@@ -8,14 +8,12 @@ from itertools import product
 import numpy as np
 
 from fastcalc.catalogue import Engine, Hardware, Model
+from fastcalc.catalogue.formats import number_format
 from fastcalc.errors import InputError
 from fastcalc.placement import Layout
 from fastcalc.scenario import Pricing, Scenario
 from fastcalc.sweep.grid import Grid, Requests
 from fastcalc.traffic import Speculation, Traffic
-
-FOUR_BITS = "nvfp4"
-"""What ``fp4`` stands for, on chips that multiply 4-bit numbers."""
 
 _FAULTS = {
     "leaves the link domain": "tp beyond the link domain",
@@ -122,7 +120,7 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
             points = len(requests) * len(axes.batches)
             short = _short(scenario)
             if short is None:
-                skipped["4-bit weights on a chip without 4-bit units"] += points
+                skipped["4-bit weights or caches on a chip without units for them"] += points
                 continue
             grid = Grid(short, (), requests, np.array(axes.batches, dtype=float))
             layouts, faults = _legal(grid, axes.ranks)
@@ -149,14 +147,32 @@ def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
         )
 
 
+def four_bits(hardware: Hardware) -> str | None:
+    """Return the 4-bit format that a chip multiplies: NVFP4 is NVIDIA's, MXFP4 the open one.
+
+    Parameters
+    ----------
+    hardware : Hardware
+        A chip.
+
+    Returns
+    -------
+    str or None
+        None where it has no 4-bit units.
+    """
+    if hardware.rate("fp4") is None:
+        return None
+    return "nvfp4" if hardware.vendor == "NVIDIA" else "mxfp4"
+
+
 def _short(scenario: Scenario) -> Scenario | None:
     """Return a scenario with ``fp4`` in full; None where the chip has no such units."""
     if "fp4" not in (scenario.weights, scenario.kv):
         return scenario
-    if scenario.hardware.rate("fp4") is None:
+    full = four_bits(scenario.hardware)
+    if full is None or (scenario.kv == "fp4" and number_format(full).cache_bits is None):
         return None
-    full = {"fp4": FOUR_BITS}
-    weights, kv = (full.get(str(name), name) for name in (scenario.weights, scenario.kv))
+    weights, kv = (full if one == "fp4" else one for one in (scenario.weights, scenario.kv))
     return replace(scenario, weights=weights, kv=kv)
 
 
