@@ -51,6 +51,17 @@ def tokens_of(flag: str) -> Callable[[str | int], int]:
     return read
 
 
+def _format_of(flag: str) -> Callable[[str], str]:
+    """Return what reads the format of a flag: an empty text, of a script's, is not the default."""
+
+    def read(text: str) -> str:
+        if not text.strip():
+            raise InputError(f"{flag} names nothing; name a format such as fp8, or leave it out")
+        return text
+
+    return read
+
+
 On = Annotated[
     str,
     typer.Option(
@@ -116,11 +127,21 @@ Speculate = Annotated[
     ),
 ]
 Weights = Annotated[
-    str | None, typer.Option(metavar="FORMAT", help="Weight format; the model's own unless given.")
+    str | None,
+    typer.Option(
+        metavar="FORMAT",
+        parser=_format_of("--weights"),
+        help="Weight format; the model's own unless given.",
+    ),
 ]
 KV = Annotated[
     str | None,
-    typer.Option("--kv", metavar="FORMAT", help="KV cache format; the model's own unless given."),
+    typer.Option(
+        "--kv",
+        metavar="FORMAT",
+        parser=_format_of("--kv"),
+        help="KV cache format; the model's own unless given.",
+    ),
 ]
 EngineName = Annotated[
     str | None,
@@ -206,6 +227,11 @@ def names(text: str, flag: str) -> list[str]:
     if not found:
         raise InputError(f"{flag} names nothing; give one or several separated by commas")
     return found
+
+
+def names_if_any(text: str | None, flag: str) -> list[str] | None:
+    """Return the names in a list, or None where the flag is left out."""
+    return None if text is None else names(text, flag)
 
 
 def share(value: float, flag: str, *, zero: bool = False) -> float:

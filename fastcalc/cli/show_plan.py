@@ -91,8 +91,8 @@ class Asked:
         found = deployments(
             model,
             [(chip, *engine) for chip, engine in zip(chips, engines, strict=True)],
-            weights=options.names(self.weights, "--weights") if self.weights else None,
-            kv=options.names(self.kv, "--kv") if self.kv else None,
+            weights=options.names_if_any(self.weights, "--weights"),
+            kv=options.names_if_any(self.kv, "--kv"),
             speculations=speculations(self.speculate),
             pricing=requests.pricing_of(chips, self.price, basis=self.price_basis, utilization=1.0),
         )

@@ -69,9 +69,9 @@ class Asked:
             prompts=numbers(self.prompt, "--prompt", tokens),
             outputs=numbers(self.output, "--output", tokens),
             batches=numbers(self.batch, "--batch", options.MOST_SEQUENCES),
-            contexts=numbers(self.context, "--context", tokens) if self.context else (),
-            weights=options.names(self.weights, "--weights") if self.weights else (None,),
-            kv=options.names(self.kv, "--kv") if self.kv else (None,),
+            contexts=() if self.context is None else numbers(self.context, "--context", tokens),
+            weights=options.names_if_any(self.weights, "--weights") or (None,),
+            kv=options.names_if_any(self.kv, "--kv") or (None,),
             speculations=speculations(self.speculate),
             ranks=Ranks(
                 **{
@@ -125,8 +125,8 @@ def _sink(kind: str, file: Path | None) -> Iterator[Sink]:
         "json": lambda stream: JSONSink(stream, records.SCHEMA),
     }
     if file is None:
-        yield text[kind](sys.stdout)
-        sys.stdout.flush()
+        with output.standard_output() as stream:
+            yield text[kind](stream)
         return
     with output.whole(file) as draft:
         if kind == "parquet":
