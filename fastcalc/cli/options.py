@@ -80,9 +80,39 @@ OnOrAll = Annotated[
         autocompletion=completion.hardware,
     ),
 ]
-Numbers = Annotated[str, typer.Option(metavar="LIST")]
-NumbersOrNone = Annotated[str | None, typer.Option(metavar="LIST")]
-Names = Annotated[str | None, typer.Option(metavar="NAMES")]
+Batches = Annotated[str, typer.Option(metavar="LIST", help="Sequences decoded together.")]
+Prompts = Annotated[str, typer.Option(metavar="LIST", help="Prompt tokens of a request.")]
+Outputs = Annotated[str, typer.Option(metavar="LIST", help="Output tokens of a request.")]
+Contexts = Annotated[
+    str | None,
+    typer.Option(metavar="LIST", help="Mean context in decode; prompt + output/2 unless given."),
+]
+WeightFormats = Annotated[
+    str | None,
+    typer.Option(metavar="NAMES", help="Weight formats to try, separated by commas."),
+]
+KVFormats = Annotated[
+    str | None,
+    typer.Option("--kv", metavar="NAMES", help="KV cache formats to try, separated by commas."),
+]
+Engines = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="NAMES",
+        help="Engines to try; by kind of chip unless given.",
+        autocompletion=completion.engines,
+    ),
+]
+TPs = Annotated[
+    str | None,
+    typer.Option("--tp", metavar="LIST", help="Tensor-parallel ranks; 1 if others are given."),
+]
+PPs = Annotated[str | None, typer.Option("--pp", metavar="LIST", help="Pipeline stages.")]
+EPs = Annotated[
+    str | None, typer.Option("--ep", metavar="LIST", help="Ranks that share the experts.")
+]
+DPs = Annotated[str | None, typer.Option("--dp", metavar="LIST", help="Attention replicas.")]
 Speculations = Annotated[
     str | None,
     typer.Option(
@@ -204,19 +234,28 @@ OutFile = Annotated[
 HardwareDir = Annotated[
     list[Path] | None,
     typer.Option(
-        "--hardware-dir", envvar="FASTCALC_HARDWARE_DIR", help="Folder of your own hardware YAMLs."
+        "--hardware-dir",
+        metavar="FOLDER",
+        envvar="FASTCALC_HARDWARE_DIR",
+        help="Folder of your own hardware YAMLs.",
     ),
 ]
 ModelsDir = Annotated[
     list[Path] | None,
     typer.Option(
-        "--models-dir", envvar="FASTCALC_MODELS_DIR", help="Folder of your own model YAMLs."
+        "--models-dir",
+        metavar="FOLDER",
+        envvar="FASTCALC_MODELS_DIR",
+        help="Folder of your own model YAMLs.",
     ),
 ]
 EnginesDir = Annotated[
     list[Path] | None,
     typer.Option(
-        "--engines-dir", envvar="FASTCALC_ENGINES_DIR", help="Folder of your own engine YAMLs."
+        "--engines-dir",
+        metavar="FOLDER",
+        envvar="FASTCALC_ENGINES_DIR",
+        help="Folder of your own engine YAMLs.",
     ),
 ]
 

@@ -154,7 +154,8 @@ def _phrase(asked: Asked) -> str:
     words += [f"TTFT up to {asked.ttft}"] if asked.ttft else []
     words += [f"TPOT up to {asked.tpot}"] if asked.tpot else []
     words += [f"at least {asked.min_speed:g} tokens/s a user"] if asked.min_speed else []
-    words += [f"{asked.rate.removesuffix('/s')} requests/s"] if asked.rate else []
+    rate, _, unit = (asked.rate or "").partition("/")
+    words += [f"{rate.strip()} requests/{unit.strip() or 's'}"] if rate else []
     words += [f"at most {asked.max_chips:,} chips"] if asked.max_chips else []
     return ", ".join(words)
 

@@ -155,7 +155,7 @@ def _progress(done: int, total: int) -> None:
 def _counted(total: int, unfit: int, skipped: Counter[str]) -> list[str]:
     """Say how many points have no speed and how many are none; nothing where all is well."""
     told = [f"{total:,} points"]
-    told += [f"{unfit:,} of them do not fit (fits is false)"] if unfit else []
+    told += [f"{unfit:,} with fits false, for want of memory"] if unfit else []
     left_out = sum(skipped.values())
     told += [f"{left_out:,} combinations left out: {_reasons(skipped)}"] if skipped else []
     return ["; ".join(told)] if len(told) > 1 else []
