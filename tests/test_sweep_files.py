@@ -185,8 +185,12 @@ def test_progress_is_for_terminals(capsys, monkeypatch, tmp_path):
             yield
 
     with shown():
-        show_sweep._progress(500, 2000)
-    assert terminal.getvalue() == "\r500 of 2,000 points (25%)"
+        show_sweep._progress(500, 2000, tmp_path / "found.csv")
+        show_sweep._progress(2000, 2000, None)
+        monkeypatch.setattr(sys, "stdout", terminal)
+        show_sweep._progress(2000, 2000, None)
+    told = "\r500 of 2,000 points (25%)\r2,000 of 2,000 points (100%)\n"
+    assert terminal.getvalue() == told
 
 
 @pytest.mark.parametrize(

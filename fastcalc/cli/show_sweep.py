@@ -101,7 +101,7 @@ def run(asked: Asked, format: str | None, file: Path | None) -> None:  # noqa: A
             sink.write(columns, grid.shape)
             done += grid.size
             unfit += int(np.sum(~np.broadcast_to(columns["fits"], grid.shape)))
-            _progress(done, total)
+            _progress(done, total, file)
         sink.close(_beside(found, total, skipped))
     output.warn(_counted(total, unfit, skipped))
 
@@ -145,8 +145,10 @@ def _beside(found: list[Grid], total: int, skipped: Counter[str]) -> dict[str, A
     }
 
 
-def _progress(done: int, total: int) -> None:
-    if sys.stderr is not None and sys.stderr.isatty():
+def _progress(done: int, total: int, file: Path | None) -> None:
+    """Say how far it is, unless the points themselves go to the same terminal."""
+    is_seen = sys.stderr is not None and sys.stderr.isatty()
+    if is_seen and (file is not None or not sys.stdout.isatty()):
         end = "\n" if done == total else ""
         sys.stderr.write(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
         sys.stderr.flush()
