@@ -250,6 +250,14 @@ WRONG_REQUESTS = [
     (("plan", "llama-3.1-8b", "--min-speed", "inf"), "write for example 50"),
     (("plan", "llama-3.1-8b", "--top", "0"), "from 1 to 1,000,000; write for example 5"),
     *(
+        ((*command, flag, ""), f"{flag} names nothing")
+        for flag in ("--weights", "--kv")
+        for command in (("compare",), ("sweep",), ("plan", "llama-3.1-8b"), ("show", "qwen3-8b"))
+    ),
+    (("sweep", "--context", ""), "--context names nothing"),
+    (("sweep", "--speculate", ""), "--speculate names nothing"),
+    (("compare", "-o", "x" * 300), "cannot be written: file name too long"),
+    *(
         ((*command, "--on", "all,h100-sxm"), "'all' is the whole catalogue and stands alone")
         for command in (("compare",), ("sweep",), ("plan", "llama-3.1-8b"), ("fit",))
     ),
@@ -407,9 +415,12 @@ def test_help_and_version_and_nothing_at_all():
     assert fresh("--version").stdout.startswith("fastcalc ")
 
 
-def test_a_reader_that_stops_early_sees_no_traceback():
-    command = f"{sys.executable} -m fastcalc compare --batch 1..9000 --format csv | head -1"
+@pytest.mark.parametrize("asked", ["compare --batch 1..9000 --format csv", "sweep --batch 1..1000"])
+def test_a_reader_that_stops_early_sees_no_traceback(asked):
+    """And a script that asks for every part of a pipe to succeed goes on."""
+    command = f"set -o pipefail; {sys.executable} -m fastcalc {asked} | head -1"
     ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0
     assert ran.stdout.startswith("hardware,model")
     assert "Traceback" not in ran.stderr
     assert "BrokenPipe" not in ran.stderr
@@ -447,7 +458,7 @@ def test_a_pipe_is_not_a_file(fastcalc, tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-@pytest.mark.parametrize("args", ["compare --format csv", "--help", "list models"])
+@pytest.mark.parametrize("args", ["compare --format csv", "--help", "list models", "sweep"])
 def test_a_full_device_gets_a_sentence(args):
     command = f"{sys.executable} -m fastcalc {args} > /dev/full"
     ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
@@ -456,8 +467,9 @@ def test_a_full_device_gets_a_sentence(args):
     assert "cannot be written" in ran.stderr
 
 
-def test_closed_standard_output_gets_a_sentence():
-    command = f"{sys.executable} -m fastcalc compare >&-"
+@pytest.mark.parametrize("asked", ["compare", "sweep --batch 1"])
+def test_closed_standard_output_gets_a_sentence(asked):
+    command = f"{sys.executable} -m fastcalc {asked} >&-"
     ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
     assert ran.returncode == 2
     assert "closed" in ran.stderr

@@ -133,13 +133,13 @@ MAY_IMPORT = {
         "workload",
     },
     "report": {
-        "explain",
         "catalogue",
         "check",
         "claims",
         "classes",
         "columns",
         "evaluate",
+        "explain",
         "fastmode",
         "formulas",
         "measured",
@@ -148,6 +148,7 @@ MAY_IMPORT = {
         "search",
         "sweep",
         "tasks",
+        "traffic",
         "workload",
     },
     "cli": {

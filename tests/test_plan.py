@@ -329,6 +329,15 @@ def test_the_command_repeats_files_and_prices(flags, tmp_path, capsys, monkeypat
         assert plan[key] == record[key], key
 
 
+def test_the_title_and_the_next_command_say_what_was_typed(capsys, monkeypatch):
+    asked = ("plan", "llama-3.1-8b", "--on", "l4,h100-sxm", "--rate", "300/min")
+    monkeypatch.setenv("COLUMNS", "140")
+    ran = run(*asked, "--speculate", "0.8x3", capsys=capsys, monkeypatch=monkeypatch)
+    lines = ran.out.splitlines()
+    assert lines[0].endswith("1,000 tokens, 300 requests/min")
+    assert " --speculate 0.8x3 " in lines[-1]
+
+
 def test_without_a_rate_plans_show_what_they_are_ranked_by(capsys, monkeypatch):
     asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm,l40s", "--format")
     ran = run(*asked, "markdown", capsys=capsys, monkeypatch=monkeypatch)

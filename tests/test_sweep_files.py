@@ -78,7 +78,7 @@ def test_what_does_not_fit_stays_and_is_counted(capsys, monkeypatch):
     rows = list(csv.DictReader(io.StringIO(ran.out)))
     assert [row["fits"] for row in rows] == ["true", "true", "false", "false"]
     assert [bool(row["tokens_per_s_per_user"]) for row in rows] == [True, True, False, False]
-    assert ran.err == "fastcalc: note: 4 points; 2 of them do not fit (fits is false)\n"
+    assert ran.err == "fastcalc: note: 4 points; 2 with fits false, for want of memory\n"
     ran = run(*asked[:-1], "1,100", capsys=capsys, monkeypatch=monkeypatch)
     assert ran.err == ""
     help_ = run("sweep", "--help", capsys=capsys, monkeypatch=monkeypatch).out
@@ -185,8 +185,12 @@ def test_progress_is_for_terminals(capsys, monkeypatch, tmp_path):
             yield
 
     with shown():
-        show_sweep._progress(500, 2000)
-    assert terminal.getvalue() == "\r500 of 2,000 points (25%)"
+        show_sweep._progress(500, 2000, tmp_path / "found.csv")
+        show_sweep._progress(2000, 2000, None)
+        monkeypatch.setattr(sys, "stdout", terminal)
+        show_sweep._progress(2000, 2000, None)
+    told = "\r500 of 2,000 points (25%)\r2,000 of 2,000 points (100%)\n"
+    assert terminal.getvalue() == told
 
 
 @pytest.mark.parametrize(
@@ -230,6 +234,8 @@ def test_bad_lists_are_refused(text):
     ("flags", "sentence"),
     [
         (("--batch", "x"), "--batch 'x' is not a whole number"),
+        (("--batch", "1..8x0"), "--batch '1..8x0' is not a whole number"),
+        (("--batch", "1..1024x1"), "range '1..1024x1' goes nowhere; write it like 1..1024x2"),
         (("--weights", "fp5"), "'fp5' is not a weight format"),
         (("-o", "found.txt"), "give --format"),
         (("--format", "parquet"), "give -o FILE.parquet"),

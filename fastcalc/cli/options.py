@@ -51,6 +51,17 @@ def tokens_of(flag: str) -> Callable[[str | int], int]:
     return read
 
 
+def _format_of(flag: str) -> Callable[[str], str]:
+    """Return what reads the format of a flag: an empty text, of a script's, is not the default."""
+
+    def read(text: str) -> str:
+        if not text.strip():
+            raise InputError(f"{flag} names nothing; name a format such as fp8, or leave it out")
+        return text
+
+    return read
+
+
 Models = Annotated[
     list[str] | None,
     typer.Argument(
@@ -85,9 +96,39 @@ OnOrAll = Annotated[
         autocompletion=completion.hardware,
     ),
 ]
-Numbers = Annotated[str, typer.Option(metavar="LIST")]
-NumbersOrNone = Annotated[str | None, typer.Option(metavar="LIST")]
-Names = Annotated[str | None, typer.Option(metavar="NAMES")]
+Batches = Annotated[str, typer.Option(metavar="LIST", help="Sequences decoded together.")]
+Prompts = Annotated[str, typer.Option(metavar="LIST", help="Prompt tokens of a request.")]
+Outputs = Annotated[str, typer.Option(metavar="LIST", help="Output tokens of a request.")]
+Contexts = Annotated[
+    str | None,
+    typer.Option(metavar="LIST", help="Mean context in decode; prompt + output/2 unless given."),
+]
+WeightFormats = Annotated[
+    str | None,
+    typer.Option(metavar="NAMES", help="Weight formats to try, separated by commas."),
+]
+KVFormats = Annotated[
+    str | None,
+    typer.Option("--kv", metavar="NAMES", help="KV cache formats to try, separated by commas."),
+]
+Engines = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="NAMES",
+        help="Engines to try; by kind of chip unless given.",
+        autocompletion=completion.engines,
+    ),
+]
+TPs = Annotated[
+    str | None,
+    typer.Option("--tp", metavar="LIST", help="Tensor-parallel ranks; 1 if others are given."),
+]
+PPs = Annotated[str | None, typer.Option("--pp", metavar="LIST", help="Pipeline stages.")]
+EPs = Annotated[
+    str | None, typer.Option("--ep", metavar="LIST", help="Ranks that share the experts.")
+]
+DPs = Annotated[str | None, typer.Option("--dp", metavar="LIST", help="Attention replicas.")]
 Speculations = Annotated[
     str | None,
     typer.Option(
@@ -132,11 +173,21 @@ Speculate = Annotated[
     ),
 ]
 Weights = Annotated[
-    str | None, typer.Option(metavar="FORMAT", help="Weight format; the model's own unless given.")
+    str | None,
+    typer.Option(
+        metavar="FORMAT",
+        parser=_format_of("--weights"),
+        help="Weight format; the model's own unless given.",
+    ),
 ]
 KV = Annotated[
     str | None,
-    typer.Option("--kv", metavar="FORMAT", help="KV cache format; the model's own unless given."),
+    typer.Option(
+        "--kv",
+        metavar="FORMAT",
+        parser=_format_of("--kv"),
+        help="KV cache format; the model's own unless given.",
+    ),
 ]
 EngineName = Annotated[
     str | None,
@@ -199,19 +250,28 @@ OutFile = Annotated[
 HardwareDir = Annotated[
     list[Path] | None,
     typer.Option(
-        "--hardware-dir", envvar="FASTCALC_HARDWARE_DIR", help="Folder of your own hardware YAMLs."
+        "--hardware-dir",
+        metavar="FOLDER",
+        envvar="FASTCALC_HARDWARE_DIR",
+        help="Folder of your own hardware YAMLs.",
     ),
 ]
 ModelsDir = Annotated[
     list[Path] | None,
     typer.Option(
-        "--models-dir", envvar="FASTCALC_MODELS_DIR", help="Folder of your own model YAMLs."
+        "--models-dir",
+        metavar="FOLDER",
+        envvar="FASTCALC_MODELS_DIR",
+        help="Folder of your own model YAMLs.",
     ),
 ]
 EnginesDir = Annotated[
     list[Path] | None,
     typer.Option(
-        "--engines-dir", envvar="FASTCALC_ENGINES_DIR", help="Folder of your own engine YAMLs."
+        "--engines-dir",
+        metavar="FOLDER",
+        envvar="FASTCALC_ENGINES_DIR",
+        help="Folder of your own engine YAMLs.",
     ),
 ]
 
@@ -222,6 +282,11 @@ def names(text: str, flag: str) -> list[str]:
     if not found:
         raise InputError(f"{flag} names nothing; give one or several separated by commas")
     return found
+
+
+def names_if_any(text: str | None, flag: str) -> list[str] | None:
+    """Return the names in a list, or None where the flag is left out."""
+    return None if text is None else names(text, flag)
 
 
 def share(value: float, flag: str, *, zero: bool = False) -> float:

@@ -5,6 +5,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
+
+import typer
 
 from fastcalc.errors import InputError
 
@@ -18,7 +21,8 @@ def write(text: str, file: Path | None) -> None:
         If it cannot be written.
     """
     if file is None:
-        _to_standard_output(text)
+        with standard_output() as stream:
+            stream.write(text)
         return
     with whole(file) as draft:
         draft.write_text(text, encoding="utf-8", newline="")
@@ -33,7 +37,17 @@ def whole(file: Path) -> Iterator[Path]:
     InputError
         If it cannot be written.
     """
-    target = file.resolve()  # a link keeps pointing where it points
+    try:
+        with _draft(_target(file)) as draft:
+            yield draft
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise InputError(f"-o {file} cannot be written: {why}") from error
+
+
+def _target(file: Path) -> Path:
+    """Return where a file is written if it may be: a link keeps pointing where it points."""
+    target = file.resolve()
     if target.exists() and not target.is_file():
         what = (
             "a folder; name a file in it" if target.is_dir() else "not a file; use a pipe instead"
@@ -42,22 +56,25 @@ def whole(file: Path) -> Iterator[Path]:
     # A draft could take the place of a read-only file all the same: that is the folder's affair.
     if target.exists() and not os.access(target, os.W_OK):
         raise InputError(f"-o {file} may not be written; name another file")
-    try:
-        with _draft(target) as draft:
-            yield draft
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise InputError(f"-o {file} cannot be written: {why}") from error
+    return target
 
 
-def _to_standard_output(text: str) -> None:
+@contextmanager
+def standard_output() -> Iterator[TextIO]:
+    """Give standard output; a reader that has seen enough, such as head, ends the program quietly.
+
+    Raises
+    ------
+    InputError
+        If it is closed or cannot be written.
+    """
     if sys.stdout is None:
         raise InputError("standard output is closed; -o FILE writes to a file")
     try:
-        sys.stdout.write(text)
+        yield sys.stdout
         sys.stdout.flush()
     except BrokenPipeError:
-        raise
+        raise typer.Exit from None  # typer would call it a failure
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise InputError(f"standard output cannot be written: {why}") from error

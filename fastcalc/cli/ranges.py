@@ -6,7 +6,7 @@ from fastcalc.cli import options
 from fastcalc.errors import InputError
 
 MOST_VALUES = 10_000
-_STEPS = re.compile(r"([0-9]+[kM]?)\.\.([0-9]+[kM]?)(?:([x+])([0-9]+[kM]?))?")
+_STEPS = re.compile(r"([0-9]+[kM]?)\.\.([0-9]+[kM]?)(?:([x+])([1-9][0-9]*[kM]?))?")
 
 
 def numbers(text: str, flag: str, most: int) -> tuple[int, ...]:

@@ -36,20 +36,18 @@ def run(request: Request, max_chips: int, format: str, file: Path | None) -> int
 
 def _scenarios(request: Request) -> list[Scenario]:
     """Return a scenario for each chip, weight format and cache format asked for."""
-    weights = options.names(request.weights, "--weights") if request.weights else [None]
-    caches = options.names(request.kv, "--kv") if request.kv else [None]
-    for name in weights:
-        if name is not None:
-            weight_formats(name)
-    for name in caches:
-        if name is not None:
-            number_format(name, cache=True)
+    weights = options.names_if_any(request.weights, "--weights")
+    caches = options.names_if_any(request.kv, "--kv")
+    for name in weights or ():
+        weight_formats(name)
+    for name in caches or ():
+        number_format(name, cache=True)
     alone = replace(request, weights=None, kv=None).scenarios()
     return [
         replace(scenario, weights=weight, kv=cache)
         for scenario in alone
-        for weight in weights
-        for cache in caches
+        for weight in weights or (None,)
+        for cache in caches or (None,)
     ]
 
 

@@ -105,8 +105,8 @@ class Asked:
         found = deployments(
             model,
             [(chip, *engine) for chip, engine in zip(chips, engines, strict=True)],
-            weights=options.names(self.weights, "--weights") if self.weights else None,
-            kv=options.names(self.kv, "--kv") if self.kv else None,
+            weights=options.names_if_any(self.weights, "--weights"),
+            kv=options.names_if_any(self.kv, "--kv"),
             speculations=speculations(self.speculate),
             pricing=requests.pricing_of(chips, self.price, basis=self.price_basis, utilization=1.0),
         )
@@ -169,7 +169,8 @@ def _phrase(asked: Asked) -> str:
     words += [f"TTFT up to {asked.ttft}{of}"] if asked.ttft else []
     words += [f"TPOT up to {asked.tpot}"] if asked.tpot else []
     words += [f"at least {asked.min_speed:g} tokens/s a user"] if asked.min_speed else []
-    words += [f"{asked.rate.removesuffix('/s')} requests/s"] if asked.rate else []
+    rate, _, unit = (asked.rate or "").partition("/")
+    words += [f"{rate.strip()} requests/{unit.strip() or 's'}"] if rate else []
     words += [f"at most {asked.max_chips:,} chips"] if asked.max_chips else []
     return ", ".join(words)
 

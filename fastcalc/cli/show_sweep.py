@@ -69,9 +69,9 @@ class Asked:
             prompts=numbers(self.prompt, "--prompt", tokens),
             outputs=numbers(self.output, "--output", tokens),
             batches=numbers(self.batch, "--batch", options.MOST_SEQUENCES),
-            contexts=numbers(self.context, "--context", tokens) if self.context else (),
-            weights=options.names(self.weights, "--weights") if self.weights else (None,),
-            kv=options.names(self.kv, "--kv") if self.kv else (None,),
+            contexts=() if self.context is None else numbers(self.context, "--context", tokens),
+            weights=options.names_if_any(self.weights, "--weights") or (None,),
+            kv=options.names_if_any(self.kv, "--kv") or (None,),
             speculations=speculations(self.speculate),
             ranks=Ranks(
                 **{
@@ -101,7 +101,7 @@ def run(asked: Asked, format: str | None, file: Path | None) -> None:  # noqa: A
             sink.write(columns, grid.shape)
             done += grid.size
             unfit += int(np.sum(~np.broadcast_to(columns["fits"], grid.shape)))
-            _progress(done, total)
+            _progress(done, total, file)
         sink.close(_beside(found, total, skipped))
     output.warn(_counted(total, unfit, skipped))
 
@@ -125,8 +125,8 @@ def _sink(kind: str, file: Path | None) -> Iterator[Sink]:
         "json": lambda stream: JSONSink(stream, records.SCHEMA),
     }
     if file is None:
-        yield text[kind](sys.stdout)
-        sys.stdout.flush()
+        with output.standard_output() as stream:
+            yield text[kind](stream)
         return
     with output.whole(file) as draft:
         if kind == "parquet":
@@ -145,8 +145,10 @@ def _beside(found: list[Grid], total: int, skipped: Counter[str]) -> dict[str, A
     }
 
 
-def _progress(done: int, total: int) -> None:
-    if sys.stderr is not None and sys.stderr.isatty():
+def _progress(done: int, total: int, file: Path | None) -> None:
+    """Say how far it is, unless the points themselves go to the same terminal."""
+    is_seen = sys.stderr is not None and sys.stderr.isatty()
+    if is_seen and (file is not None or not sys.stdout.isatty()):
         end = "\n" if done == total else ""
         sys.stderr.write(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
         sys.stderr.flush()
@@ -155,7 +157,7 @@ def _progress(done: int, total: int) -> None:
 def _counted(total: int, unfit: int, skipped: Counter[str]) -> list[str]:
     """Say how many points have no speed and how many are none; nothing where all is well."""
     told = [f"{total:,} points"]
-    told += [f"{unfit:,} of them do not fit (fits is false)"] if unfit else []
+    told += [f"{unfit:,} with fits false, for want of memory"] if unfit else []
     left_out = sum(skipped.values())
     told += [f"{left_out:,} combinations left out: {_reasons(skipped)}"] if skipped else []
     return ["; ".join(told)] if len(told) > 1 else []

@@ -23,5 +23,5 @@ def speculations(text: str | None) -> tuple[Speculation, ...]:
     >>> speculations("none,2.5/3")[1]
     Speculation(tokens_per_pass=2.5, drafted=3.0)
     """
-    names = options.names(text or "none", "--speculate")
+    names = options.names("none" if text is None else text, "--speculate")
     return tuple(speculation(None if name == "none" else name) for name in names)

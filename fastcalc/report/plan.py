@@ -8,6 +8,7 @@ from math import inf
 from fastcalc.evaluate import SITE_FACTOR
 from fastcalc.plan.decide import REASONS, Decision, Plan, rounded_down, rounded_up
 from fastcalc.plan.service import Service
+from fastcalc.report.commands import speculate_words
 from fastcalc.report.records import Record, plain
 
 _TAKEN = (
@@ -101,9 +102,7 @@ def command(plan: Plan, service: Service, typed: Typed) -> str:
     words += ["--output", f"{service.output:.0f}", "--batch", f"{plan.batch:.0f}"]
     words += ["--weights", scenario.weights] if scenario.weights else []
     words += ["--kv", scenario.kv] if scenario.kv else []
-    drafts = scenario.traffic.speculation
-    if drafts.drafted:
-        words += ["--speculate", f"{drafts.tokens_per_pass!r}/{drafts.drafted:.0f}"]
+    words += speculate_words(scenario.traffic.speculation)
     ranks = {"tp": layout.tp, "pp": layout.pp, "ep": layout.ep, "dp": layout.dp}
     if scenario.hardware.execution == "spatial":
         ranks = {"pp": layout.pp}
