@@ -65,7 +65,7 @@ def _format_of(flag: str) -> Callable[[str], str]:
 Models = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="MODEL...",
+        metavar="MODEL",
         help="Models: names, YAML files or config.json.",
         autocompletion=completion.models,
     ),

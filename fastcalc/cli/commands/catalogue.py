@@ -62,7 +62,7 @@ def show(
 def check(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="PATH...", help="YAML files and folders; the catalogue if none."),
+        typer.Argument(metavar="PATH", help="YAML files and folders; the catalogue if none."),
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Let warnings count; ask every number for a source.")
