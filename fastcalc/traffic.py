@@ -53,6 +53,20 @@ class Speculation:
         return float(acceptance_needed(kept=self.tokens_per_pass, drafted=self.drafted))
 
     @property
+    def short_acceptance(self) -> float | None:
+        """Acceptance of at most six digits that yields the same; None where there is none. [1]
+
+        Examples
+        --------
+        >>> Speculation.accepting(0.8, 3.0).short_acceptance
+        0.8
+        >>> Speculation(2.5, 3.0).short_acceptance is None
+        True
+        """
+        share = round(self.acceptance, 6)
+        return share if Speculation.accepting(share, float(self.drafted)) == self else None
+
+    @property
     def verified(self) -> Array:
         """Tokens of one sequence in a pass. [1]"""
         return self.drafted + 1.0

@@ -181,9 +181,9 @@ def test_the_chip_that_rows_name_is_the_one_that_ran(catalogue):
 @pytest.mark.parametrize(
     ("flags", "why"),
     [
-        ("--batches 0", "batch '0'"),
+        ("--batches 0", "--batches '0'"),
         ("--contexts 1", "2 tokens"),
-        ("--contexts many", "context 'many'"),
+        ("--contexts many", "--contexts 'many'"),
         ("--repeat 0", "--repeat '0'"),
         ("--shape nothing-like-it", "no model"),
         ("-o /nowhere/at/all.csv", "folder"),

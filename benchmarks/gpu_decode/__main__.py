@@ -17,8 +17,9 @@ from benchmarks.gpu_decode.points import Decode, points_csv
 from benchmarks.gpu_decode.reach import decode_table, micro_csv, micro_table
 from benchmarks.gpu_decode.shape import Shape, shape_named
 from fastcalc.catalogue import Catalogue
-from fastcalc.cli.options import batches, names, whole
+from fastcalc.cli.options import MOST_SEQUENCES, names, whole
 from fastcalc.cli.output import write
+from fastcalc.cli.ranges import numbers
 from fastcalc.errors import InputError
 
 DEFAULTS = {
@@ -71,9 +72,9 @@ def run(words: list[str]) -> int:
     """
     asked = arguments(words)
     shapes = [shape_named(one) for one in names(asked.shape, "--shape")]
-    sizes = batches(asked.batches)
+    sizes = numbers(asked.batches, "--batches", MOST_SEQUENCES)
     contexts = tuple(
-        whole(one, "context", MOST_CONTEXT) for one in names(asked.contexts, "--contexts")
+        whole(one, "--contexts", MOST_CONTEXT) for one in names(asked.contexts, "--contexts")
     )
     if min(contexts) < 2:
         raise InputError("--contexts 1 leaves no prompt; contexts start at 2 tokens")

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-import typer
-
 from fastcalc.errors import InputError
 
 
@@ -74,7 +72,9 @@ def standard_output() -> Iterator[TextIO]:
         yield sys.stdout
         sys.stdout.flush()
     except BrokenPipeError:
-        raise typer.Exit from None  # typer would call it a failure
+        # What is left in the buffer would be written, and refused, once more at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        raise SystemExit(0) from None
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise InputError(f"standard output cannot be written: {why}") from error

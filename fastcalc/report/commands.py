@@ -3,8 +3,7 @@
 import shlex
 from collections.abc import Mapping, Sequence
 
-from fastcalc.scenario import Outcome
-from fastcalc.traffic import Speculation
+from fastcalc.scenario import Outcome, Scenario
 
 
 def compare_command(outcome: Outcome, *, typed: Mapping[str, str], flags: Sequence[str]) -> str:
@@ -31,29 +30,24 @@ def compare_command(outcome: Outcome, *, typed: Mapping[str, str], flags: Sequen
         words += [f"--{name}", f"{float(getattr(traffic, name)):.0f}"]
     if traffic.prefix_hit:
         words += ["--prefix-hit", f"{float(traffic.prefix_hit)!r}"]
-    words += speculate_words(traffic.speculation)
+    words += speculate_words(scenario)
     for flag, value in (("--weights", scenario.weights), ("--kv", scenario.kv)):
         words += [flag, value] if value else []
     return shlex.join([*words, *flags])
 
 
-def speculate_words(speculation: Speculation) -> list[str]:
+def speculate_words(scenario: Scenario) -> list[str]:
     """Return the flag that drafts ahead in the same way, as an acceptance where that is short.
 
     Parameters
     ----------
-    speculation : Speculation
+    scenario : Scenario
         With one number of tokens a pass.
-
-    Examples
-    --------
-    >>> speculate_words(Speculation.accepting(0.8, 3.0)), speculate_words(Speculation(2.5, 3.0))
-    (['--speculate', '0.8x3'], ['--speculate', '2.5/3'])
     """
-    kept, drafted = speculation.tokens_per_pass, speculation.drafted
-    if not drafted:
+    speculation = scenario.traffic.speculation
+    if not speculation.drafted:
         return []
-    share = round(speculation.acceptance, 6)
-    if Speculation.accepting(share, drafted).tokens_per_pass == kept:
-        return ["--speculate", f"{share:g}x{drafted:.0f}"]
-    return ["--speculate", f"{kept!r}/{drafted:.0f}"]
+    share, drafted = speculation.short_acceptance, f"{speculation.drafted:.0f}"
+    if share is not None:
+        return ["--speculate", f"{share:g}x{drafted}"]
+    return ["--speculate", f"{speculation.tokens_per_pass!r}/{drafted}"]

@@ -102,7 +102,7 @@ def command(plan: Plan, service: Service, typed: Typed) -> str:
     words += ["--output", f"{service.output:.0f}", "--batch", f"{plan.batch:.0f}"]
     words += ["--weights", scenario.weights] if scenario.weights else []
     words += ["--kv", scenario.kv] if scenario.kv else []
-    words += speculate_words(scenario.traffic.speculation)
+    words += speculate_words(scenario)
     ranks = {"tp": layout.tp, "pp": layout.pp, "ep": layout.ep, "dp": layout.dp}
     if scenario.hardware.execution == "spatial":
         ranks = {"pp": layout.pp}
