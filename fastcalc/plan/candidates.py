@@ -23,10 +23,9 @@ from fastcalc.sweep.grid import Grid, Requests
 from fastcalc.traffic import Speculation, Traffic
 
 BATCHES: Floats = np.array(
-    [*range(1, 8), *(step * 2**octave for octave in range(10) for step in range(8, 16, 2)), 8192],
-    dtype=float,
+    [1, *(step * 2**octave for octave in range(12) for step in (2, 3)), 8192], dtype=float
 )
-"""Sequences of a deployment: all to eight, then four to an octave. [1]"""
+"""Sequences of a deployment tried first, two to an octave; then those between the best. [1]"""
 
 _STAGES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64)
 _READS_FILES = "llama-cpp"

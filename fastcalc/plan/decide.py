@@ -1,7 +1,7 @@
 """The deployments of all chips ranked: the best, why the others lose, and what would help."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import floor, inf, log10
@@ -12,11 +12,13 @@ import numpy as np
 from fastcalc.formulas.money import HOURS_PER_YEAR
 from fastcalc.formulas.types import Array
 from fastcalc.placement import Layout, Site
+from fastcalc.plan.between import Gaps, gaps_of
+from fastcalc.plan.pools import Pool
 from fastcalc.plan.service import Service
 from fastcalc.plan.weigh import LIMITS, Weighed, has_cost, weigh
 from fastcalc.scenario import Location, Scenario, warnings_of
 from fastcalc.sweep.grid import Grid
-from fastcalc.sweep.run import in_order, keep_freed_memory
+from fastcalc.sweep.run import keep_freed_memory
 
 NEAR = 2.0
 """A miss by less than this is near."""
@@ -46,14 +48,14 @@ class Plan:
         Of each replica that decodes, and the sequences it decodes together at most. [1]
     replicas, busy : float
         Of those, and the share of its capacity that each does. [1]
-    prefill_layout, prefill_replicas : Layout or None, and float
-        Replicas that only take in prompts, where they are apart. [1]
+    prefill_layout, prefill_replicas, prefill_busy : Layout or None, and float
+        Replicas that only take in prompts, where they are apart, and how busy each is. [1]
     values : dict of str to float
         Seconds to the first token, seconds between tokens, chips in all.
     misses : dict of str to float
         Each of them over its limit: at most 1 where it is met.
-    cost : float
-        What is to be least.
+    cost, last_resort : float
+        What is to be least, and what decides between those of one cost and as many chips.
     numbers : dict of str to float
         The record of one replica that decodes.
     """
@@ -66,15 +68,24 @@ class Plan:
     busy: float
     prefill_layout: Layout | None
     prefill_replicas: float
+    prefill_busy: float
     values: dict[str, float]
     misses: dict[str, float]
     cost: float
+    last_resort: float
     numbers: dict[str, float]
 
     @property
     def order(self) -> tuple[float, float, float]:
-        """Key to sort by: the least cost, then the fewest chips, then the smallest batch."""
-        return self.cost, self.values["chips"], self.batch
+        """Key to sort by: the least cost, then the fewest chips, then the last resort."""
+        return self.cost, self.values["chips"], self.last_resort
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What plans are shown the best of: chip, formats, speculation, prompts inside or apart."""
+        one, drafts = self.scenario, self.scenario.traffic.speculation
+        drafted = (drafts.tokens_per_pass, drafts.drafted)
+        return (one.hardware.id, one.weights, one.kv, *drafted, self.prefill_layout is None)
 
     @property
     def warnings(self) -> list[str]:
@@ -108,8 +119,8 @@ class Decision:
         Deployments that were evaluated. [1]
     reasons : Counter of str
         How many lost for which of `REASONS`. [1]
-    plans : list of Plan
-        Those that meet it, the best of each chip, formats and kind, in order.
+    best : dict
+        Of those that meet it the best of each chip, formats and kind.
     near : Plan or None
         The least of those that miss nearly.
     closest : dict of str to Plan
@@ -121,10 +132,15 @@ class Decision:
     service: Service
     candidates: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
-    plans: list[Plan] = field(default_factory=list)
+    best: dict[tuple[object, ...], Plan] = field(default_factory=dict)
     near: Plan | None = None
     closest: dict[str, Plan] = field(default_factory=dict)
     relaxed: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def plans(self) -> list[Plan]:
+        """The best of each chip, formats and kind, in order."""
+        return sorted(self.best.values(), key=lambda plan: plan.order)
 
     @property
     def of_each_chip(self) -> list[Plan]:
@@ -148,6 +164,8 @@ class Decision:
 def decide(grids: Iterable[Grid], service: Service) -> Decision:
     """Return the best deployments for a service, and why the others lose.
 
+    The batches of the grids are tried first, and then those between them that may be better.
+
     Parameters
     ----------
     grids : iterable of Grid
@@ -156,9 +174,17 @@ def decide(grids: Iterable[Grid], service: Service) -> Decision:
         What is asked.
     """
     keep_freed_memory()
-    summaries = in_order(lambda grid: _summaries(grid, service), grids)
-    found = reduce(_add, (one for group in summaries for one in group), Decision(service))
-    found.plans.sort(key=lambda plan: plan.order)
+    found = Decision(service)
+    waiting: list[tuple[Grid, Sequence[Pool] | None]] = [(grid, None) for grid in grids]
+    while waiting:
+        left: list[Gaps] = []
+        for grid, pools in waiting:
+            decisions, more = _looked_at(grid, pools, service)
+            found = reduce(_add, decisions, found)
+            left += more
+        least = {plan.scenario.hardware.id: plan.cost for plan in reversed(found.of_each_chip)}
+        tried = ((gaps, gaps.worth(least.get(gaps.chip, inf))) for gaps in left)
+        waiting = [(grid, gaps.pools) for gaps, grid in tried if grid is not None]
     if found.plans:
         found.reasons["beaten"] -= 1
     met = {plan.scenario.hardware.id for plan in found.plans}
@@ -166,17 +192,22 @@ def decide(grids: Iterable[Grid], service: Service) -> Decision:
     return found
 
 
-def _summaries(grid: Grid, service: Service) -> list[Decision]:
+def _looked_at(
+    grid: Grid, given: Sequence[Pool] | None, service: Service
+) -> tuple[list[Decision], list[Gaps]]:
+    """Return the decisions among the deployments of a grid, and where better ones may be."""
     if not has_cost(grid.scenario, service):
-        return [Decision(service, grid.size, Counter(unknown=grid.size))]
-    return [_summary(one, service) for one in weigh(grid, service)]
+        return [Decision(service, grid.size, Counter(unknown=grid.size))], []
+    weighed = weigh(grid, service, given)
+    return [_summary(one, service) for one in weighed], [gaps_of(weighed, service)]
 
 
 def _add(total: Decision, one: Decision) -> Decision:
     """Return a decision with the deployments of another beside its own."""
     total.candidates += one.candidates
     total.reasons += one.reasons
-    total.plans += one.plans
+    for key, plan in one.best.items():
+        total.best[key] = min(total.best.get(key, plan), plan, key=lambda one: one.order)
     near = [plan for plan in (total.near, one.near) if plan is not None]
     total.near = min(near, key=lambda plan: plan.order, default=None)
     for chip, plan in one.closest.items():
@@ -194,8 +225,9 @@ def _summary(weighed: Weighed, service: Service) -> Decision:
     table = np.stack([misses[name] for name in LIMITS])
     is_missed = table > 1.0
     missed, worst = is_missed.sum(axis=0), np.max(table, axis=0)
-    near = _least(weighed, (missed > 0) & (worst < NEAR))
-    best, closest = _least(weighed, missed == 0), _argmin(worst, missed > 0)
+    near = weighed.first_of((missed > 0) & (worst < NEAR), service)
+    best, closest = weighed.best(service), _argmin(worst, missed > 0)
+    plan = None if best is None else _plan(weighed, misses, best, service)
     chip = weighed.grid.scenario.hardware.id
     relaxed = {}
     for name, wrong in zip(LIMITS, is_missed, strict=True):
@@ -206,9 +238,9 @@ def _summary(weighed: Weighed, service: Service) -> Decision:
         service,
         candidates=weighed.unfit + len(weighed.cost),
         reasons=_reasons(weighed, is_missed, missed),
-        plans=[] if best is None else [_plan(weighed, misses, best)],
-        near=None if near is None else _plan(weighed, misses, near),
-        closest={} if closest is None else {chip: _plan(weighed, misses, closest)},
+        best={} if plan is None else {plan.kind: plan},
+        near=None if near is None else _plan(weighed, misses, near, service),
+        closest={} if closest is None else {chip: _plan(weighed, misses, closest, service)},
         relaxed=relaxed,
     )
 
@@ -221,30 +253,20 @@ def _reasons(weighed: Weighed, is_missed: Array, missed: Array) -> Counter[str]:
     return counts
 
 
-def _least(weighed: Weighed, among: Array) -> int | None:
-    """Return the place of the best of some deployments, in the order of `Plan.order`."""
-    (places,) = np.nonzero(among)
-    if not places.size:
-        return None
-    batch = weighed.grid.batches[weighed.place[places]]
-    keys = (batch, weighed.values["chips"][places], weighed.cost[places])
-    return int(places[np.lexsort(keys)[0]])
-
-
 def _argmin(values: Array, among: Array) -> int | None:
     found = np.where(among, values, inf)
     place = int(np.argmin(found)) if found.size else 0
     return place if found.size and found[place] < inf else None
 
 
-def _plan(weighed: Weighed, misses: dict[str, Any], place: int) -> Plan:
+def _plan(weighed: Weighed, misses: dict[str, Any], place: int, service: Service) -> Plan:
     grid, row, column = weighed.grid, int(weighed.layout[place]), int(weighed.place[place])
+    pool = weighed.pool
 
     def at(values: Any) -> float:
         array = np.asarray(values)
-        axes = (0, row, column)[
-            3 - array.ndim :
-        ]  # of those it lacks, and of length one, it has one
+        # An axis that a column lacks, or has once, is the same for all.
+        axes = (0, row, column)[3 - array.ndim :]
         return float(array[tuple(map(min, axes, (length - 1 for length in array.shape)))])
 
     return Plan(
@@ -254,11 +276,13 @@ def _plan(weighed: Weighed, misses: dict[str, Any], place: int) -> Plan:
         batch=float(grid.batches[column]),
         replicas=float(weighed.replicas[place]),
         busy=float(weighed.busy[place]),
-        prefill_layout=grid.layouts[weighed.prefill_layout] if weighed.is_apart else None,
-        prefill_replicas=weighed.prefill_replicas,
+        prefill_layout=pool.layout if pool else None,
+        prefill_replicas=pool.replicas if pool else 0.0,
+        prefill_busy=pool.busy if pool else 0.0,
         values={name: float(weighed.values[name][place]) for name in LIMITS},
         misses={name: float(misses[name][place]) for name in LIMITS},
         cost=float(weighed.cost[place]),
+        last_resort=float(weighed.last_resort(service)[place]),
         numbers={
             key: at(values)
             for key, values in weighed.columns.items()

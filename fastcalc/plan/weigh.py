@@ -1,25 +1,21 @@
 """Every layout and batch of one deployment against a service: what it takes, what it misses."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 import numpy as np
 
 from fastcalc.columns import Columns
 from fastcalc.evaluate import SITE_FACTOR
+from fastcalc.formulas.serving import prompt_lump
 from fastcalc.formulas.types import Array, Floats
-from fastcalc.placement import Layouts, Placement
+from fastcalc.plan.pools import Pool, can_be_apart, pools, transfer_seconds
 from fastcalc.plan.queues import Queues
+from fastcalc.plan.replicas import needed, waited
 from fastcalc.plan.service import Service
 from fastcalc.scenario import Scenario
 from fastcalc.sweep.grid import Grid, solve_grid
-
-_SLACK = 1e-9
-"""Of a replica, so that a rate which one carries exactly is not given two."""
-
-_LEAST_BUSY = 1e-6
-"""Utilization below which nothing is planned: a limit that leaves no time to wait needs it."""
 
 _NEEDED = (
     "chips",
@@ -44,34 +40,33 @@ class Weighed:
     ----------
     grid, columns : Grid, Columns
         What they are of, and all numbers of each.
-    is_apart : bool
-        True where prompts are taken in by replicas of their own.
+    pool : Pool or None
+        Replicas that take in the prompts of all, where those are apart.
     layout, place : ndarray
         Positions of layout and batch in the grid's. [1]
     values : dict of str to ndarray
         What is limited, by name: seconds to the first token, seconds between tokens, chips.
+    seconds : ndarray
+        Time of a replica that a request takes. [s]
     replicas, busy : ndarray
         Replicas for the rate, of those that decode, and the share of its capacity that each of
         them does. [1]
     cost : ndarray
         What is to be least.
-    prefill_layout, prefill_replicas : int and float
-        Where prompts are taken in apart; the same for all.
     unfit : int
         Deployments that do not fit, beside these. [1]
     """
 
     grid: Grid
     columns: Columns
-    is_apart: bool
+    pool: Pool | None
     layout: Array
     place: Array
     values: dict[str, Floats]
+    seconds: Floats
     replicas: Floats
     busy: Floats
     cost: Floats
-    prefill_layout: int = 0
-    prefill_replicas: float = 0.0
     unfit: int = 0
 
     def misses(self, service: Service) -> dict[str, Floats]:
@@ -79,8 +74,29 @@ class Weighed:
         limits = {"ttft": service.ttft, "tpot": service.tpot, "chips": service.max_chips}
         return {name: self.values[name] / limits[name] for name in LIMITS}
 
+    def best(self, service: Service) -> int | None:
+        """Return the place of the best that misses nothing."""
+        misses = np.stack(list(self.misses(service).values()))
+        return self.first_of(np.all(misses <= 1.0, axis=0), service)
 
-def weigh(grid: Grid, service: Service) -> list[Weighed]:
+    def first_of(self, among: Array, service: Service) -> int | None:
+        """Return the place of the first of some deployments, in the order of plans."""
+        (places,) = np.nonzero(among)
+        for key in (self.cost, self.values["chips"], self.last_resort(service)):
+            if places.size:
+                places = places[key[places] == key[places].min()]
+        return int(places[0]) if places.size else None
+
+    def last_resort(self, service: Service) -> Floats:
+        """Return what decides between those of one cost and as many chips.
+
+        With a rate all do the same work, and the smallest batch is the fastest; without one, what
+        takes the least time for a request does the most.
+        """
+        return self.seconds if service.rate is None else self.grid.batches[self.place]
+
+
+def weigh(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> list[Weighed]:
     """Return the deployments of a grid: one pool for all, and prompts apart where that can be.
 
     Parameters
@@ -89,6 +105,8 @@ def weigh(grid: Grid, service: Service) -> list[Weighed]:
         Of one kind of request.
     service : Service
         What is asked.
+    given : sequence of Pool, optional
+        What takes in prompts that are apart; found among the grid's layouts if left out.
     """
     columns = solve_grid(grid, words=False)
     limit = float(grid.sites[0].machine.software.max_sequences)
@@ -102,13 +120,12 @@ def weigh(grid: Grid, service: Service) -> list[Weighed]:
     }
     unfit = int(fits.size - fits.sum())
     common: dict[str, Any] = {"grid": grid, "columns": columns, "layout": layout, "place": place}
-    together = _together(grid, service, numbers, place)
-    found = [Weighed(**common, **together, is_apart=False, unfit=unfit)]
-    pool = _prefill_pool(grid, service, columns)
-    if pool is not None:
-        found.append(
-            Weighed(**common, **_apart(grid, service, numbers, place, pool), is_apart=True)
-        )
+    together = _together(grid, service, numbers, layout, place)
+    found = [Weighed(**common, **together, pool=None, unfit=unfit)]
+    if given is None:
+        given = pools(grid, service, columns) if can_be_apart(grid, service) else ()
+    for pool in given:
+        found.append(Weighed(**common, **_apart(grid, service, numbers, layout, place, pool)))
     return found
 
 
@@ -133,12 +150,13 @@ def between_tokens(columns: Columns, batch: Floats, output: float) -> Floats:
     return np.asarray(alone + (1.0 - 1.0 / batch) * (columns["served_request_s"] / output - alone))
 
 
-def _together(grid: Grid, service: Service, numbers: Columns, place: Array) -> dict[str, Any]:
+def _together(
+    grid: Grid, service: Service, numbers: Columns, layout: Array, place: Array
+) -> dict[str, Any]:
     """Return what replicas that take in prompts and decode need for the rate."""
-    batch = grid.batches[place]
-    run = numbers["served_request_s"]
+    batch, run = grid.batches[place], numbers["served_request_s"]
     prompts = run - service.output * numbers["tpot_ms"] / 1e3
-    ttft = numbers["ttft_ms"] / 1e3
+    ttft = _first_token(grid, service, numbers, layout, batch)
     queues = _queues(
         service,
         prompt=prompts / batch * (1.0 - 1.0 / batch),  # nobody's prompt is before that of one alone
@@ -147,19 +165,47 @@ def _together(grid: Grid, service: Service, numbers: Columns, place: Array) -> d
         kind=place,
         holds=run,
     )
-    capacity = numbers["served_tokens_per_s_total"] / service.output
-    replicas, busy = _replicas(service, 1.0 / capacity, ttft, queues)
+    seconds = service.output / numbers["served_tokens_per_s_total"]
+    replicas, busy = needed(service, seconds, ttft, queues)
     chips = replicas * numbers["chips"]
     return {
         "values": {
-            "ttft": ttft + _wait(queues, busy),
+            "ttft": ttft + waited(queues, busy),
             "tpot": between_tokens(numbers, batch, service.output),
             "chips": chips,
         },
+        "seconds": seconds,
         "replicas": replicas,
         "busy": busy,
         "cost": _cost(grid, service, numbers, chips, busy),
     }
+
+
+def _first_token(
+    grid: Grid, service: Service, numbers: Columns, layout: Array, batch: Floats
+) -> Floats:
+    """Return the time to the first token of a request that joins the others. [s]
+
+    Attention replicas run in step. If requests come faster than their prompts are taken in one by
+    one, several replicas take in prompts in the same pass, which is then as long as that of all.
+    """
+    alone = numbers["ttft_ms"] / 1e3
+    dp, pp = (
+        np.array([getattr(one, name) for one in grid.layouts])[layout] for name in ("dp", "pp")
+    )
+    if np.all(dp == 1):
+        return np.asarray(alone)
+    kept = grid.scenario.traffic.speculation.tokens_per_pass
+    chunk = min(float(grid.sites[0].machine.software.prompt_chunk), service.prompt)
+    streams = np.maximum(batch / (dp * pp), 1.0)
+    lump = prompt_lump(
+        batch=streams, prompt=service.prompt, output=service.output / kept, chunk=chunk
+    )
+    run, decode = numbers["served_request_s"], numbers["tpot_ms"] / 1e3
+    mixed = kept * decode + (run - service.output * decode) * lump / (streams * service.prompt)
+    all_together = np.ceil(service.prompt / chunk) * mixed
+    meets = np.minimum(alone * batch / run, 1.0) * (1.0 - 1.0 / dp)
+    return np.asarray(alone + meets * np.maximum(all_together - alone, 0.0))
 
 
 def _queues(service: Service, **given: Any) -> Queues | None:
@@ -167,28 +213,42 @@ def _queues(service: Service, **given: Any) -> Queues | None:
     return None if service.share is None else Queues(service.share, **given)
 
 
-def _wait(queues: Queues | None, busy: Floats) -> Floats:
-    """Return how long a request waits before it is taken in. [s]"""
-    return np.zeros(np.shape(busy)) if queues is None else queues.wait(busy)
+def _apart(
+    grid: Grid, service: Service, numbers: Columns, layout: Array, place: Array, pool: Pool
+) -> dict[str, Any]:
+    """Return what replicas that only decode need for the rate, and the pool beside them.
 
-
-def _replicas(
-    service: Service, seconds: Floats, ttft: Floats, queues: Queues | None
-) -> tuple[Floats, Floats]:
-    """Return replicas that each take so long for a request, and how busy each is. [1]
-
-    One replica where no rate is asked. What takes longer to the first token than is allowed
-    without waiting is given a tenth of its time for that, so that it may be said what it does.
+    They must take in the caches as fast as the rate sends them, through the links of the attention
+    replica that each is for.
     """
-    most: Floats = np.full(np.shape(seconds), service.utilization)
-    if queues is not None:
-        late = ttft >= service.ttft
-        most = np.minimum(most, queues.most(np.where(late, 0.1 * ttft, service.ttft - ttft)))
-        most = np.maximum(most, _LEAST_BUSY)
-    if service.rate is None:
-        return np.ones(np.shape(seconds)), most
-    replicas = np.maximum(np.ceil(np.asarray(service.rate * seconds / most) - _SLACK), 1.0)
-    return replicas, np.minimum(service.rate * seconds / replicas, most)
+    batch = grid.batches[place]
+    receiving = transfer_seconds(grid, service.prompt)[layout]
+    dp = np.array([one.dp for one in grid.layouts])[layout]
+    decoding = service.output / numbers["tokens_per_s_total"]
+    queues = _queues(
+        service,
+        prompt=np.zeros(place.shape),
+        prompt_busy=0.0,
+        slots=grid.batches,
+        kind=place,
+        holds=decoding * batch,
+    )
+    ttft = pool.seconds + np.maximum(pool.sending, receiving)
+    seconds = np.maximum(decoding, receiving / dp)
+    replicas, busy = needed(service, seconds, ttft, queues)
+    chips = replicas * numbers["chips"] + pool.chips
+    return {
+        "values": {
+            "ttft": ttft + waited(queues, busy),
+            "tpot": numbers["tpot_ms"] / 1e3,
+            "chips": chips,
+        },
+        "seconds": seconds,
+        "replicas": replicas,
+        "busy": busy,
+        "cost": _cost(grid, service, numbers, chips, busy),
+        "pool": pool,
+    }
 
 
 def has_cost(scenario: Scenario, service: Service) -> bool:
@@ -219,74 +279,3 @@ def _cost(grid: Grid, service: Service, numbers: Columns, chips: Floats, busy: F
         return np.asarray((pricing.per_chip_hour(hardware) or 0.0) * chips)
     assert hardware.power is not None
     return np.asarray(hardware.power.chip.si * SITE_FACTOR * chips)
-
-
-@dataclass(frozen=True)
-class _Pool:
-    """Replicas that take in prompts: layout, count, chips in all, and time to a first token."""
-
-    layout: int
-    replicas: float
-    chips: float
-    ttft: float
-
-
-def _prefill_pool(grid: Grid, service: Service, columns: Columns) -> _Pool | None:
-    """Return the fewest chips that take in all prompts one by one; the soonest if none is in time.
-
-    A prompt alone on a replica takes as long as the first token at batch 1; its cache then
-    crosses the link beyond the domain before decoding starts.
-    """
-    hardware = grid.scenario.hardware
-    if service.rate is None or hardware.links.scale_out is None or grid.batches[0] != 1:
-        return None
-    site, engine = grid.sites[0], grid.scenario.engine
-    if site.machine.is_spatial or engine.is_bound or len(grid.sites) > 1:
-        return None
-    layouts = Layouts.of(grid.layouts)
-    fits = np.broadcast_to(columns["fits"], grid.shape)[0, :, 0]
-    alone = np.broadcast_to(columns["ttft_ms"], grid.shape)[0, :, 0] / 1e3
-    cache = Placement(site.machine, site.work, layouts, service.prompt).cache_per_chip
-    link = hardware.links.scale_out.bandwidth.si * site.machine.software.link_fraction
-    ttft = alone + np.broadcast_to(cache, alone.shape) / link
-    queues = _queues(service, prompt=alone, prompt_busy=1.0)
-    # Half of the time that is left is for this queue; the other half is for that of a slot.
-    replicas, busy = _replicas(service, alone, (ttft + service.ttft) / 2.0, queues)
-    chips = replicas * layouts.chips
-    in_time = fits & (ttft <= service.ttft)
-    rank = np.where(in_time, chips, np.inf) if in_time.any() else np.where(fits, ttft, np.inf)
-    best = int(np.argmin(rank))
-    if rank[best] == inf:
-        return None
-    first = float((ttft + _wait(queues, busy))[best])
-    return _Pool(best, float(replicas[best]), float(chips[best]), first)
-
-
-def _apart(
-    grid: Grid, service: Service, numbers: Columns, place: Array, pool: _Pool
-) -> dict[str, Any]:
-    """Return what replicas that only decode need for the rate, and the pool beside them."""
-    seconds = service.output / numbers["tokens_per_s_total"]
-    queues = _queues(
-        service,
-        prompt=np.zeros(place.shape),
-        prompt_busy=0.0,
-        slots=grid.batches,
-        kind=place,
-        holds=seconds * grid.batches[place],
-    )
-    ttft: Floats = np.full(place.shape, pool.ttft)
-    replicas, busy = _replicas(service, seconds, ttft, queues)
-    chips = replicas * numbers["chips"] + pool.chips
-    return {
-        "values": {
-            "ttft": ttft + _wait(queues, busy),
-            "tpot": numbers["tpot_ms"] / 1e3,
-            "chips": chips,
-        },
-        "replicas": replicas,
-        "busy": busy,
-        "cost": _cost(grid, service, numbers, chips, busy),
-        "prefill_layout": pool.layout,
-        "prefill_replicas": pool.replicas,
-    }

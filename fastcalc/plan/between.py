@@ -1,0 +1,142 @@
+"""Batches between the few that are tried first, where one may cost less or be faster."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fastcalc.formulas.types import Array, Floats
+from fastcalc.plan.pools import Pool
+from fastcalc.plan.service import Service
+from fastcalc.plan.weigh import Weighed
+from fastcalc.sweep.grid import Grid
+
+_MOST_LAYOUTS = 6
+_TRIED = 24
+"""Batches of a gap; what is still between two of them is another gap. [1]"""
+
+_BEYOND = 1.5
+"""How many times the largest batch of a grid is tried next, where that was still in time. [1]"""
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Where a grid may hold better deployments than those tried.
+
+    Attributes
+    ----------
+    grid : Grid
+        What was tried.
+    pools : sequence of Pool
+        What takes in prompts that are apart.
+    least : ndarray
+        What a deployment in each gap costs at least.
+    layout : ndarray
+        Positions of the gaps' layouts in the grid's. [1]
+    low, high : ndarray
+        Batches on both sides of each. [1]
+    """
+
+    grid: Grid
+    pools: Sequence[Pool]
+    least: Floats
+    layout: Array
+    low: Floats
+    high: Floats
+
+    @property
+    def chip(self) -> str:
+        """Name of the chip."""
+        return self.grid.scenario.hardware.id
+
+    def worth(self, cost: float) -> Grid | None:
+        """Return the grid that tries the most promising gaps; None if none can beat a cost.
+
+        Parameters
+        ----------
+        cost : float
+            Of the best deployment there is; infinity for none.
+        """
+        order = np.argsort(self.least, kind="stable")[:_MOST_LAYOUTS]
+        order = order[self.least[order] <= cost]
+        if not order.size:
+            return None
+        layouts = tuple(self.grid.layouts[place] for place in dict.fromkeys(self.layout[order]))
+        batches = [
+            _tried(low, high) for low, high in zip(self.low[order], self.high[order], strict=True)
+        ]
+        tried = replace(self.grid, layouts=layouts, batches=np.unique(np.concatenate(batches)))
+        tried.__dict__.update(work=self.grid.work, sites=self.grid.sites)
+        return tried
+
+
+def _tried(low: float, high: float) -> Floats:
+    """Return whole batches from one to another, both with them."""
+    return np.unique(np.round(np.linspace(low, high, min(int(high - low), _TRIED) + 1)))
+
+
+def gaps_of(weighed: Sequence[Weighed], service: Service) -> Gaps:
+    """Return the gaps of one grid in which something better may be.
+
+    Cost falls with the batch and both times grow: the best batch of a layout is the largest that
+    meets them, and the smallest that makes do with as many replicas.
+
+    Parameters
+    ----------
+    weighed : sequence of Weighed
+        All that was tried of one grid.
+    service : Service
+        What is asked.
+    """
+    grid = weighed[0].grid
+    found = [part for one in weighed for part in (_above(one, service), _below(one, service))]
+    least, layout, low, high = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    is_open = high - low > 1.0
+    pools = [one.pool for one in weighed if one.pool is not None]
+    return Gaps(grid, pools, least[is_open], layout[is_open], low[is_open], high[is_open])
+
+
+_Found = tuple[Floats, Array, Floats, Floats]
+
+
+def _above(one: Weighed, service: Service) -> _Found:
+    """Return the gaps above the largest batch of each layout that is in time."""
+    in_time = (one.values["ttft"] <= service.ttft) & (one.values["tpot"] <= service.tpot)
+    (places,) = np.nonzero(in_time)
+    layouts = one.layout[places]
+    last = places[np.append(layouts[1:] != layouts[:-1], True)[: places.size]]
+    batches = one.grid.batches
+    above = np.append(batches[1:], np.ceil(_BEYOND * batches[-1]) + 1.0)
+    low, high = batches[one.place[last]], above[one.place[last]]
+    return _least(one, service, last, low / high), one.layout[last], low, high
+
+
+def _least(one: Weighed, service: Service, places: Array, share: Floats) -> Floats:
+    """Return what deployments cost at least whose replicas need a share of the time for a request.
+
+    That share is no less than of the batches: a run does not get shorter as the batch grows.
+    """
+    cost, chips = one.cost[places], one.values["chips"][places]
+    if service.rate is None:
+        return np.asarray(cost * share)
+    before = one.replicas[places]
+    replicas = np.ceil(one.busy[places] * before * share / service.utilization - 1e-6)
+    apart = one.pool.chips if one.pool is not None else 0.0
+    fewer = apart + (chips - apart) / before * np.maximum(replicas, 1.0)
+    # Just above, for as much is no gain.
+    return np.where(fewer <= service.max_chips, cost * fewer / chips * (1.0 + 1e-9), np.inf)
+
+
+def _below(one: Weighed, service: Service) -> _Found:
+    """Return the gap below the batch of the best, where fewer sequences may do for the same."""
+    place = one.best(service)
+    if place is None or service.rate is None or one.place[place] == 0:
+        return np.zeros(0), np.zeros(0, dtype=int), np.zeros(0), np.zeros(0)
+    here = one.place[place : place + 1]
+    batches = one.grid.batches
+    return (
+        one.cost[place : place + 1],
+        one.layout[place : place + 1],
+        batches[here - 1],
+        batches[here],
+    )

@@ -1,0 +1,58 @@
+"""How many replicas a rate asks for, and how busy each of them is."""
+
+import numpy as np
+
+from fastcalc.formulas.types import Floats
+from fastcalc.plan.queues import Queues
+from fastcalc.plan.service import Service
+
+_SLACK = 1e-9
+"""Of a replica, so that a rate which one carries exactly is not given two."""
+
+_LEAST_BUSY = 1e-6
+"""Utilization below which nothing is planned: a limit that leaves no time to wait needs it."""
+
+_WAIT_OF_THE_LATE = 0.1
+
+
+def needed(
+    service: Service, seconds: Floats, ttft: Floats, queues: Queues | None
+) -> tuple[Floats, Floats]:
+    """Return replicas that each take so long for a request, and how busy each is. [1]
+
+    One replica where no rate is asked. What takes longer to the first token than is allowed
+    without waiting is given a tenth of its time for that, so that it may be said what it does.
+
+    Parameters
+    ----------
+    service : Service
+        With the rate, and the most that a replica is given of its capacity.
+    seconds : ndarray
+        Time of a replica that a request takes. [s]
+    ttft : ndarray
+        Time to the first token without waiting. [s]
+    queues : Queues or None
+        Before the replicas; None where requests arrive evenly.
+    """
+    most: Floats = np.full(np.shape(seconds), service.utilization)
+    if queues is not None:
+        late = ttft >= service.ttft
+        slack = np.where(late, _WAIT_OF_THE_LATE * ttft, service.ttft - ttft)
+        most = np.maximum(np.minimum(most, queues.most(slack)), _LEAST_BUSY)
+    if service.rate is None:
+        return np.ones(np.shape(seconds)), most
+    replicas = np.maximum(np.ceil(np.asarray(service.rate * seconds / most) - _SLACK), 1.0)
+    return replicas, np.minimum(service.rate * seconds / replicas, most)
+
+
+def waited(queues: Queues | None, busy: Floats) -> Floats:
+    """Return how long a request waits before it is taken in. [s]
+
+    Parameters
+    ----------
+    queues : Queues or None
+        Before the replicas; None where requests arrive evenly.
+    busy : ndarray
+        Share of its capacity that each does. [1]
+    """
+    return np.zeros(np.shape(busy)) if queues is None else queues.wait(busy)
