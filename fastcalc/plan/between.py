@@ -11,7 +11,9 @@ from fastcalc.plan.service import Service
 from fastcalc.plan.weigh import Weighed
 from fastcalc.sweep.grid import Grid
 
-_MOST_LAYOUTS = 6
+_AT_ONCE = 8
+"""Gaps of a grid that are tried together; what they find may rule out the others. [1]"""
+
 _TRIED = 24
 """Batches of a gap; what is still between two of them is another gap. [1]"""
 
@@ -49,25 +51,35 @@ class Gaps:
         """Name of the chip."""
         return self.grid.scenario.hardware.id
 
-    def worth(self, cost: float) -> Grid | None:
-        """Return the grid that tries the most promising gaps; None if none can beat a cost.
+    def below(self, cost: float) -> "Gaps":
+        """Return the gaps that may beat a cost.
 
         Parameters
         ----------
         cost : float
             Of the best deployment there is; infinity for none.
         """
-        order = np.argsort(self.least, kind="stable")[:_MOST_LAYOUTS]
-        order = order[self.least[order] <= cost]
-        if not order.size:
-            return None
-        layouts = tuple(self.grid.layouts[place] for place in dict.fromkeys(self.layout[order]))
-        batches = [
-            _tried(low, high) for low, high in zip(self.low[order], self.high[order], strict=True)
-        ]
+        return self._of(np.nonzero((self.least <= cost) & (self.least < np.inf))[0])
+
+    def halves(self) -> tuple["Gaps", "Gaps"]:
+        """Return the most promising gaps, and the others."""
+        order = np.argsort(self.least, kind="stable")
+        return self._of(order[:_AT_ONCE]), self._of(order[_AT_ONCE:])
+
+    def between(self) -> Grid:
+        """Return the grid of the batches in the gaps, with those on both sides."""
+        layouts = tuple(self.grid.layouts[place] for place in dict.fromkeys(self.layout))
+        batches = [_tried(low, high) for low, high in zip(self.low, self.high, strict=True)]
         tried = replace(self.grid, layouts=layouts, batches=np.unique(np.concatenate(batches)))
         tried.__dict__.update(work=self.grid.work, sites=self.grid.sites)
         return tried
+
+    def _of(self, places: Array) -> "Gaps":
+        parts = (self.least, self.layout, self.low, self.high)
+        return Gaps(self.grid, self.pools, *(part[places] for part in parts))
+
+    def __len__(self) -> int:
+        return len(self.least)
 
 
 def _tried(low: float, high: float) -> Floats:

@@ -176,15 +176,16 @@ def decide(grids: Iterable[Grid], service: Service) -> Decision:
     keep_freed_memory()
     found = Decision(service)
     waiting: list[tuple[Grid, Sequence[Pool] | None]] = [(grid, None) for grid in grids]
+    left: list[Gaps] = []
     while waiting:
-        left: list[Gaps] = []
         for grid, pools in waiting:
             decisions, more = _looked_at(grid, pools, service)
             found = reduce(_add, decisions, found)
-            left += more
-        least = {plan.scenario.hardware.id: plan.cost for plan in reversed(found.of_each_chip)}
-        tried = ((gaps, gaps.worth(least.get(gaps.chip, inf))) for gaps in left)
-        waiting = [(grid, gaps.pools) for gaps, grid in tried if grid is not None]
+            left += [more] if more else []
+        left = _worth_trying(left, found)
+        halves = [gaps.halves() for gaps in left]
+        waiting = [(first.between(), first.pools) for first, _ in halves]
+        left = [others for _, others in halves]
     if found.plans:
         found.reasons["beaten"] -= 1
     met = {plan.scenario.hardware.id for plan in found.plans}
@@ -192,14 +193,21 @@ def decide(grids: Iterable[Grid], service: Service) -> Decision:
     return found
 
 
+def _worth_trying(left: Iterable[Gaps], found: Decision) -> list[Gaps]:
+    """Return the gaps in which something may be better than the best of their chips."""
+    least = {plan.scenario.hardware.id: plan.cost for plan in reversed(found.of_each_chip)}
+    better = (gaps.below(least.get(gaps.chip, inf)) for gaps in left)
+    return [gaps for gaps in better if len(gaps)]
+
+
 def _looked_at(
     grid: Grid, given: Sequence[Pool] | None, service: Service
-) -> tuple[list[Decision], list[Gaps]]:
+) -> tuple[list[Decision], Gaps | None]:
     """Return the decisions among the deployments of a grid, and where better ones may be."""
     if not has_cost(grid.scenario, service):
-        return [Decision(service, grid.size, Counter(unknown=grid.size))], []
+        return [Decision(service, grid.size, Counter(unknown=grid.size))], None
     weighed = weigh(grid, service, given)
-    return [_summary(one, service) for one in weighed], [gaps_of(weighed, service)]
+    return [_summary(one, service) for one in weighed], gaps_of(weighed, service)
 
 
 def _add(total: Decision, one: Decision) -> Decision:

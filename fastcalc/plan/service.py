@@ -19,9 +19,6 @@ class Service:
         Most time to the first token and between two tokens; infinity for any. [s]
     rate : float or None
         Requests that arrive a second; None for one deployment whatever its rate. [1/s]
-    share : float or None
-        Share of requests that must meet ``ttft`` where they arrive at random: 0.99 for the 99th
-        percentile. None where they arrive evenly, and never wait. [1]
     max_chips : float
         Chips there are, all replicas together. [1]
     utilization : float
@@ -31,6 +28,9 @@ class Service:
         million tokens and watts are joules a token.
     is_speed : bool
         True where the time between tokens was asked as a speed.
+    share : float or None
+        Share of requests that must meet ``ttft`` where they arrive at random: 0.99 for the 99th
+        percentile. None where they arrive evenly, and never wait. [1]
     """
 
     prompt: float
@@ -38,8 +38,8 @@ class Service:
     ttft: float = inf
     tpot: float = inf
     rate: float | None = None
-    share: float | None = None
     max_chips: float = inf
     utilization: float = 1.0
     objective: Objective = "usd"
     is_speed: bool = False
+    share: float | None = None
