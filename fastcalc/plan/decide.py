@@ -116,6 +116,8 @@ class Decision:
         By chip without a plan, the deployment that misses least.
     relaxed : dict of str to float
         By limit, what it would have to be for a plan, the other limits as they are.
+    unknown : Counter of str
+        By chip without a known price or power, the deployments that lost for that. [1]
     """
 
     service: Service
@@ -125,6 +127,7 @@ class Decision:
     near: Plan | None = None
     closest: dict[str, Plan] = field(default_factory=dict)
     relaxed: dict[str, float] = field(default_factory=dict)
+    unknown: Counter[str] = field(default_factory=Counter)
 
     @property
     def of_each_chip(self) -> list[Plan]:
@@ -168,7 +171,8 @@ def decide(grids: Iterable[Grid], service: Service) -> Decision:
 
 def _summaries(grid: Grid, service: Service) -> list[Decision]:
     if not has_cost(grid.scenario, service):
-        return [Decision(service, grid.size, Counter(unknown=grid.size))]
+        unknown = Counter({grid.scenario.hardware.id: grid.size})
+        return [Decision(service, grid.size, Counter(unknown=grid.size), unknown=unknown)]
     return [_summary(one, service) for one in weigh(grid, service)]
 
 
@@ -176,6 +180,7 @@ def _add(total: Decision, one: Decision) -> Decision:
     """Return a decision with the deployments of another beside its own."""
     total.candidates += one.candidates
     total.reasons += one.reasons
+    total.unknown += one.unknown
     total.plans += one.plans
     near = [plan for plan in (total.near, one.near) if plan is not None]
     total.near = min(near, key=lambda plan: plan.order, default=None)
