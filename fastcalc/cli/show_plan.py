@@ -14,8 +14,8 @@ from fastcalc.errors import InputError
 from fastcalc.plan.candidates import candidates, deployments
 from fastcalc.plan.decide import Decision, decide
 from fastcalc.plan.service import Objective, Service
+from fastcalc.report import commands, records
 from fastcalc.report import plan as report
-from fastcalc.report import records
 from fastcalc.scenario import check_context
 from fastcalc.sweep.grid import Grid
 from fastcalc.units import parse_quantity
@@ -113,15 +113,16 @@ class Asked:
         grids = (candidates(one, prompt=service.prompt, output=service.output) for one in found)
         return [grid for grid in grids if grid is not None]
 
-    def typed(self) -> report.Typed:
+    def typed(self) -> commands.Typed:
         """Return what a command must repeat: files by the paths typed, and folders."""
         entries = requests.catalogue(self.hardware_dir, self.models_dir, self.engines_dir)
         names = {entries.model(self.model).id: self.model}
         if not requests.is_all(self.on):
             typed = options.names(self.on, "--on")
             names |= {entries.hardware(name).id: name for name in typed}
+        names |= {entries.engine(self.engine).id: self.engine} if self.engine else {}
         folders = requests.folders(self.hardware_dir, self.models_dir, self.engines_dir)
-        return report.Typed(names, folders)
+        return commands.Typed(names, folders)
 
 
 def run(asked: Asked, top: int, format: str, file: Path | None) -> int:  # noqa: A002

@@ -1,15 +1,15 @@
 """A plan as records, the command that shows it again, and what to relax where there is none."""
 
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import replace
 from math import inf
 
 from fastcalc.evaluate import SITE_FACTOR
 from fastcalc.plan.decide import REASONS, Decision, Plan, rounded_down, rounded_up
 from fastcalc.plan.service import Service
-from fastcalc.report.commands import speculate_words
+from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.records import Record, plain
+from fastcalc.scenario import Sharding
 
 _TAKEN = (
     "tokens_per_s_per_user",
@@ -22,22 +22,6 @@ _TAKEN = (
 )
 FLAGS = {"ttft": "--ttft", "tpot": "--tpot", "chips": "--max-chips"}
 """What limits each value, by its name."""
-
-
-@dataclass(frozen=True)
-class Typed:
-    """What a command must repeat to be understood again.
-
-    Attributes
-    ----------
-    names : mapping of str to str
-        What a person typed for a model or chip, by its id; others go by their id.
-    folders : sequence of str
-        Words that name a person's own folders.
-    """
-
-    names: Mapping[str, str] = field(default_factory=dict)
-    folders: Sequence[str] = ()
 
 
 def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
@@ -92,25 +76,26 @@ def _record(rank: int, plan: Plan, service: Service, typed: Typed) -> Record:
 
 
 def command(plan: Plan, service: Service, typed: Typed) -> str:
-    """Return the command that shows the numbers of one replica of a plan."""
+    """Return the command that shows the numbers of one replica of a plan.
+
+    Without a rate, what a token costs hangs on how busy the replica is, so that is repeated.
+    """
     scenario, layout = plan.scenario, plan.layout
-    model, chip = scenario.model.id, scenario.hardware.id
-    words = ["fastcalc", "compare", typed.names.get(model, model)]
-    words += ["--on", typed.names.get(chip, chip)]
-    words += [] if scenario.engine_is_borrowed else ["--engine", scenario.engine.id]
-    words += ["--prompt", f"{service.prompt:.0f}"]
-    words += ["--output", f"{service.output:.0f}", "--batch", f"{plan.batch:.0f}"]
-    words += ["--weights", scenario.weights] if scenario.weights else []
-    words += ["--kv", scenario.kv] if scenario.kv else []
-    words += speculate_words(scenario)
-    ranks = {"tp": layout.tp, "pp": layout.pp, "ep": layout.ep, "dp": layout.dp}
-    if scenario.hardware.execution == "spatial":
-        ranks = {"pp": layout.pp}
-    words += [word for name, count in ranks.items() for word in (f"--{name}", str(count))]
-    pricing = scenario.pricing
-    words += ["--price-basis", pricing.basis] if pricing.basis != "cloud" else []
-    words += ["--price", f"{chip}={pricing.given[chip]!r}"] if chip in pricing.given else []
-    return shlex.join([*words, *typed.folders])
+    traffic = replace(
+        scenario.traffic,
+        prompt=service.prompt,
+        output=service.output,
+        context=service.prompt + service.output / 2,
+    )
+    utilization = plan.busy if service.rate is None else 1.0
+    replica = replace(
+        scenario,
+        batches=(int(plan.batch),),
+        traffic=traffic,
+        sharding=Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp),
+        pricing=replace(scenario.pricing, utilization=utilization),
+    )
+    return compare_command(replica, typed)
 
 
 def beside(found: Decision, typed: Typed) -> Record:

@@ -5,8 +5,9 @@ from typing import Any
 
 from fastcalc.plan.decide import NEAR, REASONS, Decision, Plan
 from fastcalc.plan.service import Service
+from fastcalc.report.commands import Typed
 from fastcalc.report.console import OPTIONAL, Notes, Part, Table, Title, columns_that_fit
-from fastcalc.report.plan import FLAGS, Typed, command, notes
+from fastcalc.report.plan import FLAGS, command, notes
 from fastcalc.report.text import dollars, number
 
 _UNITS = {"usd": "$", "watts": "W", "chips": "chips"}
