@@ -17,8 +17,9 @@ from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percenti
 from fastcalc.passes import Passes
 from fastcalc.placement import Layout
 from fastcalc.plan.candidates import cache_choices, candidates, layouts_of, weight_choices
-from fastcalc.plan.decide import decide, rounded_down, rounded_up
+from fastcalc.plan.decide import decide
 from fastcalc.plan.service import Service
+from fastcalc.report.rounding import rounded_down, rounded_up
 from fastcalc.scenario import Pricing, Scenario, Sharding, engine_for, solve
 from fastcalc.sweep.grid import Grid, Requests
 from fastcalc.traffic import Traffic
@@ -308,7 +309,7 @@ def test_one_output_token_has_no_prompts_between_tokens(capsys, monkeypatch):
 
     code, found = planned()
     assert code == 0
-    assert "one output token" in found["assumptions"][0]
+    assert "one output token" in found["assumptions"]["notes"][0]
     for plan in found["records"]:
         assert plan["service_tpot_ms"] == plan["tpot_ms"]
         words = shlex.split(plan["command"])[1:]

@@ -1,5 +1,9 @@
-"""The example of a sweep on a cluster runs as it is printed and finds what one process finds."""
+"""The examples of the page on searching run as they are printed.
 
+That of a plan finds what the command finds, and that of a sweep on a cluster what one process finds.
+"""
+
+import json
 import os
 import re
 import subprocess
@@ -7,9 +11,22 @@ import sys
 
 import pytest
 
-from tests.helpers import ROOT
+from tests.helpers import ROOT, run
 
-EXAMPLE = re.findall(r"(?ms)^```python\n(.*?)^```", (ROOT / "docs" / "search.md").read_text())[0]
+PLAN, EXAMPLE = re.findall(r"(?ms)^```python\n(.*?)^```", (ROOT / "docs" / "search.md").read_text())
+
+
+def test_the_plan_is_that_of_the_command(capsys, monkeypatch):
+    exec(PLAN, {})
+    printed = capsys.readouterr().out.splitlines()
+    asked = ("--on", "h100-sxm,mi355x,b200", "--prompt", 4000, "--output", 1000)
+    asked += ("--ttft", "1s", "--tpot", "25ms", "--rate", "20/s", "--format", "json")
+    ran = run("plan", "llama-3.1-70b", *asked, capsys=capsys, monkeypatch=monkeypatch)
+    best = json.loads(ran.out)["best_of_each_chip"]
+    assert len(best) == 3
+    assert printed == [
+        f"{one['chips_total']} {one['hardware']}: ${one['usd_per_month']:,.0f}" for one in best
+    ]
 
 
 def test_it_finds_what_one_process_finds(tmp_path):

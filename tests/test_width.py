@@ -68,7 +68,8 @@ def test_a_plan_says_what_it_leaves_out_and_what_that_held(page):
     asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm,a100-sxm-40gb", "--speculate", "0.8x3")
     narrow = words("\n".join(page(80, *asked)))
     # 1 + 0.8 + 0.64 + 0.512 tokens a pass, and no rate that would take prompts in apart.
-    assert "left out at this width: tokens a pass (2.95), prompts (inside); --format csv" in narrow
+    gone = "tokens a pass (2.95), prompts (inside), bound ms; --format csv"
+    assert f"left out at this width: {gone}" in narrow
     assert "left out" not in "\n".join(page(140, *asked))
 
 

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -96,18 +96,15 @@ class Request:
 
     def command(self, outcome: Outcome, today: Outcome) -> str:
         """Return the command that prints a point again; entries go by the names typed."""
-        from fastcalc.report.commands import compare_command
+        from fastcalc.report.commands import Typed, compare_command
 
-        scenario = today.scenario
-        typed = {scenario.model.id: (self.models or list(DEFAULT_MODELS))[0]}
-        typed[scenario.hardware.id] = options.names(self.on, "--on")[0]
-        flags = ["--price-basis", self.price_basis] if self.price_basis != "cloud" else []
-        flags += ["--utilization", repr(self.utilization)] if self.utilization != 1.0 else []
-        priced = outcome.scenario.pricing.given.get(outcome.scenario.hardware.id)
-        flags += ["--price", f"{outcome.scenario.hardware.id}={priced!r}"] if priced else []
-        is_asked = self.engine is not None and outcome.scenario.engine == scenario.engine
-        flags += ["--engine", self.engine] if self.engine and is_asked else []
-        return compare_command(outcome, typed=typed, flags=[*flags, *self._folders()])
+        scenario, layout = today.scenario, outcome.placement.layout
+        names = {scenario.model.id: (self.models or list(DEFAULT_MODELS))[0]}
+        names[scenario.hardware.id] = options.names(self.on, "--on")[0]
+        names |= {scenario.engine.id: self.engine} if self.engine else {}
+        sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
+        placed = replace(outcome.scenario, sharding=sharding)
+        return compare_command(placed, Typed(names, self._folders()))
 
     def _folders(self) -> list[str]:
         """Return the words that name a person's own folders."""

@@ -8,15 +8,19 @@ from math import inf
 from pathlib import Path
 from typing import Any, cast
 
+from fastcalc.catalogue import Hardware
+from fastcalc.catalogue.formats import number_format
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.speculations import speculations
 from fastcalc.errors import InputError
 from fastcalc.plan.candidates import candidates, deployments
-from fastcalc.plan.decide import Decision, decide
+from fastcalc.plan.decide import decide
+from fastcalc.plan.decision import Decision
 from fastcalc.plan.service import Objective, Service
+from fastcalc.report import commands, records
 from fastcalc.report import plan as report
-from fastcalc.report import records
 from fastcalc.scenario import check_context
+from fastcalc.sweep.axes import four_bits
 from fastcalc.sweep.grid import Grid
 from fastcalc.units import parse_quantity
 
@@ -102,26 +106,55 @@ class Asked:
         check_context(model, tokens, f"prompt + output = {tokens:,.0f} tokens")
         chips = requests.chips_of(entries, self.on)
         engines = requests.engines_of(entries, chips, self.engine)
-        found = deployments(
-            model,
-            [(chip, *engine) for chip, engine in zip(chips, engines, strict=True)],
-            weights=options.names_if_any(self.weights, "--weights"),
-            kv=options.names_if_any(self.kv, "--kv"),
-            speculations=speculations(self.speculate),
-            pricing=requests.pricing_of(chips, self.price, basis=self.price_basis, utilization=1.0),
+        pricing = requests.pricing_of(chips, self.price, basis=self.price_basis, utilization=1.0)
+        choices = self._formats(chips)
+        speculated = speculations(self.speculate)
+        scenarios = (
+            scenario
+            for chip, engine in zip(chips, engines, strict=True)
+            if chip.id in choices
+            for scenario in deployments(
+                model,
+                [(chip, *engine)],
+                **choices[chip.id],
+                speculations=speculated,
+                pricing=pricing,
+            )
         )
-        grids = (candidates(one, prompt=service.prompt, output=service.output) for one in found)
+        grids = (candidates(one, prompt=service.prompt, output=service.output) for one in scenarios)
         return [grid for grid in grids if grid is not None]
 
-    def typed(self) -> report.Typed:
+    def _formats(self, chips: list[Hardware]) -> dict[str, dict[str, list[str] | None]]:
+        """Return the weight and cache formats asked of each chip that has units for one of each."""
+        weights = options.names_if_any(self.weights, "--weights")
+        kv = options.names_if_any(self.kv, "--kv")
+        found = {
+            chip.id: {"weights": _in_full(weights, chip), "kv": _in_full(kv, chip, cache=True)}
+            for chip in chips
+        }
+        kept = {chip: choice for chip, choice in found.items() if [] not in choice.values()}
+        if not kept:
+            flag = "--weights" if all(one["weights"] == [] for one in found.values()) else "--kv"
+            raise InputError(
+                f"{flag} fp4: no chip of --on has units for that; name one that does, such as b200"
+            )
+        if len(kept) < len(found):
+            less = len(found) - len(kept)
+            output.warn(
+                [f"fp4: {less} of {len(found)} chips have no units for it, and are left out"]
+            )
+        return kept
+
+    def typed(self) -> commands.Typed:
         """Return what a command must repeat: files by the paths typed, and folders."""
         entries = requests.catalogue(self.hardware_dir, self.models_dir, self.engines_dir)
         names = {entries.model(self.model).id: self.model}
         if not requests.is_all(self.on):
             typed = options.names(self.on, "--on")
             names |= {entries.hardware(name).id: name for name in typed}
+        names |= {entries.engine(self.engine).id: self.engine} if self.engine else {}
         folders = requests.folders(self.hardware_dir, self.models_dir, self.engines_dir)
-        return report.Typed(names, folders)
+        return commands.Typed(names, folders)
 
 
 def run(asked: Asked, top: int, format: str, file: Path | None) -> int:  # noqa: A002
@@ -133,7 +166,7 @@ def run(asked: Asked, top: int, format: str, file: Path | None) -> int:  # noqa:
             "write for example 5"
         )
     service = asked.service()
-    found = decide(asked.grids(service), service)
+    found = decide(asked.grids(service), service, shown=top)
     if not found.plans and format != "json":
         sys.stderr.write(f"fastcalc: {report.refusal(found)}\n")
         return 1
@@ -170,9 +203,21 @@ def _phrase(asked: Asked) -> str:
     words += [f"TPOT up to {asked.tpot}"] if asked.tpot else []
     words += [f"at least {asked.min_speed:g} tokens/s a user"] if asked.min_speed else []
     rate, _, unit = (asked.rate or "").partition("/")
-    words += [f"{rate.strip()} requests/{unit.strip() or 's'}"] if rate else []
+    noun = "request" if rate and float(rate) == 1 else "requests"
+    words += [f"{rate.strip()} {noun}/{unit.strip() or 's'}"] if rate else []
     words += [f"at most {asked.max_chips:,} chips"] if asked.max_chips else []
     return ", ".join(words)
+
+
+def _in_full(formats: list[str] | None, chip: Hardware, *, cache: bool = False) -> list[str] | None:
+    """Return formats with ``fp4`` as what the chip multiplies, left out where it cannot be."""
+    if formats is None:
+        return None
+    four = four_bits(chip)
+    if four is not None and cache and number_format(four).cache_bits is None:
+        four = None
+    found = (four if name == "fp4" else name for name in formats)
+    return list(dict.fromkeys(name for name in found if name is not None))
 
 
 def _seconds(text: str | None, flag: str) -> float:

@@ -37,6 +37,8 @@ class Gaps:
         Positions of the gaps' layouts in the grid's. [1]
     low, high : ndarray
         Batches on both sides of each. [1]
+    is_apart : ndarray
+        Whether prompts are apart.
     """
 
     grid: Grid
@@ -45,20 +47,17 @@ class Gaps:
     layout: Array
     low: Floats
     high: Floats
+    is_apart: Array
 
-    @property
-    def chip(self) -> str:
-        """Name of the chip."""
-        return self.grid.scenario.hardware.id
-
-    def below(self, cost: float) -> "Gaps":
-        """Return the gaps that may beat a cost.
+    def below(self, inside: float, apart: float) -> "Gaps":
+        """Return the gaps that may beat the best deployments there are.
 
         Parameters
         ----------
-        cost : float
-            Of the best deployment there is; infinity for none.
+        inside, apart : float
+            What those cost, with prompts inside and apart; infinity for none.
         """
+        cost = np.where(self.is_apart, apart, inside)
         return self._of(np.nonzero((self.least <= cost) & (self.least < np.inf))[0])
 
     def halves(self) -> tuple["Gaps", "Gaps"]:
@@ -75,7 +74,7 @@ class Gaps:
         return tried
 
     def _of(self, places: Array) -> "Gaps":
-        parts = (self.least, self.layout, self.low, self.high)
+        parts = (self.least, self.layout, self.low, self.high, self.is_apart)
         return Gaps(self.grid, self.pools, *(part[places] for part in parts))
 
     def __len__(self) -> int:
@@ -102,13 +101,13 @@ def gaps_of(weighed: Sequence[Weighed], service: Service) -> Gaps:
     """
     grid = weighed[0].grid
     found = [part for one in weighed for part in (_above(one, service), _below(one, service))]
-    least, layout, low, high = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    is_open = high - low > 1.0
+    parts = [np.concatenate(parts) for parts in zip(*found, strict=True)]
     pools = [one.pool for one in weighed if one.pool is not None]
-    return Gaps(grid, pools, least[is_open], layout[is_open], low[is_open], high[is_open])
+    gaps = Gaps(grid, pools, *parts)
+    return gaps._of(np.nonzero(gaps.high - gaps.low > 1.0)[0])
 
 
-_Found = tuple[Floats, Array, Floats, Floats]
+_Found = tuple[Floats, Array, Floats, Floats, Array]
 
 
 def _above(one: Weighed, service: Service) -> _Found:
@@ -120,7 +119,11 @@ def _above(one: Weighed, service: Service) -> _Found:
     batches = one.grid.batches
     above = np.append(batches[1:], np.ceil(_BEYOND * batches[-1]) + 1.0)
     low, high = batches[one.place[last]], above[one.place[last]]
-    return _least(one, service, last, low / high), one.layout[last], low, high
+    return _of(one, last, _least(one, service, last, low / high), low, high)
+
+
+def _of(one: Weighed, places: Array, least: Floats, low: Floats, high: Floats) -> _Found:
+    return least, one.layout[places], low, high, np.full(len(places), one.pool is not None)
 
 
 def _least(one: Weighed, service: Service, places: Array, share: Floats) -> Floats:
@@ -142,13 +145,7 @@ def _least(one: Weighed, service: Service, places: Array, share: Floats) -> Floa
 def _below(one: Weighed, service: Service) -> _Found:
     """Return the gap below the batch of the best, where fewer sequences may do for the same."""
     place = one.best(service)
-    if place is None or service.rate is None or one.place[place] == 0:
-        return np.zeros(0), np.zeros(0, dtype=int), np.zeros(0), np.zeros(0)
-    here = one.place[place : place + 1]
-    batches = one.grid.batches
-    return (
-        one.cost[place : place + 1],
-        one.layout[place : place + 1],
-        batches[here - 1],
-        batches[here],
-    )
+    has_one = place is not None and service.rate is not None and one.place[place] > 0
+    places = np.array([place] if has_one else [], dtype=int)
+    here, batches = one.place[places], one.grid.batches
+    return _of(one, places, one.cost[places], batches[here - 1], batches[here])

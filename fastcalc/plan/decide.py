@@ -1,167 +1,40 @@
-"""The deployments of all chips ranked: the best, why the others lose, and what would help."""
+"""The deployments of all chips ranked, the batches between those tried first among them."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from functools import reduce
-from math import floor, inf, log10
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from fastcalc.formulas.money import HOURS_PER_YEAR
 from fastcalc.formulas.types import Array
-from fastcalc.placement import Layout, Site
 from fastcalc.plan.between import Gaps, gaps_of
+from fastcalc.plan.decision import Decision, Plan, kind_of
 from fastcalc.plan.pools import Pool
 from fastcalc.plan.service import Service
 from fastcalc.plan.weigh import LIMITS, Weighed, has_cost, weigh
-from fastcalc.scenario import Location, Scenario, warnings_of
 from fastcalc.sweep.grid import Grid
 from fastcalc.sweep.run import keep_freed_memory
 
 NEAR = 2.0
 """A miss by less than this is near."""
 
-REASONS = {
-    "unfit": "do not fit the chips' memory",
-    "ttft": "take too long to the first token",
-    "tpot": "take too long between tokens",
-    "chips": "need too many chips",
-    "several": "miss several of these",
-    "unknown": "have no known price or power",
-    "beaten": "meet all of it, but not at the least",
-}
+KEPT = (
+    "ttft_ms",
+    "tpot_ms",
+    "tokens_per_s_per_user",
+    "tokens_per_s_per_user_low",
+    "tokens_per_s_per_user_high",
+    "tokens_per_s_per_user_bound",
+    "memory_used_fraction",
+    "usd_per_mtok_total",
+    "joules_per_token",
+)
+"""Numbers of one full replica that a plan keeps, by the names of `compare`."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """One deployment for a service.
-
-    Attributes
-    ----------
-    site : Site
-        Chip and model, in their formats.
-    scenario : Scenario
-        What was asked of them, traffic apart.
-    layout, batch : Layout and float
-        Of each replica that decodes, and the sequences it decodes together at most. [1]
-    replicas, busy : float
-        Of those, and the share of its capacity that each does. [1]
-    prefill_layout, prefill_replicas, prefill_busy : Layout or None, and float
-        Replicas that only take in prompts, where they are apart, and how busy each is. [1]
-    values : dict of str to float
-        Seconds to the first token, seconds between tokens, chips in all.
-    misses : dict of str to float
-        Each of them over its limit: at most 1 where it is met.
-    cost, last_resort : float
-        What is to be least, and what decides between those of one cost and as many chips.
-    numbers : dict of str to float
-        The record of one replica that decodes.
-    """
-
-    site: Site
-    scenario: Scenario
-    layout: Layout
-    batch: float
-    replicas: float
-    busy: float
-    prefill_layout: Layout | None
-    prefill_replicas: float
-    prefill_busy: float
-    values: dict[str, float]
-    misses: dict[str, float]
-    cost: float
-    last_resort: float
-    numbers: dict[str, float]
-
-    @property
-    def order(self) -> tuple[float, float, float]:
-        """Key to sort by: the least cost, then the fewest chips, then the last resort."""
-        return self.cost, self.values["chips"], self.last_resort
-
-    @property
-    def kind(self) -> tuple[object, ...]:
-        """What plans are shown the best of: chip, formats, speculation, prompts inside or apart."""
-        one, drafts = self.scenario, self.scenario.traffic.speculation
-        drafted = (drafts.tokens_per_pass, drafts.drafted)
-        return (one.hardware.id, one.weights, one.kv, *drafted, self.prefill_layout is None)
-
-    @property
-    def warnings(self) -> list[str]:
-        """What a reader must know of it, in sentences."""
-        asked = replace(self.scenario, batches=(int(self.batch),))
-        place = self.site.place(self.layout)
-        return warnings_of(Location(asked, self.site, place, is_default_layout=False))
-
-    @property
-    def usd_per_hour(self) -> float | None:
-        """Price of all chips for an hour. [USD/h]"""
-        price = self.scenario.pricing.per_chip_hour(self.scenario.hardware)
-        return None if price is None else price * self.values["chips"]
-
-    @property
-    def usd_per_month(self) -> float | None:
-        """Price of all chips for a month of 730 hours. [USD]"""
-        price = self.usd_per_hour
-        return None if price is None else price * HOURS_PER_YEAR / 12.0
-
-
-@dataclass
-class Decision:
-    """What was found.
-
-    Attributes
-    ----------
-    service : Service
-        What was asked.
-    candidates : int
-        Deployments that were evaluated. [1]
-    reasons : Counter of str
-        How many lost for which of `REASONS`. [1]
-    best : dict
-        Of those that meet it the best of each chip, formats and kind.
-    near : Plan or None
-        The least of those that miss nearly.
-    closest : dict of str to Plan
-        By chip without a plan, the deployment that misses least.
-    relaxed : dict of str to float
-        By limit, what it would have to be for a plan, the other limits as they are.
-    """
-
-    service: Service
-    candidates: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
-    best: dict[tuple[object, ...], Plan] = field(default_factory=dict)
-    near: Plan | None = None
-    closest: dict[str, Plan] = field(default_factory=dict)
-    relaxed: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def plans(self) -> list[Plan]:
-        """The best of each chip, formats and kind, in order."""
-        return sorted(self.best.values(), key=lambda plan: plan.order)
-
-    @property
-    def of_each_chip(self) -> list[Plan]:
-        """The best plan of each chip, in order."""
-        best: dict[str, Plan] = {}
-        for plan in self.plans:
-            best.setdefault(plan.scenario.hardware.id, plan)
-        return list(best.values())
-
-    @property
-    def runner_up(self) -> Plan | None:
-        """The best plan on another chip than the winner's."""
-        return next(iter(self.of_each_chip[1:]), None)
-
-    @property
-    def nearest(self) -> Plan | None:
-        """Of all that miss, the one that misses least."""
-        return min(self.closest.values(), key=lambda one: max(one.misses.values()), default=None)
-
-
-def decide(grids: Iterable[Grid], service: Service) -> Decision:
+def decide(grids: Iterable[Grid], service: Service, *, shown: int = 5) -> Decision:
     """Return the best deployments for a service, and why the others lose.
 
     The batches of the grids are tried first, and then those between them that may be better.
@@ -172,6 +45,10 @@ def decide(grids: Iterable[Grid], service: Service) -> Decision:
         Candidates, as `fastcalc.plan.candidates.candidates` makes them.
     service : Service
         What is asked.
+    shown : int
+        First plans, whatever their chips, of which each is to be the best of its kind. Else it is
+        the best of each chip, and the best in the model's own formats, that all batches are
+        tried for. [1]
     """
     keep_freed_memory()
     found = Decision(service)
@@ -182,7 +59,7 @@ def decide(grids: Iterable[Grid], service: Service) -> Decision:
             decisions, more = _looked_at(grid, pools, service)
             found = reduce(_add, decisions, found)
             left += [more] if more else []
-        left = _worth_trying(left, found)
+        left = _worth_trying(left, found, shown)
         halves = [gaps.halves() for gaps in left]
         waiting = [(first.between(), first.pools) for first, _ in halves]
         left = [others for _, others in halves]
@@ -193,10 +70,18 @@ def decide(grids: Iterable[Grid], service: Service) -> Decision:
     return found
 
 
-def _worth_trying(left: Iterable[Gaps], found: Decision) -> list[Gaps]:
-    """Return the gaps in which something may be better than the best of their chips."""
-    least = {plan.scenario.hardware.id: plan.cost for plan in reversed(found.of_each_chip)}
-    better = (gaps.below(least.get(gaps.chip, inf)) for gaps in left)
+def _worth_trying(left: Iterable[Gaps], found: Decision, shown: int) -> list[Gaps]:
+    """Return the gaps in which something may be better than what is shown."""
+    told = [*found.plans[:shown], *(plan for plan in [found.in_own_formats] if plan)]
+    alone = {plan.kind: plan.cost for plan in told}
+    of_chip = {plan.scenario.hardware.id: plan.cost for plan in found.of_each_chip}
+
+    def least(gaps: Gaps, *, is_apart: bool) -> float:
+        one = gaps.grid.scenario
+        best = of_chip.get(one.hardware.id, inf)
+        return alone.get(kind_of(one, is_apart=is_apart), best)
+
+    better = (gaps.below(least(gaps, is_apart=False), least(gaps, is_apart=True)) for gaps in left)
     return [gaps for gaps in better if len(gaps)]
 
 
@@ -205,7 +90,8 @@ def _looked_at(
 ) -> tuple[list[Decision], Gaps | None]:
     """Return the decisions among the deployments of a grid, and where better ones may be."""
     if not has_cost(grid.scenario, service):
-        return [Decision(service, grid.size, Counter(unknown=grid.size))], None
+        unknown = Counter({grid.scenario.hardware.id: grid.size})
+        return [Decision(service, grid.size, Counter(unknown=grid.size), unknown=unknown)], None
     weighed = weigh(grid, service, given)
     return [_summary(one, service) for one in weighed], gaps_of(weighed, service)
 
@@ -216,6 +102,7 @@ def _add(total: Decision, one: Decision) -> Decision:
     total.reasons += one.reasons
     for key, plan in one.best.items():
         total.best[key] = min(total.best.get(key, plan), plan, key=lambda one: one.order)
+    total.unknown += one.unknown
     near = [plan for plan in (total.near, one.near) if plan is not None]
     total.near = min(near, key=lambda plan: plan.order, default=None)
     for chip, plan in one.closest.items():
@@ -291,49 +178,5 @@ def _plan(weighed: Weighed, misses: dict[str, Any], place: int, service: Service
         misses={name: float(misses[name][place]) for name in LIMITS},
         cost=float(weighed.cost[place]),
         last_resort=float(weighed.last_resort(service)[place]),
-        numbers={
-            key: at(values)
-            for key, values in weighed.columns.items()
-            if values is not None and not isinstance(values, str)
-        },
+        numbers={key: at(weighed.columns[key]) for key in KEPT if weighed.columns[key] is not None},
     )
-
-
-def rounded_up(value: float, digits: int = 3) -> float:
-    """Return a value with few digits that is not below it.
-
-    Parameters
-    ----------
-    value : float
-        Above 0.
-    digits : int
-        Significant ones.
-
-    Examples
-    --------
-    >>> rounded_up(0.0253171)
-    0.0254
-    """
-    step = 10.0 ** (floor(log10(value)) - digits + 1)
-    up = float(f"{np.ceil(value / step - 1e-9) * step:.{digits}g}")
-    return up if up >= value else float(f"{up + step:.{digits}g}")
-
-
-def rounded_down(value: float, digits: int = 3) -> float:
-    """Return a value with few digits that is not above it.
-
-    Parameters
-    ----------
-    value : float
-        Above 0.
-    digits : int
-        Significant ones.
-
-    Examples
-    --------
-    >>> rounded_down(95.2380952)
-    95.2
-    """
-    step = 10.0 ** (floor(log10(value)) - digits + 1)
-    near = float(f"{np.floor(value / step) * step:.{digits}g}")
-    return near if near <= value else float(f"{near - step:.{digits}g}")

@@ -215,14 +215,30 @@ def prices(outcomes: Sequence[Outcome]) -> str:
     """Return the prices that outcomes rest on, with their dates, in one sentence."""
     pricing = outcomes[0].scenario.pricing
     chips = {one.scenario.hardware.id: one.scenario.hardware for one in outcomes}.values()
-    listed = ", ".join(_price(pricing, chip) for chip in chips)
-    owned = f"ownership (purchase and power, no host) over {YEARS:.0f} years at {USD_PER_KWH} $/kWh"
-    basis = "cloud" if pricing.basis == "cloud" else owned
+    listed = ", ".join(priced(pricing, chip) for chip in chips)
     busy = f"{pricing.utilization * 100:g} % of the hours paid for"
-    return f"prices, {basis}, $ a chip-hour: {listed}; in use {busy}"
+    return f"prices, {basis_of(pricing)}, $ a chip-hour: {listed}; in use {busy}"
 
 
-def _price(pricing: Pricing, chip: Hardware) -> str:
+def basis_of(pricing: Pricing) -> str:
+    """Say what prices are of, in a phrase."""
+    if pricing.basis == "cloud":
+        return "cloud"
+    return f"ownership (purchase and power, no host) over {YEARS:.0f} years at {USD_PER_KWH} $/kWh"
+
+
+def priced(pricing: Pricing, chip: Hardware, *, in_short: bool = False) -> str:
+    """Return the price of a chip-hour with its date, and whether it is of low confidence.
+
+    Parameters
+    ----------
+    pricing : Pricing
+        How it is priced.
+    chip : Hardware
+        Which.
+    in_short : bool
+        Leave out why the confidence is low.
+    """
     price, origin = pricing.per_chip_hour(chip), pricing.origin(chip)
     if price is None:
         return f"{chip.id} unknown"
@@ -230,9 +246,8 @@ def _price(pricing: Pricing, chip: Hardware) -> str:
         return f"{chip.id} {price:,.2f} (given)"
     said = [origin.date]
     if origin.confidence == "low":
-        said.append(
-            f"low confidence: {origin.note.split(';')[0]}" if origin.note else "low confidence"
-        )
+        note = f": {origin.note.split(';')[0]}" if origin.note else ""
+        said.append("low" if in_short else f"low confidence{note}")
     when = ", ".join(word for word in said if word)
     return f"{chip.id} {price:,.2f}" + (f" ({when})" if when else "")
 

@@ -1,43 +1,30 @@
 """A plan as records, the command that shows it again, and what to relax where there is none."""
 
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import replace
 from math import inf
 
+from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.evaluate import SITE_FACTOR
-from fastcalc.plan.decide import REASONS, Decision, Plan, rounded_down, rounded_up
+from fastcalc.plan.decide import KEPT
+from fastcalc.plan.decision import REASONS, Decision, Plan, own_formats
 from fastcalc.plan.service import Service
-from fastcalc.report.commands import speculate_words
-from fastcalc.report.records import Record, plain
+from fastcalc.report.commands import Typed, compare_command
+from fastcalc.report.records import Record, grounds, plain
+from fastcalc.report.rounding import rounded_down, rounded_up
+from fastcalc.scenario import Sharding
 
-_TAKEN = (
-    "tokens_per_s_per_user",
-    "tokens_per_s_per_user_low",
-    "tokens_per_s_per_user_high",
-    "tokens_per_s_per_user_bound",
-    "memory_used_fraction",
-    "usd_per_mtok_total",
-    "joules_per_token",
-)
 FLAGS = {"ttft": "--ttft", "tpot": "--tpot", "chips": "--max-chips"}
 """What limits each value, by its name."""
 
+MOST_NAMED = 12
+"""Chips that a sentence names, so that it stays one; JSON names all."""
 
-@dataclass(frozen=True)
-class Typed:
-    """What a command must repeat to be understood again.
-
-    Attributes
-    ----------
-    names : mapping of str to str
-        What a person typed for a model or chip, by its id; others go by their id.
-    folders : sequence of str
-        Words that name a person's own folders.
-    """
-
-    names: Mapping[str, str] = field(default_factory=dict)
-    folders: Sequence[str] = ()
+_RATES = (
+    "service_* are of the whole deployment as it is asked, service_joules_per_token of output "
+    "tokens; tokens_per_s_*, tpot_ms, ttft_ms, usd_per_mtok_total and joules_per_token are "
+    "compare's, of one full replica that takes in its prompts, too"
+)
 
 
 def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
@@ -51,7 +38,6 @@ def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[
 def _record(rank: int, plan: Plan, service: Service, typed: Typed) -> Record:
     scenario, layout, prefill = plan.scenario, plan.layout, plan.prefill_layout
     work = plan.site.work
-    power = scenario.hardware.power
     return {
         "rank": rank,
         "hardware": scenario.hardware.id,
@@ -70,6 +56,7 @@ def _record(rank: int, plan: Plan, service: Service, typed: Typed) -> Record:
         "dp": layout.dp,
         "batch": plan.batch,
         "prefill_replicas": plan.prefill_replicas if prefill else None,
+        "prefill_utilization": plan.prefill_busy if prefill else None,
         "prefill_tp": prefill.tp if prefill else None,
         "prefill_pp": prefill.pp if prefill else None,
         "prefill_ep": prefill.ep if prefill else None,
@@ -78,56 +65,141 @@ def _record(rank: int, plan: Plan, service: Service, typed: Typed) -> Record:
         "service_ttft_ms": plan.values["ttft"] * 1e3,
         "service_ttft_percentile": service.share and service.share * 100.0,
         "service_tpot_ms": plan.values["tpot"] * 1e3,
-        "ttft_ms": plan.numbers.get("ttft_ms"),
-        "tpot_ms": plan.numbers.get("tpot_ms"),
-        **{key: plan.numbers.get(key) for key in _TAKEN},
+        **{key: plan.numbers.get(key) for key in KEPT},
         "usd_per_hour": plan.usd_per_hour,
         "usd_per_month": plan.usd_per_month,
-        "watts": power.chip.si * SITE_FACTOR * plan.values["chips"] if power else None,
+        "watts": _watts(plan),
         "objective": service.objective,
         "cost": plan.cost,
         "warnings": plan.warnings,
         "command": command(plan, service, typed),
+        **_of_the_service(plan, service),
     }
 
 
+def _of_the_service(plan: Plan, service: Service) -> Record:
+    """Return the range of the time between tokens, and what a token of the asked rate costs.
+
+    Of both prompt and output as in ``usd_per_mtok_total``, and of output as in
+    ``joules_per_token``. Without a rate nothing says how many tokens there are.
+    """
+    fast, slow = tpot_range(plan) or (None, None)
+    usd, watts, rate = plan.usd_per_hour, _watts(plan), service.rate
+    moved = rate and rate * (service.prompt + service.output)
+    return {
+        "service_tpot_ms_low": fast and fast * 1e3,
+        "service_tpot_ms_high": slow and slow * 1e3,
+        "service_usd_per_mtok_total": usd / 3600.0 / moved * 1e6 if moved and usd else None,
+        "service_joules_per_token": watts / (rate * service.output) if rate and watts else None,
+    }
+
+
+def _watts(plan: Plan) -> float | None:
+    """Return the printed power of all chips with that of the site. [W]"""
+    power = plan.scenario.hardware.power
+    return power.chip.si * SITE_FACTOR * plan.values["chips"] if power else None
+
+
 def command(plan: Plan, service: Service, typed: Typed) -> str:
-    """Return the command that shows the numbers of one replica of a plan."""
+    """Return the command that shows the numbers of one replica of a plan.
+
+    Without a rate, what a token costs hangs on how busy the replica is, so that is repeated.
+    """
     scenario, layout = plan.scenario, plan.layout
-    model, chip = scenario.model.id, scenario.hardware.id
-    words = ["fastcalc", "compare", typed.names.get(model, model)]
-    words += ["--on", typed.names.get(chip, chip)]
-    words += [] if scenario.engine_is_borrowed else ["--engine", scenario.engine.id]
-    words += ["--prompt", f"{service.prompt:.0f}"]
-    words += ["--output", f"{service.output:.0f}", "--batch", f"{plan.batch:.0f}"]
-    words += ["--weights", scenario.weights] if scenario.weights else []
-    words += ["--kv", scenario.kv] if scenario.kv else []
-    words += speculate_words(scenario)
-    ranks = {"tp": layout.tp, "pp": layout.pp, "ep": layout.ep, "dp": layout.dp}
-    if scenario.hardware.execution == "spatial":
-        ranks = {"pp": layout.pp}
-    words += [word for name, count in ranks.items() for word in (f"--{name}", str(count))]
-    pricing = scenario.pricing
-    words += ["--price-basis", pricing.basis] if pricing.basis != "cloud" else []
-    words += ["--price", f"{chip}={pricing.given[chip]!r}"] if chip in pricing.given else []
-    return shlex.join([*words, *typed.folders])
+    traffic = replace(
+        scenario.traffic,
+        prompt=service.prompt,
+        output=service.output,
+        context=service.prompt + service.output / 2,
+    )
+    utilization = plan.busy if service.rate is None else 1.0
+    replica = replace(
+        scenario,
+        batches=(int(plan.batch),),
+        traffic=traffic,
+        sharding=Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp),
+        pricing=replace(scenario.pricing, utilization=utilization),
+    )
+    return compare_command(replica, typed)
 
 
 def beside(found: Decision, typed: Typed) -> Record:
     """Return what stands beside the plans: why others lost, the runner-up, what would help."""
     service = found.service
+    unknown = sorted(found.unknown)
+    price = runner_up_price(found)
     return {
         "candidates": found.candidates,
         "lost": {REASONS[name]: count for name, count in found.reasons.items() if count},
         "runner_up": _first(found.runner_up, service, typed),
+        "runner_up_wins_above_usd_per_chip_hour": plain(price),
         "cheapest_near_miss": _missed(found.near, service, typed),
         "best_of_each_chip": plan_records(found.of_each_chip, service, typed),
+        "best_in_own_formats": _first(found.in_own_formats, service, typed),
         "closest_of_other_chips": [
             _missed(plan, service, typed) for _, plan in sorted(found.closest.items())
         ],
+        "unpriced": [] if service.objective == "watts" else unknown,
+        "unpowered": unknown if service.objective == "watts" else [],
         "relax": [] if found.plans else [text for _, text in _relaxed(found)],
-        "assumptions": list(notes(service)),
+        "assumptions": assumptions(found),
     }
+
+
+def assumptions(found: Decision) -> Record:
+    """Return what the records rest on: traffic, prices, engines, and how the times are meant."""
+    service = found.service
+    plans = [*found.plans, *found.closest.values()]
+    return {
+        "prompt_tokens": plain(service.prompt),
+        "output_tokens": plain(service.output),
+        "context_tokens": plain(service.prompt + service.output / 2),
+        "requests_per_s": plain(service.rate),
+        **(grounds([plan.scenario for plan in plans]) if plans else {}),
+        "rates": _RATES,
+        "utilization": plain(service.utilization),
+        "notes": list(notes(service)),
+    }
+
+
+def runner_up_price(found: Decision) -> float | None:
+    """Return the price of the best plan's chip above which the next chip would cost less. [USD/h]
+
+    All plans of a chip cost in proportion to its price. None where dollars are not what counts,
+    or no other chip has a plan.
+    """
+    second = found.runner_up
+    if second is None or found.service.objective != "usd":
+        return None
+    best = found.plans[0]
+    price = best.scenario.pricing.per_chip_hour(best.scenario.hardware)
+    return None if price is None else price * second.cost / best.cost
+
+
+def tpot_range(plan: Plan) -> tuple[float, float] | None:
+    """Return the least and the most time between tokens of the 80 % range. [s]
+
+    It scales as the speed of each user does. None where the engine states no range.
+    """
+    speed, low, high = (
+        plan.numbers.get(f"tokens_per_s_per_user{end}") for end in ("", "_low", "_high")
+    )
+    if speed is None or low is None or high is None:
+        return None
+    return plan.values["tpot"] * speed / high, plan.values["tpot"] * speed / low
+
+
+def is_narrowed(plan: Plan) -> bool:
+    """Return whether weights or cache have fewer bits than the model is published with."""
+    model, given = plan.scenario.model, plan.scenario.weights
+    weights, cache = own_formats(model)
+    if given not in (None, weights):
+        own = weight_formats(model.weight_format)[0], weight_formats(weights)[1]
+        pairs = zip(weight_formats(given), own, strict=True)
+        if any(one.bits < other.bits for one, other in pairs):
+            return True
+    kept, whole = (number_format(name, cache=True) for name in (plan.site.work.kv_format, cache))
+    return kept.cache_bytes < whole.cache_bytes
 
 
 def _first(plan: Plan | None, service: Service, typed: Typed) -> Record | None:
@@ -175,15 +247,20 @@ def refusal(found: Decision) -> str:
     """Say why there is no plan, and which limit to relax to what."""
     if not found.candidates:
         return "no layout of these chips holds one request of this model"
+    if not found.unknown:
+        return _refusal(found)
+    who, how = unknown_chips(found)
+    return f"{_refusal(found)}; {who}, which might meet it: {how}"
+
+
+def _refusal(found: Decision) -> str:
     options = [text for _, text in _relaxed(found)]
     if options:
         return f"no deployment meets this; it would with {', or '.join(options)}"
     nearest = found.nearest
     if nearest is None:
         reasons = (f"{count:,} {REASONS[name]}" for name, count in found.reasons.items() if count)
-        is_unpriced = found.reasons["unknown"] > 0 and found.service.objective == "usd"
-        ask = "; give one with --price CHIP=USD, or --objective chips" if is_unpriced else ""
-        return f"no deployment meets this: {', '.join(reasons)}{ask}"
+        return f"no deployment meets this: {', '.join(reasons)}"
     needed = " and ".join(
         _limit(name, nearest.values[name], found.service)
         for name, over in nearest.misses.items()
@@ -191,6 +268,21 @@ def refusal(found: Decision) -> str:
     )
     name = nearest.scenario.hardware.id
     return f"no deployment meets this, nor with one limit relaxed; {name} would with {needed}"
+
+
+def unknown_chips(found: Decision) -> tuple[str, str]:
+    """Say of which chips no price or power is known, and how to plan with them all the same.
+
+    Those with the most deployments come first.
+    """
+    chips = [name for name, _ in found.unknown.most_common()]
+    names = ", ".join(chips[:MOST_NAMED])
+    if len(chips) > MOST_NAMED:
+        names += f" and {len(chips) - MOST_NAMED} more"
+    if found.service.objective == "watts":
+        return f"no power is known of {names}", "use --objective usd or chips"
+    how = "give one with --price CHIP=USD, or use --objective chips"
+    return f"no price is known of {names}", how
 
 
 def _relaxed(found: Decision) -> list[tuple[str, str]]:

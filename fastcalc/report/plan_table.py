@@ -1,28 +1,35 @@
 """Plans as a table: what to rent, what it does, and why not the others."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
-from fastcalc.plan.decide import NEAR, REASONS, Decision, Plan
+from fastcalc.plan.decision import Decision, Plan, own_formats
 from fastcalc.plan.service import Service
+from fastcalc.report.commands import Typed
 from fastcalc.report.console import OPTIONAL, Notes, Part, Table, Title, columns_that_fit
-from fastcalc.report.plan import FLAGS, Typed, command, notes
+from fastcalc.report.plan import (
+    command,
+    is_narrowed,
+    notes,
+    tpot_range,
+)
+from fastcalc.report.plan_notes import cut, times_the_cost, told, what
 from fastcalc.report.text import dollars, number
 
-_UNITS = {"usd": "$", "watts": "W", "chips": "chips"}
 _COLUMNS = {
     "chip": (("", "chip"), 0),
-    "weights": (("", "weights"), 1),
-    "cache": (("KV", "cache"), 3),
-    "drafts": (("tokens", "a pass"), 2),
+    "weights": (("weight", "format"), 2),
+    "cache": (("KV", "cache"), 5),
+    "drafts": (("tokens", "a pass"), 3),
     "replicas": (("repli-", "cas"), 0),
-    "busy": (("busy", "%"), 2),
+    "busy": (("busy", "%"), 4),
     "each": (("", "each"), 0),
     "batch": (("", "batch"), 0),
-    "prompts": (("", "prompts"), 4),
+    "prompts": (("", "prompts"), 6),
     "chips": (("", "chips"), 0),
     "ttft": (("TTFT", "ms"), 0),
     "tpot": (("TPOT", "ms"), 0),
+    "range": (("80 %", "range"), 1),
+    "bound": (("bound", "ms"), 7),
     "usd": (("$ a", "month"), 0),
 }
 """Headings in two lines, and how readily each column makes room (0 never)."""
@@ -50,14 +57,14 @@ def table(found: Decision, top: int, asked: str, typed: Typed, width: int) -> li
         Characters in a line.
     """
     best, service, plans = found.plans[0], found.service, found.plans[:top]
-    shown = {plan.scenario.hardware.id for plan in plans}
-    others = [one for one in found.of_each_chip if one.scenario.hardware.id not in shown]
-    rows = [_row(plan, service) for plan in (*plans, *others)]
-    with_drafts = any(plan.scenario.traffic.speculation.drafted for plan in found.plans)
-    unneeded = {"drafts": not with_drafts, "busy": service.share is None}
-    headings = {
-        key: heading for key, heading in _headings(service).items() if not unneeded.get(key)
-    }
+    seen = {plan.scenario.hardware.id for plan in plans}
+    others = [one for one in found.of_each_chip if one.scenario.hardware.id not in seen]
+    own = found.in_own_formats if is_narrowed(best) else None
+    whole = [own] if own is not None else []
+    shown = [*plans, *whole, *others]
+    rows = [_row(plan, service) for plan in shown]
+    unneeded = _unneeded(found, shown)
+    headings = {key: heading for key, heading in _headings(service).items() if key not in unneeded}
     keys, gap, left_out = _fitting(headings, rows, width)
 
     def part(some: Sequence[Mapping[str, str]]) -> Table:
@@ -65,13 +72,30 @@ def table(found: Decision, top: int, asked: str, typed: Typed, width: int) -> li
         cells = [[row[key] for key in keys] for row in some]
         return Table([headings[key] for key in keys], cells, left, gap)
 
-    title = Title(best.scenario.hardware.id, f"{_what(best)} for {asked}")
+    title = Title(best.scenario.hardware.id, f"{what(best)} for {asked}")
     parts: list[Part] = [title, "", part(rows[: len(plans)]), ""]
+    rest = len(plans) + len(whole)
+    if own is not None:
+        weights, cache = own_formats(own.scenario.model)
+        heading = f"in the model's own formats ({weights}, cache {cache}), "
+        heading += times_the_cost(found, own)
+        parts += [heading, part(rows[len(plans) : rest]), ""]
     if others:
-        parts += ["the best of each other chip", part(rows[len(plans) :]), ""]
-    warned = (line for plan in [*plans, *others] for line in plan.warnings)
-    lines = [*_told(found), *notes(service), *dict.fromkeys(warned), *left_out]
+        parts += ["the best of each other chip", part(rows[rest:]), ""]
+    warned = (line for plan in shown for line in plan.warnings)
+    lines = [*told(found, shown), *notes(service), *dict.fromkeys(warned), *left_out]
     return [*parts, Notes(lines, command(best, service, typed))]
+
+
+def _unneeded(found: Decision, shown: Sequence[Plan]) -> set[str]:
+    """Return the columns that would say nothing."""
+    service = found.service
+    is_needed = {
+        "drafts": any(plan.scenario.traffic.speculation.drafted for plan in found.plans),
+        "busy": service.rate is not None or service.share is not None,
+        "range": any(tpot_range(plan) is not None for plan in shown),
+    }
+    return {key for key, needed in is_needed.items() if not needed}
 
 
 def _fitting(
@@ -120,8 +144,10 @@ def _headings(service: Service) -> dict[str, tuple[str, str]]:
 
 def _row(plan: Plan, service: Service) -> dict[str, str]:
     prefill = plan.prefill_layout
-    apart = f"{plan.prefill_replicas:,.0f} x {_cut(prefill)}" if prefill else "inside"
+    apart = f"{plan.prefill_replicas:,.0f} x {cut(prefill)}" if prefill else "inside"
     is_priced_by_token = service.rate is None and service.objective in _RATELESS
+    numbers, tpot = plan.numbers, plan.values["tpot"] * 1e3
+    slowed = numbers["tokens_per_s_per_user"] / numbers["tokens_per_s_per_user_bound"]
     return {
         "chip": plan.scenario.hardware.id,
         "weights": plan.site.work.weight_format,
@@ -129,60 +155,19 @@ def _row(plan: Plan, service: Service) -> dict[str, str]:
         "drafts": number(plan.scenario.traffic.speculation.tokens_per_pass),
         "replicas": number(plan.cost) if is_priced_by_token else f"{plan.replicas:,.0f}",
         "busy": f"{plan.busy:.1%}".rstrip("%"),
-        "each": _cut(plan.layout),
+        "each": cut(plan.layout),
         "batch": f"{plan.batch:,.0f}",
         "prompts": apart,
         "chips": f"{plan.values['chips']:,.0f}",
         "ttft": number(plan.values["ttft"] * 1e3),
-        "tpot": number(plan.values["tpot"] * 1e3),
+        "tpot": number(tpot),
+        "range": _range(plan),
+        "bound": number(tpot * slowed),
         "usd": dollars(plan.usd_per_month),
     }
 
 
-def _cut(layout: Any) -> str:
-    return str(layout).replace(" ", "") or "1 chip"
-
-
-def _what(plan: Plan) -> str:
-    """Say what a plan takes, in a phrase."""
-    chips, price = plan.values["chips"], plan.usd_per_month
-    cost = f", ${dollars(price)} a month" if price is not None else ""
-    return f"{chips:,.0f} chip{'s' if chips > 1 else ''}{cost}"
-
-
-def _told(found: Decision) -> Iterable[str]:
-    """Say what came second, what just misses, and why the others lost."""
-    best, second = found.plans[0], found.runner_up
-    unit = _unit(found.service)
-    if second is not None:
-        ratio = second.cost / best.cost
-        name = second.scenario.hardware.id
-        yield f"next chip: {name}, {_what(second)}: {number(ratio)} times the {unit}"
-    if found.near is not None and found.near.cost < best.cost:
-        share = f"{found.near.cost / best.cost:.0%} of the {unit}"
-        yield f"cheapest that misses by less than {NEAR:g} times: {_miss(found.near)}, at {share}"
-    if found.closest:
-        closest = sorted(found.closest.values(), key=lambda one: max(one.misses.values()))
-        names = (
-            f"{one.scenario.hardware.id} {number(max(one.misses.values()))}" for one in closest
-        )
-        yield f"chips that cannot meet it, and how far the closest is over: {', '.join(names)}"
-    lost = (f"{count:,} {REASONS[name]}" for name, count in found.reasons.most_common() if count)
-    yield f"of {found.candidates:,} deployments {', '.join(lost)}"
-
-
-def _unit(service: Service) -> str:
-    """Say what is least, in a word."""
-    a_token = {"usd": "$ a token", "watts": "joules a token"}
-    word = _UNITS[service.objective]
-    return word if service.rate is not None else a_token.get(service.objective, word)
-
-
-def _miss(plan: Plan) -> str:
-    over = [
-        f"{FLAGS[name].lstrip('-')} {number(value)} times the limit"
-        for name, value in plan.misses.items()
-        if value > 1.0
-    ]
-    cut = f"{plan.replicas:,.0f} x {_cut(plan.layout)}"
-    return f"{plan.scenario.hardware.id}, {cut}, batch {plan.batch:,.0f}: {', '.join(over)}"
+def _range(plan: Plan) -> str:
+    """Return the milliseconds between tokens from the fast end to the slow, in few digits."""
+    ends = tpot_range(plan)
+    return "-" if ends is None else "..".join(number(end * 1e3, 2) for end in ends)

@@ -60,6 +60,7 @@ def grounds(scenarios: Sequence[Scenario]) -> Record:
             "usd_per_chip_hour": plain(pricing.per_chip_hour(hardware)),
             "basis": "given" if hardware.id in pricing.given else pricing.basis,
             "date": origin.date if origin else None,
+            "confidence": origin.confidence if origin else None,
             "note": origin.note if origin else None,
         }
     return {

@@ -1,0 +1,169 @@
+"""What stands under a plan: how sure it is, what came second, and why the others lost."""
+
+from collections.abc import Iterator, Sequence
+from math import inf
+from typing import Any
+
+from fastcalc.plan.decide import NEAR
+from fastcalc.plan.decision import REASONS, Decision, Plan, own_formats
+from fastcalc.plan.service import Service
+from fastcalc.report.compare import basis_of, priced
+from fastcalc.report.plan import (
+    FLAGS,
+    MOST_NAMED,
+    is_narrowed,
+    runner_up_price,
+    tpot_range,
+    unknown_chips,
+)
+from fastcalc.report.rounding import rounded_down, rounded_up
+from fastcalc.report.text import dollars, number
+
+_UNITS = {"usd": "$", "watts": "W", "chips": "chips"}
+_FULL = 0.9
+"""Share of its capacity above which a replica without a queue is worth a word. [1]"""
+
+
+def told(found: Decision, shown: Sequence[Plan]) -> Iterator[str]:
+    """Say what the best plan rests on, what came second or just misses, why the others lost.
+
+    Parameters
+    ----------
+    found : Decision
+        At least one plan.
+    shown : sequence of Plan
+        Those in the table.
+    """
+    best, service = found.plans[0], found.service
+    yield from _next_chip(found)
+    yield from _prices(shown)
+    yield from _slow_end(best, service)
+    yield from _full(best, service)
+    if is_narrowed(best) and found.in_own_formats is None:
+        weights, cache = own_formats(best.scenario.model)
+        yield (
+            f"no plan is in the model's own formats, {weights} with a cache in {cache}: "
+            f"--weights {weights} --kv {cache} asks for one"
+        )
+    yield from _others(found)
+    if found.unknown:
+        who, how = unknown_chips(found)
+        all_of_them = "; --format json names all" if len(found.unknown) > MOST_NAMED else ""
+        yield f"{who}: {how}{all_of_them}"
+
+
+def _next_chip(found: Decision) -> Iterator[str]:
+    best, second = found.plans[0], found.runner_up
+    if second is None:
+        return
+    name = second.scenario.hardware.id
+    line = f"next chip: {name}, {what(second)}: {times_the_cost(found, second)}"
+    price = runner_up_price(found)
+    if price is not None:
+        chip = best.scenario.hardware.id
+        line += f"; it wins where {chip} costs more than ${number(rounded_up(price))} a chip-hour"
+    yield line
+
+
+def times_the_cost(found: Decision, plan: Plan) -> str:
+    """Return how much more of what is to be least a plan takes than the best, in a phrase."""
+    return f"{number(plan.cost / found.plans[0].cost)} times the {_unit(found.service)}"
+
+
+def _prices(shown: Sequence[Plan]) -> Iterator[str]:
+    """Say the price of each chip shown that has one; of the first, why the confidence is low."""
+    pricing = shown[0].scenario.pricing
+    chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in shown}.values()
+    known = [chip for chip in chips if pricing.per_chip_hour(chip) is not None]
+    listed = (priced(pricing, chip, in_short=place > 0) for place, chip in enumerate(known))
+    if known:
+        about = f"prices, {basis_of(pricing)}, $ a chip-hour, date and low confidence"
+        yield f"{about}: {', '.join(listed)}"
+
+
+def _slow_end(best: Plan, service: Service) -> Iterator[str]:
+    """Say where the limit between tokens is met by the expected speed, not by all of its range."""
+    _, slow = tpot_range(best) or (0.0, 0.0)
+    if slow <= service.tpot:
+        return
+    if service.is_speed:
+        speed, least = rounded_down(1.0 / slow), 1.0 / service.tpot
+        met = f"a user gets {speed:g} tokens/s, below {least:g}"
+    else:
+        met = f"TPOT is {rounded_up(slow * 1e3):g} ms, above {service.tpot * 1e3:g} ms"
+    yield f"{best.scenario.hardware.id}: at the slow end of its 80 % range {met}"
+
+
+def _full(best: Plan, service: Service) -> Iterator[str]:
+    """Say where replicas are so busy that requests at random would wait."""
+    busiest = max(best.busy, best.prefill_busy)
+    if service.rate is None or service.share is not None or busiest <= _FULL:
+        return
+    flags = "--percentile 99" if service.ttft < inf else "--ttft with --percentile 99"
+    yield (
+        f"{best.scenario.hardware.id}: replicas are {busiest:.1%} busy, so requests that arrive at "
+        f"random would queue; {flags} plans for them"
+    )
+
+
+def _others(found: Decision) -> Iterator[str]:
+    """Say what just misses, and why the others lost."""
+    best, near = found.plans[0], found.near
+    if near is not None and near.cost < best.cost:
+        share = f"{near.cost / best.cost:.0%} of the {_unit(found.service)}"
+        yield f"cheaper, and misses by less than {NEAR:g} times: {_miss(near)}, at {share}"
+    if found.closest:
+        closest = sorted(found.closest.values(), key=lambda one: max(one.misses.values()))
+        names = (
+            f"{one.scenario.hardware.id} {_times(max(one.misses.values()))}" for one in closest
+        )
+        yield f"chips that cannot meet it, and how far the closest is over: {', '.join(names)}"
+    lost = (f"{count:,} {REASONS[name]}" for name, count in found.reasons.most_common() if count)
+    yield f"of {found.candidates:,} deployments {', '.join(lost)}"
+
+
+def _miss(plan: Plan) -> str:
+    """Say what a deployment is, all of its chips, and which limits it misses how far."""
+    over = [
+        f"{FLAGS[name].lstrip('-')} {_times(value)} times the limit"
+        for name, value in plan.misses.items()
+        if value > 1.0
+    ]
+    parts = [plan.scenario.hardware.id, f"{plan.replicas:,.0f} x {cut(plan.layout)}"]
+    parts += [f"batch {plan.batch:,.0f}"]
+    if plan.prefill_layout is not None:
+        parts += [f"prompts on {plan.prefill_replicas:,.0f} x {cut(plan.prefill_layout)}"]
+    parts += [f"{count_of_chips(plan)} in all"]
+    return f"{', '.join(parts)}: {', '.join(over)}"
+
+
+def _times(value: float) -> str:
+    """Return a value over its limit so that it reads as over, and as near where it is near."""
+    text = number(value)
+    if value < NEAR and float(text.replace(",", "")) >= NEAR:
+        return f"just under {NEAR:g}"
+    return "just over 1" if text == number(1.0) else text
+
+
+def cut(layout: Any) -> str:
+    """Return a layout without blanks."""
+    return str(layout).replace(" ", "") or "1 chip"
+
+
+def what(plan: Plan) -> str:
+    """Say what a plan takes, in a phrase."""
+    price = plan.usd_per_month
+    return count_of_chips(plan) + (f", ${dollars(price)} a month" if price is not None else "")
+
+
+def count_of_chips(plan: Plan) -> str:
+    """Return the chips of all replicas with the word for them."""
+    chips = plan.values["chips"]
+    return f"{chips:,.0f} chip{'s' if chips > 1 else ''}"
+
+
+def _unit(service: Service) -> str:
+    """Say what is least, in a word."""
+    a_token = {"usd": "$ a token", "watts": "joules a token"}
+    word = _UNITS[service.objective]
+    return word if service.rate is not None else a_token.get(service.objective, word)

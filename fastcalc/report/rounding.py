@@ -1,0 +1,43 @@
+"""Limits in few digits that are not stricter than they were."""
+
+from math import ceil, floor, log10
+
+
+def rounded_up(value: float, digits: int = 3) -> float:
+    """Return a value with few digits that is not below it.
+
+    Parameters
+    ----------
+    value : float
+        Above 0.
+    digits : int
+        Significant ones.
+
+    Examples
+    --------
+    >>> rounded_up(0.0253171)
+    0.0254
+    """
+    step = 10.0 ** (floor(log10(value)) - digits + 1)
+    up = float(f"{ceil(value / step - 1e-9) * step:.{digits}g}")
+    return up if up >= value else float(f"{up + step:.{digits}g}")
+
+
+def rounded_down(value: float, digits: int = 3) -> float:
+    """Return a value with few digits that is not above it.
+
+    Parameters
+    ----------
+    value : float
+        Above 0.
+    digits : int
+        Significant ones.
+
+    Examples
+    --------
+    >>> rounded_down(95.2380952)
+    95.2
+    """
+    step = 10.0 ** (floor(log10(value)) - digits + 1)
+    near = float(f"{floor(value / step) * step:.{digits}g}")
+    return near if near <= value else float(f"{near - step:.{digits}g}")
