@@ -323,6 +323,18 @@ class Site:
             elif tp * dp <= domain:
                 yield Layout(tp=tp, pp=pp, ep=tp * dp, dp=dp)
 
+    def expert_ranks(self, tp: int, dp: int) -> int:
+        """Return the ranks that share the experts where none are asked for. [1]
+
+        Beside attention replicas they are spread over the whole stage.
+
+        Parameters
+        ----------
+        tp, dp : int
+            Tensor-parallel ranks and replicas. [1]
+        """
+        return tp * dp if dp > 1 and self.work.experts else 1
+
     def check(self, layout: Layout) -> Layout:
         """Return a layout that a person asked for, or say why it cannot be.
 

@@ -107,8 +107,7 @@ class Sharding:
                     f"--chips {self.chips} is not tp x pp x dp = {tp} x {pp} x {dp} = "
                     f"{tp * pp * dp}"
                 )
-        spread = tp * dp if dp > 1 and site.work.experts else 1
-        return site.check(Layout(tp, pp, self.ep or spread, dp))
+        return site.check(Layout(tp, pp, self.ep or site.expert_ranks(tp, dp), dp))
 
 
 @dataclass(frozen=True)

@@ -217,6 +217,15 @@ def test_a_speed_above_the_bound_says_so():
     assert found.fastest == pytest.approx(float(alone.speed[0]))
 
 
+def test_the_bound_of_a_chip_with_two_memories_is_of_both():
+    """As `compare` has it, where the weights live in the slower one alone, too."""
+    space = Space(scenario("llama-3.1-70b", "d-matrix-corsair"))
+    (layout,) = space.layouts(1)
+    assert [tier.placement.machine.tier.name for tier in space.tiers(layout)] == ["LPDDR5X"]
+    found = cheapest(space, [layout], 1e6)
+    assert found.bound == pytest.approx(float(space.at(layout, 1).estimate.bound[0]))
+
+
 @given(st.integers(1, 6), st.floats(1.05, 4.0))
 def test_needed_tokens_give_the_speed(drafts, speedup):
     today = outcome("gpt-oss-120b", "h100-sxm", batch=(8,))

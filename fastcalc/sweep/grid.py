@@ -13,7 +13,7 @@ import numpy as np
 
 from fastcalc.columns import Columns, Points, Words, chosen
 from fastcalc.evaluate import Estimate, evaluate
-from fastcalc.formulas.types import Floats
+from fastcalc.formulas.types import Array, Floats
 from fastcalc.placement import Layout, Layouts, Placement, Site
 from fastcalc.scenario import Location, Scenario, sites_of, warnings_of
 from fastcalc.sweep.smallest import smallest_layouts
@@ -34,7 +34,7 @@ class Requests:
     def __len__(self) -> int:
         return len(self.prompt)
 
-    def __getitem__(self, place: slice) -> "Requests":
+    def __getitem__(self, place: slice | Array) -> "Requests":
         return Requests(self.prompt[place], self.output[place], self.context[place])
 
 
