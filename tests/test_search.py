@@ -96,7 +96,7 @@ def test_speeds_are_those_of_an_estimate():
 
 @given(
     st.lists(
-        st.tuples(st.integers(1, 20), st.integers(1, 20)).map(lambda pair: pair),
+        st.tuples(st.integers(1, 20), st.integers(1, 20)),
         min_size=1,
         max_size=40,
     )

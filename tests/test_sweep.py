@@ -108,7 +108,7 @@ def legal(grid):
     for tp in (1, 2, 8):
         for pp in (1, 3):
             for dp in (1, 2):
-                layout = Layout(tp, pp, tp * dp if dp > 1 and grid.work.experts else 1, dp)
+                layout = Layout(tp, pp, tp * dp if dp > 1 and site.work.experts else 1, dp)
                 try:
                     yield site.check(layout)
                 except InputError:
@@ -157,7 +157,7 @@ def test_a_grid_beyond_a_block_has_the_columns_of_the_whole():
     kinds = Requests(*np.array([[1000.0, 2000.0], [500.0] * 2, [1250.0, 2250.0]]))
     long = Grid(scenario, (Layout(), Layout(2)), kinds, np.arange(1.0, BLOCK + 2.0))
     short = replace(long, batches=np.array([7.0]))
-    found = list(solve_all([long, short], words=False))
+    found = list(solve_all([long, short]))
     assert all(part.size <= BLOCK for part, _ in found)
     assert [part.size for part in long.blocks()] == [part.size for part, _ in found[:-1]]
     for grid, blocks in ((long, found[:-1]), (short, found[-1:])):
