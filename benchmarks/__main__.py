@@ -5,18 +5,16 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator
 from datetime import date
-from importlib.util import find_spec
 from pathlib import Path
 
-from benchmarks import speed, startup
+from benchmarks import evaluator, speed, startup
+from benchmarks.clock import in_turn
 from benchmarks.peers import beside, rows
 from benchmarks.peers.install import AbsentError
-from benchmarks.table import markdown
-from fastcalc.errors import InputError
 
-PARTS = ("startup", "speed", "peers", "rows")
+PARTS = ("startup", "speed", "search", "peers", "rows")
 
 
 def machine() -> str:
@@ -30,38 +28,26 @@ def machine() -> str:
     return f"{name}, {os.cpu_count()} cores{load}, Python {platform.python_version()}"
 
 
-def evaluator() -> list[list[str]]:
-    """Return the rows of the search benchmark where there is one: what, and the figure."""
-    if find_spec("benchmarks.evaluator") is None:
-        return []
-    from benchmarks import evaluator as search
+def sections(parts: Collection[str], cache: Path, *, set_aside: bool) -> Iterator[str]:
+    """Yield the sections asked for, in Markdown.
 
-    return [list(row) for row in search.rows()]
-
-
-def sections(parts: Sequence[str], cache: Path, *, set_aside: bool) -> list[str]:
-    """Return the sections asked for, in Markdown."""
-    found = []
+    Ours and others' are measured once and in turn, so that all tables have the same numbers.
+    """
+    peers = beside.ask_all(cache) if "peers" in parts else []
+    own_starts = startup.measures() if {"startup", "peers"} & set(parts) else {}
+    own_rates = speed.measures() if {"speed", "peers"} & set(parts) else {}
+    start = in_turn({**own_starts, **beside.starts(peers, cache)}, startup.RUNS)
+    rate = in_turn({**own_rates, **beside.rates(peers, cache)}, speed.RUNS)
     if "startup" in parts:
-        found += ["## Start-up, medians", startup.report()]
-    rates = speed.measure() if {"speed", "peers"} & set(parts) else []
+        yield startup.section({name: start[name] for name in own_starts})
     if "speed" in parts:
-        lines = [[what, f"{value:,.0f}"] for what, value in rates]
-        found += ["## Points a second, one process", markdown(("", "points a second"), lines)]
-        if searched := evaluator():
-            found += ["## Search", markdown(("", ""), searched)]
+        yield speed.section({name: rate[name] for name in own_rates})
+    if "search" in parts:
+        yield evaluator.section()
     if "peers" in parts:
-        peers, own = beside.ask_all(cache)
-        found += ["## Beside other calculators", beside.speeds(peers, own, rates)]
-        found += ["## The same case: theirs over ours", beside.disagreements(peers)]
+        yield beside.section(peers, start, rate)
     if "rows" in parts:
-        found += ["## Beside aiconfigurator on measured points"]
-        try:
-            contest = rows.compete(cache, set_aside)
-        except (AbsentError, InputError) as reason:
-            return [*found, f"Skipped: {reason}."]
-        found += [rows.table(contest), rows.refusals(contest)]
-    return found
+        yield rows.section(cache, set_aside=set_aside)
 
 
 def main() -> None:
@@ -82,7 +68,10 @@ def main() -> None:
     head = f"Measured on {date.today().isoformat()}: {machine()}."
     with tempfile.TemporaryDirectory() as scratch:
         cache = (asked.cache or Path(scratch)).resolve()
-        told = sections(parts, cache, set_aside=asked.set_aside)
+        try:
+            told = list(sections(parts, cache, set_aside=asked.set_aside))
+        except AbsentError as reason:  # of one that had answered before
+            parser.exit(1, f"benchmarks: a peer stopped answering: {reason}\n")
     text = "\n\n".join([head, *told]) + "\n"
     if asked.out is None:
         sys.stdout.write(text)

@@ -1,4 +1,4 @@
-"""Wall times of commands, one after another in turn, so that a drifting machine drifts for all."""
+"""Measures taken in turn, so that a machine that drifts drifts for all of them alike."""
 
 import os
 import subprocess
@@ -6,43 +6,42 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
-RUNS = 15
-"""Times of each; the first, which fills the caches of the machine, comes before."""
 
-
-def seconds(command: Sequence[str], environment: Mapping[str, str] | None = None) -> float:
-    """Return the wall time of one run. [s]"""
-    told = {**os.environ, **(environment or {})}
-    # An installed package comes compiled; a checkout is after the first run, unless told not to.
-    told.pop("PYTHONDONTWRITEBYTECODE", None)
-    start = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True, env=told)
-    return time.perf_counter() - start
-
-
-def interleaved(
-    commands: Mapping[str, tuple[Sequence[str], Mapping[str, str]]], runs: int = RUNS
-) -> dict[str, list[float]]:
-    """Return the wall times of commands, by name. [s]
+def in_turn(measures: Mapping[str, Callable[[], float]], runs: int) -> dict[str, float]:
+    """Return the median of each of some measures, by name.
 
     Parameters
     ----------
-    commands : mapping of str to tuple
-        By name, what is run and what is added to the environment.
+    measures : mapping of str to callable
+        By name, what measures once and returns the value.
     runs : int
-        Times of each. [1]
+        Rounds that count; one before them, which fills the caches of the machine, does not. [1]
     """
-    timed: dict[str, list[float]] = {name: [] for name in commands}
+    found: dict[str, list[float]] = {name: [] for name in measures}
     for _ in range(runs + 1):
-        for name, (command, environment) in commands.items():
-            timed[name].append(seconds(command, environment))
-    return {name: values[1:] for name, values in timed.items()}
+        for name, measure in measures.items():
+            found[name].append(measure())
+    return {name: median(values[1:]) for name, values in found.items()}
 
 
-def rate(work: Callable[[], int], runs: int = RUNS) -> float:
-    """Return the median points a second of a function that returns how many it did. [1/s]"""
-    rates = []
-    for _ in range(runs + 1):
-        start = time.perf_counter()
-        rates.append(work() / (time.perf_counter() - start))
-    return median(rates[1:])
+def seconds(task: Callable[[], object]) -> float:
+    """Return the wall time of one call. [s]"""
+    start = time.perf_counter()
+    task()
+    return time.perf_counter() - start
+
+
+def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> bytes:
+    """Return what a command prints; it fails if the command does.
+
+    Parameters
+    ----------
+    command : sequence of str
+        What is run.
+    environment : mapping of str to str, optional
+        What is added to the environment.
+    """
+    told = {**os.environ, **(environment or {})}
+    # An installed package comes compiled; a checkout is after the first run, unless told not to.
+    told.pop("PYTHONDONTWRITEBYTECODE", None)
+    return subprocess.run(command, check=True, capture_output=True, env=told).stdout

@@ -1,37 +1,54 @@
-"""How fast points are evaluated in process, a million plans made, and a sweep written to disk.
+"""How fast grids are evaluated in process, deployments weighed, and a sweep written to disk.
 
-Run ``python -m benchmarks.evaluator``. Every figure is the median over some runs; the rate of one
-core is given by the wall clock and, for machines that are shared, by the processor's own clock.
+Run ``python -m benchmarks.evaluator``, or all benchmarks with ``python -m benchmarks``.
 """
 
+import json
 import os
-import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
+from benchmarks.clock import in_turn, run, seconds
+from benchmarks.peers.answer import SPAN, rate
+from benchmarks.startup import executable
+from benchmarks.table import figure, markdown, ratio
 from fastcalc.catalogue import Catalogue
 from fastcalc.placement import Layout
 from fastcalc.plan.candidates import candidates, deployments
-from fastcalc.plan.decide import decide
-from fastcalc.plan.service import Service
+from fastcalc.plan.decide import REASONS, decide
+from fastcalc.plan.service import Objective, Service
 from fastcalc.scenario import Pricing, Scenario, engine_for
 from fastcalc.sweep.grid import Grid, Requests, solve_grid
 from fastcalc.sweep.run import keep_freed_memory
 from fastcalc.traffic import Traffic
 
 RUNS = 7
-SIZES = (1_000_000, 5_000_000, 20_000_000)
-"""Points of the sweeps whose memory is measured."""
+"""Times of each; the median counts."""
+
+MODELS = ("llama-3.1-70b", "deepseek-r1", "deepseek-v3.2")
+"""Whose grids are evaluated: dense, with experts, and with attention to chosen tokens."""
+
+PLANS: tuple[tuple[str, Objective], ...] = (
+    ("deepseek-r1", "chips"),
+    ("gpt-oss-120b", "chips"),
+    ("llama-3.1-8b", "chips"),
+    ("deepseek-r1", "usd"),
+)
+"""The fewest chips are sought among all deployments, the least dollars among those with a price."""
+
+SWEEPS = {1_000_000: 3, 5_000_000: 3, 20_000_000: 1}
+"""Points of the sweeps to disk, and times of each."""
 
 
-def grid(model: str = "llama-3.1-70b", chip: str = "h100-sxm") -> Grid:
+def grid(model: str = MODELS[0], chip: str = "h100-sxm") -> Grid:
     """Return 1.28 million points: 800 kinds of requests, 8 layouts, 200 batches.
 
     Parameters
@@ -52,62 +69,40 @@ def grid(model: str = "llama-3.1-70b", chip: str = "h100-sxm") -> Grid:
     )
 
 
-def timed(task: Callable[[], object], runs: int = RUNS) -> tuple[float, float]:
-    """Return the median wall and processor time of a task, after one run to warm up. [s]
-
-    Parameters
-    ----------
-    task : callable
-        What is timed.
-    runs : int
-        How often. [1]
-    """
-    task()
-    walls, busy = [], []
-    for _ in range(runs):
-        wall, processor = time.perf_counter(), time.process_time()
-        task()
-        walls.append(time.perf_counter() - wall)
-        busy.append(time.process_time() - processor)
-    return statistics.median(walls), statistics.median(busy)
-
-
-def evaluator_rate(model: str = "llama-3.1-70b") -> tuple[float, float]:
-    """Return points a second of one thread, every number of the record in each. [1/s]
+def evaluation(model: str) -> Callable[[], float]:
+    """Return what measures points a second on one thread, every number of the record. [1/s]
 
     Parameters
     ----------
     model : str
         A name in the catalogue.
-
-    Returns
-    -------
-    tuple of float
-        By the wall clock and by the processor's.
     """
     points = grid(model)
     keep_freed_memory()
 
-    def every_number() -> None:
+    def every_number(_: int) -> None:
         for block in points.blocks():
             solve_grid(block, words=False)
 
-    wall, busy = timed(every_number)
-    return points.size / wall, points.size / busy
+    return lambda: rate(every_number, points=points.size)
 
 
-def plan_time(model: str = "deepseek-r1") -> tuple[int, float, float]:
-    """Return how many deployments a plan over the whole catalogue weighs, and how long that takes.
+def grids() -> str:
+    """Return the table of points a second."""
+    rates = in_turn({model: evaluation(model) for model in MODELS}, RUNS)
+    rows = [[name, ratio(value, rates[MODELS[0]]), figure(value)] for name, value in rates.items()]
+    return markdown(("grid of", "x the first", "points a second"), rows)
+
+
+def search(model: str, objective: Objective) -> Callable[[], int]:
+    """Return a plan over the whole catalogue in process; it returns the deployments evaluated.
 
     Parameters
     ----------
     model : str
         A name in the catalogue.
-
-    Returns
-    -------
-    tuple of int, float and float
-        Deployments, all evaluated [1], wall and processor time of one search. [s]
+    objective : str
+        What is to be least.
     """
     entries, pricing = Catalogue(), Pricing()
     chips = [
@@ -115,89 +110,143 @@ def plan_time(model: str = "deepseek-r1") -> tuple[int, float, float]:
         for chip in (entries.hardware(name) for name in entries.names("hardware"))
     ]
     entry = entries.model(model)
-    service = Service(4000.0, 1000.0, ttft=1.0, tpot=0.025, rate=20.0, objective="chips")
+    service = Service(4000.0, 1000.0, ttft=1.0, tpot=0.025, rate=20.0, objective=objective)
 
-    def search() -> int:
-        grids = (
+    def weigh() -> int:
+        found = (
             candidates(one, prompt=service.prompt, output=service.output)
             for one in deployments(entry, chips, pricing=pricing)
         )
-        return decide((one for one in grids if one is not None), service).candidates
+        decision = decide((one for one in found if one is not None), service)
+        return decision.candidates - decision.reasons["unknown"]
 
-    wall, busy = timed(search)
-    return search(), wall, busy
+    return weigh
 
 
-def shell_plan_time(model: str = "deepseek-r1") -> float:
-    """Return the wall time of ``fastcalc plan`` over the whole catalogue, Python's start in it. [s]
+def shell_plan(model: str, objective: Objective) -> list[str]:
+    """Return the command that makes the same plan.
 
     Parameters
     ----------
     model : str
         A name in the catalogue.
+    objective : str
+        What is to be least.
     """
     asked = ["--prompt", "4000", "--output", "1000", "--ttft", "1s", "--tpot", "25ms"]
-    command = [sys.executable, "-m", "fastcalc", "plan", model, *asked, "--rate", "20/s"]
-    wall, _ = timed(lambda: subprocess.run(command, check=True, capture_output=True))
-    return wall
+    asked += ["--rate", "20/s", "--objective", objective, "--format", "json"]
+    return [executable(), "plan", model, *asked]
 
 
-def sweep_cost(points: int, ending: str = "parquet") -> tuple[int, float, float]:
-    """Return what ``fastcalc sweep`` of so many points to disk takes, in a process of its own.
+def evaluated(printed: bytes) -> int:
+    """Return how many deployments a plan evaluated, by what its command printed. [1]
+
+    Parameters
+    ----------
+    printed : bytes
+        JSON. Deployments without a price are among its candidates, but not evaluated.
+    """
+    told = json.loads(printed)
+    return int(told["candidates"] - told["lost"].get(REASONS["unknown"], 0))
+
+
+def plans() -> str:
+    """Return the table of plans over the whole catalogue."""
+    counts, shells, processes = {}, {}, {}
+    for model, objective in PLANS:
+        command, weigh = shell_plan(model, objective), search(model, objective)
+        name = f"`plan {model} --objective {objective}`"
+        counts[name] = evaluated(run(command))
+        if weigh() != counts[name]:
+            raise SystemExit(f"{name} evaluates other deployments in process than from the shell")
+        shells[f"{name} from the shell"] = partial(seconds, partial(run, command))
+        processes[name] = partial(seconds, weigh)
+    return plan_table(counts, in_turn({**shells, **processes}, RUNS))
+
+
+def plan_table(counts: Mapping[str, int], times: Mapping[str, float]) -> str:
+    """Return the table of plans, ratios first.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        Deployments evaluated, by plan. [1]
+    times : mapping of str to float
+        By plan, and by plan ``from the shell``. [s]
+    """
+    rows = []
+    for name, count in counts.items():
+        shell, process = times[f"{name} from the shell"], times[name]
+        millions = [f"{value / count * 1e6:.2f}" for value in (shell, process)]
+        rows.append(
+            [name, ratio(shell, process), *millions, f"{count:,}", f"{shell:.2f}", f"{process:.2f}"]
+        )
+    heads = ("shell x process", "shell, s a million", "process, s a million")
+    return markdown(("", *heads, "deployments", "shell, s", "process, s"), rows)
+
+
+def sweep_cost(points: int) -> tuple[float, float]:
+    """Return what ``fastcalc sweep`` of so many points to Parquet takes.
 
     Parameters
     ----------
     points : int
-        Points, a multiple of 2,000. [1]
-    ending : str
-        ``parquet``, ``csv`` or ``json``.
+        Points, a multiple of 4,000. [1]
 
     Returns
     -------
-    tuple of int, float and float
-        Points [1], wall time [s] and peak memory. [byte]
+    tuple of float
+        Wall time [s] and peak memory. [byte]
     """
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "fastcalc", "sweep", "llama-3.1-70b"]
+        command = [executable(), "sweep", "llama-3.1-70b"]
         command += ["--on", "h100-sxm,b200", "--weights", "fp8", "--tp", "1,2,4,8"]
-        command += ["--prompt", "1k..50k+1k", "--output", "500..2500+500"]
-        command += ["--batch", f"1..{points // 2000}", "-o", str(Path(folder, f"x.{ending}"))]
+        command += ["--prompt", f"1000..{999 + points // 4000}", "--output", "500..2500+500"]
+        command += ["--batch", "1..100", "-o", str(Path(folder, "x.parquet"))]
         start = time.perf_counter()
-        child = os.posix_spawn(sys.executable, command, os.environ)
+        child = os.posix_spawn(command[0], command, os.environ)
         _, status, usage = os.wait4(child, 0)
         if status:
             raise SystemExit(f"{' '.join(command)} failed")
         kibibytes = usage.ru_maxrss if sys.platform != "darwin" else usage.ru_maxrss / 1024
-        return points, time.perf_counter() - start, kibibytes * 1024
+        return time.perf_counter() - start, kibibytes * 1024
 
 
-def rows() -> list[tuple[str, str]]:
-    """Return what was measured, and the figure."""
-    found = []
-    for model in ("llama-3.1-70b", "deepseek-r1", "deepseek-v3.2"):
-        wall, busy = evaluator_rate(model)
-        told = f"{wall / 1e6:.2f} million ({busy / 1e6:.2f} million by the processor's clock)"
-        found.append((f"points a second on one thread, every number of the record, {model}", told))
-    count, wall, busy = plan_time()
-    told = f"{wall:.2f} s ({busy:.2f} s), {wall / count * 1e6:.2f} s a million"
-    found.append((f"plan over the whole catalogue, {count:,} deployments", told))
-    found.append(
-        ("`fastcalc plan` over the whole catalogue, deepseek-r1", f"{shell_plan_time():.2f} s")
-    )
+def sweeps() -> str:
+    """Return the table of sweeps to disk."""
     if find_spec("pyarrow") is None:
-        return [*found, ("sweeps to Parquet", "skipped: pyarrow is not installed")]
-    for size in SIZES:
-        points, wall, memory = sweep_cost(size)
-        told = f"{wall:.1f} s, {memory / 1e6:.0f} MB at most"
-        found.append((f"sweep of {points:,} points to Parquet", told))
-    return found
+        return "Sweeps to Parquet: skipped, pyarrow is not installed."
+    rows = []
+    for points, runs in SWEEPS.items():
+        found = [sweep_cost(points) for _ in range(runs)]
+        wall, memory = median(wall for wall, _ in found), max(memory for _, memory in found)
+        figures = (f"{wall / points * 1e6:.2f}", f"{wall:.1f}", f"{memory / 1e6:.0f}")
+        rows.append([f"{points:,}", *figures, str(runs)])
+    heads = ("points to Parquet", "s a million", "s", "MB at most", "runs")
+    return markdown(heads, rows)
 
 
-def main() -> None:
-    """Print every figure."""
-    for what, figure in rows():
-        print(f"{what}: {figure}")
+def section() -> str:
+    """Return the tables of grids, plans and sweeps, with what they hold."""
+    return "\n\n".join(
+        [
+            "## Search",
+            f"Open grids of {grid().size / 1e6:g} million layouts, batches and lengths on H100 "
+            "SXM, every number of the record, block by block on one thread; medians of "
+            f"{RUNS} spans of {SPAN:g} s, in turn.",
+            grids(),
+            "`fastcalc plan` over the whole catalogue, 4,000 tokens in and 1,000 out, TTFT up to 1 "
+            f"s, TPOT up to 25 ms, 20 requests/s, as JSON; medians of {RUNS} runs, in turn. From "
+            "the shell with Python's start and the catalogue's files; in process without. `--"
+            "objective chips` evaluates every deployment, `usd` those with a price, which are "
+            "counted here.",
+            plans(),
+            "`fastcalc sweep` from the shell, every key of the record, words too; seconds are "
+            "medians where there is more than one run.",
+            sweeps(),
+        ]
+    )
 
 
 if __name__ == "__main__":
-    main()
+    print(section())

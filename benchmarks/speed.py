@@ -1,16 +1,21 @@
 """Points a second of the evaluator, one process on one core."""
 
-import numpy as np
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
-from benchmarks.clock import RUNS, rate
-from benchmarks.table import figure
+from benchmarks.peers.answer import OUTPUT, PROMPT, SPAN, rate
+from benchmarks.table import figure, markdown, ratio
 from fastcalc.catalogue import Catalogue
 from fastcalc.measured.deployments import Deployments
 from fastcalc.measured.predict import gather
 from fastcalc.measured.rows import rows_of
 from fastcalc.measured.shipped import shipped
 from fastcalc.scenario import Scenario, engine_for, solve
+from fastcalc.sweep.run import keep_freed_memory
 from fastcalc.traffic import Traffic
+
+RUNS = 7
+"""Spans of each calculator, ours or another's; the median counts."""
 
 BATCHES = 100_000
 """Points of one scenario in a call."""
@@ -21,43 +26,79 @@ COPIES = 20
 CASES = (("llama-3.1-8b", "h100-sxm"), ("deepseek-r1", "h200-sxm"), ("llama-3.1-8b", "wse-3"))
 """A dense model and experts on GPUs, and layers in regions of a wafer."""
 
+FIRST = "full record, llama-3.1-8b on h100-sxm"
+SINGLE = f"{FIRST}, a call for each point"
+
 
 def scenario(model: str, chip: str, batches: tuple[int, ...]) -> Scenario:
     """Return the common case: prompts of 2,048 tokens, answers of 128, at some batches."""
     catalogue = Catalogue()
     hardware = catalogue.hardware(chip)
     engine, _ = engine_for(catalogue, hardware)
-    return Scenario(hardware, catalogue.model(model), engine, batches, Traffic(2048, 128, 2112))
+    traffic = traffic_of(PROMPT)
+    return Scenario(hardware, catalogue.model(model), engine, batches, traffic)
+
+
+def traffic_of(prompt: int) -> Traffic:
+    """Return the traffic of prompts of some length."""
+    return Traffic(float(prompt), float(OUTPUT), prompt + OUTPUT / 2)
+
+
+def record(asked: Scenario) -> object:
+    """Evaluate a scenario, with all that is computed only where it is looked at."""
+    found = solve(asked)
+    return found.usd, found.estimate.step.limiter, found.estimate.light.limiter
 
 
 def full_records(model: str, chip: str) -> float:
     """Return points a second with speeds, range, bound, latencies, energy and dollars. [1/s]"""
     asked = scenario(model, chip, tuple(1 + n % 256 for n in range(BATCHES)))
-
-    def work() -> int:
-        found = solve(asked)
-        return int(np.size(found.estimate.speed)) if found.usd is not None else BATCHES
-
-    return rate(work, RUNS)
+    return rate(lambda _: record(asked), points=BATCHES)
 
 
-def mixed_points() -> float:
-    """Return points a second of expected times alone, each on its own model, chip and layout."""
+def single_records(model: str, chip: str) -> float:
+    """Return the same with a call for each point, the prompt different each time. [1/s]"""
+    asked = scenario(model, chip, (64,))
+    return rate(lambda prompt: record(replace(asked, traffic=traffic_of(prompt))))
+
+
+def mixed_points() -> Callable[[], float]:
+    """Return what measures expected times alone, each on its own model, chip and layout. [1/s]"""
     evidence = shipped()
     points = [point for point in evidence.points if evidence.is_fitted(point)]
     batches, _ = gather(points * COPIES, Deployments(Catalogue()))
     rows = rows_of(batches)
-    return rate(lambda: int(rows.seconds().size), RUNS)
+    return lambda: rate(lambda _: rows.seconds(), points=len(rows.seconds()))
 
 
-def measure() -> list[tuple[str, float]]:
-    """Return what was evaluated, and points a second. [1/s]"""
-    records = [
-        (f"full record, {model} on {chip}", full_records(model, chip)) for model, chip in CASES
-    ]
-    return [*records, ("expected time, measured points of many kinds", mixed_points())]
+def measures() -> dict[str, Callable[[], float]]:
+    """Return what measures points a second over one span, by what is evaluated. [1/s]"""
+    keep_freed_memory()  # else a third of the time or more, as it happens, goes into paging
+    found: dict[str, Callable[[], float]] = {
+        f"full record, {model} on {chip}": lambda model=model, chip=chip: full_records(model, chip)
+        for model, chip in CASES
+    }
+    found[SINGLE] = lambda: single_records(*CASES[0])
+    return {**found, "expected time, measured points of many kinds": mixed_points()}
 
 
-def rows() -> list[list[str]]:
-    """Return them to print."""
-    return [[what, figure(value)] for what, value in measure()]
+def section(rates: Mapping[str, float]) -> str:
+    """Return the table of points a second, with what it holds.
+
+    Parameters
+    ----------
+    rates : mapping of str to float
+        By what is evaluated. [1/s]
+    """
+    rows = [[what, ratio(value, rates[FIRST]), figure(value)] for what, value in rates.items()]
+    return "\n\n".join(
+        [
+            "## Points a second",
+            f"Medians of {RUNS} spans of {SPAN:g} s in one process, all in turn: full records "
+            f"(speed, range, bound, latencies, limiter, energy, dollars) of one scenario, "
+            f"{BATCHES:,} batches in a call but where it says otherwise; and expected times of "
+            "measured points, each on its own model, chip and layout. Freed memory is kept, as "
+            "`sweep` and `plan` keep it.",
+            markdown(("", "x the first", "points a second"), rows),
+        ]
+    )

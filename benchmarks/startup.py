@@ -5,11 +5,15 @@ Run ``python -m benchmarks.startup``, or all benchmarks with ``python -m benchma
 
 import os
 import shutil
-import subprocess
 import sys
+from collections.abc import Callable, Mapping
+from functools import partial
 
-from benchmarks.clock import RUNS, interleaved
+from benchmarks.clock import in_turn, run, seconds
 from benchmarks.table import markdown, timings
+
+RUNS = 15
+"""Times of each command; the median counts."""
 
 BARE, TYPER, LIBRARIES = "python -c pass", "import typer", "the imports of compare"
 SET_ALIKE = f"{LIBRARIES}, set as fastcalc sets Python"
@@ -51,44 +55,66 @@ COMPLETION = {
 }
 """What bash says when Tab is pressed after ``fastcalc comp``."""
 
-PLAN = ("plan", "llama-3.1-8b")
+HELP = "fastcalc --help"
+"""The shortest of our commands, which others' are held against."""
 
 
 def imports() -> str:
     """Return a program that imports what a comparison loads of other people's, and ends there."""
-    loaded = subprocess.run(
-        [sys.executable, "-c", _LOADED], capture_output=True, text=True, check=True
-    ).stdout.split()
+    loaded = run([sys.executable, "-c", _LOADED]).decode().split()
     others = [name for name in loaded if name.split(".")[0] not in (OWN, "__main__")]
     return _IMPORT.format(names=" ".join(others))
 
 
+def executable() -> str:
+    """Return the path of the command."""
+    found = shutil.which("fastcalc")
+    if found is None:
+        raise SystemExit("fastcalc is not on the path; install it first: python -m pip install .")
+    return found
+
+
 def commands() -> dict[str, tuple[list[str], dict[str, str]]]:
     """Return what is timed, by name, and what its environment holds."""
-    fastcalc = shutil.which("fastcalc")
-    if fastcalc is None:
-        raise SystemExit("fastcalc is not on the path; install it first: python -m pip install .")
-    others = imports()
-    timed = {
+    others, fastcalc = imports(), executable()
+    asked = ("compare", "compare --format json", "fit", "plan llama-3.1-8b")
+    return {
         BARE: ([sys.executable, "-c", "pass"], {}),
         TYPER: ([sys.executable, "-c", "import typer"], {}),
         LIBRARIES: ([sys.executable, "-c", others], {}),
         SET_ALIKE: ([sys.executable, "-c", _SETTINGS + others + _END], {}),
-        "fastcalc --help": ([fastcalc, "--help"], {}),
+        HELP: ([fastcalc, "--help"], {}),
         "shell completion": ([fastcalc], COMPLETION),
-        "fastcalc compare": ([fastcalc, "compare"], {}),
-        "fastcalc compare --format json": ([fastcalc, "compare", "--format", "json"], {}),
-        "fastcalc fit": ([fastcalc, "fit"], {}),
+        **{f"fastcalc {words}": ([fastcalc, *words.split()], {}) for words in asked},
     }
-    if subprocess.run([fastcalc, *PLAN], capture_output=True, check=False).returncode == 0:
-        timed[f"fastcalc {' '.join(PLAN)}"] = ([fastcalc, *PLAN], {})
-    return timed
 
 
-def report(runs: int = RUNS) -> str:
-    """Time all commands in turn and return the table."""
-    return markdown(("", *FLOORS, "ms"), timings(interleaved(commands(), runs), FLOORS))
+def measures() -> dict[str, Callable[[], float]]:
+    """Return what measures the wall time of each command once, by its name. [s]"""
+    return {
+        name: partial(seconds, partial(run, command, environment))
+        for name, (command, environment) in commands().items()
+    }
+
+
+def section(starts: Mapping[str, float]) -> str:
+    """Return the table of start-up, with what it holds.
+
+    Parameters
+    ----------
+    starts : mapping of str to float
+        Wall times by command. [s]
+    """
+    return "\n\n".join(
+        [
+            "## Start-up",
+            f"Medians of {RUNS} runs, all commands in turn. *Imports* is a program that imports "
+            "exactly the modules of others that `compare` loads; *set alike* is the same with what "
+            "fastcalc sets in Python: one thread for BLAS, no search for cycles.",
+            markdown(("", *FLOORS, "ms"), timings(starts, FLOORS)),
+        ]
+    )
 
 
 if __name__ == "__main__":
-    print(report())
+    print(section(in_turn(measures(), RUNS)))

@@ -35,20 +35,19 @@ def ratio(value: float, floor: float) -> str:
     return f"{value / floor:.3g}" if value < 100 * floor else f"{value / floor:,.0f}"
 
 
-def timings(timed: Mapping[str, Sequence[float]], floors: Mapping[str, str]) -> list[list[str]]:
-    """Return a row for each name: its median over that of each floor, then the median. [s -> ms]
+def timings(timed: Mapping[str, float], floors: Mapping[str, str]) -> list[list[str]]:
+    """Return a row for each name: its time over that of each floor, then the time. [s -> ms]
 
     Parameters
     ----------
-    timed : mapping of str to sequence of float
+    timed : mapping of str to float
         Wall times. [s]
     floors : mapping of str to str
         Headings of columns, and the names they divide by.
     """
-    medians = {name: median(values) for name, values in timed.items()}
     return [
-        [name, *(ratio(value, medians[floor]) for floor in floors.values()), f"{value * 1e3:.0f}"]
-        for name, value in medians.items()
+        [name, *(ratio(value, timed[floor]) for floor in floors.values()), f"{value * 1e3:.0f}"]
+        for name, value in timed.items()
     ]
 
 

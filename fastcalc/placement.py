@@ -28,6 +28,20 @@ MOST_CHIPS = 16_384
 """Chips beyond which no placement that cuts layers is looked for."""
 
 
+class LayoutError(InputError):
+    """A layout that a chip or a model cannot have.
+
+    Attributes
+    ----------
+    rule : str
+        What of it cannot be, in words that are the same for every chip and model, to count by.
+    """
+
+    def __init__(self, rule: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.rule = rule
+
+
 @dataclass(frozen=True, order=True)
 class Layout:
     """How chips share the work: ``chips = tp * pp * dp``, and ``ep`` overlays ``tp * dp``."""
@@ -309,37 +323,58 @@ class Site:
             elif tp * dp <= domain:
                 yield Layout(tp=tp, pp=pp, ep=tp * dp, dp=dp)
 
+    def expert_ranks(self, tp: int, dp: int) -> int:
+        """Return the ranks that share the experts where none are asked for. [1]
+
+        Beside attention replicas they are spread over the whole stage.
+
+        Parameters
+        ----------
+        tp, dp : int
+            Tensor-parallel ranks and replicas. [1]
+        """
+        return tp * dp if dp > 1 and self.work.experts else 1
+
     def check(self, layout: Layout) -> Layout:
         """Return a layout that a person asked for, or say why it cannot be.
 
         Raises
         ------
-        InputError
+        LayoutError
             If a number does not suit the chip or the model.
         """
         hardware, model = self.machine.hardware, self.work.model
         domain = link_domain(hardware)
         if self.machine.is_spatial and (layout.tp, layout.ep, layout.dp) != (1, 1, 1):
-            raise InputError(
-                f"{hardware.id} pipelines whole layers: only --pp or --chips says how many"
+            raise LayoutError(
+                "tp, ep or dp on chips that pipeline whole layers",
+                f"{hardware.id} pipelines whole layers: only --pp or --chips says how many",
             )
         if not self.machine.is_spatial and layout.tp > domain:
-            raise InputError(
+            raise LayoutError(
+                "tp beyond the link domain",
                 f"--tp {layout.tp} leaves the link domain of {hardware.id}, which has {domain} "
-                f"chip{'s' if domain > 1 else ''}; use --tp up to {domain} and --pp"
+                f"chip{'s' if domain > 1 else ''}; use --tp up to {domain} and --pp",
             )
         if not divides_heads(self.work, layout.tp):
-            raise InputError(f"--tp {layout.tp} does not divide the attention heads of {model.id}")
+            raise LayoutError(
+                "tp that does not divide the heads",
+                f"--tp {layout.tp} does not divide the attention heads of {model.id}",
+            )
         if layout.pp > self.most_stages:
-            raise InputError(
-                f"--pp {layout.pp} exceeds the {self.work.layers:.0f} layers of {model.id}"
+            raise LayoutError(
+                "pp beyond the layers",
+                f"--pp {layout.pp} exceeds the {self.work.layers:.0f} layers of {model.id}",
             )
         if layout.ep > 1 and not self.work.experts:
-            raise InputError(f"--ep {layout.ep}: {model.id} has no routed experts")
+            raise LayoutError(
+                "ep without experts", f"--ep {layout.ep}: {model.id} has no routed experts"
+            )
         if layout.width % layout.ep or max(layout.ep, layout.tp) % min(layout.ep, layout.tp):
-            raise InputError(
+            raise LayoutError(
+                "ep that does not suit tp x dp",
                 f"--ep {layout.ep} does not suit tp {layout.tp} x dp {layout.dp}: it divides their "
-                "product and is a multiple or a divisor of tp"
+                "product and is a multiple or a divisor of tp",
             )
         return layout
 

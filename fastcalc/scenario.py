@@ -13,11 +13,11 @@ from fastcalc.classes import engine_of_class
 from fastcalc.errors import InputError
 from fastcalc.evaluate import SITE_FACTOR, Estimate, evaluate
 from fastcalc.formulas.money import ownership_per_hour
-from fastcalc.formulas.types import Floats
+from fastcalc.formulas.types import ArrayLike, Floats
 from fastcalc.machine import machine
 from fastcalc.placement import Layout, Placement, Site
 from fastcalc.traffic import Traffic
-from fastcalc.workload import workload
+from fastcalc.workload import Workload, workload
 
 PriceBasis = Literal["cloud", "tco"]
 
@@ -107,8 +107,7 @@ class Sharding:
                     f"--chips {self.chips} is not tp x pp x dp = {tp} x {pp} x {dp} = "
                     f"{tp * pp * dp}"
                 )
-        spread = tp * dp if dp > 1 and site.work.experts else 1
-        return site.check(Layout(tp, pp, self.ep or spread, dp))
+        return site.check(Layout(tp, pp, self.ep or site.expert_ranks(tp, dp), dp))
 
 
 @dataclass(frozen=True)
@@ -126,6 +125,31 @@ class Scenario:
     pricing: Pricing = field(default_factory=Pricing)
     engine_is_borrowed: bool = False
     ignores_ranks: bool = False
+
+    @cached_property
+    def work(self) -> Workload:
+        """The model in its formats.
+
+        Raises
+        ------
+        InputError
+            If a format is unknown.
+        """
+        kv = self.kv or default_cache(self.model, self.engine, self.weights)
+        return workload(self.model, self.weights, kv)
+
+
+def default_cache(model: Model, engine: Engine, weights: str | None) -> str:
+    """Return the cache format taken where none is asked for: the engine's, or the model's own.
+
+    Parameters
+    ----------
+    model, engine : Model, Engine
+        What runs under what.
+    weights : str or None
+        Format of the weights, which engines go by; None for the model's own.
+    """
+    return engine.cache_formats.get(weights or model.weight_format) or model.kv_format
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +219,29 @@ class Outcome(Location):
         return warnings_of(self)
 
 
+def sites_of(scenario: Scenario, reserved_tokens: ArrayLike) -> list[Site]:
+    """Return a model on each memory tier that a chip has, the fastest first.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Chip, model, engine and formats.
+    reserved_tokens : array_like
+        Tokens for which a sequence's cache is reserved. [1]
+
+    Raises
+    ------
+    InputError
+        If a format is unknown.
+    """
+    hardware, work = scenario.hardware, scenario.work
+    tiers = sorted(hardware.memory, key=lambda tier: -tier.bandwidth.si)
+    return [
+        Site(machine(hardware, scenario.engine, work, tier), work, reserved_tokens)
+        for tier in tiers
+    ]
+
+
 def locate(scenario: Scenario) -> Location:
     """Place a scenario: choose memory tier and layout for its smallest batch.
 
@@ -205,15 +252,10 @@ def locate(scenario: Scenario) -> Location:
     InputError
         If a format is unknown, the context exceeds the model's, or the ranks do not suit.
     """
-    model, weights = scenario.model, scenario.weights
-    kv = scenario.kv or scenario.engine.cache_formats.get(weights or model.weight_format)
-    work = workload(model, weights, kv)
-    _check_context(scenario)
-    batch = min(scenario.batches)
+    sites, batch = sites_of(scenario, scenario.traffic.reserved), min(scenario.batches)
+    check_traffic(scenario)
     candidates = []
-    for tier in sorted(scenario.hardware.memory, key=lambda one: -one.bandwidth.si):
-        chip = machine(scenario.hardware, scenario.engine, work, tier)
-        site = Site(chip, work, scenario.traffic.reserved)
+    for site in sites:
         asked = scenario.sharding.layout(site, scenario.batches)
         placement = site.place(asked) if asked else site.smallest(batch)
         fits = placement is not None and placement.max_batch >= batch
@@ -237,7 +279,19 @@ def solve(scenario: Scenario) -> Outcome:
     return Outcome(scenario, found.site, found.placement, found.is_default_layout, estimate)
 
 
-def _check_context(scenario: Scenario) -> None:
+def check_traffic(scenario: Scenario) -> None:
+    """Refuse requests that grow beyond what a model takes.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        With its model and traffic.
+
+    Raises
+    ------
+    InputError
+        If they exceed the model's context.
+    """
     traffic = scenario.traffic
     what = (
         f"a context of {traffic.context:,.0f} tokens"

@@ -1,12 +1,15 @@
 """The tables of the benchmarks, on made-up timings and answers; nothing is timed here."""
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from benchmarks.clock import interleaved
+from benchmarks import evaluator, speed, startup
+from benchmarks.clock import in_turn, run, seconds
+from benchmarks.peers import answer
 from benchmarks.peers.beside import CASES, Beside, disagreements, speeds
 from benchmarks.peers.install import PEERS, AbsentError, ask, install
 from benchmarks.peers.jobs import InexpressibleError, Job, job_of
@@ -17,8 +20,7 @@ from fastcalc.cli.unasked import _unless_default
 from fastcalc.measured.deployments import Deployments
 from fastcalc.measured.predict import gather
 from fastcalc.measured.shipped import shipped
-
-PLACE = Path("nowhere")
+from tests.helpers import ROOT
 
 
 def test_a_table_begins_with_what_is_at_the_left():
@@ -46,17 +48,44 @@ def test_ratios_over_a_hundred_are_whole():
     assert (ratio(1.234, 1.0), ratio(12_345.0, 10.0)) == ("1.23", "1,234")
 
 
-def test_timings_are_medians_over_medians():
-    timed = {"floor": [0.1, 0.2, 9.0], "command": [0.4, 0.3, 0.1]}
+def test_timings_are_over_those_of_the_floor():
+    timed = {"floor": 0.2, "command": 0.3}
     assert timings(timed, {"x floor": "floor"}) == [
         ["floor", "1", "200"],
         ["command", "1.5", "300"],
     ]
 
 
-def test_commands_run_in_turn_and_the_first_round_is_not_counted():
-    timed = interleaved({"a": (["true"], {}), "b": (["true"], {})}, runs=2)
-    assert {name: len(values) for name, values in timed.items()} == {"a": 2, "b": 2}
+def test_measures_are_taken_in_turn_and_the_first_round_is_not_counted():
+    order = []
+
+    def measure(name, values):
+        def once():
+            order.append(name)
+            return next(values)
+
+        return once
+
+    values = {"a": iter([100.0, 1.0, 9.0, 2.0]), "b": iter([0.0, 5.0, 4.0, 6.0])}
+    found = in_turn({name: measure(name, each) for name, each in values.items()}, runs=3)
+    assert found == {"a": 2.0, "b": 5.0}
+    assert order == ["a", "b"] * 4
+
+
+def test_commands_are_timed_with_what_is_added_to_their_environment(monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    told = run(["sh", "-c", "echo $ADDED$PYTHONDONTWRITEBYTECODE"], {"ADDED": "here"})
+    assert told == b"here\n"
+    assert seconds(lambda: run(["sleep", "0.05"])) > 0.05
+
+
+def test_a_rate_is_of_all_points_and_no_prompt_comes_twice(monkeypatch):
+    """Eleven calls of a hundred points each until a second is over; before them one to warm up."""
+    clock = iter(n / 10 for n in range(100))
+    monkeypatch.setattr(answer.time, "perf_counter", lambda: next(clock))
+    prompts = []
+    assert answer.rate(prompts.append, points=100) == pytest.approx(1000 * 11 / 12)
+    assert len(prompts) == len({*prompts}) == 12
 
 
 def test_a_factor_is_the_same_either_way():
@@ -174,17 +203,21 @@ def test_what_was_not_compared_is_counted():
 
 
 def test_a_peer_that_is_absent_has_its_reason_in_the_table():
-    present = Beside(PEERS[0], start=0.2, points_per_s=50_000.0, cases={"step-1": 0.008})
+    present = Beside(PEERS[0], cases={"step-1": 0.008})
     absent = Beside(PEERS[1], absent="not installable: no such package")
-    lines = speeds([present, absent], {"fastcalc --help": 0.1}, [("records", 1e6)]).splitlines()
-    assert lines[3:] == [
+    start = {startup.HELP: 0.1, "ridgepoint": 0.2}
+    rate = {speed.FIRST: 1e6, speed.SINGLE: 500.0, "ridgepoint": 50_000.0}
+    lines = speeds([present, absent], start, rate).splitlines()
+    assert lines[2:] == [
+        "| fastcalc | 1 | 1 | 100 | 1,000,000 |",
+        "| fastcalc, a call for each point |  | 2,000 |  | 500 |",
         "| ridgepoint 0.1.2 | 2 | 20 | 200 | 50,000 |",
         "| berth-placement 0.8.0 | not installable: no such package |  |  |  |",
     ]
 
 
 def test_a_case_that_a_peer_lacks_is_said():
-    present = Beside(PEERS[0], start=0.2, points_per_s=50_000.0, cases={"step-1": 0.008})
+    present = Beside(PEERS[0], cases={"step-1": 0.008})
     rows = disagreements([present]).splitlines()[2:]
     assert len(rows) == len(CASES)
     assert "(8 ms)" in rows[0]
@@ -205,6 +238,29 @@ def test_an_environment_is_made_once(tmp_path):
     (tmp_path / "ridgepoint" / "installed-ridgepoint==0.1.2").touch()
     install(PEERS[0], tmp_path)
     assert not PEERS[0].python(tmp_path).exists()
+
+
+def test_plans_are_held_against_the_deployments_they_evaluate():
+    """Two million of three have a price: 4 s from the shell are 2 a million, 1 s is a half."""
+    lost = {"have no known price or power": 1_000_000, "need too many chips": 5}
+    count = evaluator.evaluated(json.dumps({"candidates": 3_000_000, "lost": lost}).encode())
+    times = {"plan": 1.0, "plan from the shell": 4.0}
+    lines = evaluator.plan_table({"plan": count}, times).splitlines()
+    assert lines[2:] == ["| plan | 4 | 2.00 | 0.50 | 2,000,000 | 4.00 | 1.00 |"]
+
+
+def test_the_page_has_a_place_for_every_table():
+    """So that what a run writes can be pasted in whole."""
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    written = "".join(
+        (ROOT / "benchmarks" / name).read_text(encoding="utf-8")
+        for name in ("startup.py", "speed.py", "evaluator.py", "peers/beside.py", "peers/rows.py")
+    )
+    headings = re.findall(r'"(## [^"]+)"', written)
+    assert len(headings) == 6
+    places = [page.index(f"\n{heading}\n") for heading in headings]
+    assert places == sorted(places)
+    assert page.index("\nMeasured on ") < places[0]
 
 
 class Option:

@@ -96,7 +96,7 @@ def test_speeds_are_those_of_an_estimate():
 
 @given(
     st.lists(
-        st.tuples(st.integers(1, 20), st.integers(1, 20)).map(lambda pair: pair),
+        st.tuples(st.integers(1, 20), st.integers(1, 20)),
         min_size=1,
         max_size=40,
     )
@@ -215,6 +215,15 @@ def test_a_speed_above_the_bound_says_so():
     alone = space.at(space.layouts(1)[0], 1).estimate
     assert found.bound == pytest.approx(float(alone.bound[0]))
     assert found.fastest == pytest.approx(float(alone.speed[0]))
+
+
+def test_the_bound_of_a_chip_with_two_memories_is_of_both():
+    """As `compare` has it, where the weights live in the slower one alone, too."""
+    space = Space(scenario("llama-3.1-70b", "d-matrix-corsair"))
+    (layout,) = space.layouts(1)
+    assert [tier.placement.machine.tier.name for tier in space.tiers(layout)] == ["LPDDR5X"]
+    found = cheapest(space, [layout], 1e6)
+    assert found.bound == pytest.approx(float(space.at(layout, 1).estimate.bound[0]))
 
 
 @given(st.integers(1, 6), st.floats(1.05, 4.0))

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -10,8 +11,10 @@ from fastcalc import columns
 from fastcalc.catalogue import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.placement import Layout
-from fastcalc.scenario import Pricing, Scenario, Sharding, engine_for, solve
-from fastcalc.sweep.grid import Grid, Requests, solve_grid
+from fastcalc.scenario import Pricing, Scenario, Sharding, default_cache, engine_for, solve
+from fastcalc.sweep.axes import Axes, four_bits, grids
+from fastcalc.sweep.grid import BLOCK, Grid, Requests, solve_grid
+from fastcalc.sweep.run import WORKERS, in_order, solve_all
 from fastcalc.traffic import Speculation, Traffic
 from tests import strategies
 
@@ -105,7 +108,7 @@ def legal(grid):
     for tp in (1, 2, 8):
         for pp in (1, 3):
             for dp in (1, 2):
-                layout = Layout(tp, pp, tp * dp if dp > 1 and grid.work.experts else 1, dp)
+                layout = Layout(tp, pp, tp * dp if dp > 1 and site.work.experts else 1, dp)
                 try:
                     yield site.check(layout)
                 except InputError:
@@ -139,9 +142,99 @@ def test_blocks_are_the_whole_grid_in_order():
     kinds = Requests(*np.array([[1000.0, 2000.0, 3000.0], [500.0] * 3, [1250.0, 2250.0, 3250.0]]))
     grid = Grid(scenario, (Layout(), Layout(2), Layout(4)), kinds, np.arange(1.0, 6.0))
     whole = list(columns.records(solve_grid(grid), grid.shape))
-    for size in (1, 4, 7, 20, 1000):
+    for size in (1, 4, 7, 12, 20, 33, 1000):  # 12 and 33 part layouts and kinds unevenly
         parts = list(grid.blocks(size))
         assert all(part.size <= size for part in parts)
         assert [
             one for part in parts for one in columns.records(solve_grid(part), part.shape)
         ] == whole
+
+
+def test_a_grid_beyond_a_block_has_the_columns_of_the_whole():
+    """More points than a block holds, and a second grid after it, as a sweep takes them."""
+    chip, model = CATALOGUE.hardware("h100-sxm"), CATALOGUE.model("llama-3.1-8b")
+    scenario = Scenario(chip, model, CATALOGUE.engine("vllm"), (1,), Traffic(1.0, 1.0, 1.0))
+    kinds = Requests(*np.array([[1000.0, 2000.0], [500.0] * 2, [1250.0, 2250.0]]))
+    long = Grid(scenario, (Layout(), Layout(2)), kinds, np.arange(1.0, BLOCK + 2.0))
+    short = replace(long, batches=np.array([7.0]))
+    found = list(solve_all([long, short]))
+    assert all(part.size <= BLOCK for part, _ in found)
+    assert [part.size for part in long.blocks()] == [part.size for part, _ in found[:-1]]
+    for grid, blocks in ((long, found[:-1]), (short, found[-1:])):
+        whole = solve_grid(grid, words=False)
+        for key in ("tp", "batch", "context_tokens", "fits", "ttft_ms", "usd_per_mtok_total"):
+            parts = [np.broadcast_to(held[key], part.shape).ravel() for part, held in blocks]
+            expected = np.broadcast_to(whole[key], grid.shape).ravel()
+            np.testing.assert_array_equal(np.concatenate(parts), expected, err_msg=key)
+
+
+def test_blocks_are_drawn_as_they_are_taken():
+    """So that few of them are in memory, however many there are."""
+    drawn = []
+
+    def source():
+        for number in range(100):
+            drawn.append(number)
+            yield number
+
+    for taken, made in enumerate(in_order(lambda number: 2 * number, source()), 1):
+        assert made == 2 * (taken - 1)
+        assert len(drawn) <= taken + WORKERS
+    assert len(drawn) == 100
+
+
+def test_a_batch_beyond_the_engine_is_one_beyond_it_on_each_replica():
+    """Of four attention replicas each takes a fourth of the batch."""
+    chip, engine = CATALOGUE.hardware("h100-sxm"), CATALOGUE.engine("vllm")
+    scenario = Scenario(chip, CATALOGUE.model("gpt-oss-120b"), engine, (1,), Traffic(1.0, 1.0, 1.0))
+    layouts = (Layout(tp=4), Layout(tp=1, ep=4, dp=4))
+    most = engine.parameters.max_sequences.si
+    counts = np.array([most, most + 1, 4 * most, 4 * most + 1])
+    grid = Grid(scenario, layouts, Requests(*np.ones((3, 1))), counts)
+    told = [
+        any(line.startswith("a batch beyond") for line in record["warnings"])
+        for record in columns.records(solve_grid(grid), grid.shape)
+    ]
+    assert told == [False, True, True, True, False, False, False, True]
+
+
+def test_a_model_that_takes_no_request_has_no_grid():
+    chip = CATALOGUE.hardware("h100-sxm")
+    found, left_out = grids(
+        Axes(
+            models=[CATALOGUE.model("mistral-7b-v0.1"), CATALOGUE.model("llama-3.1-8b")],
+            chips=[(chip, *engine_for(CATALOGUE, chip))],
+            prompts=(100_000,),
+            outputs=(100,),
+            batches=(1, 2),
+        )
+    )
+    assert [(grid.scenario.model.id, grid.size) for grid in found] == [("llama-3.1-8b", 2)]
+    assert left_out == {"a context beyond that of mistral-7b-v0.1": 2}
+
+
+@pytest.mark.parametrize(
+    ("chip", "name"),
+    [("b200", "nvfp4"), ("gb200", "nvfp4"), ("mi355x", "mxfp4"), ("h100-sxm", None)],
+)
+def test_four_bits(chip, name):
+    assert four_bits(CATALOGUE.hardware(chip)) == name
+
+
+@pytest.mark.parametrize(
+    ("model", "engine", "weights", "cache"),
+    [
+        # engines/tensorrt-llm.yaml keeps an fp8 cache beside fp8 and nvfp4 weights, vLLM none.
+        ("llama-3.1-8b", "tensorrt-llm", None, "bf16"),
+        ("llama-3.1-8b", "tensorrt-llm", "nvfp4", "fp8"),
+        ("llama-3.1-8b", "vllm", "nvfp4", "bf16"),
+        ("deepseek-r1", "tensorrt-llm", None, "fp8"),
+    ],
+)
+def test_the_cache_taken_by_default_is_the_engine_s_or_the_model_s(model, engine, weights, cache):
+    entry, software = CATALOGUE.model(model), CATALOGUE.engine(engine)
+    assert default_cache(entry, software, weights) == cache
+    chip = CATALOGUE.hardware("b200")
+    scenario = Scenario(chip, entry, software, (1,), Traffic(1.0, 1.0, 1.0), weights)
+    assert scenario.work.kv_format == cache
+    assert replace(scenario, kv="fp16").work.kv_format == "fp16"

@@ -94,6 +94,75 @@ def test_a_context_beyond_the_model_is_left_out(capsys, monkeypatch):
     assert "1 a context beyond that of mistral-7b-v0.1" in ran.err
 
 
+def left_out(*asked, capsys, monkeypatch):
+    """Return how many points a sweep has, and how many it leaves out for which reason."""
+    ran = run("sweep", *asked, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 0, ran.err
+    told = json.loads(ran.out)
+    return len(told["records"]), told["left_out"], ran.err
+
+
+def test_points_and_what_is_left_out_are_all_combinations(capsys, monkeypatch):
+    """Two models, chips, weights, speculations, prompts, layouts, and three batches: 192.
+
+    A model of 32,768 tokens takes no prompt of 100,000: half of its 96. The H100 has no 4-bit
+    units: of its share of what is left, half. Heads are divided by 2 and not by 3: half of the rest.
+    """
+    count, reasons, err = left_out(
+        "mistral-7b-v0.1", "llama-3.1-8b", "--on", "h100-sxm,b200", "--weights", "fp8,fp4",
+        "--speculate", "none,0.8x3", "--prompt", "1k,100k", "--tp", "2,3", "--batch", "1,2,3",
+        capsys=capsys, monkeypatch=monkeypatch,
+    )  # fmt: skip
+    assert reasons == {
+        "a context beyond that of mistral-7b-v0.1": 48,
+        "4-bit weights or caches on a chip without units for them": 36,
+        "tp that does not divide the heads": 54,
+    }
+    assert count == 192 - 48 - 36 - 54
+    assert "54 points" in err
+    assert "138 combinations left out: 54 tp that" in err
+
+
+def test_what_is_left_out_already_is_not_counted_as_nothing(capsys, monkeypatch):
+    """No request of the first model is held, so its layouts are not looked at."""
+    asked = ("mistral-7b-v0.1", "llama-3.1-70b", "--on", "h100-sxm", "--prompt", "100k")
+    count, reasons, err = left_out(
+        *asked, "--tp", "8,16", "--batch", "1", capsys=capsys, monkeypatch=monkeypatch
+    )
+    assert count == 1
+    assert reasons == {
+        "a context beyond that of mistral-7b-v0.1": 2,
+        "tp beyond the link domain": 1,
+    }
+    assert " 0 " not in err
+
+
+@pytest.mark.parametrize(
+    ("model", "flags", "rule"),
+    [
+        # 64 heads in a domain of 8, of 80 layers, without experts; and experts over 4 of 2 ranks.
+        ("llama-3.1-70b", ("--tp", "1,16"), "tp beyond the link domain"),
+        ("llama-3.1-70b", ("--tp", "1,3"), "tp that does not divide the heads"),
+        ("llama-3.1-70b", ("--pp", "4,81"), "pp beyond the layers"),
+        ("llama-3.1-70b", ("--tp", "2", "--ep", "1,2"), "ep without experts"),
+        ("gpt-oss-120b", ("--tp", "2", "--ep", "2,4"), "ep that does not suit tp x dp"),
+    ],
+)
+def test_each_layout_that_cannot_be_is_counted_by_its_rule(model, flags, rule, capsys, monkeypatch):
+    asked = (model, "--on", "h100-sxm", "--batch", "1,2", *flags)
+    count, reasons, _ = left_out(*asked, capsys=capsys, monkeypatch=monkeypatch)
+    assert (count, reasons) == (2, {rule: 2})
+
+
+def test_four_bits_are_those_of_the_maker(capsys, monkeypatch):
+    """NVIDIA's chips multiply NVFP4, the others MXFP4."""
+    asked = ("gpt-oss-120b", "--on", "b200,mi355x", "--weights", "fp4", "--batch", "1")
+    ran = run("sweep", *asked, capsys=capsys, monkeypatch=monkeypatch)
+    rows = csv.DictReader(io.StringIO(ran.out))
+    found = {row["hardware"]: row["weight_format"] for row in rows}
+    assert found == {"b200": "nvfp4", "mi355x": "mxfp4"}
+
+
 def test_parquet_holds_the_same(capsys, monkeypatch, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "found.parquet"

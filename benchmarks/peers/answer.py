@@ -16,16 +16,24 @@ LENGTHS = range(512, 100_000)
 """Prompts that differ from call to call, so that no cache answers for a calculator. [token]"""
 
 
-def rate(evaluate: Callable[[int], object], span: float = SPAN) -> float:
-    """Return evaluations a second of a function of the prompt's length. [1/s]"""
+def rate(evaluate: Callable[[int], object], points: int = 1) -> float:
+    """Return points a second of a function of the prompt's length. [1/s]
+
+    Parameters
+    ----------
+    evaluate : callable
+        What evaluates.
+    points : int
+        How many in a call. [1]
+    """
     evaluate(PROMPT)
     begin = time.perf_counter()
     count = 0
     for count, prompt in enumerate(LENGTHS, 1):  # noqa: B007  (the count is the result)
         evaluate(prompt)
-        if time.perf_counter() - begin > span:
+        if time.perf_counter() - begin > SPAN:
             break
-    return count / (time.perf_counter() - begin)
+    return count * points / (time.perf_counter() - begin)
 
 
 def tell(points_per_s: float, cases: Mapping[str, float]) -> None:

@@ -1,15 +1,15 @@
 """Start-up, rate and numbers of each peer beside ours on the same cases."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from statistics import median
 
-from benchmarks.clock import interleaved
+from benchmarks import speed, startup
+from benchmarks.clock import run, seconds
+from benchmarks.peers.answer import SPAN
 from benchmarks.peers.install import PEERS, AbsentError, Peer, answer, install
-from benchmarks.speed import scenario
-from benchmarks.startup import BARE, commands
 from benchmarks.table import figure, markdown, ratio
 from fastcalc.scenario import Sharding, solve
 
@@ -19,13 +19,11 @@ CASES = {
     "step-70b": "the same of Llama 3.1 70B on 8 H100 SXM (tp 8)",
     "prompt": "first token, Llama 3.1 8B bf16, 1 H100 SXM, one prompt of 2,048",
 }
-OURS = "fastcalc --help"
-STARTS = 11
 
 
-@dataclass
+@dataclass(frozen=True)
 class Beside:
-    """What a peer does.
+    """What a peer says.
 
     Attributes
     ----------
@@ -33,47 +31,57 @@ class Beside:
         Who.
     absent : str
         Why it could not be asked; empty where it could.
-    start : float
-        Median wall time of its shortest command. [s]
-    points_per_s : float
-        Estimates a second. [1/s]
     cases : dict of str to float
         Its numbers by case. [s]
     """
 
     peer: Peer
     absent: str = ""
-    start: float = 0.0
-    points_per_s: float = 0.0
     cases: dict[str, float] = field(default_factory=dict)
 
 
-def ask_all(cache: Path) -> tuple[list[Beside], dict[str, float]]:
-    """Return what each peer does, and start-up of ours in the same run. [s]"""
-    found = [_one(peer, cache) for peer in PEERS]
-    present = [one for one in found if not one.absent]
-    timed = {one.peer.name: (one.peer.starting(cache), {}) for one in present}
-    own = {name: command for name, command in commands().items() if name in (BARE, OURS)}
-    times = {name: median(values) for name, values in interleaved(own | timed, STARTS).items()}
-    for one in present:
-        one.start = times[one.peer.name]
-    return found, {name: times[name] for name in own}
+def ask_all(cache: Path) -> list[Beside]:
+    """Return what each peer says, installed where it is not there yet.
+
+    Parameters
+    ----------
+    cache : Path
+        Where their virtual environments are.
+    """
+    return [_one(peer, cache) for peer in PEERS]
 
 
 def _one(peer: Peer, cache: Path) -> Beside:
     print(f"asking {peer.name}", file=sys.stderr)
     try:
         install(peer, cache)
-        told = answer(peer, cache)
+        return Beside(peer, cases=answer(peer, cache)["cases"])
     except AbsentError as reason:
         return Beside(peer, absent=str(reason))
-    return Beside(peer, points_per_s=told["points_per_s"], cases=told["cases"])
+
+
+def starts(found: Sequence[Beside], cache: Path) -> dict[str, Callable[[], float]]:
+    """Return what measures the start-up of each peer that is there once, by its name. [s]"""
+    return {
+        one.peer.name: partial(seconds, partial(run, one.peer.starting(cache)))
+        for one in found
+        if not one.absent
+    }
+
+
+def rates(found: Sequence[Beside], cache: Path) -> dict[str, Callable[[], float]]:
+    """Return what measures points a second of each peer over one span, by its name. [1/s]"""
+
+    def measure(peer: Peer) -> float:
+        return float(answer(peer, cache)["points_per_s"])
+
+    return {one.peer.name: partial(measure, one.peer) for one in found if not one.absent}
 
 
 def ours() -> dict[str, float]:
     """Return our numbers for the common cases. [s]"""
-    small = solve(scenario("llama-3.1-8b", "h100-sxm", (1, 64))).estimate
-    large = scenario("llama-3.1-70b", "h100-sxm", (64,))
+    small = solve(speed.scenario("llama-3.1-8b", "h100-sxm", (1, 64))).estimate
+    large = speed.scenario("llama-3.1-70b", "h100-sxm", (64,))
     eight = replace(large, sharding=Sharding(tp=8))
     return {
         "step-1": float(small.tpot[0]),
@@ -83,32 +91,51 @@ def ours() -> dict[str, float]:
     }
 
 
-def speeds(found: list[Beside], own: dict[str, float], rates: list[tuple[str, float]]) -> str:
-    """Return the table of start-up and rate, ratios to ours first."""
-    best = rates[0][1]
+def speeds(found: Sequence[Beside], start: Mapping[str, float], rate: Mapping[str, float]) -> str:
+    """Return the table of start-up and rate, ratios to ours first.
+
+    Parameters
+    ----------
+    found : sequence of Beside
+        The peers.
+    start, rate : mapping of str to float
+        Start-up [s] and points a second [1/s] by peer, and ours among them, all of one run.
+    """
+    ours, best = start[startup.HELP], rate[speed.FIRST]
     rows = [
-        ["fastcalc", "1", "1", f"{own[OURS] * 1e3:.0f}", figure(best)],
-        *_speed_rows(found, own[OURS], best),
+        ["fastcalc", "1", "1", f"{ours * 1e3:.0f}", figure(best)],
+        [
+            "fastcalc, a call for each point",
+            "",
+            ratio(best, rate[speed.SINGLE]),
+            "",
+            figure(rate[speed.SINGLE]),
+        ],
+        *_speed_rows(found, start, rate),
     ]
     heads = ("", "start-up x ours", "ours x its points a second", "start-up ms", "points a second")
     return markdown(heads, rows)
 
 
-def _speed_rows(found: list[Beside], start: float, best: float) -> Iterator[list[str]]:
+def _speed_rows(
+    found: Sequence[Beside], start: Mapping[str, float], rate: Mapping[str, float]
+) -> Iterator[list[str]]:
+    ours, best = start[startup.HELP], rate[speed.FIRST]
     for one in found:
+        name, package = one.peer.name, one.peer.package.replace("==", " ")
         if one.absent:
-            yield [one.peer.package.replace("==", " "), one.absent, "", "", ""]
+            yield [package, one.absent, "", "", ""]
             continue
         yield [
-            one.peer.package.replace("==", " "),
-            ratio(one.start, start),
-            ratio(best, one.points_per_s),
-            f"{one.start * 1e3:,.0f}",
-            figure(one.points_per_s),
+            package,
+            ratio(start[name], ours),
+            ratio(best, rate[name]),
+            f"{start[name] * 1e3:,.0f}",
+            figure(rate[name]),
         ]
 
 
-def disagreements(found: list[Beside]) -> str:
+def disagreements(found: Sequence[Beside]) -> str:
     """Return the table of numbers over ours, case by case."""
     present, own = [one for one in found if not one.absent], ours()
     rows = [
@@ -124,3 +151,32 @@ def disagreements(found: list[Beside]) -> str:
 
 def _over(value: float | None, own: float) -> str:
     return f"x {value / own:.2f} ({value * 1e3:.3g} ms)" if value else "cannot say"
+
+
+def section(found: Sequence[Beside], start: Mapping[str, float], rate: Mapping[str, float]) -> str:
+    """Return the tables of speeds and of numbers, with what they hold.
+
+    Parameters
+    ----------
+    found : sequence of Beside
+        The peers.
+    start, rate : mapping of str to float
+        Start-up [s] and points a second [1/s] by peer, and ours among them, all of one run.
+    """
+    return "\n\n".join(
+        [
+            "## Beside other calculators",
+            "Each from the package index in an environment of its own, and all in turn with the "
+            f"tables above. Start-up is the median of {startup.RUNS} runs of the shortest command "
+            "(llm-analysis and genz-llm have none, so their import), ours `fastcalc --help`. "
+            f"Points a second are full estimates, medians of {speed.RUNS} spans of {SPAN:g} s: of "
+            "others a call for each point in a loop, the prompt different each time, by the "
+            "quickest way in that each documents (the Rust core of ridgepoint, one session of "
+            "aiconfigurator kept open); of fastcalc the first line of *Points a second*, "
+            f"{speed.BATCHES:,} points in a call, and then a call for each point, too.",
+            speeds(found, start, rate),
+            "## Where they disagree",
+            "Their number over ours: above 1 they are slower.",
+            disagreements(found),
+        ]
+    )

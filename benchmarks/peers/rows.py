@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from benchmarks.peers.install import HERE, PEERS, ask, install
+from benchmarks.peers.install import HERE, PEERS, AbsentError, ask, install
 from benchmarks.peers.jobs import InexpressibleError, Job, job_of
 from benchmarks.table import factor, markdown, spread
 from fastcalc.catalogue import Catalogue
+from fastcalc.errors import InputError
 from fastcalc.measured.calibrate import calibrate
 from fastcalc.measured.deployments import Deployments
 from fastcalc.measured.point import Point
@@ -196,4 +197,33 @@ def refusals(contest: Contest) -> str:
     return markdown(
         ("not compared", "points"),
         [[reason, str(count)] for reason, count in contest.refused.most_common()],
+    )
+
+
+def section(cache: Path, *, set_aside: bool) -> str:
+    """Return the tables of the contest, with what they hold, or why there is none.
+
+    Parameters
+    ----------
+    cache : Path
+        Where aiconfigurator's virtual environment is.
+    set_aside : bool
+        Whether to score the sources that are kept from every fit, in place of the others.
+    """
+    heading = "## Beside aiconfigurator on measured points"
+    try:
+        contest = compete(cache, set_aside)
+    except (AbsentError, InputError) as reason:
+        return f"{heading}\n\nSkipped: {reason}."
+    which = "set aside from every fit" if set_aside else "not set aside"
+    return "\n\n".join(
+        [
+            heading,
+            f"Of the rows of `evidence/measured.csv` that are {which}, {len(contest.scored)} that "
+            "both can express. A factor is how many times a prediction is off, either way: 1.10 is "
+            "10 % off. Columns that end in *x* say which way: above 1 the prediction is too fast.",
+            table(contest),
+            "Not compared, in rows, because aiconfigurator has no such thing:",
+            refusals(contest),
+        ]
     )

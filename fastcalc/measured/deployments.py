@@ -11,6 +11,7 @@ from fastcalc.errors import InputError
 from fastcalc.machine import machine
 from fastcalc.measured.point import Point
 from fastcalc.placement import Layout, Placement, Site
+from fastcalc.scenario import default_cache
 from fastcalc.workload import Workload, workload
 
 Entry = Hardware | Model | Engine
@@ -125,8 +126,8 @@ class Deployments:
         hardware = self._entry(self.catalogue.hardware, point.hardware, "hardware")
         model = self._entry(self.catalogue.model, point.model, "models")
         engine = self.engine or self._engine(point, hardware)
-        kv = point.kv or engine.cache_formats.get(point.weights or model.weight_format)
-        work = workload(model, point.weights or None, kv)
+        weights = point.weights or None
+        work = workload(model, weights, point.kv or default_cache(model, engine, weights))
         return Deployment(hardware, model, engine, work, _layout(point), point.chips)
 
     def _engine(self, point: Point, hardware: Hardware) -> Engine:

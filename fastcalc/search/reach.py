@@ -41,9 +41,7 @@ def speeds(placement: Placement, traffic: Traffic, batch: ArrayLike) -> Floats:
     return np.asarray(traffic.speculation.tokens_per_pass / seconds, dtype=np.float64)
 
 
-def largest_batches(
-    placement: Placement, traffic: Traffic, speed: ArrayLike, *, fewest: int = 1
-) -> Batches:
+def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) -> Batches:
     """Return the largest batch whose expected speed reaches each of some speeds.
 
     A larger batch is never faster on the same chips, so each answer is found between a batch that
@@ -57,16 +55,14 @@ def largest_batches(
         What requests look like.
     speed : array_like
         Tokens a second that every user is to get, one dimension at most. [1/s]
-    fewest : int
-        Smallest batch to think of. [1]
 
     Returns
     -------
     ndarray of int
-        One batch for each speed; 0 where not even the smallest reaches it. [1]
+        One batch for each speed; 0 where not even one sequence reaches it. [1]
     """
     goals = np.atleast_1d(np.asarray(speed, float)) * (1.0 - _ROUNDING)
-    reached = np.full(goals.shape, fewest - 1, dtype=np.int64)
+    reached = np.zeros(goals.shape, dtype=np.int64)
     missed = np.full(goals.shape, placement.max_batch + 1, dtype=np.int64)
     while np.any(missed - reached > 1):
         tried = _between(reached, missed)
@@ -74,7 +70,7 @@ def largest_batches(
         reached = np.maximum(reached, np.where(reaches, tried, 0).max(axis=1))
         above = ~reaches & (tried > reached[:, None])
         missed = np.where(above, tried, missed[:, None]).min(axis=1)
-    return np.where(reached < fewest, 0, reached)
+    return reached
 
 
 def cost_multiples(

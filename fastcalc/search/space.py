@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from fastcalc.placement import Layout, Placement, Site
-from fastcalc.scenario import Outcome, Scenario, Sharding, locate, solve
+from fastcalc.scenario import Outcome, Scenario, Sharding, check_traffic, sites_of, solve
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Space:
     scenario: Scenario
 
     @cached_property
-    def sites(self) -> tuple[Site, ...]:
+    def sites(self) -> list[Site]:
         """The memory tiers, fastest first, as `fastcalc.scenario.locate` tries them.
 
         Raises
@@ -46,15 +46,9 @@ class Space:
         InputError
             If a format is unknown or the context exceeds the model's.
         """
-        hardware = self.scenario.hardware
-        alone = replace(self.scenario, batches=(1,), sharding=Sharding())
-        if len(hardware.memory) == 1:
-            return (locate(alone).site,)
-        tiers = sorted(hardware.memory, key=lambda one: -one.bandwidth.si)
-        return tuple(
-            locate(replace(alone, hardware=hardware.model_copy(update={"memory": [tier]}))).site
-            for tier in tiers
-        )
+        found = sites_of(self.scenario, self.scenario.traffic.reserved)
+        check_traffic(self.scenario)
+        return found
 
     @cached_property
     def fewest_chips(self) -> int | None:

@@ -4,25 +4,22 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from math import inf
 
 import numpy as np
 
 from fastcalc.catalogue import Engine, Hardware, Model
 from fastcalc.catalogue.formats import number_format
-from fastcalc.errors import InputError
-from fastcalc.placement import Layout
-from fastcalc.scenario import Pricing, Scenario
+from fastcalc.formulas.types import Floats
+from fastcalc.placement import Layout, LayoutError, Site
+from fastcalc.scenario import Pricing, Scenario, sites_of
 from fastcalc.sweep.grid import Grid, Requests
 from fastcalc.traffic import Speculation, Traffic
 
-_FAULTS = {
-    "leaves the link domain": "tp beyond the link domain",
-    "does not divide the attention heads": "tp that does not divide the heads",
-    "exceeds the": "pp beyond the layers",
-    "no routed experts": "ep without experts",
-    "does not suit": "ep that does not suit tp x dp",
-    "pipelines whole layers": "tp, ep or dp on chips that pipeline whole layers",
-}
+_NO_FOUR_BITS = "4-bit weights or caches on a chip without units for them"
+
+Combination = tuple[int, int, int | None, int]
+"""Ranks tp, pp, ep and dp; ep is None where it is left to the placement. [1]"""
 
 
 @dataclass(frozen=True)
@@ -39,17 +36,13 @@ class Ranks:
         """True where ranks are asked for that chips of whole layers cannot have."""
         return (self.tp, self.ep, self.dp) != (None, None, None)
 
-    def layouts(self, *, has_experts: bool, is_spatial: bool) -> list[Layout]:
-        """Return every combination, or none where nothing is asked for."""
-        if is_spatial:
-            return [Layout(pp=stages) for stages in self.pp or ()]
+    def on(self, hardware: Hardware) -> list[Combination]:
+        """Return every combination for a chip, or none where nothing is asked for."""
+        if hardware.execution == "spatial":
+            return [(1, stages, 1, 1) for stages in self.pp or ()]
         if self == Ranks():
             return []
-        found = product(self.tp or (1,), self.pp or (1,), self.ep or (0,), self.dp or (1,))
-        return [
-            Layout(tp, pp, ep or (tp * dp if dp > 1 and has_experts else 1), dp)
-            for tp, pp, ep, dp in found
-        ]
+        return list(product(self.tp or (1,), self.pp or (1,), self.ep or (None,), self.dp or (1,)))
 
 
 @dataclass(frozen=True)
@@ -102,6 +95,8 @@ class Axes:
 def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
     """Return the grids of some axes, and how many points are left out for which reason.
 
+    Every combination of what is varied is either a point of a grid or counted once.
+
     Parameters
     ----------
     axes : Axes
@@ -113,21 +108,37 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
         If a format is unknown.
     """
     found: list[Grid] = []
-    skipped: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
+    requests, batches = axes.requests, np.array(axes.batches, dtype=float)
     for model in axes.models:
-        requests = _within(model, axes, skipped)
+        held = _held(model, requests)
+        beyond = (len(requests) - len(held)) * len(batches)
         for scenario in _scenarios(axes, model):
-            points = len(requests) * len(axes.batches)
-            short = _short(scenario)
-            if short is None:
-                skipped["4-bit weights or caches on a chip without units for them"] += points
+            ranks = axes.ranks.on(scenario.hardware)
+            if beyond:
+                left_out[f"a context beyond that of {model.id}"] += beyond * max(len(ranks), 1)
+            if not len(held):
                 continue
-            grid = Grid(short, (), requests, np.array(axes.batches, dtype=float))
-            layouts, faults = _legal(grid, axes.ranks)
-            skipped.update({fault: count * points for fault, count in faults.items()})
-            if len(requests) and (layouts or not faults):
-                found.append(replace(grid, layouts=layouts))
-    return found, skipped
+            grid, faults = _grid(scenario, ranks, held, batches)
+            left_out += faults
+            if grid is not None:
+                found.append(grid)
+    return found, left_out
+
+
+def _grid(
+    scenario: Scenario, ranks: list[Combination], requests: Requests, batches: Floats
+) -> tuple[Grid | None, Counter[str]]:
+    """Return what there is of a scenario, and how many points there are not for which reason."""
+    each = len(requests) * len(batches)
+    full = _with_four_bits(scenario)
+    if full is None:
+        return None, Counter({_NO_FOUR_BITS: each * max(len(ranks), 1)})
+    layouts, broken = _legal(sites_of(full, 0.0)[0], ranks)
+    left_out = Counter({rule: count * each for rule, count in broken.items()})
+    if ranks and not layouts:
+        return None, left_out
+    return Grid(full, layouts, requests, batches), left_out
 
 
 def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
@@ -165,7 +176,7 @@ def four_bits(hardware: Hardware) -> str | None:
     return "nvfp4" if hardware.vendor == "NVIDIA" else "mxfp4"
 
 
-def _short(scenario: Scenario) -> Scenario | None:
+def _with_four_bits(scenario: Scenario) -> Scenario | None:
     """Return a scenario with ``fp4`` in full; None where the chip has no such units."""
     if "fp4" not in (scenario.weights, scenario.kv):
         return scenario
@@ -176,28 +187,18 @@ def _short(scenario: Scenario) -> Scenario | None:
     return replace(scenario, weights=weights, kv=kv)
 
 
-def _within(model: Model, axes: Axes, skipped: Counter[str]) -> Requests:
+def _held(model: Model, requests: Requests) -> Requests:
     """Return the requests that a model's context holds."""
-    requests = axes.requests
-    if model.max_context is None:
-        return requests
     longest = np.maximum(requests.prompt + requests.output, requests.context)
-    held = longest <= model.max_context
-    combinations = len(axes.chips) * len(axes.weights) * len(axes.kv) * len(axes.speculations)
-    left_out = int(np.sum(~held)) * len(axes.batches) * combinations
-    if left_out:
-        skipped[f"a context beyond that of {model.id}"] += left_out
-    return Requests(requests.prompt[held], requests.output[held], requests.context[held])
+    return requests[longest <= (inf if model.max_context is None else model.max_context)]
 
 
-def _legal(grid: Grid, ranks: Ranks) -> tuple[tuple[Layout, ...], Counter[str]]:
-    """Return the layouts that suit chip and model, and what is wrong with the others."""
-    site, faults = grid.sites[0], Counter[str]()
-    kept = []
-    asked = ranks.layouts(has_experts=grid.work.experts > 0, is_spatial=site.machine.is_spatial)
-    for layout in asked:
+def _legal(site: Site, ranks: list[Combination]) -> tuple[tuple[Layout, ...], Counter[str]]:
+    """Return the layouts that suit chip and model, and how many others break which rule."""
+    legal, broken = [], Counter[str]()
+    for tp, pp, ep, dp in ranks:
         try:
-            kept.append(site.check(layout))
-        except InputError as error:
-            faults[next(name for part, name in _FAULTS.items() if part in str(error))] += 1
-    return tuple(dict.fromkeys(kept)), faults
+            legal.append(site.check(Layout(tp, pp, ep or site.expert_ranks(tp, dp), dp)))
+        except LayoutError as error:
+            broken[error.rule] += 1
+    return tuple(legal), broken

@@ -13,12 +13,11 @@ import numpy as np
 
 from fastcalc.columns import Columns, Points, Words, chosen
 from fastcalc.evaluate import Estimate, evaluate
-from fastcalc.formulas.types import Floats
-from fastcalc.machine import machine
+from fastcalc.formulas.types import Array, Floats
 from fastcalc.placement import Layout, Layouts, Placement, Site
-from fastcalc.scenario import Location, Scenario, warnings_of
+from fastcalc.scenario import Location, Scenario, sites_of, warnings_of
 from fastcalc.sweep.smallest import smallest_layouts
-from fastcalc.workload import Workload, workload
+from fastcalc.workload import Workload
 
 BLOCK = 65_536
 """Points of a block: half a megabyte an array, which the caches of a core can hold."""
@@ -35,7 +34,7 @@ class Requests:
     def __len__(self) -> int:
         return len(self.prompt)
 
-    def __getitem__(self, place: slice) -> "Requests":
+    def __getitem__(self, place: slice | Array) -> "Requests":
         return Requests(self.prompt[place], self.output[place], self.context[place])
 
 
@@ -71,22 +70,15 @@ class Grid:
         """Points. [1]"""
         return int(np.prod(self.shape))
 
-    @cached_property
+    @property
     def work(self) -> Workload:
         """The model in its formats."""
-        one = self.scenario
-        kv = one.kv or one.engine.cache_formats.get(one.weights or one.model.weight_format)
-        return workload(one.model, one.weights, kv)
+        return self.scenario.work
 
     @cached_property
     def sites(self) -> list[Site]:
-        """The memory tiers that may hold the weights, the fastest first."""
-        one = self.scenario
-        tiers = sorted(one.hardware.memory, key=lambda tier: -tier.bandwidth.si)
-        return [
-            Site(machine(one.hardware, one.engine, self.work, tier), self.work, 0.0)
-            for tier in tiers
-        ]
+        """The memory tiers that may hold the weights, the fastest first; no cache is reserved."""
+        return sites_of(self.scenario, 0.0)
 
     def blocks(self, size: int = BLOCK) -> Iterator["Grid"]:
         """Yield the grid in parts of at most so many points, in order.
@@ -109,7 +101,7 @@ class Grid:
                         requests=self.requests[kind : kind + deep],
                         batches=self.batches[batch : batch + width],
                     )
-                    part.__dict__.update(work=self.work, sites=self.sites)
+                    part.__dict__["sites"] = self.sites  # the same for all parts
                     yield part
 
 

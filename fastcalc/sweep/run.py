@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from fastcalc.columns import Columns
-from fastcalc.sweep.grid import BLOCK, Grid, solve_grid
+from fastcalc.sweep.grid import Grid, solve_grid
 
 WORKERS = 2
 """Threads: numpy lets go of the interpreter while it computes, which feeds two of them."""
@@ -30,23 +30,17 @@ def keep_freed_memory() -> None:
     np.empty(_KEPT, dtype=np.uint8)
 
 
-def solve_all(
-    grids: Iterable[Grid], *, words: bool = True, size: int = BLOCK
-) -> Iterator[tuple[Grid, Columns]]:
+def solve_all(grids: Iterable[Grid]) -> Iterator[tuple[Grid, Columns]]:
     """Yield every block of some grids and its columns, in order.
 
     Parameters
     ----------
     grids : iterable of Grid
         One after another.
-    words : bool
-        Whether columns of words are wanted.
-    size : int
-        Points of a block at most. [1]
     """
     keep_freed_memory()
-    blocks = chain.from_iterable(grid.blocks(size) for grid in grids)
-    return in_order(lambda block: (block, solve_grid(block, words=words)), blocks)
+    blocks = chain.from_iterable(grid.blocks() for grid in grids)
+    return in_order(lambda block: (block, solve_grid(block)), blocks)
 
 
 def in_order(make: Callable[[Given], Made], given: Iterable[Given]) -> Iterator[Made]:
