@@ -23,7 +23,8 @@ from benchmarks.table import figure, markdown, ratio
 from fastcalc.catalogue import Catalogue
 from fastcalc.placement import Layout
 from fastcalc.plan.candidates import candidates, deployments
-from fastcalc.plan.decide import REASONS, decide
+from fastcalc.plan.decide import decide
+from fastcalc.plan.decision import REASONS
 from fastcalc.plan.service import Objective, Service
 from fastcalc.scenario import Pricing, Scenario, engine_for
 from fastcalc.sweep.grid import Grid, Requests, solve_grid

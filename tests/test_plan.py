@@ -125,7 +125,7 @@ services = st.builds(
 
 def apart(grid, service):
     """Return every layout and batch with every layout that may take in its prompts."""
-    link, work, site = grid.scenario.hardware.links.scale_out, grid.work, grid.sites[0]
+    link, work, site = grid.scenario.hardware.links.scale_out, grid.scenario.work, grid.sites[0]
     if link is None or site.machine.is_spatial or len(grid.sites) > 1:
         return np.zeros((6, 0))
     rate = service.rate / service.utilization

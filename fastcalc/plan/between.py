@@ -1,7 +1,7 @@
 """Batches between the few that are tried first, where one may cost less or be faster."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -69,9 +69,7 @@ class Gaps:
         """Return the grid of the batches in the gaps, with those on both sides."""
         layouts = tuple(self.grid.layouts[place] for place in dict.fromkeys(self.layout))
         batches = [_tried(low, high) for low, high in zip(self.low, self.high, strict=True)]
-        tried = replace(self.grid, layouts=layouts, batches=np.unique(np.concatenate(batches)))
-        tried.__dict__.update(work=self.grid.work, sites=self.grid.sites)
-        return tried
+        return self.grid.part(layouts=layouts, batches=np.unique(np.concatenate(batches)))
 
     def _of(self, places: Array) -> "Gaps":
         parts = (self.least, self.layout, self.low, self.high, self.is_apart)

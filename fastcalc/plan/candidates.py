@@ -1,7 +1,6 @@
 """The deployments there are: formats a chip computes in, layouts that are legal, batches."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from fastcalc.placement import (
     divides_heads,
     link_domain,
 )
-from fastcalc.scenario import Pricing, Scenario
+from fastcalc.scenario import Pricing, Scenario, default_cache
 from fastcalc.sweep.axes import four_bits
 from fastcalc.sweep.grid import Grid, Requests
 from fastcalc.traffic import Speculation, Traffic
@@ -100,7 +99,7 @@ def cache_choices(
     weight : str or None
         Format of the weights; None for the model's own.
     """
-    own = engine.cache_formats.get(weight or model.weight_format) or model.kv_format
+    own = default_cache(model, engine, weight)
     has_fp8 = hardware.rate("fp8") is not None and engine.id != _READS_FILES
     is_wider = number_format(own, cache=True).cache_bytes > 1.0
     return [None, "fp8"] if has_fp8 and is_wider else [None]
@@ -124,7 +123,7 @@ def candidates(scenario: Scenario, *, prompt: float, output: float) -> Grid | No
     layouts = tuple(one for one, held in zip(layouts, most, strict=True) if held >= 1)
     if not layouts:
         return None
-    return replace(grid, layouts=layouts, batches=BATCHES[most.max() >= BATCHES])
+    return grid.part(layouts=layouts, batches=BATCHES[most.max() >= BATCHES])
 
 
 def _held(site: Site, layouts: tuple[Layout, ...], tokens: float) -> Floats:

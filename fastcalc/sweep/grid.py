@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import floor, inf
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from fastcalc.formulas.types import Array, Floats
 from fastcalc.placement import Layout, Layouts, Placement, Site
 from fastcalc.scenario import Location, Scenario, sites_of, warnings_of
 from fastcalc.sweep.smallest import smallest_layouts
-from fastcalc.workload import Workload
 
 BLOCK = 65_536
 """Points of a block: half a megabyte an array, which the caches of a core can hold."""
@@ -70,15 +70,22 @@ class Grid:
         """Points. [1]"""
         return int(np.prod(self.shape))
 
-    @property
-    def work(self) -> Workload:
-        """The model in its formats."""
-        return self.scenario.work
-
     @cached_property
     def sites(self) -> list[Site]:
         """The memory tiers that may hold the weights, the fastest first; no cache is reserved."""
         return sites_of(self.scenario, 0.0)
+
+    def part(self, **axes: Any) -> "Grid":
+        """Return the grid with other axes, on the same sites.
+
+        Parameters
+        ----------
+        axes : object
+            Layouts, requests or batches.
+        """
+        part = replace(self, **axes)
+        part.__dict__["sites"] = self.sites  # they are the same, and take time
+        return part
 
     def blocks(self, size: int = BLOCK) -> Iterator["Grid"]:
         """Yield the grid in parts of at most so many points, in order.
@@ -95,14 +102,11 @@ class Grid:
         for kind in range(0, kinds, deep):
             for row in range(0, layouts, high):
                 for batch in range(0, batches, width):
-                    part = replace(
-                        self,
+                    yield self.part(
                         layouts=self.layouts[row : row + high],
                         requests=self.requests[kind : kind + deep],
                         batches=self.batches[batch : batch + width],
                     )
-                    part.__dict__["sites"] = self.sites  # the same for all parts
-                    yield part
 
 
 def solve_grid(grid: Grid, *, words: bool = True) -> Columns:
