@@ -524,6 +524,8 @@ def test_more_certainty_never_costs_less(capsys, monkeypatch):
             "700ms",
             "--rate",
             "99/s",
+            "--on",
+            "h100-sxm,b200",
             *level,
         )[0]["cost"]
         for level in levels
