@@ -72,14 +72,15 @@ def decide(grids: Iterable[Grid], service: Service, *, shown: int = 5) -> Decisi
 
 def _worth_trying(left: Iterable[Gaps], found: Decision, shown: int) -> list[Gaps]:
     """Return the gaps in which something may be better than what is shown."""
-    told = [*found.plans[:shown], *(plan for plan in [found.in_own_formats] if plan)]
+    own, best = found.in_own_formats, found.of_each_chip
+    told = [*found.plans[:shown], *best, *([own] if own else [])]
     alone = {plan.kind: plan.cost for plan in told}
-    of_chip = {plan.scenario.hardware.id: plan.cost for plan in found.of_each_chip}
+    of_chip = {plan.scenario.hardware.id: plan.cost for plan in best}
 
     def least(gaps: Gaps, *, is_apart: bool) -> float:
         one = gaps.grid.scenario
-        best = of_chip.get(one.hardware.id, inf)
-        return alone.get(kind_of(one, is_apart=is_apart), best)
+        less = of_chip.get(one.hardware.id, inf) * (1.0 - 1e-9)  # as much is nothing to show
+        return alone.get(kind_of(one, is_apart=is_apart), less)
 
     better = (gaps.below(least(gaps, is_apart=False), least(gaps, is_apart=True)) for gaps in left)
     return [gaps for gaps in better if len(gaps)]

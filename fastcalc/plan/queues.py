@@ -1,7 +1,7 @@
 """How long requests that arrive at random wait, and how busy replicas may be for it."""
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 
@@ -91,11 +91,13 @@ class Queues:
     def _slot_waits(self) -> Floats:
         """Waits for a slot, kinds x utilizations, in times that one is held. [1]"""
         assert self.slots is not None
-        return np.stack([_slot_waits(int(count), self.share) for count in self.slots])
+        new = np.array([count for count in self.slots if (count, self.share) not in _KNOWN])
+        rows = slot_wait_percentile(
+            slots=new[:, np.newaxis], utilization=_BUSY, service=1.0, share=self.share
+        )
+        _KNOWN.update({(count, self.share): row for count, row in zip(new, rows, strict=True)})
+        return np.stack([_KNOWN[count, self.share] for count in self.slots])
 
 
-@cache
-def _slot_waits(slots: int, share: float) -> Floats:
-    """Return the waits for one of some slots at all tabled utilizations. [1]"""
-    waits = slot_wait_percentile(slots=slots, utilization=_BUSY, service=1.0, share=share)
-    return np.asarray(waits)
+_KNOWN: dict[tuple[float, float], Floats] = {}
+"""Waits by slots and share of requests: grids have most of their batches in common."""
