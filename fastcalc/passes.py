@@ -127,16 +127,16 @@ class Passes:
         light = self.light()
         if self.is_bound:
             return light.as_step()
-        step = Step((*self.expected(self.decode_load()).components, *self._drafting()))
+        step = self.expected(self.decode_load()).then(*self._drafting())
         # The bound is a bound: rounding, or an engine of all ones, must not step over it.
         missing = np.maximum(light.seconds - step.seconds, 0.0)
-        return Step((*step.components, Component("up to the bound", count=1.0, each=missing)))
+        return step.then(Component("up to the bound", count=1.0, each=missing))
 
     def mixed(self) -> Step:
         """Return the pass that decodes and takes in a lump of prompts."""
         if self.is_bound:
             return self.light(self.lump).as_step()
-        return Step((*self.expected(self.mixed_load()).components, *self._drafting()))
+        return self.expected(self.mixed_load()).then(*self._drafting())
 
     def first(self) -> Step:
         """Return a pass of those that take in the prompt of one request."""

@@ -75,12 +75,12 @@ class Component:
     @cached_property
     def link_time(self) -> Array:
         """Time on links, added to the others. [s]"""
-        return time_of(work=self.sent, rate=self.link)
+        return 0.0 if _is_nothing(self.sent) else time_of(work=self.sent, rate=self.link)
 
     @cached_property
     def latency(self) -> Array:
         """Time that no rate shortens, added to the others. [s]"""
-        return 1.0 * np.asarray(self.count) * self.each
+        return 0.0 if _is_nothing(self.count) else 1.0 * np.asarray(self.count) * self.each
 
     @cached_property
     def seconds(self) -> Array:
@@ -136,6 +136,18 @@ class Step:
         """Time of the whole step. [s]"""
         return _total(component.seconds for component in self.components)
 
+    def then(self, *more: Component) -> "Step":
+        """Return the step with more components after its own, whose sum is not made again.
+
+        Parameters
+        ----------
+        more : Component
+            In order.
+        """
+        longer = Step((*self.components, *more))
+        longer.__dict__["seconds"] = _total((self.seconds, *(one.seconds for one in more)))
+        return longer
+
     @cached_property
     def limiter(self) -> Array:
         """Index into `LIMITERS` of what takes most of it."""
@@ -161,17 +173,19 @@ def expected_step(load: Load, chip: Chip, software: Software) -> Step:
         and the wait for other micro-batches.
     """
     touched = _touched(load, software)
-    passed = (
-        *_weights(load, chip, software, touched),
-        _attention(load, chip, software),
-        _unpacking(load, chip, software, touched),
-        *_prompt(load, chip, software),
-        _floor(load, software),
-        _all_reduce(load, chip, software),
-        _exchange(load, chip, software),
-        Component("sequences", count=load.sequences, each=software.sequence_overhead),
+    passed = Step(
+        (
+            *_weights(load, chip, software, touched),
+            _attention(load, chip, software),
+            _unpacking(load, chip, software, touched),
+            *_prompt(load, chip, software),
+            _floor(load, software),
+            _all_reduce(load, chip, software),
+            _exchange(load, chip, software),
+            Component("sequences", count=load.sequences, each=software.sequence_overhead),
+        )
     )
-    return Step((*passed, *_pipeline(load, chip, software, Step(passed).seconds)))
+    return passed.then(*_pipeline(load, chip, software, passed.seconds))
 
 
 def _either(condition: Array, first: Array, second: Array) -> Array:
