@@ -22,6 +22,8 @@ def main() -> None:
         code = _run()
     except InputError as error:
         code = _refuse(str(error))
+    except SystemExit as ended:  # so typer ends a completion, and a signal a file half written
+        code = ended.code if isinstance(ended.code, int) else EXIT_OK
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
     except BrokenPipeError:
