@@ -571,3 +571,38 @@ def test_what_a_refusal_says_of_a_percentile_is_enough(limit, capsys, monkeypatc
     assert flag == "--ttft"
     ran = run(*asked, "--ttft", value.rstrip(","), capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 0, ran.err
+
+
+def test_prompts_that_cost_nothing_beside_the_bound_leave_nothing_undefined(capsys, monkeypatch):
+    asked = ("plan", "llama-3.1-8b", "--engine", "ideal", "--rate", "3/s", "--ttft", "1s")
+    asked += ("--percentile", 99, "--on", "h100-sxm,l4", "--format", "json")
+    ran = run(*asked, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 0, ran.err
+    assert all(plan["utilization"] > 0.1 for plan in json.loads(ran.out)["records"])
+
+
+def test_a_percentile_never_lets_replicas_do_more_than_is_allowed(capsys, monkeypatch):
+    asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--rate", "1/s", "--utilization", "1e-7")
+    found = [
+        json.loads(run(*asked, *more, capsys=capsys, monkeypatch=monkeypatch).out)["records"][0]
+        for more in (("--format", "json"), ("--ttft", "1s", "--percentile", 99, "--format", "json"))
+    ]
+    assert found[1]["utilization"] <= 1e-7
+    assert found[1]["cost"] >= found[0]["cost"]
+
+
+@pytest.mark.parametrize("limits", [("41ms", 2), ("20ms", 2), ("30ms", 3)])
+def test_what_is_said_to_be_enough_with_prompts_apart_is(limits, capsys, monkeypatch):
+    asked = ("plan", "llama-3.1-70b", "--on", "h100-sxm,mi355x", "--prompt", 1, "--rate", "0.01")
+    asked += ("--percentile", 99.9, "--tpot", "25ms", "--max-chips", limits[1], "--ttft")
+    ran = run(*asked, limits[0], capsys=capsys, monkeypatch=monkeypatch)
+    if ran.code == 1:
+        value = ran.err.split("--ttft ")[1].split()[0].rstrip(",")
+        ran = run(*asked, value, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 0, ran.err
+
+
+def test_an_empty_file_name_is_refused(capsys, monkeypatch):
+    ran = run("plan", "llama-3.1-8b", "-o", "", capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 2
+    assert "-o names no file" in ran.err

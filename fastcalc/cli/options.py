@@ -234,6 +234,8 @@ Format = Annotated[
 
 def _file(text: str) -> Path | None:
     """Return the file to write, or None for standard output; ``./-`` is a file called ``-``."""
+    if not text:
+        raise InputError("-o names no file; write one, such as plan.json, or - for the terminal")
     return None if text == "-" else Path(text)
 
 

@@ -198,7 +198,7 @@ def _phrase(asked: Asked) -> str:
     """Say what was asked, in a phrase."""
     tokens = f"{asked.output:,} token{'' if asked.output == 1 else 's'}"
     words = [f"{asked.model}, prompts of {asked.prompt:,} and outputs of {tokens}"]
-    of = f" for {asked.percentile:g}% of requests" if asked.percentile else ""
+    of = f" for {asked.percentile:g} % of requests" if asked.percentile else ""
     words += [f"TTFT up to {asked.ttft}{of}"] if asked.ttft else []
     words += [f"TPOT up to {asked.tpot}"] if asked.tpot else []
     words += [f"at least {asked.min_speed:g} tokens/s a user"] if asked.min_speed else []

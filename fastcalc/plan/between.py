@@ -88,7 +88,8 @@ def gaps_of(weighed: Sequence[Weighed], service: Service) -> Gaps:
     """Return the gaps of one grid in which something better may be.
 
     Cost falls with the batch and both times grow: the best batch of a layout is the largest that
-    meets them, and the smallest that makes do with as many replicas.
+    meets them, and the smallest that makes do with as many replicas. But one replica that must
+    stay idle for random arrivals is best at some batch, on either side of the best that was tried.
 
     Parameters
     ----------
@@ -98,7 +99,10 @@ def gaps_of(weighed: Sequence[Weighed], service: Service) -> Gaps:
         What is asked.
     """
     grid = weighed[0].grid
-    found = [part for one in weighed for part in (_above(one, service), _below(one, service))]
+    if service.rate is None and service.share is not None:
+        found = [part for one in weighed for part in _beside(one, service)]
+    else:
+        found = [part for one in weighed for part in (_above(one, service), _below(one, service))]
     parts = [np.concatenate(parts) for parts in zip(*found, strict=True)]
     pools = [one.pool for one in weighed if one.pool is not None]
     gaps = Gaps(grid, pools, *parts)
@@ -118,6 +122,23 @@ def _above(one: Weighed, service: Service) -> _Found:
     above = np.append(batches[1:], np.ceil(_BEYOND * batches[-1]) + 1.0)
     low, high = batches[one.place[last]], above[one.place[last]]
     return _of(one, last, _least(one, service, last, low / high), low, high)
+
+
+def _beside(one: Weighed, service: Service) -> tuple[_Found, _Found]:
+    """Return the gaps on both sides of the best batch of each layout."""
+    in_time = (one.values["ttft"] <= service.ttft) & (one.values["tpot"] <= service.tpot)
+    (places,) = np.nonzero(in_time)
+    order = places[np.lexsort((one.cost[places], one.layout[places]))]
+    layouts = one.layout[order]
+    best = order[np.append(True, layouts[1:] != layouts[:-1])[: order.size]]
+    here, batches = one.place[best], one.grid.batches
+    below = batches[np.maximum(here - 1, 0)]
+    above = np.append(batches[1:], np.ceil(_BEYOND * batches[-1]) + 1.0)[here]
+    least = one.cost[best] * np.minimum(below, batches[here] ** 2 / above) / batches[here]
+    return (
+        _of(one, best, least, below, batches[here]),
+        _of(one, best, least, batches[here], above),
+    )
 
 
 def _of(one: Weighed, places: Array, least: Floats, low: Floats, high: Floats) -> _Found:

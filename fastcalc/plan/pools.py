@@ -25,9 +25,9 @@ class Pool:
         Of those, and chips of all of them. [1]
     busy : float
         Share of its capacity that each does. [1]
-    seconds, sending : float
-        From arrival until the prompt is taken in, its wait included, and until the cache is
-        sent. [s]
+    seconds, waits, sending : float
+        From arrival until the prompt is taken in, the wait that is in it, and from there until
+        the cache is sent. [s]
     """
 
     layout: Layout
@@ -35,6 +35,7 @@ class Pool:
     chips: float
     busy: float
     seconds: float
+    waits: float
     sending: float
 
 
@@ -97,11 +98,12 @@ def pools(grid: Grid, service: Service, columns: Columns) -> list[Pool]:
     sending = transfer_seconds(grid, service.prompt)[where]
     queues = None if service.share is None else Queues(service.share, alone, 1.0)
     # Half of the time that is left is for this queue; the other half is for that of a slot.
-    first = (alone + sending + service.ttft) / 2.0
-    replicas, busy = needed(service, np.maximum(alone, sending), first, queues)
+    each_takes, ttft = np.maximum(alone, sending), alone + sending
+    replicas, busy = needed(service, each_takes, ttft, queues, part=0.5)
     each = np.array([layout.chips for layout in layouts], dtype=float)
-    chips, seconds = replicas * each, alone + waited(queues, busy)
-    columns_of = (replicas, chips, busy, seconds, sending)
+    waits = waited(queues, busy)
+    chips, seconds = replicas * each, alone + waits
+    columns_of = (replicas, chips, busy, seconds, waits, sending)
     return [
         Pool(layouts[at], *(float(values[at]) for values in columns_of))
         for at in _unbeaten(chips, seconds + sending, service.ttft)

@@ -16,7 +16,12 @@ _WAIT_OF_THE_LATE = 0.1
 
 
 def needed(
-    service: Service, seconds: Floats, ttft: Floats, queues: Queues | None
+    service: Service,
+    seconds: Floats,
+    ttft: Floats,
+    queues: Queues | None,
+    *,
+    part: float = 1.0,
 ) -> tuple[Floats, Floats]:
     """Return replicas that each take so long for a request, and how busy each is. [1]
 
@@ -33,12 +38,14 @@ def needed(
         Time to the first token without waiting. [s]
     queues : Queues or None
         Before the replicas; None where requests arrive evenly.
+    part : float
+        Of the time that is left to wait, that for these queues. [1]
     """
     most: Floats = np.full(np.shape(seconds), service.utilization)
     if queues is not None:
         late = ttft >= service.ttft
-        slack = np.where(late, _WAIT_OF_THE_LATE * ttft, service.ttft - ttft)
-        most = np.maximum(np.minimum(most, queues.most(slack)), _LEAST_BUSY)
+        slack = part * np.where(late, _WAIT_OF_THE_LATE * ttft, service.ttft - ttft)
+        most = np.minimum(most, np.maximum(queues.most(slack), _LEAST_BUSY))
     if service.rate is None:
         return np.ones(np.shape(seconds)), most
     replicas = np.maximum(np.ceil(np.asarray(service.rate * seconds / most) - _SLACK), 1.0)

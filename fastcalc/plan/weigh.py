@@ -155,7 +155,8 @@ def _together(
 ) -> dict[str, Any]:
     """Return what replicas that take in prompts and decode need for the rate."""
     batch, run = grid.batches[place], numbers["served_request_s"]
-    prompts = run - service.output * numbers["tpot_ms"] / 1e3
+    # Where prompts cost next to nothing, rounding may leave less than nothing.
+    prompts = np.maximum(run - service.output * numbers["tpot_ms"] / 1e3, 0.0)
     ttft = _first_token(grid, service, numbers, layout, batch)
     queues = _queues(
         service,
@@ -237,9 +238,12 @@ def _apart(
     seconds = np.maximum(decoding, receiving / dp)
     replicas, busy = needed(service, seconds, ttft, queues)
     chips = replicas * numbers["chips"] + pool.chips
+    waits = waited(queues, busy)
+    # Of what is late it is the limit that would do, half of which is for each of the queues.
+    enough = ttft - pool.waits + 2.0 * np.maximum(waits, pool.waits)
     return {
         "values": {
-            "ttft": ttft + waited(queues, busy),
+            "ttft": np.where(ttft + waits > service.ttft, enough, ttft + waits),
             "tpot": numbers["tpot_ms"] / 1e3,
             "chips": chips,
         },

@@ -18,10 +18,10 @@ from fastcalc.report.text import dollars, number
 _COLUMNS = {
     "chip": (("", "chip"), 0),
     "weights": (("weight", "format"), 3),
-    "cache": (("KV", "cache"), 6),
+    "cache": (("KV", "cache"), 5),
     "drafts": (("tokens", "a pass"), 4),
     "replicas": (("repli-", "cas"), 0),
-    "busy": (("busy", "%"), 5),
+    "busy": (("busy", "%"), 6),
     "each": (("", "each"), 0),
     "batch": (("", "batch"), 0),
     "prompts": (("", "prompts"), 2),
