@@ -60,7 +60,7 @@ class Gaps:
         cost = np.where(self.is_apart, apart, inside)
         return self._of(np.nonzero((self.least <= cost) & (self.least < np.inf))[0])
 
-    def halves(self) -> tuple["Gaps", "Gaps"]:
+    def split(self) -> tuple["Gaps", "Gaps"]:
         """Return the most promising gaps, and the others."""
         order = np.argsort(self.least, kind="stable")
         return self._of(order[:_AT_ONCE]), self._of(order[_AT_ONCE:])

@@ -60,9 +60,9 @@ def decide(grids: Iterable[Grid], service: Service, *, shown: int = 5) -> Decisi
             found = reduce(_add, decisions, found)
             left += [more] if more else []
         left = _worth_trying(left, found, shown)
-        halves = [gaps.halves() for gaps in left]
-        waiting = [(first.between(), first.pools) for first, _ in halves]
-        left = [others for _, others in halves]
+        parts = [gaps.split() for gaps in left]
+        waiting = [(first.between(), first.pools) for first, _ in parts]
+        left = [others for _, others in parts]
     if found.plans:
         found.reasons["beaten"] -= 1
     met = {plan.scenario.hardware.id for plan in found.plans}
