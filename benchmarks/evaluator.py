@@ -21,7 +21,7 @@ from benchmarks.peers.answer import SPAN, rate
 from benchmarks.startup import executable
 from benchmarks.table import figure, markdown, ratio
 from fastcalc.catalogue import Catalogue
-from fastcalc.placement import Layout
+from fastcalc.layout import Layout
 from fastcalc.plan.candidates import candidates, deployments
 from fastcalc.plan.decide import decide
 from fastcalc.plan.decision import REASONS

@@ -14,8 +14,9 @@ from fastcalc.errors import InputError
 from fastcalc.evaluate import SITE_FACTOR, Estimate, evaluate
 from fastcalc.formulas.money import ownership_per_hour
 from fastcalc.formulas.types import ArrayLike, Floats
+from fastcalc.layout import Layout
 from fastcalc.machine import machine
-from fastcalc.placement import Layout, Placement, Site
+from fastcalc.placement import Placement, Site
 from fastcalc.traffic import Traffic
 from fastcalc.workload import Workload, workload
 

@@ -14,8 +14,8 @@ from fastcalc.catalogue import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.evaluate import SITE_FACTOR
 from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percentile
+from fastcalc.layout import Layout
 from fastcalc.passes import Passes
-from fastcalc.placement import Layout
 from fastcalc.plan.candidates import cache_choices, candidates, layouts_of, weight_choices
 from fastcalc.plan.decide import decide
 from fastcalc.plan.service import Service

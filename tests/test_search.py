@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue import Catalogue
 from fastcalc.evaluate import evaluate
-from fastcalc.placement import Layout
+from fastcalc.layout import Layout
 from fastcalc.scenario import Pricing, Scenario, engine_for, solve
 from fastcalc.search import (
     Space,

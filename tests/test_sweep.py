@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fastcalc import columns
 from fastcalc.catalogue import Catalogue
 from fastcalc.errors import InputError
-from fastcalc.placement import Layout
+from fastcalc.layout import Layout
 from fastcalc.scenario import Pricing, Scenario, Sharding, default_cache, engine_for, solve
 from fastcalc.sweep.axes import Axes, four_bits, grids
 from fastcalc.sweep.grid import BLOCK, Grid, Requests, solve_grid

@@ -16,7 +16,8 @@ from fastcalc.formulas.waiting import (
     slot_wait,
     slot_wait_percentile,
 )
-from fastcalc.placement import Layout, Placement
+from fastcalc.layout import Layout
+from fastcalc.placement import Placement
 from fastcalc.plan.queues import Queues
 from fastcalc.scenario import Scenario
 from fastcalc.sweep.grid import Grid, Requests

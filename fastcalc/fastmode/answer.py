@@ -12,7 +12,7 @@ from fastcalc.fastmode.base import Base
 from fastcalc.fastmode.models import Shrunk
 from fastcalc.fastmode.option import Option, best, in_order
 from fastcalc.formulas.types import Floats
-from fastcalc.placement import Layout
+from fastcalc.layout import Layout
 from fastcalc.scenario import Outcome, Scenario, solve
 from fastcalc.search import Space, cheapest, largest_batches
 from fastcalc.search.space import sharding

@@ -7,7 +7,7 @@ from functools import cached_property
 from fastcalc.catalogue import Catalogue, Hardware
 from fastcalc.classes import class_of
 from fastcalc.errors import InputError
-from fastcalc.placement import Layout
+from fastcalc.layout import Layout
 from fastcalc.scenario import Outcome, Scenario, Sharding, engine_for
 from fastcalc.search import Reach, Space, cheapest
 from fastcalc.search.space import chip_counts

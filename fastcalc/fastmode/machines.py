@@ -4,7 +4,8 @@ from fastcalc.catalogue import Hardware
 from fastcalc.errors import InputError
 from fastcalc.fastmode.base import SRAM_KINDS, Base
 from fastcalc.fastmode.option import Option, option_of
-from fastcalc.placement import Layout, link_domain
+from fastcalc.layout import Layout
+from fastcalc.placement import link_domain
 from fastcalc.scenario import Scenario
 from fastcalc.search import Reach, Space
 from fastcalc.search.space import chip_counts

@@ -8,9 +8,10 @@ from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
 from fastcalc.catalogue.store import Kind
 from fastcalc.classes import engine_of_class
 from fastcalc.errors import InputError
+from fastcalc.layout import Layout
 from fastcalc.machine import machine
 from fastcalc.measured.point import Point
-from fastcalc.placement import Layout, Placement, Site
+from fastcalc.placement import Placement, Site
 from fastcalc.scenario import default_cache
 from fastcalc.workload import Workload, workload
 

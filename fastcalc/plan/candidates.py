@@ -7,15 +7,8 @@ import numpy as np
 from fastcalc.catalogue import Engine, Hardware, Model
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.formulas.types import Floats
-from fastcalc.placement import (
-    EXPERT_TENSOR_RANKS,
-    Layout,
-    Layouts,
-    Placement,
-    Site,
-    divides_heads,
-    link_domain,
-)
+from fastcalc.layout import Layout, Layouts
+from fastcalc.placement import EXPERT_TENSOR_RANKS, Placement, Site, divides_heads, link_domain
 from fastcalc.scenario import Pricing, Scenario, default_cache
 from fastcalc.sweep.axes import four_bits
 from fastcalc.sweep.grid import Grid, Requests

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from fastcalc.catalogue import Model
 from fastcalc.formulas.money import HOURS_PER_YEAR
-from fastcalc.placement import Layout, Site
+from fastcalc.layout import Layout
+from fastcalc.placement import Site
 from fastcalc.plan.service import Service
 from fastcalc.scenario import Location, Scenario, warnings_of
 

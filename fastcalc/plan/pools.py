@@ -6,7 +6,8 @@ import numpy as np
 
 from fastcalc.columns import Columns
 from fastcalc.formulas.types import Floats
-from fastcalc.placement import Layout, Layouts, Placement
+from fastcalc.layout import Layout, Layouts
+from fastcalc.placement import Placement
 from fastcalc.plan.queues import Queues
 from fastcalc.plan.replicas import needed, waited
 from fastcalc.plan.service import Service

@@ -127,12 +127,11 @@ def beside(found: Decision, typed: Typed) -> Record:
     """Return what stands beside the plans: why others lost, the runner-up, what would help."""
     service = found.service
     unknown = sorted(found.unknown)
-    price = runner_up_price(found)
     return {
         "candidates": found.candidates,
         "lost": {REASONS[name]: count for name, count in found.reasons.items() if count},
         "runner_up": _first(found.runner_up, service, typed),
-        "runner_up_wins_above_usd_per_chip_hour": plain(price),
+        "runner_up_wins_above_usd_per_chip_hour": plain(runner_up_price(found)),
         "cheapest_near_miss": _missed(found.near, service, typed),
         "best_of_each_chip": plan_records(found.of_each_chip, service, typed),
         "best_in_own_formats": _first(found.in_own_formats, service, typed),

@@ -9,7 +9,7 @@ import numpy as np
 from fastcalc.errors import InputError
 from fastcalc.evaluate import evaluate
 from fastcalc.formulas.types import Array, ArrayLike
-from fastcalc.placement import Layout
+from fastcalc.layout import Layout
 from fastcalc.scenario import Outcome, Scenario
 from fastcalc.search.space import Space, Tier, chip_counts
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from fastcalc.formulas.types import ArrayLike, Floats
+from fastcalc.layout import Layout
 from fastcalc.passes import Passes
-from fastcalc.placement import Layout, Placement
+from fastcalc.placement import Placement
 from fastcalc.scenario import Outcome, Scenario
 from fastcalc.search.space import Space, Tier
 from fastcalc.traffic import Traffic

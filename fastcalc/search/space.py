@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from fastcalc.placement import Layout, Placement, Site
+from fastcalc.layout import Layout
+from fastcalc.placement import Placement, Site
 from fastcalc.scenario import Outcome, Scenario, Sharding, check_traffic, sites_of, solve
 
 

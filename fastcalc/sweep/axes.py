@@ -11,7 +11,8 @@ import numpy as np
 from fastcalc.catalogue import Engine, Hardware, Model
 from fastcalc.catalogue.formats import number_format
 from fastcalc.formulas.types import Floats
-from fastcalc.placement import Layout, LayoutError, Site
+from fastcalc.layout import Layout, LayoutError
+from fastcalc.placement import Site
 from fastcalc.scenario import Pricing, Scenario, sites_of
 from fastcalc.sweep.grid import Grid, Requests
 from fastcalc.traffic import Speculation, Traffic

@@ -15,7 +15,8 @@ import numpy as np
 from fastcalc.columns import Columns, Points, Words, chosen
 from fastcalc.evaluate import Estimate, evaluate
 from fastcalc.formulas.types import Array, Floats
-from fastcalc.placement import Layout, Layouts, Placement, Site
+from fastcalc.layout import Layout, Layouts
+from fastcalc.placement import Placement, Site
 from fastcalc.scenario import Location, Scenario, sites_of, warnings_of
 from fastcalc.sweep.smallest import smallest_layouts
 

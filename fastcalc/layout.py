@@ -1,0 +1,85 @@
+"""How chips share the work: ranks and stages, one way or several at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastcalc.errors import InputError
+from fastcalc.formulas.types import Array
+
+
+class LayoutError(InputError):
+    """A layout that a chip or a model cannot have.
+
+    Attributes
+    ----------
+    rule : str
+        What of it cannot be, in words that are the same for every chip and model, to count by.
+    """
+
+    def __init__(self, rule: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.rule = rule
+
+
+@dataclass(frozen=True, order=True)
+class Layout:
+    """How chips share the work: ``chips = tp * pp * dp``, and ``ep`` overlays ``tp * dp``."""
+
+    tp: int = 1
+    pp: int = 1
+    ep: int = 1
+    dp: int = 1
+
+    @property
+    def chips(self) -> int:
+        """Chips used. [1]"""
+        return self.tp * self.pp * self.dp
+
+    @property
+    def expert_shards(self) -> int:
+        """Ranks over which one copy of the experts is spread. [1]"""
+        return max(self.tp, self.ep)
+
+    @property
+    def width(self) -> int:
+        """Ranks of one pipeline stage. [1]"""
+        return self.tp * self.dp
+
+    def __str__(self) -> str:
+        named = (("tp", self.tp), ("pp", self.pp), ("dp", self.dp), ("ep", self.ep))
+        return " ".join(f"{name} {ranks}" for name, ranks in named if ranks > 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Layouts(Layout):
+    """Several layouts at once: arrays that broadcast with each other and with all else."""
+
+    tp: Array = 1
+    pp: Array = 1
+    ep: Array = 1
+    dp: Array = 1
+
+    @classmethod
+    def of(cls, layouts: Sequence[Layout], *, beside: int = 0) -> "Layouts":
+        """Return layouts as arrays, with so many axes of length one behind the first.
+
+        Parameters
+        ----------
+        layouts : sequence of Layout
+            One or more.
+        beside : int
+            Axes that other things vary along. [1]
+        """
+        ranks = np.array([(one.tp, one.pp, one.ep, one.dp) for one in layouts])
+        return cls(*ranks.T.reshape(4, len(layouts), *(1,) * beside))
+
+    def at(self, places: Array) -> "Layouts":
+        """Return the layouts at some positions, in the shape of those."""
+        return Layouts(self.tp[places], self.pp[places], self.ep[places], self.dp[places])
+
+    @property
+    def expert_shards(self) -> Array:
+        """Ranks over which one copy of the experts is spread. [1]"""
+        return np.maximum(self.tp, self.ep)
