@@ -10,6 +10,7 @@ from fastcalc.evaluate import Estimate
 from fastcalc.formulas.types import Array, ArrayLike
 from fastcalc.scenario import Scenario
 from fastcalc.step import LIMITERS
+from fastcalc.timeline import prompts_together, token_in_traffic
 
 Columns = dict[str, Any]
 """By key: text, a number, an array that broadcasts with the others, or `Words`."""
@@ -114,6 +115,8 @@ class Points:
             "tokens_per_s_per_user_bound_memory": estimate.bound_memory,
             "tokens_per_s_per_user_bound_compute": estimate.bound_compute,
             "usd_per_hour": self.usd_per_hour,
+            "service_tpot_ms": token_in_traffic(estimate.passes).seconds * 1e3,
+            "prompts_together_ms": prompts_together(estimate.passes).seconds * 1e3,
         }
 
     def _deployment(self) -> Columns:

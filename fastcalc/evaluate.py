@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fastcalc import timeline
 from fastcalc.catalogue.schema import SpeedRange
 from fastcalc.catalogue.schema.engines import BORROWED
 from fastcalc.classes import class_of, engine_of_class
-from fastcalc.formulas import money, serving
+from fastcalc.formulas import money
 from fastcalc.formulas.types import Array, ArrayLike, Floats
 from fastcalc.light import Bound
 from fastcalc.passes import Passes
@@ -26,10 +27,8 @@ class Estimate:
 
     Attributes
     ----------
-    placement, traffic : Placement, Traffic
-        What was evaluated.
-    step, first : Step
-        The pass between two tokens, and one that takes in a prompt, part by part.
+    passes : Passes
+        The passes of the placement that was evaluated, and of its traffic.
     light : Bound
         The speed of light of the pass between two tokens.
     batch, fits : ndarray
@@ -48,10 +47,7 @@ class Estimate:
         Energy of an output token in served traffic; nan where no power is known. [J]
     """
 
-    placement: Placement
-    traffic: Traffic
-    step: Step
-    first: Step
+    passes: Passes
     light: Bound
     batch: Floats
     fits: Array
@@ -69,6 +65,21 @@ class Estimate:
     prompt_seconds: Floats
     output_seconds: Floats
     joules: Floats
+
+    @property
+    def placement(self) -> Placement:
+        """The workload on its layout."""
+        return self.passes.placement
+
+    @property
+    def traffic(self) -> Traffic:
+        """What requests look like."""
+        return self.passes.traffic
+
+    @property
+    def step(self) -> Step:
+        """The pass between two tokens, part by part."""
+        return self.passes.decode
 
     @property
     def limiter(self) -> Array:
@@ -123,25 +134,14 @@ def evaluate(placement: Placement, *, batch: ArrayLike, traffic: Traffic) -> Est
     """
     batches = np.atleast_1d(np.asarray(batch, dtype=np.float64))
     passes, kept = Passes(placement, traffic, batches), traffic.speculation.tokens_per_pass
-    light, step, first = passes.light(), passes.decode(), passes.first()
-    bound_tpot, tpot = light.seconds / kept, step.seconds / kept
-    ttft = _ttft(passes, step, first)
-    run = serving.run_time(
-        batch=passes.streams,
-        prompt=traffic.computed_prompt,
-        output=np.asarray(traffic.output) / kept,
-        lump=passes.lump,
-        decode_step=step.seconds,
-        mixed_step=np.maximum(passes.mixed().seconds, step.seconds),
-    )
+    light = passes.light()
+    bound_tpot, tpot = light.seconds / kept, timeline.token(passes).seconds
+    ttft, run = timeline.first_token(passes).seconds, timeline.served_run(passes).seconds
     speed, served = 1.0 / tpot, batches * traffic.output / run
     speed_range = range_of(placement)
     power = placement.machine.hardware.power
     return Estimate(
-        placement=placement,
-        traffic=traffic,
-        step=step,
-        first=first,
+        passes=passes,
         light=light,
         batch=batches,
         fits=batches <= placement.max_batch,
@@ -164,15 +164,6 @@ def evaluate(placement: Placement, *, batch: ArrayLike, traffic: Traffic) -> Est
             tokens_per_s=served,
         ),
     )
-
-
-def _ttft(passes: Passes, step: Step, first: Step) -> Array:
-    """Return the time to the first token of a request that joins the others. [s]"""
-    if passes.is_bound:
-        return first.seconds
-    front = passes.machine.software.request_overhead
-    wait = np.where(passes.batch > 1.0, step.seconds / 2.0, 0.0)
-    return front + wait + passes.chunks * first.seconds
 
 
 def range_of(placement: Placement, phase: str = "decode") -> SpeedRange | None:

@@ -1,8 +1,10 @@
 """The passes of real traffic: one that decodes, one with prompts in it, one that begins a request.
 
-Each is a `Load` for the step function; how often each happens makes up TPOT, TTFT and the
-served rate (`fastcalc.evaluate`).
+Each is a `Load` for the step function; how many of each make up TPOT, TTFT and the served rate
+is said in `fastcalc.timeline`.
 """
+
+from functools import cached_property
 
 import numpy as np
 
@@ -14,6 +16,10 @@ from fastcalc.placement import Placement
 from fastcalc.step import Component, Step, expected_step
 from fastcalc.traffic import Traffic
 from fastcalc.wafer import spatial_pass
+
+DECODE, PROMPTS, FIRST, PREFILL = "decode", "prompts", "first", "prefill"
+"""A pass that decodes, with what is drafted for it; what the prompts in a pass add to it; a pass
+with a chunk of one request's prompt; a pass of prompts alone."""
 
 
 class Passes:
@@ -52,20 +58,41 @@ class Passes:
         """Prompt tokens that the engine takes into one pass. [1]"""
         return np.minimum(self.machine.software.prompt_chunk, self.traffic.computed_prompt)
 
-    @property
+    @cached_property
     def lump(self) -> Array:
         """Prompt tokens of a pass that has any, in steady state. [1]"""
         return serving.prompt_lump(
             batch=self.streams,
             prompt=self.traffic.computed_prompt,
-            output=self.traffic.output / self.traffic.speculation.tokens_per_pass,
+            output=self.steps,
             chunk=self.chunk,
         )
+
+    @property
+    def lumps(self) -> Array:
+        """Passes with prompts in them while a batch of requests is served. [1]"""
+        return self.streams * self.traffic.computed_prompt / self.lump
+
+    @property
+    def steps(self) -> Array:
+        """Passes that an answer takes. [1]"""
+        return np.asarray(self.traffic.output) / self.traffic.speculation.tokens_per_pass
 
     @property
     def chunks(self) -> Array:
         """Passes that take in the prompt of one request. [1]"""
         return np.ceil(self.traffic.computed_prompt / self.chunk)
+
+    @property
+    def prefill_passes(self) -> Array:
+        """Passes that take in the prompts of all, one replica's at once. [1]"""
+        tokens = self._prefill_tokens
+        return np.ceil(tokens / np.minimum(self.machine.software.prompt_chunk, tokens))
+
+    @property
+    def _prefill_tokens(self) -> Array:
+        replicas = self.placement.layout.dp
+        return np.maximum(self.batch / replicas, 1.0) * self.traffic.computed_prompt
 
     def decode_load(self, verified: float | None = None) -> Load:
         """Return a pass that decodes only."""
@@ -86,9 +113,9 @@ class Passes:
         )
         return load(self.placement, rows, self.in_flight)
 
-    def prefill_load(self, tokens: ArrayLike) -> Load:
-        """Return a pass that takes in prompt tokens of one replica and decodes nothing."""
-        none = 0.0 * self.batch
+    def prefill_load(self) -> Load:
+        """Return a pass that takes in prompts of every replica and decodes nothing."""
+        none, tokens = 0.0 * self.batch, self._prefill_tokens / self.prefill_passes
         rows = self._rows(none, none, tokens, self.placement.layout.dp)
         return load(self.placement, rows, 1.0)
 
@@ -122,8 +149,9 @@ class Passes:
         kept = self.traffic.speculation.tokens_per_pass
         return bound_step(self.placement, self._rows(everyone, everyone, prompt, 1.0, kept))
 
+    @cached_property
     def decode(self) -> Step:
-        """Return the pass between two tokens of a stream, and what was drafted for it."""
+        """The pass between two tokens of a stream, and what was drafted for it."""
         light = self.light()
         if self.is_bound:
             return light.as_step()
@@ -132,18 +160,42 @@ class Passes:
         missing = np.maximum(light.seconds - step.seconds, 0.0)
         return step.then(Component("up to the bound", count=1.0, each=missing))
 
+    @cached_property
     def mixed(self) -> Step:
-        """Return the pass that decodes and takes in a lump of prompts."""
+        """The pass that decodes and takes in a lump of prompts."""
         if self.is_bound:
             return self.light(self.lump).as_step()
         return self.expected(self.mixed_load()).then(*self._drafting())
 
+    @cached_property
     def first(self) -> Step:
-        """Return a pass of those that take in the prompt of one request."""
+        """A pass of those that take in the prompt of one request."""
         if self.is_bound:
             nobody = 0.0 * self.batch
             return self.light(self.traffic.computed_prompt, decode=nobody).as_step()
         return self.expected(self.first_load())
+
+    def seconds(self, name: str) -> Array:
+        """Return the expected time of a pass, or what prompts add to it. [s]"""
+        if name == PROMPTS:
+            return np.maximum(self.mixed.seconds, self.decode.seconds) - self.decode.seconds
+        if name == PREFILL:
+            return self.expected(self.prefill_load()).seconds
+        return (self.decode if name == DECODE else self.first).seconds
+
+    def loads(self, name: str) -> list[tuple[Load, ArrayLike]]:
+        """Return the work of a pass as the sum of so many loads."""
+        if name == PROMPTS:
+            return [(self.mixed_load(), 1.0), (self.decode_load(), -1.0)]
+        if name == PREFILL:
+            return [(self.prefill_load(), 1.0)]
+        if name == FIRST:
+            return [(self.first_load(), 1.0)]
+        loads: list[tuple[Load, ArrayLike]] = [(self.decode_load(), 1.0)]
+        drafted = np.asarray(self.traffic.speculation.drafted)
+        if np.any(drafted):  # a layer for each
+            loads.append((self.decode_load(verified=1.0), drafted / self.placement.work.depth))
+        return loads
 
     def expected(self, work: Load) -> Step:
         """Return what the engine is expected to take for a pass."""

@@ -155,13 +155,6 @@ PUBLISHED = [
     ),
     ("spatial_step", {"layers": 10, "layer_time": 1.0, "streams": 20}, 20, 0),
     ("prompt_lump", {"batch": 64, "prompt": 8000, "output": 100, "chunk": 8192}, 8000, 0),
-    # Prompts of 10 x 100 tokens in lumps of 100: ten of the steps last 3 s longer.
-    (
-        "run_time",
-        {"batch": 10, "prompt": 100, "output": 50, "lump": 100, "decode_step": 1, "mixed_step": 4},
-        80,
-        0,
-    ),
     ("exchange_bytes", {"tokens": 2, "hidden": 10, "destinations": 3}, 180, 0),
     ("all_reduce_bytes", {"ranks": 8, "message": 8.0}, 14.0, 0),
     ("all_reduce_bytes", {"ranks": 8, "message": 8.0, "shots": 1}, 56.0, 0),

@@ -88,9 +88,10 @@ def together(grid, service):
             continue
         estimate, batch = outcome.estimate, outcome.estimate.batch
         run_time = batch * service.output / estimate.served
-        between = estimate.tpot + (1 - 1 / batch) * (run_time / service.output - estimate.tpot)
+        others = 1 - 1 / np.maximum(batch / (layout.dp * layout.pp), 1)
+        between = estimate.tpot + others * (run_time / service.output - estimate.tpot)
         passes, ttft = Passes(outcome.placement, outcome.scenario.traffic, batch), estimate.ttft
-        mixed = passes.chunks * np.maximum(passes.mixed().seconds, estimate.tpot)
+        mixed = passes.chunks * np.maximum(passes.mixed.seconds, estimate.tpot)
         often = np.minimum(batch / run_time * ttft, 1) * (layout.dp - 1) / layout.dp
         ttft = ttft + often * np.maximum(mixed - ttft, 0)
         rate = service.rate / service.utilization
@@ -283,7 +284,8 @@ def test_every_offered_plan_is_what_compare_says(model, rate, capsys, monkeypatc
         assert plan["service_ttft_ms"] >= record["ttft_ms"]
         alone, batch = record["tpot_ms"], record["batch"]
         mixed = record["served_request_s"] * 1e3 / 500
-        between = alone + (1 - 1 / batch) * (mixed - alone)
+        streams = max(batch / (plan["dp"] * plan["pp"]), 1)
+        between = alone + (1 - 1 / streams) * (mixed - alone)
         assert plan["service_tpot_ms"] == pytest.approx(between, rel=1e-9)
         carried = record["served_tokens_per_s_total"] / 500 * plan["replicas"]
         if rate:
@@ -471,10 +473,10 @@ def random_arrivals(capsys, monkeypatch, *more, model="llama-3.1-70b"):
 
 def run_time(plan, output=500):
     """Seconds that a request holds its slot, from the two times between tokens."""
-    alone, batch = plan["tpot_ms"] / 1e3, plan["batch"]
-    if batch == 1:
+    alone, streams = plan["tpot_ms"] / 1e3, max(plan["batch"] / (plan["dp"] * plan["pp"]), 1)
+    if streams == 1:
         return output * alone
-    return output * (alone + (plan["service_tpot_ms"] / 1e3 - alone) / (1 - 1 / batch))
+    return output * (alone + (plan["service_tpot_ms"] / 1e3 - alone) / (1 - 1 / streams))
 
 
 def first_token(plan, share, replicas, rate=20, output=500):

@@ -37,7 +37,7 @@ def test_verified_tokens_cost_arithmetic_experts_links_and_attention():
 
 
 def test_drafting_costs_a_layer_a_token():
-    step = passes(THREE_OF_FOUR).decode()
+    step = passes(THREE_OF_FOUR).decode
     drafting = at(step, "drafting")
     plain = passes(Speculation()).expected(passes(Speculation()).decode_load())
     assert drafting.count == 3

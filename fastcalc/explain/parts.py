@@ -1,11 +1,20 @@
 """Explained components, passes and rows, and what every component's time is made of."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from math import isfinite
+from typing import Any
 
-import numpy as np
-
-from fastcalc.explain.terms import Equation, Origin, Term, equation, number, over, overlap, plus
+from fastcalc.explain.terms import (
+    Equation,
+    Origin,
+    Term,
+    equation,
+    number,
+    one,
+    over,
+    overlap,
+    plus,
+)
 from fastcalc.explain.terms import times as product
 from fastcalc.formulas.types import ArrayLike
 from fastcalc.scenario import Outcome
@@ -120,24 +129,12 @@ class Explanation:
     first: Explained
 
 
-def at(component: Component, row: int, rows: int) -> Component:
-    """Return one row of a component as plain floats."""
-
-    def cell(value: ArrayLike) -> float:
-        return float(np.broadcast_to(np.asarray(value, dtype=float), (rows,))[row])
-
-    return Component(
-        component.name,
-        bytes=cell(component.bytes),
-        bandwidth=cell(component.bandwidth),
-        flops=cell(component.flops),
-        flop_rate=cell(component.flop_rate),
-        sent=cell(component.sent),
-        link=cell(component.link),
-        count=cell(component.count),
-        each=cell(component.each),
-        norm=component.norm,
-    )
+def plain(component: Component) -> Component:
+    """Return a component of one row as plain floats."""
+    kept = ("name", "norm")
+    names = (each.name for each in fields(component) if each.name not in kept)
+    amounts: dict[str, Any] = {name: one(getattr(component, name)) for name in names}
+    return replace(component, **amounts)
 
 
 def timing(part: Component) -> tuple[Equation, ...]:

@@ -1,14 +1,16 @@
 """Rows of a comparison taken apart: the decode step and the pass that takes in a prompt."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from fastcalc import timeline
 from fastcalc.explain.bound import terms_of_light
 from fastcalc.explain.components import formulas
 from fastcalc.explain.context import Pass
 from fastcalc.explain.numbers import Numbers
-from fastcalc.explain.parts import Explained, Explanation, Part, at, timing
+from fastcalc.explain.parts import Explained, Explanation, Part, plain, timing
 from fastcalc.explain.terms import (
     Equation,
     equation,
@@ -22,8 +24,10 @@ from fastcalc.explain.terms import (
 )
 from fastcalc.load import Load
 from fastcalc.passes import Passes
+from fastcalc.placement import Placement
 from fastcalc.scenario import Outcome
 from fastcalc.step import Component, Step
+from fastcalc.timeline import Timeline
 
 
 def explain(outcome: Outcome) -> list[Explanation]:
@@ -54,44 +58,37 @@ class _Row:
         return self.outcome.scenario.batches[self.index]
 
     @property
+    def placement(self) -> Placement:
+        return self.outcome.placement
+
+    @cached_property
     def passes(self) -> Passes:
         scenario = self.outcome.scenario
         batch = np.array([self.batch], dtype=np.float64)
-        return Passes(self.outcome.placement, scenario.traffic, batch)
+        return Passes(self.placement, scenario.traffic, batch)
 
-    def components(self, step: Step) -> list[Component]:
-        """Return this row of a step of all batches."""
-        rows = len(self.outcome.scenario.batches)
-        return [at(component, self.index, rows) for component in step.components]
+    def answer(self, name: str, made: Timeline) -> Equation:
+        """Return a timeline written out: what it takes of each pass, and its constant."""
+        overhead = Numbers(self.placement).setting("request_overhead")
+        whole = [times(number(made.requests), overhead)] if made.requests else []
+        for kind, count in made.counts:
+            whole.append(times(number(count), number(self.passes.seconds(kind), "s")))
+        return equation(name, made.seconds, "s", over(plus(*whole), number(made.per)))
 
 
 def _decode(row: _Row) -> Explained:
-    estimate, traffic = row.outcome.estimate, row.outcome.scenario.traffic
-    kept = traffic.speculation.tokens_per_pass
-    components, passes = row.components(estimate.step), row.passes
-    seconds = sum(float(one.seconds) for one in components)
-    answer = equation(
-        "TPOT", estimate.tpot[row.index], "s", over(number(seconds, "s"), number(kept))
-    )
+    passes, answer = row.passes, row.answer("TPOT", timeline.token(row.passes))
     if passes.is_bound:
         return _of_light(row, "decode step", answer, decoded=float(row.batch), prompt=0.0)
-    return _of_step(row, "decode step", components, passes.decode_load(), answer)
+    return _of_step(row, "decode step", passes.decode, passes.decode_load(), answer)
 
 
 def _first(row: _Row) -> Explained:
-    estimate, passes = row.outcome.estimate, row.passes
-    components = row.components(estimate.first)
-    first = number(sum(float(one.seconds) for one in components), "s")
+    passes, answer = row.passes, row.answer("TTFT", timeline.first_token(row.passes))
     if passes.is_bound:
-        answer = equation("TTFT", estimate.ttft[row.index], "s", first)
         prompt = one(passes.traffic.computed_prompt)
         return _of_light(row, "prompt pass", answer, decoded=0.0, prompt=prompt)
-    step = sum(float(one.seconds) for one in row.components(estimate.step))
-    wait = over(number(step, "s"), number(2.0)) if row.batch > 1 else number(0.0)
-    front = Numbers(row.outcome.placement).setting("request_overhead")
-    whole = plus(front, wait, times(number(passes.chunks), first))
-    answer = equation("TTFT", estimate.ttft[row.index], "s", whole)
-    return _of_step(row, "prompt pass", components, passes.first_load(), answer)
+    return _of_step(row, "prompt pass", passes.first, passes.first_load(), answer)
 
 
 def _of_light(
@@ -116,11 +113,9 @@ def _of_light(
     )
 
 
-def _of_step(
-    row: _Row, name: str, components: list[Component], load: Load, answer: Equation
-) -> Explained:
-    placement, traffic = row.outcome.placement, row.outcome.scenario.traffic
-    made = Pass(placement, traffic, load)
+def _of_step(row: _Row, name: str, step: Step, load: Load, answer: Equation) -> Explained:
+    made = Pass(row.placement, row.passes.traffic, load)
+    components = [plain(each) for each in step.components]
     parts: list[Part] = []
     before = 0.0
     for component in components:
@@ -161,7 +156,7 @@ def _special(
         return (equation("time", component.each, "s", minus(turns, alone)),)
     if component.name == "drafting":
         plain = passes.expected(passes.decode_load(verified=1.0)).seconds
-        layer = over(number(plain, "s"), number(row.outcome.placement.work.depth))
+        layer = over(number(plain, "s"), number(row.placement.work.depth))
         return (equation("each", component.each, "s", layer),)
     if component.name == "up to the bound":
         light = number(passes.light().seconds, "s")

@@ -1,22 +1,19 @@
-"""Measured quantities as sums of passes: what a prediction and a fit have in common.
+"""Which timeline a kind of measurement states, for how many tokens, and its speed of light.
 
-Every time that people publish is a sum of a few passes and a constant per request: a decode
-step is one pass, a prefill as many as it has chunks, a served run some that decode and some
-with prompts in them. Passes are counted once; an engine's parameters then price all of them
-together.
+Passes are counted once; an engine's parameters then price those of all points together.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
+from fastcalc import timeline
 from fastcalc.formulas.memory import largest_batch
 from fastcalc.formulas.types import Array, Floats
-from fastcalc.load import Load
 from fastcalc.passes import Passes
 from fastcalc.placement import Placement
+from fastcalc.timeline import Timeline
 from fastcalc.traffic import Speculation, Traffic
 
 LATENCY_LIMITED_SHARE = 0.93
@@ -52,10 +49,8 @@ class Recipe:
 
     Attributes
     ----------
-    parts : sequence of (Load, ndarray)
-        Passes, and how many of each a point takes. [1]
-    fronts : float
-        Requests whose own overhead is inside. [1]
+    timeline : Timeline
+        The passes that a point takes.
     tokens : ndarray
         Tokens of the whole group in that time; its share is 1 for a time. [1]
     batch : ndarray
@@ -64,8 +59,7 @@ class Recipe:
         The time at the speed of light. [s]
     """
 
-    parts: Sequence[tuple[Load, Floats]]
-    fronts: float
+    timeline: Timeline
     tokens: Floats
     batch: Floats
     light: Floats
@@ -80,54 +74,47 @@ class Maker(Protocol):
 
 def decode_step(placement: Placement, columns: Columns) -> Recipe:
     """Return one decode step at a known batch; its tokens are one of each sequence."""
-    passes = _passes(placement, columns, columns.concurrency)
     batch = columns.concurrency
-    parts = _decoding(passes, 1.0 / columns.kept)
-    return Recipe(parts, 0.0, batch, batch, passes.light().seconds / columns.kept)
+    passes = _passes(placement, columns, batch)
+    return Recipe(timeline.token(passes), batch, batch, _light_token(passes))
 
 
 def prefill(placement: Placement, columns: Columns) -> Recipe:
     """Return prompts taken in at once, decoding nothing."""
-    passes = _passes(placement, columns, columns.concurrency)
-    load, pieces = _together(passes, columns)
-    tokens = columns.concurrency * columns.prompt
-    light = passes.light(tokens, decode=0.0 * columns.concurrency).seconds
-    return Recipe([(load, pieces)], 0.0, tokens, columns.concurrency, light)
+    batch = columns.concurrency
+    passes, tokens = _passes(placement, columns, batch), batch * columns.prompt
+    light = passes.light(tokens, decode=0.0 * batch).seconds
+    return Recipe(timeline.prefill(passes), tokens, batch, light)
 
 
 def static_batch(placement: Placement, columns: Columns) -> Recipe:
     """Return one batch, all prompts first, run to its end."""
-    passes = _passes(placement, columns, columns.concurrency)
-    load, pieces = _together(passes, columns)
-    steps = (columns.output - 1.0) / columns.kept
-    parts = [(load, pieces), *_decoding(passes, steps)]
-    tokens = columns.concurrency * columns.output
-    return Recipe(parts, 0.0, tokens, columns.concurrency, _light_run(passes, columns))
+    batch = columns.concurrency
+    passes, tokens = _passes(placement, columns, batch), batch * columns.output
+    return Recipe(timeline.static_run(passes), tokens, batch, _light_run(passes))
 
 
 def closed_loop(placement: Placement, columns: Columns) -> Recipe:
     """Return requests replaced as they end; those that memory does not hold wait."""
     batch = np.minimum(columns.concurrency, _room(placement, columns))
-    passes = _passes(placement, columns, batch)
-    tokens, users = batch * columns.output, columns.concurrency
-    return Recipe(_run(passes, columns), 0.0, tokens, users, _light_run(passes, columns))
+    passes, tokens = _passes(placement, columns, batch), batch * columns.output
+    run = timeline.served_run(passes)
+    return Recipe(run, tokens, columns.concurrency, _light_run(passes))
 
 
 def saturated(placement: Placement, columns: Columns) -> Recipe:
     """Return as many requests as memory and the engine's limit of sequences hold."""
     least = np.minimum(columns.concurrency, _room(placement, columns))
     made = closed_loop(placement, replace(columns, concurrency=least))
-    roomy = replace(columns, concurrency=_most_by_light(placement, columns))
-    passes = _passes(placement, roomy, roomy.concurrency)
-    light = _light_run(passes, roomy) * least / roomy.concurrency
-    return Recipe(made.parts, 0.0, made.tokens, least, light)
+    roomy = _most_by_light(placement, columns)
+    light = _light_run(_passes(placement, columns, roomy)) * least / roomy
+    return replace(made, batch=least, light=light)
 
 
 def latency_limited(placement: Placement, columns: Columns) -> Recipe:
     """Return the same under limits on the 99th percentile."""
-    made = saturated(placement, columns)
-    tokens = made.tokens * LATENCY_LIMITED_SHARE
-    return Recipe(made.parts, 0.0, tokens, made.batch, made.light * LATENCY_LIMITED_SHARE)
+    made, share = saturated(placement, columns), LATENCY_LIMITED_SHARE
+    return replace(made, tokens=made.tokens * share, light=made.light * share)
 
 
 def first_token(placement: Placement, columns: Columns) -> Recipe:
@@ -137,21 +124,16 @@ def first_token(placement: Placement, columns: Columns) -> Recipe:
     """
     batch = np.minimum(columns.concurrency, _room(placement, columns))
     passes = _passes(placement, columns, batch)
-    wait = np.where(batch > 1.0, 0.5, 0.0)
-    turns = columns.concurrency / batch - 1.0
-    queue = [(load, times * turns) for load, times in _run(passes, columns)]
-    parts = [(passes.decode_load(), wait), (passes.first_load(), passes.chunks), *queue]
+    made = timeline.first_token(passes, runs=columns.concurrency / batch - 1.0)
     light = passes.light(columns.prompt, decode=0.0 * batch).seconds
-    return Recipe(parts, 1.0, columns.prompt, batch, light)
+    return Recipe(made, columns.prompt, batch, light)
 
 
 def token_in_traffic(placement: Placement, columns: Columns) -> Recipe:
     """Return the mean time between tokens while the others' prompts come between."""
     batch = np.minimum(columns.concurrency, _room(placement, columns))
     passes = _passes(placement, columns, batch)
-    lumps = _lumps(passes, columns) * (passes.streams - 1.0) / passes.streams
-    parts = [(load, times / columns.output) for load, times in _mixing(passes, columns, lumps)]
-    return Recipe(parts, 0.0, batch, batch, passes.light().seconds / columns.kept)
+    return Recipe(timeline.token_in_traffic(passes), batch, batch, _light_token(passes))
 
 
 RATES: dict[str, Maker] = {
@@ -174,51 +156,20 @@ def _passes(placement: Placement, columns: Columns, batch: Floats) -> Passes:
     return Passes(placement, traffic, batch)
 
 
-def _together(passes: Passes, columns: Columns) -> tuple[Load, Floats]:
-    """Return a chunk of all prompts taken in at once, and how many there are."""
-    replicas = passes.placement.layout.dp
-    tokens = np.maximum(columns.concurrency / replicas, 1.0) * columns.prompt
-    pieces = np.ceil(tokens / np.minimum(passes.machine.software.prompt_chunk, tokens))
-    return passes.prefill_load(tokens / pieces), pieces
+def _light_token(passes: Passes) -> Array:
+    """Return the least time per output token. [s]"""
+    return passes.light().seconds / passes.traffic.speculation.tokens_per_pass
 
 
-def _run(passes: Passes, columns: Columns) -> list[tuple[Load, Floats]]:
-    """Return the passes in which a batch of requests is served, prompts inside."""
-    return _mixing(passes, columns, _lumps(passes, columns))
-
-
-def _lumps(passes: Passes, columns: Columns) -> Floats:
-    """Return the passes with prompts in them while a batch of requests is served. [1]"""
-    return np.asarray(passes.streams * columns.prompt / passes.lump, dtype=float)
-
-
-def _mixing(passes: Passes, columns: Columns, lumps: Floats) -> list[tuple[Load, Floats]]:
-    """Return the passes of one answer's length, some of them with prompts."""
-    steps = columns.output / columns.kept
-    (decode, _), *drafting = _decoding(passes, steps)
-    return [(decode, steps - lumps), *drafting, (passes.mixed_load(), lumps)]
-
-
-def _decoding(passes: Passes, steps: Floats) -> list[tuple[Load, Floats]]:
-    """Return decode passes and what is drafted for them, a layer for each drafted token."""
-    parts = [(passes.decode_load(), steps)]
-    drafted = np.asarray(passes.traffic.speculation.drafted)
-    if np.any(drafted):
-        drafting = steps * drafted / passes.placement.work.depth
-        parts.append((passes.decode_load(verified=1.0), drafting))
-    return parts
-
-
-def _light_run(passes: Passes, columns: Columns) -> Array:
+def _light_run(passes: Passes) -> Array:
     """Return the least time to serve a batch: each resource busy with its share of all work."""
-    steps = columns.output / columns.kept
-    decode = passes.light().work
-    prompts = passes.light(passes.batch * columns.prompt, decode=0.0 * passes.batch).work
+    decode, batch = passes.light().work, passes.batch
+    prompts = passes.light(batch * passes.traffic.computed_prompt, decode=0.0 * batch).work
     return np.maximum(
-        steps * decode.memory_time,
+        passes.steps * decode.memory_time,
         np.maximum(
-            steps * decode.compute_time + prompts.compute_time,
-            steps * decode.link_time + prompts.link_time,
+            passes.steps * decode.compute_time + prompts.compute_time,
+            passes.steps * decode.link_time + prompts.link_time,
         ),
     )
 

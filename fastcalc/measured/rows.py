@@ -116,9 +116,7 @@ def rows_of(batches: Sequence[Batch]) -> Rows:
     is_time = np.array([point.is_time for point in points], dtype=bool)
     values = np.array([point.value for point in points], dtype=float)
     light = [np.broadcast_to(one.recipe.light, (len(one.points),)) for one in batches]
-    fronts = [
-        one.recipe.fronts * (point.metric == "ttft_s") for one in batches for point in one.points
-    ]
+    fronts = [one.recipe.timeline.requests for one in batches for _ in one.points]
     return Rows(
         points=points,
         batches=[batch for batch in batches for _ in batch.points],
@@ -136,7 +134,7 @@ def _pile(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
     for batch in batches:
         machine, count = batch.placement.machine, len(batch.points)
         if machine.is_spatial == is_spatial:
-            for load, often in batch.recipe.parts:
+            for load, often in batch.recipe.timeline.loads():
                 loads.append(_flat(load, count))
                 chips.append(_flat(machine.chip, count))
                 softwares.append(_flat(machine.software, count))

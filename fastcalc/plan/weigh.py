@@ -8,7 +8,6 @@ import numpy as np
 
 from fastcalc.columns import Columns
 from fastcalc.evaluate import SITE_FACTOR
-from fastcalc.formulas.serving import prompt_lump
 from fastcalc.formulas.types import Array, Floats
 from fastcalc.plan.pools import Pool, can_be_apart, pools, transfer_seconds
 from fastcalc.plan.queues import Queues
@@ -21,6 +20,8 @@ _NEEDED = (
     "chips",
     "tpot_ms",
     "ttft_ms",
+    "service_tpot_ms",
+    "prompts_together_ms",
     "tokens_per_s_total",
     "served_tokens_per_s_total",
     "served_request_s",
@@ -129,27 +130,6 @@ def weigh(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> 
     return found
 
 
-def between_tokens(columns: Columns, batch: Floats, output: float) -> Floats:
-    """Return the mean time between two tokens while others' prompts are taken in beside. [s]
-
-    Of the time that prompts add to a run, a request's own share is before its first token. One
-    output token has nothing after it: what is left is the step that decodes at that batch.
-
-    Parameters
-    ----------
-    columns : Columns
-        With ``tpot_ms`` and ``served_request_s``.
-    batch : ndarray
-        Sequences decoded together. [1]
-    output : float
-        Output tokens of a request. [1]
-    """
-    alone = columns["tpot_ms"] / 1e3
-    if output <= 1.0:
-        return np.asarray(alone)
-    return np.asarray(alone + (1.0 - 1.0 / batch) * (columns["served_request_s"] / output - alone))
-
-
 def _together(
     grid: Grid, service: Service, numbers: Columns, layout: Array, place: Array
 ) -> dict[str, Any]:
@@ -157,7 +137,7 @@ def _together(
     batch, run = grid.batches[place], numbers["served_request_s"]
     # Where prompts cost next to nothing, rounding may leave less than nothing.
     prompts = np.maximum(run - service.output * numbers["tpot_ms"] / 1e3, 0.0)
-    ttft = _first_token(grid, service, numbers, layout, batch)
+    ttft = _first_token(grid, numbers, layout, batch)
     queues = _queues(
         service,
         prompt=prompts / batch * (1.0 - 1.0 / batch),  # nobody's prompt is before that of one alone
@@ -172,7 +152,7 @@ def _together(
     return {
         "values": {
             "ttft": ttft + waited(queues, busy),
-            "tpot": between_tokens(numbers, batch, service.output),
+            "tpot": numbers["service_tpot_ms"] / 1e3,
             "chips": chips,
         },
         "seconds": seconds,
@@ -182,31 +162,16 @@ def _together(
     }
 
 
-def _first_token(
-    grid: Grid, service: Service, numbers: Columns, layout: Array, batch: Floats
-) -> Floats:
+def _first_token(grid: Grid, numbers: Columns, layout: Array, batch: Floats) -> Floats:
     """Return the time to the first token of a request that joins the others. [s]
 
     Attention replicas run in step. If requests come faster than their prompts are taken in one by
     one, several replicas take in prompts in the same pass, which is then as long as that of all.
     """
-    alone = numbers["ttft_ms"] / 1e3
-    dp, pp = (
-        np.array([getattr(one, name) for one in grid.layouts])[layout] for name in ("dp", "pp")
-    )
-    if np.all(dp == 1):
-        return np.asarray(alone)
-    kept = grid.scenario.traffic.speculation.tokens_per_pass
-    chunk = min(float(grid.sites[0].machine.software.prompt_chunk), service.prompt)
-    streams = np.maximum(batch / (dp * pp), 1.0)
-    lump = prompt_lump(
-        batch=streams, prompt=service.prompt, output=service.output / kept, chunk=chunk
-    )
-    run, decode = numbers["served_request_s"], numbers["tpot_ms"] / 1e3
-    mixed = kept * decode + (run - service.output * decode) * lump / (streams * service.prompt)
-    all_together = np.ceil(service.prompt / chunk) * mixed
-    meets = np.minimum(alone * batch / run, 1.0) * (1.0 - 1.0 / dp)
-    return np.asarray(alone + meets * np.maximum(all_together - alone, 0.0))
+    alone, together = numbers["ttft_ms"] / 1e3, numbers["prompts_together_ms"] / 1e3
+    dp = np.array([one.dp for one in grid.layouts])[layout]
+    meets = np.minimum(alone * batch / numbers["served_request_s"], 1.0) * (1.0 - 1.0 / dp)
+    return np.asarray(alone + meets * np.maximum(together - alone, 0.0))
 
 
 def _queues(service: Service, **given: Any) -> Queues | None:

@@ -38,7 +38,7 @@ def speeds(placement: Placement, traffic: Traffic, batch: ArrayLike) -> Floats:
         Sequences decoded together, one dimension at most. [1]
     """
     batches = np.atleast_1d(np.asarray(batch, dtype=np.float64))
-    seconds = Passes(placement, traffic, batches).decode().seconds
+    seconds = Passes(placement, traffic, batches).decode.seconds
     return np.asarray(traffic.speculation.tokens_per_pass / seconds, dtype=np.float64)
 
 
