@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue import Catalogue, Engine, Hardware
 from fastcalc.catalogue.store import Kind
+from fastcalc.classes import engine_of_class
 from fastcalc.errors import InputError
-from fastcalc.scenario import Scenario, Sharding, engine_for, solve
+from fastcalc.scenario import Scenario, Sharding, locate, solve
 from tests import strategies
 from tests.test_properties import traffics
 
@@ -83,6 +84,14 @@ def shipped(kind: Kind) -> list[Any]:
     return [load(name) for name in entries.names(kind)]
 
 
+@cache
+def engine_on(name: str, kind: str, architecture: str | None) -> Engine:
+    """An engine as it is on a chip: its parameters, and no overrides."""
+    engine = Catalogue().engine(name)
+    known = engine.on(kind, architecture)
+    return engine.model_copy(update={"parameters": known, "architectures": {}})
+
+
 @st.composite
 def chips(draw: st.DrawFn) -> Hardware:
     """A chip of the catalogue or a random one, any of its numbers changed, maybe of two tiers."""
@@ -99,12 +108,11 @@ def chips(draw: st.DrawFn) -> Hardware:
 def scenarios(draw: st.DrawFn) -> Scenario:
     """A stated deployment that holds its batch, with everything else at random."""
     chip = draw(chips())
-    own = engine_for(Catalogue(), chip)[0]
-    engine = draw(
-        st.one_of(st.just(own), strategies.engines(), st.just(Catalogue().engine("ideal")))
+    own, ideal = (
+        engine_on(name, chip.kind, chip.architecture)
+        for name in (engine_of_class(chip)[0], "ideal")
     )
-    known = engine.on(chip.kind, chip.architecture)
-    engine = engine.model_copy(update={"parameters": known, "architectures": {}})
+    engine = draw(st.one_of(st.just(own), strategies.engines(), st.just(ideal)))
     ranks = (1,) if chip.execution == "spatial" else (1, 2, 4, 8)
     scenario = Scenario(
         hardware=chip,
@@ -122,7 +130,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         ),
     )
     try:
-        assume(solve(scenario).fits)
+        assume(locate(scenario).fits)
     except InputError:
         assume(False)
     return scenario
