@@ -83,7 +83,7 @@ def bound_step(placement: Placement, rows: Rows) -> Bound:
     sequences, prompt = np.asarray(rows.sequences) * 1.0, np.asarray(rows.prompt) * 1.0
     decode = sequences * rows.verified
     tokens = decode + prompt
-    tiers = sorted(machine.hardware.memory, key=lambda tier: -tier.bandwidth.si)
+    tiers = machine.tiers
     routed = (work.routed.bytes + work.expert_biases.bytes) * work.active_share
     weights = work.dense.bytes + work.small.bytes + work.head.bytes + routed
     moved = weights + sequences * work.cache_read_bytes(rows.context, spread=rows.spread)

@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass, fields
 from math import floor, inf
+from typing import Literal, NamedTuple
+
+import numpy as np
 
 from fastcalc.catalogue.formats import NumberFormat, number_format
 from fastcalc.catalogue.schema import Engine, Hardware, Memory, Parameters
-from fastcalc.formulas.roofline import achieved_bandwidth, compute_share
+from fastcalc.formulas.roofline import achieved_bandwidth, achieved_compute
 from fastcalc.formulas.types import Array, ArrayLike
 from fastcalc.workload import Workload
 
@@ -14,9 +17,34 @@ _WIDTH = {
     "fp8": 8, "int8": 8, "fp6": 6, "fp4": 4, "int4": 4,
 }  # fmt: skip
 
+FED_BITS = 16
+"""Width of the operands that an engine's rate per core is stated for. [bit]"""
 
-def working_rate(hardware: Hardware, stored: NumberFormat) -> tuple[float, bool]:
-    """Return the dense peak that products with stored weights run at, and if unpacked first.
+
+Product = Literal["dense", "head", "routed", "attention"]
+"""Matrix products by what they multiply with, as the fields of `Chip` are called."""
+
+
+class WorkingRate(NamedTuple):
+    """What products with stored weights run at.
+
+    Attributes
+    ----------
+    peak : float
+        Dense peak. [FLOP/s]
+    bits : int
+        Width of the operands that it multiplies. [bit]
+    is_unpacked : bool
+        True where narrow weights are widened to 16 bits because the chip has no rate of their own.
+    """
+
+    peak: float
+    bits: int
+    is_unpacked: bool
+
+
+def working_rate(hardware: Hardware, stored: NumberFormat) -> WorkingRate:
+    """Return the rate that products with stored weights run at.
 
     Parameters
     ----------
@@ -24,18 +52,13 @@ def working_rate(hardware: Hardware, stored: NumberFormat) -> tuple[float, bool]
         The chip.
     stored : NumberFormat
         How the weights are stored.
-
-    Returns
-    -------
-    tuple of float and bool
-        The peak [FLOP/s], and True where narrow weights are unpacked to 16 bits because the
-        chip has no rate of their own.
     """
     for choice in (*stored.computes_in, "bf16", "fp16"):
         needed, _, used = choice.rpartition(":")
         peak = hardware.rate(used)
         if peak is not None and (not needed or hardware.rate(needed)):
-            return peak.si, stored.bits < 16 and _WIDTH[used] >= 16
+            bits = _WIDTH[used]
+            return WorkingRate(peak.si, bits, stored.bits < 16 and bits >= 16)
     raise AssertionError("the schema asks for a 16-bit rate")
 
 
@@ -59,10 +82,10 @@ class Chip:
         Of the memory tier that holds the weights. [byte/s]
     cores : array_like
         Cores that read and multiply; infinity where they are not known. [1]
-    half : array_like
-        Dense 16-bit peak. [FLOP/s]
     dense, head, routed, attention : array_like
         Dense peaks that products with these run at. [FLOP/s]
+    dense_bits, head_bits, routed_bits, attention_bits : array_like
+        Widths of the operands that these multiply. [bit]
     dense_is_packed, head_is_packed, routed_is_packed : array_like
         1 where weights are unpacked to 16 bits before use, else 0. [1]
     blocks : array_like
@@ -77,11 +100,14 @@ class Chip:
 
     bandwidth: ArrayLike
     cores: ArrayLike
-    half: ArrayLike
     dense: ArrayLike
     head: ArrayLike
     routed: ArrayLike
     attention: ArrayLike
+    dense_bits: ArrayLike
+    head_bits: ArrayLike
+    routed_bits: ArrayLike
+    attention_bits: ArrayLike
     dense_is_packed: ArrayLike
     head_is_packed: ArrayLike
     routed_is_packed: ArrayLike
@@ -147,13 +173,14 @@ class Software:
             per_core=self.bandwidth_per_core,
         )
 
-    def compute_share(self, chip: Chip) -> Array:
-        """Return the share of any peak that products reach. [1]"""
-        return compute_share(
-            peak=chip.half,
+    def rate(self, chip: Chip, product: Product) -> Array:
+        """Return what matrix products reach. [FLOP/s]"""
+        return achieved_compute(
+            peak=getattr(chip, product),
             fraction=self.compute_fraction,
             cores=chip.cores,
-            per_core=self.compute_per_core,
+            per_core=np.asarray(self.compute_per_core)
+            * (FED_BITS / getattr(chip, f"{product}_bits")),
         )
 
 
@@ -180,6 +207,12 @@ class Machine:
     def usable_bytes(self) -> float:
         """Memory that the engine may fill. [byte]"""
         return float(self.tier.capacity.si * self.software.memory_fraction)
+
+    @property
+    def tiers(self) -> list[Memory]:
+        """Memory tiers, first the one that is read through soonest."""
+        memory = self.hardware.memory
+        return sorted(memory, key=lambda tier: tier.capacity.si / tier.bandwidth.si)
 
     @property
     def is_spatial(self) -> bool:
@@ -216,23 +249,27 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, tier: Memory) ->
 
 
 def _chip(hardware: Hardware, work: Workload, tier: Memory) -> Chip:
-    dense, dense_is_packed = working_rate(hardware, work.dense.format)
-    head, head_is_packed = working_rate(hardware, work.head.format)
-    routed, routed_is_packed = working_rate(hardware, work.routed.format)
+    dense = working_rate(hardware, work.dense.format)
+    head = working_rate(hardware, work.head.format)
+    routed = working_rate(hardware, work.routed.format)
+    attention = working_rate(hardware, number_format(work.kv_format, cache=True))
     up, out = hardware.links.scale_up, hardware.links.scale_out
     link = up.bandwidth.si if up else inf
     latencies = [one.latency.si if one.latency else 0.0 for one in (out, up) if one]
     return Chip(
         bandwidth=tier.bandwidth.si,
         cores=hardware.cores.si if hardware.cores else inf,
-        half=working_rate(hardware, number_format("fp16"))[0],
-        dense=dense,
-        head=head,
-        routed=routed,
-        attention=working_rate(hardware, number_format(work.kv_format, cache=True))[0],
-        dense_is_packed=float(dense_is_packed),
-        head_is_packed=float(head_is_packed),
-        routed_is_packed=float(routed_is_packed),
+        dense=dense.peak,
+        head=head.peak,
+        routed=routed.peak,
+        attention=attention.peak,
+        dense_bits=dense.bits,
+        head_bits=head.bits,
+        routed_bits=routed.bits,
+        attention_bits=attention.bits,
+        dense_is_packed=float(dense.is_unpacked),
+        head_is_packed=float(head.is_unpacked),
+        routed_is_packed=float(routed.is_unpacked),
         blocks=float(work.dense.format.whole_file and work.dense.format.bits < 16),
         vector=hardware.vector.si if hardware.vector else inf,
         link=link,

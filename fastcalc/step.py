@@ -217,7 +217,7 @@ def _weights(
     load: Load, chip: Chip, software: Software, touched: Array
 ) -> tuple[Component, Component, Component]:
     """Return the matrices every token passes, head and norms, and the experts that are picked."""
-    bandwidth, share = software.bandwidth(chip), software.compute_share(chip)
+    bandwidth = software.bandwidth(chip)
     tokens = 1.0 * np.asarray(load.sequences) * load.verified
     rows = _either(tokens > 0, np.maximum(tokens, software.minimum_rows), 0.0 * tokens)
     uneven = _imbalance(load, software)
@@ -227,21 +227,21 @@ def _weights(
             bytes=load.dense_bytes,
             bandwidth=bandwidth,
             flops=rows * load.dense_flops,
-            flop_rate=chip.dense * share,
+            flop_rate=software.rate(chip, "dense"),
         ),
         Component(
             "head and norms",
             bytes=load.head_bytes,
             bandwidth=bandwidth,
             flops=rows * load.head_flops,
-            flop_rate=chip.head * share,
+            flop_rate=software.rate(chip, "head"),
         ),
         Component(
             "routed experts",
             bytes=load.routed_bytes * touched * uneven,
             bandwidth=bandwidth,
             flops=load.together * load.routed_flops * uneven,
-            flop_rate=chip.routed * share * software.grouped_gemm_fraction,
+            flop_rate=software.rate(chip, "routed") * software.grouped_gemm_fraction,
             norm=GROUPED_PRODUCTS,
         ),
     )
@@ -255,7 +255,7 @@ def _attention(load: Load, chip: Chip, software: Software) -> Component:
         bytes=sequences * load.cache_bytes,
         bandwidth=software.bandwidth(chip),
         flops=sequences * load.verified * load.attention_flops,
-        flop_rate=chip.attention * software.compute_share(chip),
+        flop_rate=software.rate(chip, "attention"),
     )
 
 
@@ -273,24 +273,23 @@ def _unpacking(load: Load, chip: Chip, software: Software, touched: Array) -> Co
 
 def _prompt(load: Load, chip: Chip, software: Software) -> tuple[Component, Component, Component]:
     """Return arithmetic of prompt tokens; the head serves only the last of them."""
-    share = software.compute_share(chip)
     blocks = 1.0 + np.asarray(chip.blocks) * (np.asarray(software.block_gemm_fraction) - 1.0)
     prompt = 1.0 * np.asarray(load.prompt)
     return (
         Component(
             "prompt: dense",
             flops=prompt * (load.dense_flops + load.norm_flops),
-            flop_rate=chip.dense * share * blocks,
+            flop_rate=software.rate(chip, "dense") * blocks,
         ),
         Component(
             "prompt: experts",
             flops=load.prompt_together * load.routed_flops * _imbalance(load, software),
-            flop_rate=chip.routed * share * blocks * software.grouped_gemm_fraction,
+            flop_rate=software.rate(chip, "routed") * blocks * software.grouped_gemm_fraction,
         ),
         Component(
             "prompt: attention",
             flops=prompt * load.prompt_flops,
-            flop_rate=chip.attention * share,
+            flop_rate=software.rate(chip, "attention"),
         ),
     )
 

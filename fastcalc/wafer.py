@@ -25,15 +25,16 @@ def spatial_pass(load: Load, chip: Chip, software: Software) -> Step:
         What a chip prints, and what the engine makes of it.
     """
     chips = np.asarray(load.stages) * 1.0
-    share, bandwidth = software.compute_share(chip), software.bandwidth(chip)
+    bandwidth, dense_rate = software.bandwidth(chip), software.rate(chip, "dense")
+    routed_rate = software.rate(chip, "routed") * software.grouped_gemm_fraction
     moved = load.dense_bytes + load.head_bytes + load.routed_bytes + load.cache_bytes
     memory = time_of(work=moved, rate=chips * bandwidth)
     all_experts = load.routed_flops * np.asarray(load.experts) / load.active
     compute = (
-        time_of(work=load.dense_flops, rate=chip.dense * share)
-        + time_of(work=load.head_flops, rate=chip.head * share)
-        + time_of(work=all_experts, rate=chip.routed * share * software.grouped_gemm_fraction)
-        + time_of(work=load.attention_flops, rate=chip.attention * share)
+        time_of(work=load.dense_flops, rate=dense_rate)
+        + time_of(work=load.head_flops, rate=software.rate(chip, "head"))
+        + time_of(work=all_experts, rate=routed_rate)
+        + time_of(work=load.attention_flops, rate=software.rate(chip, "attention"))
     ) / chips
     layer = np.maximum(np.maximum(memory, compute), software.decode_layer_floor)
     seconds = spatial_step(
@@ -49,8 +50,8 @@ def spatial_pass(load: Load, chip: Chip, software: Software) -> Step:
                 "layer sweeps",
                 bytes=np.where(in_memory, turns * moved, 0.0),
                 bandwidth=chips * bandwidth,
-                flops=np.where(in_compute, turns * compute * chip.dense * share * chips, 0.0),
-                flop_rate=chip.dense * share * chips,
+                flops=np.where(in_compute, turns * compute * dense_rate * chips, 0.0),
+                flop_rate=dense_rate * chips,
                 count=np.where(is_floor, turns, 0.0),
                 each=software.decode_layer_floor,
             ),
@@ -69,19 +70,20 @@ def spatial_pass(load: Load, chip: Chip, software: Software) -> Step:
 def _prompt(load: Load, chip: Chip, software: Software) -> tuple[Component, Component, Component]:
     """Return the arithmetic of prompt tokens, spread over all chips."""
     chips, prompt = np.asarray(load.stages) * 1.0, np.asarray(load.prompt) * 1.0
-    rate = software.compute_share(chip) * chips
     return (
         Component(
             "prompt: dense",
             flops=prompt * (load.dense_flops + load.norm_flops),
-            flop_rate=chip.dense * rate,
+            flop_rate=software.rate(chip, "dense") * chips,
         ),
         Component(
             "prompt: experts",
             flops=prompt * load.routed_flops,
-            flop_rate=chip.routed * rate * software.grouped_gemm_fraction,
+            flop_rate=software.rate(chip, "routed") * chips * software.grouped_gemm_fraction,
         ),
         Component(
-            "prompt: attention", flops=prompt * load.prompt_flops, flop_rate=chip.attention * rate
+            "prompt: attention",
+            flops=prompt * load.prompt_flops,
+            flop_rate=software.rate(chip, "attention") * chips,
         ),
     )

@@ -30,7 +30,7 @@ def attention(made: Pass, part: Component) -> list[Equation]:
         equation(
             "FLOPs", part.flops, "FLOP", times(tokens, number(made.load.attention_flops, "FLOP"))
         ),
-        made.rate(part, one(made.chip.attention)),
+        made.rate(part, "attention"),
     ]
 
 
@@ -41,7 +41,7 @@ def prompt_attention(made: Pass, part: Component) -> list[Equation]:
     return [
         equation("FLOPs a token", made.load.prompt_flops, "FLOP", flops),
         equation("FLOPs", part.flops, "FLOP", times(number(made.load.prompt), per_token)),
-        made.rate(part, one(made.chip.attention)),
+        made.rate(part, "attention"),
     ]
 
 

@@ -90,8 +90,8 @@ def _memory(
 
 
 def _over_tiers(numbers: Numbers, moved: Term, chips: Term) -> Term:
-    """Return the least time to read bytes over all memory tiers, the fastest filled first. [s]"""
-    tiers = sorted(numbers.machine.hardware.memory, key=lambda tier: -tier.bandwidth.si)
+    """Return the least time to read bytes over all memory tiers. [s]"""
+    tiers = numbers.machine.tiers
     bands = [numbers.bandwidth(tier) for tier in tiers]
     times_of: list[Term] = []
     left = moved

@@ -81,7 +81,7 @@ class Explained:
     sequences, verified, prompt : float
         What is in it: sequences decoded, tokens of each, and prompt tokens. [1]
     rates : tuple of Equation
-        What its parts share: the bandwidth and the share of the peak that are reached.
+        What its parts share: the bandwidth reached, and the rate at which cores are fed.
     parts : tuple of Part
         Components that take time.
     idle : tuple of str

@@ -2,7 +2,7 @@
 
 from fastcalc.explain.attention import cache_read, looked_back
 from fastcalc.explain.context import Pass
-from fastcalc.explain.terms import Equation, Term, equation, largest, number, one, over, plus, times
+from fastcalc.explain.terms import Equation, Term, equation, largest, number, over, plus, times
 from fastcalc.step import ACTIVATION_BYTES, Component
 
 
@@ -54,23 +54,20 @@ def hops(made: Pass, part: Component) -> list[Equation]:
 
 def _computed(made: Pass) -> Term:
     """Return the arithmetic of one token in all regions, all experts of each. [s]"""
-    numbers, work, chip = made.numbers, made.work, made.chip
+    numbers, work = made.numbers, made.work
     small = numbers.parameters(work.small, "norms, biases, routers")
     head = plus(small, numbers.parameters(work.head, "output head"))
     products = (
-        (numbers.parameters(work.dense, "dense matrices"), chip.dense, number(1.0)),
-        (head, chip.head, number(1.0)),
+        (numbers.parameters(work.dense, "dense matrices"), made.reached("dense")),
+        (head, made.reached("head")),
         (
             numbers.parameters(work.routed, "routed experts"),
-            chip.routed,
-            numbers.setting("grouped_gemm_fraction"),
+            times(made.reached("routed"), numbers.setting("grouped_gemm_fraction")),
         ),
     )
     spent = [
-        over(times(made.two, parameters), times(numbers.peak(one(rate)), made.share, loss))
-        for parameters, rate, loss in products
-        if parameters.value
+        over(times(made.two, parameters), rate) for parameters, rate in products if parameters.value
     ]
     attention = number(made.load.attention_flops, "FLOP")
-    rate = times(numbers.peak(one(chip.attention)), made.share)
-    return over(plus(*spent, over(attention, rate)), made.everywhere)
+    spent.append(over(attention, made.reached("attention")))
+    return over(plus(*spent), made.everywhere)

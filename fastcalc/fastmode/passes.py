@@ -56,7 +56,7 @@ def _narrower_weights(scenario: Scenario) -> list[str]:
     rated = (
         one.id
         for one in FORMATS.values()
-        if one.bits < 16 and not working_rate(scenario.hardware, one)[1]
+        if one.bits < 16 and not working_rate(scenario.hardware, one).is_unpacked
     )
     return [
         name for name in rated if _workload(replace(scenario, weights=name)).weight_bytes < today
@@ -71,7 +71,7 @@ def _narrower_caches(scenario: Scenario) -> list[str]:
         if one.cache_bits
         and one.cache_bits < bits
         and one.bits < 16
-        and not working_rate(scenario.hardware, one)[1]
+        and not working_rate(scenario.hardware, one).is_unpacked
     ]
 
 

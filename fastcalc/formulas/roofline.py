@@ -40,15 +40,16 @@ def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: Array
 
     .. math:: t = \max_k \frac{W - \sum_{i<k} C_i}{\sum_{i \ge k} \beta_i}
 
-    Tiers are read at once. A faster tier takes no more than it holds; what is left is shared by the
-    slower ones.
+    Tiers are read at once. One that is read through before the others are done waits for them, so
+    what it cannot hold is shared by those that take longer.
 
     Parameters
     ----------
     work : array_like
         Bytes read, :math:`W`. [byte]
     capacities : array_like
-        What each tier holds, the fastest first along the last axis, :math:`C`. [byte]
+        What each tier holds, along the last axis, first the one that is read through soonest
+        (:math:`C / \beta`), :math:`C`. [byte]
     bandwidths : array_like
         Of each tier, in the same order, :math:`\beta`. [byte/s]
 
@@ -155,43 +156,46 @@ def achieved_bandwidth(
     return share * (1.0 + (share / cap) ** 8) ** (-1 / 8)
 
 
-def compute_share(
+def achieved_compute(
     *, peak: ArrayLike, fraction: ArrayLike, cores: ArrayLike, per_core: ArrayLike
 ) -> Array:
-    r"""Return the share of a chip's peak that matrix products reach. [1]
+    r"""Return the rate that matrix products reach on cores that have to be fed. [FLOP/s]
 
-    .. math:: s = \left( \frac{1}{\eta} + \frac{F}{n f} \right)^{-1}
+    .. math:: R = \left( \frac{1}{\eta F} + \frac{1}{n f} \right)^{-1}
 
-    Kernels feed a core at some rate whatever its peak, so chips with faster cores reach a
-    smaller share: the two times add.
+    Kernels feed a core so many bytes of operands a second whatever its peak, so chips with faster
+    cores reach a smaller share of it: the two times add. Operands of half the width are fed
+    twice as fast.
 
     Parameters
     ----------
     peak : array_like
-        Dense 16-bit peak of the chip, :math:`F`. [FLOP/s]
+        Dense peak that the products run at, :math:`F`. [FLOP/s]
     fraction : array_like
         Share reached by cores that are fed in time, :math:`\eta`. [1]
     cores : array_like
         Cores, :math:`n`. [1]
     per_core : array_like
-        Rate at which a core is fed, :math:`f`; infinity for no limit. [FLOP/s]
+        Rate at which a core is fed operands of their width, :math:`f`; infinity for no limit.
+        [FLOP/s]
 
     Returns
     -------
     ndarray
-        The arguments broadcast together. [1]
+        The arguments broadcast together. [FLOP/s]
 
     Examples
     --------
-    >>> float(compute_share(peak=1e15, fraction=0.8, cores=100, per_core=float("inf")))
-    0.8
+    >>> float(achieved_compute(peak=1e15, fraction=0.8, cores=100, per_core=float("inf")))
+    800000000000000.0
 
     References
     ----------
     .. [1] G. M. Amdahl, "Validity of the single processor approach," AFIPS 1967: parts of
        a time add, rates do not.
     """
-    return 1.0 / (1.0 / np.asarray(fraction) + 1.0 * np.asarray(peak) / (1.0 * cores * per_core))
+    fed = 1.0 * np.asarray(cores) * per_core
+    return 1.0 * np.asarray(peak) / (1.0 / np.asarray(fraction) + peak / fed)
 
 
 def overlapped_time(*, memory: ArrayLike, compute: ArrayLike, norm: ArrayLike) -> Array:
