@@ -140,7 +140,7 @@ def first_token(placement: Placement, columns: Columns) -> Recipe:
     wait = np.where(batch > 1.0, 0.5, 0.0)
     turns = columns.concurrency / batch - 1.0
     queue = [(load, times * turns) for load, times in _run(passes, columns)]
-    parts = [(passes.decode_load(), wait), (passes.first_load(), passes.chunks), *queue]
+    parts = [*_decoding(passes, wait), (passes.first_load(), passes.chunks), *queue]
     light = passes.light(columns.prompt, decode=0.0 * batch).seconds
     return Recipe(parts, 1.0, columns.prompt, batch, light)
 
