@@ -262,7 +262,9 @@ def main() -> int:
     asked.add_argument("--only", default="*", metavar="PATTERN", help="names such as 'plan-*'")
     asked.add_argument("--whole", action="store_true", help="survivors against the whole suite")
     asked.add_argument("--jobs", type=int, default=1, metavar="N", help="at a time")
-    asked.add_argument("--timeout", type=float, default=60.0, metavar="S", help="for a mutant's tests")
+    asked.add_argument(
+        "--timeout", type=float, default=60.0, metavar="S", help="for a mutant's tests"
+    )
     asked.add_argument("--page", type=Path, metavar="FILE", help="write score and survivors there")
     options = asked.parse_args()
     try:

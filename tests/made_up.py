@@ -3,6 +3,10 @@
 from typing import Any
 
 from fastcalc.catalogue import Engine, Hardware, Model
+from fastcalc.layout import Layout
+from fastcalc.machine import machine
+from fastcalc.placement import Placement, Site
+from fastcalc.workload import workload
 
 
 def chip(**changes: Any) -> Hardware:
@@ -83,3 +87,49 @@ def clocked(**changes: Any) -> Hardware:
 def clocked_wafer() -> Hardware:
     """The same with a region for each layer: max(10, b) + 0.01 c ms, and 0.1 ms a wafer."""
     return clocked(kind="wafer", execution="spatial")
+
+
+def placed(
+    model: Model,
+    layout: Layout | None = None,
+    *,
+    on: Hardware | None = None,
+    under: Engine | None = None,
+    reserved: float = 0.0,
+) -> Placement:
+    """Return a model on a layout of a chip; one chip of `chip` under ideal software by default."""
+    hardware, work = on or chip(), workload(model)
+    unit = machine(hardware, under or engine(), work, hardware.memory[0])
+    return Placement(unit, work, layout or Layout(), reserved)
+
+
+def site(model: Model, *, on: Hardware | None = None, reserved: float = 0.0) -> Site:
+    """Return the layouts there are of a model on a chip."""
+    place = placed(model, on=on)
+    return Site(place.machine, place.work, reserved)
+
+
+EXPERTS = minimal(
+    total_parameters=1100, active_parameters=300, experts=10, active_experts=2, hidden_size=1000
+)
+"""100 parameters that every token passes, and ten experts of 100 of which it picks two."""
+
+
+def blocks(*, layers: int = 1, **changes: Any) -> Model:
+    """A model of whole layers: 64 wide, four heads of 16, two of them kept, 128 inside."""
+    block = {
+        "count": layers,
+        "attention": {"kind": "gqa", "heads": 4, "kv_heads": 2, "head_dim": 16},
+        "ffn": {"kind": "dense", "width": 128},
+    }
+    return Model.model_validate(
+        {
+            "id": "made-up-model",
+            "name": "Made up",
+            "weight_format": "bf16",
+            "hidden_size": 64,
+            "vocabulary": 1000,
+            "blocks": [block],
+            **changes,
+        }
+    )
