@@ -5,7 +5,7 @@ the repository, never to the repository itself, and the tests that the row names
 A mutant is killed where one of them fails, and survives where all pass. The exit code is 0 where
 all are killed, 1 where any survived, 2 where a row does not apply or a test fails without it.
 
-Not to be confused with ``mutations.py``, which makes hardware *files* wrong, for ``fastcalc check``.
+``mutations.py`` is something else: it makes hardware *files* wrong, for ``fastcalc check``.
 """
 
 import argparse
@@ -235,8 +235,8 @@ def page(verdicts: list[Verdict]) -> str:
         "# Do the tests notice?",
         "",
         "Written by `python benchmarks/code_mutants.py --page docs/code-mutants.md`: each line of",
-        "[code_mutants.yaml](../benchmarks/code_mutants.yaml) makes the arithmetic wrong in one place,",
-        "and the tests nearest to that place run against it.",
+        "[code_mutants.yaml](../benchmarks/code_mutants.yaml) makes the arithmetic wrong in one",
+        "place, and the tests nearest to that place run against it.",
         "",
         f"**{killed} of {len(verdicts)} killed ({killed / len(verdicts):.0%}).**",
         "",
