@@ -10,7 +10,6 @@ all are killed, 1 where any survived, 2 where a row does not apply or a test fai
 
 import argparse
 import fnmatch
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -122,7 +121,9 @@ def mutants_of(path: Path) -> list[Mutant]:
     WrongRowError
         If two have one name.
     """
-    rows = [Mutant(**{**row, "tests": tuple(row["tests"])}) for row in yaml.safe_load(path.open())]
+    rows = [
+        Mutant(**{**row, "tests": tuple(row["tests"])}) for row in yaml.safe_load(path.read_text())
+    ]
     names = [row.name for row in rows]
     if twice := {name for name in names if names.count(name) > 1}:
         raise WrongRowError(f"names given twice: {', '.join(sorted(twice))}")
@@ -142,23 +143,33 @@ def copied(root: Path) -> Iterator[Path]:
 def applied(mutant: Mutant, copy: Path) -> Iterator[None]:
     """Make a line of a copy wrong for a while; no byte code of either version outlives its text."""
     path = copy / mutant.file
-    before, after = path.read_text(), mutant.text(copy)
-    compiled = Path(importlib.util.cache_from_source(str(path)))
+    after = mutant.text(copy)
+    before = path.read_text()
+
+    def write(text: str) -> None:
+        path.write_text(text)
+        for compiled in _byte_code(copy).joinpath(*path.parent.parts[1:]).glob(f"{path.stem}.*"):
+            compiled.unlink()
+
     try:
-        path.write_text(after)
-        compiled.unlink(missing_ok=True)
+        write(after)
         yield
     finally:
-        path.write_text(before)
-        compiled.unlink(missing_ok=True)
+        write(before)
+
+
+def _byte_code(copy: Path) -> Path:
+    """Return where runs in a copy keep byte code, their own and that of what they import."""
+    return copy.with_name("byte-code")
 
 
 def tested(copy: Path, module: str, tests: tuple[str, ...], timeout: float) -> tuple[int, str]:
     """Return the exit code of tests run in a copy, and what they printed; -1 after a timeout."""
     path = copy / Path(*module.split("."))
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    options = ("-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0")
-    environment = {**os.environ, "PYTHONPATH": str(copy)}
+    options = ("-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--assert=plain")
+    places = {"PYTHONPATH": str(copy), "PYTHONPYCACHEPREFIX": str(_byte_code(copy))}
+    environment = {**os.environ, **places, "PYTHONDONTWRITEBYTECODE": ""}
     command = [sys.executable, "-c", _RUN, module, str(file), *options, *tests]
     try:
         done = subprocess.run(
