@@ -101,7 +101,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant: killed, survived, or timeout, which is killed, too."""
+    """What became of a mutant: killed, survived, timeout (killed, too), or error: no verdict."""
 
     mutant: Mutant
     word: str
@@ -110,7 +110,7 @@ class Verdict:
     @property
     def is_killed(self) -> bool:
         """True where a test noticed."""
-        return self.word != "survived"
+        return self.word in ("killed", "timeout")
 
 
 def mutants_of(path: Path) -> list[Mutant]:
@@ -224,6 +224,9 @@ def verdicts_on(mutants: list[Mutant], *, jobs: int, timeout: float, whole: bool
                 found = verdict_on(mutant, copy, mutant.tests, timeout)
                 if whole and not found.is_killed:
                     found = verdict_on(mutant, copy, (), 10 * timeout)
+            except WrongRowError as error:
+                print(error, file=sys.stderr)
+                found = Verdict(mutant, "error", 0.0)
             finally:
                 copies.put(copy)
             print(f"{found.word:9} {found.seconds:5.1f} s  {mutant.name}", flush=True)
@@ -290,6 +293,8 @@ def main() -> int:
         return 2
     killed = sum(one.is_killed for one in verdicts)
     print(f"{killed} of {len(verdicts)} killed ({killed / len(verdicts):.0%})")
+    if any(one.word == "error" for one in verdicts):
+        return 2
     if options.page is not None:
         options.page.write_text(page(verdicts))
     return 0 if killed == len(verdicts) else 1

@@ -101,6 +101,9 @@ DECODE = [
     ({"batch": 100, "pp": 4}, 12.3),
     # One sequence in four stages waits for nobody: 10.01 and three hops.
     ({"batch": 1, "pp": 4}, 10.31),
+    # Two sequences a replica: both are served in 0.6 of a pass by the slowest stage, and nobody
+    # waits for those of the other replica.
+    ({"batch": 4, "dp": 2, "pp": 4}, 10.31),
     # Two replicas of two stages: 25 rows and a hop.
     ({"batch": 100, "dp": 2, "pp": 2}, 10.35),
     # A pass of 300 rows takes 13, and two drafted tokens a tenth of a plain pass (11) each; two
@@ -218,6 +221,8 @@ SERVED = [
     ({"batch": 100, "output": 50}, 50 * 41),
     # 50 sequences a replica: 1,000 x 10.5 and 50 x 20.
     ({"batch": 100, "dp": 2}, 10_500 + 50 * 20),
+    # 50 steps for 50 prompts on each replica: one in each, 20 + 0.5 + 10.
+    ({"batch": 100, "dp": 2, "output": 50}, 50 * 30.5),
     # Two stages, micro-batches of 50: a hop in every pass, with prompts or without.
     ({"batch": 100, "pp": 2}, 10_600 + 50 * 20),
     # 500 passes of 13 with drafts of 2.2, and 100 prompts.
