@@ -94,6 +94,9 @@ def test_experts_on_two_ranks_are_loaded_unevenly(ranks, load):
     made = passes(made_up.EXPERTS, layout, batch=float(ranks), under=uneven)
     routed = part(made.decode(), "routed experts")
     assert routed.flops == pytest.approx(400 * load)
+    # So many tokens pick 10 (1 - 0.8^n) experts of 200 bytes.
+    picked = 10 * (1 - 0.8**ranks)
+    assert routed.bytes == pytest.approx(200 * picked / ranks * load)
     prompt = part(made.expected(made.first_load()), "prompt: experts")
     assert prompt.flops == pytest.approx(100 * 400 / ranks * load)
 
@@ -121,6 +124,27 @@ def test_verified_tokens_are_rows_of_every_product_and_the_cache_is_read_once():
     assert attention.bytes == 4 * 150 * 2 * 32 * 2
     assert part(step, "dense weights").flops == 4 * 3 * 2 * 64 * (6 * 32 + 3 * 128)
     assert part(step, "head and norms").flops == 4 * 3 * 2 * (64_000 + 3 * 64)
+
+
+def test_verified_tokens_and_those_of_prompts_pick_experts():
+    """Three tokens 10 (1 - 0.8^3) = 4.88 experts of 200 bytes; one and one of a prompt 3.6."""
+    three = passes(made_up.EXPERTS, speculation=Speculation(2.0, 2.0))
+    routed = part(three.decode(), "routed experts")
+    assert routed.bytes == pytest.approx(976)
+    assert routed.flops == pytest.approx(3 * 400)
+    assert part(
+        passes(made_up.EXPERTS, prompt=1.0, output=1.0).mixed(), "routed experts"
+    ).bytes == (pytest.approx(720))
+
+
+def test_ranks_share_heads_and_what_they_keep():
+    """Of four heads two on each of two ranks, and one of two that are cached."""
+    attention = part(passes(made_up.blocks(), Layout(tp=2), batch=4.0).decode(), "attention")
+    assert attention.flops == 4 * 256 * 150 / 2
+    assert attention.bytes == 4 * 150 * 32 * 2
+    made = passes(made_up.blocks(), Layout(tp=2))
+    prompt = part(made.expected(made.prefill_load(100.0)), "prompt: attention")
+    assert prompt.flops == 100 * 256 * 50 / 2
 
 
 def test_the_bound_computes_the_tokens_that_are_kept():
@@ -266,9 +290,11 @@ def test_nothing_is_exchanged_without_experts_on_other_replicas(layout):
     assert part(step, "expert exchange").seconds == 0
 
 
-@pytest.mark.parametrize(("domain", "link", "hop"), [(8, 100e9, 0.0), (2, 10e9, 100e-6)])
+@pytest.mark.parametrize(
+    ("domain", "link", "hop"), [(8, 100e9, 0.0), (4, 100e9, 0.0), (3, 10e9, 100e-6)]
+)
 def test_stages_pass_tokens_on(domain, link, hop):
-    """Three crossings of two rows of 2,000 bytes; four chips lie in a domain of 8, not of 2."""
+    """Three crossings of two rows of 2,000 bytes; four chips are in a domain of 4, not of 3."""
     on = made_up.chip(
         links={
             "scale_up": {"bandwidth": "100 GB/s", "domain": domain},
