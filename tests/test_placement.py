@@ -68,6 +68,12 @@ def test_the_largest_stage_has_the_layers_that_do_not_divide_and_a_table(tied, s
     assert place.weights_per_chip == pytest.approx(2 * parameters)
 
 
+def test_ranks_share_layers_and_tables():
+    """A half of three layers, a norm and two tables on each of two ranks."""
+    place = made_up.placed(made_up.blocks(layers=3), Layout(tp=2))
+    assert place.weights_per_chip == 3 * (MATRICES + NORMS) + 64 + 2 * TABLE
+
+
 def test_a_stage_keeps_the_caches_of_its_layers():
     """Two heads of 16 + 16 elements of 2 bytes; 2 of 3 layers; 10 tokens; one of two heads a rank."""
     model = made_up.blocks(layers=3)
@@ -105,6 +111,17 @@ def test_experts_are_spread_over_replicas_up_to_the_whole_domain():
     layouts = made_up.site(model).default_layouts
     spread = [Layout(ep=ranks, dp=ranks) for ranks in range(2, 9)]
     assert layouts[:8] == [Layout(), *spread]
+
+
+def test_mixtures_take_replicas_beyond_eight_ranks():
+    """In a domain of sixteen all matrices are cut over 16 ranks, or over 8 on two replicas."""
+    wide = made_up.chip(links={"scale_up": {"bandwidth": "100 GB/s", "domain": 16}})
+    last = {
+        model.id: max(made_up.site(model, on=wide).default_layouts[:6], key=lambda one: one.width)
+        for model in (made_up.minimal(id="dense", layers=1), made_up.EXPERTS)
+    }
+    assert last["dense"] == Layout(tp=16)
+    assert last[made_up.EXPERTS.id] == Layout(tp=8, ep=16, dp=2)
 
 
 def test_layers_cut_over_chips_go_up_to_the_most():
@@ -217,6 +234,7 @@ def test_chips_for_whole_layers(layers, each, chips):
 
 def test_a_memory_that_is_just_full_holds_all():
     assert largest_batch(usable=1.0, weights=0.5, cache_per_sequence=0.125) == 4
+    assert largest_batch(usable=1.0, weights=0.5, cache_per_sequence=0.2) == 2
     assert largest_batch(usable=1.0, weights=1.5, cache_per_sequence=0.125) == 0
 
 

@@ -156,6 +156,28 @@ def test_the_bound_computes_the_tokens_that_are_kept():
     assert light.bytes == 2 * (layer + small + 64_000) + 4 * 150 * 2 * 32 * 2
 
 
+@pytest.mark.parametrize(
+    ("batch", "by_hand", "limiter"),
+    [
+        # A megabyte and a cache of 150 bytes at 2 TB/s.
+        (1.0, 1_000_150 / 2e12, 0),
+        # A thousand times 10^6 FLOPs at 200 TFLOP/s take longer than 1.15 megabytes.
+        (1000.0, 1e9 / 200e12, 1),
+    ],
+)
+def test_the_bound_is_the_longest_that_any_resource_of_all_chips_takes(batch, by_hand, limiter):
+    light = passes(made_up.minimal(), Layout(dp=2), batch=batch).light()
+    assert light.seconds == pytest.approx(by_hand, rel=1e-12)
+    assert light.limiter == limiter
+
+
+def test_the_bound_reads_the_experts_of_one_token():
+    """100 dense parameters and two experts of 100, whatever the batch; 150 bytes a sequence."""
+    light = passes(made_up.EXPERTS, batch=50.0).light().work
+    assert light.bytes == pytest.approx(2 * 300 + 50 * 150)
+    assert light.flops == pytest.approx(50 * 2 * 300)
+
+
 def test_a_prompt_attends_to_half_of_itself_and_pays_no_head():
     """100 tokens: 256 FLOPs for each of 50 tokens on average."""
     made = passes(made_up.blocks())
