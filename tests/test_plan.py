@@ -4,6 +4,7 @@ import json
 import math
 import shlex
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -60,6 +61,7 @@ def grid_of(chip, model, service, layouts, batches):
 ROWS = ("cost", "chips", "ttft", "tpot", "batch", "layout")
 
 
+@lru_cache(maxsize=512)
 def solved(grid, layout, service):
     """Every whole batch on a layout that memory and engine hold."""
     sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)

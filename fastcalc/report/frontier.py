@@ -137,8 +137,9 @@ def _chart(points: Sequence[Point], width: int, *, is_ascii: bool) -> list[Part]
 
 def _notes(drawn: Sequence[Outcome], refused: Sequence[str]) -> list[str]:
     lines = [
-        "no other layout and batch tried is both as fast and cheaper; tried are batches in powers "
-        "of two and the largest of each layout, chips in powers of two, the fewest and the most",
+        "no other layout and batch tried is both as fast and cheaper; tried is every legal layout of "
+        "one copy of the weights, at any number of chips up to --max-chips, at batches in powers of "
+        "two and both ends of each memory; more copies serve more users at the same speed and price",
         compare.prices(drawn),
         *refused,
     ]

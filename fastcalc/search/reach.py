@@ -243,7 +243,7 @@ def _hopes(space: Space, layouts: Sequence[Layout], speed: float) -> Iterator[_H
         upto = np.append(one.batch[:, 1:] - 1.0, one.batch[:, -1:], axis=1)
         reached = one.speed >= speed * (1.0 - _ROUNDING)
         total = np.where(reached, np.maximum(upto, one.batch) * one.speed, 0.0).max(axis=1)
-        for row in np.flatnonzero(one.lives):
+        for row in np.flatnonzero(one.lives).tolist():
             layout, most = layouts[row], float(total[row])
             usd = layout.chips / 3600.0 * 1e6 / most if most else inf
             tier = Tier(one.site.place(layout), int(one.batch[row, 0]), int(one.batch[row, -1]))
