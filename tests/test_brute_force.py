@@ -30,7 +30,7 @@ def every_layout(site, chips):
     for tp, pp, dp in itertools.product(range(1, chips + 1), repeat=3):
         if tp * pp * dp > chips:
             continue
-        for ep in range(1, tp * dp + 1):
+        for ep in range(1, min(tp * dp, int(site.work.experts) or 1) + 1):
             try:
                 yield site.check(Layout(tp, pp, ep, dp))
             except InputError:

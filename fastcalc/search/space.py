@@ -77,8 +77,11 @@ class Space:
         return [legal[place] for place in np.flatnonzero(np.any(holds, axis=0))]
 
     def _legal(self, chips: int) -> Iterator[Layout]:
-        """Yield what `Site.check` allows of so many chips, one copy of all weights each."""
-        site, has_experts = self.sites[0], self.sites[0].work.experts > 0
+        """Yield what `Site.check` allows of so many chips, one copy of all weights each.
+
+        Ranks that share the experts are no more than those, as each has at least one.
+        """
+        site, experts = self.sites[0], self.sites[0].work.experts
         if site.machine.is_spatial:
             yield from [Layout(pp=chips)] if chips <= site.most_stages else []
             return
@@ -86,9 +89,9 @@ class Space:
             for pp in range(1, min(chips // tp, site.most_stages) + 1):
                 dp, left = divmod(chips, tp * pp)
                 if left == 0 and dp == 1:
-                    ranks = (1, *range(tp, 1, -1)) if has_experts else (1,)
-                    yield from (Layout(tp, pp, ep) for ep in ranks if tp % ep == 0)
-                elif left == 0 and has_experts:
+                    ranks = (1, *(ep for ep in range(tp, 1, -1) if tp % ep == 0 and ep <= experts))
+                    yield from (Layout(tp, pp, ep) for ep in ranks)
+                elif left == 0 and tp * dp <= experts:
                     yield Layout(tp, pp, tp * dp, dp)
 
     @cached_property
