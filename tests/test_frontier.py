@@ -90,7 +90,7 @@ def test_what_falls_out_is_told(fastcalc):
     )
     assert ran.code == 0
     for told in (
-        "deepseek-r1 needs 16 chips of h100-sxm; --max-chips is 8",
+        "deepseek-r1 needs 10 chips of h100-sxm; --max-chips is 8",
         "groq-lpu has no cloud",
     ):
         assert told in words(ran.out)

@@ -277,6 +277,6 @@ def test_what_has_no_place_or_price_is_refused_with_a_reason():
     allowed, refused = placeable(groups, 8)
     assert [one.model.id for one in allowed] == ["gpt-oss-120b"]
     for told, words in zip(
-        refused, ("no cloud price", "needs 16 chips", "exceeds the"), strict=True
+        refused, ("no cloud price", "needs 10 chips", "exceeds the"), strict=True
     ):
         assert words in told

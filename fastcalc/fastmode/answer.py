@@ -126,7 +126,8 @@ def _pairs(base: Base) -> Iterator[tuple[str, Space, list[Layout]]]:
     for chip in base.rivals:
         try:
             for words, scenario in _lighter(base.on(chip)):
-                yield f"{chip.id} + {words}", *machines.rival(base, scenario)
+                space = Space(scenario)
+                yield f"{chip.id} + {words}", space, base.deployments(space)
         except InputError:
             continue
 

@@ -100,15 +100,13 @@ class Base:
         fewest = space.fewest_chips
         if fewest is None:
             return []
-        counts = {fewest, max(self.layout.chips, fewest)}
-        return [layout for chips in sorted(counts) for layout in space.layouts(chips)]
+        return space.layouts(*sorted({fewest, max(self.layout.chips, fewest)}))
 
     def up_to_today(self) -> list[Layout]:
         """Return the other layouts of today's chips, and of fewer of them."""
         fewest = self.space.fewest_chips or self.layout.chips
         counts = chip_counts(min(fewest, self.layout.chips), self.layout.chips)
-        found = [layout for chips in counts for layout in self.space.layouts(chips)]
-        return [layout for layout in found if layout != self.layout]
+        return [layout for layout in self.space.layouts(*counts) if layout != self.layout]
 
 
 def _readable(load: Callable[[str], Hardware], names: list[str]) -> Iterator[Hardware]:

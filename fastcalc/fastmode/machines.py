@@ -6,7 +6,6 @@ from fastcalc.fastmode.base import SRAM_KINDS, Base
 from fastcalc.fastmode.option import Option, option_of
 from fastcalc.layout import Layout
 from fastcalc.placement import link_domain
-from fastcalc.scenario import Scenario
 from fastcalc.search import Reach, Space
 from fastcalc.search.space import chip_counts
 
@@ -37,7 +36,7 @@ def more_chips(base: Base) -> Option:
     today = base.layout.chips
     domain = link_domain(base.scenario.hardware)
     counts = {times * today for times in _MORE} | ({domain} if domain > today else set())
-    layouts = [layout for chips in sorted(counts) for layout in base.space.layouts(chips)]
+    layouts = base.space.layouts(*sorted(counts))
     found = base.search(base.space, layouts)
     return option_of("more-chips", _cut(found), found, base.speed)
 
@@ -85,15 +84,4 @@ def _layouts(base: Base, space: Space) -> list[Layout]:
     if fewest is None:
         return []
     counts = chip_counts(fewest, fewest * 2**_WAFERS)
-    return [layout for chips in counts for layout in space.layouts(chips)]
-
-
-def rival(base: Base, scenario: Scenario) -> tuple[Space, list[Layout]]:
-    """Return one layout of as many chips as today and one of the fewest, for a combination."""
-    space = Space(scenario)
-    fewest = space.fewest_chips
-    if fewest is None:
-        return space, []
-    counts = {fewest, max(base.layout.chips, fewest)}
-    layouts = [layout for chips in sorted(counts) for layout in space.layouts(chips)[-1:]]
-    return space, layouts
+    return space.layouts(*counts)

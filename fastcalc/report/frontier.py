@@ -27,6 +27,9 @@ _GIVES_WAY = {"bound": 4, "blend": 3, "range": 2, "layout": 1}
 _CHART = 80
 """Characters in a line of the chart at most."""
 
+_ROWS = 40
+"""Rows of the table at most; the chart and the other formats have all points."""
+
 _WORDS = ("hardware", "layout", "formats", "limiter")
 
 
@@ -102,12 +105,19 @@ def parts(
         "",
         _table(points, width),
         "",
-        Notes(_notes(drawn, refused), next_command),
+        Notes([*_left_out(points), *_notes(drawn, refused)], next_command),
     ]
 
 
+def _shown(points: Sequence[Point]) -> list[Point]:
+    """Return as many points as a table holds, even in rank, both ends among them."""
+    if len(points) <= _ROWS:
+        return list(points)
+    return [points[round(row * (len(points) - 1) / (_ROWS - 1))] for row in range(_ROWS)]
+
+
 def _table(points: Sequence[Point], width: int) -> Table:
-    rows = [_cells(record) for record in frontier_records(points)]
+    rows = [_cells(record) for record in frontier_records(_shown(points))]
     keys, gap = columns_that_fit(
         {key: (*_HEADINGS[key], *(row[key] for row in rows)) for key in _keys(rows)},
         {key: _GIVES_WAY.get(key, 0) for key in _HEADINGS},
@@ -135,10 +145,17 @@ def _chart(points: Sequence[Point], width: int, *, is_ascii: bool) -> list[Part]
     )
 
 
+def _left_out(points: Sequence[Point]) -> list[str]:
+    if len(points) <= _ROWS:
+        return []
+    return [f"{_ROWS} of {len(points):,} points are shown; --format csv has all"]
+
+
 def _notes(drawn: Sequence[Outcome], refused: Sequence[str]) -> list[str]:
     lines = [
-        "no other layout and batch tried is both as fast and cheaper; tried are batches in powers "
-        "of two and the largest of each layout, chips in powers of two, the fewest and the most",
+        "no other layout and batch tried is both as fast and cheaper; tried is every legal layout "
+        "of one copy of the weights, on each number of chips up to --max-chips, at batches in "
+        "powers of two and the largest",
         compare.prices(drawn),
         *refused,
     ]

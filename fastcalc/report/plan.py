@@ -22,8 +22,9 @@ MOST_NAMED = 12
 
 _RATES = (
     "service_* are of the whole deployment as it is asked, service_joules_per_token of output "
-    "tokens; tokens_per_s_*, tpot_ms, ttft_ms, usd_per_mtok_total and joules_per_token are "
-    "compare's, of one full replica that takes in its prompts, too"
+    "tokens; tokens_per_s_*, tpot_ms, ttft_ms, usd_per_mtok_total and joules_per_token are those "
+    "that the command prints, of one full replica that takes in its prompts, too; without a rate "
+    "usd_per_mtok_total counts the share of its capacity that must stay idle"
 )
 
 
@@ -37,7 +38,7 @@ def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[
 
 def _record(rank: int, plan: Plan, service: Service, typed: Typed) -> Record:
     scenario, layout, prefill = plan.scenario, plan.layout, plan.prefill_layout
-    work = plan.site.work
+    work, usd = plan.site.work, plan.numbers.get("usd_per_mtok_total")
     return {
         "rank": rank,
         "hardware": scenario.hardware.id,
@@ -66,7 +67,8 @@ def _record(rank: int, plan: Plan, service: Service, typed: Typed) -> Record:
         "service_ttft_percentile": service.share and service.share * 100.0,
         "service_tpot_ms": plan.values["tpot"] * 1e3,
         **{key: plan.numbers.get(key) for key in KEPT},
-        "usd_per_hour": plan.usd_per_hour,
+        "usd_per_mtok_total": usd and usd / _paid_for(plan, service),
+        "service_usd_per_hour": plan.usd_per_hour,
         "usd_per_month": plan.usd_per_month,
         "watts": _watts(plan),
         "objective": service.objective,
@@ -101,10 +103,7 @@ def _watts(plan: Plan) -> float | None:
 
 
 def command(plan: Plan, service: Service, typed: Typed) -> str:
-    """Return the command that shows the numbers of one replica of a plan.
-
-    Without a rate, what a token costs hangs on how busy the replica is, so that is repeated.
-    """
+    """Return the command that prints the numbers of one replica of a plan."""
     scenario, layout = plan.scenario, plan.layout
     traffic = replace(
         scenario.traffic,
@@ -112,15 +111,22 @@ def command(plan: Plan, service: Service, typed: Typed) -> str:
         output=service.output,
         context=service.prompt + service.output / 2,
     )
-    utilization = plan.busy if service.rate is None else 1.0
     replica = replace(
         scenario,
         batches=(int(plan.batch),),
         traffic=traffic,
         sharding=Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp),
-        pricing=replace(scenario.pricing, utilization=utilization),
+        pricing=replace(scenario.pricing, utilization=_paid_for(plan, service)),
     )
     return compare_command(replica, typed)
+
+
+def _paid_for(plan: Plan, service: Service) -> float:
+    """Return the share of its capacity that the tokens of one replica must pay for.
+
+    Without a rate it is what the plan gives it, as nothing else says how idle it is.
+    """
+    return plan.busy if service.rate is None else 1.0
 
 
 def beside(found: Decision, typed: Typed) -> Record:

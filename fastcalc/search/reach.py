@@ -1,16 +1,16 @@
 """The largest batch at which every user still gets a speed, and the cheapest layout that does."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
 import numpy as np
 
-from fastcalc.formulas.types import ArrayLike, Floats
-from fastcalc.layout import Layout
+from fastcalc.formulas.types import Array, ArrayLike, Floats
+from fastcalc.layout import Layout, Layouts
 from fastcalc.passes import Passes
-from fastcalc.placement import Placement
+from fastcalc.placement import Placement, Site
 from fastcalc.scenario import Outcome, Scenario
 from fastcalc.search.space import Space, Tier
 from fastcalc.traffic import Traffic
@@ -22,6 +22,9 @@ _GRID = 1024
 """Batches tried at once between one that reaches a speed and one that does not: a thousand take
 little longer than one."""
 
+_STEPS = 4
+"""Batches to an octave that say what a layout may come to."""
+
 _ROUNDING = 1e-12
 
 
@@ -31,15 +34,63 @@ def speeds(placement: Placement, traffic: Traffic, batch: ArrayLike) -> Floats:
     Parameters
     ----------
     placement : Placement
-        A workload on a layout.
+        A workload on a layout, or on several at once.
     traffic : Traffic
         What requests look like.
     batch : array_like
-        Sequences decoded together, one dimension at most. [1]
+        Sequences decoded together; it broadcasts with the layouts. [1]
     """
     batches = np.atleast_1d(np.asarray(batch, dtype=np.float64))
     seconds = Passes(placement, traffic, batches).decode.seconds
     return np.asarray(traffic.speculation.tokens_per_pass / seconds, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Tiers:
+    """One memory tier of several layouts, a row each, at some batches.
+
+    Attributes
+    ----------
+    site : Site
+        The tier.
+    placement : Placement
+        The layouts in it.
+    lives : ndarray of bool
+        Where batches live in it that no faster memory holds.
+    batch, speed : ndarray
+        Batches from the smallest that lives there to the largest, and tokens a second of each
+        user. [1], [1/s]
+    """
+
+    site: Site
+    placement: Placement
+    lives: Array
+    batch: Floats
+    speed: Floats
+
+
+def tiers_at(space: Space, layouts: Sequence[Layout], *, steps: int = 1) -> Iterator[Tiers]:
+    """Yield the memory tiers at batches in powers of two, and at both ends of each layout's.
+
+    Parameters
+    ----------
+    space : Space
+        The model on a kind of chip.
+    layouts : sequence of Layout
+        One or more.
+    steps : int
+        Batches to an octave. [1]
+    """
+    held: Array = np.zeros((len(layouts), 1))
+    for site in space.sites if layouts else ():
+        placement = site.place(Layouts.of(layouts, beside=1))
+        most = np.broadcast_to(placement.max_batch, held.shape)
+        octaves = int(most.max()).bit_length()
+        tried = np.unique(np.round(2.0 ** (np.arange(octaves * steps + 1) / steps)))
+        batch = np.clip(tried, held + 1.0, np.maximum(most, held + 1.0))
+        speed = speeds(placement, space.scenario.traffic, batch)
+        yield Tiers(site, placement, (most > held)[:, 0], batch, speed)
+        held = np.maximum(held, most)
 
 
 def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) -> Batches:
@@ -158,18 +209,45 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
     """
     traffic, hour = space.scenario.traffic, _chip_hour(space.scenario)
     best, point = below, None
-    fastest, slow = 0.0, list[Placement]()
-    for layout, tier in ((one, tier) for one in layouts for tier in space.tiers(one)):
-        scale = hour * layout.chips / 3600.0 * 1e6
-        found = _closest(tier, traffic, speed, best / scale)
-        fastest = max(fastest, found.fastest)
-        if not found.batch:
-            slow.append(tier.placement)
-        elif scale / found.total < best:
-            best, point = scale / found.total, (layout, found.batch)
+    tried = sorted(_hopes(space, list(layouts), speed), key=lambda one: one.usd)
+    fastest = max((one.fastest for one in tried), default=0.0)
+    for one in tried:
+        if one.usd * hour >= best:
+            break
+        scale = hour * one.layout.chips / 3600.0 * 1e6
+        found = _closest(one.tier, traffic, speed, best / scale)
+        if found.batch and scale / found.total < best:
+            best, point = scale / found.total, (one.layout, found.batch)
     if point is None:
-        return Reach(None, fastest, max((_bound(one, traffic) for one in slow), default=0.0))
+        slow = (_bound(one.tier.placement, traffic) for one in tried if one.usd == inf)
+        return Reach(None, fastest, max(slow, default=0.0))
     return Reach(space.at(*point), fastest)
+
+
+@dataclass(frozen=True)
+class _Hope:
+    """A tier of a layout: the least that a token may cost at a speed, and its fastest user.
+
+    Dollars are a million tokens at a dollar a chip-hour; infinite where the speed is out of reach.
+    """
+
+    layout: Layout
+    tier: Tier
+    usd: float
+    fastest: float
+
+
+def _hopes(space: Space, layouts: Sequence[Layout], speed: float) -> Iterator[_Hope]:
+    """Yield what each tier may come to: users are no faster at any batch than at a smaller one."""
+    for one in tiers_at(space, layouts, steps=_STEPS):
+        upto = np.append(one.batch[:, 1:] - 1.0, one.batch[:, -1:], axis=1)
+        reached = one.speed >= speed * (1.0 - _ROUNDING)
+        total = np.where(reached, np.maximum(upto, one.batch) * one.speed, 0.0).max(axis=1)
+        for row in np.flatnonzero(one.lives).tolist():
+            layout, most = layouts[row], float(total[row])
+            usd = layout.chips / 3600.0 * 1e6 / most if most else inf
+            tier = Tier(one.site.place(layout), int(one.batch[row, 0]), int(one.batch[row, -1]))
+            yield _Hope(layout, tier, usd, float(one.speed[row, 0]))
 
 
 def _chip_hour(scenario: Scenario) -> float:
@@ -180,11 +258,10 @@ def _chip_hour(scenario: Scenario) -> float:
 
 @dataclass(frozen=True)
 class _Closest:
-    """The cheapest batch of a tier at a speed, or 0; its tokens a second; the fastest user."""
+    """The cheapest batch of a tier at a speed, or 0, and its tokens a second."""
 
     batch: int
     total: float
-    fastest: float
 
 
 def _closest(tier: Tier, traffic: Traffic, speed: float, below: float) -> _Closest:
@@ -205,14 +282,13 @@ def _closest(tier: Tier, traffic: Traffic, speed: float, below: float) -> _Close
         Seconds a token from which a batch is of no interest. [s]
     """
     low, high = tier.fewest - 1, tier.most + 1
-    fastest, best = 0.0, (0.0, 0)
+    best = (0.0, 0)
     while True:
         tried = np.unique(_between(np.array([low]), np.array([high])))
         reached = speeds(tier.placement, traffic, tried)
-        fastest = max(fastest, float(reached[0]))
         held = int(np.count_nonzero(reached >= speed * (1.0 - _ROUNDING)))
         if not held:
-            return _Closest(0, 0.0, fastest)
+            return _Closest(0, 0.0)
         totals = tried * reached
         top = int(np.argmax(totals[:held]))
         best = max(best, (float(totals[top]), int(tried[top])))
@@ -220,7 +296,7 @@ def _closest(tier: Tier, traffic: Traffic, speed: float, below: float) -> _Close
         beyond = min(held, len(tried) - 1)
         is_exact = tried[beyond] <= tried[held - 1] + 1
         if is_exact or max(best[0], float(totals[beyond])) * below <= 1.0:
-            return _Closest(best[1], best[0], fastest)
+            return _Closest(best[1], best[0])
         low, high = int(tried[held - 1]) - 1, int(tried[beyond])
 
 

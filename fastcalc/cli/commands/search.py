@@ -182,7 +182,8 @@ def frontier(
 ) -> None:
     """Show user speed against $/Mtok: the points that no other beats.
 
-    Over batches, layouts and chips. Exits with 1 if no chip has both a place and a price.
+    Over every legal layout of up to --max-chips chips, at batches in powers of two and the largest.
+    Exits with 1 if no chip has both a place and a price.
     """
     from fastcalc.cli import requests, show_frontier
 
