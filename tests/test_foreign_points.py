@@ -185,7 +185,7 @@ def test_what_is_given_overrides(catalogue):
 
 @pytest.mark.parametrize("text", ["0", "-1", "eight", "1.5", "9" * 5000, "\u0663"])
 def test_a_count_that_is_none_is_refused(catalogue, text):
-    with pytest.raises(InputError, match=r"--chips .* is not a whole number from 1 upwards"):
+    with pytest.raises(InputError, match=r"--chips .* is not a whole number from 1 to 1,000,000"):
         served(catalogue, {"chips": text})
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from fastcalc.catalogue import Model, load
 from fastcalc.catalogue.huggingface import import_model, slug, yaml_text
 from fastcalc.catalogue.huggingface.families import ALIASES, FAMILIES
+from fastcalc.catalogue.huggingface.json_file import JsonFile
 from fastcalc.catalogue.huggingface.model import label, mapping
 from fastcalc.errors import InputError
 from fastcalc.workload import workload
@@ -129,7 +130,7 @@ def fixture(name: str) -> dict:
 
 
 def read(data: dict, file: str = "x/config.json") -> tuple[Model, list[str]]:
-    entry, remarks = mapping(data, file)
+    entry, remarks = mapping(JsonFile(file, data))
     return Model.model_validate({"id": "x", "name": "x", **entry}), remarks
 
 

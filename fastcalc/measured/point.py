@@ -19,7 +19,9 @@ METRICS = (
 _KIND = re.compile(r"\A\s*kind=([\w-]+)")
 _CONTEXT = re.compile(r"\bmean context (\d+(?:,\d{3})*(?:\.\d+)?)(?![\w/])")
 _IN_FLIGHT = re.compile(r"\bmean requests in flight (\d+(?:\.\d+)?)(?![\w/])")
-_REQUESTS = re.compile(r"\brequests (\d{1,15})\b")
+_REQUESTS = re.compile(r"\brequests (\d+)\b")
+NOTED = {"mean context": _CONTEXT, "mean requests in flight": _IN_FLIGHT, "requests": _REQUESTS}
+"""Numbers that notes hold, by the words before them."""
 
 
 @lru_cache(maxsize=_FEW_NOTES)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fastcalc.errors import InputError
-from fastcalc.measured.files import shown, text_of
+from fastcalc.errors import InputError, shown
+from fastcalc.measured.files import text_of
 from fastcalc.measured.points import Points, points_in
 
 if TYPE_CHECKING:
