@@ -74,6 +74,6 @@ LIMITS = {
     "dollars": Limit(_SMALL, 1e9),
     "measured": Limit(_SMALL, 1e18),
     "any": Limit(_SMALL, 1e18, zero=True),  # of foreign files, before it means anything
-    "given": Limit(1e-30, 1e30),  # plain numbers of claims, below 0 or above
+    "given": Limit(1e-30, 1e30, zero=True),  # to claims, below 0 or above
 }
 """Every range, by dimension or by what is counted."""

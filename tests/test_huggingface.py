@@ -372,7 +372,7 @@ def test_what_is_missing_is_named_in_one_sentence():
     with pytest.raises(InputError) as error:
         read({"model_type": "brand_new", "vocab_size": 1000})
     assert str(error.value) == (
-        "x/config.json: too little to count the model from: hidden_size, num_attention_heads, "
+        "x/config.json:1:1: too little to count the model from: hidden_size, num_attention_heads, "
         "num_hidden_layers are missing"
     )
     with pytest.raises(InputError, match=r"intermediate_size is missing"):

@@ -68,6 +68,11 @@ class Document:
             path = path[:-1]
         return marks.get(path, (1, 1))
 
+    def place(self, *path: str | int) -> str:
+        """Return ``file:line:column`` of a path, or of its nearest parent in the file."""
+        line, column = self.mark(path)
+        return f"{self.file}:{line}:{column}"
+
     def add(self, rule: str, mark: Mark, message: str) -> None:
         """Remember a fault."""
         self.faults.append(Fault(rule, self.file, *mark, message))

@@ -1,5 +1,6 @@
 """Files and folders to faults."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -12,7 +13,7 @@ from fastcalc.catalogue.validation import validate
 from fastcalc.check import rules
 from fastcalc.check.rule import RULES, Setting, of_kind
 from fastcalc.check.sheet import place_holders, sheet
-from fastcalc.errors import InputError
+from fastcalc.errors import InputError, shown
 
 assert rules  # importing it registers every rule
 KINDS: tuple[Kind, ...] = ("hardware", "models", "engines")
@@ -100,11 +101,11 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     found: dict[Path, Path] = {}
     for path in paths:
         inside = [path]
-        if path.is_dir():
+        if os.path.isdir(path):
             inside = [one for one in sorted(path.rglob("*.y*ml")) if _is_entry(one, path)]
             if not inside:
                 raise InputError(f"{path} holds no YAML file to check")
-        elif not path.exists():
+        elif not os.path.exists(path):
             raise InputError(f"{path}: there is no such file or folder")
         for one in inside:  # a file named twice is checked once, as it was named first
             found.setdefault(one.resolve(), one)
@@ -196,5 +197,7 @@ def _clashes(
         other = names.setdefault((kind, name.lower()), document)
         if other is not document:
             line, column = document.mark(path)
-            message = f"'{name}' also names the entry in {other.file}; keep it in one of them"
+            message = (
+                f"'{shown(name)}' also names the entry in {other.file}; keep it in one of them"
+            )
             yield Fault("ST020", document.file, line, column, message)

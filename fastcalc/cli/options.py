@@ -1,5 +1,6 @@
 """The flags that commands share, and how their texts are read."""
 
+import os
 import re
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -12,6 +13,7 @@ from fastcalc.cli import completion
 from fastcalc.errors import InputError, shown
 from fastcalc.limits import LIMITS, Limit
 
+_YAML = (".yaml", ".yml")
 _SCALE = {"": 1, "k": 1_000, "M": 1_000_000}
 _NUMBER = re.compile(r"([0-9]{1,12})([kM]?)")
 
@@ -283,11 +285,22 @@ EnginesDir = Annotated[
 
 
 def names(text: str, flag: str) -> list[str]:
-    """Return the names in a list separated by commas, each once, in order."""
-    found = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    """Return the names in a list separated by commas, each once, in order.
+
+    The path of a file is one name, commas and all.
+    """
+    parts = text.split(",")
+    found: dict[str, None] = {}
+    while parts:
+        ends = [end for end, part in enumerate(parts, 1) if part.rstrip().endswith(_YAML)]
+        paths = {end: ",".join(parts[:end]).strip() for end in ends}
+        end = next((end for end, path in paths.items() if end > 1 and os.path.exists(path)), 1)
+        found[",".join(parts[:end]).strip()] = None
+        del parts[:end]
+    found.pop("", None)
     if not found:
         raise InputError(f"{flag} names nothing; give one or several separated by commas")
-    return found
+    return list(found)
 
 
 def names_if_any(text: str | None, flag: str) -> list[str] | None:

@@ -18,7 +18,7 @@ def read(path: Path, *, catalogue: "Catalogue", given: Mapping[str, str] | None 
     Parameters
     ----------
     path : Path
-        What it holds decides, not its name: JSON is foreign, the rest is a CSV.
+        JSON, by what it holds or by its name, is foreign; the rest is a CSV.
     catalogue : Catalogue
         What foreign names are looked up in.
     given : Mapping of str to str, optional
@@ -36,14 +36,15 @@ def read(path: Path, *, catalogue: "Catalogue", given: Mapping[str, str] | None 
         If the file cannot be read at all, or something is given for a CSV, which says all.
     """
     content = text_of(path)
-    if content.text.lstrip()[:1] in ("{", "["):
+    if content.text.lstrip()[:1] in ("{", "[") or path.suffix in (".json", ".jsonl"):
         from fastcalc.measured.foreign import foreign_in  # needs pydantic, a CSV does not
 
         return foreign_in(content, catalogue=catalogue, given=given or {})
+    found = points_in(content)
     said = [f"--{name} {shown(text)}" for name, text in (given or {}).items() if text]
-    if said:
+    if said and not found.faults:
         raise InputError(
             f"{shown(content.file, 200)} is a CSV, whose rows name their own; leave out "
             f"{', '.join(said)}, which is for results of vllm bench serve and llama-bench"
         )
-    return points_in(content)
+    return found
