@@ -176,9 +176,8 @@ class Catalogue:
             )
         if path.parent in self.folders(kind) and entry.id != path.stem:
             raise InputError(
-                f"{document.place('id')}: the id is {entry.id}, but the file is called "
-                f"{path.name}, and names are looked up by file: call it {entry.id}.yaml, "
-                "or change the id"
+                f"{document.place('id')}: the file is called {path.stem} but its id is {entry.id}; "
+                f"names are looked up by file: call it {entry.id}.yaml, or write 'id: {path.stem}'"
             )
         return entry
 

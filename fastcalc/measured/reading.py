@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fastcalc.errors import InputError, shown
 from fastcalc.measured.files import text_of
+from fastcalc.measured.point import COLUMNS
 from fastcalc.measured.points import Points, points_in
 
 if TYPE_CHECKING:
@@ -40,11 +41,11 @@ def read(path: Path, *, catalogue: "Catalogue", given: Mapping[str, str] | None 
         from fastcalc.measured.foreign import foreign_in  # needs pydantic, a CSV does not
 
         return foreign_in(content, catalogue=catalogue, given=given or {})
-    found = points_in(content)
+    head = {name.strip() for name in content.text.lstrip().split("\n", 1)[0].split(",")}
     said = [f"--{name} {shown(text)}" for name, text in (given or {}).items() if text]
-    if said and not found.faults:
+    if said and head & set(COLUMNS):
         raise InputError(
             f"{shown(content.file, 200)} is a CSV, whose rows name their own; leave out "
             f"{', '.join(said)}, which is for results of vllm bench serve and llama-bench"
         )
-    return found
+    return points_in(content)
