@@ -223,7 +223,7 @@ CONFIG = """\
         ("", "", "7:26: num_hidden_layers should be a number, not the text 'four'"),
         ('"four"', "4", "3:18: too little to count the model from: intermediate_size is missing"),
         ('"gemma3"', "3", "2:17: model_type should be text, not 3"),
-        ("8", "1e400", "5:28: num_attention_heads should be a whole number, not inf"),
+        ('"four"', "1e400", "7:26: num_hidden_layers should be a whole number, not inf"),
         ('"head_dim": 64', '"hidden_act": 64', "7:26: num_hidden_layers"),
     ],
 )
@@ -309,7 +309,11 @@ def test_a_broken_file_hides_no_other(own, fastcalc):
         assert "h100-sxm" in ran.out
         assert ran.err.count("\n") == 1
         assert f"left out: {own}/broken.yaml:3:1: not readable as YAML" in ran.err
-    assert fastcalc("check", own).code == 1
+    (own / "gone.yaml").symlink_to("nowhere.yaml")
+    checked = fastcalc("check", own)
+    assert checked.code == 1
+    for name in ("pipe", "gone"):
+        assert f"{own}/{name}.yaml: error ST001: neither a file nor a link to one" in checked.out
     assert fastcalc("compare", "--on", "mychp", "--hardware-dir", own).code == 2
 
 

@@ -74,7 +74,7 @@ def check(paths: Sequence[Path], *, strict: bool = False, today: date | None = N
     files = files_of(paths)
     others = 0
     for path in files:
-        document = scan(path)
+        document = scan(path) if path in paths or path.is_file() else _no_file(path)
         kind = kind_of(document)
         if kind is None and path not in paths and not document.faults:
             others += 1  # a folder may hold YAML of other programs
@@ -122,7 +122,13 @@ def _is_entry(path: Path, folder: Path) -> bool:
     """Return whether a file in a folder is to be checked: YAML, and nothing hidden."""
     parts = path.relative_to(folder).parts
     is_hidden = any(part.startswith(".") for part in parts)
-    return path.suffix in (".yaml", ".yml") and not is_hidden and path.is_file()
+    return path.suffix in (".yaml", ".yml") and not is_hidden and not path.is_dir()
+
+
+def _no_file(path: Path) -> Document:
+    """Return what is said of a pipe or a broken link in a folder: nobody is waited for."""
+    message = "neither a file nor a link to one; take it out, or name it to have it read"
+    return Document(str(path), faults=[Fault("ST001", str(path), 0, 0, message)], is_whole=False)
 
 
 def check_document(document: Document, kind: Kind | None, setting: Setting) -> Iterator[Fault]:
