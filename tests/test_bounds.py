@@ -40,7 +40,7 @@ def test_the_inverse_and_the_product_of_four_numbers_are_floats(kind):
         ("output", "1e-320", "output is 1e-320, which is out of range"),
         ("tokens_per_pass", "1e30", "tokens_per_pass is 1e30, which is out of range: from 1 to 100"),
         ("concurrency", "9999999", "concurrency is 9999999, which is out of range: from 1 to 1,000,000"),
-        ("notes", f"kind=decode; mean context {'9' * 400}", "notes say 'mean context 999"),
+        ("notes", f"kind=decode; mean context {'9' * 400}", "notes say 'mean context inf', which is out of range"),
     ],
 )  # fmt: skip
 def test_a_cell_out_of_range(command, column, text, said, fastcalc, tmp_path):
@@ -100,6 +100,7 @@ def test_an_engine_value_out_of_range(old, new, said, fastcalc, tmp_path):
         (("plan", "llama-3.1-8b", "--ttft", "1e-300s"), "is not a time with its unit from 1e-12"),
         (("plan", "llama-3.1-8b", "--rate", "0.0000000000000001/s"), "is not a rate of requests"),
         (("compare", "--price", "h100-sxm=1e-320"), "is not CHIP=USD an hour"),
+        (("compare", "--chips", "9" * 400), "... is not a whole number from 1 to 1,000,000"),
         (("compare", "--utilization", "1e-320"), "is not a share above 0 to 1"),
         (("compare", "--speculate", "1e-320x3"), "is not above 0 and at most 1"),
         (("task", "--speed", "1e-320"), "is not a number from 1e-12 to 1e+09"),

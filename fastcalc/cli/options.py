@@ -14,6 +14,9 @@ from fastcalc.errors import InputError, shown
 from fastcalc.limits import LIMITS, Limit
 
 _YAML = (".yaml", ".yml")
+_MOST_PIECES = 8
+"""Pieces that the commas in a path may leave of it."""
+
 _SCALE = {"": 1, "k": 1_000, "M": 1_000_000}
 _NUMBER = re.compile(r"([0-9]{1,12})([kM]?)")
 
@@ -43,8 +46,9 @@ def whole(text: str, flag: str, limit: Limit, example: str = "8") -> int:
 def number(value: float, flag: str, limit: Limit, example: float, *, zero: bool = False) -> float:
     """Return a number that a flag gives, or refuse one that it cannot be, zero or not."""
     if value not in limit and not (zero and value == 0):
-        what = f"{'0 or ' if zero else ''}a {'whole ' if limit.whole else ''}number"
-        raise InputError(f"{flag} {value:g} is not {what} {limit}; write for example {example:g}")
+        what = f"{'0 or ' if zero else ''}a {'whole ' if limit.whole else ''}number {limit}"
+        text = shown(value) if isinstance(value, int) else f"{value:g}"
+        raise InputError(f"{flag} {text} is not {what}; write for example {example:g}")
     return value
 
 
@@ -289,14 +293,15 @@ def names(text: str, flag: str) -> list[str]:
 
     The path of a file is one name, commas and all.
     """
-    parts = text.split(",")
+    parts, start = text.split(","), 0
     found: dict[str, None] = {}
-    while parts:
-        ends = [end for end, part in enumerate(parts, 1) if part.rstrip().endswith(_YAML)]
-        paths = {end: ",".join(parts[:end]).strip() for end in ends}
-        end = next((end for end, path in paths.items() if end > 1 and os.path.exists(path)), 1)
-        found[",".join(parts[:end]).strip()] = None
-        del parts[:end]
+    while start < len(parts):
+        few = parts[start : start + _MOST_PIECES]
+        ends = [end for end, part in enumerate(few, 1) if part.rstrip().endswith(_YAML)]
+        paths = (",".join(few[:end]).strip() for end in ends)
+        name = next((path for path in paths if os.path.exists(path)), few[0].strip())
+        found[name] = None
+        start += name.count(",") + 1
     found.pop("", None)
     if not found:
         raise InputError(f"{flag} names nothing; give one or several separated by commas")

@@ -8,7 +8,7 @@ from math import isfinite
 
 from fastcalc.errors import shown
 from fastcalc.limits import LIMITS, Limit
-from fastcalc.measured.point import COLUMNS, COUNTS, METRICS, NOTED, NUMBERS, Point
+from fastcalc.measured.point import COLUMNS, COUNTS, METRICS, NUMBERS, Point, noted
 
 _MOST_DIGITS = 12
 _KINDS = {"value": "measured", "tokens_per_pass": "tokens a pass", "concurrency": "sequences"}
@@ -110,13 +110,10 @@ def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
     {'model': "model is empty; 'fastcalc list models' names the models"}
     """
     wrong = {name: f"{name} is empty; {_NEEDED[name]}" for name in _NEEDED if not row[name]}
-    for what, pattern in NOTED.items():
-        found = pattern.search(row["notes"])
-        if found and float(found[1].replace(",", "")) not in LIMITS["length"]:
-            number = shown(found[1], 30)
-            wrong["notes"] = (
-                f"notes say '{what} {number}', which is out of range: {LIMITS['length']}"
-            )
+    for what, value in noted(row["notes"]).items():
+        if value not in LIMITS["length"]:
+            told = f"notes say '{what} {value:g}', which is out of range"
+            wrong["notes"] = f"{told}: {LIMITS['length']}"
     metric = row["metric"]
     if metric and metric not in METRICS:
         near = get_close_matches(metric.lower(), METRICS, n=1, cutoff=0.6)
