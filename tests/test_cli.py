@@ -243,8 +243,11 @@ WRONG_REQUESTS = [
     (("frontier", "llama-3.1-8b", "--max-chips", "0"), "from 1 to 4,096; write for example"),
     (("fastmode", "llama-3.1-8b", "--speedup", "0"), "write for example 2.5"),
     (("plan", "llama-3.1-8b", "--max-chips", "0"), "from 1 to 1,000,000; write for example 8"),
-    (("plan", "llama-3.1-8b", "--ttft", "0"), "'0' is not a time above 0 with its unit; write"),
-    (("plan", "llama-3.1-8b", "--tpot", "0ms"), "'0ms' is not a time above 0 with its unit; write"),
+    (
+        ("plan", "llama-3.1-8b", "--ttft", "0"),
+        "'0' is not a time with its unit from 1e-12 to 1e+09 s; write",
+    ),
+    (("plan", "llama-3.1-8b", "--tpot", "0ms"), "'0ms' is not a time with its unit from 1e-12"),
     (("plan", "llama-3.1-8b", "--tpot", "inf"), "write for example 25ms or 1s"),
     (("plan", "llama-3.1-8b", "--rate", "0"), "write for example 20/s or 300/min"),
     (("plan", "llama-3.1-8b", "--min-speed", "inf"), "write for example 50"),

@@ -130,7 +130,7 @@ def test_a_request_rate_with_a_limit_is_what_was_in_flight(catalogue):
         ({"ramp_up_strategy": "linear"}, "the request rate rose during the run"),
         ({"request_rate": None}, "request_rate is missing"),
         ({"request_rate": 2.0, "mean_ttft_ms": None}, "the mean latency alone"),
-        ({"request_rate": 2.0, "duration": 1e-320}, "contradict each other"),
+        ({"request_rate": 2.0, "duration": 1e-10}, "contradict each other"),
     ],
 )
 def test_a_result_without_a_measurement_says_why(catalogue, changes, said):
@@ -185,12 +185,12 @@ def test_what_is_given_overrides(catalogue):
 
 @pytest.mark.parametrize("text", ["0", "-1", "eight", "1.5", "9" * 5000, "\u0663"])
 def test_a_count_that_is_none_is_refused(catalogue, text):
-    with pytest.raises(InputError, match=r"--chips .* is not a whole number from 1 upwards"):
+    with pytest.raises(InputError, match=r"--chips .* is not a whole number from 1 to 1,000,000"):
         served(catalogue, {"chips": text})
 
 
 def test_a_word_that_is_no_name_is_refused(catalogue):
-    with pytest.raises(InputError, match=r"--model m{37}\.\.\. is longer than any name"):
+    with pytest.raises(InputError, match=r"--model m{57}\.\.\. is longer than any name"):
         benched(catalogue, {"model": "m" * 5000})
 
 

@@ -423,11 +423,11 @@ def test_what_it_says_to_relax_helps(asked, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (("--ttft", "1"), "--ttft '1' is not a time above 0 with its unit"),
-        (("--tpot", "0ms"), "--tpot '0ms' is not a time above 0"),
+        (("--ttft", "1"), "--ttft '1' is not a time with its unit"),
+        (("--tpot", "0ms"), "--tpot '0ms' is not a time with its unit"),
         (("--rate", "many"), "--rate 'many' is not a rate"),
         (("--rate", "0/s"), "--rate '0/s' is not a rate"),
-        (("--min-speed", "-1"), "--min-speed -1 is not a speed above 0"),
+        (("--min-speed", "-1"), "--min-speed -1 is not a number from 1e-12"),
         (("--objective", "euro"), "--objective 'euro' is not known"),
         (("--prompt", "10000000"), "exceeds the"),
         (("--top", "0"), "--top 0"),

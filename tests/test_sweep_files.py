@@ -15,6 +15,7 @@ import pytest
 from fastcalc.cli import show_sweep
 from fastcalc.cli.ranges import numbers
 from fastcalc.errors import InputError
+from fastcalc.limits import LIMITS
 from tests.helpers import ROOT, run, words
 
 ASKED = ("llama-3.1-70b", "gpt-oss-120b", "--on", "h100-sxm,wse-3,rtx-4090")
@@ -273,7 +274,7 @@ def test_progress_is_for_terminals(capsys, monkeypatch, tmp_path):
     ],
 )
 def test_lists_of_numbers(text, found):
-    assert numbers(text, "--x", 10**9) == found
+    assert numbers(text, "--x", LIMITS["tokens"]) == found
 
 
 @pytest.mark.parametrize(
@@ -296,7 +297,7 @@ def test_lists_of_numbers(text, found):
 )
 def test_bad_lists_are_refused(text):
     with pytest.raises(InputError, match="--x"):
-        numbers(text, "--x", 10**9)
+        numbers(text, "--x", LIMITS["tokens"])
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Files and folders to faults."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -12,7 +13,7 @@ from fastcalc.catalogue.validation import validate
 from fastcalc.check import rules
 from fastcalc.check.rule import RULES, Setting, of_kind
 from fastcalc.check.sheet import place_holders, sheet
-from fastcalc.errors import InputError
+from fastcalc.errors import InputError, shown
 
 assert rules  # importing it registers every rule
 KINDS: tuple[Kind, ...] = ("hardware", "models", "engines")
@@ -73,7 +74,7 @@ def check(paths: Sequence[Path], *, strict: bool = False, today: date | None = N
     files = files_of(paths)
     others = 0
     for path in files:
-        document = scan(path)
+        document = scan(path) if path in paths or path.is_file() else _no_file(path)
         kind = kind_of(document)
         if kind is None and path not in paths and not document.faults:
             others += 1  # a folder may hold YAML of other programs
@@ -100,11 +101,11 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     found: dict[Path, Path] = {}
     for path in paths:
         inside = [path]
-        if path.is_dir():
+        if os.path.isdir(path):
             inside = [one for one in sorted(path.rglob("*.y*ml")) if _is_entry(one, path)]
             if not inside:
                 raise InputError(f"{path} holds no YAML file to check")
-        elif not path.exists():
+        elif not os.path.exists(path):
             raise InputError(f"{path}: there is no such file or folder")
         for one in inside:  # a file named twice is checked once, as it was named first
             found.setdefault(one.resolve(), one)
@@ -121,7 +122,13 @@ def _is_entry(path: Path, folder: Path) -> bool:
     """Return whether a file in a folder is to be checked: YAML, and nothing hidden."""
     parts = path.relative_to(folder).parts
     is_hidden = any(part.startswith(".") for part in parts)
-    return path.suffix in (".yaml", ".yml") and not is_hidden and path.is_file()
+    return path.suffix in (".yaml", ".yml") and not is_hidden and not path.is_dir()
+
+
+def _no_file(path: Path) -> Document:
+    """Return what is said of a pipe or a broken link in a folder: nobody is waited for."""
+    message = "neither a file nor a link to one; take it out, or name it to have it read"
+    return Document(str(path), faults=[Fault("ST001", str(path), 0, 0, message)], is_whole=False)
 
 
 def check_document(document: Document, kind: Kind | None, setting: Setting) -> Iterator[Fault]:
@@ -196,5 +203,7 @@ def _clashes(
         other = names.setdefault((kind, name.lower()), document)
         if other is not document:
             line, column = document.mark(path)
-            message = f"'{name}' also names the entry in {other.file}; keep it in one of them"
+            message = (
+                f"'{shown(name)}' also names the entry in {other.file}; keep it in one of them"
+            )
             yield Fault("ST020", document.file, line, column, message)

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from fastcalc.catalogue import Catalogue, Model, Quantity
-from fastcalc.errors import InputError
+from fastcalc.errors import InputError, shown
 from fastcalc.workload import workload
 
 MODEL_FIELDS = ("parameters", "active_parameters", "layers", "width", "cache_bytes_per_token")
@@ -38,14 +38,14 @@ def number_of(catalogue: Catalogue, name: str, field: str) -> Number:
     """
     kind, _, id_ = name.partition("/")
     if kind not in _GETTERS:
-        raise InputError(f"'{name}': entries are of hardware, models or engines")
+        raise InputError(f"'{shown(name)}': entries are of hardware, models or engines")
     entry = getattr(catalogue, _GETTERS[kind])(id_)
     if isinstance(entry, Model):
         return _of_model(entry, field)
     start = entry.parameters if kind == "engines" else entry
     found = _walk(start, field.split("."))
     if not isinstance(found, Quantity):
-        raise InputError(f"{name} has no number '{field}'")
+        raise InputError(f"{shown(name)} has no number '{shown(field)}'")
     source = entry.sources.get(found.source) if found.source else None
     return Number(found.si, found.text, source.title if source else None)
 
@@ -60,7 +60,7 @@ def _walk(value: Any, steps: list[str]) -> Any:
 
 def _of_model(model: Model, field: str) -> Number:
     if field not in MODEL_FIELDS:
-        raise InputError(f"'{field}' is not a number of a model: {', '.join(MODEL_FIELDS)}")
+        raise InputError(f"'{shown(field)}' is not a number of a model: {', '.join(MODEL_FIELDS)}")
     work = workload(model)
     number = {
         "parameters": work.total_parameters,

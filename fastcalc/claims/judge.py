@@ -1,18 +1,19 @@
 """A claim to its verdict: the number of its test, held against what the claim says."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.reader import Document
 from fastcalc.catalogue.schema.claims import Check, Claim, Input
 from fastcalc.claims.fields import number_of
 from fastcalc.claims.finding import Finding
-from fastcalc.claims.registry import TESTS
-from fastcalc.errors import InputError
+from fastcalc.claims.registry import TESTS, Registered
+from fastcalc.errors import InputError, placed
 from fastcalc.formulas.types import Array, Floats
 
 Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]
@@ -124,7 +125,9 @@ class Judged:
         return "supported"
 
 
-def judge(catalogue: Catalogue, claims: Iterable[Claim]) -> list[Judged]:
+def judge(
+    catalogue: Catalogue, claims: Iterable[Claim], document: Document | None = None
+) -> list[Judged]:
     """Return every claim with its tests run.
 
     Parameters
@@ -133,42 +136,69 @@ def judge(catalogue: Catalogue, claims: Iterable[Claim]) -> list[Judged]:
         Where chips, models and engines are looked up; other files may change a verdict.
     claims : iterable of Claim
         From `load_claims`, all or some.
+    document : Document, optional
+        The file that they are from, for the places of what is wrong.
 
     Raises
     ------
     InputError
         If an entry or a field that a claim names does not exist.
     """
-    return [
-        Judged(
-            claim,
-            run(catalogue, claim.check) if claim.check else None,
-            run(catalogue, claim.conclusion) if claim.conclusion else None,
-        )
-        for claim in claims
-    ]
+    judged = []
+    for claim in claims:
+        ran: dict[str, Tested | None] = {}
+        for key in ("check", "conclusion"):
+            check, place = getattr(claim, key), partial(_place, document, claim.id, key)
+            ran[key] = run(catalogue, check, place) if check else None
+        judged.append(Judged(claim, **ran))
+    return judged
 
 
-def run(catalogue: Catalogue, check: Check) -> Tested:
+def _place(document: Document | None, claim: str, *steps: str | int) -> str:
+    """Return where a part of a claim stands in its file, or the claim where there is none."""
+    if document is None:
+        return claim
+    ids = [one["id"] for one in document.data["claims"]]
+    return document.place("claims", ids.index(claim), *steps)
+
+
+def run(catalogue: Catalogue, check: Check, place: Callable[..., str]) -> Tested:
     """Return a check with its numbers."""
     test = TESTS[check.test]
-    given = {name: _resolved(catalogue, one) for name, one in check.inputs.items()}
+    given = {}
+    for name, one in check.inputs.items():
+        with placed(place, "inputs", name):
+            given[name] = _resolved(catalogue, one)
     arguments: dict[str, Any] = {name: one.argument for name, one in given.items()}
     if test.asks_catalogue:
         arguments["catalogue"] = catalogue
-    try:
-        with np.errstate(all="ignore"):
-            found = test.function(**arguments)
-    except (ArithmeticError, IndexError, ValueError) as error:
-        # Lists that do not go together, or numbers that nothing can be divided by.
-        raise InputError(f"{check.test} cannot reckon with its inputs: {error}") from error
-    finding = found if isinstance(found, Finding) else Finding(found)
+    with placed(place):
+        finding = _found(test, check, arguments)
     return Tested(
         check,
         finding,
         {name: one.text for name, one in given.items()},
         {name: one.origins for name, one in given.items() if one.origins},
     )
+
+
+def _found(test: Registered, check: Check, arguments: dict[str, Any]) -> Finding:
+    """Return what a test makes of its arguments, which must be numbers.
+
+    Raises
+    ------
+    InputError
+        If lists do not go together, or nothing can be divided by a number.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            found = test.function(**arguments)
+    except (ArithmeticError, IndexError, ValueError) as error:
+        raise InputError(f"{check.test} cannot compute with its inputs: {error}") from error
+    finding = found if isinstance(found, Finding) else Finding(found)
+    if np.any(np.isnan(np.asarray(finding.values, float))):
+        raise InputError(f"{check.test} gives no number with its inputs")
+    return finding
 
 
 class _Resolved(NamedTuple):

@@ -9,13 +9,19 @@ from fastcalc.catalogue.reader import Document, Path_, read
 from fastcalc.catalogue.schema.claims import Check, Claims, Input
 from fastcalc.catalogue.validation import validate
 from fastcalc.claims.registry import TESTS, Wanted
+from fastcalc.errors import shown
 from fastcalc.folders import shipped_folder
 
 SHIPPED = "claims.yaml"
 
 
 def load_claims(path: Path | None = None) -> Claims:
-    """Read a file of claims, the shipped one unless another is given.
+    """Read a file of claims, as `read_claims`."""
+    return read_claims(path)[0]
+
+
+def read_claims(path: Path | None = None) -> tuple[Claims, Document]:
+    """Read a file of claims, the shipped one unless another is given, and where all of it stands.
 
     Raises
     ------
@@ -29,7 +35,7 @@ def load_claims(path: Path | None = None) -> Claims:
     unknown = in_order(_unknown_names(document, book))
     if unknown:
         raise refuse(unknown)
-    return book
+    return book, document
 
 
 def _unknown_names(document: Document, book: Claims) -> Iterator[Fault]:
@@ -91,4 +97,4 @@ def _fault(document: Document, path: Path_, why: str, *, key: bool = False) -> F
 def _not_known(name: str, what: str, known: list[str]) -> str:
     near = get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
-    return f"no {what} is called '{name}'; {hint}"
+    return f"no {what} is called '{shown(name)}'; {hint}"

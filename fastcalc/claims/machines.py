@@ -10,15 +10,13 @@ from fastcalc.claims.finding import Finding, Part
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import critical_batch
 from fastcalc.formulas.types import Array, ArrayLike, Floats
+from fastcalc.limits import LIMITS
 from fastcalc.scenario import Outcome, PriceBasis, Pricing, Scenario, Sharding, engine_for, solve
 from fastcalc.traffic import Traffic
 from fastcalc.workload import workload
 
 PROMPT, OUTPUT = 1000.0, 1000.0
 """Traffic of every point, that of ``fastcalc compare`` unless it is told otherwise."""
-
-MOST = 1_000_000
-"""Chips, and sequences of a batch."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +33,8 @@ class Place:
 def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
     """Return the evaluation of a place for some batches, which must fit."""
     asked = [*batches, place.chips or 1]
-    if not all(1 <= count <= MOST for count in asked):
-        raise InputError(f"chips and batches must lie between 1 and {MOST:,}")
+    if not all(int(count) in LIMITS["chips"] for count in asked):
+        raise InputError(f"chips and batches must be {LIMITS['chips']}")
     chip = catalogue.hardware(place.on)
     engine, is_borrowed = engine_for(catalogue, chip)
     found = solve(

@@ -16,6 +16,7 @@ from fastcalc.formulas.memory import largest_batch
 from fastcalc.formulas.network import all_reduce_bytes, exchange_bytes
 from fastcalc.formulas.roofline import time_of
 from fastcalc.formulas.types import Floats
+from fastcalc.limits import LIMITS
 from fastcalc.workload import Workload, workload
 
 USABLE = 0.9
@@ -23,9 +24,6 @@ USABLE = 0.9
 
 BANDWIDTH_SHARE, COMPUTE_SHARE = 0.75, 0.70
 """What a server with a layer floor reaches of its peaks; one without is taken at the peaks."""
-
-MOST_SEQUENCES = 1_000_000
-"""Batches beyond it are not looked at."""
 
 LARGEST_REDUCING_GROUP = 8
 """Chips that cut every layer between them; more take attention replicas and exchange tokens."""
@@ -130,7 +128,7 @@ def cases(
 
 def batches_for(case: Case, slow: float, fast: float) -> tuple[int, int]:
     """Return the largest batches at which every user has a slow and a fast speed; 0 for none."""
-    batch = np.arange(1.0, min(case.largest, MOST_SEQUENCES) + 1.0)
+    batch = np.arange(1.0, min(case.largest, LIMITS["sequences"].most) + 1.0)
     speed = 1.0 / case.step(batch)
     return int(np.sum(speed >= slow)), int(np.sum(speed >= fast))
 

@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+import warnings
 from typing import cast
 
 from fastcalc.errors import InputError
@@ -18,10 +19,14 @@ def main() -> None:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
     # numpy starts a thread for every core; no product of matrices here is large enough for two.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # A number that went wrong is never printed: there is no answer, and that is our fault.
+    warnings.simplefilter("error", RuntimeWarning)
     try:
         code = _run()
     except InputError as error:
         code = _refuse(str(error))
+    except (RuntimeWarning, ArithmeticError) as error:
+        code = _refuse(f"a fault of fastcalc, not of the request; please report it: {error}")
     except SystemExit as ended:  # so typer ends a completion, and a signal a file half written
         code = ended.code if isinstance(ended.code, int) else EXIT_OK
     except KeyboardInterrupt:
@@ -48,7 +53,7 @@ def _run() -> int:
     except usage_error as error:
         from fastcalc.cli.usage import sentence
 
-        return _refuse(sentence(error))
+        raise InputError(sentence(error)) from error
     except typer.Abort:
         return EXIT_INTERRUPTED
     return code if isinstance(code, int) else EXIT_OK

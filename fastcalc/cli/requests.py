@@ -10,7 +10,8 @@ from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
 from fastcalc.cli import options, output
 from fastcalc.cli.ranges import numbers
 from fastcalc.cli.speculate import speculation
-from fastcalc.errors import InputError
+from fastcalc.errors import InputError, shown
+from fastcalc.limits import LIMITS
 from fastcalc.scenario import Outcome, PriceBasis, Pricing, Scenario, Sharding, engine_for
 from fastcalc.traffic import Traffic
 
@@ -58,7 +59,7 @@ class Request:
         InputError
             At the first flag, name or file that is wrong.
         """
-        batches = numbers(self.batch, "--batch", options.MOST_SEQUENCES)
+        batches = numbers(self.batch, "--batch", LIMITS["sequences"])
         traffic = self._traffic()
         entries = self.catalogue()
         models, chips = models_of(entries, self.models), chips_of(entries, self.on)
@@ -173,7 +174,7 @@ def is_all(on: str) -> bool:
     has_all = "all" in [name.lower() for name in names]
     if has_all and len(names) > 1:
         raise InputError(
-            f"--on {on[:60]}: 'all' is the whole catalogue and stands alone; write --on all, or "
+            f"--on {shown(on)}: 'all' is the whole catalogue and stands alone; write --on all, or "
             "name the chips without it"
         )
     return has_all
@@ -210,7 +211,7 @@ def pricing_of(
         if not found:
             known = ", ".join(chip.id for chip in chips)
             raise InputError(
-                f"--price names '{name}', which is not compared here; --on has {known}"
+                f"--price names '{shown(name)}', which is not compared here; --on has {known}"
             )
         given[found[0]] = value
     return Pricing(cast(PriceBasis, basis), share, given)

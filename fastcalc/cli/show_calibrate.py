@@ -1,5 +1,6 @@
 """``fastcalc calibrate``: engines fitted on measurements, the shipped ones or one's own."""
 
+import os
 import re
 from collections.abc import Mapping
 from datetime import date
@@ -45,7 +46,7 @@ def run(
             f"-o {file}: {name} is an engine of the catalogue already; call the file something "
             f"else, for example our-{name}.yaml"
         )
-    fit = fit_own(found.points, catalogue, base)
+    fit = fit_own(found.points, catalogue, base, str(path))
     dates = [point.date for point in found.points if _DATE.fullmatch(point.date)]
     dates = dates or [date.today().isoformat()]
     text = own_engine(fit, name=name, measured=path.name, measured_on=max(dates))
@@ -54,7 +55,7 @@ def run(
 
 
 def _shipped(catalogue: Catalogue, folder: Path | None) -> None:
-    if folder is not None and not folder.is_dir():
+    if folder is not None and not os.path.isdir(folder):
         raise InputError(f"-o {folder} is not a folder; the engines go into its folder engines")
     found = calibrate(shipped(), catalogue)
     validation = Validation(found.left_out, (), groups_of(found.left_out))

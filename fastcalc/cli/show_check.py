@@ -5,7 +5,7 @@ from pathlib import Path
 from fastcalc.check.rule import RULES, Rule
 from fastcalc.check.run import check
 from fastcalc.cli import options, output
-from fastcalc.errors import InputError
+from fastcalc.errors import InputError, shown
 from fastcalc.report import console, faults
 
 
@@ -36,5 +36,5 @@ def _rule(name: str) -> Rule:
     found = RULES.get(name.upper())
     if found is None:
         hint = "'fastcalc check --explain all' lists them"
-        raise InputError(f"no rule is called '{name}'; {hint}")
+        raise InputError(f"no rule is called '{shown(name)}'; {hint}")
     return found

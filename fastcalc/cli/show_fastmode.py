@@ -1,14 +1,14 @@
 """``fastcalc fastmode``: every trick from one serving point to one speed."""
 
-import math
 from dataclasses import replace
 from pathlib import Path
 
 from fastcalc.catalogue import Catalogue
 from fastcalc.cli import options, output
 from fastcalc.cli.requests import Request
-from fastcalc.errors import InputError
+from fastcalc.errors import InputError, shown
 from fastcalc.fastmode import Answer, fastmode, start_at_speed
+from fastcalc.limits import LIMITS
 from fastcalc.scenario import Outcome, Scenario, solve
 
 SPEEDUP = 2.5
@@ -16,8 +16,6 @@ SPEEDUP = 2.5
 
 BATCH = 32
 """The batch that is served where neither batch nor speed is given."""
-
-MOST_SPEED = 1e9
 
 
 def run(
@@ -66,11 +64,8 @@ def _checked(
     slow, speedup, fast = goal
     named = ((slow, "--from-speed", 50), (speedup, "--speedup", 2.5), (fast, "--to-speed", 150))
     for value, flag, example in named:
-        if value is not None and not (math.isfinite(value) and 0 < value <= MOST_SPEED):
-            raise InputError(
-                f"{flag} {value:g} is not a number above 0 and up to {MOST_SPEED:,.0f}; "
-                f"write for example {example}"
-            )
+        if value is not None:
+            options.number(value, flag, LIMITS["speed"], example)
     if slow is not None and request.batch:
         raise InputError("--batch and --from-speed both say where to start; give one of them")
     if speedup is not None and fast is not None:
@@ -87,7 +82,7 @@ def _scenario(request: Request) -> tuple[Scenario, Catalogue]:
         raise InputError(f"--on names {len(chips)} chips; fastmode starts from one")
     batch = request.batch or str(BATCH)
     if "," in batch or ".." in batch:
-        raise InputError(f"--batch {batch} names several batches; fastmode starts from one")
+        raise InputError(f"--batch {shown(batch)} names several batches; fastmode starts from one")
     scenario = replace(request, batch=batch, price=None).scenarios()[0]
     catalogue = request.catalogue()
     pricing = replace(scenario.pricing, given=request.prices(catalogue))

@@ -7,21 +7,15 @@ from pathlib import Path
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.cli import options, output
 from fastcalc.cli.requests import Request
-from fastcalc.errors import InputError
+from fastcalc.limits import LIMITS
 from fastcalc.scenario import Scenario
 from fastcalc.search import Point, frontier, placeable
-
-MOST_CHIPS = 4096
 
 
 def run(request: Request, max_chips: int, format: str, file: Path | None) -> int:  # noqa: A002
     """Find the frontier of a request, write it, and return the exit code: 1 if there is none."""
     format = options.choice(format, "--format", ("table", "json", "csv", "markdown"))  # noqa: A001
-    if not 1 <= max_chips <= MOST_CHIPS:
-        raise InputError(
-            f"--max-chips {max_chips} is not a whole number from 1 to {MOST_CHIPS:,}; "
-            "write for example 72"
-        )
+    options.number(max_chips, "--max-chips", LIMITS["chips searched"], 72)
     scenarios, refused = placeable(_scenarios(request), max_chips)
     points = frontier(scenarios, max_chips=max_chips)
     if not points:

@@ -1,6 +1,5 @@
 """``fastcalc plan``: the deployments that meet a service, the cheapest first."""
 
-import math
 import re
 import sys
 from dataclasses import dataclass, fields
@@ -12,7 +11,8 @@ from fastcalc.catalogue import Hardware
 from fastcalc.catalogue.formats import number_format
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.speculations import speculations
-from fastcalc.errors import InputError
+from fastcalc.errors import InputError, shown
+from fastcalc.limits import LIMITS
 from fastcalc.plan.candidates import candidates, deployments
 from fastcalc.plan.decide import decide
 from fastcalc.plan.decision import Decision
@@ -26,7 +26,6 @@ from fastcalc.units import parse_quantity
 
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/(s|min|h))?")
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
-_MOST_RATE = 1e9
 
 
 @dataclass(frozen=True)
@@ -64,11 +63,7 @@ class Asked:
         """Return what is asked of a deployment."""
         tpot, is_speed = _seconds(self.tpot, "--tpot"), False
         if self.min_speed is not None:
-            if not (math.isfinite(self.min_speed) and self.min_speed > 0):
-                raise InputError(
-                    f"--min-speed {self.min_speed:g} is not a speed above 0 in tokens a second; "
-                    "write for example 50"
-                )
+            options.number(self.min_speed, "--min-speed", LIMITS["speed"], 50)
             is_speed, tpot = 1.0 / self.min_speed < tpot, min(tpot, 1.0 / self.min_speed)
         chips = options.ranks(self.max_chips, "--max-chips")
         return Service(
@@ -160,11 +155,7 @@ class Asked:
 def run(asked: Asked, top: int, format: str, file: Path | None) -> int:  # noqa: A002
     """Search, write the plans, and return the exit code: 1 where there is none."""
     format = options.choice(format, "--format", ("table", "json", "csv", "markdown"))  # noqa: A001
-    if not 1 <= top <= options.MOST_SEQUENCES:
-        raise InputError(
-            f"--top {top} is not a whole number from 1 to {options.MOST_SEQUENCES:,}; "
-            "write for example 5"
-        )
+    options.number(top, "--top", LIMITS["sequences"], 5)
     service = asked.service()
     found = decide(asked.grids(service), service, shown=top)
     if not found.plans and format != "json":
@@ -227,9 +218,9 @@ def _seconds(text: str | None, flag: str) -> float:
         value = parse_quantity(text, "time")
     except InputError:
         value = 0.0
-    if value <= 0:
+    if value not in LIMITS["duration"]:
         raise InputError(
-            f"{flag} '{text[:40]}' is not a time above 0 with its unit; "
+            f"{flag} '{shown(text, 40)}' is not a time with its unit {LIMITS['duration']}; "
             "write for example 25ms or 1s"
         )
     return value
@@ -240,9 +231,9 @@ def _rate(text: str | None) -> float | None:
         return None
     match = _RATE.fullmatch(text.strip())
     rate = float(match[1]) / _SECONDS[match[2] or "s"] if match else 0.0
-    if not 0 < rate <= _MOST_RATE:
+    if rate not in LIMITS["speed"]:
         raise InputError(
-            f"--rate '{text[:40]}' is not a rate of requests above 0 and up to "
-            f"{_MOST_RATE:,.0f}/s; write for example 20/s or 300/min"
+            f"--rate '{shown(text, 40)}' is not a rate of requests {LIMITS['speed']} a second; "
+            "write for example 20/s or 300/min"
         )
     return rate

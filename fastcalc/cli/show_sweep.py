@@ -15,6 +15,7 @@ from fastcalc.cli import options, output, requests
 from fastcalc.cli.ranges import numbers
 from fastcalc.cli.speculations import speculations
 from fastcalc.errors import InputError
+from fastcalc.limits import LIMITS
 from fastcalc.report import records
 from fastcalc.sweep.axes import Axes, Ranks, grids
 from fastcalc.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink, Sink
@@ -62,20 +63,20 @@ class Asked:
         pairs = [
             (chip, *engine) for chip, *each in zip(chips, *engines, strict=True) for engine in each
         ]
-        tokens, ranks = options.MOST_TOKENS, options.MOST_SEQUENCES
+        tokens = LIMITS["tokens"]
         return Axes(
             models=requests.models_of(entries, self.models),
             chips=pairs,
             prompts=numbers(self.prompt, "--prompt", tokens),
             outputs=numbers(self.output, "--output", tokens),
-            batches=numbers(self.batch, "--batch", options.MOST_SEQUENCES),
+            batches=numbers(self.batch, "--batch", LIMITS["sequences"]),
             contexts=() if self.context is None else numbers(self.context, "--context", tokens),
             weights=options.names_if_any(self.weights, "--weights") or (None,),
             kv=options.names_if_any(self.kv, "--kv") or (None,),
             speculations=speculations(self.speculate),
             ranks=Ranks(
                 **{
-                    name: numbers(text, f"--{name}", ranks)
+                    name: numbers(text, f"--{name}", LIMITS["chips"])
                     for name in ("tp", "pp", "ep", "dp")
                     if (text := getattr(self, name)) is not None
                 }

@@ -7,7 +7,8 @@ from typing import Any
 
 from fastcalc.cli import options, output
 from fastcalc.cli.requests import Request
-from fastcalc.errors import InputError
+from fastcalc.errors import InputError, shown
+from fastcalc.limits import LIMITS
 from fastcalc.report import console, records
 from fastcalc.report import tasks as report
 from fastcalc.scenario import Outcome, solve
@@ -15,8 +16,6 @@ from fastcalc.tasks import Option, Task
 
 PROMPT = 1000
 """Prompt at which speeds are evaluated where none is asked for; then it costs no time."""
-
-_MOST = 1e9
 
 
 @dataclass(frozen=True)
@@ -120,16 +119,16 @@ def _task(asked: Asked) -> Task:
         judge = None
     elif asked.judge != "oracle":
         if not asked.judge[:1].isdigit():
-            raise InputError(f"--judge '{asked.judge}' is not oracle, majority or a share")
+            raise InputError(f"--judge '{shown(asked.judge)}' is not oracle, majority or a share")
         judge = _share(asked.judge, "--judge")
     return Task(
-        steps=_count(asked.steps, "--steps"),
+        steps=int(options.number(asked.steps, "--steps", LIMITS["sequences"], 10)),
         tokens=asked.tokens,
         prompt=asked.prompt or 0,
         tool=_least(asked.tool_seconds, "--tool-seconds", zero=True),
         round_trip=_least(asked.round_trip_ms, "--round-trip-ms", zero=True) / 1e3,
-        retries=_count(asked.retries, "--retries", least=0, most=1000),
-        samples=_count(asked.best_of, "--best-of", most=1000),
+        retries=int(options.number(asked.retries, "--retries", LIMITS["tries"], 2, zero=True)),
+        samples=int(options.number(asked.best_of, "--best-of", LIMITS["tries"], 5)),
         judge=judge,
         is_serial=asked.serial,
     )
@@ -225,7 +224,7 @@ def _against(asked: Asked) -> Asked:
         key, given, value = part.partition("=")
         key = key.strip()
         if not given or not value.strip():
-            raise InputError(f"--against '{part}' is not KEY=VALUE, such as speed=1000")
+            raise InputError(f"--against '{shown(part)}' is not KEY=VALUE, such as speed=1000")
         key = options.choice(key, "--against", _KEYS).replace("-", "_")
         changed["models" if key == "model" else key] = _value(key, value.strip())
     if "speed" in changed:
@@ -245,7 +244,7 @@ def _value(key: str, text: str) -> Any:
     if key == "tokens":
         return options.tokens_of("--against tokens")(text)
     if key in ("chips", "retries", "best_of"):
-        return 0 if text == "0" else options.whole(text, f"--against {key}", options.MOST_SEQUENCES)
+        return 0 if text == "0" else options.whole(text, f"--against {key}", LIMITS["chips"])
     if key in ("speed", "price", "input_price", "ttft_ms"):
         return _real(text, f"--against {key.replace('_', '-')}")
     return text
@@ -286,7 +285,7 @@ def _real(text: str, flag: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise InputError(f"{flag} '{text}' is not a number") from error
+        raise InputError(f"{flag} '{shown(text)}' is not a number") from error
 
 
 def _share(text: str, flag: str) -> float:
@@ -294,13 +293,4 @@ def _share(text: str, flag: str) -> float:
 
 
 def _least(value: float, flag: str, *, zero: bool = False) -> float:
-    """Return a number above zero, or from zero, that is no larger than a billion."""
-    if not math.isfinite(value) or value < 0 or (value == 0 and not zero) or value > _MOST:
-        raise InputError(f"{flag} {value:g} is not a number {'from' if zero else 'above'} 0 to 1e9")
-    return value
-
-
-def _count(value: int, flag: str, *, least: int = 1, most: int = options.MOST_SEQUENCES) -> int:
-    if not least <= value <= most:
-        raise InputError(f"{flag} {value} is not a whole number from {least} to {most:,}")
-    return value
+    return options.number(value, flag, LIMITS["dollars"], 10, zero=zero)

@@ -63,7 +63,8 @@ def _of_file(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Vali
     if not result.predictions:
         reasons = dict.fromkeys(one.reason for one in result.skipped)
         why = "; ".join(list(reasons)[:3]) or "it holds no point"
-        raise InputError(f"{path}: nothing can be predicted: {why}")
+        line = result.skipped[0].line if result.skipped else 1
+        raise InputError(f"{path}:{line}:1: nothing can be predicted: {why}")
     return result
 
 

@@ -6,10 +6,12 @@ from difflib import get_close_matches
 from functools import lru_cache
 from math import isfinite
 
-from fastcalc.measured.files import shown
-from fastcalc.measured.point import COLUMNS, COUNTS, METRICS
+from fastcalc.errors import shown
+from fastcalc.limits import LIMITS, Limit
+from fastcalc.measured.point import COLUMNS, COUNTS, METRICS, NUMBERS, Point, noted
 
 _MOST_DIGITS = 12
+_KINDS = {"value": "measured", "tokens_per_pass": "tokens a pass", "concurrency": "sequences"}
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?", re.ASCII)
 _NEEDED = {
@@ -36,7 +38,8 @@ def read_cell(name: str, text: str) -> float:
     (8, 34.5)
     """
     if name in COUNTS:
-        if text.isdigit() and text.isascii() and len(text) <= _MOST_DIGITS and int(text):
+        is_short = text.isdigit() and text.isascii() and len(text) <= _MOST_DIGITS
+        if is_short and int(text) in _limit(name):
             return int(text)
         raise ValueError(_not_a_count(name, text))
     value = float(text) if _NUMBER.fullmatch(text) else None
@@ -51,7 +54,25 @@ def read_cell(name: str, text: str) -> float:
         )
     if value < 0:
         raise ValueError(f"{name} is {shown(text)}; a length is 0 or more tokens")
+    if value not in _limit(name):
+        raise ValueError(_out_of_range(name, text))
     return value
+
+
+def beyond(point: Point) -> Iterator[str]:
+    """Yield a sentence for each number of a point, however it was read, that no cell may hold."""
+    for name in NUMBERS:
+        value = getattr(point, name)
+        if value is not None and value not in _limit(name):
+            yield _out_of_range(name, f"{value:g}")
+
+
+def _limit(name: str) -> Limit:
+    return LIMITS[_KINDS.get(name) or ("chips" if name in COUNTS else "length")]
+
+
+def _out_of_range(name: str, text: str) -> str:
+    return f"{name} is {shown(text)}, which is out of range: {_limit(name)}"
 
 
 def _not_a_count(name: str, text: str) -> str:
@@ -60,8 +81,8 @@ def _not_a_count(name: str, text: str) -> str:
         value = float(text)
         if value <= 0:
             return f"{what}; it is 1 or more, and the cell stays empty where it is not stated"
-        if value >= 10**_MOST_DIGITS:
-            return f"{what}; no measurement has so many"
+        if value > _limit(name).most:
+            return _out_of_range(name, text)
         if value.is_integer():
             return f"{what}; write {value:.0f}"
         return f"{what}; it counts, so it is a whole number"
@@ -89,6 +110,10 @@ def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
     {'model': "model is empty; 'fastcalc list models' names the models"}
     """
     wrong = {name: f"{name} is empty; {_NEEDED[name]}" for name in _NEEDED if not row[name]}
+    for what, value in noted(row["notes"]).items():
+        if value not in LIMITS["length"]:
+            told = f"notes say '{what} {value:g}', which is out of range"
+            wrong["notes"] = f"{told}: {LIMITS['length']}"
     metric = row["metric"]
     if metric and metric not in METRICS:
         near = get_close_matches(metric.lower(), METRICS, n=1, cutoff=0.6)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from fastcalc.errors import InputError
+from fastcalc.errors import InputError, shown
 
 MAX_BYTES = 200_000_000
 """Some thousand times what a table of measurements takes."""
@@ -74,15 +74,3 @@ def text_of(path: Path) -> Text:
         is_utf16 = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
         what = "the file is UTF-16" if is_utf16 else f"byte 0x{raw[error.start]:02x} is not UTF-8"
         return Text(file, "", Fault(file, line, column, f"{what}; save the file as UTF-8"))
-
-
-def shown(text: str, most: int = 40) -> str:
-    r"""Return text that fits in a sentence on any terminal.
-
-    Examples
-    --------
-    >>> shown("a\nb"), shown("a" * 50, 8)
-    ('a?b', 'aaaaa...')
-    """
-    fit = text if len(text) <= most else text[: most - 3] + "..."
-    return "".join(letter if letter.isprintable() else "?" for letter in fit)

@@ -11,12 +11,14 @@ from pathlib import Path
 from re import sub
 
 from fastcalc.catalogue import Catalogue
+from fastcalc.errors import shown
 from fastcalc.measured import llama_bench, vllm
-from fastcalc.measured.files import Fault, Text, shown, text_of
+from fastcalc.measured.cells import beyond
+from fastcalc.measured.files import Fault, Text, text_of
 from fastcalc.measured.naming import Names
 from fastcalc.measured.point import Point
 from fastcalc.measured.points import Points, Skipped, gathered
-from fastcalc.measured.records import Record, records
+from fastcalc.measured.records import BeyondError, Record, records
 from fastcalc.measured.setup import Unsaid, checked
 
 Measurements = Callable[[Record, Mapping[str, str], Names], list[Point | str]]
@@ -57,18 +59,24 @@ def foreign_in(content: Text, *, catalogue: Catalogue, given: Mapping[str, str])
     found, faults = records(content)
     if not found and not faults:
         faults = [Fault(content.file, 1, 1, "the list is empty: no test was run")]
-    unsaid: dict[str, int] = {}
+    unsaid: dict[str, Record] = {}
     measured: list[tuple[int, Point | str]] = []
     for record in found:
         reader = _reader(record)
         if reader is None:
-            faults.append(Fault(content.file, record.line, 1, _neither(record)))
+            faults.append(Fault(content.file, *record.mark(), _neither(record)))
             continue
         try:
-            measured += [(record.line, one) for one in reader(record, said, names)]
+            read = reader(record, said, names)
         except Unsaid as error:
-            unsaid.setdefault(str(error), record.line)
-    faults += [Fault(content.file, line, 1, message) for message, line in unsaid.items()]
+            unsaid.setdefault(str(error), record)
+        except BeyondError as error:
+            faults.append(Fault(content.file, *record.mark(error.key), str(error)))
+        else:
+            measured += [(record.line, one) for one in read]
+            wrong = [told for one in read if isinstance(one, Point) for told in beyond(one)]
+            faults += [Fault(content.file, *record.mark(), told) for told in dict.fromkeys(wrong)]
+    faults += [Fault(content.file, *record.mark(), told) for told, record in unsaid.items()]
     points, skipped = _numbered(content.file, measured)
     return gathered(content.file, points, faults, skipped)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from fastcalc.catalogue import Catalogue, Model
 from fastcalc.catalogue.formats import FORMATS
-from fastcalc.measured.files import shown
+from fastcalc.errors import shown
 from fastcalc.measured.naming import Names, gguf_format
 from fastcalc.measured.point import Point
 from fastcalc.measured.records import Record

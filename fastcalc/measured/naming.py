@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 
 from fastcalc.catalogue import Catalogue
 from fastcalc.catalogue.reader import read
+from fastcalc.catalogue.store import files_in
 from fastcalc.errors import InputError
 
 
@@ -77,7 +78,7 @@ def _chips(catalogue: Catalogue) -> dict[str, list[frozenset[str]]]:
     """Return the words of every name of every chip; a broken neighbour has none."""
     chips: dict[str, list[frozenset[str]]] = {}
     for folder in catalogue.folders("hardware"):
-        for path in sorted(folder.glob("*.yaml")):
+        for path in files_in(folder):
             try:
                 data = read(path).data
             except InputError:

@@ -72,7 +72,9 @@ class OwnFit:
     left_out: Group | None
 
 
-def fit_own(points: Sequence[Point], catalogue: Catalogue, base: Engine) -> OwnFit:
+def fit_own(
+    points: Sequence[Point], catalogue: Catalogue, base: Engine, file: str = "points"
+) -> OwnFit:
     """Fit an engine on some points, starting from another.
 
     Parameters
@@ -83,6 +85,8 @@ def fit_own(points: Sequence[Point], catalogue: Catalogue, base: Engine) -> OwnF
         Where their ids are looked up.
     base : Engine
         The engine that values are drawn to, and that everything else is taken from.
+    file : str
+        The file that the points are from, for sentences.
 
     Raises
     ------
@@ -92,7 +96,8 @@ def fit_own(points: Sequence[Point], catalogue: Catalogue, base: Engine) -> OwnF
     batches, reasons = gather(points, Deployments(catalogue, base))
     if not batches:
         why = "; ".join(list(dict.fromkeys(reasons.values()))[:3])
-        raise InputError(f"nothing to fit on: {why}")
+        line = points[min(reasons)].line if reasons else 1
+        raise InputError(f"{file}:{line}:1: nothing to fit on: {why or 'it holds no point'}")
     rows = rows_of(batches)
     hardware = {rows.hardware(index).id: rows.hardware(index) for index in range(len(rows.points))}
     own = _own(base, list(hardware.values()))

@@ -17,9 +17,11 @@ METRICS = (
 )
 
 _KIND = re.compile(r"\A\s*kind=([\w-]+)")
-_CONTEXT = re.compile(r"\bmean context (\d+(?:,\d{3})*(?:\.\d+)?)(?![\w/])")
-_IN_FLIGHT = re.compile(r"\bmean requests in flight (\d+(?:\.\d+)?)(?![\w/])")
-_REQUESTS = re.compile(r"\brequests (\d{1,15})\b")
+_NOTED = {
+    "mean context": re.compile(r"\bmean context (\d+(?:,\d{3})*(?:\.\d+)?)(?![\w/])"),
+    "mean requests in flight": re.compile(r"\bmean requests in flight (\d+(?:\.\d+)?)(?![\w/])"),
+    "requests": re.compile(r"\brequests (\d+)\b"),
+}
 
 
 @lru_cache(maxsize=_FEW_NOTES)
@@ -27,6 +29,13 @@ def _found(pattern: re.Pattern[str], notes: str) -> str | None:
     """Return what a pattern catches in notes."""
     match = pattern.search(notes)
     return match[1] if match else None
+
+
+@lru_cache(maxsize=_FEW_NOTES)
+def noted(notes: str) -> dict[str, float]:
+    """Return the numbers that notes hold, by the words before them."""
+    found = {what: pattern.search(notes) for what, pattern in _NOTED.items()}
+    return {what: float(match[1].replace(",", "")) for what, match in found.items() if match}
 
 
 @dataclass(slots=True)  # not frozen: files hold a hundred thousand, and freezing takes a second
@@ -109,14 +118,13 @@ class Point:
     @property
     def mean_context(self) -> float | None:
         """Mean context of a decode step, where the notes say ``mean context N``. [token]"""
-        found = _found(_CONTEXT, self.notes)
-        return float(found.replace(",", "")) if found else None
+        return noted(self.notes).get("mean context")
 
     @property
     def requests(self) -> int | None:
         """Requests of the whole run, where the notes say ``requests N``."""
-        found = _found(_REQUESTS, self.notes)
-        return int(found) if found else None
+        found = noted(self.notes).get("requests")
+        return None if found is None else int(found)
 
     @property
     def in_flight(self) -> float | None:
@@ -124,8 +132,7 @@ class Point:
 
         A finite run of requests of unequal lengths ends with fewer clients than it had.
         """
-        found = _found(_IN_FLIGHT, self.notes)
-        return float(found) if found else None
+        return noted(self.notes).get("mean requests in flight")
 
     @property
     def is_static(self) -> bool:

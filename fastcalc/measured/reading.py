@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fastcalc.errors import InputError
-from fastcalc.measured.files import shown, text_of
+from fastcalc.errors import InputError, shown
+from fastcalc.measured.files import text_of
+from fastcalc.measured.point import COLUMNS
 from fastcalc.measured.points import Points, points_in
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ def read(path: Path, *, catalogue: "Catalogue", given: Mapping[str, str] | None 
     Parameters
     ----------
     path : Path
-        What it holds decides, not its name: JSON is foreign, the rest is a CSV.
+        JSON, by what it holds or by its name, is foreign; the rest is a CSV.
     catalogue : Catalogue
         What foreign names are looked up in.
     given : Mapping of str to str, optional
@@ -36,12 +37,13 @@ def read(path: Path, *, catalogue: "Catalogue", given: Mapping[str, str] | None 
         If the file cannot be read at all, or something is given for a CSV, which says all.
     """
     content = text_of(path)
-    if content.text.lstrip()[:1] in ("{", "["):
+    if content.text.lstrip()[:1] in ("{", "[") or path.suffix in (".json", ".jsonl"):
         from fastcalc.measured.foreign import foreign_in  # needs pydantic, a CSV does not
 
         return foreign_in(content, catalogue=catalogue, given=given or {})
+    head = {name.strip() for name in content.text.lstrip().split("\n", 1)[0].split(",")}
     said = [f"--{name} {shown(text)}" for name, text in (given or {}).items() if text]
-    if said:
+    if said and head & set(COLUMNS):
         raise InputError(
             f"{shown(content.file, 200)} is a CSV, whose rows name their own; leave out "
             f"{', '.join(said)}, which is for results of vllm bench serve and llama-bench"

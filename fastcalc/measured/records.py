@@ -7,20 +7,29 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from fastcalc.measured.files import Fault, Text, shown
+from fastcalc.errors import shown
+from fastcalc.json_places import json_marks
+from fastcalc.limits import LIMITS
+from fastcalc.measured.files import Fault, Text
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MOST_DIGITS = 40
 _MOST_TEXT = 10_000
-_MOST_COUNTED = 10**15
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One JSON mapping and the line it begins on."""
+    """One JSON mapping, the line it begins on, and the text that it was read from."""
 
     line: int
     data: Mapping[str, Any]
+    source: str = "{}"
+    start: int = 0
+
+    def mark(self, *steps: str) -> tuple[int, int]:
+        """Return line and column of a value, or of the mapping where it has no such key."""
+        marks = json_marks(self.source, self.start)
+        return marks.get(steps, marks[()])
 
     def text(self, key: str) -> str:
         """Return the text of a key; empty where there is none."""
@@ -28,17 +37,32 @@ class Record:
         return shown(value.strip(), _MOST_TEXT) if isinstance(value, str) else ""
 
     def number(self, key: str) -> float | None:
-        """Return the finite number of a key, or None."""
+        """Return the finite number of a key, or None.
+
+        Raises
+        ------
+        BeyondError
+            If it is one that nothing measured can be.
+        """
         value = self.data.get(key)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
             return None
-        return float(value) if isfinite(value) else None
+        if abs(value) not in LIMITS["any"]:
+            raise BeyondError(key, f"{key} is {value:g}, which is out of range: {LIMITS['any']}")
+        return float(value)
 
     def count(self, key: str) -> int | None:
-        """Return the whole number of a key, or None; nothing countable is larger than 1e15."""
+        """Return the whole number of a key, or None."""
         value = self.number(key)
-        is_count = value is not None and value.is_integer() and abs(value) <= _MOST_COUNTED
-        return int(value) if value is not None and is_count else None
+        return int(value) if value is not None and value.is_integer() else None
+
+
+class BeyondError(ValueError):
+    """A number of a record out of all range."""
+
+    def __init__(self, key: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.key = key
 
 
 def records(content: Text) -> tuple[list[Record], list[Fault]]:
@@ -86,7 +110,7 @@ class _Scanner:
             value, end = self._decode(decoder, index)
             if not isinstance(value, dict):
                 raise _NotJson(index, "the file holds something else than mappings, {...}")
-            yield Record(line, value)
+            yield Record(line, value, self.text, index)
             index = self._after(self._skip(end), in_list=in_list)
         if in_list and index >= len(self.text):
             raise _NotJson(index, "the list is never closed: the file is cut off")

@@ -5,15 +5,14 @@ from dataclasses import asdict, dataclass
 from math import prod
 from typing import Any
 
-from fastcalc.errors import InputError
-from fastcalc.measured.files import shown
+from fastcalc.errors import InputError, shown
+from fastcalc.limits import LIMITS
 
 WORDS = ("hardware", "model", "engine", "weights", "kv")
 LAYOUT = ("chips", "tp", "ep", "pp", "dp")
 OPTIONS = (*WORDS, *LAYOUT)
 """What a person may say of a file, as options of the same names."""
 
-_MOST = 10**6
 _LONGEST = 250  # file systems name nothing longer
 
 
@@ -66,13 +65,15 @@ def checked(given: Mapping[str, str]) -> dict[str, str]:
             raise InputError(f"--{name} {shown(said[name])} is longer than any name")
     for name in LAYOUT:
         if name in said and _count(said[name]) is None:
-            raise InputError(f"--{name} {shown(said[name])} is not a whole number from 1 upwards")
+            raise InputError(
+                f"--{name} {shown(said[name])} is not a whole number {LIMITS['chips']}"
+            )
     return said
 
 
 def _count(text: str) -> int | None:
-    is_count = text.isascii() and text.isdigit() and len(text) <= len(str(_MOST))
-    return int(text) if is_count and 0 < int(text) <= _MOST else None
+    is_count = text.isascii() and text.isdigit() and len(text) < 10
+    return int(text) if is_count and int(text) in LIMITS["chips"] else None
 
 
 def layout(said: Mapping[str, str]) -> Layout | None:

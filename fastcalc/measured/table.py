@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
+from fastcalc.errors import shown
 from fastcalc.measured.cells import header_faults, read_cell, wrong_layout, wrong_words
-from fastcalc.measured.files import Fault, shown
+from fastcalc.measured.files import Fault
 from fastcalc.measured.point import COLUMNS, NUMBERS, Point
 
 _WHOLE_CELL = re.compile(r'\s*"(?:[^"]|"")*"\s*|[^"]*')

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isinf
 
-from fastcalc.measured.files import shown
+from fastcalc.errors import shown
+from fastcalc.limits import LIMITS
 from fastcalc.measured.naming import Names, checkpoint_format
 from fastcalc.measured.point import Point
 from fastcalc.measured.records import Record
@@ -20,8 +21,6 @@ from fastcalc.measured.setup import OPTIONS, Setup, Unsaid, asked, first, layout
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}
 _ROUNDED_WELL = 10
 """Concurrency from which rounding to whole requests moves a throughput by 5 % at most."""
-
-_MOST_IN_FLIGHT = 1e9
 
 
 def is_result(record: Record) -> bool:
@@ -156,7 +155,7 @@ def _load(record: Record, requests_per_s: float, output: float) -> Load | str:
         )
     # Little's law, J. D. C. Little, Operations Research 9 (1961) 383: L = lambda W.
     in_flight = requests_per_s * seconds
-    if not 0 < in_flight < _MOST_IN_FLIGHT:
+    if not 0 < in_flight <= LIMITS["sequences"].most:
         return "duration and mean latency contradict each other"
     return Load(
         max(1, round(in_flight)),

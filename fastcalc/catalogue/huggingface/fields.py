@@ -1,12 +1,15 @@
 """The fields of a configuration: each read with its type checked, each assumption noted."""
 
+import re
 from typing import Any
 
-from fastcalc.catalogue.huggingface.json_file import printable
-from fastcalc.errors import InputError
+from fastcalc.catalogue.huggingface.json_file import JsonFile
+from fastcalc.catalogue.reader import Path_
+from fastcalc.errors import InputError, shown
+from fastcalc.limits import LIMITS
 
-MOST = 10**9
-MOST_LAYERS = 10_000
+MOST = int(LIMITS["dimension"].most)
+MOST_LAYERS = int(LIMITS["layers"].most)
 
 
 class Fields:
@@ -17,17 +20,28 @@ class Fields:
 
     Attributes
     ----------
-    file : str
-        The file, for sentences.
+    data : dict
+        What is read.
+    file : JsonFile
+        Where it stands, for sentences.
+    roots : tuple of path
+        The mappings of the file that it stands in, the first before the others.
     remarks : list of str
         What a person should know about the reading, in the order it was found.
     """
 
     most_layers = MOST_LAYERS
 
-    def __init__(self, data: dict[str, Any], file: str, defaults: dict[str, Any] | None = None):
+    def __init__(
+        self,
+        data: dict[str, Any],
+        file: JsonFile,
+        defaults: dict[str, Any] | None = None,
+        roots: tuple[Path_, ...] = ((),),
+    ):
         self.data = data
         self.file = file
+        self.roots = roots
         self.defaults = defaults or {}
         self.remarks: list[str] = []
         self.assumed: dict[str, str] = {}
@@ -38,8 +52,10 @@ class Fields:
             self.remarks.append(sentence)
 
     def refuse(self, sentence: str) -> InputError:
-        """Return the error for this file, to be raised."""
-        return InputError(f"{self.file}: {sentence}")
+        """Return the error for this file, at the first field that the sentence names."""
+        words = re.findall(r"\w+", sentence)
+        paths = [(*root, word) for word in words for root in self.roots]
+        return InputError(f"{self.file.place(*paths, *self.roots)}: {sentence}")
 
     def has(self, *names: str) -> bool:
         """Return whether any of the names has a value."""
@@ -134,7 +150,14 @@ class Fields:
 
     def nested(self, name: str) -> "Fields":
         """Return the fields of a nested mapping, none where it is left out."""
-        return self._with(self.mapping(name) or {}, {})
+        return self._with(self.mapping(name) or {}, {}, self._below(name))
+
+    def inside(self, data: dict[str, Any], *steps: str | int) -> "Fields":
+        """Return the fields of a mapping that some steps lead to, with remarks of their own."""
+        return Fields(data, self.file, roots=self._below(*steps))
+
+    def _below(self, *steps: str | int) -> tuple[Path_, ...]:
+        return tuple((*root, *steps) for root in self.roots)
 
     def blocks(self, name: str) -> list["Fields"]:
         """Return the layers that a list describes one by one, each on top of these fields."""
@@ -142,13 +165,19 @@ class Fields:
         for one in found:
             if not isinstance(one, dict):
                 raise self.refuse(f"{name} should hold mappings, not {_shown(one)}")
-        return [self._with({**self.data, **one}, self.defaults) for one in found]
+        return [
+            self._with(
+                {**self.data, **one}, self.defaults, (*self._below(name, place), *self.roots)
+            )
+            for place, one in enumerate(found)
+        ]
 
     def number(self, name: str) -> float:
         """Return a positive number, whole or not, that must be there."""
         self.require(name)
         value = self.data[name]
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e6:
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not is_number or value == 0 or value not in LIMITS["number"]:
             raise self.refuse(f"{name} should be a positive number, not {_shown(value)}")
         return float(value)
 
@@ -197,9 +226,11 @@ class Fields:
         values = ", ".join(f"{name} {value}" for name, value in self.assumed.items())
         return [f"Left out of the file, so the default was assumed: {values}.", *self.remarks]
 
-    def _with(self, data: dict[str, Any], defaults: dict[str, Any]) -> "Fields":
+    def _with(
+        self, data: dict[str, Any], defaults: dict[str, Any], roots: tuple[Path_, ...]
+    ) -> "Fields":
         """Return other fields of the same file, whose remarks are kept with these."""
-        other = Fields(data, self.file, defaults)
+        other = Fields(data, self.file, defaults, roots)
         other.remarks, other.assumed = self.remarks, self.assumed
         return other
 
@@ -228,4 +259,4 @@ def _shown(value: object) -> str:
         return "a mapping" if isinstance(value, dict) else "a list"
     if isinstance(value, bool) or value is None:
         return str(value).lower()
-    return printable(repr(value), 60)
+    return shown(repr(value), 60)

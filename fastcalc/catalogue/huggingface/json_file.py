@@ -2,10 +2,13 @@
 
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fastcalc.errors import InputError
+from fastcalc.catalogue.reader import Path_
+from fastcalc.errors import InputError, shown
+from fastcalc.json_places import json_marks
 
 CONFIG = "config.json"
 MAX_BYTES = 16_000_000
@@ -36,7 +39,7 @@ def config_path(name: str | Path) -> Path:
         if path.exists():
             return path
     except (OSError, ValueError) as error:
-        raise InputError(f"{printable(str(name))} is not a path that can be read") from error
+        raise InputError(f"{shown(name, 120)} is not a path that can be read") from error
     raise InputError(missing_file(str(name)))
 
 
@@ -48,7 +51,7 @@ def missing_file(name: str) -> str:
     >>> missing_file("nowhere.json")
     'nowhere.json: there is no such file'
     """
-    sentence = f"{printable(name)}: there is no such file"
+    sentence = f"{shown(name, 120)}: there is no such file"
     if not _HUB_NAME.fullmatch(name) or name.lower().endswith((".json", ".yaml", ".yml")):
         return sentence
     folder = name.split("/")[1]
@@ -60,7 +63,37 @@ def missing_file(name: str) -> str:
     )
 
 
-def read_json(path: Path) -> dict[str, Any]:
+@dataclass
+class JsonFile:
+    """A JSON file that was read.
+
+    Attributes
+    ----------
+    file : str
+        The file, for sentences.
+    data : dict
+        What it holds.
+    text : str
+        The same as it is written.
+    sidecar : JsonFile or None
+        A second file, which ``quantization_config`` was taken from.
+    """
+
+    file: str
+    data: dict[str, Any]
+    text: str = "{}"
+    sidecar: "JsonFile | None" = None
+
+    def place(self, *paths: Path_) -> str:
+        """Return ``file:line:column`` of the first of some paths that the file holds."""
+        if self.sidecar and "quantization_config" in paths[0]:
+            return self.sidecar.place(*(("quantization", path[-1]) for path in paths))
+        marks = json_marks(self.text)
+        line, column = next((marks[path] for path in paths if path in marks), marks[()])
+        return f"{self.file}:{line}:{column}"
+
+
+def read_json(path: Path) -> JsonFile:
     """Read one JSON file whose top level is a mapping.
 
     Parameters
@@ -84,19 +117,7 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         kind = "a list" if isinstance(data, list) else "a single value"
         raise InputError(f"{path}:1:1: the file holds {kind}; a configuration is a mapping")
-    return data
-
-
-def printable(text: str, most: int = 120) -> str:
-    r"""Return text that any terminal and any file can hold, and not too much of it.
-
-    Examples
-    --------
-    >>> printable("a\nb")
-    'a?b'
-    """
-    shown = "".join(letter if letter.isprintable() else "?" for letter in text[: most + 1])
-    return shown if len(shown) <= most else shown[: most - 3] + "..."
+    return JsonFile(str(path), data, text)
 
 
 def _whole(digits: str) -> int | float:

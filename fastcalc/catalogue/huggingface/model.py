@@ -9,13 +9,13 @@ from typing import Any
 from fastcalc.catalogue.huggingface import unknown
 from fastcalc.catalogue.huggingface.families import ALIASES, FAMILIES, Family
 from fastcalc.catalogue.huggingface.fields import Fields
-from fastcalc.catalogue.huggingface.json_file import CONFIG, config_path, printable, read_json
+from fastcalc.catalogue.huggingface.json_file import CONFIG, JsonFile, config_path, read_json
 from fastcalc.catalogue.huggingface.layers import Layer
 from fastcalc.catalogue.huggingface.quantization import formats
-from fastcalc.catalogue.reader import Document
+from fastcalc.catalogue.reader import Document, Path_
 from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.validation import validate
-from fastcalc.errors import InputError
+from fastcalc.errors import InputError, shown
 
 _INNER = ("text_config", "llm_config", "language_config")
 _OUTER = ("torch_dtype", "dtype", "quantization_config", "tie_word_embeddings")
@@ -49,31 +49,23 @@ def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noq
         If the file cannot be read, or does not hold enough to count a model from.
     """
     path = config_path(name)
-    data = read_json(path)
-    _add_sidecar(path, data)
-    name = label(path, data)
-    entry, remarks = mapping(data, str(path))
+    file = read_json(path)
+    _add_sidecar(path, file)
+    name = label(path, file.data)
+    entry, remarks = mapping(file)
     entry = {"id": id or slug(name), "name": name, **entry}
-    return Imported(entry, _validated(entry, str(path)), remarks)
+    return Imported(entry, _validated(entry, file), remarks)
 
 
-def mapping(data: dict[str, Any], file: str) -> tuple[dict[str, Any], list[str]]:
-    """Return the mapping of a model file but for its id and name, and the remarks.
-
-    Parameters
-    ----------
-    data : dict
-        The configuration.
-    file : str
-        Its file, for sentences and as the source.
-    """
-    fields, family = _fields(data, file)
+def mapping(file: JsonFile) -> tuple[dict[str, Any], list[str]]:
+    """Return the mapping of a model file but for its id and name, and the remarks."""
+    fields, family = _fields(file)
     fields.require("hidden_size", "vocab_size", *family.needs)
     layers = family.read(fields)
     tied = fields.flag("tie_word_embeddings", family.tied)
     stored = formats(fields, has_experts=any(_is_routed(layer) for layer in layers))
     entry: dict[str, Any] = {
-        "sources": {"config": {"title": _title(data, file)}},
+        "sources": {"config": {"title": _title(file)}},
         "shape_source": "config",
         "weight_format": stored.weights,
     }
@@ -93,7 +85,7 @@ def mapping(data: dict[str, Any], file: str) -> tuple[dict[str, Any], list[str]]
     entry |= family.extras(fields) if family.extras else {}
     entry["blocks"] = blocks(layers)
     _add_prediction(entry, fields, family)
-    if any(data.get(tower) for tower in _TOWERS):
+    if any(file.data.get(tower) for tower in _TOWERS):
         fields.remark("Only the text model is counted; the vision or audio tower is left out.")
     notes = fields.notes()
     if notes:
@@ -128,7 +120,7 @@ def label(path: Path, data: dict[str, Any]) -> str:
     for text in (stem, folder.name, *said):
         last = re.split(r"/|\\|--", text.rstrip("/\\"))[-1] if isinstance(text, str) else ""
         if slug(last):
-            return printable(last, 80)
+            return shown(last, 80)
     return "imported-model"
 
 
@@ -143,29 +135,31 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-._")[:80].strip("-._")
 
 
-def _fields(data: dict[str, Any], file: str) -> tuple[Fields, Family]:
+def _fields(file: JsonFile) -> tuple[Fields, Family]:
     """Return the language part of a configuration, and its family."""
-    outer = Fields(data, file)
-    inner = next((found for name in _INNER if (found := outer.mapping(name))), None)
+    data, outer = file.data, Fields(file.data, file)
+    roots: tuple[Path_, ...] = ((),)
+    inner = next((name for name in _INNER if outer.mapping(name)), None)
     kinds = [outer.word("model_type")]
     if inner is not None:
+        kinds.insert(0, outer.nested(inner).word("model_type"))
         inherited = {key: data[key] for key in _OUTER if key in data}
-        kinds.insert(0, Fields(inner, file).word("model_type"))
-        data = inherited | {key: value for key, value in inner.items() if value is not None}
+        data = inherited | {key: one for key, one in data[inner].items() if one is not None}
+        roots = ((inner,), ())
     for kind in kinds:
         known = FAMILIES.get(ALIASES.get(kind or "", kind or ""))
         if known:
-            return Fields(data, file, known.defaults), known
-    fields = Fields(data, file)
+            return Fields(data, file, known.defaults, roots), known
+    fields = Fields(data, file, None, roots)
     return fields, unknown.family(fields, next((kind for kind in kinds if kind), None))
 
 
-def _validated(entry: dict[str, Any], file: str) -> Model:
+def _validated(entry: dict[str, Any], file: JsonFile) -> Model:
     """Hold an entry against the schema; what does not fit is the configuration's fault."""
     places = dict.fromkeys(_paths(entry), (1, 1))
-    model, faults = validate(Document(file, entry, places, dict(places)), Model)
+    model, faults = validate(Document(file.file, entry, places, dict(places)), Model)
     if model is None:
-        raise InputError(f"{file}: {faults[0].message}")
+        raise InputError(str(faults[0]))
     return model
 
 
@@ -195,17 +189,18 @@ def _add_prediction(entry: dict[str, Any], fields: Fields, family: Family) -> No
         entry["mtp"] = {"layers": count, **family.mtp}
 
 
-def _add_sidecar(path: Path, data: dict[str, Any]) -> None:
+def _add_sidecar(path: Path, file: JsonFile) -> None:
     """Take the quantization from ModelOpt's own file where the configuration has none."""
     beside = path.with_name(_SIDECAR)
-    if path.name != CONFIG or data.get("quantization_config") or not beside.is_file():
+    if path.name != CONFIG or file.data.get("quantization_config") or not beside.is_file():
         return
-    quantization = read_json(beside).get("quantization")
+    file.sidecar = read_json(beside)
+    quantization = file.sidecar.data.get("quantization")
     if isinstance(quantization, dict):
-        data["quantization_config"] = {"quant_method": "modelopt", **quantization}
+        file.data["quantization_config"] = {"quant_method": "modelopt", **quantization}
 
 
-def _title(data: dict[str, Any], file: str) -> str:
-    kind = data.get("model_type")
-    family = f", model_type {printable(kind, 40)}" if isinstance(kind, str) else ""
-    return f"Hugging Face configuration {printable(file, 200)}{family}"
+def _title(file: JsonFile) -> str:
+    kind = file.data.get("model_type")
+    family = f", model_type {shown(kind, 40)}" if isinstance(kind, str) else ""
+    return f"Hugging Face configuration {shown(file.file, 200)}{family}"

@@ -187,7 +187,8 @@ def experts(
     }
     if part["active_experts"] > part["experts"]:
         raise fields.refuse(
-            f"{part['active_experts']} experts a token exceed the {part['experts']} there are"
+            f"{next(filter(fields.has, PICKED))}: {part['active_experts']} experts a token "
+            f"exceed the {part['experts']} there are"
         )
     extra = {"shared_width": shared, **others}
     return part | {key: value for key, value in extra.items() if value not in (None, False, 0)}

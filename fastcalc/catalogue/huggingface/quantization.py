@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastcalc.catalogue.huggingface.fields import Fields
-from fastcalc.catalogue.huggingface.json_file import printable
+from fastcalc.errors import shown
 
 _DTYPES = {
     "bfloat16": "bf16",
@@ -72,7 +72,7 @@ def formats(fields: Fields, *, has_experts: bool) -> Formats:
     config = fields.mapping("quantization_config")
     if not config:
         return Formats(plain)
-    found = _quantized(Fields(config, fields.file), fields, plain)
+    found = _quantized(fields.inside(config, "quantization_config"), fields, plain)
     if not has_experts and found.experts is not None:
         if found.weights == plain:
             fields.remark(
@@ -95,7 +95,7 @@ def _plain(fields: Fields) -> str:
         return "bf16"
     known = _DTYPES.get(word.lower().removeprefix("torch."))
     if known is None:
-        fields.remark(f"torch_dtype '{printable(word)}' is not known here; bf16 is assumed.")
+        fields.remark(f"torch_dtype '{shown(word)}' is not known here; bf16 is assumed.")
     return known or "bf16"
 
 
@@ -114,7 +114,7 @@ def _quantized(config: Fields, fields: Fields, plain: str) -> Formats:
         found = reader(config) if reader else _from_bits(config, "gptq-int4-g128")
     if found is None:
         fields.remark(
-            f"The quantization '{printable(method or algorithm or 'without a name')}' is not known "
+            f"The quantization '{shown(method or algorithm or 'without a name')}' is not known "
             f"here: the weights are counted as {plain}; --weights says otherwise."
         )
         return Formats(plain)
@@ -139,11 +139,11 @@ def _from_bits(config: Fields, at_four: str) -> str | None:
 def _from_groups(config: Fields) -> str | None:
     """Return the format most groups of a compressed-tensors list share."""
     counts = Counter[str]()
-    for group in config.data["config_groups"].values():
+    for name, group in config.data["config_groups"].items():
         weights = group.get("weights") if isinstance(group, dict) else None
         if isinstance(weights, dict):
             style = f"{group.get('format') or config.data.get('format')}"
-            found = _of_group(Fields(weights, config.file), style)
+            found = _of_group(config.inside(weights, "config_groups", name, "weights"), style)
             if found:
                 counts[found] += 1
     return _most(counts, "") or None

@@ -3,8 +3,8 @@
 from fastcalc.catalogue.huggingface import parts, patterns
 from fastcalc.catalogue.huggingface.families import Family
 from fastcalc.catalogue.huggingface.fields import Fields
-from fastcalc.catalogue.huggingface.json_file import printable
 from fastcalc.catalogue.huggingface.layers import Layer, choose, mixed
+from fastcalc.errors import shown
 
 _BEYOND = {
     "ssm_state_size": "state-space layers",
@@ -49,7 +49,7 @@ def family(fields: Fields, kind: str | None) -> Family:
     InputError
         If fields announce layers that a plain reading would miscount.
     """
-    named = f"model_type '{printable(kind, 60)}'" if kind else "a file without model_type"
+    named = f"model_type '{shown(kind, 60)}'" if kind else "a file without model_type"
     for name, what in _BEYOND.items():
         if fields.data.get(name):
             raise fields.refuse(

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from datetime import date
 
 from fastcalc.catalogue.faults import Fault
-from fastcalc.catalogue.reader import Path_, short
+from fastcalc.catalogue.reader import Path_
 from fastcalc.check.reading import accepted, prints
 from fastcalc.check.rule import Setting, rule
 from fastcalc.check.sheet import Number, Sheet, place_holders
 from fastcalc.check.words import amount, near, ratio
+from fastcalc.errors import shown
 
 _CLOSE = 0.006
 """What rounding of printed digits explains."""
@@ -364,7 +365,7 @@ def printed_is_halved(sheet: Sheet, _: Setting) -> Iterator[Fault]:
 def nothing_left_to_fill_in(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     """Find the place-holders that 'fastcalc new' writes."""
     for path in place_holders(sheet.document):
-        yield sheet.fault("PV014", path, f"'{short(sheet.at(*path))}' is still to be filled in")
+        yield sheet.fault("PV014", path, f"'{shown(sheet.at(*path))}' is still to be filled in")
 
 
 @rule(

@@ -39,7 +39,7 @@ def list_(
     from fastcalc.cli import requests, show_entries
 
     catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)
-    show_entries.run_list(catalogue, kind, format, out)
+    raise typer.Exit(show_entries.run_list(catalogue, kind, format, out))
 
 
 def show(
