@@ -17,6 +17,7 @@ MODULES = [
 MAY_IMPORT = {
     "errors": set(),
     "folders": set(),
+    "written": set(),
     "units": {"errors"},
     "formulas": set(),
     "catalogue": {"errors", "folders", "units"},
@@ -81,6 +82,7 @@ MAY_IMPORT = {
         "scenario",
         "traffic",
         "workload",
+        "written",
     },
     "plan": {
         "catalogue",
@@ -165,6 +167,7 @@ MAY_IMPORT = {
         "tasks",
         "traffic",
         "workload",
+        "written",
     },
     "cli": {
         "catalogue",
@@ -183,6 +186,7 @@ MAY_IMPORT = {
         "tasks",
         "traffic",
         "units",
+        "written",
     },
     "__main__": {"cli"},
 }

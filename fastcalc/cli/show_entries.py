@@ -10,6 +10,7 @@ from fastcalc.catalogue.store import Kind, nearest
 from fastcalc.cli import options, output
 from fastcalc.errors import InputError
 from fastcalc.report import console, entries, records
+from fastcalc.written import to_markdown
 
 _FORMATS = ("table", "json", "csv", "markdown")
 _ROWS: dict[str, Callable[[Any], dict[str, str]]] = {
@@ -32,13 +33,11 @@ def run_list(catalogue: Catalogue, kind: str, format: str, file: Path | None) ->
     found = [_loaders(catalogue)[named](name) for name in catalogue.names(named)]
     if format in ("json", "csv"):
         rows = [_RECORDS[kind](entry) for entry in found]
-        output.write(records.to_json(rows) if format == "json" else records.to_csv(rows), file)
+        output.write(records.as_text(format, rows), file)
         return
     lines = [_ROWS[kind](entry) for entry in found]
     if format == "markdown":
-        output.write(
-            records.to_markdown(list(lines[0]), [list(row.values()) for row in lines]), file
-        )
+        output.write(to_markdown(list(lines[0]), [list(row.values()) for row in lines]), file)
         return
     colour = file is None and console.wants_colour()
     output.write(_list_table(lines, kind, entries.cautions(found), colour=colour), file)
