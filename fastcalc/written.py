@@ -55,6 +55,18 @@ def line(text: str) -> str:
     return visible(_BREAKS.sub(" ", text.strip("\n\t")))
 
 
+def cut(text: str, most: int) -> str:
+    r"""Return text to quote in a sentence: every letter visible, line ends and tabs, too.
+
+    Examples
+    --------
+    >>> cut("a\nb", 40), cut("a" * 50, 8)
+    ('a\\nb', 'aaaaa...')
+    """
+    fit = visible(text[: most + 1]).replace("\n", "\\n").replace("\t", "\\t")
+    return fit if len(fit) <= most else fit[: most - 3] + "..."
+
+
 def csv_cell(value: Any) -> str:
     """Return a value as a cell of a CSV; text that a sheet would compute gets an apostrophe.
 

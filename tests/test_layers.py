@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "written": set(),
     "units": {"errors"},
     "formulas": set(),
-    "catalogue": {"errors", "folders", "units"},
+    "catalogue": {"errors", "folders", "units", "written"},
     "layers": {"catalogue", "formulas"},
     "workload": {"catalogue", "formulas", "layers"},
     "machine": {"catalogue", "formulas", "workload"},
@@ -114,6 +114,7 @@ MAY_IMPORT = {
         "wafer",
         "workload",
         "folders",
+        "written",
     },
     "claims": {
         "catalogue",

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fastcalc.errors import InputError
+from fastcalc.written import cut
 
 MAX_BYTES = 200_000_000
 """Some thousand times what a table of measurements takes."""
@@ -77,12 +78,5 @@ def text_of(path: Path) -> Text:
 
 
 def shown(text: str, most: int = 40) -> str:
-    r"""Return text that fits in a sentence on any terminal.
-
-    Examples
-    --------
-    >>> shown("a\nb"), shown("a" * 50, 8)
-    ('a?b', 'aaaaa...')
-    """
-    fit = text if len(text) <= most else text[: most - 3] + "..."
-    return "".join(letter if letter.isprintable() else "?" for letter in fit)
+    """Return text that fits in a sentence on any terminal."""
+    return cut(text, most)

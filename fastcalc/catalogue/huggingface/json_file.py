@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fastcalc.errors import InputError
+from fastcalc.written import cut
 
 CONFIG = "config.json"
 MAX_BYTES = 16_000_000
@@ -88,15 +89,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def printable(text: str, most: int = 120) -> str:
-    r"""Return text that any terminal and any file can hold, and not too much of it.
-
-    Examples
-    --------
-    >>> printable("a\nb")
-    'a?b'
-    """
-    shown = "".join(letter if letter.isprintable() else "?" for letter in text[: most + 1])
-    return shown if len(shown) <= most else shown[: most - 3] + "..."
+    """Return text that any terminal and any file can hold, and not too much of it."""
+    return cut(text, most)
 
 
 def _whole(digits: str) -> int | float:
