@@ -9,10 +9,16 @@ _ENDLESS = re.compile(r"(\S{120})\S{80,}(\S{120})")
 
 
 class InputError(Exception):
-    """The request or a file is wrong: one sentence says what, where, and what to write."""
+    """The request or a file is wrong: a sentence says what, where, and what to write.
 
-    def __init__(self, sentence: str) -> None:
-        super().__init__(_ENDLESS.sub(r"\1...\2", sentence))
+    Several faults of a file are several arguments, each a line.
+    """
+
+    def __init__(self, *sentences: str) -> None:
+        super().__init__(*(_ENDLESS.sub(r"\1...\2", one) for one in sentences))
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.args))
 
 
 @contextmanager
@@ -30,16 +36,3 @@ def placed(place: Callable[..., str], *steps: str | int) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(f"{place(*steps)}: {error}") from error
-
-
-def shown(value: object, most: int = 60) -> str:
-    r"""Return a value as text that fits in a sentence on any terminal.
-
-    Examples
-    --------
-    >>> shown("a\nb"), shown("a" * 50, 8)
-    ('a?b', 'aaaaa...')
-    """
-    text = str(value)
-    fit = text if len(text) <= most else text[: most - 3] + "..."
-    return "".join(letter if letter.isprintable() else "?" for letter in fit)

@@ -324,7 +324,7 @@ def test_lists_lines_and_files_that_are_cut_off(catalogue):
         ("[]", "run.json:1:1: the list is empty: no test was run"),
         ("[1]", "run.json:1:2: the file holds something else than mappings"),
         ("{}", "run.json:1:1: neither a result of 'vllm bench serve --save-result' nor of"),
-        ('{"hidden_size": 1, "b\\u0007": 2}', "its keys begin with hidden_size, b?"),
+        ('{"hidden_size": 1, "b\\u0007": 2}', "its keys begin with hidden_size, b\\u0007"),
         ('{"a": 1', "run.json:1:8: not readable as JSON"),
         ('[{"avg_ts": 1}\n {}]', "run.json:2:2: not readable as JSON: a comma is missing"),
         ("[" * 100_000, "nested too deeply"),

@@ -17,9 +17,10 @@ MODULES = [
 MAY_IMPORT = {
     "errors": set(),
     "folders": set(),
+    "written": set(),
     "units": {"errors"},
     "formulas": set(),
-    "catalogue": {"errors", "folders", "units"},
+    "catalogue": {"errors", "folders", "units", "written"},
     "layers": {"catalogue", "formulas"},
     "workload": {"catalogue", "formulas", "layers"},
     "machine": {"catalogue", "formulas", "workload"},
@@ -81,6 +82,7 @@ MAY_IMPORT = {
         "scenario",
         "traffic",
         "workload",
+        "written",
     },
     "plan": {
         "catalogue",
@@ -112,6 +114,7 @@ MAY_IMPORT = {
         "wafer",
         "workload",
         "folders",
+        "written",
     },
     "claims": {
         "catalogue",
@@ -165,6 +168,7 @@ MAY_IMPORT = {
         "tasks",
         "traffic",
         "workload",
+        "written",
     },
     "cli": {
         "catalogue",
@@ -183,6 +187,7 @@ MAY_IMPORT = {
         "tasks",
         "traffic",
         "units",
+        "written",
     },
     "__main__": {"cli"},
 }

@@ -136,7 +136,7 @@ COLUMN = {
         ({"hardware": " "}, "hardware is empty; 'fastcalc list hardware'"),
         ({"model": ""}, "model is empty"),
         ({"chips": "16"}, "chips is 16 but tp 4 x pp 1 x dp 2 is 8"),
-        ({"value": "1\n2"}, "value is '1?2', not a number"),
+        ({"value": "1\n2"}, "value is '1\\n2', not a number"),
     ],
 )  # fmt: skip
 def test_a_wrong_cell_is_said_with_its_place(cells, said):

@@ -10,7 +10,8 @@ block layouts). The mixtures that carry a size in their name hold the average of
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
+from fastcalc.written import shown
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from fastcalc.catalogue.faults import MOST, Fault, in_order, refuse
-from fastcalc.errors import shown
+from fastcalc.written import shown
 
 MAX_BYTES = 256_000
 MAX_DEPTH = 30

@@ -12,8 +12,9 @@ from fastcalc.catalogue.faults import refuse
 from fastcalc.catalogue.reader import Document, read, scan
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.catalogue.validation import validate
-from fastcalc.errors import InputError, placed, shown
+from fastcalc.errors import InputError, placed
 from fastcalc.folders import shipped_folder
+from fastcalc.written import shown
 
 LONGEST_NAME = 255
 """Bytes of one part of a path on the common file systems."""

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from fastcalc.catalogue.faults import MOST, Fault
 from fastcalc.catalogue.reader import Document, Mark, Path_
 from fastcalc.catalogue.schema import Entry, QuantityError
-from fastcalc.errors import shown
+from fastcalc.written import shown
 
 AnyEntry = TypeVar("AnyEntry", bound=Entry)
 

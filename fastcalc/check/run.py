@@ -13,7 +13,8 @@ from fastcalc.catalogue.validation import validate
 from fastcalc.check import rules
 from fastcalc.check.rule import RULES, Setting, of_kind
 from fastcalc.check.sheet import place_holders, sheet
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
+from fastcalc.written import shown
 
 assert rules  # importing it registers every rule
 KINDS: tuple[Kind, ...] = ("hardware", "models", "engines")

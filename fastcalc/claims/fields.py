@@ -3,8 +3,9 @@
 from typing import Any, NamedTuple
 
 from fastcalc.catalogue import Catalogue, Model, Quantity
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
 from fastcalc.workload import workload
+from fastcalc.written import shown
 
 MODEL_FIELDS = ("parameters", "active_parameters", "layers", "width", "cache_bytes_per_token")
 _GETTERS = {"hardware": "hardware", "models": "model", "engines": "engine"}

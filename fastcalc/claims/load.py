@@ -9,8 +9,8 @@ from fastcalc.catalogue.reader import Document, Path_, read
 from fastcalc.catalogue.schema.claims import Check, Claims, Input
 from fastcalc.catalogue.validation import validate
 from fastcalc.claims.registry import TESTS, Wanted
-from fastcalc.errors import shown
 from fastcalc.folders import shipped_folder
+from fastcalc.written import shown
 
 SHIPPED = "claims.yaml"
 

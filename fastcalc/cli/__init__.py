@@ -7,6 +7,7 @@ import warnings
 from typing import cast
 
 from fastcalc.errors import InputError
+from fastcalc.written import line
 
 EXIT_OK, EXIT_WRONG_REQUEST, EXIT_INTERRUPTED = 0, 2, 130
 
@@ -24,7 +25,7 @@ def main() -> None:
     try:
         code = _run()
     except InputError as error:
-        code = _refuse(str(error))
+        code = _refuse(*error.args)
     except (RuntimeWarning, ArithmeticError) as error:
         code = _refuse(f"a fault of fastcalc, not of the request; please report it: {error}")
     except SystemExit as ended:  # so typer ends a completion, and a signal a file half written
@@ -73,7 +74,7 @@ def _leave(code: int) -> None:
     sys.exit(code)
 
 
-def _refuse(sentence: str) -> int:
+def _refuse(*sentences: str) -> int:
     if sys.stderr is not None:
-        sys.stderr.write(f"fastcalc: {sentence}\n")
+        sys.stderr.write("fastcalc: " + "\n".join(map(line, sentences)) + "\n")
     return EXIT_WRONG_REQUEST

@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from fastcalc.cli import completion
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
 from fastcalc.limits import LIMITS, Limit
+from fastcalc.written import shown
 
 _YAML = (".yaml", ".yml")
 _MOST_PIECES = 8

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from fastcalc.errors import InputError
+from fastcalc.written import line, visible
 
 
 def write(text: str, file: Path | None) -> None:
@@ -18,6 +19,7 @@ def write(text: str, file: Path | None) -> None:
     InputError
         If it cannot be written.
     """
+    text = visible(text)
     if file is None:
         with standard_output() as stream:
             stream.write(text)
@@ -131,5 +133,5 @@ def _umask() -> int:
 
 def warn(lines: list[str]) -> None:
     """Write each line once to standard error."""
-    for line in dict.fromkeys(lines):
-        sys.stderr.write(f"fastcalc: note: {line}\n")
+    for told in dict.fromkeys(lines):
+        sys.stderr.write(f"fastcalc: note: {line(told)}\n")

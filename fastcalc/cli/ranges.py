@@ -3,8 +3,9 @@
 import re
 
 from fastcalc.cli import options
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
 from fastcalc.limits import Limit
+from fastcalc.written import shown
 
 MOST_VALUES = 10_000
 _STEPS = re.compile(r"([0-9]+[kM]?)\.\.([0-9]+[kM]?)(?:([x+])([1-9][0-9]*[kM]?))?")

@@ -10,10 +10,11 @@ from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
 from fastcalc.cli import options, output
 from fastcalc.cli.ranges import numbers
 from fastcalc.cli.speculate import speculation
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
 from fastcalc.limits import LIMITS
 from fastcalc.scenario import Outcome, PriceBasis, Pricing, Scenario, Sharding, engine_for
 from fastcalc.traffic import Traffic
+from fastcalc.written import shown
 
 DEFAULT_MODELS = ("llama-3.1-70b",)
 

@@ -8,9 +8,10 @@ from fastcalc.catalogue.store import nearest
 from fastcalc.claims.judge import MEANING, Judged, judge
 from fastcalc.claims.load import read_claims
 from fastcalc.cli import options, output
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
 from fastcalc.report import claims as report
 from fastcalc.report import console, records
+from fastcalc.written import shown, to_csv, to_markdown
 
 
 def run(
@@ -49,11 +50,11 @@ def _text(
         colour = file is None and console.wants_colour()
         return report.table(judged, console.output_width(), colour=colour)
     if format == "markdown":
-        return records.to_markdown(*report.rows(judged))
+        return to_markdown(*report.rows(judged))
     rows = report.claim_records(judged, book)
     if format == "json":
         return records.to_json(rows, verdicts=dict(MEANING))
-    return records.to_csv([report.flat(row) for row in rows])
+    return to_csv([report.flat(row) for row in rows])
 
 
 def _verdicts(only: str | None) -> list[str]:

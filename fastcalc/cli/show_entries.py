@@ -9,8 +9,9 @@ from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
 from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.store import Kind, kind_of, nearest
 from fastcalc.cli import options, output
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
 from fastcalc.report import console, entries, records
+from fastcalc.written import shown, to_markdown
 
 _FORMATS = ("table", "json", "csv", "markdown")
 _ROWS: dict[str, Callable[[Any], dict[str, str]]] = {
@@ -40,13 +41,11 @@ def run_list(catalogue: Catalogue, kind: str, format: str, file: Path | None) ->
     code = 1 if broken else 0
     if format in ("json", "csv"):
         rows = [_RECORDS[kind](entry) for entry in found]
-        output.write(records.to_json(rows) if format == "json" else records.to_csv(rows), file)
+        output.write(records.as_text(format, rows), file)
         return code
     lines = [_ROWS[kind](entry) for entry in found]
     if format == "markdown":
-        output.write(
-            records.to_markdown(list(lines[0]), [list(row.values()) for row in lines]), file
-        )
+        output.write(to_markdown(list(lines[0]), [list(row.values()) for row in lines]), file)
         return code
     colour = file is None and console.wants_colour()
     output.write(_list_table(lines, kind, entries.cautions(found), colour=colour), file)

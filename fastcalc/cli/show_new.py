@@ -8,7 +8,8 @@ from pathlib import Path
 from fastcalc.catalogue.json_schema import as_text
 from fastcalc.catalogue.skeleton import skeleton
 from fastcalc.cli import options, output
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
+from fastcalc.written import shown
 
 _KINDS = ("hardware", "model", "engine")
 

@@ -1,7 +1,6 @@
 """``fastcalc plan``: the deployments that meet a service, the cheapest first."""
 
 import re
-import sys
 from dataclasses import dataclass, fields
 from math import inf
 from pathlib import Path
@@ -11,7 +10,7 @@ from fastcalc.catalogue import Hardware
 from fastcalc.catalogue.formats import number_format
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.speculations import speculations
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
 from fastcalc.limits import LIMITS
 from fastcalc.plan.candidates import candidates, deployments
 from fastcalc.plan.decide import decide
@@ -23,6 +22,7 @@ from fastcalc.scenario import check_context
 from fastcalc.sweep.axes import four_bits
 from fastcalc.sweep.grid import Grid
 from fastcalc.units import parse_quantity
+from fastcalc.written import shown, to_markdown
 
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/(s|min|h))?")
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
@@ -158,20 +158,25 @@ def run(asked: Asked, top: int, format: str, file: Path | None) -> int:  # noqa:
     options.number(top, "--top", LIMITS["sequences"], 5)
     service = asked.service()
     found = decide(asked.grids(service), service, shown=top)
-    if not found.plans and format != "json":
-        sys.stderr.write(f"fastcalc: {report.refusal(found)}\n")
-        return 1
-    output.write(_text(asked, found, top, format, to_file=file is not None), file)
-    if not found.plans:
-        sys.stderr.write(f"fastcalc: {report.refusal(found)}\n")
-    return 0 if found.plans else 1
+    if found.plans:
+        output.write(_text(asked, found, top, format, to_file=file is not None), file)
+        return 0
+    reason = report.refusal(found)
+    if format != "table":
+        from fastcalc.report import plan_table
+
+        headings, _ = plan_table.rows([], service)
+        beside = report.beside(found, asked.typed())
+        output.write(records.nothing(format, report.KEYS, headings, reason, **beside), file)
+    output.warn([reason])
+    return 1
 
 
 def _text(asked: Asked, found: Decision, top: int, format: str, *, to_file: bool) -> str:  # noqa: A002
     if format == "markdown":
         from fastcalc.report import plan_table
 
-        return records.to_markdown(*plan_table.rows(found.plans[:top], found.service))
+        return to_markdown(*plan_table.rows(found.plans[:top], found.service))
     typed = asked.typed()
     if format == "table":
         from fastcalc.report import console, plan_table
@@ -180,9 +185,7 @@ def _text(asked: Asked, found: Decision, top: int, format: str, *, to_file: bool
         parts = plan_table.table(found, top, _phrase(asked), typed, width)
         return console.render(parts, width, colour=console.wants_colour() and not to_file)
     rows = report.plan_records(found.plans[:top], found.service, typed)
-    if format == "csv":
-        return records.to_csv(rows)
-    return records.to_json(rows, **report.beside(found, typed))
+    return records.as_text(format, rows, **report.beside(found, typed))
 
 
 def _phrase(asked: Asked) -> str:

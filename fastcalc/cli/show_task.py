@@ -7,12 +7,13 @@ from typing import Any
 
 from fastcalc.cli import options, output
 from fastcalc.cli.requests import Request
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
 from fastcalc.limits import LIMITS
 from fastcalc.report import console, records
 from fastcalc.report import tasks as report
 from fastcalc.scenario import Outcome, solve
 from fastcalc.tasks import Option, Task
+from fastcalc.written import shown, to_markdown
 
 PROMPT = 1000
 """Prompt at which speeds are evaluated where none is asked for; then it costs no time."""
@@ -85,13 +86,10 @@ def run(asked: Asked, format: str, file: Path | None) -> None:  # noqa: A002
         width = console.output_width()
         text = report.table(choices, rival, notes, window, width, colour=colour)
     elif format == "markdown":
-        text = records.to_markdown(*report.markdown_rows(everyone, window))
+        text = to_markdown(*report.markdown_rows(everyone, window))
     else:
-        rows = report.task_records(everyone, window)
-        text = records.to_csv(rows)
-        if format == "json":
-            equal = report.break_even_records(choices, rival) if rival else []
-            text = records.to_json(rows, break_even=equal)
+        equal = report.break_even_records(choices, rival) if rival else []
+        text = records.as_text(format, report.task_records(everyone, window), break_even=equal)
     output.write(text, file)
     if format != "table":
         output.warn(warnings)

@@ -11,8 +11,9 @@ from fastcalc.measured.reading import read
 from fastcalc.measured.score import Group
 from fastcalc.measured.shipped import shipped
 from fastcalc.measured.validate import Validation, validate, validate_shipped
-from fastcalc.report import console, records
+from fastcalc.report import console
 from fastcalc.report import validation as report
+from fastcalc.written import to_csv, to_markdown
 
 FORMATS = ("table", "json", "csv", "markdown")
 MISSED = 1
@@ -78,8 +79,8 @@ def _written(found: Validation, format: str) -> str:  # noqa: A002
     if format == "json":
         return report.json_text(found)
     if format == "csv":
-        return records.to_csv([report.point_record(one) for one in found.predictions])
-    return records.to_markdown(*report.rows(found.groups))
+        return to_csv([report.point_record(one) for one in found.predictions])
+    return to_markdown(*report.rows(found.groups))
 
 
 def _verdict(found: Validation, most: float | None) -> int:

@@ -2,9 +2,10 @@
 
 import re
 
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
 from fastcalc.limits import LIMITS
 from fastcalc.traffic import Speculation
+from fastcalc.written import shown
 
 _NUMBER = r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
 _FORM = re.compile(rf"{_NUMBER}(?:\s*([x/])\s*{_NUMBER})?")

@@ -2,7 +2,7 @@
 
 import re
 
-from fastcalc.errors import shown
+from fastcalc.written import shown
 
 _FLAG = re.compile(r"Invalid value for '(--[a-z-]+)': ")
 _VALUE = re.compile(r"'(.*)' is not a valid")

@@ -6,9 +6,9 @@ from difflib import get_close_matches
 from functools import lru_cache
 from math import isfinite
 
-from fastcalc.errors import shown
 from fastcalc.limits import LIMITS, Limit
 from fastcalc.measured.point import COLUMNS, COUNTS, METRICS, NUMBERS, Point, noted
+from fastcalc.written import shown
 
 _MOST_DIGITS = 12
 _KINDS = {"value": "measured", "tokens_per_pass": "tokens a pass", "concurrency": "sequences"}

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
+from fastcalc.written import shown
 
 MAX_BYTES = 200_000_000
 """Some thousand times what a table of measurements takes."""

@@ -11,7 +11,6 @@ from pathlib import Path
 from re import sub
 
 from fastcalc.catalogue import Catalogue
-from fastcalc.errors import shown
 from fastcalc.measured import llama_bench, vllm
 from fastcalc.measured.cells import beyond
 from fastcalc.measured.files import Fault, Text, text_of
@@ -20,6 +19,7 @@ from fastcalc.measured.point import Point
 from fastcalc.measured.points import Points, Skipped, gathered
 from fastcalc.measured.records import BeyondError, Record, records
 from fastcalc.measured.setup import Unsaid, checked
+from fastcalc.written import shown
 
 Measurements = Callable[[Record, Mapping[str, str], Names], list[Point | str]]
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 
 from fastcalc.catalogue import Catalogue, Model
 from fastcalc.catalogue.formats import FORMATS
-from fastcalc.errors import shown
 from fastcalc.measured.naming import Names, gguf_format
 from fastcalc.measured.point import Point
 from fastcalc.measured.records import Record
 from fastcalc.measured.setup import Setup, Unsaid, asked, layout, no_model
+from fastcalc.written import shown
 
 _BITS_OFF = 1.35
 """Files keep some tensors wider than their type says, small models up to a quarter of them."""

@@ -62,7 +62,7 @@ class Points:
             If anything is wrong with the file; says all that `sentences` says.
         """
         if self.faults:
-            raise InputError("\n".join(self.sentences()))
+            raise InputError(*self.sentences())
         return self.points
 
 

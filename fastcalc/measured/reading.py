@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
 from fastcalc.measured.files import text_of
 from fastcalc.measured.point import COLUMNS
 from fastcalc.measured.points import Points, points_in
+from fastcalc.written import shown
 
 if TYPE_CHECKING:
     from fastcalc.catalogue import Catalogue

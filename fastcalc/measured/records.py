@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from fastcalc.errors import shown
 from fastcalc.json_places import json_marks
 from fastcalc.limits import LIMITS
 from fastcalc.measured.files import Fault, Text
+from fastcalc.written import shown
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MOST_DIGITS = 40

@@ -5,8 +5,9 @@ from dataclasses import asdict, dataclass
 from math import prod
 from typing import Any
 
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
 from fastcalc.limits import LIMITS
+from fastcalc.written import shown
 
 WORDS = ("hardware", "model", "engine", "weights", "kv")
 LAYOUT = ("chips", "tp", "ep", "pp", "dp")

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
-from fastcalc.errors import shown
 from fastcalc.measured.cells import header_faults, read_cell, wrong_layout, wrong_words
 from fastcalc.measured.files import Fault
 from fastcalc.measured.point import COLUMNS, NUMBERS, Point
+from fastcalc.written import shown
 
 _WHOLE_CELL = re.compile(r'\s*"(?:[^"]|"")*"\s*|[^"]*')
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isinf
 
-from fastcalc.errors import shown
 from fastcalc.limits import LIMITS
 from fastcalc.measured.naming import Names, checkpoint_format
 from fastcalc.measured.point import Point
 from fastcalc.measured.records import Record
 from fastcalc.measured.setup import OPTIONS, Setup, Unsaid, asked, first, layout, no_model
+from fastcalc.written import shown
 
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}
 _ROUNDED_WELL = 10

@@ -10,6 +10,7 @@ from fastcalc.measured.validate import Validation
 from fastcalc.report import validation
 from fastcalc.report.console import Part, Table, render
 from fastcalc.report.text import number
+from fastcalc.written import Clean
 
 
 def shipped_text(found: Calibration, left_out: Validation, width: int, *, colour: bool) -> str:
@@ -21,7 +22,7 @@ def shipped_text(found: Calibration, left_out: Validation, width: int, *, colour
     ]
     parts: list[Part] = ["Fitted values, SI units", "", Table(heads, cells, left=(0, 1, 2))]
     scores = validation.table(left_out, "sources left out in turn", width, colour=colour)
-    return render(parts, width, colour=colour) + "\n" + scores
+    return Clean(render(parts, width, colour=colour) + "\n" + scores)
 
 
 def own_lines(fit: OwnFit, name: str) -> list[str]:

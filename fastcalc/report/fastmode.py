@@ -6,7 +6,7 @@ from typing import Any
 from fastcalc.fastmode import Answer, Option
 from fastcalc.fastmode.models import Shrunk
 from fastcalc.fastmode.option import TRICKS
-from fastcalc.report.records import Record, compare_records, plain
+from fastcalc.report.records import KEYS, Record, compare_records, plain
 from fastcalc.scenario import Outcome
 
 Command = Callable[[Outcome], str | None]
@@ -55,6 +55,11 @@ def record_of(
         **point,
         "compare": command(option.outcome) if option.outcome else None,
     }
+
+
+def keys() -> list[str]:
+    """Return the keys of a record."""
+    return list(record_of(Option("today", "", None), dict.fromkeys(KEYS), 0.0))
 
 
 def _ratio(above: Record, below: Record, key: str) -> float | None:

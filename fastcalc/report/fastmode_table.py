@@ -27,6 +27,11 @@ COLUMNS = {
 """Headings of the table by column."""
 
 
+def header() -> list[str]:
+    """Return the headings, each on one line."""
+    return [" ".join(words).strip() for words in COLUMNS.values()]
+
+
 def cells(answer: Answer, options: Sequence[Option]) -> list[dict[str, str]]:
     """Return the cells of a table: today's point first, then the options given."""
     today = compare_records([answer.today])[0]

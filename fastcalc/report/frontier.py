@@ -43,11 +43,12 @@ def outcomes(points: Sequence[Point]) -> list[Outcome]:
     return list({id(point.outcome): point.outcome for point in points}.values())
 
 
-def cells(points: Sequence[Point]) -> tuple[list[tuple[str, str]], list[list[str]]]:
+def markdown_rows(points: Sequence[Point]) -> tuple[list[str], list[list[str]]]:
     """Return headings and rows of all columns, formats only where there are several."""
     rows = [_cells(record) for record in frontier_records(points)]
     keys = _keys(rows)
-    return [_HEADINGS[key] for key in keys], [[row[key] for key in keys] for row in rows]
+    headings = [" ".join(_HEADINGS[key]).strip() for key in keys]
+    return headings, [[row[key] for key in keys] for row in rows]
 
 
 def _keys(rows: Sequence[dict[str, str]]) -> list[str]:

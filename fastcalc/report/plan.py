@@ -27,6 +27,19 @@ _RATES = (
     "usd_per_mtok_total counts the share of its capacity that must stay idle"
 )
 
+_KEYS = """
+rank hardware model engine weight_format kv_format speculation_tokens_per_pass prefill
+replicas utilization chips_per_replica tp pp ep dp batch prefill_replicas
+prefill_utilization prefill_tp prefill_pp prefill_ep prefill_dp chips_total service_ttft_ms
+service_ttft_percentile service_tpot_ms ttft_ms tpot_ms tokens_per_s_per_user
+tokens_per_s_per_user_low tokens_per_s_per_user_high tokens_per_s_per_user_bound
+memory_used_fraction usd_per_mtok_total joules_per_token usd_per_hour usd_per_month watts
+objective cost warnings command service_tpot_ms_low service_tpot_ms_high
+service_usd_per_mtok_total service_joules_per_token
+"""
+KEYS = tuple(_KEYS.split())
+"""Of the records, for a header without one."""
+
 
 def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
     """Return one record for each plan, in order."""

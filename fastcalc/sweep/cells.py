@@ -8,9 +8,9 @@ import numpy as np
 
 from fastcalc.columns import HELD_ALONE, Columns, Words
 from fastcalc.formulas.types import Array
+from fastcalc.written import visible
 
 Write = Callable[[Any], str]
-_CHARACTERS_TO_QUOTE = frozenset(',"\r\n')
 
 
 def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tuple[str, ...]]:
@@ -23,7 +23,7 @@ def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tup
     shape : tuple of int
         Of the grid. [1]
     write : callable
-        `csv_text` or `json_text`.
+        `csv_cell` or `json_text`.
     """
     void = ~np.broadcast_to(columns["fits"], shape).ravel()
     table = []
@@ -60,7 +60,8 @@ def number(value: float, write: Write) -> str:
 
     Examples
     --------
-    >>> number(0.1 + 0.2, csv_text), number(4e3, csv_text), number(1.5e13, csv_text)
+    >>> from fastcalc.written import csv_cell
+    >>> number(0.1 + 0.2, csv_cell), number(4e3, csv_cell), number(1.5e13, csv_cell)
     ('0.3', '4000', '15000000000000')
     """
     text = f"{value:.12g}"
@@ -72,18 +73,6 @@ def number(value: float, write: Write) -> str:
     return str(int(rounded)) if abs(rounded) < 1e15 else repr(rounded)
 
 
-def csv_text(value: Any) -> str:
-    """Return a word as a cell of a CSV."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    text = "; ".join(value) if isinstance(value, list) else str(value)
-    if _CHARACTERS_TO_QUOTE.isdisjoint(text):
-        return text
-    return '"' + text.replace('"', '""') + '"'
-
-
 def json_text(value: Any) -> str:
     """Return a word as JSON."""
-    return json.dumps(value, ensure_ascii=False)
+    return visible(json.dumps(value, ensure_ascii=False))

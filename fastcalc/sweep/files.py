@@ -8,7 +8,8 @@ import numpy as np
 
 from fastcalc.columns import HELD_ALONE, Columns, Words
 from fastcalc.errors import InputError
-from fastcalc.sweep.cells import csv_text, json_text, rows
+from fastcalc.sweep.cells import json_text, rows
+from fastcalc.written import csv_cell, csv_line, visible
 
 FORMATS = ("csv", "json", "parquet")
 
@@ -38,9 +39,9 @@ class CSVSink:
     def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
         """Take the points of a block."""
         if self.is_new:
-            self.stream.write(",".join(columns) + "\n")
+            self.stream.write(csv_line(columns))
         self.is_new = False
-        self.stream.writelines(",".join(row) + "\n" for row in rows(columns, shape, csv_text))
+        self.stream.writelines(",".join(row) + "\n" for row in rows(columns, shape, csv_cell))
 
     def close(self, beside: dict[str, Any]) -> None:
         """Write nothing: a table has no place for it."""
@@ -65,7 +66,7 @@ class JSONSink:
         """Write what belongs beside the records."""
         self.stream.write("\n  ]")
         for key, value in beside.items():
-            text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+            text = visible(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
             self.stream.write(f",\n  {json.dumps(key)}: " + text.replace("\n", "\n  "))
         self.stream.write("\n}\n")
 

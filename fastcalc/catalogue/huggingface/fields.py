@@ -5,8 +5,9 @@ from typing import Any
 
 from fastcalc.catalogue.huggingface.json_file import JsonFile
 from fastcalc.catalogue.reader import Path_
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
 from fastcalc.limits import LIMITS
+from fastcalc.written import shown
 
 MOST = int(LIMITS["dimension"].most)
 MOST_LAYERS = int(LIMITS["layers"].most)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from fastcalc.catalogue.reader import Path_
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
 from fastcalc.json_places import json_marks
+from fastcalc.written import shown
 
 CONFIG = "config.json"
 MAX_BYTES = 16_000_000

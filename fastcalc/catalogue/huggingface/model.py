@@ -15,7 +15,8 @@ from fastcalc.catalogue.huggingface.quantization import formats
 from fastcalc.catalogue.reader import Document, Path_
 from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.validation import validate
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
+from fastcalc.written import shown
 
 _INNER = ("text_config", "llm_config", "language_config")
 _OUTER = ("torch_dtype", "dtype", "quantization_config", "tie_word_embeddings")

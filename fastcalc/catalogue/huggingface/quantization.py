@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastcalc.catalogue.huggingface.fields import Fields
-from fastcalc.errors import shown
+from fastcalc.written import shown
 
 _DTYPES = {
     "bfloat16": "bf16",

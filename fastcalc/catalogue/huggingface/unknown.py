@@ -4,7 +4,7 @@ from fastcalc.catalogue.huggingface import parts, patterns
 from fastcalc.catalogue.huggingface.families import Family
 from fastcalc.catalogue.huggingface.fields import Fields
 from fastcalc.catalogue.huggingface.layers import Layer, choose, mixed
-from fastcalc.errors import shown
+from fastcalc.written import shown
 
 _BEYOND = {
     "ssm_state_size": "state-space layers",

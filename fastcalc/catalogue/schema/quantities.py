@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import core_schema
 
-from fastcalc.errors import InputError, shown
+from fastcalc.errors import InputError
 from fastcalc.limits import LIMITS, Limit
 from fastcalc.units import UNITS, parse_quantity
+from fastcalc.written import shown
 
 Confidence = Literal["high", "medium", "low", "memory"]
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]

@@ -10,7 +10,7 @@ from fastcalc.check.reading import accepted, prints
 from fastcalc.check.rule import Setting, rule
 from fastcalc.check.sheet import Number, Sheet, place_holders
 from fastcalc.check.words import amount, near, ratio
-from fastcalc.errors import shown
+from fastcalc.written import shown
 
 _CLOSE = 0.006
 """What rounding of printed digits explains."""
