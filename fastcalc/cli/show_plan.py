@@ -2,7 +2,6 @@
 
 import math
 import re
-import sys
 from dataclasses import dataclass, fields
 from math import inf
 from pathlib import Path
@@ -168,11 +167,11 @@ def run(asked: Asked, top: int, format: str, file: Path | None) -> int:  # noqa:
     service = asked.service()
     found = decide(asked.grids(service), service, shown=top)
     if not found.plans and format != "json":
-        sys.stderr.write(f"fastcalc: {report.refusal(found)}\n")
+        output.tell(f"fastcalc: {report.refusal(found)}\n")
         return 1
     output.write(_text(asked, found, top, format, to_file=file is not None), file)
     if not found.plans:
-        sys.stderr.write(f"fastcalc: {report.refusal(found)}\n")
+        output.tell(f"fastcalc: {report.refusal(found)}\n")
     return 0 if found.plans else 1
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def _sink(kind: str, file: Path | None) -> Iterator[Sink]:
         if kind == "parquet":
             yield ParquetSink(draft)
             return
-        with draft.open("w", encoding="utf-8", newline="") as stream:
+        with TextIOWrapper(draft, "utf-8", "replace", newline="") as stream:
             yield text[kind](stream)
 
 
@@ -150,8 +151,7 @@ def _progress(done: int, total: int, file: Path | None) -> None:
     is_seen = sys.stderr is not None and sys.stderr.isatty()
     if is_seen and (file is not None or not sys.stdout.isatty()):
         end = "\n" if done == total else ""
-        sys.stderr.write(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
-        sys.stderr.flush()
+        output.tell(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
 
 
 def _counted(total: int, unfit: int, skipped: Counter[str]) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fastcalc.errors import InputError
+from fastcalc.inputs import read_bytes
 
 CONFIG = "config.json"
 MAX_BYTES = 16_000_000
@@ -112,8 +113,7 @@ def _problem(error: json.JSONDecodeError) -> str:
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as stream:
-            raw = stream.read(MAX_BYTES + 1)
+        raw = read_bytes(path, MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{path} cannot be read: {reason.lower()}") from error
