@@ -138,7 +138,7 @@ def test_nothing_is_written_over_what_was_read(asked, link, tmp_path, capsys, mo
     (tmp_path / "chip.yaml").write_text(chip.replace("id: h100-sxm", "id: chip", 1))
     shutil.copy(ROOT / "evidence" / "measured.csv", "in.csv")
     shutil.copy(ROOT / "tests" / "configs" / "qwen3-8b.json", "config.json")
-    shutil.copy(next((ROOT / "claims").glob("*.yaml")), "claims.yaml")
+    shutil.copy(ROOT / "evidence" / "claims.yaml", "claims.yaml")
     name = next(word for word in (*asked.split(), "./chip.yaml") if "." in word and word != ".")
     before = (tmp_path / name).read_bytes()
     target = name if link is None else "other.yaml"
@@ -153,7 +153,7 @@ def test_nothing_is_written_over_what_was_read(asked, link, tmp_path, capsys, mo
 def test_what_an_earlier_command_read_may_be_written(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copy(ROOT / "hardware" / "h100-sxm.yaml", "chip.yaml")
-    for asked in ("check chip.yaml", "show l4 --format json -o chip.yaml"):
+    for asked in ("show ./chip.yaml", "show l4 --format json -o chip.yaml"):
         assert run(*asked.split(), capsys=capsys, monkeypatch=monkeypatch).code == 0
     assert json.loads((tmp_path / "chip.yaml").read_text())
 

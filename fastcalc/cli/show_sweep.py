@@ -14,6 +14,7 @@ import numpy as np
 
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.ranges import numbers
+from fastcalc.cli.size import foresee
 from fastcalc.cli.speculations import speculations
 from fastcalc.errors import InputError
 from fastcalc.report import records
@@ -88,13 +89,14 @@ class Asked:
         )
 
 
-def run(asked: Asked, format: str | None, file: Path | None) -> None:  # noqa: A002
+def run(asked: Asked, format: str | None, file: Path | None, *, is_meant: bool) -> None:  # noqa: A002
     """Evaluate every combination and write it."""
     kind = _format(format, file)
     found, skipped = grids(asked.axes())
     total = sum(grid.size for grid in found)
     if not total:
         raise InputError(f"no combination is left: {_reasons(skipped)}")
+    foresee(total, len(found), kind, file, is_meant=is_meant)
     gc.enable()  # a sweep lives longer than a table
     with _sink(kind, file) as sink:
         done = unfit = 0
