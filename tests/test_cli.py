@@ -453,13 +453,6 @@ def test_links_keep_pointing_and_modes_stay(fastcalc, tmp_path):
     assert real.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_pipe_is_not_a_file(fastcalc, tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    assert "not a file" in fastcalc("compare", "-o", pipe).err
-    assert pipe.is_fifo()
-
-
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize("args", ["compare --format csv", "--help", "list models", "sweep"])
 def test_a_full_device_gets_a_sentence(args):

@@ -20,6 +20,7 @@ from fastcalc.passes import Passes
 from fastcalc.plan.candidates import cache_choices, candidates, layouts_of, weight_choices
 from fastcalc.plan.decide import decide
 from fastcalc.plan.service import Service
+from fastcalc.plan.weigh import weigh
 from fastcalc.report.rounding import rounded_down, rounded_up
 from fastcalc.scenario import Pricing, Scenario, Sharding, engine_for, solve
 from fastcalc.sweep.grid import Grid, Requests
@@ -190,6 +191,18 @@ def test_it_is_what_trying_everything_finds(chips, model, service, layouts, step
         assert_relaxed(found, everything, service)
     lost = sum(found.reasons.values())
     assert lost + bool(met.size) == found.candidates >= sum(grid.size for grid in grids)
+
+
+@pytest.mark.parametrize("limit", [0.7, 1.1, 5.0])
+def test_what_is_planned_to_meet_a_percentile_meets_it_however_it_is_rounded(limit):
+    """A replica is as busy as its limit allows: all that are in time without waiting stay so."""
+    service = Service(1000.0, 1000.0, ttft=limit, tpot=math.inf, rate=None, share=0.9)
+    grid = grid_of("mi355x", "llama-3.1-8b", service, [Layout(), Layout(8)], range(1, 1024))
+    (weighed,) = weigh(grid, service)
+    alone = np.broadcast_to(weighed.columns["ttft_ms"], grid.shape)[0] / 1e3
+    in_time = alone[weighed.layout, weighed.place] < limit
+    assert in_time.sum() > 500
+    assert np.all(weighed.misses(service)["ttft"][in_time] <= 1.0)
 
 
 def assert_relaxed(found, everything, service):

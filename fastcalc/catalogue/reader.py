@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from fastcalc.catalogue.faults import MOST, Fault, in_order, refuse
+from fastcalc.inputs import read_bytes
 from fastcalc.written import shown
 
 MAX_BYTES = 256_000
@@ -150,8 +151,7 @@ def _text(document: Document, path: Path) -> str:
         if path.is_dir():
             document.add("ST001", (0, 0), "this is a folder; give the YAML file in it")
             raise _StopReading
-        with path.open("rb") as stream:
-            raw = stream.read(MAX_BYTES + 1)
+        raw = read_bytes(path, MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         why = (getattr(error, "strerror", None) or str(error)).lower()
         document.add("ST001", (0, 0), f"cannot be read: {why}")

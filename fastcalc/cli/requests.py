@@ -16,6 +16,9 @@ from fastcalc.scenario import Outcome, PriceBasis, Pricing, Scenario, Sharding, 
 from fastcalc.traffic import Traffic
 from fastcalc.written import shown
 
+MOST_POINTS = 30_000
+"""Records that are in memory together, some 11 kB each, and take 0.1 ms each to write. [1]"""
+
 DEFAULT_MODELS = ("llama-3.1-70b",)
 
 
@@ -64,6 +67,12 @@ class Request:
         traffic = self._traffic()
         entries = self.catalogue()
         models, chips = models_of(entries, self.models), chips_of(entries, self.on)
+        points = len(models) * len(chips) * len(batches)
+        if points > MOST_POINTS:
+            raise InputError(
+                f"{points:,} points (models x chips x batches) are more than {MOST_POINTS:,}; name "
+                "fewer, or write them with 'fastcalc sweep', which keeps few of them in memory"
+            )
         pricing = pricing_of(
             chips, self.price, basis=self.price_basis, utilization=self.utilization
         )

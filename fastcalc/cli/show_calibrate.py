@@ -71,7 +71,7 @@ def _write(found: Calibration, folder: Path) -> None:
     for engine in found.family.engines.values():
         source = shipped_folder("engines") / f"{engine.id}.yaml"
         text = rewritten(source.read_text(encoding="utf-8"), engine, found)
-        output.write(text, folder / "engines" / f"{engine.id}.yaml")
+        output.write(text, folder / "engines" / f"{engine.id}.yaml", again=True)
     output.write(left_out.to_csv(found.left_out), folder / "evidence" / "left_out.csv")
 
 

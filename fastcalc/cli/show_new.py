@@ -24,7 +24,7 @@ def run_new(kind: str, name: str, file: Path | None) -> None:
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,79}", name):
         hint = "lower case letters, digits, '.', '-' and '_' only, such as my-chip"
         raise InputError(f"'{shown(name)}' cannot be an id: {hint}")
-    if file is not None and os.path.exists(file):
+    if file is not None and os.path.exists(file) and not output.is_stream(file):
         raise InputError(f"-o {file} exists already; 'new' overwrites nothing")
     output.write(skeleton(_kind(kind), name, date.today()), file)
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.ranges import numbers
+from fastcalc.cli.size import foresee
 from fastcalc.cli.speculations import speculations
 from fastcalc.errors import InputError
 from fastcalc.limits import LIMITS
@@ -88,13 +90,14 @@ class Asked:
         )
 
 
-def run(asked: Asked, format: str | None, file: Path | None) -> None:  # noqa: A002
+def run(asked: Asked, format: str | None, file: Path | None, *, is_meant: bool) -> None:  # noqa: A002
     """Evaluate every combination and write it."""
     kind = _format(format, file)
     found, skipped = grids(asked.axes())
     total = sum(grid.size for grid in found)
     if not total:
         raise InputError(f"no combination is left: {_reasons(skipped)}")
+    foresee(total, len(found), kind, file, is_meant=is_meant)
     gc.enable()  # a sweep lives longer than a table
     with _sink(kind, file) as sink:
         done = unfit = 0
@@ -133,7 +136,7 @@ def _sink(kind: str, file: Path | None) -> Iterator[Sink]:
         if kind == "parquet":
             yield ParquetSink(draft)
             return
-        with draft.open("w", encoding="utf-8", newline="") as stream:
+        with TextIOWrapper(draft, "utf-8", "replace", newline="") as stream:
             yield text[kind](stream)
 
 
@@ -151,8 +154,7 @@ def _progress(done: int, total: int, file: Path | None) -> None:
     is_seen = sys.stderr is not None and sys.stderr.isatty()
     if is_seen and (file is not None or not sys.stdout.isatty()):
         end = "\n" if done == total else ""
-        sys.stderr.write(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
-        sys.stderr.flush()
+        output.tell(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
 
 
 def _counted(total: int, unfit: int, skipped: Counter[str]) -> list[str]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fastcalc.errors import InputError
+from fastcalc.inputs import read_bytes
 from fastcalc.written import shown
 
 MAX_BYTES = 200_000_000
@@ -57,8 +58,7 @@ def text_of(path: Path) -> Text:
     """
     file = str(path)
     try:
-        with path.open("rb") as stream:
-            raw = stream.read(MAX_BYTES + 1)
+        raw = read_bytes(path, MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{shown(file, 200)} cannot be read: {reason.lower()}") from error

@@ -11,7 +11,8 @@ from fastcalc.layout import Layout, Layouts
 from fastcalc.placement import EXPERT_TENSOR_RANKS, Placement, Site, divides_heads, link_domain
 from fastcalc.scenario import Pricing, Scenario, default_cache
 from fastcalc.sweep.axes import four_bits
-from fastcalc.sweep.grid import Grid, Requests
+from fastcalc.sweep.grid import Grid
+from fastcalc.sweep.requests import Requests
 from fastcalc.traffic import Speculation, Traffic
 
 BATCHES: Floats = np.array(

@@ -14,6 +14,9 @@ _LEAST_BUSY = 1e-6
 
 _WAIT_OF_THE_LATE = 0.1
 
+_ROUNDING = 1e-12
+"""Of a limit: replicas as busy as it allows meet it, whichever way their waits are rounded."""
+
 
 def needed(
     service: Service,
@@ -63,3 +66,18 @@ def waited(queues: Queues | None, busy: Floats) -> Floats:
         Share of its capacity that each does. [1]
     """
     return np.zeros(np.shape(busy)) if queues is None else queues.wait(busy)
+
+
+def first_token(service: Service, ttft: Floats, waits: Floats) -> Floats:
+    """Return the time to the first token with its wait, the limit where it is planned to meet it.
+
+    Parameters
+    ----------
+    service : Service
+        With the limit.
+    ttft, waits : ndarray
+        Time without waiting, and the wait. [s]
+    """
+    seconds = ttft + waits
+    is_limit = np.isclose(seconds, service.ttft, rtol=_ROUNDING, atol=0.0)
+    return np.asarray(np.where(is_limit, service.ttft, seconds))

@@ -11,7 +11,7 @@ from fastcalc.evaluate import SITE_FACTOR
 from fastcalc.formulas.types import Array, Floats
 from fastcalc.plan.pools import Pool, can_be_apart, pools, transfer_seconds
 from fastcalc.plan.queues import Queues
-from fastcalc.plan.replicas import needed, waited
+from fastcalc.plan.replicas import first_token, needed, waited
 from fastcalc.plan.service import Service
 from fastcalc.scenario import Scenario
 from fastcalc.sweep.grid import Grid, solve_grid
@@ -151,7 +151,7 @@ def _together(
     chips = replicas * numbers["chips"]
     return {
         "values": {
-            "ttft": ttft + waited(queues, busy),
+            "ttft": first_token(service, ttft, waited(queues, busy)),
             "tpot": numbers["service_tpot_ms"] / 1e3,
             "chips": chips,
         },
@@ -204,11 +204,12 @@ def _apart(
     replicas, busy = needed(service, seconds, ttft, queues)
     chips = replicas * numbers["chips"] + pool.chips
     waits = waited(queues, busy)
+    seconds_to_first = first_token(service, ttft, waits)
     # Of what is late it is the limit that would do, half of which is for each of the queues.
     enough = ttft - pool.waits + 2.0 * np.maximum(waits, pool.waits)
     return {
         "values": {
-            "ttft": np.where(ttft + waits > service.ttft, enough, ttft + waits),
+            "ttft": np.where(seconds_to_first > service.ttft, enough, seconds_to_first),
             "tpot": numbers["tpot_ms"] / 1e3,
             "chips": chips,
         },

@@ -4,18 +4,26 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from math import inf
+from math import inf, prod
 
 import numpy as np
 
 from fastcalc.catalogue import Engine, Hardware, Model
 from fastcalc.catalogue.formats import number_format
+from fastcalc.errors import InputError
 from fastcalc.formulas.types import Floats
 from fastcalc.layout import Layout, LayoutError
 from fastcalc.placement import Site
 from fastcalc.scenario import Pricing, Scenario, sites_of
-from fastcalc.sweep.grid import Grid, Requests
+from fastcalc.sweep.grid import Grid
+from fastcalc.sweep.requests import OpenRequests
 from fastcalc.traffic import Speculation, Traffic
+
+MOST_DEPLOYMENTS = 100_000
+"""Of a sweep: each takes a few kilobytes and a quarter of a millisecond before the first point."""
+
+MOST_LAYOUTS = 2_000_000
+"""Of a sweep: each takes some 6 microseconds to check, and 200 bytes where it is legal."""
 
 _NO_FOUR_BITS = "4-bit weights or caches on a chip without units for them"
 
@@ -36,6 +44,12 @@ class Ranks:
     def cut_layers(self) -> bool:
         """True where ranks are asked for that chips of whole layers cannot have."""
         return (self.tp, self.ep, self.dp) != (None, None, None)
+
+    def count(self, hardware: Hardware) -> int:
+        """Return how many combinations there are for a chip. [1]"""
+        if hardware.execution == "spatial":
+            return len(self.pp or ())
+        return 0 if self == Ranks() else prod(len(one or (1,)) for one in vars(self).values())
 
     def on(self, hardware: Hardware) -> list[Combination]:
         """Return every combination for a chip, or none where nothing is asked for."""
@@ -83,14 +97,34 @@ class Axes:
     prefix_hit: float = 0.0
     pricing: Pricing = field(default_factory=Pricing)
 
-    @property
-    def requests(self) -> Requests:
-        """Every kind of request."""
-        contexts = self.contexts or (np.nan,)
-        prompt, output, context = np.array(
-            list(product(self.prompts, self.outputs, contexts)), dtype=float
-        ).T
-        return Requests(prompt, output, np.where(np.isnan(context), prompt + output / 2, context))
+    def requests(self, model: Model) -> OpenRequests:
+        """Return every kind of request that a model's context holds."""
+        return OpenRequests(
+            prompts=np.array(self.prompts, dtype=float),
+            outputs=np.array(self.outputs, dtype=float),
+            contexts=np.array(self.contexts or (np.nan,), dtype=float),
+            longest=inf if model.max_context is None else model.max_context,
+        )
+
+    def refuse_too_many(self) -> None:
+        """Refuse more deployments or layouts than can be looked at one by one.
+
+        Raises
+        ------
+        InputError
+            With how many there are.
+        """
+        each = len(self.models) * len(self.weights) * len(self.kv) * len(self.speculations)
+        layouts = each * sum(self.ranks.count(chip) for chip, _, _ in self.chips)
+        for count, most, what in (
+            (each * len(self.chips), MOST_DEPLOYMENTS, "chips, engines, models and formats"),
+            (layouts, MOST_LAYOUTS, "tp, pp, ep and dp on all chips, models and formats"),
+        ):
+            if count > most:
+                raise InputError(
+                    f"{count:,} combinations of {what}, of which at most {most:,} are looked at; "
+                    "name fewer, or sweep them in parts"
+                )
 
 
 def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
@@ -106,14 +140,16 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
     Raises
     ------
     InputError
-        If a format is unknown.
+        If a format is unknown, or there are too many deployments.
     """
     found: list[Grid] = []
     left_out: Counter[str] = Counter()
-    requests, batches = axes.requests, np.array(axes.batches, dtype=float)
+    axes.refuse_too_many()
+    batches = np.array(axes.batches, dtype=float)
+    requests = len(axes.prompts) * len(axes.outputs) * max(len(axes.contexts), 1)
     for model in axes.models:
-        held = _held(model, requests)
-        beyond = (len(requests) - len(held)) * len(batches)
+        held = axes.requests(model)
+        beyond = (requests - len(held)) * len(batches)
         for scenario in _scenarios(axes, model):
             ranks = axes.ranks.on(scenario.hardware)
             if beyond:
@@ -128,7 +164,7 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
 
 
 def _grid(
-    scenario: Scenario, ranks: list[Combination], requests: Requests, batches: Floats
+    scenario: Scenario, ranks: list[Combination], requests: OpenRequests, batches: Floats
 ) -> tuple[Grid | None, Counter[str]]:
     """Return what there is of a scenario, and how many points there are not for which reason."""
     each = len(requests) * len(batches)
@@ -186,12 +222,6 @@ def _with_four_bits(scenario: Scenario) -> Scenario | None:
         return None
     weights, kv = (full if one == "fp4" else one for one in (scenario.weights, scenario.kv))
     return replace(scenario, weights=weights, kv=kv)
-
-
-def _held(model: Model, requests: Requests) -> Requests:
-    """Return the requests that a model's context holds."""
-    longest = np.maximum(requests.prompt + requests.output, requests.context)
-    return requests[longest <= (inf if model.max_context is None else model.max_context)]
 
 
 def _legal(site: Site, ranks: list[Combination]) -> tuple[tuple[Layout, ...], Counter[str]]:

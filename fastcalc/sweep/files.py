@@ -1,8 +1,7 @@
 """Blocks of columns to files: CSV, JSON, or Parquet with pyarrow."""
 
 import json
-from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, BinaryIO, Protocol, TextIO
 
 import numpy as np
 
@@ -74,7 +73,7 @@ class JSONSink:
 class ParquetSink:
     """A row group for each block; words as dictionaries, what has no value as null."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, stream: BinaryIO) -> None:
         try:
             import pyarrow
             import pyarrow.parquet
@@ -83,7 +82,7 @@ class ParquetSink:
                 "parquet needs pyarrow: python -m pip install 'fastcalc-llm[parquet]'; "
                 "csv and json need nothing"
             ) from error
-        self.arrow, self.parquet, self.path = pyarrow, pyarrow.parquet, path
+        self.arrow, self.parquet, self.stream = pyarrow, pyarrow.parquet, stream
         self.writer: Any = None
 
     def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
@@ -93,7 +92,7 @@ class ParquetSink:
             {key: self._array(key, column, shape, void) for key, column in columns.items()}
         )
         if self.writer is None:
-            self.writer = self.parquet.ParquetWriter(self.path, table.schema, compression="zstd")
+            self.writer = self.parquet.ParquetWriter(self.stream, table.schema, compression="zstd")
         self.writer.write_table(table)
 
     def close(self, beside: dict[str, Any]) -> None:

@@ -14,29 +14,15 @@ import numpy as np
 
 from fastcalc.columns import Columns, Points, Words, chosen
 from fastcalc.evaluate import Estimate, evaluate
-from fastcalc.formulas.types import Array, Floats
+from fastcalc.formulas.types import Floats
 from fastcalc.layout import Layout, Layouts
 from fastcalc.placement import Placement, Site
 from fastcalc.scenario import Location, Scenario, sites_of, warnings_of
+from fastcalc.sweep.requests import OpenRequests, Requests
 from fastcalc.sweep.smallest import smallest_layouts
 
 BLOCK = 65_536
 """Points of a block: half a megabyte an array, which the caches of a core can hold."""
-
-
-@dataclass(frozen=True, eq=False)
-class Requests:
-    """What requests look like, an element for each kind. [1]"""
-
-    prompt: Floats
-    output: Floats
-    context: Floats
-
-    def __len__(self) -> int:
-        return len(self.prompt)
-
-    def __getitem__(self, place: slice | Array) -> "Requests":
-        return Requests(self.prompt[place], self.output[place], self.context[place])
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +36,7 @@ class Grid:
         speculation; its batches and sharding do not count.
     layouts : tuple of Layout
         Layouts asked for; none for the smallest by default that holds each batch.
-    requests : Requests
+    requests : Requests or OpenRequests
         Kinds of requests.
     batches : ndarray
         Sequences decoded together. [1]
@@ -58,7 +44,7 @@ class Grid:
 
     scenario: Scenario
     layouts: tuple[Layout, ...]
-    requests: Requests
+    requests: Requests | OpenRequests
     batches: Floats
 
     @property
@@ -137,7 +123,7 @@ def solve_grid(grid: Grid, *, words: bool = True) -> Columns:
 
 def _on(grid: Grid, site: Site) -> Points:
     """Return the points of a grid on one memory tier."""
-    one, kinds = grid.scenario, grid.requests
+    one, kinds = grid.scenario, grid.requests[:]
     traffic = replace(
         one.traffic,
         prompt=kinds.prompt[:, np.newaxis, np.newaxis],

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from itertools import chain, islice
 from typing import TypeVar
 
@@ -39,7 +40,9 @@ def solve_all(grids: Iterable[Grid]) -> Iterator[tuple[Grid, Columns]]:
         One after another.
     """
     keep_freed_memory()
-    blocks = chain.from_iterable(grid.blocks() for grid in grids)
+    # Copies, so that what a grid and its scenario keep of themselves goes when they are done.
+    copies = (replace(grid, scenario=replace(grid.scenario)) for grid in grids)
+    blocks = chain.from_iterable(grid.blocks() for grid in copies)
     return in_order(lambda block: (block, solve_grid(block)), blocks)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from fastcalc.catalogue.reader import Path_
 from fastcalc.errors import InputError
+from fastcalc.inputs import read_bytes
 from fastcalc.json_places import json_marks
 from fastcalc.written import shown
 
@@ -134,8 +135,7 @@ def _problem(error: json.JSONDecodeError) -> str:
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as stream:
-            raw = stream.read(MAX_BYTES + 1)
+        raw = read_bytes(path, MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{path} cannot be read: {reason.lower()}") from error
