@@ -25,7 +25,9 @@ def main() -> None:
     start = time.monotonic()
     broken: list[Broken] = []
     for count, is_process in ((asked.cases, False), (asked.processes, True)):
-        broken += campaign(asked.seed, range(count), is_process=is_process, jobs=asked.jobs)
+        for one in campaign(asked.seed, range(count), is_process=is_process, jobs=asked.jobs):
+            broken.append(one)
+            sys.stderr.write(f"case {one.number}: {ascii(one.name)[1:-1]}\n")
     seconds = time.monotonic() - start
     sys.stdout.write(f"{(asked.cases + asked.processes) / seconds:.0f} cases/s\n")
     sys.stdout.write(summary(broken, asked.cases + asked.processes))

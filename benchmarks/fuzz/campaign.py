@@ -5,7 +5,7 @@ import resource
 import shlex
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 from functools import partial
@@ -49,23 +49,25 @@ def judged(case: Case, base: int, *, is_process: bool) -> tuple[Outcome, list[st
     return outcome, found
 
 
-def _some(numbers: Sequence[int], seed: int, *, is_process: bool) -> list[Broken]:
-    broken = []
+def _some(numbers: Sequence[int], seed: int, *, is_process: bool) -> Iterator[Broken]:
     with fenced():
         base = 0 if is_process else peak()
         for done, number in enumerate(numbers):
             _, found = judged(draw(seed, number), base, is_process=is_process)
-            broken += [Broken(name, seed, number, is_process) for name in found]
+            yield from (Broken(name, seed, number, is_process) for name in found)
             if done % TIDY_EVERY == 0:
                 tidy()
             base = max(base, peak()) if any(name.startswith("memory") for name in found) else base
-    return broken
+
+
+def _part(numbers: Sequence[int], seed: int, *, is_process: bool) -> list[Broken]:
+    return list(_some(numbers, seed, is_process=is_process))
 
 
 def campaign(
     seed: int, numbers: Iterable[int], *, is_process: bool = False, jobs: int = 1
-) -> list[Broken]:
-    """Run cases and return those that broke, in order.
+) -> Iterator[Broken]:
+    """Run cases and yield those that broke, in order.
 
     Parameters
     ----------
@@ -79,12 +81,14 @@ def campaign(
         How many at a time. [1]
     """
     wanted = list(numbers)
-    run = partial(_some, seed=seed, is_process=is_process)
     if jobs == 1:
-        return run(wanted)
+        yield from _some(wanted, seed, is_process=is_process)
+        return
+    run = partial(_part, seed=seed, is_process=is_process)
     parts = [wanted[start : start + 100] for start in range(0, len(wanted), 100)]
     with multiprocessing.get_context("fork").Pool(jobs) as pool:
-        return [one for part in pool.imap(run, parts) for one in part]
+        for part in pool.imap(run, parts):
+            yield from part
 
 
 def shortest(broken: Broken) -> Case:

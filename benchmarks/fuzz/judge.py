@@ -46,12 +46,15 @@ def faults(case: Case, outcome: Outcome, base: int, run: Run) -> list[str]:
 
 def _broken(case: Case, outcome: Outcome, base: int) -> Iterator[str]:
     command = case.words[0] if case.words else ""
-    if outcome.seconds >= SECONDS or "TooLongError" in "".join(outcome.crash[-1:]):
-        yield f"slow: {command}" if outcome.seconds < WALL else f"hangs: {command}"
-    elif outcome.crash and "MemoryError" in outcome.crash[-1]:
+    last = outcome.crash[-1] if outcome.crash else ""
+    if "TooLongError: hangs" in last or outcome.seconds >= WALL:
+        yield f"hangs: {command}"
+    elif outcome.seconds >= SECONDS or "TooLongError" in last:
+        yield f"slow: {command}"
+    elif "MemoryError" in last:
         yield f"memory: {command}"
     elif outcome.crash:
-        name = re.sub(r"\d[\d.]*|'[^']*'", "#", outcome.crash[-1])[:90]
+        name = re.sub(r"\d[\d.]*|'[^']*'", "#", last)[:90]
         yield f"traceback: {name} at {outcome.crash[-2] if len(outcome.crash) > 1 else '?'}"
     elif outcome.code not in (0, 1, 2):
         yield f"exit code {outcome.code}"

@@ -28,8 +28,12 @@ from fastcalc.cli import main
 
 SECONDS = 5.0
 """Most processor time of a case; other programs may keep a machine busy. [s]"""
-WALL = 20.0
-"""Most time of a case that computes nothing, such as one that waits for a pipe. [s]"""
+IDLE = 5.0
+"""Time without computing after which a case is taken to wait for ever. [s]"""
+LEAST_SHARE = 0.01
+"""Share of a processor that a case which computes gets on the busiest machine. [1]"""
+WALL = 60.0
+"""Most time of a process. [s]"""
 BYTES = 1 << 30
 """Most memory of a case, above what this process has before the first. [B]"""
 
@@ -211,12 +215,19 @@ def _calls(error: BaseException) -> list[str]:
 
 @contextmanager
 def _limited() -> Iterator[None]:
-    def stop(*_: object) -> None:
-        raise TooLongError
+    used = time.process_time()
+
+    def stop(number: int, _: object) -> None:
+        nonlocal used
+        before, used = used, time.process_time()
+        if number == signal.SIGPROF:
+            raise TooLongError("slow")
+        if used - before < IDLE * LEAST_SHARE:
+            raise TooLongError("hangs")
 
     handlers = {one: signal.signal(one, stop) for one in (signal.SIGALRM, signal.SIGPROF)}
     signal.setitimer(signal.ITIMER_PROF, SECONDS + 0.5, 1.0)
-    signal.setitimer(signal.ITIMER_REAL, WALL, 1.0)
+    signal.setitimer(signal.ITIMER_REAL, IDLE, IDLE)
     try:
         yield
     finally:
