@@ -54,6 +54,7 @@ def no_run(case):
     [
         (["fit"], Outcome(0, "", "", 1.0, crash=["a.py:1 f", "KeyError: 1"]), "traceback"),
         (["fit"], Outcome(3, "", "", 1.0), "exit code 3"),
+        (["fit"], Outcome(2, "", "fastcalc: a fault of fastcalc: x\n", 1.0), "fault: x"),
         (["fit"], Outcome(2, "x", "fastcalc: no\n", 1.0), "text on standard output"),
         (["fit"], Outcome(2, "", "", 1.0), "without a word"),
         (["fit"], Outcome(0, "", "", 5.5), "slow"),

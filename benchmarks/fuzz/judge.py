@@ -56,6 +56,8 @@ def _broken(case: Case, outcome: Outcome, base: int) -> Iterator[str]:
     elif outcome.crash:
         name = re.sub(r"\d[\d.]*|'[^']*'", "#", last)[:90]
         yield f"traceback: {name} at {outcome.crash[-2] if len(outcome.crash) > 1 else '?'}"
+    elif "a fault of fastcalc" in outcome.err:  # a traceback by another name
+        yield f"fault: {_plain(outcome.err.strip().splitlines()[-1].rpartition(': ')[2])}: {command}"
     elif outcome.code not in (0, 1, 2):
         yield f"exit code {outcome.code}"
     if outcome.peak - base > BYTES:
