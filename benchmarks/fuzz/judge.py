@@ -57,7 +57,8 @@ def _broken(case: Case, outcome: Outcome, base: int) -> Iterator[str]:
         name = re.sub(r"\d[\d.]*|'[^']*'", "#", last)[:90]
         yield f"traceback: {name} at {outcome.crash[-2] if len(outcome.crash) > 1 else '?'}"
     elif "a fault of fastcalc" in outcome.err:  # a traceback by another name
-        yield f"fault: {_plain(outcome.err.strip().splitlines()[-1].rpartition(': ')[2])}: {command}"
+        reason = outcome.err.strip().rpartition(": ")[2]
+        yield f"fault: {_plain(reason)}: {command}"
     elif outcome.code not in (0, 1, 2):
         yield f"exit code {outcome.code}"
     if outcome.peak - base > BYTES:
