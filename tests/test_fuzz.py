@@ -2,6 +2,7 @@
 
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -121,3 +122,20 @@ def test_a_case_that_waits_for_ever_is_ended(monkeypatch):
     monkeypatch.setattr(running, "IDLE", 0.3)
     monkeypatch.setattr(running, "LEAST_SHARE", 0.5)
     assert [one.name.split(":")[0] for one in campaign(seed=1, numbers=[1])] == ["hangs"]
+
+
+def reading():
+    sys.exit(Path("in").read_text() != "id: odd\n")
+
+
+def writing():
+    sys.exit(Path("out").write_text("x" * 99_999) != 99_999)
+
+
+@pytest.mark.parametrize(
+    ("use", "places"),
+    [(reading, {"in": "fifo", "unused": "fifo"}), (writing, {"out": "drain", "unused": "drain"})],
+)
+def test_pipes_are_fed_drained_and_let_go(use, places, monkeypatch):
+    monkeypatch.setattr(running, "main", use)
+    assert running.in_process(Case(1, 1, ["x"], places=places)).code == 0

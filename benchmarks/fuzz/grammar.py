@@ -266,7 +266,7 @@ def _one_place(drawing: Drawing) -> None:
     elif rng.random() < 0.1:
         path = "none/" + path
     else:
-        case.places[path] = place
+        case.places[path] = "drain" if place == "fifo" and is_out(param) else place
     drawing.add(param, path)
 
 

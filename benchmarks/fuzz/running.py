@@ -87,7 +87,7 @@ def folder(case: Case) -> Iterator[Path]:
         yield scratch
     finally:
         for name, place in case.places.items():
-            if place == "fifo":
+            if place in ("fifo", "drain"):
                 _release(Path(name))
         for pipe in pipes:
             pipe.join(1.0)
@@ -112,19 +112,25 @@ def _make(path: Path, place: str, pipes: list[threading.Thread]) -> None:
         elif place == "socket":
             with socket.socket(socket.AF_UNIX) as one:
                 one.bind(str(path))
-        elif place == "fifo":
+        elif place in ("fifo", "drain"):
             os.mkfifo(path)
             if path.parent == Path():  # named outright: somebody writes to it or reads it
-                pipes.append(threading.Thread(target=_serve, args=(str(path),), daemon=True))
+                use = _serve if place == "fifo" else _drain
+                pipes.append(threading.Thread(target=use, args=(path,), daemon=True))
                 pipes[-1].start()
         else:
             path.write_bytes(b"" if place == "empty" else b"id: odd\n")
             path.chmod(0 if place == "unreadable" else 0o644)
 
 
-def _serve(path: str) -> None:
+def _serve(path: Path) -> None:
     with suppress(OSError):
-        Path(path).write_bytes(b"id: odd\n")
+        path.write_bytes(b"id: odd\n")
+
+
+def _drain(path: Path) -> None:
+    with suppress(OSError):
+        path.read_bytes()
 
 
 def _release(path: Path) -> None:
