@@ -4,7 +4,7 @@ import numpy as np
 
 from fastcalc.claims.finding import Finding, Part
 from fastcalc.errors import InputError
-from fastcalc.formulas import break_even, choosing, tasks, tradeoff, waiting
+from fastcalc.formulas import break_even, choosing, speculation, tasks, waiting
 from fastcalc.formulas.memory import chips_for_capacity
 from fastcalc.formulas.types import Array, ArrayLike, Floats
 
@@ -113,8 +113,8 @@ def interaction(*, tokens: Floats, prices: Floats) -> Array:
 
 def drafted_gain(*, acceptance: ArrayLike, drafts: ArrayLike, draft_cost: ArrayLike) -> Array:
     """Return the speed-up of speculative decoding at small batch. [1]"""
-    tokens = tradeoff.drafted_tokens(acceptance=acceptance, drafts=drafts)
-    return tradeoff.drafted_speedup(tokens=tokens, drafts=drafts, draft_cost=draft_cost)
+    tokens = speculation.tokens_per_pass(acceptance=acceptance, drafted=drafts)
+    return speculation.drafted_speedup(tokens=tokens, drafts=drafts, draft_cost=draft_cost)
 
 
 def bus_wait(*, step: ArrayLike, batch: float, arrivals: float) -> Finding:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fastcalc.claims import arithmetic, machines, premium
-from fastcalc.formulas import break_even, serving, tasks, tradeoff, waiting
+from fastcalc.formulas import break_even, money, pipeline, serving, speculation, tasks, waiting
 from fastcalc.formulas.types import Floats
 
 Wanted = Literal[
@@ -56,7 +56,7 @@ TESTS: dict[str, Registered] = {
     "ratio-of-ratios": Registered(
         arithmetic.ratio_of_ratios, "({over} / {over_unit}) / ({under} / {under_unit})"
     ),
-    "batch-ratio": Registered(tradeoff.batch_ratio, "{cost_ratio} x {speed_ratio}"),
+    "batch-ratio": Registered(money.batch_ratio, "{cost_ratio} x {speed_ratio}"),
     "premium-a-speed": Registered(
         arithmetic.premium_a_speed, "({price} / {speed}) / ({other_price} / {other_speed})"
     ),
@@ -69,7 +69,7 @@ TESTS: dict[str, Registered] = {
         "fast over standard price at {tokens} tokens, one over the other, prices {prices}",
     ),
     "drafted-speedup": Registered(
-        tradeoff.drafted_speedup, "{tokens} / (1 + {drafts} x {draft_cost})"
+        speculation.drafted_speedup, "{tokens} / (1 + {drafts} x {draft_cost})"
     ),
     "drafted-gain": Registered(
         arithmetic.drafted_gain,
@@ -83,7 +83,7 @@ TESTS: dict[str, Registered] = {
     ),
     "on-chip-memory": Registered(arithmetic.on_chip_memory, "{cache} + {cores} x {per_core}"),
     "regional-speed": Registered(
-        tradeoff.regional_speed, "{tokens} / ({layers} x {layer_time} + {chips} x {hop})"
+        pipeline.regional_speed, "{tokens} / ({layers} x {layer_time} + {chips} x {hop})"
     ),
     "layer-time": Registered(
         arithmetic.layer_time, "({tokens} / {speed} - {chips} x {hop}) / {layers}"

@@ -8,7 +8,7 @@ import numpy as np
 from fastcalc.catalogue.formats import FORMATS, number_format
 from fastcalc.fastmode.base import Base
 from fastcalc.fastmode.option import Option, in_order, option_of
-from fastcalc.formulas.drafts import needed_acceptance
+from fastcalc.formulas.speculation import acceptance_needed
 from fastcalc.formulas.types import Floats
 from fastcalc.machine import working_rate
 from fastcalc.scenario import Scenario
@@ -114,4 +114,4 @@ def needed_drafts(base: Base) -> tuple[Floats, Floats, Floats]:
     """
     drafts = np.arange(1.0, MOST_DRAFTS + 1.0)
     tokens = needed_tokens(base.today, drafts, base.speed)
-    return drafts, tokens, needed_acceptance(tokens=tokens, drafts=drafts)
+    return drafts, tokens, acceptance_needed(kept=tokens, drafted=drafts)

@@ -10,27 +10,15 @@ def best_of(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
 
     .. math:: P = 1 - (1 - p)^n
 
-    Parameters
-    ----------
-    accuracy : array_like
-        Probability that an answer is right, :math:`p`. [1]
-    samples : array_like
-        Independent answers, :math:`n`. [1]
+    Source: Chen et al., arXiv:2107.03374, sec. 2.1 (pass@k).
 
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
     >>> round(float(best_of(accuracy=0.584, samples=3)), 3)
     0.928
 
-    References
+    Parameters
     ----------
-    .. [1] M. Chen et al., "Evaluating large language models trained on code,"
-       arXiv:2107.03374, sec. 2.1 (pass@k with tests as the judge).
+    accuracy : probability that an answer is right, :math:`p` [1]
+    samples : independent answers, :math:`n` [1]
     """
     with np.errstate(divide="ignore"):
         # expm1 and log1p: a rare success must not drown in the rounding of 1 - p.
@@ -45,29 +33,16 @@ def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
         P = \sum_{k > n/2} \binom{n}{k} p^k (1 - p)^{n - k}
             + \tfrac{1}{2} [n \text{ even}] \binom{n}{n/2} p^{n/2} (1 - p)^{n/2}
 
-    All wrong answers count as the same, which is the worst case for a vote [1]_.
+    All wrong answers count as the same, which is the worst case for a vote. Source: Condorcet's
+    jury theorem, 1785.
 
-    Parameters
-    ----------
-    accuracy : array_like
-        Probability that an answer is right, :math:`p`. [1]
-    samples : array_like
-        Independent answers, whole numbers, :math:`n`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
     >>> round(float(majority(accuracy=0.584, samples=3)), 3)
     0.625
 
-    References
+    Parameters
     ----------
-    .. [1] N. de Condorcet, "Essai sur l'application de l'analyse a la probabilite des decisions,"
-       1785 (the jury theorem).
+    accuracy : probability that an answer is right, :math:`p` [1]
+    samples : independent answers, whole numbers, :math:`n` [1]
     """
     right, count = np.broadcast_arrays(np.asarray(accuracy, float), np.asarray(samples, float))
     most = int(np.max(count, initial=0.0))
@@ -96,35 +71,21 @@ def judged(*, accuracy: ArrayLike, samples: ArrayLike, judge: ArrayLike) -> Arra
         P = \left(1 - (1 - a)^n\right) \frac{p j}{a} + (1 - a)^{n - 1} p (1 - j),
         \quad a = p j + (1 - p)(1 - j)
 
-    The judge calls each answer good or bad, right with probability :math:`j`, and picks among
-    those it calls good, or among all where it calls none so. A perfect judge gives `best_of`, a
-    coin gives :math:`p`, and many answers give no more than :math:`p j / a` [1]_.
+    The judge calls each answer good or bad, right with probability :math:`j`, and picks among those
+    it calls good, or among all where it calls none so. A perfect judge gives `best_of`, a coin
+    gives :math:`p`, and many answers give no more than :math:`p j / a`. Source: Bayes: what is
+    called good is right with probability p j / a.
 
-    Parameters
-    ----------
-    accuracy : array_like
-        Probability that an answer is right, :math:`p`. [1]
-    samples : array_like
-        Independent answers, :math:`n`. [1]
-    judge : array_like
-        Probability that the judge is right about an answer, :math:`j`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
     >>> float(judged(accuracy=0.5, samples=1, judge=0.9)), float(
     ...     judged(accuracy=0.5, samples=2, judge=1.0)
     ... )
     (0.5, 0.75)
 
-    References
+    Parameters
     ----------
-    .. [1] T. Bayes, "An essay towards solving a problem in the doctrine of chances," 1763: what
-       is called good is right with probability p j / a.
+    accuracy : probability that an answer is right, :math:`p` [1]
+    samples : independent answers, :math:`n` [1]
+    judge : probability that the judge is right about an answer, :math:`j` [1]
     """
     right, sure = np.asarray(accuracy, float), np.asarray(judge, float)
     called = right * sure + (1.0 - right) * (1.0 - sure)

@@ -15,36 +15,19 @@ def attention_matrices(
 
     .. math:: P = h \, (H + K) (k + v)
 
-    The query and output projections are as wide as all heads; key and value projections
-    as the key-value heads [1]_.
+    The query and output projections are as wide as all heads; key and value projections as the
+    key-value heads. Source: GQA, arXiv:2305.13245, sec. 2.
 
-    Parameters
-    ----------
-    hidden : array_like
-        Hidden width, :math:`h`. [1]
-    heads : array_like
-        Query heads, :math:`H`. [1]
-    kv_heads : array_like
-        Key-value heads, :math:`K`; equal to heads for multi-head attention. [1]
-    key_dim : array_like
-        Elements of a query or key head, :math:`k`. [1]
-    value_dim : array_like
-        Elements of a value head, :math:`v`; most often as many. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
     >>> attention_matrices(hidden=4096, heads=32, kv_heads=8, key_dim=128, value_dim=128)
     41943040.0
 
-    References
+    Parameters
     ----------
-    .. [1] J. Ainslie et al., "GQA: Training generalized multi-query transformer models
-       from multi-head checkpoints," arXiv:2305.13245, sec. 2.
+    hidden : hidden width, :math:`h` [1]
+    heads : query heads, :math:`H` [1]
+    kv_heads : key-value heads, :math:`K`; equal to heads for multi-head attention [1]
+    key_dim : elements of a query or key head, :math:`k` [1]
+    value_dim : elements of a value head, :math:`v`; most often as many [1]
     """
     return 1.0 * hidden * (heads + kv_heads) * (key_dim + value_dim)
 
@@ -64,39 +47,21 @@ def latent_attention_matrices(
     .. math:: P = h q + q H (n + r) + h (c + r) + c H (n + v) + H v h
 
     With :math:`q = 0` the query has no bottleneck: its two matrices become one,
-    :math:`h H (n + r)` [1]_.
+    :math:`h H (n + r)`. Source: DeepSeek-V2, arXiv:2405.04434, sec. 2.1 and appendix C.
 
-    Parameters
-    ----------
-    hidden : array_like
-        Hidden width, :math:`h`. [1]
-    heads : array_like
-        Heads, :math:`H`. [1]
-    q_rank : array_like
-        Rank of the query bottleneck, :math:`q`; 0 for none. [1]
-    kv_rank : array_like
-        Rank of the cached latent, :math:`c`. [1]
-    nope_dim : array_like
-        Elements of a head without position, :math:`n`. [1]
-    rope_dim : array_like
-        Rotary elements, shared by all heads, :math:`r`. [1]
-    value_dim : array_like
-        Elements of a value head, :math:`v`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
     >>> latent_attention_matrices(hidden=7168, heads=128, q_rank=1536, kv_rank=512,
     ...                           nope_dim=128, rope_dim=64, value_dim=128)
     187105280.0
 
-    References
+    Parameters
     ----------
-    .. [1] DeepSeek-AI, "DeepSeek-V2," arXiv:2405.04434, sec. 2.1 and appendix C.
+    hidden : hidden width, :math:`h` [1]
+    heads : heads, :math:`H` [1]
+    q_rank : rank of the query bottleneck, :math:`q`; 0 for none [1]
+    kv_rank : rank of the cached latent, :math:`c` [1]
+    nope_dim : elements of a head without position, :math:`n` [1]
+    rope_dim : rotary elements, shared by all heads, :math:`r` [1]
+    value_dim : elements of a value head, :math:`v` [1]
     """
     head = 1.0 * heads * (nope_dim + rope_dim)
     query = hidden * q_rank + q_rank * head + (q_rank == 0) * hidden * head
@@ -109,28 +74,16 @@ def ffn_matrices(*, hidden: ArrayLike, width: ArrayLike, matrices: ArrayLike) ->
 
     .. math:: P = m \, h \, f
 
-    Parameters
-    ----------
-    hidden : array_like
-        Width of its input and output, :math:`h`. [1]
-    width : array_like
-        Inner width, :math:`f`. [1]
-    matrices : array_like
-        3 with a gate (SwiGLU [1]_), 2 without, :math:`m`. [1]
+    Source: Shazeer, "GLU variants improve transformer," arXiv:2002.05202, sec. 2.
 
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
     >>> ffn_matrices(hidden=4096, width=14336, matrices=3)
     176160768.0
 
-    References
+    Parameters
     ----------
-    .. [1] N. Shazeer, "GLU variants improve transformer," arXiv:2002.05202, sec. 2.
+    hidden : width of its input and output, :math:`h` [1]
+    width : inner width, :math:`f` [1]
+    matrices : 3 with a gate (SwiGLU), 2 without, :math:`m` [1]
     """
     return 1.0 * matrices * hidden * width
 
@@ -140,32 +93,17 @@ def hyper_connection_parameters(*, hidden: ArrayLike, streams: ArrayLike) -> Arr
 
     .. math:: P = 2 \left[ (n^2 + 2n)(n h + 1) + 3 \right]
 
-    Attention and the feed-forward network each have a projection of all :math:`n` residual
-    streams to the weights into, out of and between them, with biases and three scales
-    [1]_ [2]_.
+    Attention and the feed-forward network each have a projection of all :math:`n` residual streams
+    to the weights into, out of and between them, with biases and three scales. Source:
+    arXiv:2409.19606, arXiv:2512.24880; shape as in the DeepSeek V4 model of transformers 5.23.
 
-    Parameters
-    ----------
-    hidden : array_like
-        Width of a stream, :math:`h`. [1]
-    streams : array_like
-        Residual streams, :math:`n`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
     >>> hyper_connection_parameters(hidden=4096, streams=4)
     786486.0
 
-    References
+    Parameters
     ----------
-    .. [1] D. Zhu et al., "Hyper-connections," arXiv:2409.19606, sec. 2.
-    .. [2] Z. Xie et al., "mHC: Manifold-constrained hyper-connections," arXiv:2512.24880;
-       shape as in the DeepSeek V4 model of transformers 5.23.
+    hidden : width of a stream, :math:`h` [1]
+    streams : residual streams, :math:`n` [1]
     """
     mixed = 1.0 * streams * (streams + 2.0)
     return 2.0 * (mixed * (1.0 * streams * hidden + 1.0) + 3.0)
@@ -176,36 +114,21 @@ def attention_flops(*, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLik
 
     .. math:: F = 2 H (k + v)
 
-    One multiply-add per element of a key for the score and per element of a value for
-    the sum [1]_. Latent attention in its absorbed form, which decode uses, scores and sums
-    the cached latent itself: :math:`k = c + r`, :math:`v = c` [2]_.
+    One multiply-add per element of a key for the score and per element of a value for the sum.
+    Latent attention in its absorbed form, which decode uses, scores and sums the cached latent
+    itself: :math:`k = c + r`, :math:`v = c`. Source: Kaplan et al., arXiv:2001.08361, table 1;
+    DeepSeek-V2, arXiv:2405.04434, sec. 2.1.2.
 
-    Parameters
-    ----------
-    heads : array_like
-        Query heads, :math:`H`. [1]
-    key_dim : array_like
-        Elements scored per head, :math:`k`. [1]
-    value_dim : array_like
-        Elements summed per head, :math:`v`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [FLOP]
-
-    Examples
-    --------
     >>> attention_flops(heads=32, key_dim=128, value_dim=128)
     16384.0
     >>> attention_flops(heads=128, key_dim=512 + 64, value_dim=512)
     278528.0
 
-    References
+    Parameters
     ----------
-    .. [1] J. Kaplan et al., "Scaling laws for neural language models," arXiv:2001.08361,
-       table 1.
-    .. [2] DeepSeek-AI, "DeepSeek-V2," arXiv:2405.04434, sec. 2.1.2.
+    heads : query heads, :math:`H` [1]
+    key_dim : elements scored per head, :math:`k` [1]
+    value_dim : elements summed per head, :math:`v` [1]
     """
     return 2.0 * heads * (key_dim + value_dim)
 
@@ -215,24 +138,13 @@ def linear_flops(*, parameters: ArrayLike) -> Array:
 
     .. math:: F = 2 P
 
-    Parameters
-    ----------
-    parameters : array_like
-        Parameters that the token is multiplied with, :math:`P`. [1]
+    Source: Kaplan et al., arXiv:2001.08361, sec. 2.1.
 
-    Returns
-    -------
-    ndarray
-        Same shape as the argument. [FLOP]
-
-    Examples
-    --------
     >>> linear_flops(parameters=7_504_924_672)
     15009849344.0
 
-    References
+    Parameters
     ----------
-    .. [1] J. Kaplan et al., "Scaling laws for neural language models," arXiv:2001.08361,
-       sec. 2.1.
+    parameters : parameters that the token is multiplied with, :math:`P` [1]
     """
     return 2.0 * parameters

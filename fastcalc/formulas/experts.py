@@ -12,35 +12,19 @@ def distinct_experts(
 
     .. math:: D = \max\left(k, \; E \left(1 - (1 - k/E)^{B^\gamma}\right)\right)
 
-    With :math:`\gamma = 1` tokens pick independently and uniformly, which is the most there
-    can be on average [1]_; tokens of real steps resemble one another, which a smaller
-    :math:`\gamma` says.
+    With :math:`\gamma = 1` tokens pick independently and uniformly, which is the most there can be
+    on average; tokens of real steps resemble one another, which a smaller :math:`\gamma` says.
+    Source: Erdil, "Inference economics of language models," arXiv:2506.04645.
 
-    Parameters
-    ----------
-    experts : array_like
-        Experts in a layer, :math:`E`. [1]
-    active : array_like
-        Experts a token picks, :math:`k`. [1]
-    tokens : array_like
-        Tokens in the step, :math:`B`. [1]
-    correlation : array_like
-        :math:`\gamma`, 1 for independent tokens. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together, between k and E. [1]
-
-    Examples
-    --------
     >>> round(float(distinct_experts(experts=128, active=8, tokens=16)), 1)
     82.4
 
-    References
+    Parameters
     ----------
-    .. [1] E. Erdil, "Inference economics of language models," arXiv:2506.04645, and the
-       model code beside it (expected experts by uniform routing).
+    experts : experts in a layer, :math:`E` [1]
+    active : experts a token picks, :math:`k` [1]
+    tokens : tokens in the step, :math:`B` [1]
+    correlation : :math:`\gamma`, 1 for independent tokens [1]
     """
     missed = (1.0 - 1.0 * np.asarray(active) / experts) ** (np.asarray(tokens) * 1.0) ** correlation
     return np.maximum(active, experts * (1.0 - missed))
@@ -51,27 +35,15 @@ def other_ranks(*, ranks: ArrayLike, active: ArrayLike) -> Array:
 
     .. math:: r = (N - 1) \left(1 - (1 - 1/N)^k\right)
 
-    Parameters
-    ----------
-    ranks : array_like
-        Ranks that share the experts, :math:`N`. [1]
-    active : array_like
-        Experts a token picks, :math:`k`. [1]
+    Source: Feller, "Probability theory," vol. 1, sec. IV.2 (occupied cells).
 
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
     >>> float(other_ranks(ranks=1, active=8))
     0.0
 
-    References
+    Parameters
     ----------
-    .. [1] W. Feller, "An introduction to probability theory and its applications," vol. 1, 3rd
-       ed., sec. IV.2 (occupied cells); a token is sent once to each rank it needs.
+    ranks : ranks that share the experts, :math:`N` [1]
+    active : experts a token picks, :math:`k` [1]
     """
     ranks = np.asarray(ranks) * 1.0
     return (ranks - 1.0) * (1.0 - (1.0 - 1.0 / ranks) ** active)

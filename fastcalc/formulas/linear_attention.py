@@ -10,34 +10,18 @@ def gated_deltanet_matrices(
 
     .. math:: P = h (2 k + v) + h v + 2 h b + v h
 
-    Query, key and value projections, the output gate, the two per-head gates and the
-    output projection [1]_.
+    Query, key and value projections, the output gate, the two per-head gates and the output
+    projection. Source: "Gated delta networks," arXiv:2412.06464, sec. 3.4; Qwen3-Next.
 
-    Parameters
-    ----------
-    hidden : array_like
-        Hidden width, :math:`h`. [1]
-    key_width : array_like
-        Key heads times key dimension, :math:`k`. [1]
-    value_width : array_like
-        Value heads times value dimension, :math:`v`. [1]
-    value_heads : array_like
-        Value heads, :math:`b`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
     >>> gated_deltanet_matrices(hidden=2048, key_width=2048, value_width=4096, value_heads=32)
     33685504.0
 
-    References
+    Parameters
     ----------
-    .. [1] S. Yang, J. Kautz, A. Hatamizadeh, "Gated delta networks," arXiv:2412.06464,
-       sec. 3.4; shape as in the Qwen3-Next configuration.
+    hidden : hidden width, :math:`h` [1]
+    key_width : key heads times key dimension, :math:`k` [1]
+    value_width : value heads times value dimension, :math:`v` [1]
+    value_heads : value heads, :math:`b` [1]
     """
     return 1.0 * hidden * (2.0 * key_width + 3.0 * value_width + 2.0 * value_heads)
 
@@ -55,42 +39,22 @@ def kda_matrices(
 
     .. math:: P = h (2 k + v) + r (h + k) + h H + g (h + v) + v h
 
-    Query, key and value projections; the decay of every key channel through a bottleneck;
-    one step size per head; the output gate and the output projection [1]_. With
-    :math:`g = 0` the gate has no bottleneck and takes :math:`h v`.
-
-    Parameters
-    ----------
-    hidden : array_like
-        Hidden width, :math:`h`. [1]
-    key_width : array_like
-        Heads times key dimension, :math:`k`. [1]
-    value_width : array_like
-        Heads times value dimension, :math:`v`. [1]
-    heads : array_like
-        Heads, :math:`H`. [1]
-    decay_rank : array_like
-        Rank of the decay, :math:`r`: the dimension of a head. [1]
-    gate_rank : array_like
-        Rank of the output gate, :math:`g`; 0 for full rank. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
-    A layer of Kimi-Linear-48B-A3B:
+    Query, key and value projections; the decay of every key channel through a bottleneck; one step
+    size per head; the output gate and the output projection. With :math:`g = 0` the gate has no
+    bottleneck and takes :math:`h v`. Source: Kimi Linear, arXiv:2510.26692.
 
     >>> kda_matrices(hidden=2304, key_width=4096, value_width=4096, heads=32,
     ...              decay_rank=128, gate_rank=128)
     39460864.0
 
-    References
+    Parameters
     ----------
-    .. [1] Kimi Team, "Kimi Linear: An expressive, efficient attention architecture,"
-       arXiv:2510.26692.
+    hidden : hidden width, :math:`h` [1]
+    key_width : heads times key dimension, :math:`k` [1]
+    value_width : heads times value dimension, :math:`v` [1]
+    heads : heads, :math:`H` [1]
+    decay_rank : rank of the decay, :math:`r`: the dimension of a head [1]
+    gate_rank : rank of the output gate, :math:`g`; 0 for full rank [1]
     """
     gate = gate_rank * (1.0 * hidden + value_width) + (gate_rank == 0) * 1.0 * hidden * value_width
     inward = 1.0 * hidden * (2.0 * key_width + value_width + heads)
@@ -106,33 +70,16 @@ def mamba2_matrices(
     .. math:: P = h (2 w + 2 s + H) + w h
 
     One projection makes gate and input, the groups' two state maps and a step size per head;
-    another leads back [1]_.
-
-    Parameters
-    ----------
-    hidden : array_like
-        Hidden width, :math:`h`. [1]
-    inner : array_like
-        Heads times head dimension, :math:`w`. [1]
-    state_width : array_like
-        Groups times state size, :math:`s`. [1]
-    heads : array_like
-        Heads, :math:`H`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
-    A layer of Nemotron 3 Nano:
+    another leads back. Source: Dao and Gu, "Transformers are SSMs," arXiv:2405.21060, sec. 7.1.
 
     >>> mamba2_matrices(hidden=2688, inner=4096, state_width=8 * 128, heads=64)
     38707200.0
 
-    References
+    Parameters
     ----------
-    .. [1] T. Dao, A. Gu, "Transformers are SSMs," arXiv:2405.21060, sec. 7.1.
+    hidden : hidden width, :math:`h` [1]
+    inner : heads times head dimension, :math:`w` [1]
+    state_width : groups times state size, :math:`s` [1]
+    heads : heads, :math:`H` [1]
     """
     return 1.0 * hidden * (3.0 * inner + 2.0 * state_width + heads)

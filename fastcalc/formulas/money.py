@@ -19,35 +19,19 @@ def ownership_per_hour(
 
     .. math:: c = \frac{C}{8760 \, y} + \frac{P}{1000} \, u \, e
 
-    Straight-line depreciation and electricity; no interest, staff or building [1]_.
+    Straight-line depreciation and electricity; no interest, staff or building. Source: Barroso et
+    al., "The datacenter as a computer," 2018, ch. 6, doi:10.2200/S00874ED3V01Y201809CAC046.
 
-    Parameters
-    ----------
-    purchase : array_like
-        Price of the chip, :math:`C`. [USD]
-    years : array_like
-        Years it serves, :math:`y`. [1]
-    power : array_like
-        What it draws, :math:`P`. [W]
-    site_factor : array_like
-        Power of the site over power of the machines (PUE), :math:`u`. [1]
-    energy_price : array_like
-        Price of a kilowatt hour, :math:`e`. [USD/kWh]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [USD/h]
-
-    Examples
-    --------
     >>> ownership_per_hour(purchase=35040, years=4, power=1000, site_factor=1, energy_price=0.1)
     1.1
 
-    References
+    Parameters
     ----------
-    .. [1] L. A. Barroso, U. Hoelzle, P. Ranganathan, "The datacenter as a computer," 3rd
-       ed., 2018, ch. 6, doi:10.2200/S00874ED3V01Y201809CAC046.
+    purchase : price of the chip, :math:`C` [USD]
+    years : years it serves, :math:`y` [1]
+    power : what it draws, :math:`P` [W]
+    site_factor : power of the site over power of the machines (PUE), :math:`u` [1]
+    energy_price : price of a kilowatt hour, :math:`e` [USD/kWh]
     """
     return purchase / (HOURS_PER_YEAR * years) + power / 1000.0 * site_factor * energy_price
 
@@ -57,29 +41,16 @@ def usd_per_million(*, usd_per_hour: ArrayLike, seconds: ArrayLike, tokens: Arra
 
     .. math:: p = 10^6 \, \frac{c}{3600} \, \frac{t}{n}
 
-    Parameters
-    ----------
-    usd_per_hour : array_like
-        Price of the machine, :math:`c`. [USD/h]
-    seconds : array_like
-        Machine time, :math:`t`. [s]
-    tokens : array_like
-        Tokens made or taken in in that time, :math:`n`. [1]
+    Source: https://github.com/SemiAnalysisAI/InferenceX-app.
 
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [USD]
-
-    Examples
-    --------
     >>> float(usd_per_million(usd_per_hour=3.6, seconds=1.0, tokens=1000))
     1.0
 
-    References
+    Parameters
     ----------
-    .. [1] SemiAnalysis InferenceX, https://github.com/SemiAnalysisAI/InferenceX-app (dollars a
-       million tokens from dollars an hour and tokens a second).
+    usd_per_hour : price of the machine, :math:`c` [USD/h]
+    seconds : machine time, :math:`t` [s]
+    tokens : tokens made or taken in in that time, :math:`n` [1]
     """
     return 1e6 * np.asarray(usd_per_hour) / 3600.0 * seconds / tokens
 
@@ -89,28 +60,35 @@ def joules_per_token(*, power: ArrayLike, site_factor: ArrayLike, tokens_per_s: 
 
     .. math:: E = P u / R
 
-    Parameters
-    ----------
-    power : array_like
-        What the machine draws, :math:`P`. [W]
-    site_factor : array_like
-        Power of the site over power of the machines (PUE), :math:`u`. [1]
-    tokens_per_s : array_like
-        Output rate of the machine, :math:`R`. [1/s]
+    Source: power rules of MLPerf, https://github.com/mlcommons/inference_policies.
 
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [J]
-
-    Examples
-    --------
     >>> joules_per_token(power=700, site_factor=1, tokens_per_s=350)
     2.0
 
-    References
+    Parameters
     ----------
-    .. [1] MLCommons, power measurement rules of the inference benchmark,
-       https://github.com/mlcommons/inference_policies.
+    power : what the machine draws, :math:`P` [W]
+    site_factor : power of the site over power of the machines (PUE), :math:`u` [1]
+    tokens_per_s : output rate of the machine, :math:`R` [1/s]
     """
     return 1.0 * power * site_factor / tokens_per_s
+
+
+def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
+    r"""Return how many times smaller the batch is that costs and speeds up so much. [1]
+
+    .. math:: \frac{B_s}{B_f} = \kappa \sigma
+
+    A machine costs the same an hour whatever its batch, so a token costs :math:`T(B) / B` of it,
+    whatever the shape of :math:`T`. Source: Little, "L = lambda W," Operations Research 9(3), 1961;
+    the identity follows from a price per hour.
+
+    >>> batch_ratio(cost_ratio=6, speed_ratio=2.5)
+    15.0
+
+    Parameters
+    ----------
+    cost_ratio : cost of a token, fast over standard, :math:`\kappa` [1]
+    speed_ratio : tokens a second of a user, fast over standard, :math:`\sigma` [1]
+    """
+    return 1.0 * cost_ratio * speed_ratio

@@ -15,34 +15,19 @@ def all_reduce_shots(
         a + (N - 1) \frac{M}{\beta} \; \le \; 2 a + \frac{2 (N - 1)}{N} \frac{M}{\beta}
 
     Small messages are sent whole to every rank at once; large ones are reduced in parts and
-    gathered. Over NVLink an exchange takes the same time whatever the ranks: 4.5, 4.6 and 4.8 us
-    at 2, 4 and 8 of an H200 [1]_.
+    gathered. Over NVLink an exchange takes the same time whatever the ranks: 4.5, 4.6 and 4.8 us at
+    2, 4 and 8 of an H200. Source: kernel tables of NVIDIA aiconfigurator-core 0.12.0, custom
+    all-reduce, https://github.com/ai-dynamo/aiconfigurator.
 
-    Parameters
-    ----------
-    ranks : array_like
-        Ranks that reduce together, :math:`N`. [1]
-    message : array_like
-        Bytes that every rank holds before and after, :math:`M`. [byte]
-    bandwidth : array_like
-        One way out of a rank, :math:`\beta`. [byte/s]
-    latency : array_like
-        Of one exchange, :math:`a`. [s]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
     >>> float(all_reduce_shots(ranks=8, message=1e3, bandwidth=1e11, latency=5e-6))
     1.0
 
-    References
+    Parameters
     ----------
-    .. [1] Measured kernel tables of NVIDIA aiconfigurator-core 0.12.0, custom all-reduce,
-       https://github.com/ai-dynamo/aiconfigurator.
+    ranks : ranks that reduce together, :math:`N` [1]
+    message : bytes that every rank holds before and after, :math:`M` [byte]
+    bandwidth : one way out of a rank, :math:`\beta` [byte/s]
+    latency : of one exchange, :math:`a` [s]
     """
     one = all_reduce_bytes(ranks=ranks, message=message, shots=1.0) / np.asarray(bandwidth)
     two = all_reduce_bytes(ranks=ranks, message=message) / np.asarray(bandwidth)
@@ -54,31 +39,17 @@ def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike =
 
     .. math:: M' = \frac{2 (N - 1)}{N} M \quad \text{or} \quad (N - 1) M
 
-    A reduction inside the switch halves the first [1]_.
+    A reduction inside the switch halves the first. Source: JAX scaling book,
+    https://jax-ml.github.io/scaling-book/gpus/ (collectives and in-network reductions).
 
-    Parameters
-    ----------
-    ranks : array_like
-        Ranks, :math:`N`. [1]
-    message : array_like
-        Bytes that every rank holds before and after, :math:`M`. [byte]
-    shots : array_like
-        2 for parts that are reduced and gathered, less for all to all at once. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [byte]
-
-    Examples
-    --------
     >>> float(all_reduce_bytes(ranks=2, message=1e6))
     1000000.0
 
-    References
+    Parameters
     ----------
-    .. [1] JAX scaling book, "How to think about GPUs,"
-       https://jax-ml.github.io/scaling-book/gpus/ (collectives and in-network reductions).
+    ranks : ranks, :math:`N` [1]
+    message : bytes that every rank holds before and after, :math:`M` [byte]
+    shots : 2 for parts that are reduced and gathered, less for all to all at once [1]
     """
     others = np.asarray(ranks) - 1.0
     return np.where(np.asarray(shots) < 2.0, 1.0, 2.0 / np.asarray(ranks)) * others * message
@@ -89,31 +60,16 @@ def exchange_bytes(*, tokens: ArrayLike, hidden: ArrayLike, destinations: ArrayL
 
     .. math:: M = 3 \, n \, h \, r
 
-    One byte an element on the way out, two on the way back, once for each rank that wants
-    the token [1]_.
+    One byte an element on the way out, two on the way back, once for each rank that wants the
+    token. Source: DeepSeek-V3, arXiv:2412.19437, sec. 3.3.3 (dispatch in fp8, combine in bf16).
 
-    Parameters
-    ----------
-    tokens : array_like
-        Tokens of a replica in the step, :math:`n`. [1]
-    hidden : array_like
-        Hidden width, :math:`h`. [1]
-    destinations : array_like
-        Other ranks a token visits, :math:`r`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [byte]
-
-    Examples
-    --------
     >>> exchange_bytes(tokens=1, hidden=7168, destinations=1)
     21504.0
 
-    References
+    Parameters
     ----------
-    .. [1] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, sec. 3.3.3
-       (dispatch in fp8, combine in bf16).
+    tokens : tokens of a replica in the step, :math:`n` [1]
+    hidden : hidden width, :math:`h` [1]
+    destinations : other ranks a token visits, :math:`r` [1]
     """
     return 3.0 * tokens * hidden * destinations

@@ -12,35 +12,19 @@ def prompt_lump(
 
     .. math:: s = \max\left(B P / O, \; \min(C, P)\right)
 
-    Requests end one by one, and each is replaced by one with a new prompt: prompt work comes
-    in lumps of at least a chunk, not spread over all steps [1]_.
+    Requests end one by one, and each is replaced by one with a new prompt: prompt work comes in
+    lumps of at least a chunk, not spread over all steps. Source: Sarathi-Serve, arXiv:2403.02310
+    (chunked prefill; the size of a lump is our own reading of served throughput, docs/method.md).
 
-    Parameters
-    ----------
-    batch : array_like
-        Sequences decoded together, :math:`B`. [1]
-    prompt : array_like
-        Prompt tokens of a request that must be computed, :math:`P`. [1]
-    output : array_like
-        Output tokens of a request, :math:`O`. [1]
-    chunk : array_like
-        Prompt tokens that the engine takes into a step, :math:`C`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
     >>> float(prompt_lump(batch=8, prompt=1000, output=1000, chunk=8192))
     1000.0
 
-    References
+    Parameters
     ----------
-    .. [1] A. Agrawal et al., "Taming throughput-latency tradeoff in LLM inference with
-       Sarathi-Serve," arXiv:2403.02310 (chunked prefill; the size of a lump is our own
-       reading of served throughput, docs/method.md).
+    batch : sequences decoded together, :math:`B` [1]
+    prompt : prompt tokens of a request that must be computed, :math:`P` [1]
+    output : output tokens of a request, :math:`O` [1]
+    chunk : prompt tokens that the engine takes into a step, :math:`C` [1]
     """
     return np.maximum(1.0 * np.asarray(batch) * prompt / output, np.minimum(chunk, prompt))
 
@@ -56,30 +40,16 @@ def disaggregated_nodes(
 
     .. math:: N = \frac{\lambda_i}{R_p} + \frac{\lambda_o}{R_d}
 
-    Parameters
-    ----------
-    input_rate : array_like
-        Prompt tokens that arrive a second, cached ones included, :math:`\lambda_i`. [1/s]
-    prefill_rate : array_like
-        Prompt tokens that a node takes in a second, :math:`R_p`. [1/s]
-    output_rate : array_like
-        Output tokens asked for a second, :math:`\lambda_o`. [1/s]
-    decode_rate : array_like
-        Output tokens that a node makes a second, :math:`R_d`. [1/s]
+    Source: DeepSeek, open-infra-index, day 6, 2025.
 
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together, not rounded. [1]
-
-    Examples
-    --------
     >>> disaggregated_nodes(input_rate=10.0, prefill_rate=5.0, output_rate=3.0, decode_rate=1.0)
     5.0
 
-    References
+    Parameters
     ----------
-    .. [1] DeepSeek-AI, "DeepSeek-V3/R1 inference system overview," open-infra-index, day 6, 2025
-       (rates a node and tokens a day of a fleet).
+    input_rate : prompt tokens that arrive a second, cached ones included, :math:`\lambda_i` [1/s]
+    prefill_rate : prompt tokens that a node takes in a second, :math:`R_p` [1/s]
+    output_rate : output tokens asked for a second, :math:`\lambda_o` [1/s]
+    decode_rate : output tokens that a node makes a second, :math:`R_d` [1/s]
     """
     return 1.0 * input_rate / prefill_rate + 1.0 * output_rate / decode_rate

@@ -16,41 +16,22 @@ def indexer_matrices(
 
     .. math:: P = q \, n d + c \, h d + w \, h n
 
-    Queries come from the query bottleneck where there is one, else from the hidden state; all
-    heads share a key; a token's score is the weighted sum over heads [1]_.
-
-    Parameters
-    ----------
-    hidden : array_like
-        Hidden width, :math:`h`. [1]
-    query : array_like
-        Width that queries are made from, :math:`q`. [1]
-    heads : array_like
-        Indexer heads, :math:`n`. [1]
-    head_dim : array_like
-        Elements of a head, :math:`d`. [1]
-    key_matrices : array_like
-        Matrices of the key, :math:`c`: 1, or 2 with a gate where keys are pooled, or 4 where
-        pools overlap. [1]
-    head_weights : array_like
-        1 where heads are weighted by the token, 0 where not, :math:`w`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
-    A layer of DeepSeek-V3.2:
+    Queries come from the query bottleneck where there is one, else from the hidden state; all heads
+    share a key; a token's score is the weighted sum over heads. Source:
+    DeepSeek-V3.2, arXiv:2512.02556, sec. 2.1.
 
     >>> indexer_matrices(hidden=7168, query=1536, heads=64, head_dim=128, key_matrices=1,
     ...                  head_weights=1)
     13959168.0
 
-    References
+    Parameters
     ----------
-    .. [1] DeepSeek-AI, "DeepSeek-V3.2," arXiv:2512.02556, sec. 2.1.
+    hidden : hidden width, :math:`h` [1]
+    query : width that queries are made from, :math:`q` [1]
+    heads : indexer heads, :math:`n` [1]
+    head_dim : elements of a head, :math:`d` [1]
+    key_matrices : of the key, :math:`c`: 1; 2 where keys are pooled; 4 where pools overlap [1]
+    head_weights : 1 where heads are weighted by the token, 0 where not, :math:`w` [1]
     """
     return (
         1.0 * query * heads * head_dim
@@ -72,41 +53,21 @@ def compressed_attention_matrices(
 
     .. math:: P = h q + q H d + h d + H d \, o + g o \, h
 
-    Queries pass a bottleneck, one vector is key and value of all heads, and the output passes
-    a bottleneck for each group of heads [1]_.
-
-    Parameters
-    ----------
-    hidden : array_like
-        Hidden width, :math:`h`. [1]
-    heads : array_like
-        Query heads, :math:`H`. [1]
-    head_dim : array_like
-        Elements in a head, :math:`d`. [1]
-    q_rank : array_like
-        Rank of the query bottleneck, :math:`q`. [1]
-    output_groups : array_like
-        Groups of heads at the output, :math:`g`. [1]
-    output_rank : array_like
-        Rank of each group's bottleneck, :math:`o`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
-    A layer of DeepSeek-V4-Flash, compressors apart:
+    Queries pass a bottleneck, one vector is key and value of all heads, and the output passes a
+    bottleneck for each group of heads. Source: DeepSeek V4 in transformers 5.23.
 
     >>> compressed_attention_matrices(hidden=4096, heads=64, head_dim=512, q_rank=1024,
     ...                               output_groups=8, output_rank=1024)
     106954752.0
 
-    References
+    Parameters
     ----------
-    .. [1] Shape as in the DeepSeek V4 model of transformers 5.23,
-       https://pypi.org/project/transformers/5.23.0/.
+    hidden : hidden width, :math:`h` [1]
+    heads : query heads, :math:`H` [1]
+    head_dim : elements in a head, :math:`d` [1]
+    q_rank : rank of the query bottleneck, :math:`q` [1]
+    output_groups : groups of heads at the output, :math:`g` [1]
+    output_rank : rank of each group's bottleneck, :math:`o` [1]
     """
     head_width = 1.0 * heads * head_dim
     query = 1.0 * hidden * q_rank + q_rank * head_width
@@ -119,30 +80,16 @@ def compressor_matrices(*, hidden: ArrayLike, head_dim: ArrayLike, overlap: Arra
 
     .. math:: P = 2 \, a \, h d
 
-    A projection and its gate, each twice where neighbouring entries overlap [1]_.
+    A projection and its gate, each twice where neighbouring entries overlap.
+    Source: DeepSeek V4 in transformers 5.23.
 
-    Parameters
-    ----------
-    hidden : array_like
-        Hidden width, :math:`h`. [1]
-    head_dim : array_like
-        Elements of an entry, :math:`d`. [1]
-    overlap : array_like
-        Entries that a token takes part in, :math:`a`: 1 or 2. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
     >>> compressor_matrices(hidden=4096, head_dim=512, overlap=2)
     8388608.0
 
-    References
+    Parameters
     ----------
-    .. [1] Shape as in the DeepSeek V4 model of transformers 5.23,
-       https://pypi.org/project/transformers/5.23.0/.
+    hidden : hidden width, :math:`h` [1]
+    head_dim : elements of an entry, :math:`d` [1]
+    overlap : entries that a token takes part in, :math:`a`: 1 or 2 [1]
     """
     return 2.0 * overlap * hidden * head_dim

@@ -13,32 +13,17 @@ def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
 
     .. math:: E = \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha}
 
-    A draft is kept up to the first token that the model rejects, and the pass adds one token
-    of its own [1]_. Each drafted token is taken to be accepted with the same chance.
-
-    Parameters
-    ----------
-    acceptance : array_like
-        Chance that a drafted token is accepted, :math:`\alpha`, 0 to 1. [1]
-    drafted : array_like
-        Tokens drafted before a pass, :math:`\gamma`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together, from 1 to one more than drafted. [1]
-
-    Examples
-    --------
-    One token and half of a second.
+    A draft is kept up to the first token that the model rejects, and the pass adds one token of its
+    own. Each drafted token is taken to be accepted with the same chance.
+    Source: Leviathan et al., arXiv:2211.17192, eq. 1.
 
     >>> round(float(tokens_per_pass(acceptance=0.5, drafted=1)), 12)
     1.5
 
-    References
+    Parameters
     ----------
-    .. [1] Y. Leviathan, M. Kalman, Y. Matias, "Fast inference from transformers via
-       speculative decoding," ICML 2023, arXiv:2211.17192, equation 1.
+    acceptance : chance that a drafted token is accepted, :math:`\alpha`, 0 to 1 [1]
+    drafted : tokens drafted before a pass, :math:`\gamma` [1]
     """
     chance, most = np.asarray(acceptance) * 1.0, np.asarray(drafted) + 1.0
     rejected = np.where(chance < 1.0, 1.0 - chance, 1.0)
@@ -48,41 +33,31 @@ def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
 
 
 def acceptance_needed(*, kept: ArrayLike, drafted: ArrayLike) -> Array:
-    r"""Return the acceptance with which a draft yields so many tokens a pass. [1]
+    r"""Return the acceptance with which a draft yields so many tokens a pass; nan if none does. [1]
 
     .. math:: \alpha: \quad \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha} = E
 
-    The inverse of `tokens_per_pass`, which grows with acceptance; found by halving.
+    The inverse of `tokens_per_pass`, found by halving what is rejected, so that nothing is lost
+    where nearly all is accepted. Source: Leviathan et al., arXiv:2211.17192, eq. 1.
+
+    >>> [round(float(one), 12) for one in acceptance_needed(kept=[1.5, 2.5], drafted=1)]
+    [0.5, nan]
 
     Parameters
     ----------
-    kept : array_like
-        Tokens that a pass yields, :math:`E`, from 1 to one more than drafted. [1]
-    drafted : array_like
-        Tokens drafted before a pass, :math:`\gamma`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together, from 0 to 1. [1]
-
-    Examples
-    --------
-    >>> round(float(acceptance_needed(kept=1.5, drafted=1)), 12)
-    0.5
-
-    References
-    ----------
-    .. [1] Y. Leviathan, M. Kalman, Y. Matias, "Fast inference from transformers via
-       speculative decoding," ICML 2023, arXiv:2211.17192, equation 1.
+    kept : tokens that a pass yields, :math:`E`, up to one more than drafted [1]
+    drafted : tokens drafted before a pass, :math:`\gamma` [1]
     """
-    low = np.zeros(np.broadcast_shapes(np.shape(kept), np.shape(drafted)))
-    high = np.ones_like(low)
+    wanted, ends = np.broadcast_arrays(np.asarray(kept, float), np.asarray(drafted, float) + 1.0)
+    low, high = np.zeros(wanted.shape), np.ones(wanted.shape)
     for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        is_enough = tokens_per_pass(acceptance=middle, drafted=drafted) >= kept
-        low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
-    return high
+        rejected = (low + high) / 2.0
+        # All rejected is the limit that one token halves towards: minus infinity, and one token.
+        with np.errstate(divide="ignore"):
+            yields = -np.expm1(ends * np.log1p(-rejected)) / rejected
+        low, high = np.where(yields < wanted, (low, rejected), (rejected, high))
+    accepted = np.where(wanted <= 1.0, 0.0, 1.0 - low)
+    return np.where(wanted <= ends, accepted, np.nan)
 
 
 def draft_length(*, kept: ArrayLike, acceptance: ArrayLike) -> Array:
@@ -91,36 +66,40 @@ def draft_length(*, kept: ArrayLike, acceptance: ArrayLike) -> Array:
     .. math:: \gamma = \min\left(\left\lceil
         \frac{\ln(1 - E (1 - \alpha))}{\ln \alpha} - 1 \right\rceil, \; \lceil 2 E \rceil\right)
 
-    The first is `tokens_per_pass` solved for the draft. It has no end as E nears
-    :math:`1 / (1 - \alpha)`; who keeps more than that accepts more, so no more than twice the
-    tokens kept are taken to be drafted (our own reading).
-
-    Parameters
-    ----------
-    kept : array_like
-        Tokens that a pass yields, :math:`E`, at least 1. [1]
-    acceptance : array_like
-        Chance that a drafted token is accepted, :math:`\alpha`, above 0 and below 1. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together, whole; 0 where one token is kept. [1]
-
-    Examples
-    --------
-    Halves, quarters and eighths add up to 1.875 with three drafted tokens.
+    The first is `tokens_per_pass` solved for the draft; 0 where one token is kept. It has no end as
+    E nears :math:`1 / (1 - \alpha)`; who keeps more than that accepts more, so no more than twice
+    the tokens kept are taken to be drafted (our own reading). Source: Leviathan et al.,
+    arXiv:2211.17192, eq. 1.
 
     >>> float(draft_length(kept=1.8, acceptance=0.5))
     3.0
 
-    References
+    Parameters
     ----------
-    .. [1] Y. Leviathan, M. Kalman, Y. Matias, "Fast inference from transformers via
-       speculative decoding," ICML 2023, arXiv:2211.17192, equation 1 (solved for the draft).
+    kept : tokens that a pass yields, :math:`E`, at least 1 [1]
+    acceptance : chance that a drafted token is accepted, :math:`\alpha`, above 0 and below 1 [1]
     """
     chance, tokens = np.asarray(acceptance) * 1.0, np.asarray(kept) * 1.0
     left = np.maximum(1.0 - tokens * (1.0 - chance), 1e-300)
     solved = np.log(left) / np.log(chance) - 1.0
     # What rounds to a whole number is one.
     return np.minimum(np.ceil(solved - 1e-9), np.ceil(2.0 * tokens)) * (tokens > 1.0)
+
+
+def drafted_speedup(*, tokens: ArrayLike, drafts: ArrayLike, draft_cost: ArrayLike) -> Array:
+    r"""Return the speed-up of speculative decoding where passes are not limited by compute. [1]
+
+    .. math:: \sigma = \frac{E}{1 + g c}
+
+    Source: Leviathan et al., arXiv:2211.17192, theorem 3.8.
+
+    >>> round(drafted_speedup(tokens=2.82, drafts=3, draft_cost=0.079), 2)
+    2.28
+
+    Parameters
+    ----------
+    tokens : tokens that a pass yields, :math:`E` [1]
+    drafts : tokens drafted for a pass, :math:`g` [1]
+    draft_cost : a draft and its share of verification, over the time of a pass, :math:`c` [1]
+    """
+    return 1.0 * tokens / (1.0 + 1.0 * drafts * draft_cost)

@@ -10,29 +10,16 @@ def chain_success(*, accuracy: ArrayLike, steps: ArrayLike) -> Array:
 
     .. math:: P = p^n
 
-    Steps fail independently and no later step mends an earlier one [1]_.
+    Steps fail independently, and no later step fixes an earlier one. Source: Feller, "Probability
+    theory," vol. 1, ch. V (independent trials).
 
-    Parameters
-    ----------
-    accuracy : array_like
-        Probability that a step is right, :math:`p`. [1]
-    steps : array_like
-        Steps, :math:`n`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
     >>> round(float(chain_success(accuracy=0.9, steps=10)), 4)
     0.3487
 
-    References
+    Parameters
     ----------
-    .. [1] W. Feller, "An introduction to probability theory and its applications," vol. 1, 3rd
-       ed., ch. V (independent trials).
+    accuracy : probability that a step is right, :math:`p` [1]
+    steps : steps, :math:`n` [1]
     """
     return (1.0 * np.asarray(accuracy)) ** steps
 
@@ -42,30 +29,16 @@ def expected_tries(*, accuracy: ArrayLike, tries: ArrayLike) -> Array:
 
     .. math:: m = \frac{1 - (1 - p)^t}{p}
 
-    A mean of a geometric distribution cut off after :math:`t` tries [1]_.
+    The mean of a geometric distribution cut off after :math:`t` tries; infinity where a try is
+    never right and never given up. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
 
-    Parameters
-    ----------
-    accuracy : array_like
-        Probability that a try is right, :math:`p`. [1]
-    tries : array_like
-        Tries at most; infinity for as many as it takes, :math:`t`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together; infinity where a try is never right and never given
-        up. [1]
-
-    Examples
-    --------
     >>> float(expected_tries(accuracy=0.5, tries=2))
     1.5
 
-    References
+    Parameters
     ----------
-    .. [1] W. Feller, "An introduction to probability theory and its applications," vol. 1, 3rd
-       ed., sec. VI.8 (waiting times).
+    accuracy : probability that a try is right, :math:`p` [1]
+    tries : tries at most; infinity for as many as it takes, :math:`t` [1]
     """
     right, most = np.broadcast_arrays(np.asarray(accuracy, float), np.asarray(tries, float))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -79,29 +52,16 @@ def time_to_success(*, attempt: ArrayLike, success: ArrayLike) -> Array:
 
     .. math:: \bar{T} = t / P
 
-    Failures are noticed at no cost, and every attempt starts afresh [1]_.
+    Failures are noticed at no cost, and every attempt starts afresh; infinity where none succeeds.
+    Source: Feller, "Probability theory," vol. 1, sec. VI.8.
 
-    Parameters
-    ----------
-    attempt : array_like
-        Time or price of an attempt, :math:`t`. [s]
-    success : array_like
-        Probability that an attempt succeeds, :math:`P`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together; infinity where no attempt succeeds. [s]
-
-    Examples
-    --------
     >>> float(time_to_success(attempt=10.0, success=0.5))
     20.0
 
-    References
+    Parameters
     ----------
-    .. [1] W. Feller, "An introduction to probability theory and its applications," vol. 1, 3rd
-       ed., sec. VI.8 (waiting times).
+    attempt : time or price of an attempt, :math:`t` [s]
+    success : probability that an attempt succeeds, :math:`P` [1]
     """
     with np.errstate(divide="ignore", over="ignore"):
         return 1.0 * np.asarray(attempt) / np.asarray(success, float)
@@ -112,26 +72,15 @@ def amdahl(*, share: ArrayLike, speedup: ArrayLike) -> Array:
 
     .. math:: S = \frac{1}{(1 - f) + f / s}
 
-    Parameters
-    ----------
-    share : array_like
-        Share of the time that the part takes, :math:`f`. [1]
-    speedup : array_like
-        Of the part, :math:`s`. [1]
+    Source: Amdahl, AFIPS 1967.
 
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
     >>> round(amdahl(share=0.5, speedup=6), 2)
     1.71
 
-    References
+    Parameters
     ----------
-    .. [1] G. M. Amdahl, "Validity of the single processor approach," AFIPS 1967.
+    share : share of the time that the part takes, :math:`f` [1]
+    speedup : of the part, :math:`s` [1]
     """
     return 1.0 / (1.0 - 1.0 * share + 1.0 * share / speedup)
 
@@ -141,26 +90,15 @@ def implied_share(*, overall: ArrayLike, speedup: ArrayLike) -> Array:
 
     .. math:: f = \frac{1 - 1/S}{1 - 1/s}
 
-    Parameters
-    ----------
-    overall : array_like
-        Speed-up of the whole, :math:`S`. [1]
-    speedup : array_like
-        Of the part, :math:`s`. [1]
+    Source: Amdahl, AFIPS 1967; solved for f.
 
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
     >>> round(float(implied_share(overall=7.2, speedup=15)), 3)
     0.923
 
-    References
+    Parameters
     ----------
-    .. [1] G. M. Amdahl, "Validity of the single processor approach," AFIPS 1967; solved for f.
+    overall : speed-up of the whole, :math:`S` [1]
+    speedup : of the part, :math:`s` [1]
     """
     return (1.0 - 1.0 / np.asarray(overall)) / (1.0 - 1.0 / np.asarray(speedup))
 
@@ -170,31 +108,17 @@ def turn_time(*, wait: ArrayLike, lead: ArrayLike, tokens: ArrayLike, speed: Arr
 
     .. math:: T = W + t_0 + n / v
 
-    Parameters
-    ----------
-    wait : array_like
-        For a slot, and on the way there and back, :math:`W`. [s]
-    lead : array_like
-        Prefill, up to the stream of tokens, :math:`t_0`. [s]
-    tokens : array_like
-        Tokens streamed, :math:`n`. [1]
-    speed : array_like
-        Tokens a second, :math:`v`. [1/s]
+    Source: DistServe, arXiv:2401.09670, sec. 2.
 
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [s]
-
-    Examples
-    --------
     >>> float(turn_time(wait=0.5, lead=0.5, tokens=100, speed=50))
     3.0
 
-    References
+    Parameters
     ----------
-    .. [1] Y. Zhong et al., "DistServe," arXiv:2401.09670, sec. 2 (time to the first token and
-       time per output token).
+    wait : for a slot, and on the way there and back, :math:`W` [s]
+    lead : prefill, up to the stream of tokens, :math:`t_0` [s]
+    tokens : tokens streamed, :math:`n` [1]
+    speed : tokens a second, :math:`v` [1/s]
     """
     return 1.0 * np.asarray(wait) + lead + 1.0 * np.asarray(tokens) / speed
 
@@ -204,61 +128,35 @@ def tokens_in_window(*, window: ArrayLike, lead: ArrayLike, speed: ArrayLike) ->
 
     .. math:: n = \max(w - t_0, 0) \, v
 
-    Parameters
-    ----------
-    window : array_like
-        The gap, :math:`w`. [s]
-    lead : array_like
-        Time to the first token and the way there and back, :math:`t_0`. [s]
-    speed : array_like
-        Tokens a second, :math:`v`. [1/s]
+    Source: Stivers et al., PNAS 2009, doi:10.1073/pnas.0903616106 (gaps of 200 ms on average).
 
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together, not rounded. [1]
-
-    Examples
-    --------
     >>> float(tokens_in_window(window=0.45, lead=0.2, speed=1000))
     250.0
 
-    References
+    Parameters
     ----------
-    .. [1] T. Stivers et al., "Universals and cultural variation in turn-taking in conversation,"
-       PNAS 106(26), 2009, doi:10.1073/pnas.0903616106 (gaps between turns, 200 ms on average).
+    window : the gap, :math:`w` [s]
+    lead : time to the first token and the way there and back, :math:`t_0` [s]
+    speed : tokens a second, :math:`v` [1/s]
     """
     return np.maximum(1.0 * np.asarray(window) - lead, 0.0) * speed
 
 
 def busy_sessions(*, response: ArrayLike, think: ArrayLike) -> Array:
-    r"""Return the sessions with which a person never waits. [1]
+    r"""Return the sessions with which a user never waits. [1]
 
     .. math:: N = \frac{R + Z}{Z}
 
-    While one session works, the person attends to the others; with more sessions than that,
-    faster answers buy nothing [1]_.
+    While one session works, the user attends to the others; with more sessions than that, faster
+    answers buy nothing. Source: Little, "L = lambda W," Operations Research 9(3), 1961, in its
+    interactive form N = X (R + Z) at X = 1 / Z.
 
-    Parameters
-    ----------
-    response : array_like
-        Time that a session works on its own, :math:`R`. [s]
-    think : array_like
-        Time that it then asks of the person, :math:`Z`. [s]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
     >>> float(busy_sessions(response=300.0, think=100.0))
     4.0
 
-    References
+    Parameters
     ----------
-    .. [1] J. D. C. Little, "A proof for the queuing formula L = lambda W," Operations Research
-       9(3), 1961, in its interactive form N = X (R + Z) at X = 1 / Z.
+    response : time that a session works on its own, :math:`R` [s]
+    think : time that it then asks of the user, :math:`Z` [s]
     """
     return (1.0 * np.asarray(response) + think) / np.asarray(think)

@@ -19,30 +19,16 @@ def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
 
     .. math:: W = \frac{B - 1}{2 \lambda}
 
-    Of a batch that leaves when it is full, the first request waits for all the others and the
-    last for none [1]_. The wait for a batch under way comes on top.
+    Of a batch that leaves when it is full, the first request waits for all the others and the last
+    for none. The wait for a batch under way comes on top. Source: Orca, OSDI 2022, sec. 3.
 
-    Parameters
-    ----------
-    batch : array_like
-        Requests of a batch, :math:`B`. [1]
-    arrivals : array_like
-        Requests that arrive a second, :math:`\lambda`. [1/s]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [s]
-
-    Examples
-    --------
     >>> float(fill_wait(batch=5, arrivals=2))
     1.0
 
-    References
+    Parameters
     ----------
-    .. [1] G.-I. Yu et al., "Orca: a distributed serving system for transformer-based generative
-       models," OSDI 2022, sec. 3 (request-level scheduling and what it makes requests wait for).
+    batch : requests of a batch, :math:`B` [1]
+    arrivals : requests that arrive a second, :math:`\lambda` [1/s]
     """
     return (np.asarray(batch) - 1.0) / (2.0 * np.asarray(arrivals))
 
@@ -52,28 +38,15 @@ def step_wait(*, step: ArrayLike) -> Array:
 
     .. math:: W = T / 2
 
-    With continuous batching nobody waits for a batch to fill: a request that arrives at any
-    time of a step joins the next one [1]_.
+    With continuous batching nobody waits for a batch to fill: a request that arrives at any time of
+    a step joins the next one. Source: Orca, OSDI 2022, sec. 4.
 
-    Parameters
-    ----------
-    step : array_like
-        Time of a step, :math:`T`. [s]
-
-    Returns
-    -------
-    ndarray
-        Same shape as the argument. [s]
-
-    Examples
-    --------
     >>> step_wait(step=0.03)
     0.015
 
-    References
+    Parameters
     ----------
-    .. [1] G.-I. Yu et al., "Orca: a distributed serving system for transformer-based generative
-       models," OSDI 2022, sec. 4 (iteration-level scheduling).
+    step : time of a step, :math:`T` [s]
     """
     return step / 2.0
 
@@ -83,40 +56,24 @@ def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
 
     .. math:: B_0 = 1, \quad B_i = \frac{a B_{i-1}}{i + a B_{i-1}}
 
-    The recursion never leaves [0, 1], however many servers there are; the sums of factorials
-    that it replaces overflow beyond 170 [1]_. Below many servers the same share follows from the
-    chances :math:`p_i` of a Poisson distribution of mean a, of which some :math:`9 \sqrt{c}`
-    beyond the last server count, where the recursion takes c steps:
+    The recursion never leaves [0, 1], however many servers there are; the sums of factorials that
+    it replaces overflow beyond 170. Below many servers the same share follows from the chances
+    :math:`p_i` of a Poisson distribution of mean a, of which some :math:`9 \sqrt{c}` beyond the
+    last server count, where the recursion takes c steps:
 
-    .. math::
+    .. math:: B_c = \frac{p_c}{1 - \sum_{i > c} p_i}, \quad p_i = e^{-a} \frac{a^i}{i!}
 
-        B_c = \frac{p_c}{1 - \sum_{i > c} p_i}, \quad p_i = e^{-a} \frac{a^i}{i!}
+    with :math:`p_c` by Stirling's series, so that no large logarithms cancel. Source: Erlang, 1917;
+    Harchol-Balter, "Performance modeling," 2013, ch. 14; Loader, "Fast and accurate computation of
+    binomial probabilities," 2000.
 
-    with :math:`p_c` by Stirling's series, so that no large logarithms cancel [2]_.
-
-    Parameters
-    ----------
-    servers : array_like
-        Servers, whole numbers, :math:`c`. [1]
-    load : array_like
-        Arrival rate times service time, :math:`a`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [1]
-
-    Examples
-    --------
     >>> float(erlang_b(servers=2, load=2.0))
     0.4
 
-    References
+    Parameters
     ----------
-    .. [1] A. K. Erlang, "Solution of some problems in the theory of probabilities of significance
-       in automatic telephone exchanges," 1917; M. Harchol-Balter, "Performance modeling and
-       design of computer systems," 2013, ch. 14.
-    .. [2] C. Loader, "Fast and accurate computation of binomial probabilities," 2000.
+    servers : servers, whole numbers, :math:`c` [1]
+    load : arrival rate times service time, :math:`a` [1]
     """
     count, offered = np.broadcast_arrays(np.asarray(servers, float), np.asarray(load, float))
     is_recursive = (count < _MANY) | (offered >= count)
@@ -161,33 +118,17 @@ def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -
         W = \frac{C S}{c (1 - \rho)}, \quad C = \frac{B_c}{1 - \rho (1 - B_c)}
 
     with :math:`B_c` of `erlang_b` at the load :math:`c \rho`: random arrivals, and requests of
-    random length (M/M/c) [1]_. It is paid once a request, never between its tokens.
-
-    Parameters
-    ----------
-    slots : array_like
-        Requests decoded together, :math:`c`. [1]
-    utilization : array_like
-        Share of the slots that is busy on average, :math:`\rho`. [1]
-    service : array_like
-        Mean time that a request holds its slot, :math:`S`. [s]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together. [s]
-
-    Examples
-    --------
-    One slot, half busy, waits as long as it serves (M/M/1: W = S rho / (1 - rho)).
+    random length (M/M/c). It is paid once a request, never between its tokens. Source:
+    Harchol-Balter, "Performance modeling," 2013, ch. 14 (Erlang C from Erlang B).
 
     >>> float(slot_wait(slots=1, utilization=0.5, service=10.0))
     10.0
 
-    References
+    Parameters
     ----------
-    .. [1] M. Harchol-Balter, "Performance modeling and design of computer systems," 2013,
-       ch. 14 (Erlang C from Erlang B).
+    slots : requests decoded together, :math:`c` [1]
+    utilization : share of the slots that is busy on average, :math:`\rho` [1]
+    service : mean time that a request holds its slot, :math:`S` [s]
     """
     busy = np.asarray(utilization, float)
     blocked = erlang_b(servers=slots, load=np.asarray(slots) * busy)
@@ -205,36 +146,20 @@ def slot_wait_percentile(
 
     .. math:: W_p = \frac{S}{c (1 - \rho)} \max\left(0, \ln \frac{C}{1 - p}\right)
 
-    of the queue of `slot_wait`, whose waits are exponential above zero [1]_. Seventeen machines
-    of MLPerf 4.1 did 0.82 to 0.97 of their rate when a 99th percentile of 2 s was asked; with
-    the slots that their memory holds, this says 0.87 to 0.98, off by 2 % in the median.
-
-    Parameters
-    ----------
-    slots : array_like
-        Requests decoded together, :math:`c`. [1]
-    utilization : array_like
-        Share of the slots that is busy on average, :math:`\rho`. [1]
-    service : array_like
-        Mean time that a request holds its slot, :math:`S`. [s]
-    share : array_like
-        Of requests, :math:`p`: 0.99 for the 99th percentile. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together; infinity at full utilization. [s]
-
-    Examples
-    --------
-    One slot, half busy: one request in ten waits longer than S ln(5) / 0.5.
+    of the queue of `slot_wait`, whose waits are exponential above zero. Seventeen machines of
+    MLPerf 4.1 did 0.82 to 0.97 of their rate when a 99th percentile of 2 s was asked; with the
+    slots that their memory holds, this says 0.87 to 0.98, off by 2 % in the median. Infinity at
+    full utilization. Source: Harchol-Balter, "Performance modeling," 2013, ch. 14.
 
     >>> round(float(slot_wait_percentile(slots=1, utilization=0.5, service=1.0, share=0.9)), 4)
     3.2189
 
-    References
+    Parameters
     ----------
-    .. [1] M. Harchol-Balter, "Performance modeling and design of computer systems," 2013, ch. 14.
+    slots : requests decoded together, :math:`c` [1]
+    utilization : share of the slots that is busy on average, :math:`\rho` [1]
+    service : mean time that a request holds its slot, :math:`S` [s]
+    share : of requests, :math:`p`: 0.99 for the 99th percentile [1]
     """
     count, busy = np.asarray(slots, float), np.asarray(utilization, float)
     blocked = erlang_b(servers=count, load=count * busy)
@@ -250,33 +175,18 @@ def prompt_wait_percentile(
     .. math:: W_p = \frac{T}{2 (1 - \rho)} \max\left(0, \ln \frac{\rho}{1 - p}\right)
 
     Prompts that arrive at random are taken in one by one, each in the same time. The mean wait of
-    that queue (M/D/1) is :math:`\rho T / (2 (1 - \rho))` [1]_; a share :math:`\rho` waits, and its
-    waits are taken as exponential, which they become as the load grows [2]_.
+    that queue (M/D/1) is :math:`\rho T / (2 (1 - \rho))`; a share :math:`\rho` waits, and its waits
+    are taken as exponential, which they become as the load grows; infinity at full utilization.
+    Source: DistServe, arXiv:2401.09670, sec. 3.1; Kingman, heavy traffic, 1961.
 
-    Parameters
-    ----------
-    utilization : array_like
-        Share of the time that prompts are taken in, :math:`\rho`. [1]
-    service : array_like
-        Time of one, :math:`T`. [s]
-    share : array_like
-        Of requests, :math:`p`. [1]
-
-    Returns
-    -------
-    ndarray
-        The arguments broadcast together; infinity at full utilization. [s]
-
-    Examples
-    --------
     >>> round(float(prompt_wait_percentile(utilization=0.5, service=0.1, share=0.95)), 4)
     0.2303
 
-    References
+    Parameters
     ----------
-    .. [1] Y. Zhong et al., "DistServe: disaggregating prefill and decoding for goodput-optimized
-       large language model serving," OSDI 2024, sec. 3.1.
-    .. [2] J. F. C. Kingman, "The single server queue in heavy traffic," 1961.
+    utilization : share of the time that prompts are taken in, :math:`\rho` [1]
+    service : time of one, :math:`T` [s]
+    share : of requests, :math:`p` [1]
     """
     busy = np.asarray(utilization, float)
     return _percentile(busy, busy, share) * service / 2.0
