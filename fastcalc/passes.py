@@ -113,9 +113,9 @@ class Passes:
         )
         return load(self.placement, rows, self.in_flight)
 
-    def prefill_load(self) -> Load:
-        """Return a pass that takes in prompts of every replica and decodes nothing."""
-        none, tokens = 0.0 * self.batch, self._prefill_tokens / self.prefill_passes
+    def prefill_load(self, tokens: ArrayLike) -> Load:
+        """Return a pass that takes in prompt tokens on every replica and decodes nothing."""
+        none = 0.0 * self.batch
         rows = self._rows(none, none, tokens, self.placement.layout.dp)
         return load(self.placement, rows, 1.0)
 
@@ -180,7 +180,8 @@ class Passes:
         if name == PROMPTS:
             return np.maximum(self.mixed.seconds, self.decode.seconds) - self.decode.seconds
         if name == PREFILL:
-            return self.expected(self.prefill_load()).seconds
+            ((load, _),) = self.loads(name)
+            return self.expected(load).seconds
         return (self.decode if name == DECODE else self.first).seconds
 
     def loads(self, name: str) -> list[tuple[Load, ArrayLike]]:
@@ -188,7 +189,7 @@ class Passes:
         if name == PROMPTS:
             return [(self.mixed_load(), 1.0), (self.decode_load(), -1.0)]
         if name == PREFILL:
-            return [(self.prefill_load(), 1.0)]
+            return [(self.prefill_load(self._prefill_tokens / self.prefill_passes), 1.0)]
         if name == FIRST:
             return [(self.first_load(), 1.0)]
         loads: list[tuple[Load, ArrayLike]] = [(self.decode_load(), 1.0)]

@@ -10,7 +10,6 @@ measured point is predicted by. All times are in milliseconds.
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from fastcalc.layout import Layout
@@ -18,8 +17,8 @@ from fastcalc.measured.deployments import Deployment
 from fastcalc.measured.point import COLUMNS, Point
 from fastcalc.measured.predict import gather
 from fastcalc.measured.rows import rows_of
-from fastcalc.plan.weigh import between_tokens
 from fastcalc.scenario import Sharding
+from fastcalc.timeline import token_in_traffic
 from fastcalc.traffic import Speculation
 from fastcalc.workload import workload
 from tests import made_up
@@ -274,6 +273,10 @@ IN_TRAFFIC = [
     # 500 passes of 15.2 for 1,000 tokens, and 99 lumps.
     ({"batch": 100, "speculation": TWO_OF_THREE}, 7.6 + 1.98),
     ({"batch": 25, **WAFER}, 25.1 + 0.024 * 10),
+    # Only prompts of the same pass come between: a replica of 50 has 49 others in 1,000 steps.
+    ({"batch": 100, "dp": 2}, 10.5 + 0.049 * 20),
+    # A micro-batch of 50.
+    ({"batch": 100, "pp": 2}, 10.6 + 0.049 * 20),
 ]
 
 
@@ -281,27 +284,8 @@ IN_TRAFFIC = [
 def test_time_between_tokens_with_the_prompts_of_others_between(asked, by_hand):
     found = predicted("tpot_s", "e2e_concurrency", **asked)
     assert found * 1e3 == pytest.approx(by_hand, rel=NEARLY)
-    estimate, batch = evaluated(**asked), np.array([asked.get("batch", 1.0)])
-    columns = {
-        "tpot_ms": estimate.tpot * 1e3,
-        "served_request_s": batch * 1000 / estimate.served,
-    }
-    planned = between_tokens(columns, batch, 1000.0)[0]
+    (planned,) = token_in_traffic(evaluated(**asked).passes).seconds
     assert planned * 1e3 == pytest.approx(by_hand, rel=NEARLY)
-
-
-@pytest.mark.parametrize(
-    ("asked", "by_hand"),
-    [
-        # A replica of 50: 49 lumps in 1,000 steps.
-        ({"batch": 100, "dp": 2}, 10.5 + 0.049 * 20),
-        # A micro-batch of 50.
-        ({"batch": 100, "pp": 2}, 10.6 + 0.049 * 20),
-    ],
-)
-def test_only_prompts_of_the_same_pass_come_between(asked, by_hand):
-    found = predicted("tpot_s", "e2e_concurrency", **asked)
-    assert found * 1e3 == pytest.approx(by_hand, rel=NEARLY)
 
 
 @pytest.mark.parametrize(
