@@ -1,10 +1,12 @@
 """Each printed number alone: a chip or an engine that is better in one of them is never slower."""
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -14,6 +16,7 @@ from fastcalc.classes import engine_of_class
 from fastcalc.errors import InputError
 from fastcalc.scenario import Scenario, Sharding, locate, solve
 from tests import strategies
+from tests.helpers import outcome
 from tests.test_properties import traffics
 
 TINY = 1e-9
@@ -136,34 +139,100 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     return scenario
 
 
-def assert_never_slower(scenario: Scenario, better: Scenario) -> None:
-    before, after = solve(scenario).estimate, solve(better).estimate
-    assert after.fits
-    for name in (*MORE, *LESS):
-        old, new = getattr(before, name), getattr(after, name)
-        if old is not None:
-            slower = old / new if name in MORE else new / old
-            assert slower <= 1 + TINY, (name, old, new)
+def assert_never_slower(scenario: Scenario, betters: Iterator[tuple[Path, Scenario]]) -> None:
+    before = solve(scenario).estimate
+    for path, better in betters:
+        after = solve(better).estimate
+        assert after.fits, path
+        for name in (*MORE, *LESS):
+            old, new = getattr(before, name), getattr(after, name)
+            if old is not None:
+                slower = old / new if name in MORE else new / old
+                assert slower <= 1 + TINY, (path, name, old, new)
 
 
-@given(scenarios(), st.data(), st.floats(1.01, 10.0))
-def test_no_number_of_a_chip_slows_it_when_it_gets_better(scenario, data, factor):
+@given(scenarios(), st.floats(1.01, 10.0))
+def test_no_number_of_a_chip_slows_it_when_it_gets_better(scenario, factor):
     rates, latencies = printed(scenario.hardware)
-    path = data.draw(st.sampled_from([*rates, *latencies]))
-    factor = 1 / factor if path in latencies else factor
-    better = multiplied(scenario.hardware, path, factor)
-    assert_never_slower(scenario, replace(scenario, hardware=better))
+
+    def betters():
+        for path in [*rates, *latencies]:
+            by = 1 / factor if path in latencies else factor
+            yield path, replace(scenario, hardware=multiplied(scenario.hardware, path, by))
+
+    assert_never_slower(scenario, betters())
 
 
-@given(scenarios(), st.data(), st.floats(1.01, 10.0))
-def test_no_number_of_an_engine_slows_it_when_it_gets_better(scenario, data, factor):
+@given(scenarios(), st.floats(1.01, 10.0))
+def test_no_number_of_an_engine_slows_it_when_it_gets_better(scenario, factor):
     rates, costs = settings_of(scenario.engine)
-    assume(rates or costs)
-    path = data.draw(st.sampled_from([*rates, *costs]))
-    value = getattr(scenario.engine.parameters, path[1]).si
-    if path[1].endswith("_fraction"):
-        factor = min(factor, 1 / value)
-    if path[1] == "expert_imbalance":
-        factor = min(factor, value)
-    better = multiplied(scenario.engine, path, 1 / factor if path in costs else factor)
-    assert_never_slower(scenario, replace(scenario, engine=better))
+
+    def betters():
+        for path in [*rates, *costs]:
+            value = getattr(scenario.engine.parameters, path[1]).si
+            by = min(factor, 1 / value) if path[1].endswith("_fraction") else factor
+            by = min(by, value) if path[1] == "expert_imbalance" else by
+            better = multiplied(scenario.engine, path, 1 / by if path in costs else by)
+            yield path, replace(scenario, engine=better)
+
+    assert_never_slower(scenario, betters())
+
+
+@pytest.mark.parametrize(
+    ("chip", "model", "weights", "ranks"),
+    [
+        ("h100-sxm", "llama-3.1-70b", "fp8", Sharding(tp=4)),
+        ("mi300x", "muse-glimmer-30b", None, Sharding(tp=1)),
+    ],
+)
+def test_a_rate_that_no_product_runs_at_changes_nothing(chip, model, weights, ranks):
+    """Weights in fp8 or bf16, the rest in bf16: fp16 is not used, whatever it is."""
+    given = {"weights": weights, "batch": (64,), "prompt": 4000, "sharding": ranks}
+    hardware = Catalogue().hardware(chip)
+    doubled = multiplied(hardware, ("peak", "fp16"), 2.0)
+    before = outcome(model, hardware, **given).estimate
+    after = outcome(model, doubled, **given).estimate
+    assert (after.ttft[0], after.speed[0]) == (before.ttft[0], before.speed[0])
+
+
+def test_products_reach_what_their_own_peak_and_width_allow():
+    """10 cores fed 1 TFLOP/s at 16 bits each, 2 at 8; a share of a half: times add.
+
+    8 bits: 40 TFLOP/s x 0.5 = 20 beside 20 fed make 10. 16 bits: 20 x 0.5 = 10 beside 10: 5.
+    """
+    engine = Engine.model_validate(
+        {
+            "id": "fed",
+            "name": "Fed",
+            "fitted_on": "nothing",
+            "parameters": {"compute_fraction": 0.5, "compute_per_core": "1 TFLOP/s"},
+        }
+    )
+    hardware = Catalogue().hardware("h100-sxm")
+    peaks = {"bf16": 20e12, "fp16": 123e12, "fp8": 40e12}
+    for name, peak in peaks.items():
+        hardware = multiplied(hardware, ("peak", name), peak / hardware.peak[name].si)
+    hardware = multiplied(hardware, ("cores",), 10 / hardware.cores.si)
+    one = outcome("llama-3.1-8b", hardware, engine=engine, weights="fp8").placement.machine
+    assert one.software.rate(one.chip, "dense") == pytest.approx(10e12)
+    assert one.software.rate(one.chip, "attention") == pytest.approx(5e12)
+
+
+def test_the_bound_fills_the_tier_first_that_is_read_through_soonest():
+    """16.06 GB at least on 20 GB at 10 TB/s and 2 GB at 9: 2 from there, 14.06 from the large one.
+
+    Both together read 19 TB/s, which is no bound: the small one is done after 0.22 ms. At 11 TB/s
+    it is done sooner, and the large one has as much left.
+    """
+    hardware = Catalogue().hardware("h100-sxm")
+    large = multiplied(hardware, ("memory", 0, "capacity"), 20e9 / hardware.memory[0].capacity.si)
+    large = multiplied(large, ("memory", 0, "bandwidth"), 10e12 / large.memory[0].bandwidth.si)
+    small = multiplied(large.memory[0], ("capacity",), 0.1)
+    found = []
+    for bandwidth in (0.9, 1.1):
+        tiers = [*large.memory, multiplied(small, ("bandwidth",), bandwidth)]
+        chip = large.model_copy(update={"memory": tiers})
+        light = outcome("llama-3.1-8b", chip, prompt=1, output=1).estimate.light
+        found.append(light.work.memory_time[0])
+        assert light.work.memory_time[0] == pytest.approx((light.work.bytes[0] - 2e9) / 10e12)
+    assert found[0] == found[1]
