@@ -17,9 +17,10 @@ MODULES = [
 MAY_IMPORT = {
     "errors": set(),
     "folders": set(),
+    "inputs": set(),
     "units": {"errors"},
     "formulas": set(),
-    "catalogue": {"errors", "folders", "units"},
+    "catalogue": {"errors", "folders", "inputs", "units"},
     "layers": {"catalogue", "formulas"},
     "workload": {"catalogue", "formulas", "layers"},
     "machine": {"catalogue", "formulas", "workload"},
@@ -112,6 +113,7 @@ MAY_IMPORT = {
         "wafer",
         "workload",
         "folders",
+        "inputs",
     },
     "claims": {
         "catalogue",
@@ -174,6 +176,7 @@ MAY_IMPORT = {
         "evaluate",
         "fastmode",
         "folders",
+        "inputs",
         "measured",
         "plan",
         "report",
