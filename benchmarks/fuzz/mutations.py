@@ -270,6 +270,8 @@ def _cells(rng: Random, raw: bytes) -> bytes:
     way = rng.random()
     if way < 0.7:
         row = rng.randrange(1, len(rows)) if len(rows) > 1 else 0
+        numbers = [at for at, cell in enumerate(rows[row]) if _NUMBER.fullmatch(cell)]
+        column = rng.choice(numbers) if numbers and rng.random() < 0.6 else column
         if column < len(rows[row]):
             rows[row][column] = rng.choice(values.NUMBERS + EXTREMES + values.NAMES[:60])
     elif way < 0.76:
