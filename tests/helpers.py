@@ -10,8 +10,8 @@ import pytest
 
 from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
 from fastcalc.cli import main
-from fastcalc.scenario import Outcome, Pricing, Scenario, Sharding, engine_for, solve
-from fastcalc.traffic import Speculation, Traffic
+from fastcalc.core.scenario import Outcome, Pricing, Scenario, Sharding, engine_for, solve
+from fastcalc.core.traffic import Speculation, Traffic
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from fastcalc.catalogue import Engine, Hardware, Model
-from fastcalc.layout import Layout
-from fastcalc.machine import machine
-from fastcalc.placement import Placement, Site
-from fastcalc.workload import workload
+from fastcalc.core.layout import Layout
+from fastcalc.core.machine import machine
+from fastcalc.core.placement import Placement, Site
+from fastcalc.core.workload import workload
 
 
 def chip(**changes: Any) -> Hardware:

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fastcalc.core.layout import Layout
+from fastcalc.core.scenario import Pricing, sites_of
+from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
-from fastcalc.layout import Layout
-from fastcalc.plan.candidates import candidates
-from fastcalc.plan.decide import decide
-from fastcalc.scenario import Pricing, sites_of
 from fastcalc.search import frontier
-from fastcalc.sweep.grid import Grid, Requests, solve_grid
-from fastcalc.traffic import Speculation, Traffic
+from fastcalc.search.plan.candidates import candidates
+from fastcalc.search.plan.decide import decide
+from fastcalc.search.sweep.grid import Grid, Requests, solve_grid
 from tests.test_plan import apart, met_of, scenario, services, together
 
 CHIPS = ["h100-sxm", "b200", "mi355x", "gb200", "l40s", "wse-3", "groq-lpu", "d-matrix-corsair"]

@@ -7,8 +7,8 @@ import pytest
 
 from fastcalc.catalogue import Catalogue, Engine, Hardware, Model, Quantity, load, shipped
 from fastcalc.catalogue.reader import read
+from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
-from fastcalc.workload import workload
 from tests.helpers import ROOT
 
 KINDS = {"hardware": Hardware, "models": Model, "engines": Engine}

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue import Catalogue, Engine, Hardware
 from fastcalc.catalogue.store import Kind
-from fastcalc.classes import engine_of_class
+from fastcalc.core.machine_class import engine_of_class
+from fastcalc.core.scenario import Scenario, Sharding, locate, solve
 from fastcalc.errors import InputError
-from fastcalc.scenario import Scenario, Sharding, locate, solve
 from tests import strategies
 from tests.helpers import outcome
 from tests.test_properties import traffics

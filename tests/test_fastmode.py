@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from fastcalc.catalogue import Catalogue
+from fastcalc.core.scenario import Scenario, Sharding, engine_for, solve
+from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
-from fastcalc.fastmode import fastmode, start_at_speed
-from fastcalc.fastmode.base import Base
-from fastcalc.fastmode.models import family_of, fewer_layers, smaller_models
-from fastcalc.fastmode.option import TRICKS
-from fastcalc.fastmode.passes import PUBLISHED, narrower
-from fastcalc.scenario import Scenario, Sharding, engine_for, solve
 from fastcalc.search import Space
 from fastcalc.search.space import sharding
-from fastcalc.traffic import Traffic
+from fastcalc.search.tricks import fastmode, start_at_speed
+from fastcalc.search.tricks.lighter_passes import PUBLISHED, narrower
+from fastcalc.search.tricks.option import TRICKS
+from fastcalc.search.tricks.smaller_models import family_of, fewer_layers, smaller_models
+from fastcalc.search.tricks.start import Base
 from tests.helpers import run, words
 
 ENTRIES = Catalogue()

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastcalc.errors import InputError
-from fastcalc.measured.files import Text
-from fastcalc.measured.foreign import foreign_in, read_foreign
-from fastcalc.measured.naming import checkpoint_format, chip_id, gguf_format, model_id
-from fastcalc.measured.points import read_points
-from fastcalc.measured.reading import read
+from fastcalc.evidence.points import read_points
+from fastcalc.evidence.text_files import Text
+from fastcalc.importers.any_file import read
+from fastcalc.importers.foreign import foreign_in, read_foreign
+from fastcalc.importers.naming import checkpoint_format, chip_id, gguf_format, model_id
 
 HERE = Path(__file__).parent / "measured"
 SERVED = json.loads((HERE / "vllm-closed.json").read_text())

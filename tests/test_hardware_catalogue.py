@@ -3,7 +3,7 @@
 import pytest
 
 from fastcalc.catalogue import Catalogue
-from fastcalc.units import parse_quantity
+from fastcalc.catalogue.units import parse_quantity
 from tests.test_catalogue import quantities
 
 NAMES = Catalogue().names("hardware")

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastcalc.catalogue import Model, load
-from fastcalc.catalogue.huggingface import import_model, slug, yaml_text
-from fastcalc.catalogue.huggingface.families import ALIASES, FAMILIES
-from fastcalc.catalogue.huggingface.json_file import JsonFile
-from fastcalc.catalogue.huggingface.model import label, mapping
+from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
-from fastcalc.workload import workload
+from fastcalc.importers.huggingface import import_model, slug, yaml_text
+from fastcalc.importers.huggingface.families import ALIASES, FAMILIES
+from fastcalc.importers.huggingface.json_file import JsonFile
+from fastcalc.importers.huggingface.model import label, mapping
 from tests.helpers import ROOT, run, words
 
 CONFIGS = ROOT / "tests" / "configs"

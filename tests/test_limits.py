@@ -3,10 +3,10 @@
 import pytest
 
 from fastcalc.catalogue import Hardware, Model
+from fastcalc.core.scenario import Pricing, Sharding
+from fastcalc.core.workload import workload
 from fastcalc.formulas.memory import chips_for_capacity, largest_batch
 from fastcalc.formulas.roofline import critical_batch
-from fastcalc.scenario import Pricing, Sharding
-from fastcalc.workload import workload
 from tests.helpers import outcome
 
 TWENTY_BILLION = Model.model_validate(

@@ -14,8 +14,8 @@ from fastcalc.catalogue.json_schema import as_text, json_schema
 from fastcalc.catalogue.meanings import MEANINGS
 from fastcalc.catalogue.skeleton import filled_in, skeleton
 from fastcalc.catalogue.store import shipped
-from fastcalc.check.run import check
 from fastcalc.cli import completion
+from fastcalc.lint.run import check
 from tests.helpers import ROOT, run
 
 KINDS = {"hardware": Hardware, "model": Model, "engine": Engine}

@@ -2,10 +2,10 @@
 
 import pytest
 
+from fastcalc.core.layout import Layout
+from fastcalc.core.scenario import Sharding
 from fastcalc.errors import InputError
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
-from fastcalc.layout import Layout
-from fastcalc.scenario import Sharding
 from tests import made_up
 
 ALONE = made_up.chip(links={})

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fastcalc.articles.claim_file import read_claims
+from fastcalc.articles.judge import judge
 from fastcalc.catalogue import Catalogue, shipped
-from fastcalc.catalogue.huggingface import import_model
-from fastcalc.claims.judge import judge
-from fastcalc.claims.load import read_claims
 from fastcalc.cli.show_validate import _of_file
 from fastcalc.errors import InputError
-from fastcalc.json_places import json_marks
+from fastcalc.importers.huggingface import import_model
+from fastcalc.importers.json_places import json_marks
 from tests.helpers import ROOT, run
 
 CASES = int(os.environ.get("FASTCALC_FUZZ", "300"))

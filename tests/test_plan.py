@@ -12,19 +12,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fastcalc.catalogue import Catalogue
+from fastcalc.core.estimate import SITE_FACTOR
+from fastcalc.core.layout import Layout
+from fastcalc.core.scenario import Pricing, Scenario, Sharding, engine_for, solve
+from fastcalc.core.schedule import Schedule
+from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
-from fastcalc.evaluate import SITE_FACTOR
 from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percentile
-from fastcalc.layout import Layout
-from fastcalc.passes import Passes
-from fastcalc.plan.candidates import cache_choices, candidates, layouts_of, weight_choices
-from fastcalc.plan.decide import decide
-from fastcalc.plan.service import Service
-from fastcalc.plan.weigh import weigh
 from fastcalc.report.rounding import rounded_down, rounded_up
-from fastcalc.scenario import Pricing, Scenario, Sharding, engine_for, solve
-from fastcalc.sweep.grid import Grid, Requests
-from fastcalc.traffic import Traffic
+from fastcalc.search.plan.candidates import cache_choices, candidates, layouts_of, weight_choices
+from fastcalc.search.plan.decide import decide
+from fastcalc.search.plan.score import weigh
+from fastcalc.search.plan.service import Service
+from fastcalc.search.sweep.grid import Grid, Requests
 from tests.helpers import run
 
 CATALOGUE = Catalogue()
@@ -93,7 +93,7 @@ def together(grid, service):
         run_time = batch * service.output / estimate.served
         others = 1 - 1 / np.maximum(batch / (layout.dp * layout.pp), 1)
         between = estimate.tpot + others * (run_time / service.output - estimate.tpot)
-        passes, ttft = Passes(outcome.placement, outcome.scenario.traffic, batch), estimate.ttft
+        passes, ttft = Schedule(outcome.placement, outcome.scenario.traffic, batch), estimate.ttft
         mixed = passes.chunks * np.maximum(passes.mixed.seconds, estimate.tpot)
         often = np.minimum(batch / run_time * ttft, 1) * (layout.dp - 1) / layout.dp
         ttft = ttft + often * np.maximum(mixed - ttft, 0)

@@ -8,15 +8,15 @@ import math
 import numpy as np
 import pytest
 
-from fastcalc.layout import Layout
-from fastcalc.plan.decide import decide
-from fastcalc.plan.queues import Queues
-from fastcalc.plan.replicas import needed, waited
-from fastcalc.plan.service import Service
-from fastcalc.plan.weigh import weigh
-from fastcalc.scenario import Pricing, Scenario
-from fastcalc.sweep.grid import Grid, Requests
-from fastcalc.traffic import Traffic
+from fastcalc.core.layout import Layout
+from fastcalc.core.scenario import Pricing, Scenario
+from fastcalc.core.traffic import Traffic
+from fastcalc.search.plan.decide import decide
+from fastcalc.search.plan.queues import Queues
+from fastcalc.search.plan.replicas import needed, waited
+from fastcalc.search.plan.score import weigh
+from fastcalc.search.plan.service import Service
+from fastcalc.search.sweep.grid import Grid, Requests
 from tests import made_up
 
 NEARLY = 1e-5

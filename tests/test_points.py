@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastcalc.errors import InputError
-from fastcalc.measured.files import Text
-from fastcalc.measured.point import COLUMNS, COUNTS, METRICS, NUMBERS
-from fastcalc.measured.points import MOST_FAULTS, Point, points_in, read_points
+from fastcalc.evidence.point import COLUMNS, COUNTS, METRICS, NUMBERS
+from fastcalc.evidence.points import MOST_FAULTS, Point, points_in, read_points
+from fastcalc.evidence.text_files import Text
 
 HEADER = ",".join(COLUMNS)
 ROW = {
@@ -288,6 +288,6 @@ def test_any_text_is_points_or_faults(text):
 
 
 def test_reading_a_csv_loads_neither_numpy_nor_pydantic():
-    code = "import sys, fastcalc.measured.points; print({'numpy', 'pydantic', 'yaml'} & {*sys.modules})"
+    code = "import sys, fastcalc.evidence.points; print({'numpy', 'pydantic', 'yaml'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

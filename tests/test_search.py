@@ -9,9 +9,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fastcalc.catalogue import Catalogue, Model
-from fastcalc.evaluate import evaluate
-from fastcalc.layout import Layout
-from fastcalc.scenario import Pricing, Scenario, engine_for, solve
+from fastcalc.core.estimate import evaluate
+from fastcalc.core.layout import Layout
+from fastcalc.core.scenario import Pricing, Scenario, engine_for, solve
+from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.search import (
     Space,
     cheapest,
@@ -21,9 +22,8 @@ from fastcalc.search import (
     placeable,
     undominated,
 )
-from fastcalc.search.reach import needed_tokens, speeds
+from fastcalc.search.largest_batch import needed_tokens, speeds
 from fastcalc.search.space import chip_counts, sharding
-from fastcalc.traffic import Speculation, Traffic
 from tests import strategies
 from tests.helpers import outcome
 from tests.test_properties import place, traffics

@@ -7,9 +7,9 @@ import pytest
 
 from fastcalc.catalogue import Catalogue
 from fastcalc.cli import size
-from fastcalc.scenario import engine_for
-from fastcalc.sweep.axes import Axes, grids
-from fastcalc.sweep.grid import BLOCK
+from fastcalc.core.scenario import engine_for
+from fastcalc.search.sweep.axes import Axes, grids
+from fastcalc.search.sweep.grid import BLOCK
 from tests.helpers import run
 
 TEN_THOUSAND = "1..10000+1"

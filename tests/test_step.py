@@ -5,6 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fastcalc.core.layout import Layout
+from fastcalc.core.schedule import Schedule
+from fastcalc.core.traffic import Speculation, Traffic
+from fastcalc.core.workload import workload
 from fastcalc.formulas.counting import attention_flops, latent_attention_matrices
 from fastcalc.formulas.experts import distinct_experts, other_ranks
 from fastcalc.formulas.memory import attended_tokens
@@ -17,16 +21,12 @@ from fastcalc.formulas.roofline import (
     time_over_tiers,
 )
 from fastcalc.formulas.serving import prompt_lump
-from fastcalc.layout import Layout
-from fastcalc.passes import Passes
-from fastcalc.traffic import Speculation, Traffic
-from fastcalc.workload import workload
 from tests import made_up
 
 
 def passes(model, layout=None, *, batch=1.0, prompt=100.0, output=100.0, speculation=None, **made):
     traffic = Traffic(prompt, output, prompt + output / 2, speculation=speculation or Speculation())
-    return Passes(made_up.placed(model, layout, **made), traffic, np.array([batch]))
+    return Schedule(made_up.placed(model, layout, **made), traffic, np.array([batch]))
 
 
 def part(step, name) -> Any:

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fastcalc import columns
 from fastcalc.catalogue import Catalogue
+from fastcalc.core import columns
+from fastcalc.core.layout import Layout
+from fastcalc.core.scenario import Pricing, Scenario, Sharding, default_cache, engine_for, solve
+from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
-from fastcalc.layout import Layout
-from fastcalc.scenario import Pricing, Scenario, Sharding, default_cache, engine_for, solve
-from fastcalc.sweep.axes import Axes, four_bits, grids
-from fastcalc.sweep.grid import BLOCK, Grid, Requests, solve_grid
-from fastcalc.sweep.requests import OpenRequests
-from fastcalc.sweep.run import WORKERS, in_order, solve_all
-from fastcalc.traffic import Speculation, Traffic
+from fastcalc.search.sweep.axes import Axes, four_bits, grids
+from fastcalc.search.sweep.blocks import WORKERS, in_order, solve_all
+from fastcalc.search.sweep.grid import BLOCK, Grid, Requests, solve_grid
+from fastcalc.search.sweep.request_lists import OpenRequests
 from tests import strategies
 
 CATALOGUE = Catalogue()
@@ -33,7 +33,7 @@ def alone(scenario, layout, prompt, output, context, batch):
     traffic = replace(scenario.traffic, prompt=prompt, output=output, context=context)
     outcome = solve(replace(scenario, batches=(int(batch),), sharding=sharding, traffic=traffic))
     (record,) = columns.records(
-        columns.Points(
+        columns.EvaluatedPoints(
             outcome.scenario,
             outcome.estimate,
             outcome.usd_per_hour,

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 
 import pytest
 
+from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli import show_sweep
-from fastcalc.cli.ranges import numbers
+from fastcalc.cli.number_lists import numbers
 from fastcalc.errors import InputError
-from fastcalc.limits import LIMITS
 from tests.helpers import ROOT, run, words
 
 ASKED = ("llama-3.1-70b", "gpt-oss-120b", "--on", "h100-sxm,wse-3,rtx-4090")

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from fastcalc.layout import Layout
-from fastcalc.measured.deployments import Deployment
-from fastcalc.measured.point import COLUMNS, Point
-from fastcalc.measured.predict import gather
-from fastcalc.measured.rows import rows_of
-from fastcalc.scenario import Sharding
-from fastcalc.timeline import token_in_traffic
-from fastcalc.traffic import Speculation
-from fastcalc.workload import workload
+from fastcalc.core.layout import Layout
+from fastcalc.core.scenario import Sharding
+from fastcalc.core.timeline import token_in_traffic
+from fastcalc.core.traffic import Speculation
+from fastcalc.core.workload import workload
+from fastcalc.evidence.deployments import Deployment
+from fastcalc.evidence.point import COLUMNS, Point
+from fastcalc.evidence.predict import gather
+from fastcalc.evidence.stacked import rows_of
 from tests import made_up
 from tests.helpers import outcome
 

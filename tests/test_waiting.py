@@ -12,18 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastcalc.catalogue import Catalogue
+from fastcalc.core.layout import Layout
+from fastcalc.core.placement import Placement
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.waiting import (
     erlang_b,
     prompt_wait_percentile,
     slot_wait,
     slot_wait_percentile,
 )
-from fastcalc.layout import Layout
-from fastcalc.placement import Placement
-from fastcalc.plan.queues import _BUSY, Queues
-from fastcalc.scenario import Scenario
-from fastcalc.sweep.grid import Grid, Requests
-from fastcalc.traffic import Traffic
+from fastcalc.search.plan.queues import _BUSY, Queues
+from fastcalc.search.sweep.grid import Grid, Requests
 from tests.helpers import ROOT
 
 busy = st.floats(0.01, 0.99)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from random import Random
 
-from fastcalc.folders import shipped_folder
+from fastcalc.catalogue.folders import shipped_folder
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
 

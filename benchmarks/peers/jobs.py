@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from fastcalc.catalogue import Model
-from fastcalc.measured.point import Point
-from fastcalc.measured.predict import SHORT_CHAT, Batch, speculation_of
+from fastcalc.evidence.point import Point
+from fastcalc.evidence.predict import SHORT_CHAT, Batch, speculation_of
 
 SYSTEMS = {
     "a100-pcie-80gb": "a100_pcie",

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from fastcalc.catalogue.faults import MOST, Fault, in_order, refuse
-from fastcalc.inputs import read_bytes
+from fastcalc.catalogue.inputs import read_bytes
 from fastcalc.written import shown
 
 MAX_BYTES = 256_000

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Literal, TypeVar, cast
 
 from fastcalc.catalogue.faults import refuse
+from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.reader import Document, read, scan
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError, placed
-from fastcalc.folders import shipped_folder
 from fastcalc.written import shown
 
 LONGEST_NAME = 255
@@ -120,7 +120,7 @@ class Catalogue:
     def model(self, name: str) -> Model:
         """Return one model by id, alias or path; the path may be a Hugging Face configuration."""
         if self.is_configuration(name):
-            from fastcalc.catalogue.huggingface import import_model
+            from fastcalc.importers.huggingface import import_model
 
             return import_model(name).model
         return self._load(name, "models", Model)
@@ -222,7 +222,7 @@ class Catalogue:
         """Return the sentence for a missing file, which may be a model's name on a hub."""
         if kind != "models":
             return f"{name}: there is no such file"
-        from fastcalc.catalogue.huggingface import missing_file
+        from fastcalc.importers.huggingface import missing_file
 
         last = name.rsplit("/", 1)[-1].lower()
         known = f"; the catalogue has '{last}'" if self.knows(last, kind) else ""

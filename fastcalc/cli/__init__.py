@@ -6,7 +6,7 @@ import sys
 import warnings
 from typing import cast
 
-from fastcalc import inputs
+from fastcalc.catalogue import inputs
 from fastcalc.cli import output
 from fastcalc.errors import InputError
 from fastcalc.written import line

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from fastcalc.cli import output
-from fastcalc.cli.unasked import Commands
+from fastcalc.cli.lazy_commands import Commands
 
 COMMANDS = {
     "compare": "evaluation.compare",

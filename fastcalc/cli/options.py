@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
+from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.cli import completion
 from fastcalc.errors import InputError
-from fastcalc.limits import LIMITS, Limit
 from fastcalc.written import shown
 
 _YAML = (".yaml", ".yml")

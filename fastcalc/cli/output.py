@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from fastcalc.catalogue.inputs import was_read
 from fastcalc.errors import InputError
-from fastcalc.inputs import was_read
 from fastcalc.written import line, visible
 
 _DRAFT = ".fastcalc-draft"

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
+from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli import options, output
-from fastcalc.cli.ranges import numbers
+from fastcalc.cli.number_lists import numbers
 from fastcalc.cli.speculate import speculation
+from fastcalc.core.scenario import Outcome, PriceBasis, Pricing, Scenario, Sharding, engine_for
+from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
-from fastcalc.limits import LIMITS
-from fastcalc.scenario import Outcome, PriceBasis, Pricing, Scenario, Sharding, engine_for
-from fastcalc.traffic import Traffic
 from fastcalc.written import shown
 
 MOST_POINTS = 30_000

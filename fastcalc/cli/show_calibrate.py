@@ -7,17 +7,17 @@ from datetime import date
 from pathlib import Path
 
 from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.cli import output
 from fastcalc.cli.show_validate import points_of
 from fastcalc.errors import InputError
-from fastcalc.folders import shipped_folder
-from fastcalc.measured import left_out
-from fastcalc.measured.calibrate import Calibration, calibrate
-from fastcalc.measured.own import fit_own
-from fastcalc.measured.score import groups_of
-from fastcalc.measured.shipped import shipped
-from fastcalc.measured.validate import Validation
-from fastcalc.measured.writing import own_engine, rewritten
+from fastcalc.evidence import left_out
+from fastcalc.evidence.calibrate import Calibration, calibrate
+from fastcalc.evidence.engine_files import own_engine, rewritten
+from fastcalc.evidence.own_engine import fit_own
+from fastcalc.evidence.score import groups_of
+from fastcalc.evidence.shipped import shipped
+from fastcalc.evidence.validate import Validation
 from fastcalc.report import calibration as report
 from fastcalc.report import console
 

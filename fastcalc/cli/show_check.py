@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from fastcalc.check.rule import RULES, Rule
-from fastcalc.check.run import check
 from fastcalc.cli import options, output
 from fastcalc.errors import InputError
+from fastcalc.lint.rule import RULES, Rule
+from fastcalc.lint.run import check
 from fastcalc.report import console, faults
 from fastcalc.written import shown
 

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from fastcalc.articles.claim_file import read_claims
+from fastcalc.articles.judge import MEANING, Judged, judge
 from fastcalc.catalogue import Catalogue
 from fastcalc.catalogue.schema.claims import Claim, Claims
 from fastcalc.catalogue.store import nearest
-from fastcalc.claims.judge import MEANING, Judged, judge
-from fastcalc.claims.load import read_claims
 from fastcalc.cli import options, output
 from fastcalc.errors import InputError
 from fastcalc.report import claims as report

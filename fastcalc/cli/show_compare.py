@@ -6,8 +6,8 @@ from typing import Any
 
 from fastcalc.cli import options, output
 from fastcalc.cli.requests import Request
+from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
-from fastcalc.scenario import Outcome, solve
 from fastcalc.written import to_markdown
 
 

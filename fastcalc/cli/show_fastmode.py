@@ -4,12 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli import options, output
 from fastcalc.cli.requests import Request
+from fastcalc.core.scenario import Outcome, Scenario, solve
 from fastcalc.errors import InputError
-from fastcalc.fastmode import Answer, fastmode, start_at_speed
-from fastcalc.limits import LIMITS
-from fastcalc.scenario import Outcome, Scenario, solve
+from fastcalc.search.tricks import Answer, fastmode, start_at_speed
 from fastcalc.written import shown, to_markdown
 
 SPEEDUP = 2.5

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from fastcalc.cli import options, output
 from fastcalc.cli.requests import Request
+from fastcalc.core.scenario import locate
 from fastcalc.report import fit as report
 from fastcalc.report import records
-from fastcalc.scenario import locate
 from fastcalc.written import to_markdown
 
 

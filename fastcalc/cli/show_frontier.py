@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from fastcalc.catalogue.formats import number_format, weight_formats
+from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli import options, output
 from fastcalc.cli.requests import Request
-from fastcalc.limits import LIMITS
-from fastcalc.scenario import Scenario
-from fastcalc.search import Point, frontier, placeable
+from fastcalc.core.scenario import Scenario
+from fastcalc.search import FrontierPoint, frontier, placeable
 from fastcalc.written import to_markdown
 
 
@@ -58,7 +58,7 @@ def _scenarios(request: Request) -> list[Scenario]:
 
 def _text(
     request: Request,
-    points: list[Point],
+    points: list[FrontierPoint],
     refused: list[str],
     format: str,  # noqa: A002
     *,

@@ -8,20 +8,20 @@ from typing import Any, cast
 
 from fastcalc.catalogue import Hardware
 from fastcalc.catalogue.formats import number_format
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.units import parse_quantity
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.speculations import speculations
+from fastcalc.cli.speculation_list import speculations
+from fastcalc.core.scenario import check_context
 from fastcalc.errors import InputError
-from fastcalc.limits import LIMITS
-from fastcalc.plan.candidates import candidates, deployments
-from fastcalc.plan.decide import decide
-from fastcalc.plan.decision import Decision
-from fastcalc.plan.service import Objective, Service
 from fastcalc.report import commands, records
 from fastcalc.report import plan as report
-from fastcalc.scenario import check_context
-from fastcalc.sweep.axes import four_bits
-from fastcalc.sweep.grid import Grid
-from fastcalc.units import parse_quantity
+from fastcalc.search.plan.candidates import candidates, deployments
+from fastcalc.search.plan.decide import decide
+from fastcalc.search.plan.decision import Decision
+from fastcalc.search.plan.service import Objective, Service
+from fastcalc.search.sweep.axes import four_bits
+from fastcalc.search.sweep.grid import Grid
 from fastcalc.written import shown, to_markdown
 
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/(s|min|h))?")

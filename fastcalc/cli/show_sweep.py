@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.ranges import numbers
+from fastcalc.cli.number_lists import numbers
 from fastcalc.cli.size import foresee
-from fastcalc.cli.speculations import speculations
+from fastcalc.cli.speculation_list import speculations
 from fastcalc.errors import InputError
-from fastcalc.limits import LIMITS
 from fastcalc.report import records
-from fastcalc.sweep.axes import Axes, Ranks, grids
-from fastcalc.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink, Sink
-from fastcalc.sweep.grid import Grid
-from fastcalc.sweep.run import solve_all
+from fastcalc.search.sweep.axes import Axes, Ranks, grids
+from fastcalc.search.sweep.blocks import solve_all
+from fastcalc.search.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink, Sink
+from fastcalc.search.sweep.grid import Grid
 
 
 @dataclass(frozen=True)

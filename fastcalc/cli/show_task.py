@@ -5,14 +5,14 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from fastcalc.articles.agent_task import ServingOption, Task
+from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli import options, output
 from fastcalc.cli.requests import Request
+from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
-from fastcalc.limits import LIMITS
 from fastcalc.report import console, records
 from fastcalc.report import tasks as report
-from fastcalc.scenario import Outcome, solve
-from fastcalc.tasks import Option, Task
 from fastcalc.written import shown, to_markdown
 
 PROMPT = 1000
@@ -144,7 +144,7 @@ def _given(asked: Asked, task: Task) -> report.Choice:
     if asked.input_price is not None:
         input_price = _least(asked.input_price, "--input-price", zero=True)
     lead = _least(asked.ttft_ms or 0.0, "--ttft-ms", zero=True) / 1e3
-    option = Option(speed=speed, price=price, input_price=input_price, lead=lead)
+    option = ServingOption(speed=speed, price=price, input_price=input_price, lead=lead)
     return report.Choice(f"{speed:g} tok/s", option, task)
 
 
@@ -181,7 +181,7 @@ def _choice(outcome: Outcome, place: int, asked: Asked, task: Task) -> report.Ch
         lead = _least(asked.ttft_ms, "--ttft-ms", zero=True) / 1e3
     elif counts_prompt or asked.window_ms is not None:
         lead = float(estimate.ttft[place])
-    option = Option(
+    option = ServingOption(
         speed=float(estimate.speed[place]),
         price=float(usd[1][place]) if usd else math.nan,
         input_price=float(usd[0][place]) if usd and counts_prompt else 0.0,

@@ -6,11 +6,11 @@ from pathlib import Path
 from fastcalc.catalogue import Catalogue
 from fastcalc.cli import options, output
 from fastcalc.errors import InputError
-from fastcalc.measured.points import Points
-from fastcalc.measured.reading import read
-from fastcalc.measured.score import Group
-from fastcalc.measured.shipped import shipped
-from fastcalc.measured.validate import Validation, validate, validate_shipped
+from fastcalc.evidence.points import Points
+from fastcalc.evidence.score import Group
+from fastcalc.evidence.shipped import shipped
+from fastcalc.evidence.validate import Validation, validate, validate_shipped
+from fastcalc.importers.any_file import read
 from fastcalc.report import console
 from fastcalc.report import validation as report
 from fastcalc.written import to_csv, to_markdown

@@ -2,9 +2,9 @@
 
 import re
 
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.core.traffic import Speculation
 from fastcalc.errors import InputError
-from fastcalc.limits import LIMITS
-from fastcalc.traffic import Speculation
 from fastcalc.written import shown
 
 _NUMBER = r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"

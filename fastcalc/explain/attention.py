@@ -1,14 +1,14 @@
 """What attention reads and multiplies, group of layers by group of layers."""
 
+from fastcalc.core.layers import CacheGroup
+from fastcalc.core.step import Component
+from fastcalc.core.traffic import Traffic
+from fastcalc.core.workload import Workload
 from fastcalc.explain.context import Pass
 from fastcalc.explain.numbers import Numbers
 from fastcalc.explain.terms import Equation, Term, equation, number, one, over, plus, times
 from fastcalc.formulas.memory import attended_tokens
 from fastcalc.formulas.types import ArrayLike
-from fastcalc.layers import CacheGroup
-from fastcalc.step import Component
-from fastcalc.traffic import Traffic
-from fastcalc.workload import Workload
 
 
 def attention(made: Pass, part: Component) -> list[Equation]:

@@ -1,5 +1,10 @@
 """What the formulas of one pass have in common: its work, its machine and the rates it reaches."""
 
+from fastcalc.core.machine import FED_BITS, Product
+from fastcalc.core.pass_work import FLOPS_PER_PARAMETER, PassWork
+from fastcalc.core.placement import Placement
+from fastcalc.core.step import Component
+from fastcalc.core.traffic import Traffic
 from fastcalc.explain.numbers import Numbers, is_finite
 from fastcalc.explain.terms import (
     Equation,
@@ -12,11 +17,6 @@ from fastcalc.explain.terms import (
     rounded_least,
     times,
 )
-from fastcalc.load import FLOPS_PER_PARAMETER, Load
-from fastcalc.machine import FED_BITS, Product
-from fastcalc.placement import Placement
-from fastcalc.step import Component
-from fastcalc.traffic import Traffic
 
 
 class Pass:
@@ -28,11 +28,11 @@ class Pass:
         A workload on a layout.
     traffic : Traffic
         What requests look like.
-    load : Load
+    load : PassWork
         The work of the pass, one row of it.
     """
 
-    def __init__(self, placement: Placement, traffic: Traffic, load: Load) -> None:
+    def __init__(self, placement: Placement, traffic: Traffic, load: PassWork) -> None:
         self.placement, self.traffic, self.load = placement, traffic, load
         self.numbers, self.work, self.layout = Numbers(placement), placement.work, placement.layout
         machine = placement.machine

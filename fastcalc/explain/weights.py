@@ -1,5 +1,6 @@
 """Products with weights: what is read, what is multiplied, and at which rate."""
 
+from fastcalc.core.step import Component
 from fastcalc.explain.context import Pass
 from fastcalc.explain.terms import (
     Equation,
@@ -14,7 +15,6 @@ from fastcalc.explain.terms import (
     raised,
     times,
 )
-from fastcalc.step import Component
 
 
 def dense(made: Pass, part: Component) -> list[Equation]:

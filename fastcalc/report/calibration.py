@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from fastcalc.measured.calibrate import Calibration
-from fastcalc.measured.nodes import Node
-from fastcalc.measured.own import OwnFit
-from fastcalc.measured.score import Group
-from fastcalc.measured.validate import Validation
+from fastcalc.evidence.calibrate import Calibration
+from fastcalc.evidence.own_engine import OwnFit
+from fastcalc.evidence.parameters import Node
+from fastcalc.evidence.score import Group
+from fastcalc.evidence.validate import Validation
 from fastcalc.report import validation
 from fastcalc.report.console import Part, Table, render
-from fastcalc.report.text import number
+from fastcalc.report.numbers_as_text import number
 from fastcalc.written import Clean
 
 

@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fastcalc.scenario import Scenario
-from fastcalc.traffic import Speculation, Traffic
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.traffic import Speculation, Traffic
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from typing import Any, get_args
 from fastcalc.catalogue import Engine, Hardware, Model, Quantity
 from fastcalc.catalogue.schema import Block
 from fastcalc.catalogue.schema.hardware import RateFormat
-from fastcalc.classes import ENGINES
+from fastcalc.core.machine_class import ENGINES
+from fastcalc.core.workload import Workload, checkpoint_parameters, workload
 from fastcalc.formulas.roofline import critical_batch
 from fastcalc.report.console import Notes, Part, Table, Title
+from fastcalc.report.numbers_as_text import number, parameters, prefixed, size
 from fastcalc.report.records import Record, plain
-from fastcalc.report.text import number, parameters, prefixed, size
-from fastcalc.workload import Workload, checkpoint_parameters, workload
 
 _PREFILL_TOKENS = 1000.0
 

@@ -5,8 +5,8 @@ import textwrap
 from collections.abc import Sequence
 
 from fastcalc.catalogue.faults import Fault
-from fastcalc.check.rule import Rule
-from fastcalc.check.run import Report
+from fastcalc.lint.rule import Rule
+from fastcalc.lint.run import Report
 from fastcalc.written import Clean, line
 
 SCHEMA = "fastcalc-check/1"

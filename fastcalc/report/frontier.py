@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
+from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare
 from fastcalc.report.chart import scatter
 from fastcalc.report.console import Notes, Part, Table, columns_that_fit
+from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.records import Record, compare_records
-from fastcalc.report.text import dollars, number
-from fastcalc.scenario import Outcome
-from fastcalc.search import Point
+from fastcalc.search import FrontierPoint
 
 _HEADINGS = {
     "user": ("tok/s", "per user"),
@@ -33,17 +33,17 @@ _ROWS = 40
 _WORDS = ("hardware", "layout", "formats", "limiter")
 
 
-def frontier_records(points: Sequence[Point]) -> list[Record]:
+def frontier_records(points: Sequence[FrontierPoint]) -> list[Record]:
     """Return a record of ``compare`` for each point, from the cheapest to the fastest."""
     return [compare_records([point.outcome])[point.index] for point in points]
 
 
-def outcomes(points: Sequence[Point]) -> list[Outcome]:
+def outcomes(points: Sequence[FrontierPoint]) -> list[Outcome]:
     """Return the outcomes that points are of, each once."""
     return list({id(point.outcome): point.outcome for point in points}.values())
 
 
-def markdown_rows(points: Sequence[Point]) -> tuple[list[str], list[list[str]]]:
+def markdown_rows(points: Sequence[FrontierPoint]) -> tuple[list[str], list[list[str]]]:
     """Return headings and rows of all columns, formats only where there are several."""
     rows = [_cells(record) for record in frontier_records(points)]
     keys = _keys(rows)
@@ -75,7 +75,7 @@ def _cells(record: Record) -> dict[str, str]:
 
 
 def parts(
-    points: Sequence[Point],
+    points: Sequence[FrontierPoint],
     refused: Sequence[str],
     width: int,
     next_command: str,
@@ -86,7 +86,7 @@ def parts(
 
     Parameters
     ----------
-    points : sequence of Point
+    points : sequence of FrontierPoint
         From the cheapest to the fastest, at least one.
     refused : sequence of str
         Why chips or formats have no point at all.
@@ -110,14 +110,14 @@ def parts(
     ]
 
 
-def _shown(points: Sequence[Point]) -> list[Point]:
+def _shown(points: Sequence[FrontierPoint]) -> list[FrontierPoint]:
     """Return as many points as a table holds, even in rank, both ends among them."""
     if len(points) <= _ROWS:
         return list(points)
     return [points[round(row * (len(points) - 1) / (_ROWS - 1))] for row in range(_ROWS)]
 
 
-def _table(points: Sequence[Point], width: int) -> Table:
+def _table(points: Sequence[FrontierPoint], width: int) -> Table:
     rows = [_cells(record) for record in frontier_records(_shown(points))]
     keys, gap = columns_that_fit(
         {key: (*_HEADINGS[key], *(row[key] for row in rows)) for key in _keys(rows)},
@@ -130,7 +130,7 @@ def _table(points: Sequence[Point], width: int) -> Table:
     )
 
 
-def _chart(points: Sequence[Point], width: int, *, is_ascii: bool) -> list[Part]:
+def _chart(points: Sequence[FrontierPoint], width: int, *, is_ascii: bool) -> list[Part]:
     series: dict[str, list[tuple[float, float]]] = {}
     for point in points:
         name = point.outcome.scenario.hardware.id
@@ -146,7 +146,7 @@ def _chart(points: Sequence[Point], width: int, *, is_ascii: bool) -> list[Part]
     )
 
 
-def _left_out(points: Sequence[Point]) -> list[str]:
+def _left_out(points: Sequence[FrontierPoint]) -> list[str]:
     if len(points) <= _ROWS:
         return []
     return [f"{_ROWS} of {len(points):,} points are shown; --format csv has all"]

@@ -5,14 +5,14 @@ from dataclasses import replace
 from math import inf
 
 from fastcalc.catalogue.formats import number_format, weight_formats
-from fastcalc.evaluate import SITE_FACTOR
-from fastcalc.plan.decide import KEPT
-from fastcalc.plan.decision import REASONS, Decision, Plan, own_formats
-from fastcalc.plan.service import Service
+from fastcalc.core.estimate import SITE_FACTOR
+from fastcalc.core.scenario import Sharding
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.records import Record, grounds, plain
 from fastcalc.report.rounding import rounded_down, rounded_up
-from fastcalc.scenario import Sharding
+from fastcalc.search.plan.decide import KEPT
+from fastcalc.search.plan.decision import REASONS, Decision, Plan, own_formats
+from fastcalc.search.plan.service import Service
 
 FLAGS = {"ttft": "--ttft", "tpot": "--tpot", "chips": "--max-chips"}
 """What limits each value, by its name."""

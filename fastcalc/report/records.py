@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc import columns
 from fastcalc.catalogue import Model
-from fastcalc.evaluate import SITE_FACTOR
-from fastcalc.scenario import USD_PER_KWH, YEARS, Outcome, Scenario
+from fastcalc.core import columns
+from fastcalc.core.estimate import SITE_FACTOR
+from fastcalc.core.scenario import USD_PER_KWH, YEARS, Outcome, Scenario
 from fastcalc.written import to_csv, to_markdown
 
 SCHEMA = "fastcalc/1"
@@ -38,8 +38,8 @@ def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
     ]
 
 
-def _points(outcome: Outcome) -> columns.Points:
-    return columns.Points(
+def _points(outcome: Outcome) -> columns.EvaluatedPoints:
+    return columns.EvaluatedPoints(
         scenario=outcome.scenario,
         estimate=outcome.estimate,
         usd_per_hour=outcome.usd_per_hour,

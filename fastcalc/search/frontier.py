@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fastcalc.core.layout import Layout
+from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.errors import InputError
 from fastcalc.formulas.money import usd_per_million
 from fastcalc.formulas.types import Array, ArrayLike
-from fastcalc.layout import Layout
-from fastcalc.scenario import Outcome, Scenario
-from fastcalc.search.reach import tiers_at
+from fastcalc.search.largest_batch import tiers_at
 from fastcalc.search.space import Space
 
 _AT_ONCE = 2048
@@ -59,7 +59,7 @@ def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class FrontierPoint:
     """One batch of an outcome.
 
     Attributes
@@ -90,7 +90,7 @@ class Point:
         return float(self.outcome.usd[1][self.index])
 
 
-class _Batch(NamedTuple):
+class _Tried(NamedTuple):
     """A batch on a layout before it is solved; those of one memory tier have the same fewest."""
 
     space: Space
@@ -101,7 +101,7 @@ class _Batch(NamedTuple):
     usd: float
 
 
-def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[Point]:
+def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierPoint]:
     """Return the points that no other beats in expected user speed and $/Mtok output.
 
     Parameters
@@ -114,29 +114,29 @@ def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[Point]:
 
     Returns
     -------
-    list of Point
+    list of FrontierPoint
         From the cheapest to the fastest.
 
     Raises
     ------
     InputError
-        As `fastcalc.scenario.locate` does.
+        As `fastcalc.core.scenario.locate` does.
     """
     found = [one for scenario in scenarios for one in _batches(Space(scenario), max_chips)]
-    points: list[Point] = []
+    points: list[FrontierPoint] = []
     for _, group in groupby(_best(found), key=lambda one: (id(one.space), one.layout, one.fewest)):
         members = list(group)
         outcome = members[0].space.at(members[0].layout, *(int(one.batch) for one in members))
-        points += [Point(outcome, index) for index in range(len(members))]
+        points += [FrontierPoint(outcome, index) for index in range(len(members))]
     return sorted(points, key=lambda point: point.speed)
 
 
-def _best(found: Sequence[_Batch]) -> list[_Batch]:
+def _best(found: Sequence[_Tried]) -> list[_Tried]:
     kept = undominated(gain=[one.speed for one in found], cost=[one.usd for one in found])
     return [one for one, is_kept in zip(found, kept, strict=True) if is_kept]
 
 
-def _batches(space: Space, max_chips: int) -> Iterator[_Batch]:
+def _batches(space: Space, max_chips: int) -> Iterator[_Tried]:
     """Yield the batches of a scenario that no other of the same layouts and memory beats."""
     one = space.scenario
     price = one.pricing.per_chip_hour(one.hardware)
@@ -149,7 +149,7 @@ def _batches(space: Space, max_chips: int) -> Iterator[_Batch]:
             usd = np.where(tiers.lives[:, np.newaxis], usd, np.nan)
             for row, column in np.argwhere(undominated(gain=tiers.speed, cost=usd)):
                 at = tiers.batch[row, 0], tiers.batch[row, column]
-                yield _Batch(space, part[row], *at, tiers.speed[row, column], usd[row, column])
+                yield _Tried(space, part[row], *at, tiers.speed[row, column], usd[row, column])
 
 
 def placeable(scenarios: Sequence[Scenario], max_chips: int) -> tuple[list[Scenario], list[str]]:

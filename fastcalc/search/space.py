@@ -6,13 +6,13 @@ from functools import cached_property
 
 import numpy as np
 
-from fastcalc.layout import Layout, Layouts
-from fastcalc.placement import Placement, Site, divides_heads, link_domain
-from fastcalc.scenario import Outcome, Scenario, Sharding, check_traffic, sites_of, solve
+from fastcalc.core.layout import Layout, Layouts
+from fastcalc.core.placement import Placement, Site, divides_heads, link_domain
+from fastcalc.core.scenario import Outcome, Scenario, Sharding, check_traffic, sites_of, solve
 
 
 @dataclass(frozen=True, eq=False)
-class Tier:
+class BatchRange:
     """A placement and the batches that it serves: those that no faster memory holds.
 
     Attributes
@@ -42,7 +42,7 @@ class Space:
 
     @cached_property
     def sites(self) -> list[Site]:
-        """The memory tiers, fastest first, as `fastcalc.scenario.locate` tries them.
+        """The memory tiers, fastest first, as `fastcalc.core.scenario.locate` tries them.
 
         Raises
         ------
@@ -101,13 +101,13 @@ class Space:
         work = self.sites[0].work
         return [ranks for ranks in range(1, domain + 1) if divides_heads(work, ranks)]
 
-    def tiers(self, layout: Layout) -> Iterator[Tier]:
+    def tiers(self, layout: Layout) -> Iterator[BatchRange]:
         """Yield where a layout's batches live, from small batches to large."""
         held = 0
         for site in self.sites:
             placement = site.place(layout)
             if placement.max_batch > held:
-                yield Tier(placement, held + 1, placement.max_batch)
+                yield BatchRange(placement, held + 1, placement.max_batch)
                 held = placement.max_batch
 
     def at(self, layout: Layout, *batches: int) -> Outcome:

@@ -4,10 +4,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema.quantities import Entry, Identifier, Source
+from fastcalc.catalogue.units import dimension_of, parse_quantity
 from fastcalc.errors import InputError
-from fastcalc.limits import LIMITS
-from fastcalc.units import dimension_of, parse_quantity
 
 Comparison = Literal["equals", "at-least", "at-most", "between"]
 _FORMS = "a number, a list of numbers, a quantity such as '44 GB', a name, or a mapping"

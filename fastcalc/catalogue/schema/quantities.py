@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import core_schema
 
+from fastcalc.catalogue.limits import LIMITS, Limit
+from fastcalc.catalogue.units import UNITS, parse_quantity
 from fastcalc.errors import InputError
-from fastcalc.limits import LIMITS, Limit
-from fastcalc.units import UNITS, parse_quantity
 from fastcalc.written import shown
 
 Confidence = Literal["high", "medium", "low", "memory"]
