@@ -20,7 +20,7 @@ from benchmarks.clock import in_turn, run, seconds
 from benchmarks.peers.answer import SPAN, rate
 from benchmarks.startup import executable
 from benchmarks.table import figure, markdown, ratio
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Pricing, Scenario, engine_for
 from fastcalc.core.traffic import Traffic

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from benchmarks.peers.answer import OUTPUT, PROMPT, SPAN, rate
 from benchmarks.table import figure, markdown, ratio
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.scenario import Scenario, engine_for, solve
 from fastcalc.core.traffic import Traffic
 from fastcalc.evidence.deployments import Deployments

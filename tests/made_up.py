@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastcalc.catalogue import Engine, Hardware, Model
+from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.layout import Layout
 from fastcalc.core.machine import machine
 from fastcalc.core.placement import Placement, Site

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fastcalc.catalogue import Engine, Hardware, Model
+from fastcalc.catalogue.schema import Engine, Hardware, Model
 
 GB, TB, TERA = 1e9, 1e12, 1e12
 

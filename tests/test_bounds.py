@@ -7,8 +7,8 @@ from math import isfinite
 
 import pytest
 
-from fastcalc.catalogue import shipped
 from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.store import shipped
 from tests.helpers import ROOT, run
 
 HEAD, ROW = (ROOT / "evidence/measured.csv").read_text().split("\n")[:2]

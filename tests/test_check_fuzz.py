@@ -18,9 +18,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastcalc.catalogue import Engine, Hardware, Model, load, shipped
 from fastcalc.catalogue.reader import scan
-from fastcalc.catalogue.store import kind_of
+from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.store import kind_of, load, shipped
 from fastcalc.errors import InputError
 from fastcalc.lint.rule import RULES, Setting
 from fastcalc.lint.run import check_document

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from fastcalc.articles.claim_file import load_claims
 from fastcalc.articles.judge import MEANING, judge, meets
 from fastcalc.articles.registry import TESTS
-from fastcalc.catalogue import Catalogue
 from fastcalc.catalogue.schema.claims import Check, Input
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from tests.helpers import ROOT, run, words
 

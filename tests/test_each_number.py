@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fastcalc.catalogue import Catalogue, Engine, Hardware
-from fastcalc.catalogue.store import Kind
+from fastcalc.catalogue.schema import Engine, Hardware
+from fastcalc.catalogue.store import Catalogue, Kind
 from fastcalc.core.machine_class import engine_of_class
 from fastcalc.core.scenario import Scenario, Sharding, locate, solve
 from fastcalc.errors import InputError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from fastcalc.catalogue import Engine
+from fastcalc.catalogue.schema import Engine
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.placement import Site
 from fastcalc.core.scenario import Outcome, Scenario

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.units import parse_quantity
 from tests.test_catalogue import quantities
 

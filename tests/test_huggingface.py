@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastcalc.catalogue import Model, load
+from fastcalc.catalogue.schema import Model
+from fastcalc.catalogue.store import load
 from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.importers.huggingface import import_model, slug, yaml_text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fastcalc.catalogue import Hardware, Model
+from fastcalc.catalogue.schema import Hardware, Model
 from fastcalc.core.scenario import Pricing, Sharding
 from fastcalc.core.workload import workload
 from fastcalc.formulas.memory import chips_for_capacity, largest_batch

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence import left_out
 from fastcalc.evidence.calibrate import fit_of
 from fastcalc.evidence.deployments import Deployments, UnpredictableError

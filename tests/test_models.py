@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fastcalc.catalogue import Catalogue, Model
+from fastcalc.catalogue.schema import Model
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.layers import CacheGroup
 from fastcalc.core.scenario import Sharding
 from fastcalc.core.workload import Workload, checkpoint_parameters, workload

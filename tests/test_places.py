@@ -17,7 +17,7 @@ import yaml
 
 from fastcalc.articles.claim_file import read_claims
 from fastcalc.articles.judge import judge
-from fastcalc.catalogue import Catalogue, shipped
+from fastcalc.catalogue.store import Catalogue, shipped
 from fastcalc.cli.show_validate import _of_file
 from fastcalc.errors import InputError
 from fastcalc.importers.huggingface import import_model

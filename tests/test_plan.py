@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Pricing, Scenario, Sharding, engine_for, solve

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.scenario import Pricing, engine_for
 from fastcalc.report import plan as report
 from fastcalc.report.commands import Typed, compare_command

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fastcalc.catalogue import Engine, Hardware, Model
+from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.bound import bound_step
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.machine import machine

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fastcalc.catalogue import Catalogue, Model
+from fastcalc.catalogue.schema import Model
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Pricing, Scenario, engine_for, solve

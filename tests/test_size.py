@@ -5,7 +5,7 @@ from collections import namedtuple
 
 import pytest
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import size
 from fastcalc.core.scenario import engine_for
 from fastcalc.search.sweep.axes import Axes, grids

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core import columns
 from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Pricing, Scenario, Sharding, default_cache, engine_for, solve

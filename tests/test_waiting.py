@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.layout import Layout
 from fastcalc.core.placement import Placement
 from fastcalc.core.scenario import Scenario

@@ -5,8 +5,8 @@ from functools import lru_cache
 from random import Random
 
 from fastcalc.articles.judge import MEANING
-from fastcalc.catalogue import Catalogue
 from fastcalc.catalogue.formats import FORMATS
+from fastcalc.catalogue.store import Catalogue
 
 LISTS = ("LIST", "NAMES", "CHIPS", "CHIPS|all", "VERDICTS")
 """Metavars of flags that take several values separated by commas."""

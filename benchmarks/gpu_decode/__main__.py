@@ -16,8 +16,8 @@ from benchmarks.gpu_decode.chip import hardware_id
 from benchmarks.gpu_decode.points import Decode, points_csv
 from benchmarks.gpu_decode.reach import decode_table, micro_csv, micro_table
 from benchmarks.gpu_decode.shape import Shape, shape_named
-from fastcalc.catalogue import Catalogue
 from fastcalc.catalogue.limits import LIMITS, Limit
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli.number_lists import numbers
 from fastcalc.cli.options import names, whole
 from fastcalc.cli.output import write

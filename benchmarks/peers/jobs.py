@@ -11,7 +11,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from fastcalc.catalogue import Model
+from fastcalc.catalogue.schema import Model
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import SHORT_CHAT, Batch, speculation_of
 

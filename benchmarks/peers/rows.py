@@ -15,7 +15,7 @@ from statistics import median
 from benchmarks.peers.install import HERE, PEERS, AbsentError, ask, install
 from benchmarks.peers.jobs import InexpressibleError, Job, job_of
 from benchmarks.table import factor, markdown, spread
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.evidence.calibrate import calibrate
 from fastcalc.evidence.deployments import Deployments

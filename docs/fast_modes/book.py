@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from fastcalc.articles.claim_file import load_claims
 from fastcalc.articles.judge import Tested, judge
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.scenario import (
     Outcome,
     PriceBasis,

@@ -10,9 +10,9 @@ import numpy as np
 from fastcalc.articles.catalogue_numbers import number_of
 from fastcalc.articles.finding import Finding
 from fastcalc.articles.registry import TESTS, Registered
-from fastcalc.catalogue import Catalogue
 from fastcalc.catalogue.reader import Document
 from fastcalc.catalogue.schema.claims import Check, Claim, Input
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError, placed
 from fastcalc.formulas.types import Array, Floats
 

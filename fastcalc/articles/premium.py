@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastcalc.articles.finding import Finding, FindingPart, FindingRows
-from fastcalc.catalogue import Catalogue, Hardware
 from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.workload import Workload, workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.experts import distinct_experts, other_ranks

@@ -6,8 +6,8 @@ from typing import cast
 import numpy as np
 
 from fastcalc.articles.finding import Finding, FindingPart
-from fastcalc.catalogue import Catalogue
 from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.scenario import (
     Outcome,
     PriceBasis,

@@ -6,8 +6,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
 from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options, output
 from fastcalc.cli.number_lists import numbers
 from fastcalc.cli.speculate import speculation

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from fastcalc.catalogue import Catalogue
 from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import output
 from fastcalc.cli.show_validate import points_of
 from fastcalc.errors import InputError

@@ -4,9 +4,8 @@ from pathlib import Path
 
 from fastcalc.articles.claim_file import read_claims
 from fastcalc.articles.judge import MEANING, Judged, judge
-from fastcalc.catalogue import Catalogue
 from fastcalc.catalogue.schema.claims import Claim, Claims
-from fastcalc.catalogue.store import nearest
+from fastcalc.catalogue.store import Catalogue, nearest
 from fastcalc.cli import options, output
 from fastcalc.errors import InputError
 from fastcalc.report import claims as report

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options, output
 from fastcalc.cli.show_entries import find
 from fastcalc.errors import InputError

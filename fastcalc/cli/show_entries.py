@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
 from fastcalc.catalogue.reader import read
-from fastcalc.catalogue.store import Kind, kind_of, nearest
+from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.store import Catalogue, Kind, kind_of, nearest
 from fastcalc.cli import options, output
 from fastcalc.errors import InputError
 from fastcalc.report import console, entries, records

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from fastcalc.catalogue import Catalogue
 from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options, output
 from fastcalc.cli.requests import Request
 from fastcalc.core.scenario import Outcome, Scenario, solve

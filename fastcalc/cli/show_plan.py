@@ -6,9 +6,9 @@ from math import inf
 from pathlib import Path
 from typing import Any, cast
 
-from fastcalc.catalogue import Hardware
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.units import parse_quantity
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.speculation_list import speculations

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options, output
 from fastcalc.errors import InputError
 from fastcalc.evidence.points import Points

@@ -1,1 +1,1 @@
-"""How fast a model runs on chips: work counted, placed, timed and bounded, for every batch at once."""
+"""How fast a model runs on chips: work counted, placed, timed and bounded."""

@@ -1,6 +1,6 @@
 """Classes of machines: scored together, and by default running the same software."""
 
-from fastcalc.catalogue import Hardware
+from fastcalc.catalogue.schema import Hardware
 
 ENGINES = {
     "datacenter": "vllm",

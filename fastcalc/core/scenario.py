@@ -8,7 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from fastcalc.catalogue import Catalogue, Engine, Hardware, Model, Quantity
+from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.estimate import SITE_FACTOR, Estimate, evaluate
 from fastcalc.core.layout import Layout
 from fastcalc.core.machine import machine

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastcalc.catalogue import Catalogue, Engine
+from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.schema.engines import UNSEEN
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence.deployments import Deployments
 from fastcalc.evidence.parameters import ParameterFamily, family_of
 from fastcalc.evidence.predict import gather

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
-from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
-from fastcalc.catalogue.store import Kind
+from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.store import Catalogue, Kind
 from fastcalc.core.layout import Layout
 from fastcalc.core.machine import machine
 from fastcalc.core.machine_class import engine_of_class

@@ -4,8 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from fastcalc.catalogue import Engine
-from fastcalc.catalogue.schema import Quantity
+from fastcalc.catalogue.schema import Engine, Quantity
 from fastcalc.catalogue.schema.engines import BORROWED, UNSEEN
 from fastcalc.evidence.calibrate import Calibration
 from fastcalc.evidence.own_engine import OwnFit

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fastcalc.catalogue import Catalogue, Engine, Hardware
+from fastcalc.catalogue.schema import Engine, Hardware
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployments
 from fastcalc.evidence.parameters import FIT, SHRINK, Node

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 
-from fastcalc.catalogue import Engine, Hardware
-from fastcalc.catalogue.schema import Parameters, Quantity
+from fastcalc.catalogue.schema import Engine, Hardware, Parameters, Quantity
 
 FIT = "fit"
 """The source of values that a fit owns, in engine files."""

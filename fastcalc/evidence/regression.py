@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fastcalc.catalogue import Hardware
+from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.machine import EngineParameters
 from fastcalc.errors import InputError
 from fastcalc.evidence.parameters import Node

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fastcalc.catalogue import Engine, Hardware
+from fastcalc.catalogue.schema import Engine, Hardware
 from fastcalc.core.machine import Chip, EngineParameters
 from fastcalc.core.pass_work import PassWork
 from fastcalc.core.spatial import spatial_pass

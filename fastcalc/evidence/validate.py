@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fastcalc.catalogue import Catalogue, Engine
+from fastcalc.catalogue.schema import Engine
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence import left_out
 from fastcalc.evidence.deployments import Deployments
 from fastcalc.evidence.point import Point

@@ -2,8 +2,7 @@
 
 from math import inf, isfinite
 
-from fastcalc.catalogue import Engine, Hardware, Quantity
-from fastcalc.catalogue.schema import Memory
+from fastcalc.catalogue.schema import Engine, Hardware, Memory, Quantity
 from fastcalc.core.placement import Placement
 from fastcalc.core.workload import Weights
 from fastcalc.explain.terms import Origin, Term, number, one, times

@@ -117,8 +117,7 @@ def achieved_compute(
     peak : dense peak that the products run at, :math:`F` [FLOP/s]
     fraction : share reached by cores that are fed in time, :math:`\eta` [1]
     cores : cores, :math:`n` [1]
-    per_core : rate at which a core is fed operands of their width, :math:`f`; infinity for no
-        limit [FLOP/s]
+    per_core : rate at which a core is fed, :math:`f`; infinity for no limit [FLOP/s]
     """
     fed = 1.0 * np.asarray(cores) * per_core
     return 1.0 * np.asarray(peak) / (1.0 / np.asarray(fraction) + peak / fed)

@@ -11,7 +11,7 @@ from fastcalc.evidence.text_files import text_of
 from fastcalc.written import shown
 
 if TYPE_CHECKING:
-    from fastcalc.catalogue import Catalogue
+    from fastcalc.catalogue.store import Catalogue
 
 
 def read(path: Path, *, catalogue: "Catalogue", given: Mapping[str, str] | None = None) -> Points:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from re import sub
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.point_cells import beyond
 from fastcalc.evidence.points import Points, Skipped, gathered

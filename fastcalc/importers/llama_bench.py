@@ -7,8 +7,9 @@ the names of all GPUs with a comma and counts one speed over prompt and generate
 
 from collections.abc import Mapping
 
-from fastcalc.catalogue import Catalogue, Model
 from fastcalc.catalogue.formats import FORMATS
+from fastcalc.catalogue.schema import Model
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence.point import Point
 from fastcalc.importers.json_records import Record
 from fastcalc.importers.naming import Names, gguf_format

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from fastcalc.catalogue import Catalogue
 from fastcalc.catalogue.reader import read
-from fastcalc.catalogue.store import files_in
+from fastcalc.catalogue.store import Catalogue, files_in
 from fastcalc.errors import InputError
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
-from fastcalc.catalogue import Engine, Hardware, Model, Quantity
-from fastcalc.catalogue.schema import Block
+from fastcalc.catalogue.schema import Block, Engine, Hardware, Model, Quantity
 from fastcalc.catalogue.schema.hardware import RateFormat
 from fastcalc.core.machine_class import ENGINES
 from fastcalc.core.workload import Workload, checkpoint_parameters, workload

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc.catalogue import Model
+from fastcalc.catalogue.schema import Model
 from fastcalc.core import columns
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.scenario import USD_PER_KWH, YEARS, Outcome, Scenario

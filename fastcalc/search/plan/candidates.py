@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fastcalc.catalogue import Engine, Hardware, Model
 from fastcalc.catalogue.formats import number_format, weight_formats
+from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.placement import EXPERT_TENSOR_RANKS, Placement, Site, divides_heads, link_domain
 from fastcalc.core.scenario import Pricing, Scenario, default_cache

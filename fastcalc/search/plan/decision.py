@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from fastcalc.catalogue import Model
+from fastcalc.catalogue.schema import Model
 from fastcalc.core.layout import Layout
 from fastcalc.core.placement import Site
 from fastcalc.core.scenario import Location, Scenario, warnings_of

@@ -8,8 +8,8 @@ from math import inf, prod
 
 import numpy as np
 
-from fastcalc.catalogue import Engine, Hardware, Model
 from fastcalc.catalogue.formats import number_format
+from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.layout import Layout, LayoutError
 from fastcalc.core.placement import Site
 from fastcalc.core.scenario import Pricing, Scenario, sites_of

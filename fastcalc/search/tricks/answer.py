@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from math import inf
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Outcome, Scenario, solve
 from fastcalc.errors import InputError

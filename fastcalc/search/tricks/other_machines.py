@@ -1,6 +1,6 @@
 """The tricks that leave the model as it is: batch, layout, chips, and other machines."""
 
-from fastcalc.catalogue import Hardware
+from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.layout import Layout
 from fastcalc.core.placement import link_domain
 from fastcalc.errors import InputError

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from fastcalc.catalogue import Model
-from fastcalc.catalogue.schema import DenseFFN, MixtureOfExperts
+from fastcalc.catalogue.schema import DenseFFN, MixtureOfExperts, Model
 from fastcalc.core.scenario import Scenario, solve
 from fastcalc.core.workload import workload
 from fastcalc.errors import InputError

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from fastcalc.catalogue import Catalogue, Hardware
+from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.layout import Layout
 from fastcalc.core.machine_class import class_of
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for
