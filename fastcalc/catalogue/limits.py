@@ -54,7 +54,7 @@ LIMITS = {
     "area": Limit(1e-9, 1e2, "m2"),
     "price": Limit(1e-2, 1e12, "USD"),
     "hourly price": Limit(1e-6, 1e9, "USD/h"),
-    "amount": Limit(1, 1e15, whole=True),  # transistors, cores
+    "amount": Limit(1.0, 1e15, whole=True),  # transistors, cores
     "dimension": Limit(1, 1e9, whole=True),  # of a model
     "layers": Limit(1, 10_000, whole=True),
     "chips": Limit(1, 1_000_000, whole=True),
@@ -66,8 +66,8 @@ LIMITS = {
     "drafts": Limit(1, 1000, whole=True),
     "tries": Limit(1, 1000, whole=True),
     "share": Limit(_SMALL, 1),
-    "fraction": Limit(1e-6, 1),
-    "factor": Limit(1, 100),
+    "fraction": Limit(1e-6, 1.0),
+    "factor": Limit(1.0, 100.0),
     "number": Limit(_SMALL, 1e6, zero=True),
     "speed": Limit(_SMALL, 1e9),  # tokens or requests a second
     "duration": Limit(_SMALL, 1e9, "s"),
