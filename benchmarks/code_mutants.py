@@ -248,7 +248,7 @@ def page(verdicts: list[Verdict]) -> str:
     lines = [
         "# Do the tests notice?",
         "",
-        "Written by `python benchmarks/code_mutants.py --page docs/code-mutants.md`: each line of",
+        "Written by `python benchmarks/code_mutants.py --page docs/code-mutants.md`: each row of",
         "[code_mutants.yaml](../benchmarks/code_mutants.yaml) makes the arithmetic wrong in one",
         "place, and the tests nearest to that place run against it.",
         "",
@@ -273,7 +273,9 @@ def page(verdicts: list[Verdict]) -> str:
 def main() -> int:
     """Run the list and return the exit code."""
     asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    asked.add_argument("--only", default="*", metavar="PATTERN", help="names such as 'plan-*'")
+    asked.add_argument(
+        "--only", nargs="+", default=["*"], metavar="PATTERN", help="such as 'plan-*'"
+    )
     asked.add_argument("--whole", action="store_true", help="survivors against the whole suite")
     asked.add_argument("--jobs", type=int, default=1, metavar="N", help="at a time")
     asked.add_argument(
@@ -282,9 +284,13 @@ def main() -> int:
     asked.add_argument("--page", type=Path, metavar="FILE", help="write score and survivors there")
     options = asked.parse_args()
     try:
-        mutants = [one for one in mutants_of(LIST) if fnmatch.fnmatch(one.name, options.only)]
+        mutants = [
+            one
+            for one in mutants_of(LIST)
+            if any(fnmatch.fnmatch(one.name, pattern) for pattern in options.only)
+        ]
         if not mutants:
-            raise WrongRowError(f"no mutant is called {options.only}")
+            raise WrongRowError(f"no mutant is called {' or '.join(options.only)}")
         verdicts = verdicts_on(
             mutants, jobs=max(options.jobs, 1), timeout=options.timeout, whole=options.whole
         )

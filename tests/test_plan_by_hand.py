@@ -11,6 +11,7 @@ import pytest
 from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Pricing, Scenario
 from fastcalc.core.traffic import Traffic
+from fastcalc.search.plan.candidates import layouts_of
 from fastcalc.search.plan.decide import decide
 from fastcalc.search.plan.queues import Queues
 from fastcalc.search.plan.replicas import needed, waited
@@ -22,14 +23,12 @@ from tests import made_up
 NEARLY = 1e-5
 
 
-def grid(*layouts, batches=(100,), prompt=1000.0, output=1000.0, chip=None, model=None, **given):
+def grid(*layouts, batches=(100,), prompt=1000.0, output=1000.0, chip=None, **given):
     scenario = Scenario(
         hardware=chip or made_up.clocked(),
-        model=model or made_up.minimal(),
-        engine=made_up.CLOCK,
+        **{"model": made_up.minimal(), "engine": made_up.CLOCK, **given},
         batches=(1,),
         traffic=Traffic(1.0, 1.0, 1.0),
-        **given,
     )
     kinds = Requests(*np.array([[prompt], [output], [prompt + output / 2]]))
     return Grid(scenario, layouts or (Layout(),), kinds, np.array(batches, dtype=float))
@@ -269,6 +268,40 @@ def test_what_misses_one_limit_is_counted_there_and_what_misses_more_apart(limit
     assert set(+found.reasons) - {"unfit"} == {reason}
     assert found.reasons.total() == found.candidates
     assert not found.plans
+
+
+def test_batches_between_those_tried_first_are_tried():
+    """Only batches of 1 and 100 are given, and 20 requests a second with 12 ms between tokens.
+
+    Batch b takes 9.98 + 0.03 b ms: 67 are within 12 ms, and 100 are not. A request takes
+    30 + 10,000 / b ms, which asks 0.6 + 200 / b replicas: four from batch 59 on. With prompts
+    apart it takes 10 + 0.01 b ms, so 200 are within; 0.2 + 200 / b replicas are two from batch
+    112 on, and one takes in prompts of 35 ms.
+    """
+    service = Service(1000.0, 1000.0, tpot=12e-3, rate=20.0)
+    apart, together = decide([grid(batches=(1, 100))], service).plans
+    assert (apart.prefill_replicas, apart.replicas, apart.batch) == (1, 2, 112)
+    assert (together.prefill_replicas, together.replicas, together.batch) == (0, 4, 59)
+
+
+def test_a_limit_that_is_just_met_is_met():
+    """One chip of at most one."""
+    assert decide([grid(batches=(1,))], Service(1000.0, 1000.0, max_chips=1)).plans
+
+
+def test_the_engine_holds_its_sequences_on_each_replica():
+    """A hundred are 50 on each of two replicas, which hold 50; on one they are too many."""
+    few = made_up.engine(max_sequences=50)
+    found = weighed(grid(Layout(), Layout(dp=2), batches=(50, 100), engine=few))[0]
+    assert list(zip(found.layout, found.place, strict=True)) == [(0, 0), (1, 0), (1, 1)]
+    assert found.unfit == 1
+
+
+def test_a_stage_for_each_layer_is_worth_a_look():
+    """Ten layers: ten stages of one rank and of eight, and no more."""
+    found = layouts_of(made_up.site(made_up.minimal()))
+    assert {Layout(pp=10), Layout(tp=8, pp=10)} <= set(found)
+    assert max(one.pp for one in found) == 10
 
 
 def test_of_one_cost_the_fewest_chips_and_then_the_smallest_batch_win():
