@@ -21,7 +21,7 @@ from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import critical_batch
-from fastcalc.formulas.types import Array, ArrayLike, Floats
+from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 PROMPT, OUTPUT = 1000.0, 1000.0
 """Traffic of every point, that of ``fastcalc compare`` unless it is told otherwise."""
@@ -108,13 +108,13 @@ def machine_rate(
 ) -> Array:
     """Return a machine's output at the smaller batch over that at the larger. [1]"""
     found = outcome(catalogue, Place(model, on, int(chips)), batches).estimate.total
-    return found[0] / found[-1]
+    return floats(found[0] / found[-1])
 
 
 def user_rate(*, catalogue: Catalogue, model: str, on: str, chips: float, batches: Floats) -> Array:
     """Return a user's speed at the smaller batch over that at the larger. [1]"""
     found = outcome(catalogue, Place(model, on, int(chips)), batches).estimate.speed
-    return found[0] / found[-1]
+    return floats(found[0] / found[-1])
 
 
 def price_alone(

@@ -10,7 +10,7 @@ from fastcalc.core.estimate import Estimate
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.step import LIMITERS
 from fastcalc.core.timeline import prompts_together, token_in_traffic
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import ArrayLike, Ints
 
 Columns = dict[str, Any]
 """By key: text, a number, an array that broadcasts with the others, or `Words`."""
@@ -52,7 +52,7 @@ class Words:
         Texts, or lists of them.
     """
 
-    codes: Array
+    codes: Ints | np.integer[Any]
     words: tuple[Any, ...]
 
 
@@ -196,7 +196,7 @@ def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]
         }
 
 
-def chosen(best: Array, columns: list[Any]) -> Any:
+def chosen(best: Ints, columns: list[Any]) -> Any:
     """Return one of several columns at each point.
 
     Parameters

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from fastcalc.catalogue.schema import SpeedRange
 from fastcalc.catalogue.schema.engines import BORROWED
@@ -14,7 +15,7 @@ from fastcalc.core.schedule import Schedule
 from fastcalc.core.step import LIMITERS, Step
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import money
-from fastcalc.formulas.types import Array, ArrayLike, Floats
+from fastcalc.formulas.types import ArrayLike, Bools, Floats
 
 SITE_FACTOR = 1.3
 """Power of a site over power of its machines (PUE): assumed, between 1.1 at the best sites and the
@@ -50,7 +51,7 @@ class Estimate:
     passes: Schedule
     light: Bound
     batch: Floats
-    fits: Array
+    fits: Bools
     speed: Floats
     low: Floats | None
     high: Floats | None
@@ -82,16 +83,16 @@ class Estimate:
         return self.passes.decode
 
     @property
-    def limiter(self) -> Array:
+    def limiter(self) -> npt.NDArray[np.str_]:
         """What takes most of the expected step, a word for each."""
         return np.take(np.array(LIMITERS), self.step.limiter)
 
     @property
-    def bound_limiter(self) -> Array:
+    def bound_limiter(self) -> npt.NDArray[np.str_]:
         """Which term is the bound, a word for each."""
         return np.take(np.array(LIMITERS), self.light.limiter)
 
-    def usd(self, usd_per_hour: float) -> tuple[Floats, Floats, Floats]:
+    def usd(self, usd_per_hour: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Return dollars a million tokens of input, of output, and of both. [USD]
 
         Parameters

@@ -121,11 +121,11 @@ class Schedule:
 
     def _rows(
         self,
-        sequences: Array,
-        together: Array,
+        sequences: ArrayLike,
+        together: ArrayLike,
         prompt: ArrayLike,
         replicas: float = 1.0,
-        verified: float | None = None,
+        verified: ArrayLike | None = None,
     ) -> PassInput:
         traffic = self.traffic
         return PassInput(

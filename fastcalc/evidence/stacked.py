@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from fastcalc.catalogue.schema import Engine, Hardware
 from fastcalc.core.machine import Chip, EngineParameters
@@ -14,7 +15,7 @@ from fastcalc.core.spatial import spatial_pass
 from fastcalc.core.step import expected_step
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import Batch
-from fastcalc.formulas.types import Array, Floats
+from fastcalc.formulas.types import Floats, Ints
 
 AnyNumbers = TypeVar("AnyNumbers", PassWork, Chip, EngineParameters)
 
@@ -36,7 +37,7 @@ class Pile:
     load: PassWork
     chip: Chip
     software: EngineParameters
-    point: Array
+    point: Ints
     times: Floats
     is_spatial: bool
 
@@ -76,7 +77,7 @@ class StackedPoints:
     fronts: Floats
 
     @cached_property
-    def sources(self) -> Array:
+    def sources(self) -> npt.NDArray[np.str_]:
         """The source of each point."""
         return np.array([point.source_key for point in self.points])
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def prompt_lump(
@@ -26,7 +26,7 @@ def prompt_lump(
     output : output tokens of a request, :math:`O` [1]
     chunk : prompt tokens that the engine takes into a step, :math:`C` [1]
     """
-    return np.maximum(1.0 * np.asarray(batch) * prompt / output, np.minimum(chunk, prompt))
+    return np.maximum(floats(batch) * prompt / output, np.minimum(chunk, prompt))
 
 
 def disaggregated_nodes(
@@ -42,7 +42,7 @@ def disaggregated_nodes(
 
     Source: DeepSeek, open-infra-index, day 6, 2025.
 
-    >>> disaggregated_nodes(input_rate=10.0, prefill_rate=5.0, output_rate=3.0, decode_rate=1.0)
+    >>> float(disaggregated_nodes(input_rate=10, prefill_rate=5, output_rate=3, decode_rate=1))
     5.0
 
     Parameters
@@ -52,4 +52,4 @@ def disaggregated_nodes(
     output_rate : output tokens asked for a second, :math:`\lambda_o` [1/s]
     decode_rate : output tokens that a node makes a second, :math:`R_d` [1/s]
     """
-    return 1.0 * input_rate / prefill_rate + 1.0 * output_rate / decode_rate
+    return floats(input_rate) / prefill_rate + floats(output_rate) / decode_rate

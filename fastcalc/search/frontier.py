@@ -11,7 +11,7 @@ from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.errors import InputError
 from fastcalc.formulas.money import usd_per_million
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import ArrayLike, Bools
 from fastcalc.search.largest_batch import tiers_at
 from fastcalc.search.space import Space
 
@@ -19,7 +19,7 @@ _AT_ONCE = 2048
 """Layouts evaluated together, each at two dozen batches: arrays that the caches of a core hold."""
 
 
-def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Array:
+def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
     r"""Return which choices no other beats.
 
     .. math:: \nexists j: \; g_j \ge g_i, \; c_j \le c_i, \; (g_j, c_j) \ne (g_i, c_i)
@@ -132,7 +132,9 @@ def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierP
 
 
 def _best(found: Sequence[_Tried]) -> list[_Tried]:
-    kept = undominated(gain=[one.speed for one in found], cost=[one.usd for one in found])
+    kept = undominated(
+        gain=np.array([one.speed for one in found]), cost=np.array([one.usd for one in found])
+    )
     return [one for one, is_kept in zip(found, kept, strict=True) if is_kept]
 
 

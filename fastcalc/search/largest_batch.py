@@ -12,7 +12,7 @@ from fastcalc.core.placement import Placement, Site
 from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.traffic import Traffic
-from fastcalc.formulas.types import Array, ArrayLike, Floats
+from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats
 from fastcalc.search.space import BatchRange, Space
 
 Batches = np.ndarray[Any, np.dtype[np.int64]]
@@ -64,7 +64,7 @@ class Tiers:
 
     site: Site
     placement: Placement
-    lives: Array
+    lives: Bools
     batch: Floats
     speed: Floats
 
@@ -118,7 +118,10 @@ def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) ->
     missed = np.full(goals.shape, placement.max_batch + 1, dtype=np.int64)
     while np.any(missed - reached > 1):
         tried = _between(reached, missed)
-        reaches = speeds(placement, traffic, tried.ravel()).reshape(tried.shape) >= goals[:, None]
+        reaches = (
+            speeds(placement, traffic, tried.ravel().astype(float)).reshape(tried.shape)
+            >= goals[:, None]
+        )
         reached = np.maximum(reached, np.where(reaches, tried, 0).max(axis=1))
         above = ~reaches & (tried > reached[:, None])
         missed = np.where(above, tried, missed[:, None]).min(axis=1)
@@ -287,7 +290,7 @@ def _closest(tier: BatchRange, traffic: Traffic, speed: float, below: float) -> 
     best = (0.0, 0)
     while True:
         tried = np.unique(_between(np.array([low]), np.array([high])))
-        reached = speeds(tier.placement, traffic, tried)
+        reached = speeds(tier.placement, traffic, tried.astype(float))
         held = int(np.count_nonzero(reached >= speed * (1.0 - _ROUNDING)))
         if not held:
             return _Closest(0, 0.0)

@@ -73,7 +73,7 @@ class Space:
         legal = [layout for count in chips for layout in self._legal(count)]
         if not legal:
             return []
-        holds = [site.place(Layouts.of(legal)).max_batch >= 1 for site in self.sites]
+        holds = np.stack([site.place(Layouts.of(legal)).max_batch >= 1 for site in self.sites])
         return [legal[place] for place in np.flatnonzero(np.any(holds, axis=0))]
 
     def _legal(self, chips: int) -> Iterator[Layout]:
@@ -106,9 +106,10 @@ class Space:
         held = 0
         for site in self.sites:
             placement = site.place(layout)
-            if placement.max_batch > held:
-                yield BatchRange(placement, held + 1, placement.max_batch)
-                held = placement.max_batch
+            most = int(placement.max_batch)
+            if most > held:
+                yield BatchRange(placement, held + 1, most)
+                held = most
 
     def at(self, layout: Layout, *batches: int) -> Outcome:
         """Return the scenario solved on a layout for some batches of one tier."""

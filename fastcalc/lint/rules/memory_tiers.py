@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from fastcalc.catalogue.faults import Fault
-from fastcalc.lint.document import Sheet, WrittenNumber
+from fastcalc.lint.document import Sheet
 from fastcalc.lint.rule import HARDWARE, Setting, rule
 from fastcalc.lint.silicon import (
     CHANNELS,
@@ -316,9 +316,4 @@ def bandwidth_per_watt(sheet: Sheet, _: Setting) -> Iterator[Fault]:
                 f"{tier.bandwidth.text} at {power.text} is {ratio(found)} GB/s a watt; boards with "
                 f"such memory have {band[0]} to {band[1]}"
             )
-            yield sheet.fault("HW029", _number(tier), message)
-
-
-def _number(tier: MemoryParts) -> WrittenNumber:
-    assert tier.bandwidth
-    return tier.bandwidth
+            yield sheet.fault("HW029", tier.bandwidth, message)

@@ -9,7 +9,7 @@ import numpy as np
 from fastcalc.core.columns import Columns
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.scenario import Scenario
-from fastcalc.formulas.types import Array, Floats
+from fastcalc.formulas.types import Bools, Floats, Ints
 from fastcalc.search.plan.pools import Pool, can_be_apart, pools, transfer_seconds
 from fastcalc.search.plan.queues import Queues
 from fastcalc.search.plan.replicas import first_token, needed, waited
@@ -61,8 +61,8 @@ class Weighed:
     grid: Grid
     columns: Columns
     pool: Pool | None
-    layout: Array
-    place: Array
+    layout: Ints
+    place: Ints
     values: dict[str, Floats]
     seconds: Floats
     replicas: Floats
@@ -80,7 +80,7 @@ class Weighed:
         misses = np.stack(list(self.misses(service).values()))
         return self.first_of(np.all(misses <= 1.0, axis=0), service)
 
-    def first_of(self, among: Array, service: Service) -> int | None:
+    def first_of(self, among: Bools, service: Service) -> int | None:
         """Return the place of the first of some deployments, in the order of plans."""
         (places,) = np.nonzero(among)
         for key in (self.cost, self.values["chips"], self.last_resort(service)):
@@ -131,7 +131,7 @@ def weigh(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> 
 
 
 def _together(
-    grid: Grid, service: Service, numbers: Columns, layout: Array, place: Array
+    grid: Grid, service: Service, numbers: Columns, layout: Ints, place: Ints
 ) -> dict[str, Any]:
     """Return what replicas that take in prompts and decode need for the rate."""
     batch, run = grid.batches[place], numbers["served_request_s"]
@@ -162,7 +162,7 @@ def _together(
     }
 
 
-def _first_token(grid: Grid, numbers: Columns, layout: Array, batch: Floats) -> Floats:
+def _first_token(grid: Grid, numbers: Columns, layout: Ints, batch: Floats) -> Floats:
     """Return the time to the first token of a request that joins the others. [s]
 
     Attention replicas run in step. If requests come faster than their prompts are taken in one by
@@ -180,7 +180,7 @@ def _queues(service: Service, **given: Any) -> Queues | None:
 
 
 def _apart(
-    grid: Grid, service: Service, numbers: Columns, layout: Array, place: Array, pool: Pool
+    grid: Grid, service: Service, numbers: Columns, layout: Ints, place: Ints, pool: Pool
 ) -> dict[str, Any]:
     """Return what replicas that only decode need for the rate, and the pool beside them.
 

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, Floats
+from fastcalc.formulas.types import Array, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class OpenRequests:
         return self.contexts[~(self.contexts > self.longest)]
 
     @cached_property
-    def _ends(self) -> Array:
+    def _ends(self) -> Ints:
         """Kinds up to the last of each prompt. [1]"""
         outputs = [np.count_nonzero(one + self.outputs <= self.longest) for one in self.prompts]
         return np.cumsum(outputs) * len(self._held)
