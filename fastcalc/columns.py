@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fastcalc.evaluate import Estimate
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import ArrayLike, Ints
 from fastcalc.scenario import Scenario
 from fastcalc.step import LIMITERS
 
@@ -51,7 +51,7 @@ class Words:
         Texts, or lists of them.
     """
 
-    codes: Array
+    codes: Ints | np.integer[Any]
     words: tuple[Any, ...]
 
 
@@ -193,7 +193,7 @@ def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]
         }
 
 
-def chosen(best: Array, columns: list[Any]) -> Any:
+def chosen(best: Ints, columns: list[Any]) -> Any:
     """Return one of several columns at each point.
 
     Parameters

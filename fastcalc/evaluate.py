@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from fastcalc.catalogue.schema import SpeedRange
 from fastcalc.catalogue.schema.engines import BORROWED
 from fastcalc.classes import class_of, engine_of_class
 from fastcalc.formulas import money, serving
-from fastcalc.formulas.types import Array, ArrayLike, Floats
+from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats
 from fastcalc.light import Bound
 from fastcalc.passes import Passes
 from fastcalc.placement import Placement
@@ -54,7 +55,7 @@ class Estimate:
     first: Step
     light: Bound
     batch: Floats
-    fits: Array
+    fits: Bools
     speed: Floats
     low: Floats | None
     high: Floats | None
@@ -71,16 +72,16 @@ class Estimate:
     joules: Floats
 
     @property
-    def limiter(self) -> Array:
+    def limiter(self) -> npt.NDArray[np.str_]:
         """What takes most of the expected step, a word for each."""
         return np.take(np.array(LIMITERS), self.step.limiter)
 
     @property
-    def bound_limiter(self) -> Array:
+    def bound_limiter(self) -> npt.NDArray[np.str_]:
         """Which term is the bound, a word for each."""
         return np.take(np.array(LIMITERS), self.light.limiter)
 
-    def usd(self, usd_per_hour: float) -> tuple[Floats, Floats, Floats]:
+    def usd(self, usd_per_hour: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Return dollars a million tokens of input, of output, and of both. [USD]
 
         Parameters

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from fastcalc.errors import InputError
-from fastcalc.formulas.types import Array
+from fastcalc.formulas.types import Ints
 
 
 class LayoutError(InputError):
@@ -56,10 +57,10 @@ class Layout:
 class Layouts(Layout):
     """Several layouts at once: arrays that broadcast with each other and with all else."""
 
-    tp: Array = 1
-    pp: Array = 1
-    ep: Array = 1
-    dp: Array = 1
+    tp: Any = 1
+    pp: Any = 1
+    ep: Any = 1
+    dp: Any = 1
 
     @classmethod
     def of(cls, layouts: Sequence[Layout], *, beside: int = 0) -> "Layouts":
@@ -75,11 +76,11 @@ class Layouts(Layout):
         ranks = np.array([(one.tp, one.pp, one.ep, one.dp) for one in layouts])
         return cls(*ranks.T.reshape(4, len(layouts), *(1,) * beside))
 
-    def at(self, places: Array) -> "Layouts":
+    def at(self, places: Ints) -> "Layouts":
         """Return the layouts at some positions, in the shape of those."""
         return Layouts(self.tp[places], self.pp[places], self.ep[places], self.dp[places])
 
     @property
-    def expert_shards(self) -> Array:
+    def expert_shards(self) -> Any:
         """Ranks over which one copy of the experts is spread. [1]"""
         return np.maximum(self.tp, self.ep)

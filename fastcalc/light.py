@@ -11,7 +11,7 @@ import numpy as np
 
 from fastcalc.formulas.network import all_reduce_bytes
 from fastcalc.formulas.roofline import time_of, time_over_tiers
-from fastcalc.formulas.types import Array
+from fastcalc.formulas.types import Array, ArrayLike, Ints
 from fastcalc.load import FLOPS_PER_PARAMETER, Rows, prompt_flops
 from fastcalc.placement import Placement
 from fastcalc.step import Component, Step, largest_of
@@ -41,7 +41,7 @@ class Bound:
         return np.maximum(np.maximum(work.memory_time, work.compute_time), work.link_time)
 
     @cached_property
-    def limiter(self) -> Array:
+    def limiter(self) -> Ints:
         """Index of the largest: memory, compute, link."""
         return largest_of((self.work.memory_time, self.work.compute_time, self.work.link_time))
 
@@ -104,8 +104,8 @@ def bound_step(placement: Placement, rows: Rows) -> Bound:
         (decode * FLOPS_PER_PARAMETER * work.head.parameters, machine.light.head),
         (attention + prompt * prompt_flops(placement, rows), machine.light.attention),
     )
-    flops: Array = sum(amount for amount, _ in parts)
-    compute: Array = sum(time_of(work=amount, rate=rate) for amount, rate in parts) / chips
+    flops: ArrayLike = sum(amount for amount, _ in parts)
+    compute: ArrayLike = sum(time_of(work=amount, rate=rate) for amount, rate in parts) / chips
     sent, link = _sent(placement, tokens)
     return Bound(
         Component(

@@ -199,7 +199,7 @@ def _destinations(shards: ArrayLike, active: float) -> Array:
     return other_ranks(ranks=np.atleast_1d(shards), active=active).reshape(np.shape(shards))
 
 
-def prompt_flops(placement: Placement, rows: Rows) -> Array:
+def prompt_flops(placement: Placement, rows: Rows) -> ArrayLike:
     """Return the attention FLOPs of one prompt token on all chips of a replica. [FLOP]"""
     return placement.work.attention_flops(
         rows.prompt_context, spread=rows.prompt_spread, prompt=True

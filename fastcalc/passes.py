@@ -94,11 +94,11 @@ class Passes:
 
     def _rows(
         self,
-        sequences: Array,
-        together: Array,
+        sequences: ArrayLike,
+        together: ArrayLike,
         prompt: ArrayLike,
         replicas: float = 1.0,
-        verified: float | None = None,
+        verified: ArrayLike | None = None,
     ) -> Rows:
         traffic = self.traffic
         return Rows(

@@ -17,7 +17,7 @@ import numpy as np
 from fastcalc.catalogue.schema import Hardware, LinearAttention
 from fastcalc.errors import InputError
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, floats
 from fastcalc.layout import Layout, LayoutError, Layouts
 from fastcalc.machine import Machine
 from fastcalc.workload import Workload
@@ -60,7 +60,7 @@ class Placement:
         layers = (work.dense.bytes + work.small.bytes) / layout.tp + routed * share
         ends = (work.embedding.bytes, work.head.bytes)
         end = np.where(layout.pp == 1, sum(ends), max(ends))
-        return layers * self.stage_share + end / layout.tp
+        return floats(layers * self.stage_share + end / layout.tp)
 
     @cached_property
     def cache_per_chip(self) -> Array:
@@ -78,7 +78,7 @@ class Placement:
         return np.where(cut > 1, 1.0 / cut, whole)
 
     @property
-    def chips_per_layer(self) -> Array:
+    def chips_per_layer(self) -> ArrayLike:
         """Chips over which one layer is cut, where there are more chips than layers. [1]"""
         return np.maximum(self.layout.pp // self.slots, 1) if self.machine.is_spatial else 1
 
@@ -87,7 +87,7 @@ class Placement:
         """Share of all layers in the fullest stage. [1]"""
         if self.machine.is_spatial:
             return np.minimum(self.layers_per_stage / self.work.layers, 1.0)
-        return np.ceil(self.work.layers / self.layout.pp) / self.work.layers
+        return floats(np.ceil(self.work.layers / self.layout.pp) / self.work.layers)
 
     @property
     def slots(self) -> float:
@@ -98,7 +98,7 @@ class Placement:
         return self.work.layers + ceil(ends / self.work.largest_layer_bytes)
 
     @cached_property
-    def max_batch(self) -> Array:
+    def max_batch(self) -> Array | int:
         """Sequences that fit, all replicas together, a whole number. [1]"""
         per_replica = largest_batch(
             usable=self.machine.usable_bytes,
@@ -159,7 +159,7 @@ class Site:
     def most_by_default(self) -> Array:
         """Sequences that each of them holds. [1]"""
         beside = np.ndim(self.reserved_tokens)
-        return self.place(Layouts.of(self.default_layouts, beside=beside)).max_batch
+        return floats(self.place(Layouts.of(self.default_layouts, beside=beside)).max_batch)
 
     @property
     def most_stages(self) -> int:
@@ -220,7 +220,7 @@ class Site:
 
         def rank(layout: Layout) -> tuple[int, int, int]:
             most = self.place(layout).max_batch
-            return sum(batch > most for batch in batches), layout.pp, -layout.tp
+            return sum(bool(batch > most) for batch in batches), layout.pp, -layout.tp
 
         return min(layouts, key=rank)
 

@@ -9,7 +9,7 @@ measured prefill asks.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -18,7 +18,7 @@ from fastcalc.formulas.experts import distinct_experts
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
 from fastcalc.formulas.pipeline import pipelined_step
 from fastcalc.formulas.roofline import overlapped_time, time_of
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
 from fastcalc.load import Load
 from fastcalc.machine import Chip, Software
 
@@ -73,17 +73,17 @@ class Component:
         return time_of(work=self.flops, rate=self.flop_rate)
 
     @cached_property
-    def link_time(self) -> Array:
+    def link_time(self) -> ArrayLike:
         """Time on links, added to the others. [s]"""
         return 0.0 if _is_nothing(self.sent) else time_of(work=self.sent, rate=self.link)
 
     @cached_property
-    def latency(self) -> Array:
+    def latency(self) -> ArrayLike:
         """Time that no rate shortens, added to the others. [s]"""
         return 0.0 if _is_nothing(self.count) else 1.0 * np.asarray(self.count) * self.each
 
     @cached_property
-    def seconds(self) -> Array:
+    def seconds(self) -> ArrayLike:
         """Time it takes. [s]"""
         return _total((self.work_time, self.link_time, self.latency))
 
@@ -96,7 +96,7 @@ class Component:
             return self.compute_time
         return overlapped_time(memory=self.memory_time, compute=self.compute_time, norm=self.norm)
 
-    def by_limiter(self) -> tuple[Array, Array, Array, Array]:
+    def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
         """Return its time split into memory, compute, link and latency. [s]"""
         if _is_nothing(self.flops):
             return self.memory_time, 0.0, self.link_time, self.latency
@@ -111,14 +111,17 @@ def _is_nothing(amount: ArrayLike) -> bool:
     return isinstance(amount, (int, float)) and amount == 0
 
 
-def _total(terms: Iterable[Array]) -> Array:
+def _total(terms: Iterable[ArrayLike]) -> ArrayLike:
     """Return the sum of some times, in order, numbers that are zero left out. [s]"""
-    return reduce(lambda one, other: one + other, (t for t in terms if not _is_nothing(t)), 0.0)
+    total: ArrayLike = 0.0
+    for term in terms:
+        total = total if _is_nothing(term) else total + term
+    return total
 
 
-def largest_of(terms: Sequence[Array]) -> Array:
+def largest_of(terms: Sequence[ArrayLike]) -> Ints:
     """Return the index of the largest of some times, the first of those that are equal."""
-    best, index = np.asarray(terms[0]), np.int64(0)
+    best, index = floats(terms[0]), np.asarray(0)
     for place, term in enumerate(terms[1:], 1):
         index = np.maximum(index, place * (term > best))
         best = np.maximum(best, term)
@@ -134,7 +137,7 @@ class Step:
     @cached_property
     def seconds(self) -> Array:
         """Time of the whole step. [s]"""
-        return _total(component.seconds for component in self.components)
+        return floats(_total(component.seconds for component in self.components))
 
     def then(self, *more: Component) -> "Step":
         """Return the step with more components after its own, whose sum is not made again.
@@ -145,11 +148,11 @@ class Step:
             In order.
         """
         longer = Step((*self.components, *more))
-        longer.__dict__["seconds"] = _total((self.seconds, *(one.seconds for one in more)))
+        longer.__dict__["seconds"] = floats(_total((self.seconds, *(one.seconds for one in more))))
         return longer
 
     @cached_property
-    def limiter(self) -> Array:
+    def limiter(self) -> Ints:
         """Index into `LIMITERS` of what takes most of it."""
         parts = [component.by_limiter() for component in self.components]
         return largest_of([_total(times) for times in zip(*parts, strict=True)])
@@ -188,14 +191,14 @@ def expected_step(load: Load, chip: Chip, software: Software) -> Step:
     return passed.then(*_pipeline(load, chip, software, passed.seconds))
 
 
-def _either(condition: Array, first: Array, second: Array) -> Array:
+def _either(condition: Bools, first: ArrayLike, second: ArrayLike) -> ArrayLike:
     """Return one of two by a condition; where it holds of all or of none, without copying it."""
     if np.all(condition):
         return first
     return np.where(condition, first, second) if np.any(condition) else second
 
 
-def _touched(load: Load, software: Software) -> Array:
+def _touched(load: Load, software: Software) -> ArrayLike:
     """Return the share of the routed weights that the tokens of a pass read. [1]"""
     if _is_nothing(load.expert_layers):
         return 1.0
@@ -214,7 +217,7 @@ def _imbalance(load: Load, software: Software) -> Array:
 
 
 def _weights(
-    load: Load, chip: Chip, software: Software, touched: Array
+    load: Load, chip: Chip, software: Software, touched: ArrayLike
 ) -> tuple[Component, Component, Component]:
     """Return the matrices every token passes, head and norms, and the experts that are picked."""
     bandwidth, share = software.bandwidth(chip), software.compute_share(chip)
@@ -259,7 +262,7 @@ def _attention(load: Load, chip: Chip, software: Software) -> Component:
     )
 
 
-def _unpacking(load: Load, chip: Chip, software: Software, touched: Array) -> Component:
+def _unpacking(load: Load, chip: Chip, software: Software, touched: ArrayLike) -> Component:
     """Return narrow weights widened to 16 bits on the vector units, once each."""
     weights = np.asarray(chip.dense_is_packed) * load.dense_weights
     weights = weights + np.asarray(chip.head_is_packed) * load.head_weights

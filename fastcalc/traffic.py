@@ -67,7 +67,7 @@ class Speculation:
         return share if Speculation.accepting(share, float(self.drafted)) == self else None
 
     @property
-    def verified(self) -> Array:
+    def verified(self) -> ArrayLike:
         """Tokens of one sequence in a pass. [1]"""
         return self.drafted + 1.0
 

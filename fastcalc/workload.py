@@ -185,7 +185,7 @@ class Workload:
 
     def attention_flops(
         self, context: ArrayLike, *, spread: ArrayLike = 0.0, prompt: bool = False
-    ) -> Array:
+    ) -> ArrayLike:
         """Return the attention FLOPs of one new token at a context. [FLOP]
 
         Parameters
@@ -198,7 +198,7 @@ class Workload:
             Count the form that prompts use, which for latent attention is the cheaper of two:
             expanded into heads over all tokens, or absorbed over those that are picked.
         """
-        total: Array = 0.0
+        total: ArrayLike = 0.0
         for group in self.caches:
             picked = attended_tokens(context=context, spread=spread, window=group.attended)
             flops: Array = group.decode_flops * picked

@@ -6,7 +6,7 @@ from fastcalc.claims.finding import Finding, Part
 from fastcalc.errors import InputError
 from fastcalc.formulas import break_even, choosing, speculation, tasks, waiting
 from fastcalc.formulas.memory import chips_for_capacity
-from fastcalc.formulas.types import Array, ArrayLike, Floats
+from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 MM2_PER_SQUARE_INCH = 645.16
 MOST = 100_000
@@ -108,7 +108,7 @@ def bill_ratio(*, prompt: float, output: float, prices: Floats, other_prices: Fl
 def interaction(*, tokens: Floats, prices: Floats) -> Array:
     """Return the price of fast over standard at one effort, over the same at another. [1]"""
     cost = np.outer(tokens, prices)
-    return (cost[0, 1] / cost[0, 0]) / (cost[1, 1] / cost[1, 0])
+    return floats((cost[0, 1] / cost[0, 0]) / (cost[1, 1] / cost[1, 0]))
 
 
 def drafted_gain(*, acceptance: ArrayLike, drafts: ArrayLike, draft_cost: ArrayLike) -> Array:
@@ -177,7 +177,7 @@ def saved_share(
     """Return the share of a turn that savings on trips, tokens and prefill spare. [1]"""
     spent = np.array([trips * trip, tokens * token, lead])
     turn = tasks.turn_time(wait=spent[0] + spent[1], lead=lead, tokens=tokens, speed=speed)
-    return spent @ np.array([trip_saving, token_saving, lead_saving]) / turn
+    return floats(spent @ np.array([trip_saving, token_saving, lead_saving])) / turn
 
 
 def hop_share(
@@ -190,13 +190,13 @@ def hop_share(
     speed: ArrayLike,
 ) -> Array:
     """Return the share of a token's time that hops between chips take. [1]"""
-    crossing = np.asarray(hop) + np.asarray(width) * bytes_each / np.asarray(link)
-    return np.asarray(chips) * crossing * speed
+    crossing = floats(hop) + floats(width) * bytes_each / link
+    return floats(chips) * crossing * speed
 
 
 def pipeline_rate(*, streams: ArrayLike, stages: ArrayLike) -> Array:
     """Return the throughput of a pipeline over that of one with streams enough. [1]"""
-    return np.minimum(streams, stages) / np.asarray(stages)
+    return np.minimum(floats(streams), stages) / stages
 
 
 def read_speed(*, bandwidth: ArrayLike, context: ArrayLike, bytes_a_token: ArrayLike) -> Array:
@@ -228,7 +228,7 @@ def layer_time(
     return (np.asarray(tokens) / speed - np.asarray(chips) * hop) / layers
 
 
-def reruns(*, accuracy: float, other: Array, steps: float, speedup: float) -> Finding:
+def reruns(*, accuracy: float, other: ArrayLike, steps: float, speedup: float) -> Finding:
     """Return time to the first success of a faster, less accurate option over the other's. [1]"""
     full, fast = (
         tasks.time_to_success(
@@ -248,7 +248,9 @@ def success_slope(*, accuracy: float, steps: float) -> Array:
     """Return by how many percent success rises for a percent of accuracy. [1]"""
     change = 1e-6
     more = tasks.chain_success(accuracy=accuracy * (1 + change), steps=steps)
-    return np.log(more / tasks.chain_success(accuracy=accuracy, steps=steps)) / np.log1p(change)
+    return floats(
+        np.log(more / tasks.chain_success(accuracy=accuracy, steps=steps)) / np.log1p(change)
+    )
 
 
 def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
@@ -266,7 +268,7 @@ def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
     return Finding(np.array(chosen), parts)
 
 
-def speed_needed(*, tokens: float, window: float, lead: float, given: Array) -> Finding:
+def speed_needed(*, tokens: float, window: float, lead: float, given: ArrayLike) -> Finding:
     """Return the speed that streams some tokens in a window. [1/s]"""
     parts = tuple(
         Part(
@@ -280,7 +282,7 @@ def speed_needed(*, tokens: float, window: float, lead: float, given: Array) -> 
     return Finding(tokens / (np.asarray(window) - lead), parts)
 
 
-def spoken_time(*, words: float, tokens_a_word: float, speed: Array) -> Array:
+def spoken_time(*, words: float, tokens_a_word: float, speed: ArrayLike) -> Array:
     """Return the time in which an answer of some words streams. [s]"""
     return words * tokens_a_word / np.asarray(speed)
 

@@ -13,7 +13,7 @@ from fastcalc.claims.fields import number_of
 from fastcalc.claims.finding import Finding
 from fastcalc.claims.registry import TESTS
 from fastcalc.errors import InputError
-from fastcalc.formulas.types import Array, Floats
+from fastcalc.formulas.types import Bools, Floats
 
 Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]
 MEANING: dict[Verdict, str] = {
@@ -83,13 +83,14 @@ class Tested:
         return TESTS[self.check.test].formula.format_map(self.given)
 
 
-def meets(values: Floats, check: Check, expected: tuple[float, ...]) -> Array:
+def meets(values: Floats, check: Check, expected: tuple[float, ...]) -> Bools:
     """Return for each number whether it is as expected, within the tolerance."""
-    wanted = np.array(expected)
+    wanted: Floats = np.array(expected)
     # A last digit of rounding in the reckoning itself is no difference.
-    slack = np.abs(wanted) * (check.tolerance + 1e-12)
+    slack: Floats = np.abs(wanted) * (check.tolerance + 1e-12)
     if check.comparison == "between":
-        return (values >= wanted[0] - slack[0]) & (values <= wanted[1] + slack[1])
+        inside: Bools = (values >= wanted[0] - slack[0]) & (values <= wanted[1] + slack[1])
+        return inside
     if check.comparison == "at-least":
         return values >= wanted - slack
     if check.comparison == "at-most":

@@ -9,7 +9,7 @@ from fastcalc.catalogue import Catalogue
 from fastcalc.claims.finding import Finding, Part
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import critical_batch
-from fastcalc.formulas.types import Array, ArrayLike, Floats
+from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 from fastcalc.scenario import Outcome, PriceBasis, Pricing, Scenario, Sharding, engine_for, solve
 from fastcalc.traffic import Traffic
 from fastcalc.workload import workload
@@ -100,13 +100,13 @@ def machine_rate(
 ) -> Array:
     """Return a machine's output at the smaller batch over that at the larger. [1]"""
     found = outcome(catalogue, Place(model, on, int(chips)), batches).estimate.total
-    return found[0] / found[-1]
+    return floats(found[0] / found[-1])
 
 
 def user_rate(*, catalogue: Catalogue, model: str, on: str, chips: float, batches: Floats) -> Array:
     """Return a user's speed at the smaller batch over that at the larger. [1]"""
     found = outcome(catalogue, Place(model, on, int(chips)), batches).estimate.speed
-    return found[0] / found[-1]
+    return floats(found[0] / found[-1])
 
 
 def price_alone(

@@ -40,7 +40,7 @@ def terms_of_light(
         Sequences decoded, and prompt tokens. [1]
     """
     work, numbers = light.work, Numbers(placement)
-    kept = traffic.speculation.tokens_per_pass
+    kept = float(traffic.speculation.tokens_per_pass)
     tokens = plus(times(number(decoded), number(kept)), number(prompt))
     sent, link = one(work.sent), one(work.link)
     parts = (
@@ -146,7 +146,8 @@ def _link(placement: Placement, numbers: Numbers, part: Component, tokens: Term)
     hidden = numbers.counted(work.hidden or 0.0, "hidden width")
     message = times(tokens, hidden, number(NARROWEST_ACTIVATION_BYTES, "B"))
     replicas = number(layout.dp)
-    is_inside = layout.tp > 1 or numbers.machine.chip.link >= numbers.machine.chip.link_out
+    chip = numbers.machine.chip
+    is_inside = layout.tp > 1 or bool(chip.link >= chip.link_out)
     sent = over(message, replicas)
     if layout.tp > 1:
         ranks, unit = number(layout.tp), number(1.0)

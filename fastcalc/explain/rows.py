@@ -106,7 +106,7 @@ def _of_light(
     return Explained(
         name=name,
         sequences=decoded,
-        verified=outcome.scenario.traffic.speculation.tokens_per_pass,
+        verified=float(outcome.scenario.traffic.speculation.tokens_per_pass),
         prompt=prompt,
         rates=(),
         parts=tuple(there),

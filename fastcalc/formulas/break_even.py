@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def break_even_fix(*, speedup: ArrayLike, more_errors: ArrayLike) -> Array:
@@ -21,7 +21,7 @@ def break_even_fix(*, speedup: ArrayLike, more_errors: ArrayLike) -> Array:
     speedup : of writing, :math:`s` [1]
     more_errors : share of the answers that are wrong now and were not, :math:`\Delta e` [1]
     """
-    return (1.0 - 1.0 / np.asarray(speedup)) / more_errors
+    return (1.0 - 1.0 / floats(speedup)) / more_errors
 
 
 def break_even_check(
@@ -44,6 +44,6 @@ def break_even_check(
     other : attempt of the faster option, :math:`t'` [s]
     other_success : its probability of success, :math:`P'` [1]
     """
-    gain = 1.0 * np.asarray(attempt) * other_success - 1.0 * np.asarray(other) * success
+    gain = floats(attempt) * other_success - floats(other) * success
     with np.errstate(divide="ignore", invalid="ignore"):
-        return gain / (1.0 * np.asarray(success) - other_success)
+        return gain / (floats(success) - other_success)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def best_of(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
@@ -22,7 +22,7 @@ def best_of(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
     """
     with np.errstate(divide="ignore"):
         # expm1 and log1p: a rare success must not drown in the rounding of 1 - p.
-        return -np.expm1(samples * np.log1p(-1.0 * np.asarray(accuracy)))
+        return -np.expm1(samples * np.log1p(-floats(accuracy)))
 
 
 def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
@@ -44,7 +44,7 @@ def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
     accuracy : probability that an answer is right, :math:`p` [1]
     samples : independent answers, whole numbers, :math:`n` [1]
     """
-    right, count = np.broadcast_arrays(np.asarray(accuracy, float), np.asarray(samples, float))
+    right, count = np.broadcast_arrays(floats(accuracy), floats(samples))
     most = int(np.max(count, initial=0.0))
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
     hits = np.arange(most + 1)
@@ -60,7 +60,7 @@ def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
             + np.where(misses > 0, misses * log_wrong, 0.0)
         )
     weight = np.where(2 * hits > votes, 1.0, np.where(2 * hits == votes, 0.5, 0.0))
-    return np.sum(np.where(possible, chance, 0.0) * weight, axis=-1)
+    return floats(np.sum(np.where(possible, chance, 0.0) * weight, axis=-1))
 
 
 def judged(*, accuracy: ArrayLike, samples: ArrayLike, judge: ArrayLike) -> Array:
@@ -87,10 +87,10 @@ def judged(*, accuracy: ArrayLike, samples: ArrayLike, judge: ArrayLike) -> Arra
     samples : independent answers, :math:`n` [1]
     judge : probability that the judge is right about an answer, :math:`j` [1]
     """
-    right, sure = np.asarray(accuracy, float), np.asarray(judge, float)
+    right, sure = floats(accuracy), floats(judge)
     called = right * sure + (1.0 - right) * (1.0 - sure)
     some = best_of(accuracy=called, samples=samples)
     with np.errstate(divide="ignore", invalid="ignore"):
         good = np.where(called > 0.0, right * sure / called, 0.0)
-    none = (1.0 - called) ** (np.asarray(samples, float) - 1.0)
+    none = (1.0 - called) ** (floats(samples) - 1.0)
     return some * good + none * right * (1.0 - sure)

@@ -1,6 +1,8 @@
 """Parameters and FLOPs of the parts that most layers share: attention, feed-forward network."""
 
-from fastcalc.formulas.types import Array, ArrayLike
+import numpy as np
+
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def attention_matrices(
@@ -18,7 +20,7 @@ def attention_matrices(
     The query and output projections are as wide as all heads; key and value projections as the
     key-value heads. Source: GQA, arXiv:2305.13245, sec. 2.
 
-    >>> attention_matrices(hidden=4096, heads=32, kv_heads=8, key_dim=128, value_dim=128)
+    >>> float(attention_matrices(hidden=4096, heads=32, kv_heads=8, key_dim=128, value_dim=128))
     41943040.0
 
     Parameters
@@ -29,7 +31,7 @@ def attention_matrices(
     key_dim : elements of a query or key head, :math:`k` [1]
     value_dim : elements of a value head, :math:`v`; most often as many [1]
     """
-    return 1.0 * hidden * (heads + kv_heads) * (key_dim + value_dim)
+    return floats(hidden) * (heads + kv_heads) * (key_dim + value_dim)
 
 
 def latent_attention_matrices(
@@ -49,8 +51,8 @@ def latent_attention_matrices(
     With :math:`q = 0` the query has no bottleneck: its two matrices become one,
     :math:`h H (n + r)`. Source: DeepSeek-V2, arXiv:2405.04434, sec. 2.1 and appendix C.
 
-    >>> latent_attention_matrices(hidden=7168, heads=128, q_rank=1536, kv_rank=512,
-    ...                           nope_dim=128, rope_dim=64, value_dim=128)
+    >>> float(latent_attention_matrices(hidden=7168, heads=128, q_rank=1536, kv_rank=512,
+    ...                           nope_dim=128, rope_dim=64, value_dim=128))
     187105280.0
 
     Parameters
@@ -63,10 +65,11 @@ def latent_attention_matrices(
     rope_dim : rotary elements, shared by all heads, :math:`r` [1]
     value_dim : elements of a value head, :math:`v` [1]
     """
-    head = 1.0 * heads * (nope_dim + rope_dim)
-    query = hidden * q_rank + q_rank * head + (q_rank == 0) * hidden * head
-    latent = 1.0 * hidden * (kv_rank + rope_dim) + 1.0 * kv_rank * heads * (nope_dim + value_dim)
-    return query + latent + 1.0 * heads * value_dim * hidden
+    width, rank = floats(hidden), floats(q_rank)
+    head = floats(heads) * (nope_dim + rope_dim)
+    query = np.where(rank == 0, width * head, rank * (width + head))
+    latent = width * (kv_rank + rope_dim) + floats(kv_rank) * heads * (nope_dim + value_dim)
+    return query + latent + width * heads * value_dim
 
 
 def ffn_matrices(*, hidden: ArrayLike, width: ArrayLike, matrices: ArrayLike) -> Array:
@@ -76,7 +79,7 @@ def ffn_matrices(*, hidden: ArrayLike, width: ArrayLike, matrices: ArrayLike) ->
 
     Source: Shazeer, "GLU variants improve transformer," arXiv:2002.05202, sec. 2.
 
-    >>> ffn_matrices(hidden=4096, width=14336, matrices=3)
+    >>> float(ffn_matrices(hidden=4096, width=14336, matrices=3))
     176160768.0
 
     Parameters
@@ -85,7 +88,7 @@ def ffn_matrices(*, hidden: ArrayLike, width: ArrayLike, matrices: ArrayLike) ->
     width : inner width, :math:`f` [1]
     matrices : 3 with a gate (SwiGLU), 2 without, :math:`m` [1]
     """
-    return 1.0 * matrices * hidden * width
+    return floats(matrices) * hidden * width
 
 
 def hyper_connection_parameters(*, hidden: ArrayLike, streams: ArrayLike) -> Array:
@@ -97,7 +100,7 @@ def hyper_connection_parameters(*, hidden: ArrayLike, streams: ArrayLike) -> Arr
     to the weights into, out of and between them, with biases and three scales. Source:
     arXiv:2409.19606, arXiv:2512.24880; shape as in the DeepSeek V4 model of transformers 5.23.
 
-    >>> hyper_connection_parameters(hidden=4096, streams=4)
+    >>> float(hyper_connection_parameters(hidden=4096, streams=4))
     786486.0
 
     Parameters
@@ -105,8 +108,8 @@ def hyper_connection_parameters(*, hidden: ArrayLike, streams: ArrayLike) -> Arr
     hidden : width of a stream, :math:`h` [1]
     streams : residual streams, :math:`n` [1]
     """
-    mixed = 1.0 * streams * (streams + 2.0)
-    return 2.0 * (mixed * (1.0 * streams * hidden + 1.0) + 3.0)
+    count = floats(streams)
+    return 2.0 * (count * (count + 2.0) * (count * hidden + 1.0) + 3.0)
 
 
 def attention_flops(*, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLike) -> Array:
@@ -119,9 +122,9 @@ def attention_flops(*, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLik
     itself: :math:`k = c + r`, :math:`v = c`. Source: Kaplan et al., arXiv:2001.08361, table 1;
     DeepSeek-V2, arXiv:2405.04434, sec. 2.1.2.
 
-    >>> attention_flops(heads=32, key_dim=128, value_dim=128)
+    >>> float(attention_flops(heads=32, key_dim=128, value_dim=128))
     16384.0
-    >>> attention_flops(heads=128, key_dim=512 + 64, value_dim=512)
+    >>> float(attention_flops(heads=128, key_dim=512 + 64, value_dim=512))
     278528.0
 
     Parameters
@@ -130,7 +133,7 @@ def attention_flops(*, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLik
     key_dim : elements scored per head, :math:`k` [1]
     value_dim : elements summed per head, :math:`v` [1]
     """
-    return 2.0 * heads * (key_dim + value_dim)
+    return 2.0 * floats(heads) * (key_dim + value_dim)
 
 
 def linear_flops(*, parameters: ArrayLike) -> Array:
@@ -140,11 +143,11 @@ def linear_flops(*, parameters: ArrayLike) -> Array:
 
     Source: Kaplan et al., arXiv:2001.08361, sec. 2.1.
 
-    >>> linear_flops(parameters=7_504_924_672)
+    >>> float(linear_flops(parameters=7_504_924_672))
     15009849344.0
 
     Parameters
     ----------
     parameters : parameters that the token is multiplied with, :math:`P` [1]
     """
-    return 2.0 * parameters
+    return 2.0 * floats(parameters)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def distinct_experts(
@@ -26,7 +26,7 @@ def distinct_experts(
     tokens : tokens in the step, :math:`B` [1]
     correlation : :math:`\gamma`, 1 for independent tokens [1]
     """
-    missed = (1.0 - 1.0 * np.asarray(active) / experts) ** (np.asarray(tokens) * 1.0) ** correlation
+    missed = (1.0 - floats(active) / experts) ** floats(tokens) ** correlation
     return np.maximum(active, experts * (1.0 - missed))
 
 
@@ -45,5 +45,5 @@ def other_ranks(*, ranks: ArrayLike, active: ArrayLike) -> Array:
     ranks : ranks that share the experts, :math:`N` [1]
     active : experts a token picks, :math:`k` [1]
     """
-    ranks = np.asarray(ranks) * 1.0
+    ranks = floats(ranks)
     return (ranks - 1.0) * (1.0 - (1.0 - 1.0 / ranks) ** active)

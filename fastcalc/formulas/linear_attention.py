@@ -1,6 +1,8 @@
 """Parameters of layers that keep a state of fixed size instead of a cache: three kinds."""
 
-from fastcalc.formulas.types import Array, ArrayLike
+import numpy as np
+
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def gated_deltanet_matrices(
@@ -13,7 +15,8 @@ def gated_deltanet_matrices(
     Query, key and value projections, the output gate, the two per-head gates and the output
     projection. Source: "Gated delta networks," arXiv:2412.06464, sec. 3.4; Qwen3-Next.
 
-    >>> gated_deltanet_matrices(hidden=2048, key_width=2048, value_width=4096, value_heads=32)
+    >>> float(gated_deltanet_matrices(hidden=2048, key_width=2048, value_width=4096,
+    ...                               value_heads=32))
     33685504.0
 
     Parameters
@@ -23,7 +26,7 @@ def gated_deltanet_matrices(
     value_width : value heads times value dimension, :math:`v` [1]
     value_heads : value heads, :math:`b` [1]
     """
-    return 1.0 * hidden * (2.0 * key_width + 3.0 * value_width + 2.0 * value_heads)
+    return floats(hidden) * (2.0 * key_width + 3.0 * value_width + 2.0 * value_heads)
 
 
 def kda_matrices(
@@ -43,8 +46,8 @@ def kda_matrices(
     size per head; the output gate and the output projection. With :math:`g = 0` the gate has no
     bottleneck and takes :math:`h v`. Source: Kimi Linear, arXiv:2510.26692.
 
-    >>> kda_matrices(hidden=2304, key_width=4096, value_width=4096, heads=32,
-    ...              decay_rank=128, gate_rank=128)
+    >>> float(kda_matrices(hidden=2304, key_width=4096, value_width=4096, heads=32,
+    ...              decay_rank=128, gate_rank=128))
     39460864.0
 
     Parameters
@@ -56,10 +59,10 @@ def kda_matrices(
     decay_rank : rank of the decay, :math:`r`: the dimension of a head [1]
     gate_rank : rank of the output gate, :math:`g`; 0 for full rank [1]
     """
-    gate = gate_rank * (1.0 * hidden + value_width) + (gate_rank == 0) * 1.0 * hidden * value_width
-    inward = 1.0 * hidden * (2.0 * key_width + value_width + heads)
-    decay = 1.0 * decay_rank * (1.0 * hidden + key_width)
-    return inward + decay + gate + 1.0 * value_width * hidden
+    width, gates = floats(hidden), floats(gate_rank)
+    gate = np.where(gates == 0, width * value_width, gates * (width + value_width))
+    inward = width * (2.0 * key_width + value_width + heads)
+    return inward + decay_rank * (width + key_width) + gate + width * value_width
 
 
 def mamba2_matrices(
@@ -72,7 +75,7 @@ def mamba2_matrices(
     One projection makes gate and input, the groups' two state maps and a step size per head;
     another leads back. Source: Dao and Gu, "Transformers are SSMs," arXiv:2405.21060, sec. 7.1.
 
-    >>> mamba2_matrices(hidden=2688, inner=4096, state_width=8 * 128, heads=64)
+    >>> float(mamba2_matrices(hidden=2688, inner=4096, state_width=8 * 128, heads=64))
     38707200.0
 
     Parameters
@@ -82,4 +85,4 @@ def mamba2_matrices(
     state_width : groups times state size, :math:`s` [1]
     heads : heads, :math:`H` [1]
     """
-    return 1.0 * hidden * (3.0 * inner + 2.0 * state_width + heads)
+    return floats(hidden) * (3.0 * inner + 2.0 * state_width + heads)

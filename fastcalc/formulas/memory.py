@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def attended_tokens(*, context: ArrayLike, spread: ArrayLike, window: ArrayLike) -> Array:
@@ -23,9 +23,9 @@ def attended_tokens(*, context: ArrayLike, spread: ArrayLike, window: ArrayLike)
     spread : how far contexts go below and above it, :math:`h` [1]
     window : tokens the layer looks back, :math:`w`; infinity for all [1]
     """
-    mean = np.asarray(context) * 1.0
+    mean = floats(context)
     below = np.clip(np.minimum(window, mean + spread) - (mean - spread), 0.0, None)
-    width = np.maximum(2.0 * np.asarray(spread), 1e-300)
+    width = np.maximum(2.0 * floats(spread), 1e-300)
     return np.minimum(window, mean + spread) - below * below / (2.0 * width)
 
 
@@ -38,7 +38,7 @@ def cache_bytes_per_layer(
 
     Source: PagedAttention, arXiv:2309.06180, sec. 3: OPT-13B keeps 800 KiB a token.
 
-    >>> 40 * cache_bytes_per_layer(elements=2 * 5120, tokens=1, bytes_per_element=2) / 1024
+    >>> 40 * float(cache_bytes_per_layer(elements=10240, tokens=1, bytes_per_element=2)) / 1024
     800.0
 
     Parameters
@@ -47,7 +47,7 @@ def cache_bytes_per_layer(
     tokens : tokens the layer keeps, :math:`T` [1]
     bytes_per_element : width of a cached element, :math:`b` [byte]
     """
-    return 1.0 * elements * tokens * bytes_per_element
+    return floats(elements) * tokens * bytes_per_element
 
 
 def largest_batch(*, usable: ArrayLike, weights: ArrayLike, cache_per_sequence: ArrayLike) -> Array:
@@ -66,7 +66,7 @@ def largest_batch(*, usable: ArrayLike, weights: ArrayLike, cache_per_sequence: 
     weights : weights held there, :math:`W` [byte]
     cache_per_sequence : cache of one sequence with all tokens it may reach, :math:`M` [byte]
     """
-    free = np.maximum(1.0 * np.asarray(usable) - weights, 0.0)
+    free = np.maximum(floats(usable) - weights, 0.0)
     return np.floor(free / np.maximum(cache_per_sequence, 1e-300))
 
 
@@ -85,7 +85,7 @@ def chips_for_capacity(*, needed: ArrayLike, usable_per_chip: ArrayLike) -> Arra
     needed : bytes to hold, :math:`W` [byte]
     usable_per_chip : memory of a chip that software may fill, :math:`C` [byte]
     """
-    return np.maximum(np.ceil(1.0 * np.asarray(needed) / usable_per_chip), 1.0)
+    return np.maximum(np.ceil(floats(needed) / usable_per_chip), 1.0)
 
 
 def chips_for_whole_layers(
@@ -106,6 +106,6 @@ def chips_for_whole_layers(
     layer_bytes : weights and cache of the largest layer, :math:`m` [byte]
     usable_per_chip : memory of a chip that software may fill, :math:`C` [byte]
     """
-    per_chip = np.floor(1.0 * np.asarray(usable_per_chip) / layer_bytes)
+    per_chip = np.floor(floats(usable_per_chip) / layer_bytes)
     with np.errstate(divide="ignore"):
-        return np.maximum(np.ceil(np.asarray(layers) / per_chip), 1.0)
+        return np.maximum(np.ceil(floats(layers) / per_chip), 1.0)

@@ -1,8 +1,6 @@
 """Dollars an hour, dollars a million tokens, joules a token."""
 
-import numpy as np
-
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 HOURS_PER_YEAR = 8760.0
 
@@ -22,8 +20,8 @@ def ownership_per_hour(
     Straight-line depreciation and electricity; no interest, staff or building. Source: Barroso et
     al., "The datacenter as a computer," 2018, ch. 6, doi:10.2200/S00874ED3V01Y201809CAC046.
 
-    >>> ownership_per_hour(purchase=35040, years=4, power=1000, site_factor=1, energy_price=0.1)
-    1.1
+    >>> float(ownership_per_hour(purchase=35040, years=4, power=1e3, site_factor=1, energy_price=1))
+    2.0
 
     Parameters
     ----------
@@ -33,7 +31,8 @@ def ownership_per_hour(
     site_factor : power of the site over power of the machines (PUE), :math:`u` [1]
     energy_price : price of a kilowatt hour, :math:`e` [USD/kWh]
     """
-    return purchase / (HOURS_PER_YEAR * years) + power / 1000.0 * site_factor * energy_price
+    energy = floats(power) / 1000.0 * site_factor * energy_price
+    return floats(purchase) / (HOURS_PER_YEAR * floats(years)) + energy
 
 
 def usd_per_million(*, usd_per_hour: ArrayLike, seconds: ArrayLike, tokens: ArrayLike) -> Array:
@@ -52,7 +51,7 @@ def usd_per_million(*, usd_per_hour: ArrayLike, seconds: ArrayLike, tokens: Arra
     seconds : machine time, :math:`t` [s]
     tokens : tokens made or taken in in that time, :math:`n` [1]
     """
-    return 1e6 * np.asarray(usd_per_hour) / 3600.0 * seconds / tokens
+    return 1e6 * floats(usd_per_hour) / 3600.0 * seconds / tokens
 
 
 def joules_per_token(*, power: ArrayLike, site_factor: ArrayLike, tokens_per_s: ArrayLike) -> Array:
@@ -62,7 +61,7 @@ def joules_per_token(*, power: ArrayLike, site_factor: ArrayLike, tokens_per_s: 
 
     Source: power rules of MLPerf, https://github.com/mlcommons/inference_policies.
 
-    >>> joules_per_token(power=700, site_factor=1, tokens_per_s=350)
+    >>> float(joules_per_token(power=700, site_factor=1, tokens_per_s=350))
     2.0
 
     Parameters
@@ -71,7 +70,7 @@ def joules_per_token(*, power: ArrayLike, site_factor: ArrayLike, tokens_per_s: 
     site_factor : power of the site over power of the machines (PUE), :math:`u` [1]
     tokens_per_s : output rate of the machine, :math:`R` [1/s]
     """
-    return 1.0 * power * site_factor / tokens_per_s
+    return floats(power) * site_factor / tokens_per_s
 
 
 def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
@@ -83,7 +82,7 @@ def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
     whatever the shape of :math:`T`. Source: Little, "L = lambda W," Operations Research 9(3), 1961;
     the identity follows from a price per hour.
 
-    >>> batch_ratio(cost_ratio=6, speed_ratio=2.5)
+    >>> float(batch_ratio(cost_ratio=6, speed_ratio=2.5))
     15.0
 
     Parameters
@@ -91,4 +90,4 @@ def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
     cost_ratio : cost of a token, fast over standard, :math:`\kappa` [1]
     speed_ratio : tokens a second of a user, fast over standard, :math:`\sigma` [1]
     """
-    return 1.0 * cost_ratio * speed_ratio
+    return floats(cost_ratio) * speed_ratio

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def all_reduce_shots(
@@ -29,9 +29,9 @@ def all_reduce_shots(
     bandwidth : one way out of a rank, :math:`\beta` [byte/s]
     latency : of one exchange, :math:`a` [s]
     """
-    one = all_reduce_bytes(ranks=ranks, message=message, shots=1.0) / np.asarray(bandwidth)
-    two = all_reduce_bytes(ranks=ranks, message=message) / np.asarray(bandwidth)
-    return (2.0 - (one <= latency + two)) * (np.asarray(ranks) > 1)
+    one = all_reduce_bytes(ranks=ranks, message=message, shots=1.0) / floats(bandwidth)
+    two = all_reduce_bytes(ranks=ranks, message=message) / floats(bandwidth)
+    return np.where(floats(ranks) > 1, np.where(one <= latency + two, 1.0, 2.0), 0.0)
 
 
 def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike = 2.0) -> Array:
@@ -51,8 +51,8 @@ def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike =
     message : bytes that every rank holds before and after, :math:`M` [byte]
     shots : 2 for parts that are reduced and gathered, less for all to all at once [1]
     """
-    others = np.asarray(ranks) - 1.0
-    return np.where(np.asarray(shots) < 2.0, 1.0, 2.0 / np.asarray(ranks)) * others * message
+    others = floats(ranks) - 1.0
+    return np.where(floats(shots) < 2.0, 1.0, 2.0 / floats(ranks)) * others * message
 
 
 def exchange_bytes(*, tokens: ArrayLike, hidden: ArrayLike, destinations: ArrayLike) -> Array:
@@ -63,7 +63,7 @@ def exchange_bytes(*, tokens: ArrayLike, hidden: ArrayLike, destinations: ArrayL
     One byte an element on the way out, two on the way back, once for each rank that wants the
     token. Source: DeepSeek-V3, arXiv:2412.19437, sec. 3.3.3 (dispatch in fp8, combine in bf16).
 
-    >>> exchange_bytes(tokens=1, hidden=7168, destinations=1)
+    >>> float(exchange_bytes(tokens=1, hidden=7168, destinations=1))
     21504.0
 
     Parameters
@@ -72,4 +72,4 @@ def exchange_bytes(*, tokens: ArrayLike, hidden: ArrayLike, destinations: ArrayL
     hidden : hidden width, :math:`h` [1]
     destinations : other ranks a token visits, :math:`r` [1]
     """
-    return 3.0 * tokens * hidden * destinations
+    return 3.0 * floats(tokens) * hidden * destinations

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def pipelined_step(
@@ -33,7 +33,7 @@ def pipelined_step(
     streams : sequences that could be in different stages, :math:`m` [1]
     """
     in_flight = np.minimum(streams, stages)
-    return np.maximum(1.0 * np.asarray(pass_time) + hops, in_flight * slowest * pass_time)
+    return np.maximum(floats(pass_time) + hops, in_flight * slowest * pass_time)
 
 
 def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike) -> Array:
@@ -54,7 +54,7 @@ def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike
     layer_time : one token in one region, :math:`t_l` [s]
     streams : sequences decoded together, :math:`B` [1]
     """
-    return np.maximum(layers, streams) * 1.0 * layer_time
+    return np.maximum(floats(layers), streams) * layer_time
 
 
 def regional_speed(
@@ -67,7 +67,7 @@ def regional_speed(
     Source: WaferLLM, arXiv:2502.04563 (a pass over a wafer is a sum over layers; what a layer takes
     is fitted on published speeds).
 
-    >>> round(regional_speed(tokens=1, layers=36, layer_time=15e-6, chips=2, hop=5e-6))
+    >>> round(float(regional_speed(tokens=1, layers=36, layer_time=15e-6, chips=2, hop=5e-6)))
     1818
 
     Parameters
@@ -78,4 +78,5 @@ def regional_speed(
     chips : chips that are crossed, :math:`W` [1]
     hop : from a chip to the next, :math:`h` [s]
     """
-    return 1.0 * tokens / (1.0 * layers * layer_time + 1.0 * chips * hop)
+    crossing = floats(layers) * layer_time + floats(chips) * hop
+    return floats(tokens) / crossing

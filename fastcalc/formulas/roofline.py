@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def time_of(*, work: ArrayLike, rate: ArrayLike) -> Array:
@@ -12,7 +12,7 @@ def time_of(*, work: ArrayLike, rate: ArrayLike) -> Array:
 
     Source: Williams et al., "Roofline," 2009, doi:10.1145/1498765.1498785.
 
-    >>> time_of(work=3.35e12, rate=3.35e12)
+    >>> float(time_of(work=3.35e12, rate=3.35e12))
     1.0
 
     Parameters
@@ -20,7 +20,7 @@ def time_of(*, work: ArrayLike, rate: ArrayLike) -> Array:
     work : bytes or FLOPs, :math:`W` [byte or FLOP]
     rate : of the same kind, a second, :math:`R` [byte/s or FLOP/s]
     """
-    return 1.0 * work / rate
+    return floats(work) / rate
 
 
 def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: ArrayLike) -> Array:
@@ -41,11 +41,11 @@ def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: Array
     capacities : what each tier holds, the fastest first along the last axis, :math:`C` [byte]
     bandwidths : of each tier, in the same order, :math:`\beta` [byte/s]
     """
-    held = np.asarray(capacities, dtype=float)
-    rates = np.asarray(bandwidths, dtype=float)
+    held = floats(capacities)
+    rates = floats(bandwidths)
     faster = np.cumsum(held, axis=-1) - held
     slower_rates = np.cumsum(rates[..., ::-1], axis=-1)[..., ::-1]
-    time = (1.0 * np.asarray(work) - faster[..., 0]) / slower_rates[..., 0]
+    time = (floats(work) - faster[..., 0]) / slower_rates[..., 0]
     for tier in range(1, held.shape[-1]):
         time = np.maximum(time, (work - faster[..., tier]) / slower_rates[..., tier])
     return time
@@ -59,7 +59,7 @@ def critical_batch(*, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: A
     Below it decode is limited by memory, above by compute. Source: JAX scaling book,
     https://jax-ml.github.io/scaling-book/inference/ (critical batch size).
 
-    >>> round(critical_batch(peak=989e12, bandwidth=3.35e12, bytes_per_weight=2))
+    >>> round(float(critical_batch(peak=989e12, bandwidth=3.35e12, bytes_per_weight=2)))
     295
 
     Parameters
@@ -68,7 +68,7 @@ def critical_batch(*, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: A
     bandwidth : memory rate, :math:`\beta` [byte/s]
     bytes_per_weight : width of a weight, :math:`b` [byte]
     """
-    return 1.0 * peak / bandwidth * bytes_per_weight / 2.0
+    return floats(peak) / bandwidth * bytes_per_weight / 2.0
 
 
 def achieved_bandwidth(
@@ -92,8 +92,8 @@ def achieved_bandwidth(
     cores : cores that read, :math:`n` [1]
     per_core : bandwidth that one core keeps in flight, :math:`c`; infinity for no limit [byte/s]
     """
-    share = 1.0 * np.asarray(peak) * fraction
-    cap = 1.0 * np.asarray(cores) * per_core
+    share = floats(peak) * fraction
+    cap = floats(cores) * per_core
     return share * (1.0 + (share / cap) ** 8) ** (-1 / 8)
 
 
@@ -117,7 +117,7 @@ def compute_share(
     cores : cores, :math:`n` [1]
     per_core : rate at which a core is fed, :math:`f`; infinity for no limit [FLOP/s]
     """
-    return 1.0 / (1.0 / np.asarray(fraction) + 1.0 * np.asarray(peak) / (1.0 * cores * per_core))
+    return 1.0 / (1.0 / floats(fraction) + floats(peak) / (floats(cores) * per_core))
 
 
 def overlapped_time(*, memory: ArrayLike, compute: ArrayLike, norm: ArrayLike) -> Array:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def prompt_lump(
@@ -26,7 +26,7 @@ def prompt_lump(
     output : output tokens of a request, :math:`O` [1]
     chunk : prompt tokens that the engine takes into a step, :math:`C` [1]
     """
-    return np.maximum(1.0 * np.asarray(batch) * prompt / output, np.minimum(chunk, prompt))
+    return np.maximum(floats(batch) * prompt / output, np.minimum(chunk, prompt))
 
 
 def run_time(
@@ -57,8 +57,8 @@ def run_time(
     decode_step : a step that decodes only, :math:`T_0` [s]
     mixed_step : a step that decodes and takes a lump, :math:`T_s` [s]
     """
-    lumps = 1.0 * np.asarray(batch) * prompt / lump
-    return 1.0 * output * decode_step + lumps * (1.0 * mixed_step - decode_step)
+    lumps = floats(batch) * prompt / lump
+    return floats(output) * decode_step + lumps * (floats(mixed_step) - decode_step)
 
 
 def disaggregated_nodes(
@@ -74,7 +74,7 @@ def disaggregated_nodes(
 
     Source: DeepSeek, open-infra-index, day 6, 2025.
 
-    >>> disaggregated_nodes(input_rate=10.0, prefill_rate=5.0, output_rate=3.0, decode_rate=1.0)
+    >>> float(disaggregated_nodes(input_rate=10, prefill_rate=5, output_rate=3, decode_rate=1))
     5.0
 
     Parameters
@@ -84,4 +84,4 @@ def disaggregated_nodes(
     output_rate : output tokens asked for a second, :math:`\lambda_o` [1/s]
     decode_rate : output tokens that a node makes a second, :math:`R_d` [1/s]
     """
-    return 1.0 * input_rate / prefill_rate + 1.0 * output_rate / decode_rate
+    return floats(input_rate) / prefill_rate + floats(output_rate) / decode_rate

@@ -1,6 +1,6 @@
 """Parameters of sparse attention: what picks tokens, and what folds several into one entry."""
 
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def indexer_matrices(
@@ -20,8 +20,8 @@ def indexer_matrices(
     share a key; a token's score is the weighted sum over heads. Source:
     DeepSeek-V3.2, arXiv:2512.02556, sec. 2.1.
 
-    >>> indexer_matrices(hidden=7168, query=1536, heads=64, head_dim=128, key_matrices=1,
-    ...                  head_weights=1)
+    >>> float(indexer_matrices(hidden=7168, query=1536, heads=64, head_dim=128, key_matrices=1,
+    ...                  head_weights=1))
     13959168.0
 
     Parameters
@@ -33,11 +33,9 @@ def indexer_matrices(
     key_matrices : of the key, :math:`c`: 1; 2 where keys are pooled; 4 where pools overlap [1]
     head_weights : 1 where heads are weighted by the token, 0 where not, :math:`w` [1]
     """
-    return (
-        1.0 * query * heads * head_dim
-        + 1.0 * key_matrices * hidden * head_dim
-        + 1.0 * head_weights * hidden * heads
-    )
+    width = floats(hidden)
+    keys, weights = width * key_matrices * head_dim, width * head_weights * heads
+    return floats(query) * heads * head_dim + keys + weights
 
 
 def compressed_attention_matrices(
@@ -56,8 +54,8 @@ def compressed_attention_matrices(
     Queries pass a bottleneck, one vector is key and value of all heads, and the output passes a
     bottleneck for each group of heads. Source: DeepSeek V4 in transformers 5.23.
 
-    >>> compressed_attention_matrices(hidden=4096, heads=64, head_dim=512, q_rank=1024,
-    ...                               output_groups=8, output_rank=1024)
+    >>> float(compressed_attention_matrices(hidden=4096, heads=64, head_dim=512, q_rank=1024,
+    ...                               output_groups=8, output_rank=1024))
     106954752.0
 
     Parameters
@@ -69,10 +67,10 @@ def compressed_attention_matrices(
     output_groups : groups of heads at the output, :math:`g` [1]
     output_rank : rank of each group's bottleneck, :math:`o` [1]
     """
-    head_width = 1.0 * heads * head_dim
-    query = 1.0 * hidden * q_rank + q_rank * head_width
-    output = head_width * output_rank + 1.0 * output_groups * output_rank * hidden
-    return query + 1.0 * hidden * head_dim + output
+    width, head_width = floats(hidden), floats(heads) * head_dim
+    query = width * q_rank + q_rank * head_width
+    output = head_width * output_rank + width * output_groups * output_rank
+    return query + width * head_dim + output
 
 
 def compressor_matrices(*, hidden: ArrayLike, head_dim: ArrayLike, overlap: ArrayLike) -> Array:
@@ -83,7 +81,7 @@ def compressor_matrices(*, hidden: ArrayLike, head_dim: ArrayLike, overlap: Arra
     A projection and its gate, each twice where neighbouring entries overlap.
     Source: DeepSeek V4 in transformers 5.23.
 
-    >>> compressor_matrices(hidden=4096, head_dim=512, overlap=2)
+    >>> float(compressor_matrices(hidden=4096, head_dim=512, overlap=2))
     8388608.0
 
     Parameters
@@ -92,4 +90,4 @@ def compressor_matrices(*, hidden: ArrayLike, head_dim: ArrayLike, overlap: Arra
     head_dim : elements of an entry, :math:`d` [1]
     overlap : entries that a token takes part in, :math:`a`: 1 or 2 [1]
     """
-    return 2.0 * overlap * hidden * head_dim
+    return 2.0 * floats(overlap) * hidden * head_dim

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 _HALVINGS = 60
 """Of an interval of length 1, down to what a float can tell apart."""
@@ -25,7 +25,7 @@ def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
     acceptance : chance that a drafted token is accepted, :math:`\alpha`, 0 to 1 [1]
     drafted : tokens drafted before a pass, :math:`\gamma` [1]
     """
-    chance, most = np.asarray(acceptance) * 1.0, np.asarray(drafted) + 1.0
+    chance, most = floats(acceptance), floats(drafted) + 1.0
     rejected = np.where(chance < 1.0, 1.0 - chance, 1.0)
     # 1 - a^n without the digits that it loses near a = 1.
     not_all = -np.expm1(most * np.log(np.maximum(chance, 1e-300)))
@@ -48,7 +48,7 @@ def acceptance_needed(*, kept: ArrayLike, drafted: ArrayLike) -> Array:
     kept : tokens that a pass yields, :math:`E`, up to one more than drafted [1]
     drafted : tokens drafted before a pass, :math:`\gamma` [1]
     """
-    wanted, ends = np.broadcast_arrays(np.asarray(kept, float), np.asarray(drafted, float) + 1.0)
+    wanted, ends = np.broadcast_arrays(floats(kept), floats(drafted) + 1.0)
     low, high = np.zeros(wanted.shape), np.ones(wanted.shape)
     for _ in range(_HALVINGS):
         rejected = (low + high) / 2.0
@@ -79,7 +79,7 @@ def draft_length(*, kept: ArrayLike, acceptance: ArrayLike) -> Array:
     kept : tokens that a pass yields, :math:`E`, at least 1 [1]
     acceptance : chance that a drafted token is accepted, :math:`\alpha`, above 0 and below 1 [1]
     """
-    chance, tokens = np.asarray(acceptance) * 1.0, np.asarray(kept) * 1.0
+    chance, tokens = floats(acceptance), floats(kept)
     left = np.maximum(1.0 - tokens * (1.0 - chance), 1e-300)
     solved = np.log(left) / np.log(chance) - 1.0
     # What rounds to a whole number is one.
@@ -93,7 +93,7 @@ def drafted_speedup(*, tokens: ArrayLike, drafts: ArrayLike, draft_cost: ArrayLi
 
     Source: Leviathan et al., arXiv:2211.17192, theorem 3.8.
 
-    >>> round(drafted_speedup(tokens=2.82, drafts=3, draft_cost=0.079), 2)
+    >>> round(float(drafted_speedup(tokens=2.82, drafts=3, draft_cost=0.079)), 2)
     2.28
 
     Parameters
@@ -102,4 +102,4 @@ def drafted_speedup(*, tokens: ArrayLike, drafts: ArrayLike, draft_cost: ArrayLi
     drafts : tokens drafted for a pass, :math:`g` [1]
     draft_cost : a draft and its share of verification, over the time of a pass, :math:`c` [1]
     """
-    return 1.0 * tokens / (1.0 + 1.0 * drafts * draft_cost)
+    return floats(tokens) / (1.0 + floats(drafts) * draft_cost)

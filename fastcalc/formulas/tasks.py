@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def chain_success(*, accuracy: ArrayLike, steps: ArrayLike) -> Array:
@@ -21,7 +21,7 @@ def chain_success(*, accuracy: ArrayLike, steps: ArrayLike) -> Array:
     accuracy : probability that a step is right, :math:`p` [1]
     steps : steps, :math:`n` [1]
     """
-    return (1.0 * np.asarray(accuracy)) ** steps
+    return floats(accuracy) ** steps
 
 
 def expected_tries(*, accuracy: ArrayLike, tries: ArrayLike) -> Array:
@@ -40,7 +40,7 @@ def expected_tries(*, accuracy: ArrayLike, tries: ArrayLike) -> Array:
     accuracy : probability that a try is right, :math:`p` [1]
     tries : tries at most; infinity for as many as it takes, :math:`t` [1]
     """
-    right, most = np.broadcast_arrays(np.asarray(accuracy, float), np.asarray(tries, float))
+    right, most = np.broadcast_arrays(floats(accuracy), floats(tries))
     with np.errstate(divide="ignore", invalid="ignore"):
         # expm1 and log1p: a rare success must not drown in the rounding of 1 - p.
         mean = -np.expm1(most * np.log1p(-right)) / right
@@ -64,7 +64,7 @@ def time_to_success(*, attempt: ArrayLike, success: ArrayLike) -> Array:
     success : probability that an attempt succeeds, :math:`P` [1]
     """
     with np.errstate(divide="ignore", over="ignore"):
-        return 1.0 * np.asarray(attempt) / np.asarray(success, float)
+        return floats(attempt) / floats(success)
 
 
 def amdahl(*, share: ArrayLike, speedup: ArrayLike) -> Array:
@@ -74,7 +74,7 @@ def amdahl(*, share: ArrayLike, speedup: ArrayLike) -> Array:
 
     Source: Amdahl, AFIPS 1967.
 
-    >>> round(amdahl(share=0.5, speedup=6), 2)
+    >>> round(float(amdahl(share=0.5, speedup=6)), 2)
     1.71
 
     Parameters
@@ -82,7 +82,8 @@ def amdahl(*, share: ArrayLike, speedup: ArrayLike) -> Array:
     share : share of the time that the part takes, :math:`f` [1]
     speedup : of the part, :math:`s` [1]
     """
-    return 1.0 / (1.0 - 1.0 * share + 1.0 * share / speedup)
+    part = floats(share)
+    return 1.0 / (1.0 - part + part / speedup)
 
 
 def implied_share(*, overall: ArrayLike, speedup: ArrayLike) -> Array:
@@ -100,7 +101,7 @@ def implied_share(*, overall: ArrayLike, speedup: ArrayLike) -> Array:
     overall : speed-up of the whole, :math:`S` [1]
     speedup : of the part, :math:`s` [1]
     """
-    return (1.0 - 1.0 / np.asarray(overall)) / (1.0 - 1.0 / np.asarray(speedup))
+    return (1.0 - 1.0 / floats(overall)) / (1.0 - 1.0 / floats(speedup))
 
 
 def turn_time(*, wait: ArrayLike, lead: ArrayLike, tokens: ArrayLike, speed: ArrayLike) -> Array:
@@ -120,7 +121,7 @@ def turn_time(*, wait: ArrayLike, lead: ArrayLike, tokens: ArrayLike, speed: Arr
     tokens : tokens streamed, :math:`n` [1]
     speed : tokens a second, :math:`v` [1/s]
     """
-    return 1.0 * np.asarray(wait) + lead + 1.0 * np.asarray(tokens) / speed
+    return floats(wait) + lead + floats(tokens) / speed
 
 
 def tokens_in_window(*, window: ArrayLike, lead: ArrayLike, speed: ArrayLike) -> Array:
@@ -139,7 +140,7 @@ def tokens_in_window(*, window: ArrayLike, lead: ArrayLike, speed: ArrayLike) ->
     lead : time to the first token and the way there and back, :math:`t_0` [s]
     speed : tokens a second, :math:`v` [1/s]
     """
-    return np.maximum(1.0 * np.asarray(window) - lead, 0.0) * speed
+    return np.maximum(floats(window) - lead, 0.0) * speed
 
 
 def busy_sessions(*, response: ArrayLike, think: ArrayLike) -> Array:
@@ -159,4 +160,4 @@ def busy_sessions(*, response: ArrayLike, think: ArrayLike) -> Array:
     response : time that a session works on its own, :math:`R` [s]
     think : time that it then asks of the user, :math:`Z` [s]
     """
-    return (1.0 * np.asarray(response) + think) / np.asarray(think)
+    return (floats(response) + think) / floats(think)

@@ -1,14 +1,21 @@
-"""What formulas take and give: numbers and numpy arrays, which broadcast."""
+"""What formulas take and give: numbers and float arrays, which broadcast."""
 
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-Array: TypeAlias = Any
-"""A float, or a float array of the arguments' broadcast shape."""
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.integer[Any]]
+Bools: TypeAlias = npt.NDArray[np.bool_]
 
-ArrayLike: TypeAlias = Any
-"""A number or an array of numbers."""
+Array: TypeAlias = Floats
+"""What a formula returns: of no dimensions, a numpy float, if all arguments are numbers."""
 
-Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
-"""A float array, where one is needed and a bare number is not enough."""
+ArrayLike: TypeAlias = float | Floats
+"""What a formula takes: a number or a float array."""
+
+
+def floats(numbers: ArrayLike) -> Floats:
+    """Return numbers as float64: whole numbers of numpy wrap around silently."""
+    return np.asarray(numbers, np.float64)

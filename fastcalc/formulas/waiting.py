@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, ArrayLike, Floats
+from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 
 def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
@@ -21,7 +21,7 @@ def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
     batch : requests of a batch, :math:`B` [1]
     arrivals : requests that arrive a second, :math:`\lambda` [1/s]
     """
-    return (np.asarray(batch) - 1.0) / (2.0 * np.asarray(arrivals))
+    return (floats(batch) - 1.0) / (2.0 * floats(arrivals))
 
 
 def step_wait(*, step: ArrayLike) -> Array:
@@ -32,14 +32,14 @@ def step_wait(*, step: ArrayLike) -> Array:
     With continuous batching nobody waits for a batch to fill: a request that arrives at any time of
     a step joins the next one. Source: Orca, OSDI 2022, sec. 4.
 
-    >>> step_wait(step=0.03)
+    >>> float(step_wait(step=0.03))
     0.015
 
     Parameters
     ----------
     step : time of a step, :math:`T` [s]
     """
-    return step / 2.0
+    return floats(step) / 2.0
 
 
 def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
@@ -59,7 +59,7 @@ def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
     servers : servers, whole numbers, :math:`c` [1]
     load : arrival rate times service time, :math:`a` [1]
     """
-    count, offered = np.broadcast_arrays(np.asarray(servers, float), np.asarray(load, float))
+    count, offered = np.broadcast_arrays(floats(servers), floats(load))
     blocked: Floats = np.ones(count.shape)
     for server in range(1, int(np.max(count, initial=0.0)) + 1):
         busy = offered * blocked
@@ -87,12 +87,12 @@ def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -
     utilization : share of the slots that is busy on average, :math:`\rho` [1]
     service : mean time that a request holds its slot, :math:`S` [s]
     """
-    busy = np.asarray(utilization, float)
-    blocked = erlang_b(servers=slots, load=np.asarray(slots) * busy)
+    busy = floats(utilization)
+    blocked = erlang_b(servers=slots, load=floats(slots) * busy)
     idle = np.maximum(1.0 - busy, 0.0)
     queues = blocked / (1.0 - busy * (1.0 - blocked))
     with np.errstate(divide="ignore"):
-        wait = queues * service / (np.asarray(slots) * idle)
+        wait = queues * service / (floats(slots) * idle)
     return np.where(idle > 0.0, wait, np.inf)
 
 
@@ -118,7 +118,7 @@ def slot_wait_percentile(
     service : mean time that a request holds its slot, :math:`S` [s]
     share : of requests, :math:`p`: 0.99 for the 99th percentile [1]
     """
-    count, busy = np.asarray(slots, float), np.asarray(utilization, float)
+    count, busy = floats(slots), floats(utilization)
     blocked = erlang_b(servers=count, load=count * busy)
     queues = blocked / (1.0 - busy * (1.0 - blocked))
     return _percentile(queues, busy, share) * service / count
@@ -145,12 +145,12 @@ def prompt_wait_percentile(
     service : time of one, :math:`T` [s]
     share : of requests, :math:`p` [1]
     """
-    busy = np.asarray(utilization, float)
+    busy = floats(utilization)
     return _percentile(busy, busy, share) * service / 2.0
 
 
 def _percentile(waiting: Floats, busy: Floats, share: ArrayLike) -> Array:
     """Return a percentile of waits, in mean services of all servers, where a share waits at all."""
     with np.errstate(divide="ignore"):
-        tail = np.maximum(np.log(waiting / (1.0 - np.asarray(share))), 0.0)
+        tail = np.maximum(np.log(waiting / (1.0 - floats(share))), 0.0)
         return np.where(busy < 1.0, tail / (1.0 - busy), np.inf)

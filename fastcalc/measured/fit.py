@@ -11,10 +11,11 @@ from math import log
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from fastcalc.catalogue import Hardware
 from fastcalc.errors import InputError
-from fastcalc.formulas.types import Array, Floats
+from fastcalc.formulas.types import Array, Bools, Floats, Ints
 from fastcalc.machine import Software
 from fastcalc.measured.nodes import Node
 from fastcalc.measured.rows import Pile, Rows
@@ -62,7 +63,7 @@ class Fit:
         return tuple(dict.fromkeys(node.name for node in self.family.nodes))
 
     @cached_property
-    def _taken(self) -> list[dict[str, Array]]:
+    def _taken(self) -> list[dict[str, Ints]]:
         """For each pile and name, the node that each pass takes its value from; -1 for none."""
         known: dict[tuple[str, str], dict[str, int]] = {}
         for index in range(len(self.rows.points)):
@@ -143,7 +144,7 @@ class Fit:
                 slopes[index, node.parent] -= 1.0 / node.spread
         return slopes
 
-    def weights(self, used: Array) -> Floats:
+    def weights(self, used: Bools) -> Floats:
         """Return the weight of every point, at most 1: a source's grows as the root of its rows."""
         sources, inverse, counts = np.unique(
             self.rows.sources[used], return_inverse=True, return_counts=True
@@ -152,7 +153,7 @@ class Fit:
         weights[used] = np.minimum(np.sqrt(len(sources) / counts[inverse]), 1.0)
         return weights
 
-    def solve(self, used: Array) -> Floats:
+    def solve(self, used: Bools) -> Floats:
         """Return the logarithms of the values that fit some of the points best.
 
         Parameters
@@ -206,10 +207,10 @@ class Fit:
         return np.asarray(np.sqrt(np.diag(np.linalg.inv(slopes.T @ slopes))))
 
     @cached_property
-    def _all(self) -> Array:
+    def _all(self) -> Bools:
         return np.ones(len(self.rows.points), dtype=bool)
 
-    def left_out(self, used: Array, labels: Array) -> Floats:
+    def left_out(self, used: Bools, labels: npt.NDArray[np.str_]) -> Floats:
         """Return the residual of every used point when all with its label are left out of the fit.
 
         Parameters
@@ -226,7 +227,7 @@ class Fit:
         return residuals
 
 
-def _value(pile: Pile, name: str, taken: Array, logs: Floats) -> Array:
+def _value(pile: Pile, name: str, taken: Ints, logs: Floats) -> Array:
     """Return a parameter of every pass: fitted where a node gives it, else as in the file."""
     values = np.where(taken >= 0, np.exp(logs[taken]), getattr(pile.software, name))
     return np.minimum(values, 1.0) if name.endswith(_SHARES) else values

@@ -6,9 +6,10 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from fastcalc.catalogue import Engine, Hardware
-from fastcalc.formulas.types import Array, Floats
+from fastcalc.formulas.types import Floats, Ints
 from fastcalc.load import Load
 from fastcalc.machine import Chip, Software
 from fastcalc.measured.point import Point
@@ -36,7 +37,7 @@ class Pile:
     load: Load
     chip: Chip
     software: Software
-    point: Array
+    point: Ints
     times: Floats
     is_spatial: bool
 
@@ -76,7 +77,7 @@ class Rows:
     fronts: Floats
 
     @cached_property
-    def sources(self) -> Array:
+    def sources(self) -> npt.NDArray[np.str_]:
         """The source of each point."""
         return np.array([point.source_key for point in self.points])
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, Floats
+from fastcalc.formulas.types import Bools, Floats, Ints
 from fastcalc.plan.pools import Pool
 from fastcalc.plan.service import Service
 from fastcalc.plan.weigh import Weighed
@@ -44,10 +44,10 @@ class Gaps:
     grid: Grid
     pools: Sequence[Pool]
     least: Floats
-    layout: Array
+    layout: Ints
     low: Floats
     high: Floats
-    is_apart: Array
+    is_apart: Bools
 
     def below(self, inside: float, apart: float) -> "Gaps":
         """Return the gaps that may beat the best deployments there are.
@@ -71,9 +71,16 @@ class Gaps:
         batches = [_tried(low, high) for low, high in zip(self.low, self.high, strict=True)]
         return self.grid.part(layouts=layouts, batches=np.unique(np.concatenate(batches)))
 
-    def _of(self, places: Array) -> "Gaps":
-        parts = (self.least, self.layout, self.low, self.high, self.is_apart)
-        return Gaps(self.grid, self.pools, *(part[places] for part in parts))
+    def _of(self, places: Ints) -> "Gaps":
+        return Gaps(
+            self.grid,
+            self.pools,
+            self.least[places],
+            self.layout[places],
+            self.low[places],
+            self.high[places],
+            self.is_apart[places],
+        )
 
     def __len__(self) -> int:
         return len(self.least)
@@ -109,7 +116,7 @@ def gaps_of(weighed: Sequence[Weighed], service: Service) -> Gaps:
     return gaps._of(np.nonzero(gaps.high - gaps.low > 1.0)[0])
 
 
-_Found = tuple[Floats, Array, Floats, Floats, Array]
+_Found = tuple[Floats, Ints, Floats, Floats, Bools]
 
 
 def _above(one: Weighed, service: Service) -> _Found:
@@ -141,11 +148,11 @@ def _beside(one: Weighed, service: Service) -> tuple[_Found, _Found]:
     )
 
 
-def _of(one: Weighed, places: Array, least: Floats, low: Floats, high: Floats) -> _Found:
+def _of(one: Weighed, places: Ints, least: Floats, low: Floats, high: Floats) -> _Found:
     return least, one.layout[places], low, high, np.full(len(places), one.pool is not None)
 
 
-def _least(one: Weighed, service: Service, places: Array, share: Floats) -> Floats:
+def _least(one: Weighed, service: Service, places: Ints, share: Floats) -> Floats:
     """Return what deployments cost at least whose replicas need a share of the time for a request.
 
     That share is no less than of the batches: a run does not get shorter as the batch grows.

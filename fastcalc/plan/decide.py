@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc.formulas.types import Array
+from fastcalc.formulas.types import Bools, Floats
 from fastcalc.plan.between import Gaps, gaps_of
 from fastcalc.plan.decision import Decision, Plan, kind_of
 from fastcalc.plan.pools import Pool
@@ -141,7 +141,7 @@ def _summary(weighed: Weighed, service: Service) -> Decision:
     )
 
 
-def _reasons(weighed: Weighed, is_missed: Array, missed: Array) -> Counter[str]:
+def _reasons(weighed: Weighed, is_missed: Bools, missed: Floats) -> Counter[str]:
     counts = Counter(unfit=weighed.unfit, several=int((missed > 1).sum()))
     for name, wrong in zip(LIMITS, is_missed, strict=True):
         counts[name] = int((wrong & (missed == 1)).sum())
@@ -149,7 +149,7 @@ def _reasons(weighed: Weighed, is_missed: Array, missed: Array) -> Counter[str]:
     return counts
 
 
-def _argmin(values: Array, among: Array) -> int | None:
+def _argmin(values: Floats, among: Bools) -> int | None:
     found = np.where(among, values, inf)
     place = int(np.argmin(found)) if found.size else 0
     return place if found.size and found[place] < inf else None

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, ArrayLike, Floats
+from fastcalc.formulas.types import ArrayLike, Floats, Ints
 from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percentile
 
 _BUSY = 1.0 - np.geomspace(1.0, 1e-4, 512)
@@ -41,7 +41,7 @@ class Queues:
     prompt: Floats
     prompt_busy: ArrayLike
     slots: Floats | None = None
-    kind: Array | int = 0
+    kind: Ints | int = 0
     holds: ArrayLike = 0.0
 
     def wait(self, utilization: Floats) -> Floats:
@@ -77,7 +77,7 @@ class Queues:
         part = np.where(there > here, (slack - here) / np.maximum(there - here, _TINY), 0.0)
         return np.asarray(_BUSY[low] + part * (_BUSY[after] - _BUSY[low]))
 
-    def _at(self, level: Array) -> Floats:
+    def _at(self, level: Ints) -> Floats:
         """Return the waits at tabled utilizations, by their positions. [s]"""
         prompts: Floats = prompt_wait_percentile(
             utilization=_BUSY[level] * self.prompt_busy, service=self.prompt, share=self.share

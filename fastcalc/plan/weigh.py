@@ -9,7 +9,7 @@ import numpy as np
 from fastcalc.columns import Columns
 from fastcalc.evaluate import SITE_FACTOR
 from fastcalc.formulas.serving import prompt_lump
-from fastcalc.formulas.types import Array, Floats
+from fastcalc.formulas.types import Bools, Floats, Ints
 from fastcalc.plan.pools import Pool, can_be_apart, pools, transfer_seconds
 from fastcalc.plan.queues import Queues
 from fastcalc.plan.replicas import needed, waited
@@ -60,8 +60,8 @@ class Weighed:
     grid: Grid
     columns: Columns
     pool: Pool | None
-    layout: Array
-    place: Array
+    layout: Ints
+    place: Ints
     values: dict[str, Floats]
     seconds: Floats
     replicas: Floats
@@ -79,7 +79,7 @@ class Weighed:
         misses = np.stack(list(self.misses(service).values()))
         return self.first_of(np.all(misses <= 1.0, axis=0), service)
 
-    def first_of(self, among: Array, service: Service) -> int | None:
+    def first_of(self, among: Bools, service: Service) -> int | None:
         """Return the place of the first of some deployments, in the order of plans."""
         (places,) = np.nonzero(among)
         for key in (self.cost, self.values["chips"], self.last_resort(service)):
@@ -151,7 +151,7 @@ def between_tokens(columns: Columns, batch: Floats, output: float) -> Floats:
 
 
 def _together(
-    grid: Grid, service: Service, numbers: Columns, layout: Array, place: Array
+    grid: Grid, service: Service, numbers: Columns, layout: Ints, place: Ints
 ) -> dict[str, Any]:
     """Return what replicas that take in prompts and decode need for the rate."""
     batch, run = grid.batches[place], numbers["served_request_s"]
@@ -183,7 +183,7 @@ def _together(
 
 
 def _first_token(
-    grid: Grid, service: Service, numbers: Columns, layout: Array, batch: Floats
+    grid: Grid, service: Service, numbers: Columns, layout: Ints, batch: Floats
 ) -> Floats:
     """Return the time to the first token of a request that joins the others. [s]
 
@@ -215,7 +215,7 @@ def _queues(service: Service, **given: Any) -> Queues | None:
 
 
 def _apart(
-    grid: Grid, service: Service, numbers: Columns, layout: Array, place: Array, pool: Pool
+    grid: Grid, service: Service, numbers: Columns, layout: Ints, place: Ints, pool: Pool
 ) -> dict[str, Any]:
     """Return what replicas that only decode need for the rate, and the pool beside them.
 

@@ -205,9 +205,10 @@ def _speculation(outcomes: Sequence[Outcome]) -> list[str]:
     from fastcalc.report.records import drafter, models_of  # loads what a table does not need
 
     who = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
+    kept = number(float(one.tokens_per_pass))
     return [
-        f"speculation: {one.drafted:g} tokens drafted and {number(one.tokens_per_pass)} kept a "
-        f"pass, which is an acceptance of {one.acceptance:.2f}; {who}"
+        f"speculation: {one.drafted:g} tokens drafted and {kept} kept a pass, "
+        f"which is an acceptance of {one.acceptance:.2f}; {who}"
     ]
 
 

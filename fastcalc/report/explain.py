@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fastcalc.explain import explain
 from fastcalc.explain.parts import MEANINGS, Explained, Explanation, Part
 from fastcalc.explain.terms import Equation, Number, Origin
+from fastcalc.formulas.types import ArrayLike
 from fastcalc.report import console
 from fastcalc.report.records import Record, plain
 from fastcalc.report.text import number, prefixed
@@ -79,7 +80,8 @@ def _plural(value: float, noun: str) -> str:
 
 def _table_row(each: Explained, part: Part) -> list[str]:
     work = part.component
-    amounts = (Number(work.flops, "FLOP"), Number(work.bytes, "B"), Number(work.sent, "B"))
+    numbers = ((work.flops, "FLOP"), (work.bytes, "B"), (work.sent, "B"))
+    amounts = [Number(float(value), unit) for value, unit in numbers]
     share = "hidden" if part.is_hidden else f"{100.0 * each.share(part):.1f} %"
     return [
         work.name,
@@ -202,7 +204,7 @@ def _record(row: Explanation, each: Explained) -> Record:
 def _component_record(each: Explained, part: Part) -> Record:
     work = part.component
 
-    def known(value: float) -> float | None:
+    def known(value: ArrayLike) -> float | None:
         """Return a value, or None where there is nothing of it."""
         return None if value == 0.0 else plain(float(value))
 

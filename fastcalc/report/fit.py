@@ -85,7 +85,7 @@ def _row(location: Location) -> list[str]:
         "-" if capacity is None else f"{capacity:,}",
         "-" if whole is None else f"{whole:,}",
         f"{place.max_batch:,}",
-        f"{number(100 * place.used_fraction(batch))} %",
+        f"{number(float(100 * place.used_fraction(batch)))} %",
     ]
 
 

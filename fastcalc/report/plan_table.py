@@ -152,7 +152,7 @@ def _row(plan: Plan, service: Service) -> dict[str, str]:
         "chip": plan.scenario.hardware.id,
         "weights": plan.site.work.weight_format,
         "cache": plan.site.work.kv_format,
-        "drafts": number(plan.scenario.traffic.speculation.tokens_per_pass),
+        "drafts": number(float(plan.scenario.traffic.speculation.tokens_per_pass)),
         "replicas": number(plan.cost) if is_priced_by_token else f"{plan.replicas:,.0f}",
         "busy": f"{plan.busy:.1%}".rstrip("%"),
         "each": cut(plan.layout),

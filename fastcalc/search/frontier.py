@@ -8,13 +8,13 @@ import numpy as np
 
 from fastcalc.errors import InputError
 from fastcalc.evaluate import evaluate
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import ArrayLike, Bools
 from fastcalc.layout import Layout
 from fastcalc.scenario import Outcome, Scenario
 from fastcalc.search.space import Space, Tier, chip_counts
 
 
-def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Array:
+def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
     r"""Return which choices no other beats.
 
     .. math:: \nexists j: \; g_j \ge g_i, \; c_j \le c_i, \; (g_j, c_j) \ne (g_i, c_i)
@@ -118,7 +118,9 @@ def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[Point]:
         As `fastcalc.scenario.locate` does.
     """
     found = [point for scenario in scenarios for point in _candidates(scenario, max_chips)]
-    kept = undominated(gain=[one.speed for one in found], cost=[one.usd for one in found])
+    kept = undominated(
+        gain=np.array([one.speed for one in found]), cost=np.array([one.usd for one in found])
+    )
     best = [point for point, is_kept in zip(found, kept, strict=True) if is_kept]
     points: list[Point] = []
     for _, group in groupby(best, key=lambda one: (id(one.space), one.layout, one.tier.fewest)):
@@ -137,7 +139,7 @@ def _candidates(scenario: Scenario, max_chips: int) -> Iterator[_Candidate]:
         for layout in space.layouts(chips):
             hour = price * layout.chips / scenario.pricing.utilization
             for tier in space.tiers(layout):
-                batches = chip_counts(tier.fewest, tier.most)
+                batches = np.array(chip_counts(tier.fewest, tier.most), float)
                 estimate = evaluate(tier.placement, batch=batches, traffic=scenario.traffic)
                 points = zip(batches, estimate.speed, estimate.usd(hour)[1], strict=True)
                 for batch, speed, usd in points:

@@ -67,7 +67,10 @@ def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) ->
     missed = np.full(goals.shape, placement.max_batch + 1, dtype=np.int64)
     while np.any(missed - reached > 1):
         tried = _between(reached, missed)
-        reaches = speeds(placement, traffic, tried.ravel()).reshape(tried.shape) >= goals[:, None]
+        reaches = (
+            speeds(placement, traffic, tried.ravel().astype(float)).reshape(tried.shape)
+            >= goals[:, None]
+        )
         reached = np.maximum(reached, np.where(reaches, tried, 0).max(axis=1))
         above = ~reaches & (tried > reached[:, None])
         missed = np.where(above, tried, missed[:, None]).min(axis=1)
@@ -208,7 +211,7 @@ def _closest(tier: Tier, traffic: Traffic, speed: float, below: float) -> _Close
     fastest, best = 0.0, (0.0, 0)
     while True:
         tried = np.unique(_between(np.array([low]), np.array([high])))
-        reached = speeds(tier.placement, traffic, tried)
+        reached = speeds(tier.placement, traffic, tried.astype(float))
         fastest = max(fastest, float(reached[0]))
         held = int(np.count_nonzero(reached >= speed * (1.0 - _ROUNDING)))
         if not held:

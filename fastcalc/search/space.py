@@ -77,9 +77,10 @@ class Space:
         held = 0
         for site in self.sites:
             placement = site.place(layout)
-            if placement.max_batch > held:
-                yield Tier(placement, held + 1, placement.max_batch)
-                held = placement.max_batch
+            most = int(placement.max_batch)
+            if most > held:
+                yield Tier(placement, held + 1, most)
+                held = most
 
     def at(self, layout: Layout, *batches: int) -> Outcome:
         """Return the scenario solved on a layout for some batches of one tier."""

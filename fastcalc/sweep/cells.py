@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fastcalc.columns import HELD_ALONE, Columns, Words
-from fastcalc.formulas.types import Array
 
 Write = Callable[[Any], str]
 _CHARACTERS_TO_QUOTE = frozenset(',"\r\n')
@@ -35,7 +35,7 @@ def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tup
     return zip(*table, strict=True)
 
 
-def _texts(column: Any, write: Write) -> Array:
+def _texts(column: Any, write: Write) -> npt.NDArray[np.object_]:
     """Return texts in the shape of a column itself."""
     if isinstance(column, Words):
         return np.array([write(word) for word in column.words], dtype=object)[column.codes]
@@ -43,7 +43,8 @@ def _texts(column: Any, write: Write) -> Array:
         return np.array(write(column), dtype=object)
     values = np.asarray(column)
     if values.dtype == bool:
-        return np.array([write(False), write(True)], dtype=object)[values.astype(int)]
+        said = np.array([write(False), write(True)], dtype=object)
+        return np.take(said, values)
     texts = [number(value, write) for value in values.ravel().tolist()]
     return np.array(texts, dtype=object).reshape(values.shape)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from fastcalc.columns import Columns, Points, Words, chosen
 from fastcalc.evaluate import Estimate, evaluate
-from fastcalc.formulas.types import Array, Floats
+from fastcalc.formulas.types import Bools, Floats, Ints
 from fastcalc.layout import Layout, Layouts
 from fastcalc.placement import Placement, Site
 from fastcalc.scenario import Location, Scenario, sites_of, warnings_of
@@ -35,7 +35,7 @@ class Requests:
     def __len__(self) -> int:
         return len(self.prompt)
 
-    def __getitem__(self, place: slice | Array) -> "Requests":
+    def __getitem__(self, place: slice | Ints | Bools) -> "Requests":
         return Requests(self.prompt[place], self.output[place], self.context[place])
 
 

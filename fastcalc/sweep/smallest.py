@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, Floats
+from fastcalc.formulas.types import Floats, Ints
 from fastcalc.placement import Site
 
 _MOST = 2.0**22
 """Beyond any batch; keys of up to two thousand million kinds of requests stay exact."""
 
 
-def smallest_layouts(site: Site, batches: Floats) -> tuple[Array, Floats]:
+def smallest_layouts(site: Site, batches: Floats) -> tuple[Ints, Floats]:
     """Return which default layout holds each batch of each kind of request with fewest chips.
 
     Parameters
