@@ -61,7 +61,8 @@ def accepted(sheet: Sheet, number: Number) -> list[float]:
     is_half = re.search(_HALF, reading, re.IGNORECASE) is not None
     if not base and not is_half:
         return []
-    found, alone = list(named), _in_own_unit(number, reading)
+    own = _own_unit(number)
+    found, alone = list(named), [one * own for one in plain_numbers(reading)] if own else []
     if is_half:
         found += [one / 2 for one in (*base, *alone)]
     is_binary = re.search(_BINARY, reading, re.IGNORECASE) is not None
@@ -143,9 +144,3 @@ def _chains(number: Number, reading: str) -> Iterator[float]:
         elif factors > 1 and own:
             yield product * own
         product, factors = 1.0, 0
-
-
-def _in_own_unit(number: Number, reading: str) -> list[float]:
-    """Return plain numbers of a reading in the value's own unit: 'dense FP8 1,000'."""
-    own = _own_unit(number)
-    return [one * own for one in plain_numbers(reading)] if own else []

@@ -75,10 +75,12 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     text = _text(path)
     try:
-        data = json.loads(text, parse_int=_whole)
+        # A number that no shape needs becomes a float, which readers refuse.
+        data = json.loads(text, parse_int=lambda one: int(one) if len(one) < 40 else float(one))
     except json.JSONDecodeError as error:
         place = f"{path}:{error.lineno}:{error.colno}"
-        raise InputError(f"{place}: not readable as JSON: {_problem(error)}") from error
+        problem = error.msg[:1].lower() + error.msg[1:] if text.strip() else "the file is empty"
+        raise InputError(f"{place}: not readable as JSON: {problem}") from error
     except RecursionError as error:
         raise InputError(f"{path} is nested too deeply; no configuration needs that") from error
     if not isinstance(data, dict):
@@ -97,17 +99,6 @@ def printable(text: str, most: int = 120) -> str:
     """
     shown = "".join(letter if letter.isprintable() else "?" for letter in text[: most + 1])
     return shown if len(shown) <= most else shown[: most - 3] + "..."
-
-
-def _whole(digits: str) -> int | float:
-    """Read a whole number; one that no shape needs becomes a float, which readers refuse."""
-    return int(digits) if len(digits) < 40 else float(digits)
-
-
-def _problem(error: json.JSONDecodeError) -> str:
-    if not error.doc.strip():
-        return "the file is empty"
-    return error.msg[:1].lower() + error.msg[1:]
 
 
 def _text(path: Path) -> str:

@@ -51,18 +51,14 @@ def latent(fields: Fields) -> list[Layer]:
         reused = {**plain, "indexer": {**indexer, "shared": True}}
         shared = patterns.shared_indexers(fields, count)
         attentions = choose(shared, reused, {**plain, "indexer": indexer})
-    return mixed(attentions, _shared_networks(fields, router_bias=_corrects_router(fields)))
+    method = fields.word("topk_method")
+    is_balanced = method == "noaux_tc" if method else bool(fields.defaults.get("router_bias"))
+    return mixed(attentions, _shared_networks(fields, router_bias=is_balanced))
 
 
 def _shared_networks(fields: Fields, **habits: Any) -> list[parts.Part]:
     experts = parts.experts(fields, shared=parts.shared_width(fields), **habits)
     return patterns.networks(fields, experts, first_dense=fields.defaults.get("first_dense"))
-
-
-def _corrects_router(fields: Fields) -> bool:
-    """Return whether the router has a bias that balances its experts."""
-    method = fields.word("topk_method")
-    return method == "noaux_tc" if method else bool(fields.defaults.get("router_bias"))
 
 
 def grouped(fields: Fields) -> list[Layer]:

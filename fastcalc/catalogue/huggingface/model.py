@@ -71,7 +71,8 @@ def mapping(data: dict[str, Any], file: str) -> tuple[dict[str, Any], list[str]]
     fields.require("hidden_size", "vocab_size", *family.needs)
     layers = family.read(fields)
     tied = fields.flag("tie_word_embeddings", family.tied)
-    stored = formats(fields, has_experts=any(_is_routed(layer) for layer in layers))
+    is_routed = any(layer.get("ffn", {}).get("kind") == "moe" for layer in layers)
+    stored = formats(fields, has_experts=is_routed)
     entry: dict[str, Any] = {
         "sources": {"config": {"title": _title(data, file)}},
         "shape_source": "config",
@@ -178,10 +179,6 @@ def _paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
         steps = enumerate(value)
     for step, inner in steps:
         yield from _paths(inner, (*path, step))
-
-
-def _is_routed(layer: Layer) -> bool:
-    return "ffn" in layer and layer["ffn"]["kind"] == "moe"
 
 
 def _add_prediction(entry: dict[str, Any], fields: Fields, family: Family) -> None:

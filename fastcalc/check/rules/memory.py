@@ -16,7 +16,7 @@ from fastcalc.check.parts import (
     tiers,
 )
 from fastcalc.check.rule import HARDWARE, Setting, rule
-from fastcalc.check.sheet import Number, Sheet
+from fastcalc.check.sheet import Sheet
 from fastcalc.check.words import amount, near, ratio
 
 # What a mistake would have multiplied a number with, and what people call it.
@@ -316,9 +316,4 @@ def bandwidth_per_watt(sheet: Sheet, _: Setting) -> Iterator[Fault]:
                 f"{tier.bandwidth.text} at {power.text} is {ratio(found)} GB/s a watt; boards with "
                 f"such memory have {band[0]} to {band[1]}"
             )
-            yield sheet.fault("HW029", _number(tier), message)
-
-
-def _number(tier: Tier) -> Number:
-    assert tier.bandwidth
-    return tier.bandwidth
+            yield sheet.fault("HW029", tier.bandwidth, message)

@@ -101,13 +101,15 @@ def shape_gives_label(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     label, ours = sheet.at("published", "label"), _core(sheet)
     total = sheet.numbers.get("published.total")
     match = _LABEL.search(label) if isinstance(label, str) else None
-    said = total.si if total else _labelled(match)
+    unit = _MANY[match[2].upper()] if match else 0.0
+    said = total.si if total else float(match[1]) * unit if match else None
     if not said or not ours or "published.checkpoint" in sheet.numbers:
         return
     notes = " ".join(str(note) for note in sheet.at("notes") or ()).lower()
     told = re.search(r"label|card|rounds|rounded|vision|counts|published", notes)
-    digits = _labelled_step(match) if match and not total else 0.01 * said
-    if abs(ours - said) > max(0.01 * said, digits) and not told:
+    # Half a unit of the label's last digit.
+    step = 0.5 * 10.0 ** -len(match[1].partition(".")[2]) * unit if match and not total else 0.0
+    if abs(ours - said) > max(0.01 * said, step) and not told:
         share = 100 * (ours / said - 1)
         message = f"the shape has {ours / 1e9:.4g}B parameters, published are {said / 1e9:.4g}B: "
         where = total if total else ("published", "label")
@@ -115,16 +117,6 @@ def shape_gives_label(sheet: Sheet, _: Setting) -> Iterator[Fault]:
 
 
 _MANY = {"M": 1e6, "B": 1e9, "T": 1e12}
-
-
-def _labelled(match: re.Match[str] | None) -> float | None:
-    return float(match[1]) * _MANY[match[2].upper()] if match else None
-
-
-def _labelled_step(match: re.Match[str]) -> float:
-    """Return half a unit of the label's last digit."""
-    places = len(match[1].partition(".")[2])
-    return 0.5 * 10.0**-places * _MANY[match[2].upper()]
 
 
 def _core(sheet: Sheet) -> float | None:
