@@ -20,16 +20,16 @@ from benchmarks.clock import in_turn, run, seconds
 from benchmarks.peers.answer import SPAN, rate
 from benchmarks.startup import executable
 from benchmarks.table import figure, markdown, ratio
-from fastcalc.catalogue import Catalogue
-from fastcalc.layout import Layout
-from fastcalc.plan.candidates import candidates, deployments
-from fastcalc.plan.decide import decide
-from fastcalc.plan.decision import REASONS
-from fastcalc.plan.service import Objective, Service
-from fastcalc.scenario import Pricing, Scenario, engine_for
-from fastcalc.sweep.grid import Grid, Requests, solve_grid
-from fastcalc.sweep.run import keep_freed_memory
-from fastcalc.traffic import Traffic
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.layout import Layout
+from fastcalc.core.scenario import Pricing, Scenario, engine_for
+from fastcalc.core.traffic import Traffic
+from fastcalc.search.plan.candidates import candidates, deployments
+from fastcalc.search.plan.decide import decide
+from fastcalc.search.plan.decision import REASONS
+from fastcalc.search.plan.service import Objective, Service
+from fastcalc.search.sweep.blocks import keep_freed_memory
+from fastcalc.search.sweep.grid import Grid, Requests, solve_grid
 
 RUNS = 7
 """Times of each; the median counts."""

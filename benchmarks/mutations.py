@@ -23,9 +23,9 @@ import yaml
 
 from fastcalc.catalogue.reader import scan
 from fastcalc.catalogue.store import shipped
-from fastcalc.check.rule import Setting
-from fastcalc.check.run import check_document
-from fastcalc.check.sheet import Number, sheet
+from fastcalc.lint.document import WrittenNumber, sheet
+from fastcalc.lint.rule import Setting
+from fastcalc.lint.run import check_document
 
 TODAY = date(2026, 11, 21)
 GIB = 2.0**30
@@ -37,7 +37,7 @@ FACTORS = {"x2": 2.0, "x8": 8.0, "x1000": 1e3, "/2": 0.5, "/8": 1 / 8, "/1000": 
 TRACES = ("printed", "reading", "note")
 
 
-def what(number: Number) -> str | None:
+def what(number: WrittenNumber) -> str | None:
     """Return the column that a number belongs to: FLOPs, bandwidth, capacity or links."""
     if number.name.startswith("peak."):
         return "FLOPs"
@@ -48,7 +48,7 @@ def what(number: Number) -> str | None:
     return None
 
 
-def scaled(data: Data, numbers: list[Number], factor: float, *, traces: bool = True) -> Data:
+def scaled(data: Data, numbers: list[WrittenNumber], factor: float, *, traces: bool = True) -> Data:
     """Return a copy of a file with some numbers multiplied, with or without their traces."""
     new = copy.deepcopy(data)
     for number in numbers:
@@ -58,7 +58,7 @@ def scaled(data: Data, numbers: list[Number], factor: float, *, traces: bool = T
     return new
 
 
-def _put(data: Data, number: Number, value: object, *, traces: bool) -> None:
+def _put(data: Data, number: WrittenNumber, value: object, *, traces: bool) -> None:
     parent: Any = data
     for step in number.path[:-1]:
         parent = parent[step]
@@ -70,7 +70,7 @@ def _put(data: Data, number: Number, value: object, *, traces: bool) -> None:
     parent[number.path[-1]] = kept | {"value": value}
 
 
-def one_number(data: Data, numbers: list[Number], *, traces: bool) -> Iterator[Mistake]:
+def one_number(data: Data, numbers: list[WrittenNumber], *, traces: bool) -> Iterator[Mistake]:
     """Yield files with one number too large or too small."""
     for number in numbers:
         column = what(number)
@@ -79,7 +79,7 @@ def one_number(data: Data, numbers: list[Number], *, traces: bool) -> Iterator[M
             yield kind, str(column), new, f"{number.name} {number.text}"
 
 
-def whole_file(data: Data, numbers: list[Number], *, traces: bool) -> Iterator[Mistake]:
+def whole_file(data: Data, numbers: list[WrittenNumber], *, traces: bool) -> Iterator[Mistake]:
     """Yield files whose numbers are of the wrong thing: sparse, of a superchip, of a node."""
     peaks = [one for one in numbers if one.name.startswith("peak.")]
     chip = [*peaks, *(one for one in numbers if one.name.startswith("memory["))]
@@ -90,7 +90,7 @@ def whole_file(data: Data, numbers: list[Number], *, traces: bool) -> Iterator[M
     yield "per node of 8", "file", scaled(data, [*chip, *power, *price], 8.0, traces=traces), "all"
 
 
-def units(data: Data, numbers: list[Number], *, traces: bool) -> Iterator[Mistake]:
+def units(data: Data, numbers: list[WrittenNumber], *, traces: bool) -> Iterator[Mistake]:
     """Yield files with GB for GiB, bits for bytes, and no unit."""
     for number in numbers:
         written, _, unit = number.text.partition(" ")
@@ -108,7 +108,7 @@ def units(data: Data, numbers: list[Number], *, traces: bool) -> Iterator[Mistak
             yield "unit left out", "any", new, number.name
 
 
-def swaps(data: Data, numbers: list[Number], *, traces: bool) -> Iterator[Mistake]:
+def swaps(data: Data, numbers: list[WrittenNumber], *, traces: bool) -> Iterator[Mistake]:
     """Yield files with two fields swapped."""
     known = {one.name: one for one in numbers}
     pairs = (
@@ -129,7 +129,7 @@ def swaps(data: Data, numbers: list[Number], *, traces: bool) -> Iterator[Mistak
             yield "fields swapped", "any", new, f"{left} and {right}"
 
 
-def typos(data: Data, numbers: list[Number], *, traces: bool) -> Iterator[Mistake]:  # noqa: ARG001
+def typos(data: Data, numbers: list[WrittenNumber], *, traces: bool) -> Iterator[Mistake]:  # noqa: ARG001
     """Yield files with a letter missing in a key."""
     for key in data:
         if len(key) > 3:
@@ -146,7 +146,7 @@ def typos(data: Data, numbers: list[Number], *, traces: bool) -> Iterator[Mistak
             yield "typo in a key", "any", new, number.name
 
 
-def sources(data: Data, numbers: list[Number], *, traces: bool) -> Iterator[Mistake]:  # noqa: ARG001
+def sources(data: Data, numbers: list[WrittenNumber], *, traces: bool) -> Iterator[Mistake]:  # noqa: ARG001
     """Yield files with a source deleted: on a number, or in the list."""
     for number in numbers:
         if number.said("source"):

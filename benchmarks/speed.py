@@ -5,14 +5,14 @@ from dataclasses import replace
 
 from benchmarks.peers.answer import OUTPUT, PROMPT, SPAN, rate
 from benchmarks.table import figure, markdown, ratio
-from fastcalc.catalogue import Catalogue
-from fastcalc.measured.deployments import Deployments
-from fastcalc.measured.predict import gather
-from fastcalc.measured.rows import rows_of
-from fastcalc.measured.shipped import shipped
-from fastcalc.scenario import Scenario, engine_for, solve
-from fastcalc.sweep.run import keep_freed_memory
-from fastcalc.traffic import Traffic
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.scenario import Scenario, engine_for, solve
+from fastcalc.core.traffic import Traffic
+from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.predict import gather
+from fastcalc.evidence.shipped import shipped
+from fastcalc.evidence.stacked import rows_of
+from fastcalc.search.sweep.blocks import keep_freed_memory
 
 RUNS = 7
 """Spans of each calculator, ours or another's; the median counts."""

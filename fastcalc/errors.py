@@ -1,5 +1,38 @@
-"""The one exception that a person's input can raise."""
+"""The one exception that a person's input can raise, and what its sentences share."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_ENDLESS = re.compile(r"(\S{120})\S{80,}(\S{120})")
+"""A word that nobody reads to its end; both its ends are kept, for a path is known by them."""
 
 
 class InputError(Exception):
-    """The request or a file is wrong: one sentence says what, where, and what to write."""
+    """The request or a file is wrong: a sentence says what, where, and what to write.
+
+    Several faults of a file are several arguments, each a line.
+    """
+
+    def __init__(self, *sentences: str) -> None:
+        super().__init__(*(_ENDLESS.sub(r"\1...\2", one) for one in sentences))
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.args))
+
+
+@contextmanager
+def placed(place: Callable[..., str], *steps: str | int) -> Iterator[None]:
+    """Put a place before what goes wrong inside; it is looked for only then.
+
+    Parameters
+    ----------
+    place : callable
+        Takes the steps and returns ``file:line:column``.
+    *steps : str or int
+        Keys and positions that lead to a value in the file.
+    """
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{place(*steps)}: {error}") from error

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import HealthCheck, settings
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 
 settings.register_profile(
     "quick",

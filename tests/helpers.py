@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
+from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import main
-from fastcalc.scenario import Outcome, Pricing, Scenario, Sharding, engine_for, solve
-from fastcalc.traffic import Speculation, Traffic
+from fastcalc.core.scenario import Outcome, Pricing, Scenario, Sharding, engine_for, solve
+from fastcalc.core.traffic import Speculation, Traffic
 
 ROOT = Path(__file__).resolve().parent.parent
 

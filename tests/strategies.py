@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fastcalc.catalogue import Engine, Hardware, Model
+from fastcalc.catalogue.schema import Engine, Hardware, Model
 
 GB, TB, TERA = 1e9, 1e12, 1e12
 
@@ -43,7 +43,7 @@ def hardware(draw: st.DrawFn, *, spatial: bool | None = None) -> Hardware:
     if draw(st.booleans()):
         entry["cores"] = draw(st.integers(1, 400))
         entry["vector"] = _in(draw(st.floats(1, 100)), "TFLOP/s")
-    for name in draw(st.sets(st.sampled_from(["fp8", "int8", "fp4"]))):
+    for name in draw(st.sets(st.sampled_from(["fp8", "int8", "fp4", "fp16"]))):
         entry["peak"][name] = _in(draw(number), "TFLOP/s")
     if not spatial:
         entry["links"]["scale_up"] = {

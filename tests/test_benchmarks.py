@@ -15,11 +15,11 @@ from benchmarks.peers.install import PEERS, AbsentError, ask, install
 from benchmarks.peers.jobs import InexpressibleError, Job, job_of
 from benchmarks.peers.rows import Contest, Scored, refusals, table
 from benchmarks.table import factor, figure, markdown, ratio, spread, timings
-from fastcalc.catalogue import Catalogue
-from fastcalc.cli.unasked import _unless_default
-from fastcalc.measured.deployments import Deployments
-from fastcalc.measured.predict import gather
-from fastcalc.measured.shipped import shipped
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.cli.lazy_commands import _unless_default
+from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.predict import gather
+from fastcalc.evidence.shipped import shipped
 from tests.helpers import ROOT
 
 

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from fastcalc.catalogue import Catalogue, Engine, Hardware, Model, Quantity, load, shipped
 from fastcalc.catalogue.reader import read
+from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
+from fastcalc.catalogue.store import Catalogue, load, shipped
+from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
-from fastcalc.workload import workload
 from tests.helpers import ROOT
 
 KINDS = {"hardware": Hardware, "models": Model, "engines": Engine}

@@ -13,8 +13,8 @@ import pytest
 from fastcalc.catalogue.faults import Fault
 from fastcalc.catalogue.reader import scan
 from fastcalc.catalogue.store import kind_of
-from fastcalc.check.rule import RULES, Setting
-from fastcalc.check.run import check, check_document
+from fastcalc.lint.rule import RULES, Setting
+from fastcalc.lint.run import check, check_document
 from tests.helpers import ROOT, run
 from tests.rule_examples import EXAMPLES, H100, h100, put
 
@@ -173,7 +173,7 @@ def test_exit_codes_and_formats(fastcalc, tmp_path, monkeypatch):
 
 
 def test_github_escapes():
-    from fastcalc.check.run import Report
+    from fastcalc.lint.run import Report
     from fastcalc.report.faults import as_github
 
     fault = Fault("HW001", "a,b:c.yaml", 1, 2, "100 %\nof it", "warning")
@@ -225,7 +225,7 @@ def test_rules_stay_out_of_compare():
     code = (
         "import sys\nfrom fastcalc.cli import main\nsys.argv = ['fastcalc', 'compare']\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "found = [name for name in sys.modules if name.startswith('fastcalc.check')]\n"
+        "found = [name for name in sys.modules if name.startswith('fastcalc.lint')]\n"
         "assert not found, found\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

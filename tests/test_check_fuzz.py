@@ -18,12 +18,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastcalc.catalogue import Engine, Hardware, Model, load, shipped
 from fastcalc.catalogue.reader import scan
-from fastcalc.catalogue.store import kind_of
-from fastcalc.check.rule import RULES, Setting
-from fastcalc.check.run import check_document
+from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.store import kind_of, load, shipped
 from fastcalc.errors import InputError
+from fastcalc.lint.rule import RULES, Setting
+from fastcalc.lint.run import check_document
 
 CASES = int(os.environ.get("FASTCALC_FUZZ", "500"))
 SHARE = settings(max_examples=max(CASES // 5, 1))

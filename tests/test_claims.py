@@ -13,11 +13,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.articles.claim_file import load_claims
+from fastcalc.articles.judge import MEANING, judge, meets
+from fastcalc.articles.registry import TESTS
 from fastcalc.catalogue.schema.claims import Check, Input
-from fastcalc.claims.judge import MEANING, judge, meets
-from fastcalc.claims.load import load_claims
-from fastcalc.claims.registry import TESTS
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from tests.helpers import ROOT, run, words
 

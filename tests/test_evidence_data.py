@@ -8,11 +8,10 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.formats import FORMATS, weight_formats
 from fastcalc.catalogue.schema.evidence import Provenance
-from fastcalc.catalogue.store import load
-from fastcalc.folders import shipped_folder
+from fastcalc.catalogue.store import Catalogue, load
 
 FOLDER = shipped_folder("evidence")
 HEADER = (

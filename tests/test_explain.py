@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from fastcalc.catalogue import Engine
-from fastcalc.evaluate import evaluate
+from fastcalc.catalogue.schema import Engine
+from fastcalc.core.estimate import evaluate
+from fastcalc.core.placement import Site
+from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.explain import explain
-from fastcalc.explain.parts import MEANINGS
-from fastcalc.placement import Site
-from fastcalc.scenario import Outcome, Scenario
+from fastcalc.explain.explained import MEANINGS
 from tests import strategies
 from tests.helpers import run
 from tests.test_properties import place, traffics

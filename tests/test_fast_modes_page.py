@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from fastcalc.catalogue import Catalogue
-from fastcalc.claims.judge import judge
-from fastcalc.claims.load import load_claims
+from fastcalc.articles.claim_file import load_claims
+from fastcalc.articles.judge import judge
+from fastcalc.catalogue.store import Catalogue
 from tests.helpers import ROOT, words
 
 FOLDER = ROOT / "docs" / "fast_modes"

@@ -10,17 +10,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.scenario import Scenario, Sharding, engine_for, solve
+from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
-from fastcalc.fastmode import fastmode, start_at_speed
-from fastcalc.fastmode.base import Base
-from fastcalc.fastmode.models import family_of, fewer_layers, smaller_models
-from fastcalc.fastmode.option import TRICKS
-from fastcalc.fastmode.passes import PUBLISHED, narrower
-from fastcalc.scenario import Scenario, Sharding, engine_for, solve
 from fastcalc.search import Space
 from fastcalc.search.space import sharding
-from fastcalc.traffic import Traffic
+from fastcalc.search.tricks import fastmode, start_at_speed
+from fastcalc.search.tricks.lighter_passes import PUBLISHED, narrower
+from fastcalc.search.tricks.option import TRICKS
+from fastcalc.search.tricks.smaller_models import family_of, fewer_layers, smaller_models
+from fastcalc.search.tricks.start import Base
 from tests.helpers import run, words
 
 ENTRIES = Catalogue()
@@ -219,8 +219,8 @@ def test_no_start_is_one_sentence_and_a_no(fastcalc):
     [
         (("--batch", "4", "--from-speed", "65"), "--batch and --from-speed both say"),
         (("--speedup", "2", "--to-speed", "65"), "--speedup and --to-speed both say"),
-        (("--speedup", "0"), "--speedup 0 is not a number above 0"),
-        (("--speedup", "nan"), "--speedup nan is not a number above 0"),
+        (("--speedup", "0"), "--speedup 0 is not a number from 1e-12"),
+        (("--speedup", "nan"), "--speedup nan is not a number from 1e-12"),
         (("--to-speed", "-3"), "--to-speed -3 is not"),
         (("--batch", "1,2"), "names several batches"),
         (("--batch", "many"), "batch 'many' is not a whole number"),

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastcalc.errors import InputError
-from fastcalc.measured.files import Text
-from fastcalc.measured.foreign import foreign_in, read_foreign
-from fastcalc.measured.naming import checkpoint_format, chip_id, gguf_format, model_id
-from fastcalc.measured.points import read_points
-from fastcalc.measured.reading import read
+from fastcalc.evidence.points import read_points
+from fastcalc.evidence.text_files import Text
+from fastcalc.importers.any_file import read
+from fastcalc.importers.foreign import foreign_in, read_foreign
+from fastcalc.importers.naming import checkpoint_format, chip_id, gguf_format, model_id
 
 HERE = Path(__file__).parent / "measured"
 SERVED = json.loads((HERE / "vllm-closed.json").read_text())
@@ -130,7 +130,7 @@ def test_a_request_rate_with_a_limit_is_what_was_in_flight(catalogue):
         ({"ramp_up_strategy": "linear"}, "the request rate rose during the run"),
         ({"request_rate": None}, "request_rate is missing"),
         ({"request_rate": 2.0, "mean_ttft_ms": None}, "the mean latency alone"),
-        ({"request_rate": 2.0, "duration": 1e-320}, "contradict each other"),
+        ({"request_rate": 2.0, "duration": 1e-10}, "contradict each other"),
     ],
 )
 def test_a_result_without_a_measurement_says_why(catalogue, changes, said):
@@ -185,12 +185,12 @@ def test_what_is_given_overrides(catalogue):
 
 @pytest.mark.parametrize("text", ["0", "-1", "eight", "1.5", "9" * 5000, "\u0663"])
 def test_a_count_that_is_none_is_refused(catalogue, text):
-    with pytest.raises(InputError, match=r"--chips .* is not a whole number from 1 upwards"):
+    with pytest.raises(InputError, match=r"--chips .* is not a whole number from 1 to 1,000,000"):
         served(catalogue, {"chips": text})
 
 
 def test_a_word_that_is_no_name_is_refused(catalogue):
-    with pytest.raises(InputError, match=r"--model m{37}\.\.\. is longer than any name"):
+    with pytest.raises(InputError, match=r"--model m{57}\.\.\. is longer than any name"):
         benched(catalogue, {"model": "m" * 5000})
 
 
@@ -324,7 +324,7 @@ def test_lists_lines_and_files_that_are_cut_off(catalogue):
         ("[]", "run.json:1:1: the list is empty: no test was run"),
         ("[1]", "run.json:1:2: the file holds something else than mappings"),
         ("{}", "run.json:1:1: neither a result of 'vllm bench serve --save-result' nor of"),
-        ('{"hidden_size": 1, "b\\u0007": 2}', "its keys begin with hidden_size, b?"),
+        ('{"hidden_size": 1, "b\\u0007": 2}', "its keys begin with hidden_size, b\\u0007"),
         ('{"a": 1', "run.json:1:8: not readable as JSON"),
         ('[{"avg_ts": 1}\n {}]', "run.json:2:2: not readable as JSON: a comma is missing"),
         ("[" * 100_000, "nested too deeply"),

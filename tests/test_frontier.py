@@ -90,7 +90,7 @@ def test_what_falls_out_is_told(fastcalc):
     )
     assert ran.code == 0
     for told in (
-        "deepseek-r1 needs 16 chips of h100-sxm; --max-chips is 8",
+        "deepseek-r1 needs 10 chips of h100-sxm; --max-chips is 8",
         "groq-lpu has no cloud",
     ):
         assert told in words(ran.out)
@@ -157,3 +157,15 @@ def test_the_frame_follows_what_the_output_can_show(fastcalc, monkeypatch):
     assert "│" in fastcalc(*ASKED).out
     monkeypatch.setattr("fastcalc.cli.show_frontier._draws", lambda: False)
     assert fastcalc(*ASKED).out.isascii()
+
+
+def test_a_long_table_shows_both_ends_and_says_what_it_leaves_out(fastcalc):
+    asked = ("frontier", "deepseek-r1", "--on", "gb200", "--max-chips", "32")
+    table = list(csv.DictReader(io.StringIO(fastcalc(*asked, "--format", "csv").out)))
+    assert len(table) > 40
+    out = fastcalc(*asked, columns=140).out
+    assert f"40 of {len(table)} points are shown; --format csv has all" in words(out)
+    rows = [line.split() for line in out.splitlines() if " gb200 " in line and ".." in line]
+    assert len(rows) == 40
+    for row, end in ((rows[0], table[0]), (rows[-1], table[-1])):
+        assert float(row[0]) == pytest.approx(float(end["tokens_per_s_per_user"]), rel=0.01)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fastcalc.catalogue import Catalogue
-from fastcalc.units import parse_quantity
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.catalogue.units import parse_quantity
 from tests.test_catalogue import quantities
 
 NAMES = Catalogue().names("hardware")

@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastcalc.catalogue import Model, load
-from fastcalc.catalogue.huggingface import import_model, slug, yaml_text
-from fastcalc.catalogue.huggingface.families import ALIASES, FAMILIES
-from fastcalc.catalogue.huggingface.model import label, mapping
+from fastcalc.catalogue.schema import Model
+from fastcalc.catalogue.store import load
+from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
-from fastcalc.workload import workload
+from fastcalc.importers.huggingface import import_model, slug, yaml_text
+from fastcalc.importers.huggingface.families import ALIASES, FAMILIES
+from fastcalc.importers.huggingface.json_file import JsonFile
+from fastcalc.importers.huggingface.model import label, mapping
 from tests.helpers import ROOT, run, words
 
 CONFIGS = ROOT / "tests" / "configs"
@@ -129,7 +131,7 @@ def fixture(name: str) -> dict:
 
 
 def read(data: dict, file: str = "x/config.json") -> tuple[Model, list[str]]:
-    entry, remarks = mapping(data, file)
+    entry, remarks = mapping(JsonFile(file, data))
     return Model.model_validate({"id": "x", "name": "x", **entry}), remarks
 
 
@@ -371,7 +373,7 @@ def test_what_is_missing_is_named_in_one_sentence():
     with pytest.raises(InputError) as error:
         read({"model_type": "brand_new", "vocab_size": 1000})
     assert str(error.value) == (
-        "x/config.json: too little to count the model from: hidden_size, num_attention_heads, "
+        "x/config.json:1:1: too little to count the model from: hidden_size, num_attention_heads, "
         "num_hidden_layers are missing"
     )
     with pytest.raises(InputError, match=r"intermediate_size is missing"):

@@ -2,11 +2,11 @@
 
 import pytest
 
-from fastcalc.catalogue import Hardware, Model
+from fastcalc.catalogue.schema import Hardware, Model
+from fastcalc.core.scenario import Pricing, Sharding
+from fastcalc.core.workload import workload
 from fastcalc.formulas.memory import chips_for_capacity, largest_batch
 from fastcalc.formulas.roofline import critical_batch
-from fastcalc.scenario import Pricing, Sharding
-from fastcalc.workload import workload
 from tests.helpers import outcome
 
 TWENTY_BILLION = Model.model_validate(
@@ -352,8 +352,8 @@ def test_matrix_products_reach_shares_between_kernels_and_servers(catalogue):
     """
     h100 = outcome("llama-3.1-8b", "h100-sxm").placement.machine
     mi300x = outcome("llama-3.1-8b", "mi300x").placement.machine
-    assert 0.45 < h100.software.compute_share(h100.chip) < 0.79
-    assert 0.15 < mi300x.software.compute_share(mi300x.chip) < 0.51
+    assert 0.45 < h100.software.rate(h100.chip, "dense") / h100.chip.dense < 0.79
+    assert 0.15 < mi300x.software.rate(mi300x.chip, "dense") / mi300x.chip.dense < 0.51
 
 
 def test_a_minimal_model_keeps_the_cache_it_states():

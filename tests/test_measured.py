@@ -11,21 +11,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fastcalc.catalogue import Catalogue
-from fastcalc.measured import left_out
-from fastcalc.measured.calibrate import fit_of
-from fastcalc.measured.deployments import Deployments, UnpredictableError
-from fastcalc.measured.fit import Fit
-from fastcalc.measured.nodes import Node, family_of
-from fastcalc.measured.own import Own, fit_own
-from fastcalc.measured.point import COLUMNS, Point
-from fastcalc.measured.predict import gather, rule_of
-from fastcalc.measured.ranges import Interval, interval
-from fastcalc.measured.rows import rows_of
-from fastcalc.measured.score import predictions_of
-from fastcalc.measured.shipped import shipped
-from fastcalc.measured.validate import validate
-from fastcalc.measured.writing import _with_ranges
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.evidence import left_out
+from fastcalc.evidence.calibrate import fit_of
+from fastcalc.evidence.deployments import Deployments, UnpredictableError
+from fastcalc.evidence.engine_files import _with_ranges
+from fastcalc.evidence.own_engine import Own, fit_own
+from fastcalc.evidence.parameters import Node, family_of
+from fastcalc.evidence.point import COLUMNS, Point
+from fastcalc.evidence.predict import gather, rule_of
+from fastcalc.evidence.regression import Fit
+from fastcalc.evidence.score import predictions_of
+from fastcalc.evidence.shipped import shipped
+from fastcalc.evidence.speed_ranges import Interval, interval
+from fastcalc.evidence.stacked import rows_of
+from fastcalc.evidence.validate import validate
 from tests.helpers import outcome, run
 
 BASE = Point(

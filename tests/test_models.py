@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from fastcalc.catalogue import Catalogue, Model
+from fastcalc.catalogue.schema import Model
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.layers import CacheGroup
+from fastcalc.core.scenario import Sharding
+from fastcalc.core.workload import Workload, checkpoint_parameters, workload
 from fastcalc.errors import InputError
-from fastcalc.layers import CacheGroup
-from fastcalc.scenario import Sharding
-from fastcalc.workload import Workload, checkpoint_parameters, workload
 from tests.helpers import ROOT, outcome
 
 NAMES = Catalogue().names("models")

@@ -9,13 +9,13 @@ from datetime import date
 import pytest
 import yaml
 
-from fastcalc.catalogue import Catalogue, Engine, Hardware, Model, load
 from fastcalc.catalogue.json_schema import as_text, json_schema
 from fastcalc.catalogue.meanings import MEANINGS
+from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.skeleton import filled_in, skeleton
-from fastcalc.catalogue.store import shipped
-from fastcalc.check.run import check
+from fastcalc.catalogue.store import Catalogue, load, shipped
 from fastcalc.cli import completion
+from fastcalc.lint.run import check
 from tests.helpers import ROOT, run
 
 KINDS = {"hardware": Hardware, "model": Model, "engine": Engine}

@@ -9,16 +9,16 @@ from dataclasses import replace
 
 import pytest
 
-from fastcalc.catalogue import Catalogue
-from fastcalc.plan.candidates import candidates, deployments
-from fastcalc.plan.decide import decide
-from fastcalc.plan.decision import own_formats
-from fastcalc.plan.service import Service
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.scenario import Pricing, engine_for
 from fastcalc.report import plan as report
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.plan_notes import told
 from fastcalc.report.plan_table import table
-from fastcalc.scenario import Pricing, engine_for
+from fastcalc.search.plan.candidates import candidates, deployments
+from fastcalc.search.plan.decide import decide
+from fastcalc.search.plan.decision import own_formats
+from fastcalc.search.plan.service import Service
 from tests.helpers import outcome, run, words
 
 CATALOGUE = Catalogue()

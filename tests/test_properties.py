@@ -7,15 +7,15 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fastcalc.catalogue import Engine, Hardware, Model
-from fastcalc.evaluate import evaluate
-from fastcalc.light import bound_step
-from fastcalc.load import Rows
-from fastcalc.machine import machine
-from fastcalc.passes import Passes
-from fastcalc.placement import Placement, Site
-from fastcalc.traffic import Speculation, Traffic
-from fastcalc.workload import workload
+from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.core.bound import bound_step
+from fastcalc.core.estimate import evaluate
+from fastcalc.core.machine import machine
+from fastcalc.core.pass_work import PassInput
+from fastcalc.core.placement import Placement, Site
+from fastcalc.core.schedule import Schedule
+from fastcalc.core.traffic import Speculation, Traffic
+from fastcalc.core.workload import workload
 from tests import strategies
 
 TINY = 1e-9
@@ -62,7 +62,7 @@ def test_the_range_holds_the_expected_speed_and_the_bound_is_above(chip, model, 
 def test_no_step_is_faster_than_light(chip, model, engine, traffic):
     """The step itself, before anything is cut to the bound."""
     placement = place(chip, model, engine, traffic)
-    passes = Passes(placement, traffic, BATCHES)
+    passes = Schedule(placement, traffic, BATCHES)
     replicas = 1 if placement.machine.is_spatial else placement.layout.dp
     for prompt in (0.0, traffic.computed_prompt):
         work = replace(
@@ -79,7 +79,7 @@ def test_no_step_is_faster_than_light(chip, model, engine, traffic):
             )
             / placement.layout.tp,
         )
-        everyone = Rows(
+        everyone = PassInput(
             sequences=BATCHES * replicas,
             together=BATCHES,
             context=traffic.context,

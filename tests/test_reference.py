@@ -6,8 +6,8 @@ one of the sources that they were fitted on.
 
 import pytest
 
-from fastcalc.catalogue import Model
-from fastcalc.scenario import Sharding
+from fastcalc.catalogue.schema import Model
+from fastcalc.core.scenario import Sharding
 from tests.helpers import outcome
 
 

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fastcalc.catalogue import Catalogue
-from fastcalc.evaluate import evaluate
-from fastcalc.layout import Layout
-from fastcalc.scenario import Pricing, Scenario, engine_for, solve
+from fastcalc.catalogue.schema import Model
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.estimate import evaluate
+from fastcalc.core.layout import Layout
+from fastcalc.core.scenario import Pricing, Scenario, engine_for, solve
+from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.search import (
     Space,
     cheapest,
@@ -21,9 +23,8 @@ from fastcalc.search import (
     placeable,
     undominated,
 )
-from fastcalc.search.reach import needed_tokens, speeds
+from fastcalc.search.largest_batch import needed_tokens, speeds
 from fastcalc.search.space import chip_counts, sharding
-from fastcalc.traffic import Speculation, Traffic
 from tests import strategies
 from tests.helpers import outcome
 from tests.test_properties import place, traffics
@@ -277,6 +278,35 @@ def test_what_has_no_place_or_price_is_refused_with_a_reason():
     allowed, refused = placeable(groups, 8)
     assert [one.model.id for one in allowed] == ["gpt-oss-120b"]
     for told, words in zip(
-        refused, ("no cloud price", "needs 16 chips", "exceeds the"), strict=True
+        refused, ("no cloud price", "needs 10 chips", "exceeds the"), strict=True
     ):
         assert words in told
+
+
+def test_stages_are_on_the_frontier_where_replicas_take_as_many_chips():
+    """Two stages of one chip beat two replicas with half of the experts each, for few users."""
+    one = scenario("mistral-small-4-119b-2603", "b200")
+    stages = Space(one).at(Layout(pp=2), 2)
+    speed, usd = float(stages.estimate.speed[0]), float(stages.usd[1][0])
+    points = frontier([one], max_chips=8)
+    assert any(
+        point.speed >= speed * (1 - TINY) and point.usd <= usd * (1 + TINY) for point in points
+    )
+
+
+def test_layouts_are_all_of_one_copy_that_a_chip_allows():
+    """Six heads are cut over 1, 2, 3 or 6 of eight chips; four experts over 4 ranks at most."""
+    chip = ENTRIES.hardware("h100-sxm")
+    blocks = [
+        {
+            "count": 2,
+            "attention": {"kind": "gqa", "heads": 6, "kv_heads": 6, "head_dim": 64},
+            "ffn": {"kind": "moe", "experts": 4, "active_experts": 2, "width": 512},
+        }
+    ]
+    entry = {"id": "six-heads", "name": "Six", "weight_format": "bf16", "hidden_size": 384}
+    model = Model.model_validate({**entry, "vocabulary": 1000, "blocks": blocks})
+    space = Space(replace(scenario("gpt-oss-120b", chip.id), model=model))
+    assert set(space.layouts(2)) == {Layout(2), Layout(2, ep=2), Layout(pp=2), Layout(ep=2, dp=2)}
+    assert set(space.layouts(3)) == {Layout(3), Layout(3, ep=3), Layout(ep=3, dp=3)}
+    assert space.layouts(5) == []

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from fastcalc.passes import Passes
-from fastcalc.scenario import Sharding
-from fastcalc.traffic import Speculation, Traffic
+from fastcalc.core.scenario import Sharding
+from fastcalc.core.schedule import Schedule
+from fastcalc.core.traffic import Speculation, Traffic
 from tests.helpers import outcome, run, words
 
 THREE_OF_FOUR = Speculation.accepting(0.8, 3.0)
@@ -20,7 +20,7 @@ def at(step, name):
 def passes(speculation, *, model="gpt-oss-120b", batch=8.0):
     found = outcome(model, "h100-sxm", batch=(int(batch),), engine="vllm")
     traffic = Traffic(1000.0, 1000.0, 1500.0, speculation=speculation)
-    return Passes(found.placement, traffic, np.array([batch]))
+    return Schedule(found.placement, traffic, np.array([batch]))
 
 
 def test_verified_tokens_cost_arithmetic_experts_links_and_attention():
@@ -37,7 +37,7 @@ def test_verified_tokens_cost_arithmetic_experts_links_and_attention():
 
 
 def test_drafting_costs_a_layer_a_token():
-    step = passes(THREE_OF_FOUR).decode()
+    step = passes(THREE_OF_FOUR).decode
     drafting = at(step, "drafting")
     plain = passes(Speculation()).expected(passes(Speculation()).decode_load())
     assert drafting.count == 3

@@ -1,21 +1,24 @@
 """A grid of points holds what each would be alone, to the last bit."""
 
+import math
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fastcalc import columns
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core import columns
+from fastcalc.core.layout import Layout
+from fastcalc.core.scenario import Pricing, Scenario, Sharding, default_cache, engine_for, solve
+from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
-from fastcalc.layout import Layout
-from fastcalc.scenario import Pricing, Scenario, Sharding, default_cache, engine_for, solve
-from fastcalc.sweep.axes import Axes, four_bits, grids
-from fastcalc.sweep.grid import BLOCK, Grid, Requests, solve_grid
-from fastcalc.sweep.run import WORKERS, in_order, solve_all
-from fastcalc.traffic import Speculation, Traffic
+from fastcalc.search.sweep.axes import Axes, four_bits, grids
+from fastcalc.search.sweep.blocks import WORKERS, in_order, solve_all
+from fastcalc.search.sweep.grid import BLOCK, Grid, Requests, solve_grid
+from fastcalc.search.sweep.request_lists import OpenRequests
 from tests import strategies
 
 CATALOGUE = Catalogue()
@@ -30,7 +33,7 @@ def alone(scenario, layout, prompt, output, context, batch):
     traffic = replace(scenario.traffic, prompt=prompt, output=output, context=context)
     outcome = solve(replace(scenario, batches=(int(batch),), sharding=sharding, traffic=traffic))
     (record,) = columns.records(
-        columns.Points(
+        columns.EvaluatedPoints(
             outcome.scenario,
             outcome.estimate,
             outcome.usd_per_hour,
@@ -54,7 +57,7 @@ def assert_alike(grid, data):
     for _ in range(3):
         at = data.draw(st.integers(0, grid.size - 1))
         kind, row, batch = np.unravel_index(at, grid.shape)
-        requests = grid.requests
+        requests = grid.requests[:]
         record = alone(
             grid.scenario,
             layouts[row],
@@ -238,3 +241,25 @@ def test_the_cache_taken_by_default_is_the_engine_s_or_the_model_s(model, engine
     scenario = Scenario(chip, entry, software, (1,), Traffic(1.0, 1.0, 1.0), weights)
     assert scenario.work.kv_format == cache
     assert replace(scenario, kv="fp16").work.kv_format == "fp16"
+
+
+@given(
+    st.lists(st.integers(1, 50), min_size=1, max_size=6, unique=True),
+    st.lists(st.integers(1, 50), min_size=1, max_size=6, unique=True),
+    st.lists(st.one_of(st.just(math.nan), st.integers(1, 60)), min_size=1, max_size=3),
+    st.sampled_from([3.0, 40.0, 60.0, math.inf]),
+    st.integers(1, 9),
+)
+def test_requests_made_when_asked_for_are_those_of_the_whole_product(
+    prompts, outputs, contexts, longest, step
+):
+    kinds = OpenRequests(*(np.array(one, float) for one in (prompts, outputs, contexts)), longest)
+    wanted = [
+        (prompt, output, prompt + output / 2 if context != context else context)
+        for prompt, output, context in product(prompts, outputs, contexts)
+        if prompt + output <= longest and not context > longest
+    ]
+    assert len(kinds) == len(wanted)
+    parts = [kinds[start : start + step] for start in range(0, len(wanted), step)]
+    found = [row for one in parts for row in zip(one.prompt, one.output, one.context, strict=True)]
+    assert found == wanted

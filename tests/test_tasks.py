@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastcalc.tasks import (
-    Option,
+from fastcalc.articles.agent_task import (
+    ServingOption,
     Task,
     equal_accuracy,
     equal_check,
@@ -43,21 +43,21 @@ def records(ran):
 
 @given(SPEEDS, st.integers(1, 10**6), COUNTS)
 def test_sure_and_without_tools_it_is_tokens_over_speed(speed, tokens, steps):
-    found = prospect(Option(speed=speed, price=25.0), Task(steps=steps, tokens=tokens))
+    found = prospect(ServingOption(speed=speed, price=25.0), Task(steps=steps, tokens=tokens))
     assert found.seconds == steps * tokens / speed
     assert found.usd == pytest.approx(steps * tokens * 25e-6)
     assert found.success == 1
 
 
 def test_a_rare_success_does_not_drown_in_rounding():
-    found = prospect(Option(speed=1.0, accuracy=1e-18), Task(tokens=1, retries=3))
+    found = prospect(ServingOption(speed=1.0, accuracy=1e-18), Task(tokens=1, retries=3))
     assert found.calls == pytest.approx(4)
     assert found.success == pytest.approx(4e-18)
     assert found.seconds == pytest.approx(1e18)
 
 
 def test_prefill_comes_on_top():
-    option = Option(speed=50.0, lead=0.25, price=10.0, input_price=2.0)
+    option = ServingOption(speed=50.0, lead=0.25, price=10.0, input_price=2.0)
     found = prospect(option, Task(steps=4, tokens=100, prompt=1000, round_trip=0.05))
     assert found.seconds == pytest.approx(4 * (100 / 50 + 0.25 + 0.05))
     assert found.usd == pytest.approx(4 * (100 * 10 + 1000 * 2) / 1e6)
@@ -66,8 +66,8 @@ def test_prefill_comes_on_top():
 def test_the_articles_arithmetic():
     """Ten steps: 2.87 runs at 0.9; fifteen times as fast 1.18 at 0.75 and 3.15 at 0.68."""
     task = Task(steps=10, tokens=1000)
-    full = prospect(Option(speed=1000.0, accuracy=0.9), task)
-    fast = prospect(Option(speed=15_000.0, accuracy=np.array([0.75, 0.68])), task)
+    full = prospect(ServingOption(speed=1000.0, accuracy=0.9), task)
+    fast = prospect(ServingOption(speed=15_000.0, accuracy=np.array([0.75, 0.68])), task)
     unit = 10.0
     assert full.seconds / unit == pytest.approx(2.87, abs=0.005)
     np.testing.assert_allclose(fast.seconds / unit, [1.18, 3.15], atol=0.005)
@@ -76,7 +76,7 @@ def test_the_articles_arithmetic():
 def test_tools_and_retries_by_hand():
     """Half right, one retry: 1.5 tries a step, three quarters right in the end."""
     found = prospect(
-        Option(speed=10.0, accuracy=0.5), Task(steps=2, tokens=10, tool=3.0, retries=1)
+        ServingOption(speed=10.0, accuracy=0.5), Task(steps=2, tokens=10, tool=3.0, retries=1)
     )
     assert found.calls == pytest.approx(3.0)
     assert found.run_seconds == pytest.approx(3 * (1 + 3))
@@ -86,7 +86,7 @@ def test_tools_and_retries_by_hand():
 
 
 def test_best_of_costs_tokens_and_serially_time():
-    option = Option(speed=100.0, accuracy=0.584, price=1.0)
+    option = ServingOption(speed=100.0, accuracy=0.584, price=1.0)
     task = Task(tokens=100, samples=3)
     at_once = prospect(option, task)
     assert at_once.success == pytest.approx(0.928, abs=5e-4)
@@ -101,7 +101,7 @@ def test_best_of_costs_tokens_and_serially_time():
 def test_more_accuracy_is_never_slower(one, other, speed, steps, retries, samples):
     task = Task(steps=steps, retries=retries, samples=samples, tool=1.0)
     low, high = sorted((one, other))
-    found = prospect(Option(speed=speed, accuracy=np.array([low, high])), task).seconds
+    found = prospect(ServingOption(speed=speed, accuracy=np.array([low, high])), task).seconds
     assert found[1] <= found[0] * (1 + 1e-9)
 
 
@@ -109,22 +109,22 @@ def test_more_accuracy_is_never_slower(one, other, speed, steps, retries, sample
 def test_equal_accuracy_is_the_closed_form_without_retries(accuracy, speed, faster, steps):
     """t / p^n of both made equal: p r^(1/n)."""
     task = Task(steps=steps, tool=0.0)
-    target = prospect(Option(speed=speed, accuracy=accuracy), task).seconds
-    found = equal_accuracy(target, Option(speed=speed * faster), task)
+    target = prospect(ServingOption(speed=speed, accuracy=accuracy), task).seconds
+    found = equal_accuracy(target, ServingOption(speed=speed * faster), task)
     assert float(found) == pytest.approx(accuracy * faster ** (-1 / steps), rel=1e-9)
 
 
 def test_equal_accuracy_there_is_none():
     task = Task(steps=2)
-    target = prospect(Option(speed=100.0), task).seconds
-    assert math.isnan(float(equal_accuracy(target, Option(speed=50.0), task)))
-    assert math.isnan(float(equal_accuracy(math.nan, Option(speed=50.0), task, by="usd")))
+    target = prospect(ServingOption(speed=100.0), task).seconds
+    assert math.isnan(float(equal_accuracy(target, ServingOption(speed=50.0), task)))
+    assert math.isnan(float(equal_accuracy(math.nan, ServingOption(speed=50.0), task, by="usd")))
 
 
 def test_break_evens_make_equal():
     task = Task(steps=10)
-    slow = prospect(Option(speed=60.0, accuracy=0.95), task)
-    fast = prospect(Option(speed=900.0, accuracy=0.90), task)
+    slow = prospect(ServingOption(speed=60.0, accuracy=0.95), task)
+    fast = prospect(ServingOption(speed=900.0, accuracy=0.90), task)
     check, fix = float(equal_check(slow, fast)), float(equal_fix(slow, fast))
     assert (slow.run_seconds + check) / slow.success == pytest.approx(
         (fast.run_seconds + check) / fast.success
@@ -137,10 +137,10 @@ def test_break_evens_make_equal():
 def test_arrays_are_as_numbers():
     speeds, accuracies = np.array([[65.0], [1000.0]]), np.array([0.7, 0.8, 0.9])
     task = Task(steps=10, tool=4.0, retries=1, samples=3, judge=0.9)
-    together = prospect(Option(speed=speeds, accuracy=accuracies, price=5.0), task)
+    together = prospect(ServingOption(speed=speeds, accuracy=accuracies, price=5.0), task)
     for row, speed in enumerate(speeds[:, 0]):
         for column, accuracy in enumerate(accuracies):
-            alone = prospect(Option(speed=speed, accuracy=accuracy, price=5.0), task)
+            alone = prospect(ServingOption(speed=speed, accuracy=accuracy, price=5.0), task)
             assert together.seconds[row, column] == pytest.approx(float(alone.seconds), rel=1e-12)
             assert together.usd[row, column] == pytest.approx(float(alone.usd), rel=1e-12)
 
@@ -148,8 +148,8 @@ def test_arrays_are_as_numbers():
 def test_a_gap_in_a_conversation():
     """35 tokens in 450 ms ask for 78 tokens/s; after a first token at 200 ms 250 are left."""
     task = Task(tokens=35)
-    assert float(window_speed(Option(speed=65.0), task, 0.45)) == pytest.approx(78, abs=0.5)
-    late = Option(speed=1000.0, lead=0.2)
+    assert float(window_speed(ServingOption(speed=65.0), task, 0.45)) == pytest.approx(78, abs=0.5)
+    late = ServingOption(speed=1000.0, lead=0.2)
     assert float(window_tokens(late, task, 0.45)) == pytest.approx(250)
     assert float(window_tokens(late, Task(round_trip=0.3), 0.45)) == 0
     assert math.isinf(float(window_speed(late, Task(round_trip=0.3), 0.45)))
@@ -278,20 +278,20 @@ def test_formats(fastcalc):
         (("--speed", "65", "--accuracy", "-0.1"), "--accuracy -0.1 is not a share from 0 to 1"),
         (("--speed", "65", "--accuracy", "nan"), "--accuracy nan is not a share"),
         (("--speed", "65", "--accuracy", "high"), "--accuracy 'high' is not a number"),
-        (("--speed", "0"), "--speed 0 is not a number above 0"),
-        (("--speed", "-3"), "--speed -3 is not a number above 0"),
-        (("--speed", "inf"), "--speed inf is not a number above 0"),
+        (("--speed", "0"), "--speed 0 is not a number from 1e-12"),
+        (("--speed", "-3"), "--speed -3 is not a number from 1e-12"),
+        (("--speed", "inf"), "--speed inf is not a number from 1e-12"),
         (("--speed", "65", "--steps", "0"), "--steps 0 is not a whole number from 1"),
         (("--speed", "65", "--tokens", "0"), "--tokens '0' is not a whole number from 1"),
         (("--speed", "65", "--prompt", "0"), "--prompt '0' is not a whole number from 1"),
-        (("--speed", "65", "--tool-seconds", "-1"), "--tool-seconds -1 is not a number from 0"),
-        (("--speed", "65", "--retries", "-1"), "--retries -1 is not a whole number from 0"),
+        (("--speed", "65", "--tool-seconds", "-1"), "--tool-seconds -1 is not 0 or a number from"),
+        (("--speed", "65", "--retries", "-1"), "--retries -1 is not 0 or a whole number from 1"),
         (("--speed", "65", "--best-of", "0"), "--best-of 0 is not a whole number from 1"),
         (("--speed", "65", "--judge", "jury"), "--judge 'jury' is not oracle, majority or a share"),
         (("--speed", "65", "--judge", "2"), "--judge 2 is not a share"),
-        (("--speed", "65", "--price", "-1"), "--price -1 is not a number from 0"),
-        (("--speed", "65", "--window-ms", "0"), "--window-ms 0 is not a number above 0"),
-        (("--speed", "65", "--subscription", "0"), "--subscription 0 is not a number above 0"),
+        (("--speed", "65", "--price", "-1"), "--price -1 is not 0 or a number from"),
+        (("--speed", "65", "--window-ms", "0"), "--window-ms 0 is not a number from 1e-12"),
+        (("--speed", "65", "--subscription", "0"), "--subscription 0 is not a number from 1e-12"),
         (("--speed", "65", "--against", "sped=3"), "did you mean 'speed'?"),
         (("--speed", "65", "--against", "speed"), "is not KEY=VALUE"),
         (("--speed", "65", "--against", "speed=fast"), "--against speed 'fast' is not a number"),

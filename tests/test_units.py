@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastcalc.catalogue.units import UNITS, parse_quantity
 from fastcalc.errors import InputError
-from fastcalc.units import UNITS, parse_quantity
 
 
 @pytest.mark.parametrize(

@@ -4,24 +4,26 @@ import csv
 import math
 from decimal import Decimal, localcontext
 from itertools import pairwise
+from time import process_time
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.layout import Layout
+from fastcalc.core.placement import Placement
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.waiting import (
+    erlang_b,
     prompt_wait_percentile,
     slot_wait,
     slot_wait_percentile,
 )
-from fastcalc.layout import Layout
-from fastcalc.placement import Placement
-from fastcalc.plan.queues import Queues
-from fastcalc.scenario import Scenario
-from fastcalc.sweep.grid import Grid, Requests
-from fastcalc.traffic import Traffic
+from fastcalc.search.plan.queues import _BUSY, Queues
+from fastcalc.search.sweep.grid import Grid, Requests
 from tests.helpers import ROOT
 
 busy = st.floats(0.01, 0.99)
@@ -41,6 +43,32 @@ def test_its_percentiles_average_to_the_mean_wait(slots):
     shares = (np.arange(200_000) + 0.5) / 200_000
     mean = slot_wait_percentile(slots=slots, utilization=0.9, service=5.0, share=shares).mean()
     assert mean == pytest.approx(slot_wait(slots=slots, utilization=0.9, service=5.0), rel=1e-3)
+
+
+def all_busy(servers, load):
+    """Erlang's recursion as he wrote it, one server after another."""
+    blocked = np.ones(np.shape(load))
+    for server in range(1, servers + 1):
+        blocked = load * blocked / (server + load * blocked)
+    return blocked
+
+
+@pytest.mark.parametrize("servers", [0, 1, 31, 32, 33, 500, 8192])
+def test_the_share_that_finds_all_servers_busy_is_that_of_the_recursion(servers):
+    load = servers * np.array([0.3, 0.5, 0.9, 0.99, 0.999999, 1.0, 1.5])
+    found = erlang_b(servers=servers, load=load)
+    assert found == pytest.approx(all_busy(servers, load), rel=1e-12, abs=1e-200)
+
+
+def test_waits_before_many_slots_take_no_step_for_each_slot():
+    """The recursion takes 12,288 of them here."""
+    start = process_time()
+    count = np.linspace(11_000, 12_288, 100)[:, np.newaxis]
+    slot_wait_percentile(slots=count, utilization=_BUSY, service=1.0, share=0.9)
+    mine = process_time() - start
+    start = process_time()
+    all_busy(1000, np.ones(count.size * len(_BUSY)))
+    assert mine < 4 * (process_time() - start)
 
 
 def exact_share(load, time):

@@ -16,10 +16,11 @@ from benchmarks.gpu_decode.chip import hardware_id
 from benchmarks.gpu_decode.points import Decode, points_csv
 from benchmarks.gpu_decode.reach import decode_table, micro_csv, micro_table
 from benchmarks.gpu_decode.shape import Shape, shape_named
-from fastcalc.catalogue import Catalogue
-from fastcalc.cli.options import MOST_SEQUENCES, names, whole
+from fastcalc.catalogue.limits import LIMITS, Limit
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.cli.number_lists import numbers
+from fastcalc.cli.options import names, whole
 from fastcalc.cli.output import write
-from fastcalc.cli.ranges import numbers
 from fastcalc.errors import InputError
 
 DEFAULTS = {
@@ -72,13 +73,14 @@ def run(words: list[str]) -> int:
     """
     asked = arguments(words)
     shapes = [shape_named(one) for one in names(asked.shape, "--shape")]
-    sizes = numbers(asked.batches, "--batches", MOST_SEQUENCES)
+    sizes = numbers(asked.batches, "--batches", LIMITS["sequences"])
     contexts = tuple(
-        whole(one, "--contexts", MOST_CONTEXT) for one in names(asked.contexts, "--contexts")
+        whole(one, "--contexts", Limit(1, MOST_CONTEXT, whole=True))
+        for one in names(asked.contexts, "--contexts")
     )
     if min(contexts) < 2:
         raise InputError("--contexts 1 leaves no prompt; contexts start at 2 tokens")
-    repeat = whole(asked.repeat, "--repeat", MOST_REPEAT)
+    repeat = whole(asked.repeat, "--repeat", Limit(1, MOST_REPEAT, whole=True))
     for file in (asked.output, asked.micro):
         if file is not None and (file.is_dir() or not file.resolve().parent.is_dir()):
             raise InputError(f"{file} cannot be written: name a file in a folder that is there")

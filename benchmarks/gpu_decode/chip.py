@@ -2,7 +2,8 @@
 
 import re
 
-from fastcalc.catalogue import Catalogue, Hardware
+from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 
 _MAKER = {"nvidia", "amd", "geforce", "instinct", "tesla", "quadro", "blackwell"}

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
-from fastcalc.catalogue import Catalogue, Model
-from fastcalc.catalogue.schema import Attention, Block, DenseFFN, MixtureOfExperts
+from fastcalc.catalogue.schema import Attention, Block, DenseFFN, MixtureOfExperts, Model
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 
 ELEMENT_BYTES = 2

@@ -11,9 +11,9 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from fastcalc.catalogue import Model
-from fastcalc.measured.point import Point
-from fastcalc.measured.predict import SHORT_CHAT, Batch, speculation_of
+from fastcalc.catalogue.schema import Model
+from fastcalc.evidence.point import Point
+from fastcalc.evidence.predict import SHORT_CHAT, Batch, speculation_of
 
 SYSTEMS = {
     "a100-pcie-80gb": "a100_pcie",

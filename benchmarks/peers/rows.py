@@ -15,15 +15,15 @@ from statistics import median
 from benchmarks.peers.install import HERE, PEERS, AbsentError, ask, install
 from benchmarks.peers.jobs import InexpressibleError, Job, job_of
 from benchmarks.table import factor, markdown, spread
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
-from fastcalc.measured.calibrate import calibrate
-from fastcalc.measured.deployments import Deployments
-from fastcalc.measured.point import Point
-from fastcalc.measured.predict import Batch, gather
-from fastcalc.measured.rows import rows_of
-from fastcalc.measured.score import predictions_of
-from fastcalc.measured.shipped import Evidence, shipped
+from fastcalc.evidence.calibrate import calibrate
+from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.point import Point
+from fastcalc.evidence.predict import Batch, gather
+from fastcalc.evidence.score import predictions_of
+from fastcalc.evidence.shipped import Evidence, shipped
+from fastcalc.evidence.stacked import rows_of
 
 SCRIPT = HERE / "ask_aiconfigurator_rows.py"
 

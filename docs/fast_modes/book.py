@@ -2,14 +2,22 @@
 
 from collections.abc import Iterable, Sequence
 
-from fastcalc.catalogue import Catalogue
-from fastcalc.claims.judge import Tested, judge
-from fastcalc.claims.load import load_claims
+from fastcalc.articles.claim_file import load_claims
+from fastcalc.articles.judge import Tested, judge
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.scenario import (
+    Outcome,
+    PriceBasis,
+    Pricing,
+    Scenario,
+    Sharding,
+    engine_for,
+    solve,
+)
+from fastcalc.core.traffic import Traffic
 from fastcalc.report.claims import digits
+from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import to_markdown
-from fastcalc.report.text import number
-from fastcalc.scenario import Outcome, PriceBasis, Pricing, Scenario, Sharding, engine_for, solve
-from fastcalc.traffic import Traffic
 
 Words = dict[str, str]
 """Numbers and words by the name that the template calls them."""

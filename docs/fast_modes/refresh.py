@@ -12,7 +12,7 @@ from book import Book, Words
 from systems import newer, systems, verdicts
 from tricks import picture, rivals, smaller_batch, smaller_model, summary, worth
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "fast-modes.md"

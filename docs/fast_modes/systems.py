@@ -5,11 +5,11 @@ from collections import Counter
 from book import Book, Words, counted, dearer, each_dearer, first, price, speed, table
 from tricks import DENSE, FAST, LONG, RACK, SLOW, SPREAD, users
 
-from fastcalc.claims.judge import MEANING, Judged
+from fastcalc.articles.judge import MEANING, Judged
+from fastcalc.core.scenario import PriceBasis, solve
 from fastcalc.report import claims as claim_text
 from fastcalc.report.claims import digits
-from fastcalc.report.text import dollars, number
-from fastcalc.scenario import PriceBasis, solve
+from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.search import Space, cheapest
 
 SWAPS = (

@@ -5,14 +5,14 @@ from collections import Counter
 import numpy as np
 from book import Book, Words, counted, first, price, share, some, speed, table
 
-from fastcalc.claims.judge import MEANING
-from fastcalc.fastmode import Option, fastmode
-from fastcalc.fastmode.option import TRICKS, best
+from fastcalc.articles.judge import MEANING
+from fastcalc.core.scenario import Outcome, Pricing, solve
 from fastcalc.report.chart import scatter
-from fastcalc.report.text import dollars, number
-from fastcalc.scenario import Outcome, Pricing, solve
+from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.search import Reach, Space, cheapest, frontier
 from fastcalc.search.space import chip_counts
+from fastcalc.search.tricks import Option, fastmode
+from fastcalc.search.tricks.option import TRICKS, best
 
 SLOW, FAST = 65.0, 170.0
 """What the articles report of Claude Opus 4.6, standard and fast. [tokens/s]"""

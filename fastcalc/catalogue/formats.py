@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from fastcalc.errors import InputError
+from fastcalc.written import shown
 
 
 @dataclass(frozen=True)
@@ -136,4 +137,4 @@ def number_format(name: str, *, cache: bool = False) -> NumberFormat:
     near = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
     what = "KV cache format" if cache else "weight format"
     hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
-    raise InputError(f"'{name}' is not a {what} that fastcalc knows; {hint}")
+    raise InputError(f"'{shown(name)}' is not a {what} that fastcalc knows; {hint}")

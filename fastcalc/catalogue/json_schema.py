@@ -8,7 +8,7 @@ from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.meanings import MEANINGS
 from fastcalc.catalogue.schema import Confidence, Engine, Entry, Hardware, Model
 from fastcalc.catalogue.schema.claims import Claims
-from fastcalc.units import EXAMPLES, UNITS
+from fastcalc.catalogue.units import EXAMPLES, UNITS
 
 SCHEMAS: dict[str, type[Entry]] = {
     "hardware": Hardware,

@@ -15,6 +15,8 @@ from typing import Any
 import yaml
 
 from fastcalc.catalogue.faults import MOST, Fault, in_order, refuse
+from fastcalc.catalogue.inputs import read_bytes
+from fastcalc.written import shown
 
 MAX_BYTES = 256_000
 MAX_DEPTH = 30
@@ -66,6 +68,11 @@ class Document:
         while path and path not in marks:
             path = path[:-1]
         return marks.get(path, (1, 1))
+
+    def place(self, *path: str | int) -> str:
+        """Return ``file:line:column`` of a path, or of its nearest parent in the file."""
+        line, column = self.mark(path)
+        return f"{self.file}:{line}:{column}"
 
     def add(self, rule: str, mark: Mark, message: str) -> None:
         """Remember a fault."""
@@ -144,8 +151,7 @@ def _text(document: Document, path: Path) -> str:
         if path.is_dir():
             document.add("ST001", (0, 0), "this is a folder; give the YAML file in it")
             raise _StopReading
-        with path.open("rb") as stream:
-            raw = stream.read(MAX_BYTES + 1)
+        raw = read_bytes(path, MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         why = (getattr(error, "strerror", None) or str(error)).lower()
         document.add("ST001", (0, 0), f"cannot be read: {why}")
@@ -260,7 +266,7 @@ class _Builder:
         name, here = event.value, (*path, event.value)
         if name in parent:
             line, _ = self.document.keys[here]
-            why = f"'{short(name)}' is given twice (first in line {line}); keep one"
+            why = f"'{shown(name)}' is given twice (first in line {line}); keep one"
             self.note(event, "ST009", why)
         elif name == "<<":
             self.note(event, "ST010", "merge keys (<<) are not read here; write it out", here)
@@ -302,17 +308,11 @@ class _Builder:
             self.note(event, "ST013", why, path)
         elif _ALMOST_NUMBER.fullmatch(text):
             why = (
-                f"YAML reads {short(text)} as text or as another number; write the number plainly "
+                f"YAML reads {shown(text)} as text or as another number; write the number plainly "
                 "with its unit, such as '1 TFLOP/s' or 1000000000"
             )
             self.note(event, "ST012", why, path)
         return text
-
-
-def short(value: object) -> str:
-    """Return a value as text, cut where it is too long for a sentence."""
-    text = " ".join(str(value)[:200].split())
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _mark(event: Any) -> Mark:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Literal, TypeVar, cast
 
 from fastcalc.catalogue.faults import refuse
-from fastcalc.catalogue.reader import Document, read
+from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.reader import Document, read, scan
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.catalogue.validation import validate
-from fastcalc.errors import InputError
-from fastcalc.folders import shipped_folder
+from fastcalc.errors import InputError, placed
+from fastcalc.written import shown
 
 LONGEST_NAME = 255
 """Bytes of one part of a path on the common file systems."""
@@ -82,7 +83,7 @@ class Catalogue:
     def __post_init__(self) -> None:
         for kind, folders in self.own.items():
             for folder in folders:
-                if not folder.is_dir():
+                if not os.path.isdir(folder):
                     raise InputError(
                         f"{folder} is not a folder; it should hold {kind} as YAML files"
                     )
@@ -95,7 +96,7 @@ class Catalogue:
         """Return every id of a kind, sorted, without opening a file."""
         found: set[str] = set()
         for folder in self.folders(kind):
-            found |= {path.stem for path in folder.glob("*.yaml")}
+            found |= {path.stem for path in files_in(folder)}
         return sorted(found)
 
     def mentioning(self, kind: Kind, words: Iterable[str]) -> list[str]:
@@ -106,7 +107,7 @@ class Catalogue:
         wanted = [word.encode() for word in words]
         found: dict[str, bool] = {}
         for folder in self.folders(kind):
-            for path in folder.glob("*.yaml"):
+            for path in files_in(folder):
                 if path.stem not in found:
                     text = path.read_bytes()
                     found[path.stem] = any(word in text for word in wanted)
@@ -119,7 +120,7 @@ class Catalogue:
     def model(self, name: str) -> Model:
         """Return one model by id, alias or path; the path may be a Hugging Face configuration."""
         if self.is_configuration(name):
-            from fastcalc.catalogue.huggingface import import_model
+            from fastcalc.importers.huggingface import import_model
 
             return import_model(name).model
         return self._load(name, "models", Model)
@@ -133,10 +134,12 @@ class Catalogue:
             return False
         if name.lower().endswith(".json"):
             return True
-        if not name or not Path(name).is_dir():
+        if not os.path.isdir(name):
             return False
         is_path = "/" in name or "\\" in name or name in (".", "..")
-        return is_path or (Path(name, "config.json").exists() and not self.knows(name, "models"))
+        return is_path or (
+            os.path.exists(Path(name, "config.json")) and not self.knows(name, "models")
+        )
 
     def engine(self, name: str) -> Engine:
         """Return one engine by id, alias or path, with what it takes from those it extends.
@@ -154,7 +157,8 @@ class Catalogue:
             return entry
         if entry.id in below:
             raise InputError(f"engines extend each other in a circle: {' -> '.join(below)}")
-        return entry.over(self._engine(entry.extends, (*below, entry.id)))
+        with placed(lambda: _place(self._find(name, "engines"), "extends")):
+            return entry.over(self._engine(entry.extends, (*below, entry.id)))
 
     def engine_files(self) -> list[Engine]:
         """Return every engine as its file has it, nothing filled in from those it extends."""
@@ -162,9 +166,20 @@ class Catalogue:
 
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
         path = self._find(name, kind)
-        entry = load(path, schema)
+        document = read(path)
+        entry, found = validate(document, schema)
+        if entry is None:
+            is_kind = kind_of(document) or kind
+            if is_kind == kind:
+                raise refuse(found)
+            raise InputError(
+                f"{document.place()}: this is a file of {is_kind}, where one of {kind} is asked for"
+            )
         if path.parent in self.folders(kind) and entry.id != path.stem:
-            raise InputError(f"{path}: the file is called {path.stem} but its id is {entry.id}")
+            raise InputError(
+                f"{document.place('id')}: the file is called {path.stem} but its id is {entry.id}; "
+                f"names are looked up by file: call it {entry.id}.yaml, or write 'id: {path.stem}'"
+            )
         return entry
 
     def knows(self, name: str, kind: Kind) -> bool:
@@ -180,12 +195,11 @@ class Catalogue:
     def _find(self, name: str, kind: Kind) -> Path:
         if _is_too_long(name):
             raise InputError(
-                f"'{name[:40]}...' is longer than any name of {_SINGULAR[kind]} or file"
+                f"'{shown(name)}' is longer than any name of {_SINGULAR[kind]} or file"
             )
         if name.endswith((".yaml", ".yml")) or "/" in name or "\\" in name:
-            path = Path(name)
-            if path.exists():
-                return path
+            if os.path.exists(name):
+                return Path(name)
             raise InputError(self._no_file(name, kind))
         path_or_none = self._named(name, kind)
         if path_or_none is not None:
@@ -208,7 +222,7 @@ class Catalogue:
         """Return the sentence for a missing file, which may be a model's name on a hub."""
         if kind != "models":
             return f"{name}: there is no such file"
-        from fastcalc.catalogue.huggingface import missing_file
+        from fastcalc.importers.huggingface import missing_file
 
         last = name.rsplit("/", 1)[-1].lower()
         known = f"; the catalogue has '{last}'" if self.knows(last, kind) else ""
@@ -223,10 +237,20 @@ class Catalogue:
         """Return the files of all ids and aliases in lower case, the person's own first."""
         found: dict[str, Path] = {}
         for folder in reversed(self.folders(kind)):
-            for path in sorted(folder.glob("*.yaml")):
+            for path in files_in(folder):
                 state = path.stat()
                 found |= dict.fromkeys(_aliases(path, state.st_mtime_ns, state.st_size), path)
         return found
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Return the entries of a folder, sorted; a pipe called like one would be waited for."""
+    return sorted(path for path in folder.glob("*.yaml") if os.path.isfile(path))
+
+
+def _place(path: Path, *steps: str | int) -> str:
+    """Return ``file:line:column`` of a value, of a pipe its name: it cannot be read twice."""
+    return scan(path).place(*steps) if path.is_file() else str(path)
 
 
 def _is_too_long(name: str) -> bool:
@@ -236,20 +260,20 @@ def _is_too_long(name: str) -> bool:
 
 @lru_cache(maxsize=4096)  # a file of measurements may hold thousands of names that nobody knows
 def _aliases(path: Path, changed: int, size: int) -> Iterable[str]:  # noqa: ARG001  (the key)
-    """Return an entry's id in lower case and its aliases; a broken neighbour has none."""
+    """Return an entry's names in lower case; a broken neighbour has its file's alone."""
     try:
         data = read(path).data
     except InputError:
         return [path.stem]
     listed = data.get("aliases")
-    names = listed if isinstance(listed, list) else []
+    names = [data.get("id", path.stem), *(listed if isinstance(listed, list) else [])]
     return [path.stem.lower(), *(str(name).lower() for name in names)]
 
 
 def _unknown(name: str, kind: Kind, known: list[str]) -> str:
     near = nearest(name, known)
     hint = f"did you mean {' or '.join(near)}?" if near else f"'fastcalc list {kind}' names all"
-    return f"no {_SINGULAR[kind]} is called '{name}'; {hint}"
+    return f"no {_SINGULAR[kind]} is called '{shown(name)}'; {hint}"
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fastcalc.catalogue.faults import MOST, Fault
-from fastcalc.catalogue.reader import Document, Mark, Path_, short
+from fastcalc.catalogue.reader import Document, Mark, Path_
 from fastcalc.catalogue.schema import Entry, QuantityError
+from fastcalc.written import shown
 
 AnyEntry = TypeVar("AnyEntry", bound=Entry)
 
@@ -131,10 +132,10 @@ def _sentence(document: Document, path: Path_, fault: Any, names: set[str]) -> s
             return f"'{name}' needs a 'kind'"
         return f"'{_shown(value, fault)}' is not a {name}; known: {expected}"
     if kind == "string_pattern_mismatch":
-        return f"{name}: '{short(value)}' must be lower case letters, digits, '.', '-' and '_' only"
+        return f"{name}: '{shown(value)}' must be lower case letters, digits, '.', '-' and '_' only"
     if kind in ("greater_than", "greater_than_equal", "less_than_equal"):
         limits = fault["msg"].lower().removeprefix("input should be ")
-        return f"{name}: {short(value)} is out of range: {limits}"
+        return f"{name}: {shown(value)} is out of range: {limits}"
     wanted = _WANTED.get(kind)
     if wanted:
         is_number = kind == "string_type" and isinstance(value, (int, float))
@@ -146,8 +147,8 @@ def _sentence(document: Document, path: Path_, fault: Any, names: set[str]) -> s
 def _shown(value: object, fault: Any) -> str:
     if isinstance(value, dict):
         tag = fault.get("ctx", {}).get("tag")
-        return short(tag) if tag else "a mapping"
-    return "a list" if isinstance(value, list) else short(value)
+        return shown(tag) if tag else "a mapping"
+    return "a list" if isinstance(value, list) else shown(value)
 
 
 def dotted(path: Path_) -> str:
@@ -158,7 +159,7 @@ def dotted(path: Path_) -> str:
 
 
 def _unknown_key(document: Document, path: Path_, names: set[str]) -> str:
-    key = short(path[-1])
+    key = shown(path[-1])
     parent: Any = document.data
     for step in path[:-1]:
         parent = parent[step]

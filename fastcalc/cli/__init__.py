@@ -3,9 +3,13 @@
 import gc
 import os
 import sys
+import warnings
 from typing import cast
 
+from fastcalc.catalogue import inputs
+from fastcalc.cli import output
 from fastcalc.errors import InputError
+from fastcalc.written import line
 
 EXIT_OK, EXIT_WRONG_REQUEST, EXIT_INTERRUPTED = 0, 2, 130
 
@@ -18,18 +22,25 @@ def main() -> None:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
     # numpy starts a thread for every core; no product of matrices here is large enough for two.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # A number that went wrong is never printed: there is no answer, and that is our fault.
+    warnings.simplefilter("error", RuntimeWarning)
+    inputs.forget()
     try:
         code = _run()
     except InputError as error:
-        code = _refuse(str(error))
+        code = _refuse(*error.args)
+    except (RuntimeWarning, ArithmeticError) as error:
+        code = _refuse(f"a fault of fastcalc, not of the request; please report it: {error}")
     except SystemExit as ended:  # so typer ends a completion, and a signal a file half written
-        code = ended.code if isinstance(ended.code, int) else EXIT_OK
+        # typer has 1 for a reader of its help that has gone.
+        has_gone = isinstance(ended.__context__, BrokenPipeError)
+        code = ended.code if isinstance(ended.code, int) and not has_gone else EXIT_OK
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
     except BrokenPipeError:
         code = EXIT_OK
     except OSError as error:
-        code = _refuse(f"standard output cannot be written: {error.strerror}")
+        code = _refuse(_why(error))
     _leave(code)
 
 
@@ -48,7 +59,7 @@ def _run() -> int:
     except usage_error as error:
         from fastcalc.cli.usage import sentence
 
-        return _refuse(sentence(error))
+        raise InputError(sentence(error)) from error
     except typer.Abort:
         return EXIT_INTERRUPTED
     return code if isinstance(code, int) else EXIT_OK
@@ -61,14 +72,20 @@ def _leave(code: int) -> None:
             sys.stdout.flush()
     except OSError as error:
         if code == EXIT_OK and not isinstance(error, BrokenPipeError):
-            code = _refuse(f"standard output cannot be written: {error.strerror}")
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            code = _refuse(_why(error))
+        output.discard(1)
     # Else the interpreter looks through all that was ever loaded for cycles before it ends.
     gc.freeze()
     sys.exit(code)
 
 
-def _refuse(sentence: str) -> int:
-    if sys.stderr is not None:
-        sys.stderr.write(f"fastcalc: {sentence}\n")
+def _refuse(*sentences: str) -> int:
+    output.tell("fastcalc: " + "\n".join(map(line, sentences)) + "\n")
     return EXIT_WRONG_REQUEST
+
+
+def _why(error: OSError) -> str:
+    """Say what cannot be used: the file that an error is of, or else standard output."""
+    if error.filename is None:
+        return f"standard output cannot be written: {output.reason(error)}"
+    return f"{os.fsdecode(error.filename)[:200]}: {output.reason(error)}"

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from fastcalc.cli.unasked import Commands
+from fastcalc.cli import output
+from fastcalc.cli.lazy_commands import Commands
 
 COMMANDS = {
     "compare": "evaluation.compare",
@@ -56,7 +57,7 @@ def _version(asked: bool) -> None:
     if asked:
         from fastcalc import __version__
 
-        typer.echo(f"fastcalc {__version__}")
+        output.write(f"fastcalc {__version__}\n", None)
         raise typer.Exit
 
 
@@ -68,4 +69,4 @@ def _main(
 ) -> None:
     """How fast, at what price and on how many chips a language model runs, and why."""
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        output.write(context.get_help() + "\n", None)

@@ -1,6 +1,6 @@
 """What the shell offers when Tab is pressed: names from file names, nothing opened."""
 
-from fastcalc.folders import names
+from fastcalc.catalogue.folders import names
 
 
 def models(incomplete: str) -> list[str]:

@@ -1,6 +1,6 @@
 """The flags that commands share, and how their texts are read."""
 
-import math
+import os
 import re
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -9,18 +9,21 @@ from typing import Annotated
 
 import typer
 
+from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.cli import completion
 from fastcalc.errors import InputError
+from fastcalc.written import shown
 
-MOST_SEQUENCES = 1_000_000
-MOST_TOKENS = 1_000_000_000
+_YAML = (".yaml", ".yml")
+_MOST_PIECES = 8
+"""Pieces that the commas in a path may leave of it."""
 
 _SCALE = {"": 1, "k": 1_000, "M": 1_000_000}
 _NUMBER = re.compile(r"([0-9]{1,12})([kM]?)")
 
 
-def whole(text: str, flag: str, most: int, example: str = "8") -> int:
-    """Return a whole number from 1 to a limit, in which ``k`` is a thousand and ``M`` a million.
+def whole(text: str, flag: str, limit: Limit, example: str = "8") -> int:
+    """Return a whole number within a limit, in which ``k`` is a thousand and ``M`` a million.
 
     Raises
     ------
@@ -29,16 +32,24 @@ def whole(text: str, flag: str, most: int, example: str = "8") -> int:
 
     Examples
     --------
-    >>> whole("8k", "--prompt", 1_000_000)
+    >>> whole("8k", "--prompt", LIMITS["tokens"])
     8000
     """
     match = _NUMBER.fullmatch(text)
     value = int(match[1]) * _SCALE[match[2]] if match else 0
-    if not 1 <= value <= most:
+    if value not in limit:
         raise InputError(
-            f"{flag} '{text[:40]}' is not a whole number from 1 to {most:,}; "
-            f"write for example {example}"
+            f"{flag} '{shown(text, 40)}' is not a whole number {limit}; write for example {example}"
         )
+    return value
+
+
+def number(value: float, flag: str, limit: Limit, example: float, *, zero: bool = False) -> float:
+    """Return a number that a flag gives, or refuse one that it cannot be, zero or not."""
+    if value not in limit and not (zero and value == 0):
+        what = f"{'0 or ' if zero else ''}a {'whole ' if limit.whole else ''}number {limit}"
+        text = shown(value) if isinstance(value, int) else f"{value:g}"
+        raise InputError(f"{flag} {text} is not {what}; write for example {example:g}")
     return value
 
 
@@ -46,7 +57,7 @@ def tokens_of(flag: str) -> Callable[[str | int], int]:
     """Return what reads the tokens of a flag, for a parser is not told which flag it reads."""
 
     def read(text: str | int) -> int:
-        return whole(str(text), flag, MOST_TOKENS, "1000 or 8k")
+        return whole(str(text), flag, LIMITS["tokens"], "1000 or 8k")
 
     return read
 
@@ -279,11 +290,23 @@ EnginesDir = Annotated[
 
 
 def names(text: str, flag: str) -> list[str]:
-    """Return the names in a list separated by commas, each once, in order."""
-    found = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    """Return the names in a list separated by commas, each once, in order.
+
+    The path of a file is one name, commas and all.
+    """
+    parts, start = text.split(","), 0
+    found: dict[str, None] = {}
+    while start < len(parts):
+        few = parts[start : start + _MOST_PIECES]
+        ends = [end for end, part in enumerate(few, 1) if part.rstrip().endswith(_YAML)]
+        paths = (",".join(few[:end]).strip() for end in ends)
+        name = next((path for path in paths if os.path.exists(path)), few[0].strip())
+        found[name] = None
+        start += name.count(",") + 1
+    found.pop("", None)
     if not found:
         raise InputError(f"{flag} names nothing; give one or several separated by commas")
-    return found
+    return list(found)
 
 
 def names_if_any(text: str | None, flag: str) -> list[str] | None:
@@ -293,31 +316,26 @@ def names_if_any(text: str | None, flag: str) -> list[str] | None:
 
 def share(value: float, flag: str, *, zero: bool = False) -> float:
     """Return a share above 0 (or from 0) up to 1."""
-    if not math.isfinite(value) or not 0 <= value <= 1 or (value == 0 and not zero):
+    if value not in LIMITS["share"] and not (zero and value == 0):
         least = "from 0" if zero else "above 0"
         raise InputError(f"{flag} {value:g} is not a share {least} to 1; write for example 0.5")
     return value
 
 
 def ranks(value: int | None, flag: str) -> int | None:
-    """Return a number of chips or ranks, or refuse one below 1 or beyond a million."""
-    if value is not None and not 1 <= value <= MOST_SEQUENCES:
-        raise InputError(
-            f"{flag} {value} is not a whole number from 1 to {MOST_SEQUENCES:,}; "
-            "write for example 8"
-        )
-    return value
+    """Return a number of chips or ranks, or refuse one that no machine has."""
+    return None if value is None else int(number(value, flag, LIMITS["chips"], 8))
 
 
 def price(text: str) -> tuple[str, float]:
     """Return the chip and the dollars an hour of ``h100-sxm=2.10``."""
-    name, given, number = text.partition("=")
+    name, given, usd = text.partition("=")
     try:
-        value = float(number.removeprefix("$"))
+        value = float(usd.removeprefix("$"))
     except ValueError:
-        value = math.nan
-    if not name or not given or not 0 < value <= 1e9:
-        raise InputError(f"--price '{text}' is not CHIP=USD an hour, such as h100-sxm=2.10")
+        value = 0.0
+    if not name or not given or value not in LIMITS["dollars"]:
+        raise InputError(f"--price '{shown(text)}' is not CHIP=USD an hour, such as h100-sxm=2.10")
     return name.strip(), value
 
 
@@ -327,7 +345,7 @@ def choice(text: str, flag: str, known: tuple[str, ...]) -> str:
         return text
     near = get_close_matches(text.lower(), known, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'?" if near else f"one of {', '.join(known)}"
-    raise InputError(f"{flag} '{text}' is not known: {hint}")
+    raise InputError(f"{flag} '{shown(text)}' is not known: {hint}")
 
 
 def given(values: dict[str, object]) -> dict[str, str]:

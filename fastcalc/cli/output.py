@@ -1,60 +1,125 @@
 """Where text goes: standard output in one piece, or a file whole or not at all."""
 
 import os
+import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
+from fastcalc.catalogue.inputs import was_read
 from fastcalc.errors import InputError
+from fastcalc.written import line, visible
+
+_DRAFT = ".fastcalc-draft"
 
 
-def write(text: str, file: Path | None) -> None:
+def write(text: str, file: Path | None, *, again: bool = False) -> None:
     """Write text to standard output, or to a file that appears only when it is whole.
+
+    Parameters
+    ----------
+    text : str
+        All there is.
+    file : Path or None
+        Where to; None for standard output.
+    again : bool
+        Whether the command is there to write again what it has read.
 
     Raises
     ------
     InputError
         If it cannot be written.
     """
+    text = visible(text)
     if file is None:
         with standard_output() as stream:
             stream.write(text)
         return
-    with whole(file) as draft:
-        draft.write_text(text, encoding="utf-8", newline="")
+    with whole(file, again=again) as draft:
+        draft.write(text.encode(errors="replace"))
 
 
 @contextmanager
-def whole(file: Path) -> Iterator[Path]:
-    """Give a draft beside a file, which takes its place when it is done and goes if it is not.
+def whole(file: Path, *, again: bool = False) -> Iterator[BinaryIO]:
+    """Give a draft of a file, which takes its place when it is done and goes if it is not.
+
+    Pipes, devices and what the shell has opened (``/dev/stdout``) are written in place.
+
+    Parameters
+    ----------
+    file : Path
+        Where to.
+    again : bool
+        Whether the command is there to write again what it has read.
 
     Raises
     ------
     InputError
-        If it cannot be written.
+        If it cannot be written, or if it was read.
     """
     try:
-        with _draft(_target(file)) as draft:
-            yield draft
+        with _stream(file, again=again) as stream:
+            yield stream
+    except BrokenPipeError:
+        raise SystemExit(0) from None
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise InputError(f"-o {file} cannot be written: {why}") from error
+        raise InputError(f"-o {file} cannot be written: {reason(error)}") from error
 
 
-def _target(file: Path) -> Path:
-    """Return where a file is written if it may be: a link keeps pointing where it points."""
-    target = file.resolve()
-    if target.exists() and not target.is_file():
-        what = (
-            "a folder; name a file in it" if target.is_dir() else "not a file; use a pipe instead"
-        )
-        raise InputError(f"-o {file} is {what}")
+def is_stream(file: Path) -> bool:
+    """Return whether a path is written in place: a pipe, a device or what the shell has opened."""
+    return file.is_fifo() or file.is_char_device() or _descriptor(file) is not None
+
+
+@contextmanager
+def _stream(file: Path, *, again: bool) -> Iterator[BinaryIO]:
+    """Give what a file is written through."""
+    opened = _descriptor(file)
+    if is_stream(file):
+        if sys.stdout is not None:
+            sys.stdout.flush()  # what was written before stays before it
+        with file.open("wb") if opened is None else os.fdopen(os.dup(opened), "wb") as stream:
+            yield stream
+        return
+    state = None
+    with suppress(FileNotFoundError):
+        state = os.stat(file)
+        _may_be_replaced(file, state, again=again)
+    # A link keeps pointing where it points.
+    with _draft(Path(os.path.realpath(file)), state) as stream:
+        yield stream
+
+
+def _descriptor(file: Path) -> int | None:
+    """Return the number of the open file that a path such as ``/dev/stdout`` means.
+
+    To open it anew would empty a file that the shell appends to, and write from its beginning.
+    """
+    opened = {os.path.realpath(folder) for folder in ("/dev/fd", "/proc/self/fd")}
+    path = str(file)
+    for _ in range(40):  # links, as many as Linux follows
+        folder, name = os.path.split(path)
+        if name.isdecimal() and len(name) < 9 and os.path.realpath(folder) in opened:
+            return int(name)
+        if not os.path.islink(path):
+            break
+        path = os.path.join(folder, os.readlink(path))
+    return None
+
+
+def _may_be_replaced(file: Path, state: os.stat_result, *, again: bool) -> None:
+    """Refuse to take the place of what is no file, is read-only, or was read."""
+    if stat.S_ISDIR(state.st_mode):
+        raise InputError(f"-o {file} is a folder; name a file in it")
+    if not stat.S_ISREG(state.st_mode):
+        raise InputError(f"-o {file} is not a file; use a pipe instead")
     # A draft could take the place of a read-only file all the same: that is the folder's affair.
-    if target.exists() and not os.access(target, os.W_OK):
+    if not os.access(file, os.W_OK):
         raise InputError(f"-o {file} may not be written; name another file")
-    return target
+    if was_read(state) and not again:
+        raise InputError(f"-o {file} is a file that this command reads; name another file")
 
 
 @contextmanager
@@ -72,29 +137,78 @@ def standard_output() -> Iterator[TextIO]:
         yield sys.stdout
         sys.stdout.flush()
     except BrokenPipeError:
-        # What is left in the buffer would be written, and refused, once more at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        discard(1)
         raise SystemExit(0) from None
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise InputError(f"standard output cannot be written: {why}") from error
+        raise InputError(f"standard output cannot be written: {reason(error)}") from error
 
 
 @contextmanager
-def _draft(target: Path) -> Iterator[Path]:
-    import tempfile
-
+def _draft(target: Path, state: os.stat_result | None) -> Iterator[BinaryIO]:
     with _unwound():
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        os.close(handle)
-        draft = Path(name)
+        _remove_dead_drafts(target)
+        handle, lock, draft = _locked_draft(target)
         try:
-            yield draft
-            draft.chmod(target.stat().st_mode if target.exists() else 0o666 & ~_umask())
+            with os.fdopen(handle, "wb") as stream:
+                yield stream
+            draft.chmod(0o666 & ~_umask() if state is None else stat.S_IMODE(state.st_mode))
             draft.replace(target)
         except BaseException:
             draft.unlink(missing_ok=True)
             raise
+        finally:
+            if lock is not None:
+                os.close(lock)
+
+
+def _remove_dead_drafts(target: Path) -> None:
+    """Remove the drafts that programs left which were killed: nobody holds their locks."""
+    with suppress(OSError):
+        for entry in list(os.scandir(target.parent)):
+            is_draft = entry.name.startswith(f".{target.name}.") and entry.name.endswith(_DRAFT)
+            if is_draft and entry.is_file(follow_symlinks=False):
+                with open(entry.path, "rb") as stream, suppress(OSError):
+                    if _lock(stream.fileno()):
+                        os.unlink(entry.path)
+
+
+def _locked_draft(target: Path) -> tuple[int, int | None, Path]:
+    """Return a new draft: its open file, what holds its lock until it is closed, and its path."""
+    import tempfile
+
+    while True:
+        handle, name = tempfile.mkstemp(_DRAFT, f".{target.name}.", target.parent)
+        try:
+            # Another program may lock it before this one does, and remove it as a dead one.
+            lock = os.dup(handle) if _lock(handle) else None
+            if os.path.exists(name):
+                return handle, lock, Path(name)
+        except BlockingIOError:
+            lock = None
+        for opened in (handle, lock):
+            if opened is not None:
+                os.close(opened)
+
+
+def _lock(handle: int) -> bool:
+    """Lock an open file, and return whether there are locks: Windows and some networks have none.
+
+    Raises
+    ------
+    BlockingIOError
+        If another program holds it.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager
@@ -131,5 +245,27 @@ def _umask() -> int:
 
 def warn(lines: list[str]) -> None:
     """Write each line once to standard error."""
-    for line in dict.fromkeys(lines):
-        sys.stderr.write(f"fastcalc: note: {line}\n")
+    tell("".join(f"fastcalc: note: {line(one)}\n" for one in dict.fromkeys(lines)))
+
+
+def tell(text: str) -> None:
+    """Write to standard error where that is possible: what is lost there changes no answer."""
+    if sys.stderr is None:
+        return
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        discard(2)
+
+
+def discard(number: int) -> None:
+    """Let what is left in the buffer of a standard stream go nowhere: the end would fail on it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, number)
+    os.close(nowhere)
+
+
+def reason(error: OSError) -> str:
+    """Return why a file or stream cannot be used, as part of a sentence."""
+    return (error.strerror or str(error)).lower()

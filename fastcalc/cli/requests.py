@@ -6,13 +6,19 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options, output
-from fastcalc.cli.ranges import numbers
+from fastcalc.cli.number_lists import numbers
 from fastcalc.cli.speculate import speculation
+from fastcalc.core.scenario import Outcome, PriceBasis, Pricing, Scenario, Sharding, engine_for
+from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
-from fastcalc.scenario import Outcome, PriceBasis, Pricing, Scenario, Sharding, engine_for
-from fastcalc.traffic import Traffic
+from fastcalc.written import shown
+
+MOST_POINTS = 30_000
+"""Records that are in memory together, some 11 kB each, and take 0.1 ms each to write. [1]"""
 
 DEFAULT_MODELS = ("llama-3.1-70b",)
 
@@ -58,10 +64,16 @@ class Request:
         InputError
             At the first flag, name or file that is wrong.
         """
-        batches = numbers(self.batch, "--batch", options.MOST_SEQUENCES)
+        batches = numbers(self.batch, "--batch", LIMITS["sequences"])
         traffic = self._traffic()
         entries = self.catalogue()
         models, chips = models_of(entries, self.models), chips_of(entries, self.on)
+        points = len(models) * len(chips) * len(batches)
+        if points > MOST_POINTS:
+            raise InputError(
+                f"{points:,} points (models x chips x batches) are more than {MOST_POINTS:,}; name "
+                "fewer, or write them with 'fastcalc sweep', which keeps few of them in memory"
+            )
         pricing = pricing_of(
             chips, self.price, basis=self.price_basis, utilization=self.utilization
         )
@@ -173,7 +185,7 @@ def is_all(on: str) -> bool:
     has_all = "all" in [name.lower() for name in names]
     if has_all and len(names) > 1:
         raise InputError(
-            f"--on {on[:60]}: 'all' is the whole catalogue and stands alone; write --on all, or "
+            f"--on {shown(on)}: 'all' is the whole catalogue and stands alone; write --on all, or "
             "name the chips without it"
         )
     return has_all
@@ -210,7 +222,7 @@ def pricing_of(
         if not found:
             known = ", ".join(chip.id for chip in chips)
             raise InputError(
-                f"--price names '{name}', which is not compared here; --on has {known}"
+                f"--price names '{shown(name)}', which is not compared here; --on has {known}"
             )
         given[found[0]] = value
     return Pricing(cast(PriceBasis, basis), share, given)

@@ -1,22 +1,23 @@
 """``fastcalc calibrate``: engines fitted on measurements, the shipped ones or one's own."""
 
+import os
 import re
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import output
 from fastcalc.cli.show_validate import points_of
 from fastcalc.errors import InputError
-from fastcalc.folders import shipped_folder
-from fastcalc.measured import left_out
-from fastcalc.measured.calibrate import Calibration, calibrate
-from fastcalc.measured.own import fit_own
-from fastcalc.measured.score import groups_of
-from fastcalc.measured.shipped import shipped
-from fastcalc.measured.validate import Validation
-from fastcalc.measured.writing import own_engine, rewritten
+from fastcalc.evidence import left_out
+from fastcalc.evidence.calibrate import Calibration, calibrate
+from fastcalc.evidence.engine_files import own_engine, rewritten
+from fastcalc.evidence.own_engine import fit_own
+from fastcalc.evidence.score import groups_of
+from fastcalc.evidence.shipped import shipped
+from fastcalc.evidence.validate import Validation
 from fastcalc.report import calibration as report
 from fastcalc.report import console
 
@@ -45,7 +46,7 @@ def run(
             f"-o {file}: {name} is an engine of the catalogue already; call the file something "
             f"else, for example our-{name}.yaml"
         )
-    fit = fit_own(found.points, catalogue, base)
+    fit = fit_own(found.points, catalogue, base, str(path))
     dates = [point.date for point in found.points if _DATE.fullmatch(point.date)]
     dates = dates or [date.today().isoformat()]
     text = own_engine(fit, name=name, measured=path.name, measured_on=max(dates))
@@ -54,7 +55,7 @@ def run(
 
 
 def _shipped(catalogue: Catalogue, folder: Path | None) -> None:
-    if folder is not None and not folder.is_dir():
+    if folder is not None and not os.path.isdir(folder):
         raise InputError(f"-o {folder} is not a folder; the engines go into its folder engines")
     found = calibrate(shipped(), catalogue)
     validation = Validation(found.left_out, (), groups_of(found.left_out))
@@ -70,7 +71,7 @@ def _write(found: Calibration, folder: Path) -> None:
     for engine in found.family.engines.values():
         source = shipped_folder("engines") / f"{engine.id}.yaml"
         text = rewritten(source.read_text(encoding="utf-8"), engine, found)
-        output.write(text, folder / "engines" / f"{engine.id}.yaml")
+        output.write(text, folder / "engines" / f"{engine.id}.yaml", again=True)
     output.write(left_out.to_csv(found.left_out), folder / "evidence" / "left_out.csv")
 
 

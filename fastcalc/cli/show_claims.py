@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.articles.claim_file import read_claims
+from fastcalc.articles.judge import MEANING, Judged, judge
 from fastcalc.catalogue.schema.claims import Claim, Claims
-from fastcalc.catalogue.store import nearest
-from fastcalc.claims.judge import MEANING, Judged, judge
-from fastcalc.claims.load import load_claims
+from fastcalc.catalogue.store import Catalogue, nearest
 from fastcalc.cli import options, output
 from fastcalc.errors import InputError
 from fastcalc.report import claims as report
 from fastcalc.report import console, records
+from fastcalc.written import shown, to_csv, to_markdown
 
 
 def run(
@@ -25,9 +25,11 @@ def run(
     """Judge the claims of a file, or one of them, and write them in a format."""
     format = options.choice(format, "--format", ("table", "json", "csv", "markdown"))  # noqa: A001
     wanted = [options.choice(one, "--only", tuple(MEANING)) for one in _verdicts(only)]
-    book = load_claims(path)
+    book, document = read_claims(path)
     claims = book.claims if explain is None else [_claim(book, explain)]
-    judged = [one for one in judge(catalogue, claims) if not wanted or one.verdict in wanted]
+    judged = [
+        one for one in judge(catalogue, claims, document) if not wanted or one.verdict in wanted
+    ]
     if not judged:
         raise InputError(f"no claim is {' or '.join(wanted)}")
     output.write(_text(judged, book, format, is_one=explain is not None, file=file), file)
@@ -47,11 +49,11 @@ def _text(
         colour = file is None and console.wants_colour()
         return report.table(judged, console.output_width(), colour=colour)
     if format == "markdown":
-        return records.to_markdown(*report.rows(judged))
+        return to_markdown(*report.rows(judged))
     rows = report.claim_records(judged, book)
     if format == "json":
         return records.to_json(rows, verdicts=dict(MEANING))
-    return records.to_csv([report.flat(row) for row in rows])
+    return to_csv([report.flat(row) for row in rows])
 
 
 def _verdicts(only: str | None) -> list[str]:
@@ -63,5 +65,5 @@ def _claim(book: Claims, name: str) -> Claim:
     if name not in known:
         near = nearest(name, known)
         hint = f"did you mean {' or '.join(near)}?" if near else "'fastcalc claims' lists them"
-        raise InputError(f"no claim is called '{name}'; {hint}")
+        raise InputError(f"no claim is called '{shown(name)}'; {hint}")
     return known[name]

@@ -6,8 +6,9 @@ from typing import Any
 
 from fastcalc.cli import options, output
 from fastcalc.cli.requests import Request
+from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
-from fastcalc.scenario import Outcome, solve
+from fastcalc.written import to_markdown
 
 
 def run(request: Request, format: str, file: Path | None, *, explain: bool) -> None:  # noqa: A002
@@ -26,13 +27,11 @@ def run(request: Request, format: str, file: Path | None, *, explain: bool) -> N
     if format == "markdown":
         from fastcalc.report.compare import markdown_rows
 
-        text = records.to_markdown(*markdown_rows(outcomes))
+        text = to_markdown(*markdown_rows(outcomes))
     else:
-        rows = records.compare_records(outcomes)
-        text = records.to_csv(rows)
-        if format == "json":
-            beside = {"assumptions": records.assumptions(outcomes)}
-            text = records.to_json(rows, **beside, **_explanations(outcomes, explain=explain))
+        beside = {"assumptions": records.assumptions(outcomes)}
+        rows, told = records.compare_records(outcomes), _explanations(outcomes, explain=explain)
+        text = records.as_text(format, rows, **beside, **told)
     output.write(text, file)
     output.warn([warning for outcome in outcomes for warning in outcome.warnings])
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options, output
 from fastcalc.cli.show_entries import find
 from fastcalc.errors import InputError
@@ -23,5 +23,4 @@ def run(catalogue: Catalogue, left: str, right: str, format: str, file: Path | N
         parts = diff.diff_parts(one, two)
         output.write(console.render(parts, console.output_width(), colour=colour), file)
         return
-    rows = diff.diff_records(one, two)
-    output.write(records.to_json(rows) if format == "json" else records.to_csv(rows), file)
+    output.write(records.as_text(format, diff.diff_records(one, two)), file)

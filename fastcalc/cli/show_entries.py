@@ -1,15 +1,17 @@
 """``fastcalc list`` and ``fastcalc show``: the catalogue as people and as programs read it."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-from fastcalc.catalogue import Catalogue, Engine, Hardware, Model
 from fastcalc.catalogue.reader import read
-from fastcalc.catalogue.store import Kind, nearest
+from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.store import Catalogue, Kind, kind_of, nearest
 from fastcalc.cli import options, output
 from fastcalc.errors import InputError
 from fastcalc.report import console, entries, records
+from fastcalc.written import shown, to_markdown
 
 _FORMATS = ("table", "json", "csv", "markdown")
 _ROWS: dict[str, Callable[[Any], dict[str, str]]] = {
@@ -24,24 +26,30 @@ _RECORDS: dict[str, Callable[[Any], records.Record]] = {
 }
 
 
-def run_list(catalogue: Catalogue, kind: str, format: str, file: Path | None) -> None:  # noqa: A002
-    """List one kind of entry in a format."""
+def run_list(catalogue: Catalogue, kind: str, format: str, file: Path | None) -> int:  # noqa: A002
+    """List one kind of entry in a format; return 1 if a file is left out because it is broken."""
     kind = options.choice(kind, "list", tuple(_ROWS))
     format = options.choice(format, "--format", _FORMATS)  # noqa: A001
     named = cast(Kind, kind)
-    found = [_loaders(catalogue)[named](name) for name in catalogue.names(named)]
+    found, broken = [], []
+    for name in catalogue.names(named):
+        try:
+            found.append(_loaders(catalogue)[named](name))
+        except InputError as error:
+            broken.append(f"left out: {error}")
+    output.warn(broken)
+    code = 1 if broken else 0
     if format in ("json", "csv"):
         rows = [_RECORDS[kind](entry) for entry in found]
-        output.write(records.to_json(rows) if format == "json" else records.to_csv(rows), file)
-        return
+        output.write(records.as_text(format, rows), file)
+        return code
     lines = [_ROWS[kind](entry) for entry in found]
     if format == "markdown":
-        output.write(
-            records.to_markdown(list(lines[0]), [list(row.values()) for row in lines]), file
-        )
-        return
+        output.write(to_markdown(list(lines[0]), [list(row.values()) for row in lines]), file)
+        return code
     colour = file is None and console.wants_colour()
     output.write(_list_table(lines, kind, entries.cautions(found), colour=colour), file)
+    return code
 
 
 def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], Hardware | Model | Engine]]:
@@ -129,14 +137,10 @@ def find(catalogue: Catalogue, name: str) -> Hardware | Model | Engine:
     hint = (
         f"did you mean {' or '.join(near)}?" if near else "'fastcalc list hardware' names all chips"
     )
-    raise InputError(f"nothing is called '{name}'; {hint}")
+    raise InputError(f"nothing is called '{shown(name)}'; {hint}")
 
 
 def _load_file(catalogue: Catalogue, name: str) -> Hardware | Model | Engine:
-    path = Path(name)
-    if not path.exists():
+    if not os.path.exists(name):
         raise InputError(f"{name}: there is no such file")
-    keys = set(read(path).data)
-    if "fitted_on" in keys:
-        return catalogue.engine(name)
-    return catalogue.hardware(name) if keys & {"memory", "peak", "links"} else catalogue.model(name)
+    return _loaders(catalogue)[kind_of(read(Path(name))) or "models"](name)

@@ -1,23 +1,22 @@
 """``fastcalc fastmode``: every trick from one serving point to one speed."""
 
-import math
 from dataclasses import replace
 from pathlib import Path
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options, output
 from fastcalc.cli.requests import Request
+from fastcalc.core.scenario import Outcome, Scenario, solve
 from fastcalc.errors import InputError
-from fastcalc.fastmode import Answer, fastmode, start_at_speed
-from fastcalc.scenario import Outcome, Scenario, solve
+from fastcalc.search.tricks import Answer, fastmode, start_at_speed
+from fastcalc.written import shown, to_markdown
 
 SPEEDUP = 2.5
 """The speed-up asked for where none is given: that of the first fast mode on sale."""
 
 BATCH = 32
 """The batch that is served where neither batch nor speed is given."""
-
-MOST_SPEED = 1e9
 
 
 def run(
@@ -48,8 +47,7 @@ def run(
     scenario, catalogue = _scenario(request)
     found = _today(scenario, slow)
     if found is None:
-        output.warn([_no_start(scenario, slow or 0.0)])
-        return 1
+        return _unanswered(_no_start(scenario, slow or 0.0), format, file)
     today = float(solve(found).estimate.speed[0])
     answer = fastmode(found, fast or today * (speedup or SPEEDUP), catalogue)
     output.write(_text(request, answer, format, everything=everything, to_file=bool(file)), file)
@@ -66,11 +64,8 @@ def _checked(
     slow, speedup, fast = goal
     named = ((slow, "--from-speed", 50), (speedup, "--speedup", 2.5), (fast, "--to-speed", 150))
     for value, flag, example in named:
-        if value is not None and not (math.isfinite(value) and 0 < value <= MOST_SPEED):
-            raise InputError(
-                f"{flag} {value:g} is not a number above 0 and up to {MOST_SPEED:,.0f}; "
-                f"write for example {example}"
-            )
+        if value is not None:
+            options.number(value, flag, LIMITS["speed"], example)
     if slow is not None and request.batch:
         raise InputError("--batch and --from-speed both say where to start; give one of them")
     if speedup is not None and fast is not None:
@@ -87,7 +82,7 @@ def _scenario(request: Request) -> tuple[Scenario, Catalogue]:
         raise InputError(f"--on names {len(chips)} chips; fastmode starts from one")
     batch = request.batch or str(BATCH)
     if "," in batch or ".." in batch:
-        raise InputError(f"--batch {batch} names several batches; fastmode starts from one")
+        raise InputError(f"--batch {shown(batch)} names several batches; fastmode starts from one")
     scenario = replace(request, batch=batch, price=None).scenarios()[0]
     catalogue = request.catalogue()
     pricing = replace(scenario.pricing, given=request.prices(catalogue))
@@ -107,6 +102,17 @@ def _no_start(scenario: Scenario, slow: float) -> str:
     )
 
 
+def _unanswered(reason: str, format: str, file: Path | None) -> int:  # noqa: A002
+    """Write that there is no point to start from, and return the exit code."""
+    if format != "table":
+        from fastcalc.report import fastmode, fastmode_table, records
+
+        text = records.nothing(format, fastmode.keys(), fastmode_table.header(), reason)
+        output.write(text, file)
+    output.warn([reason])
+    return 1
+
+
 def _outcomes(answer: Answer) -> list[Outcome]:
     return [answer.today, *(one.outcome for one in answer.options if one.outcome is not None)]
 
@@ -124,15 +130,12 @@ def _text(
 
     if format in ("json", "csv"):
         rows = fastmode_records(answer, lambda outcome: request.command(outcome, answer.today))
-        if format == "csv":
-            return records.to_csv(rows)
         assumed = records.assumptions(_outcomes(answer))
-        return records.to_json(rows, **beside(answer), assumptions=assumed)
+        return records.as_text(format, rows, **beside(answer), assumptions=assumed)
     few, left = shown(answer, everything=everything or format == "markdown")
     if format == "markdown":
-        header = [" ".join(words).strip() for words in fastmode_table.COLUMNS.values()]
         cells = fastmode_table.cells(answer, few)
-        return records.to_markdown(header, [list(row.values()) for row in cells])
+        return to_markdown(fastmode_table.header(), [list(row.values()) for row in cells])
     width = console.output_width()
     parts = fastmode_table.parts(answer, few, left, width, request.again("frontier"))
     return console.render(parts, width, colour=console.wants_colour() and not to_file)

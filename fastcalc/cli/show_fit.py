@@ -5,9 +5,10 @@ from pathlib import Path
 
 from fastcalc.cli import options, output
 from fastcalc.cli.requests import Request
+from fastcalc.core.scenario import locate
 from fastcalc.report import fit as report
 from fastcalc.report import records
-from fastcalc.scenario import locate
+from fastcalc.written import to_markdown
 
 
 def run(request: Request, format: str, file: Path | None) -> int:  # noqa: A002
@@ -23,9 +24,7 @@ def run(request: Request, format: str, file: Path | None) -> int:  # noqa: A002
             report.table(locations, request.again("compare"), to_file=file is not None), file
         )
     elif format == "markdown":
-        output.write(records.to_markdown(*report.cells(locations)), file)
+        output.write(to_markdown(*report.cells(locations)), file)
     else:
-        rows = report.fit_records(locations)
-        text = records.to_json(rows) if format == "json" else records.to_csv(rows)
-        output.write(text, file)
+        output.write(records.as_text(format, report.fit_records(locations)), file)
     return 0 if any(location.fits for location in locations) else 1

@@ -5,33 +5,38 @@ from dataclasses import replace
 from pathlib import Path
 
 from fastcalc.catalogue.formats import number_format, weight_formats
+from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli import options, output
 from fastcalc.cli.requests import Request
-from fastcalc.errors import InputError
-from fastcalc.scenario import Scenario
-from fastcalc.search import Point, frontier, placeable
-
-MOST_CHIPS = 4096
+from fastcalc.core.scenario import Scenario
+from fastcalc.search import FrontierPoint, frontier, placeable
+from fastcalc.written import to_markdown
 
 
 def run(request: Request, max_chips: int, format: str, file: Path | None) -> int:  # noqa: A002
     """Find the frontier of a request, write it, and return the exit code: 1 if there is none."""
     format = options.choice(format, "--format", ("table", "json", "csv", "markdown"))  # noqa: A001
-    if not 1 <= max_chips <= MOST_CHIPS:
-        raise InputError(
-            f"--max-chips {max_chips} is not a whole number from 1 to {MOST_CHIPS:,}; "
-            "write for example 72"
-        )
+    options.number(max_chips, "--max-chips", LIMITS["chips searched"], 72)
     scenarios, refused = placeable(_scenarios(request), max_chips)
     points = frontier(scenarios, max_chips=max_chips)
     if not points:
-        output.warn([*refused, "nothing has both a place and a price"])
-        return 1
+        return _unanswered([*refused, "nothing has both a place and a price"], format, file)
     output.write(_text(request, points, refused, format, to_file=file is not None), file)
     if format != "table":
         warnings = [line for point in points for line in point.outcome.warnings]
         output.warn([*refused, *warnings])
     return 0
+
+
+def _unanswered(reasons: list[str], format: str, file: Path | None) -> int:  # noqa: A002
+    """Write that there is no frontier, and return the exit code."""
+    if format != "table":
+        from fastcalc.report import frontier, records
+
+        headings, _ = frontier.markdown_rows([])
+        output.write(records.nothing(format, records.KEYS, headings, "; ".join(reasons)), file)
+    output.warn(reasons)
+    return 1
 
 
 def _scenarios(request: Request) -> list[Scenario]:
@@ -53,7 +58,7 @@ def _scenarios(request: Request) -> list[Scenario]:
 
 def _text(
     request: Request,
-    points: list[Point],
+    points: list[FrontierPoint],
     refused: list[str],
     format: str,  # noqa: A002
     *,
@@ -62,14 +67,10 @@ def _text(
     from fastcalc.report import console, frontier, records
 
     if format == "markdown":
-        headings, rows = frontier.cells(points)
-        return records.to_markdown([" ".join(words).strip() for words in headings], rows)
+        return to_markdown(*frontier.markdown_rows(points))
     if format in ("json", "csv"):
-        rows_of = frontier.frontier_records(points)
-        if format == "csv":
-            return records.to_csv(rows_of)
         assumed = records.assumptions(frontier.outcomes(points))
-        return records.to_json(rows_of, assumptions=assumed)
+        return records.as_text(format, frontier.frontier_records(points), assumptions=assumed)
     width = console.output_width()
     parts = frontier.parts(
         points,

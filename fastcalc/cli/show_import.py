@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from fastcalc.catalogue.huggingface import import_model, slug, yaml_text
 from fastcalc.cli import output
 from fastcalc.errors import InputError
+from fastcalc.importers.huggingface import import_model, slug, yaml_text
 
 
 def run(path: str, id: str | None, file: Path | None) -> None:  # noqa: A002

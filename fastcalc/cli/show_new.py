@@ -1,5 +1,6 @@
 """``fastcalc schema`` and ``fastcalc new``: what a file may hold, and one to fill in."""
 
+import os
 import re
 from datetime import date
 from pathlib import Path
@@ -8,6 +9,7 @@ from fastcalc.catalogue.json_schema import as_text
 from fastcalc.catalogue.skeleton import skeleton
 from fastcalc.cli import options, output
 from fastcalc.errors import InputError
+from fastcalc.written import shown
 
 _KINDS = ("hardware", "model", "engine")
 
@@ -21,8 +23,8 @@ def run_new(kind: str, name: str, file: Path | None) -> None:
     """Write a skeleton of a kind of file."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,79}", name):
         hint = "lower case letters, digits, '.', '-' and '_' only, such as my-chip"
-        raise InputError(f"'{name}' cannot be an id: {hint}")
-    if file is not None and file.exists():
+        raise InputError(f"'{shown(name)}' cannot be an id: {hint}")
+    if file is not None and os.path.exists(file) and not output.is_stream(file):
         raise InputError(f"-o {file} exists already; 'new' overwrites nothing")
     output.write(skeleton(_kind(kind), name, date.today()), file)
 

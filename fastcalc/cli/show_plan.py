@@ -1,32 +1,31 @@
 """``fastcalc plan``: the deployments that meet a service, the cheapest first."""
 
-import math
 import re
-import sys
 from dataclasses import dataclass, fields
 from math import inf
 from pathlib import Path
 from typing import Any, cast
 
-from fastcalc.catalogue import Hardware
 from fastcalc.catalogue.formats import number_format
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.units import parse_quantity
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.speculations import speculations
+from fastcalc.cli.speculation_list import speculations
+from fastcalc.core.scenario import check_context
 from fastcalc.errors import InputError
-from fastcalc.plan.candidates import candidates, deployments
-from fastcalc.plan.decide import decide
-from fastcalc.plan.decision import Decision
-from fastcalc.plan.service import Objective, Service
 from fastcalc.report import commands, records
 from fastcalc.report import plan as report
-from fastcalc.scenario import check_context
-from fastcalc.sweep.axes import four_bits
-from fastcalc.sweep.grid import Grid
-from fastcalc.units import parse_quantity
+from fastcalc.search.plan.candidates import candidates, deployments
+from fastcalc.search.plan.decide import decide
+from fastcalc.search.plan.decision import Decision
+from fastcalc.search.plan.service import Objective, Service
+from fastcalc.search.sweep.axes import four_bits
+from fastcalc.search.sweep.grid import Grid
+from fastcalc.written import shown, to_markdown
 
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/(s|min|h))?")
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
-_MOST_RATE = 1e9
 
 
 @dataclass(frozen=True)
@@ -64,11 +63,7 @@ class Asked:
         """Return what is asked of a deployment."""
         tpot, is_speed = _seconds(self.tpot, "--tpot"), False
         if self.min_speed is not None:
-            if not (math.isfinite(self.min_speed) and self.min_speed > 0):
-                raise InputError(
-                    f"--min-speed {self.min_speed:g} is not a speed above 0 in tokens a second; "
-                    "write for example 50"
-                )
+            options.number(self.min_speed, "--min-speed", LIMITS["speed"], 50)
             is_speed, tpot = 1.0 / self.min_speed < tpot, min(tpot, 1.0 / self.min_speed)
         chips = options.ranks(self.max_chips, "--max-chips")
         return Service(
@@ -160,27 +155,28 @@ class Asked:
 def run(asked: Asked, top: int, format: str, file: Path | None) -> int:  # noqa: A002
     """Search, write the plans, and return the exit code: 1 where there is none."""
     format = options.choice(format, "--format", ("table", "json", "csv", "markdown"))  # noqa: A001
-    if not 1 <= top <= options.MOST_SEQUENCES:
-        raise InputError(
-            f"--top {top} is not a whole number from 1 to {options.MOST_SEQUENCES:,}; "
-            "write for example 5"
-        )
+    options.number(top, "--top", LIMITS["sequences"], 5)
     service = asked.service()
     found = decide(asked.grids(service), service, shown=top)
-    if not found.plans and format != "json":
-        sys.stderr.write(f"fastcalc: {report.refusal(found)}\n")
-        return 1
-    output.write(_text(asked, found, top, format, to_file=file is not None), file)
-    if not found.plans:
-        sys.stderr.write(f"fastcalc: {report.refusal(found)}\n")
-    return 0 if found.plans else 1
+    if found.plans:
+        output.write(_text(asked, found, top, format, to_file=file is not None), file)
+        return 0
+    reason = report.refusal(found)
+    if format != "table":
+        from fastcalc.report import plan_table
+
+        headings, _ = plan_table.rows([], service)
+        beside = report.beside(found, asked.typed())
+        output.write(records.nothing(format, report.KEYS, headings, reason, **beside), file)
+    output.warn([reason])
+    return 1
 
 
 def _text(asked: Asked, found: Decision, top: int, format: str, *, to_file: bool) -> str:  # noqa: A002
     if format == "markdown":
         from fastcalc.report import plan_table
 
-        return records.to_markdown(*plan_table.rows(found.plans[:top], found.service))
+        return to_markdown(*plan_table.rows(found.plans[:top], found.service))
     typed = asked.typed()
     if format == "table":
         from fastcalc.report import console, plan_table
@@ -189,9 +185,7 @@ def _text(asked: Asked, found: Decision, top: int, format: str, *, to_file: bool
         parts = plan_table.table(found, top, _phrase(asked), typed, width)
         return console.render(parts, width, colour=console.wants_colour() and not to_file)
     rows = report.plan_records(found.plans[:top], found.service, typed)
-    if format == "csv":
-        return records.to_csv(rows)
-    return records.to_json(rows, **report.beside(found, typed))
+    return records.as_text(format, rows, **report.beside(found, typed))
 
 
 def _phrase(asked: Asked) -> str:
@@ -227,9 +221,9 @@ def _seconds(text: str | None, flag: str) -> float:
         value = parse_quantity(text, "time")
     except InputError:
         value = 0.0
-    if value <= 0:
+    if value not in LIMITS["duration"]:
         raise InputError(
-            f"{flag} '{text[:40]}' is not a time above 0 with its unit; "
+            f"{flag} '{shown(text, 40)}' is not a time with its unit {LIMITS['duration']}; "
             "write for example 25ms or 1s"
         )
     return value
@@ -240,9 +234,9 @@ def _rate(text: str | None) -> float | None:
         return None
     match = _RATE.fullmatch(text.strip())
     rate = float(match[1]) / _SECONDS[match[2] or "s"] if match else 0.0
-    if not 0 < rate <= _MOST_RATE:
+    if rate not in LIMITS["speed"]:
         raise InputError(
-            f"--rate '{text[:40]}' is not a rate of requests above 0 and up to "
-            f"{_MOST_RATE:,.0f}/s; write for example 20/s or 300/min"
+            f"--rate '{shown(text, 40)}' is not a rate of requests {LIMITS['speed']} a second; "
+            "write for example 20/s or 300/min"
         )
     return rate

@@ -6,20 +6,23 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.ranges import numbers
-from fastcalc.cli.speculations import speculations
+from fastcalc.cli.number_lists import numbers
+from fastcalc.cli.size import foresee
+from fastcalc.cli.speculation_list import speculations
 from fastcalc.errors import InputError
 from fastcalc.report import records
-from fastcalc.sweep.axes import Axes, Ranks, grids
-from fastcalc.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink, Sink
-from fastcalc.sweep.grid import Grid
-from fastcalc.sweep.run import solve_all
+from fastcalc.search.sweep.axes import Axes, Ranks, grids
+from fastcalc.search.sweep.blocks import solve_all
+from fastcalc.search.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink, Sink
+from fastcalc.search.sweep.grid import Grid
 
 
 @dataclass(frozen=True)
@@ -62,20 +65,20 @@ class Asked:
         pairs = [
             (chip, *engine) for chip, *each in zip(chips, *engines, strict=True) for engine in each
         ]
-        tokens, ranks = options.MOST_TOKENS, options.MOST_SEQUENCES
+        tokens = LIMITS["tokens"]
         return Axes(
             models=requests.models_of(entries, self.models),
             chips=pairs,
             prompts=numbers(self.prompt, "--prompt", tokens),
             outputs=numbers(self.output, "--output", tokens),
-            batches=numbers(self.batch, "--batch", options.MOST_SEQUENCES),
+            batches=numbers(self.batch, "--batch", LIMITS["sequences"]),
             contexts=() if self.context is None else numbers(self.context, "--context", tokens),
             weights=options.names_if_any(self.weights, "--weights") or (None,),
             kv=options.names_if_any(self.kv, "--kv") or (None,),
             speculations=speculations(self.speculate),
             ranks=Ranks(
                 **{
-                    name: numbers(text, f"--{name}", ranks)
+                    name: numbers(text, f"--{name}", LIMITS["chips"])
                     for name in ("tp", "pp", "ep", "dp")
                     if (text := getattr(self, name)) is not None
                 }
@@ -87,13 +90,14 @@ class Asked:
         )
 
 
-def run(asked: Asked, format: str | None, file: Path | None) -> None:  # noqa: A002
+def run(asked: Asked, format: str | None, file: Path | None, *, is_meant: bool) -> None:  # noqa: A002
     """Evaluate every combination and write it."""
     kind = _format(format, file)
     found, skipped = grids(asked.axes())
     total = sum(grid.size for grid in found)
     if not total:
         raise InputError(f"no combination is left: {_reasons(skipped)}")
+    foresee(total, len(found), kind, file, is_meant=is_meant)
     gc.enable()  # a sweep lives longer than a table
     with _sink(kind, file) as sink:
         done = unfit = 0
@@ -132,7 +136,7 @@ def _sink(kind: str, file: Path | None) -> Iterator[Sink]:
         if kind == "parquet":
             yield ParquetSink(draft)
             return
-        with draft.open("w", encoding="utf-8", newline="") as stream:
+        with TextIOWrapper(draft, "utf-8", "replace", newline="") as stream:
             yield text[kind](stream)
 
 
@@ -150,8 +154,7 @@ def _progress(done: int, total: int, file: Path | None) -> None:
     is_seen = sys.stderr is not None and sys.stderr.isatty()
     if is_seen and (file is not None or not sys.stdout.isatty()):
         end = "\n" if done == total else ""
-        sys.stderr.write(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
-        sys.stderr.flush()
+        output.tell(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
 
 
 def _counted(total: int, unfit: int, skipped: Counter[str]) -> list[str]:

@@ -5,18 +5,18 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from fastcalc.articles.agent_task import ServingOption, Task
+from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli import options, output
 from fastcalc.cli.requests import Request
+from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
 from fastcalc.report import console, records
 from fastcalc.report import tasks as report
-from fastcalc.scenario import Outcome, solve
-from fastcalc.tasks import Option, Task
+from fastcalc.written import shown, to_markdown
 
 PROMPT = 1000
 """Prompt at which speeds are evaluated where none is asked for; then it costs no time."""
-
-_MOST = 1e9
 
 
 @dataclass(frozen=True)
@@ -86,13 +86,10 @@ def run(asked: Asked, format: str, file: Path | None) -> None:  # noqa: A002
         width = console.output_width()
         text = report.table(choices, rival, notes, window, width, colour=colour)
     elif format == "markdown":
-        text = records.to_markdown(*report.markdown_rows(everyone, window))
+        text = to_markdown(*report.markdown_rows(everyone, window))
     else:
-        rows = report.task_records(everyone, window)
-        text = records.to_csv(rows)
-        if format == "json":
-            equal = report.break_even_records(choices, rival) if rival else []
-            text = records.to_json(rows, break_even=equal)
+        equal = report.break_even_records(choices, rival) if rival else []
+        text = records.as_text(format, report.task_records(everyone, window), break_even=equal)
     output.write(text, file)
     if format != "table":
         output.warn(warnings)
@@ -120,16 +117,16 @@ def _task(asked: Asked) -> Task:
         judge = None
     elif asked.judge != "oracle":
         if not asked.judge[:1].isdigit():
-            raise InputError(f"--judge '{asked.judge}' is not oracle, majority or a share")
+            raise InputError(f"--judge '{shown(asked.judge)}' is not oracle, majority or a share")
         judge = _share(asked.judge, "--judge")
     return Task(
-        steps=_count(asked.steps, "--steps"),
+        steps=int(options.number(asked.steps, "--steps", LIMITS["sequences"], 10)),
         tokens=asked.tokens,
         prompt=asked.prompt or 0,
         tool=_least(asked.tool_seconds, "--tool-seconds", zero=True),
         round_trip=_least(asked.round_trip_ms, "--round-trip-ms", zero=True) / 1e3,
-        retries=_count(asked.retries, "--retries", least=0, most=1000),
-        samples=_count(asked.best_of, "--best-of", most=1000),
+        retries=int(options.number(asked.retries, "--retries", LIMITS["tries"], 2, zero=True)),
+        samples=int(options.number(asked.best_of, "--best-of", LIMITS["tries"], 5)),
         judge=judge,
         is_serial=asked.serial,
     )
@@ -147,7 +144,7 @@ def _given(asked: Asked, task: Task) -> report.Choice:
     if asked.input_price is not None:
         input_price = _least(asked.input_price, "--input-price", zero=True)
     lead = _least(asked.ttft_ms or 0.0, "--ttft-ms", zero=True) / 1e3
-    option = Option(speed=speed, price=price, input_price=input_price, lead=lead)
+    option = ServingOption(speed=speed, price=price, input_price=input_price, lead=lead)
     return report.Choice(f"{speed:g} tok/s", option, task)
 
 
@@ -184,7 +181,7 @@ def _choice(outcome: Outcome, place: int, asked: Asked, task: Task) -> report.Ch
         lead = _least(asked.ttft_ms, "--ttft-ms", zero=True) / 1e3
     elif counts_prompt or asked.window_ms is not None:
         lead = float(estimate.ttft[place])
-    option = Option(
+    option = ServingOption(
         speed=float(estimate.speed[place]),
         price=float(usd[1][place]) if usd else math.nan,
         input_price=float(usd[0][place]) if usd and counts_prompt else 0.0,
@@ -225,7 +222,7 @@ def _against(asked: Asked) -> Asked:
         key, given, value = part.partition("=")
         key = key.strip()
         if not given or not value.strip():
-            raise InputError(f"--against '{part}' is not KEY=VALUE, such as speed=1000")
+            raise InputError(f"--against '{shown(part)}' is not KEY=VALUE, such as speed=1000")
         key = options.choice(key, "--against", _KEYS).replace("-", "_")
         changed["models" if key == "model" else key] = _value(key, value.strip())
     if "speed" in changed:
@@ -245,7 +242,7 @@ def _value(key: str, text: str) -> Any:
     if key == "tokens":
         return options.tokens_of("--against tokens")(text)
     if key in ("chips", "retries", "best_of"):
-        return 0 if text == "0" else options.whole(text, f"--against {key}", options.MOST_SEQUENCES)
+        return 0 if text == "0" else options.whole(text, f"--against {key}", LIMITS["chips"])
     if key in ("speed", "price", "input_price", "ttft_ms"):
         return _real(text, f"--against {key.replace('_', '-')}")
     return text
@@ -286,7 +283,7 @@ def _real(text: str, flag: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise InputError(f"{flag} '{text}' is not a number") from error
+        raise InputError(f"{flag} '{shown(text)}' is not a number") from error
 
 
 def _share(text: str, flag: str) -> float:
@@ -294,13 +291,4 @@ def _share(text: str, flag: str) -> float:
 
 
 def _least(value: float, flag: str, *, zero: bool = False) -> float:
-    """Return a number above zero, or from zero, that is no larger than a billion."""
-    if not math.isfinite(value) or value < 0 or (value == 0 and not zero) or value > _MOST:
-        raise InputError(f"{flag} {value:g} is not a number {'from' if zero else 'above'} 0 to 1e9")
-    return value
-
-
-def _count(value: int, flag: str, *, least: int = 1, most: int = options.MOST_SEQUENCES) -> int:
-    if not least <= value <= most:
-        raise InputError(f"{flag} {value} is not a whole number from {least} to {most:,}")
-    return value
+    return options.number(value, flag, LIMITS["dollars"], 10, zero=zero)

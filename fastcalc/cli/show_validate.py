@@ -3,16 +3,17 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from fastcalc.catalogue import Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options, output
 from fastcalc.errors import InputError
-from fastcalc.measured.points import Points
-from fastcalc.measured.reading import read
-from fastcalc.measured.score import Group
-from fastcalc.measured.shipped import shipped
-from fastcalc.measured.validate import Validation, validate, validate_shipped
-from fastcalc.report import console, records
+from fastcalc.evidence.points import Points
+from fastcalc.evidence.score import Group
+from fastcalc.evidence.shipped import shipped
+from fastcalc.evidence.validate import Validation, validate, validate_shipped
+from fastcalc.importers.any_file import read
+from fastcalc.report import console
 from fastcalc.report import validation as report
+from fastcalc.written import to_csv, to_markdown
 
 FORMATS = ("table", "json", "csv", "markdown")
 MISSED = 1
@@ -63,7 +64,8 @@ def _of_file(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Vali
     if not result.predictions:
         reasons = dict.fromkeys(one.reason for one in result.skipped)
         why = "; ".join(list(reasons)[:3]) or "it holds no point"
-        raise InputError(f"{path}: nothing can be predicted: {why}")
+        line = result.skipped[0].line if result.skipped else 1
+        raise InputError(f"{path}:{line}:1: nothing can be predicted: {why}")
     return result
 
 
@@ -77,8 +79,8 @@ def _written(found: Validation, format: str) -> str:  # noqa: A002
     if format == "json":
         return report.json_text(found)
     if format == "csv":
-        return records.to_csv([report.point_record(one) for one in found.predictions])
-    return records.to_markdown(*report.rows(found.groups))
+        return to_csv([report.point_record(one) for one in found.predictions])
+    return to_markdown(*report.rows(found.groups))
 
 
 def _verdict(found: Validation, most: float | None) -> int:

@@ -1,13 +1,11 @@
 """What ``--speculate`` may say: tokens a pass, acceptance x drafted, or kept/drafted."""
 
-import math
 import re
 
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.core.traffic import Speculation
 from fastcalc.errors import InputError
-from fastcalc.traffic import Speculation
-
-MOST_DRAFTED = 1000
-MOST_KEPT = 100.0
+from fastcalc.written import shown
 
 _NUMBER = r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
 _FORM = re.compile(rf"{_NUMBER}(?:\s*([x/])\s*{_NUMBER})?")
@@ -37,7 +35,7 @@ def speculation(text: str | None) -> Speculation:
         return Speculation()
     match = _FORM.fullmatch(text.strip())
     if match is None:
-        raise InputError(f"--speculate '{text[:40]}' is not understood: {_HINT}")
+        raise InputError(f"--speculate '{shown(text, 40)}' is not understood: {_HINT}")
     first, form = float(match[1]), match[2]
     if form is None:
         return Speculation.keeping(_kept(first))
@@ -46,23 +44,22 @@ def speculation(text: str | None) -> Speculation:
         return Speculation.accepting(_accepted(first, match), drafted)
     if _kept(first) > drafted + 1.0:
         raise InputError(
-            f"--speculate {text}: a pass keeps at most the drafted tokens and one more, "
+            f"--speculate {shown(text)}: a pass keeps at most the drafted tokens and one more, "
             f"{drafted + 1:g} here"
         )
     return Speculation(first, drafted)
 
 
 def _kept(value: float) -> float:
-    if not 1.0 <= value <= MOST_KEPT:
+    limit = LIMITS["tokens a pass"]
+    if value not in limit:
         hint = f"; for acceptance {value:g} write for example {value:g}x3" if 0 < value < 1 else ""
-        raise InputError(
-            f"--speculate: {value:g} is not a number of tokens a pass from 1 to {MOST_KEPT:g}{hint}"
-        )
+        raise InputError(f"--speculate: {value:g} is not a number of tokens a pass {limit}{hint}")
     return value
 
 
 def _accepted(value: float, match: re.Match[str]) -> float:
-    if not 0.0 < value <= 1.0:
+    if value not in LIMITS["share"]:
         hint = f"; for tokens a pass write {match[1]}/{match[3]}" if value > 1.0 else ""
         raise InputError(f"--speculate: acceptance {value:g} is not above 0 and at most 1{hint}")
     return value
@@ -70,8 +67,8 @@ def _accepted(value: float, match: re.Match[str]) -> float:
 
 def _drafted(text: str) -> float:
     value = float(text)
-    if not (math.isfinite(value) and value == int(value) and 1 <= value <= MOST_DRAFTED):
+    if value not in LIMITS["drafts"]:
         raise InputError(
-            f"--speculate: {text} drafted tokens is not a whole number from 1 to {MOST_DRAFTED:,}"
+            f"--speculate: {shown(text)} drafted tokens is not a whole number {LIMITS['drafts']}"
         )
     return value

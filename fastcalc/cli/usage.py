@@ -2,6 +2,8 @@
 
 import re
 
+from fastcalc.written import shown
+
 _FLAG = re.compile(r"Invalid value for '(--[a-z-]+)': ")
 _VALUE = re.compile(r"'(.*)' is not a valid")
 _KINDS = {
@@ -31,6 +33,6 @@ def _given(error: Exception, message: str) -> str:
     """Return what was typed, in quotes, where it is known: by pydantic's own error or in words."""
     faults = getattr(error.__cause__, "errors", None)
     if faults is not None:
-        return f" '{str(faults()[0]['input'])[:40]}'"
+        return f" '{shown(faults()[0]['input'], 40)}'"
     value = _VALUE.match(message)
-    return f" '{value[1][:40]}'" if value else ""
+    return f" '{shown(value[1], 40)}'" if value else ""

@@ -1,14 +1,14 @@
 """What attention reads and multiplies, group of layers by group of layers."""
 
+from fastcalc.core.layers import CacheGroup
+from fastcalc.core.step import Component
+from fastcalc.core.traffic import Traffic
+from fastcalc.core.workload import Workload
 from fastcalc.explain.context import Pass
 from fastcalc.explain.numbers import Numbers
 from fastcalc.explain.terms import Equation, Term, equation, number, one, over, plus, times
 from fastcalc.formulas.memory import attended_tokens
 from fastcalc.formulas.types import ArrayLike
-from fastcalc.layers import CacheGroup
-from fastcalc.step import Component
-from fastcalc.traffic import Traffic
-from fastcalc.workload import Workload
 
 
 def attention(made: Pass, part: Component) -> list[Equation]:
@@ -30,7 +30,7 @@ def attention(made: Pass, part: Component) -> list[Equation]:
         equation(
             "FLOPs", part.flops, "FLOP", times(tokens, number(made.load.attention_flops, "FLOP"))
         ),
-        made.rate(part, one(made.chip.attention)),
+        made.rate(part, "attention"),
     ]
 
 
@@ -41,7 +41,7 @@ def prompt_attention(made: Pass, part: Component) -> list[Equation]:
     return [
         equation("FLOPs a token", made.load.prompt_flops, "FLOP", flops),
         equation("FLOPs", part.flops, "FLOP", times(number(made.load.prompt), per_token)),
-        made.rate(part, one(made.chip.attention)),
+        made.rate(part, "attention"),
     ]
 
 

@@ -1,16 +1,17 @@
 """The components of a pass, each with the formulas behind its work and its rates.
 
-The formulas are those of `fastcalc.step`, `fastcalc.wafer` and `fastcalc.load`, written out; a
-test holds that they come to the same.
+The formulas are those of `fastcalc.core.step`, `fastcalc.core.spatial` and
+`fastcalc.core.pass_work`, written out; a test holds that both agree.
 """
 
 from collections.abc import Callable
 
-from fastcalc.explain import attention, regions, serial, weights
+from fastcalc.core.step import Component
+from fastcalc.explain import attention, serial, weights
+from fastcalc.explain import spatial_terms as regions
 from fastcalc.explain.context import Pass
-from fastcalc.explain.parts import shown
+from fastcalc.explain.explained import shown
 from fastcalc.explain.terms import Equation
-from fastcalc.step import Component
 
 _FORMULAS: dict[str, Callable[[Pass, Component], list[Equation]]] = {
     "dense weights": weights.dense,

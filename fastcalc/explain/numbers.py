@@ -2,12 +2,11 @@
 
 from math import inf, isfinite
 
-from fastcalc.catalogue import Engine, Hardware, Quantity
-from fastcalc.catalogue.schema import Memory
+from fastcalc.catalogue.schema import Engine, Hardware, Memory, Quantity
+from fastcalc.core.placement import Placement
+from fastcalc.core.workload import Weights
 from fastcalc.explain.terms import Origin, Term, number, one, times
 from fastcalc.formulas.types import ArrayLike
-from fastcalc.placement import Placement
-from fastcalc.workload import Weights
 
 _UNITS = {
     "bandwidth_per_core": "B/s",

@@ -1,8 +1,8 @@
 """Time that no width shortens: launches, collectives, hops and the host's own."""
 
+from fastcalc.core.step import ACTIVATION_BYTES, Component
 from fastcalc.explain.context import Pass
 from fastcalc.explain.terms import Equation, equation, minus, number, one, over, plus, raised, times
-from fastcalc.step import ACTIVATION_BYTES, Component
 
 
 def floors(made: Pass, part: Component) -> list[Equation]:

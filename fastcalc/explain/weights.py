@@ -1,5 +1,6 @@
 """Products with weights: what is read, what is multiplied, and at which rate."""
 
+from fastcalc.core.step import Component
 from fastcalc.explain.context import Pass
 from fastcalc.explain.terms import (
     Equation,
@@ -14,7 +15,6 @@ from fastcalc.explain.terms import (
     raised,
     times,
 )
-from fastcalc.step import Component
 
 
 def dense(made: Pass, part: Component) -> list[Equation]:
@@ -24,7 +24,7 @@ def dense(made: Pass, part: Component) -> list[Equation]:
     return [
         equation("bytes", part.bytes, "B", over(made.numbers.stored(weights, name), made.tp)),
         equation("FLOPs", part.flops, "FLOP", _passed(made, _rows(made), parameters)),
-        made.rate(part, one(made.chip.dense)),
+        made.rate(part, "dense"),
     ]
 
 
@@ -37,7 +37,7 @@ def head(made: Pass, part: Component) -> list[Equation]:
     return [
         equation("bytes", part.bytes, "B", over(stored, made.tp)),
         equation("FLOPs", part.flops, "FLOP", _passed(made, _rows(made), both)),
-        made.rate(part, one(made.chip.head)),
+        made.rate(part, "head"),
     ]
 
 
@@ -54,7 +54,7 @@ def routed(made: Pass, part: Component) -> list[Equation]:
         distinct,
         equation("bytes", part.bytes, "B", over(read, times(experts, made.shards))),
         equation("FLOPs", part.flops, "FLOP", _routed_flops(made, number(made.load.together))),
-        made.rate(part, one(made.chip.routed), numbers.setting("grouped_gemm_fraction")),
+        made.rate(part, "routed", numbers.setting("grouped_gemm_fraction")),
     ]
 
 
@@ -96,7 +96,7 @@ def prompt_dense(made: Pass, part: Component) -> list[Equation]:
     flops = _passed(made, number(made.load.prompt), both)
     return [
         equation("FLOPs", part.flops, "FLOP", flops),
-        made.rate(part, one(made.chip.dense), _blocks(made)),
+        made.rate(part, "dense", _blocks(made)),
     ]
 
 
@@ -106,7 +106,7 @@ def prompt_experts(made: Pass, part: Component) -> list[Equation]:
     flops = _routed_flops(made, number(made.load.prompt_together))
     return [
         equation("FLOPs", part.flops, "FLOP", flops),
-        made.rate(part, one(made.chip.routed), _blocks(made), grouped),
+        made.rate(part, "routed", _blocks(made), grouped),
     ]
 
 

@@ -28,9 +28,10 @@ def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: Array
 
     .. math:: t = \max_k \frac{W - \sum_{i<k} C_i}{\sum_{i \ge k} \beta_i}
 
-    Tiers are read at once. A faster tier takes no more than it holds; what is left is shared by the
-    slower ones; the result has the shape of ``work``. Source: Williams et al., "Roofline," 2009,
-    doi:10.1145/1498765.1498785 (one tier).
+    Tiers are read at once. One that is read through before the others are done waits for them: what
+    it cannot hold is shared by those that take longer. Tiers lie along the last axis, first the one
+    that is read through soonest (:math:`C / \beta`); the result has the shape of ``work``. Source:
+    Williams et al., "Roofline," 2009, doi:10.1145/1498765.1498785 (one tier).
 
     >>> float(time_over_tiers(work=10.0, capacities=[4.0, 100.0], bandwidths=[10.0, 2.0]))
     3.0
@@ -38,7 +39,7 @@ def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: Array
     Parameters
     ----------
     work : bytes read, :math:`W` [byte]
-    capacities : what each tier holds, the fastest first along the last axis, :math:`C` [byte]
+    capacities : what each tier holds, :math:`C` [byte]
     bandwidths : of each tier, in the same order, :math:`\beta` [byte/s]
     """
     held = floats(capacities)
@@ -97,27 +98,29 @@ def achieved_bandwidth(
     return share * (1.0 + (share / cap) ** 8) ** (-1 / 8)
 
 
-def compute_share(
+def achieved_compute(
     *, peak: ArrayLike, fraction: ArrayLike, cores: ArrayLike, per_core: ArrayLike
 ) -> Array:
-    r"""Return the share of a chip's peak that matrix products reach. [1]
+    r"""Return the rate that matrix products reach on cores that have to be fed. [FLOP/s]
 
-    .. math:: s = \left( \frac{1}{\eta} + \frac{F}{n f} \right)^{-1}
+    .. math:: R = \left( \frac{1}{\eta F} + \frac{1}{n f} \right)^{-1}
 
-    Kernels feed a core at some rate whatever its peak, so chips with faster cores reach a smaller
-    share: the two times add. Source: Amdahl, AFIPS 1967: parts of a time add, rates do not.
+    Kernels feed a core so many bytes of operands a second whatever its peak, so chips with faster
+    cores reach a smaller share of it: the two times add. Operands of half the width are fed twice
+    as fast. Source: Amdahl, AFIPS 1967: parts of a time add, rates do not.
 
-    >>> float(compute_share(peak=1e15, fraction=0.8, cores=100, per_core=float("inf")))
-    0.8
+    >>> float(achieved_compute(peak=1e15, fraction=0.8, cores=100, per_core=float("inf")))
+    800000000000000.0
 
     Parameters
     ----------
-    peak : dense 16-bit peak of the chip, :math:`F` [FLOP/s]
+    peak : dense peak that the products run at, :math:`F` [FLOP/s]
     fraction : share reached by cores that are fed in time, :math:`\eta` [1]
     cores : cores, :math:`n` [1]
     per_core : rate at which a core is fed, :math:`f`; infinity for no limit [FLOP/s]
     """
-    return 1.0 / (1.0 / floats(fraction) + floats(peak) / (floats(cores) * per_core))
+    fed = floats(cores) * per_core
+    return floats(peak) / (1.0 / floats(fraction) + peak / fed)
 
 
 def overlapped_time(*, memory: ArrayLike, compute: ArrayLike, norm: ArrayLike) -> Array:

@@ -29,38 +29,6 @@ def prompt_lump(
     return np.maximum(floats(batch) * prompt / output, np.minimum(chunk, prompt))
 
 
-def run_time(
-    *,
-    batch: ArrayLike,
-    prompt: ArrayLike,
-    output: ArrayLike,
-    lump: ArrayLike,
-    decode_step: ArrayLike,
-    mixed_step: ArrayLike,
-) -> Array:
-    r"""Return the time in which a batch of requests is served, prompts included. [s]
-
-    .. math:: T = O \, T_0 + \frac{B P}{s} \left(T_s - T_0\right)
-
-    Every request takes :math:`O` steps; the prompts of all add their lumps to some of them. Source:
-    Sarathi-Serve, arXiv:2403.02310 (hybrid batches; the sum over a run is our own, docs/method.md).
-
-    >>> float(run_time(batch=1, prompt=100, output=10, lump=100, decode_step=1.0, mixed_step=3.0))
-    12.0
-
-    Parameters
-    ----------
-    batch : sequences decoded together, :math:`B` [1]
-    prompt : prompt tokens of a request that must be computed, :math:`P` [1]
-    output : output tokens of a request, :math:`O` [1]
-    lump : prompt tokens in a step that has any, :math:`s` [1]
-    decode_step : a step that decodes only, :math:`T_0` [s]
-    mixed_step : a step that decodes and takes a lump, :math:`T_s` [s]
-    """
-    lumps = floats(batch) * prompt / lump
-    return floats(output) * decode_step + lumps * (floats(mixed_step) - decode_step)
-
-
 def disaggregated_nodes(
     *,
     input_rate: ArrayLike,

@@ -4,6 +4,15 @@ import numpy as np
 
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
+_MANY = 32
+"""Servers from which Stirling's series is exact to the last digits."""
+
+_NOTHING = 2.0**-60
+"""What added to 1 leaves 1, and so do the others after it."""
+
+_TERMS = 16
+"""Added before the next look at how small they are. [1]"""
+
 
 def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
     r"""Return the mean wait of a request for its batch to be full. [s]
@@ -48,8 +57,15 @@ def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
     .. math:: B_0 = 1, \quad B_i = \frac{a B_{i-1}}{i + a B_{i-1}}
 
     The recursion never leaves [0, 1], however many servers there are; the sums of factorials that
-    it replaces overflow beyond 170. Source: Erlang, 1917; Harchol-Balter, "Performance modeling,"
-    2013, ch. 14.
+    it replaces overflow beyond 170. Below many servers the same share follows from the chances
+    :math:`p_i` of a Poisson distribution of mean a, of which some :math:`9 \sqrt{c}` beyond the
+    last server count, where the recursion takes c steps:
+
+    .. math:: B_c = \frac{p_c}{1 - \sum_{i > c} p_i}, \quad p_i = e^{-a} \frac{a^i}{i!}
+
+    with :math:`p_c` by Stirling's series, so that no large logarithms cancel. Source: Erlang, 1917;
+    Harchol-Balter, "Performance modeling," 2013, ch. 14; Loader, "Fast and accurate computation of
+    binomial probabilities," 2000.
 
     >>> float(erlang_b(servers=2, load=2.0))
     0.4
@@ -60,11 +76,38 @@ def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
     load : arrival rate times service time, :math:`a` [1]
     """
     count, offered = np.broadcast_arrays(floats(servers), floats(load))
+    is_recursive = (count < _MANY) | (offered >= count)
+    blocked: Floats = np.ones(count.shape)
+    for choice, method in ((is_recursive, _recursion), (~is_recursive, _beyond_all)):
+        blocked[choice] = method(count[choice], offered[choice])
+    return blocked
+
+
+def _recursion(count: Floats, offered: Floats) -> Floats:
+    """Return Erlang's B from one server up."""
     blocked: Floats = np.ones(count.shape)
     for server in range(1, int(np.max(count, initial=0.0)) + 1):
         busy = offered * blocked
         blocked = np.where(server <= count, busy / (server + busy), blocked)
     return blocked
+
+
+def _beyond_all(count: Floats, offered: Floats) -> Floats:
+    """Return Erlang's B where the load is below many servers, from the terms beyond the last."""
+    ratio, inverse = offered / count, 1.0 / count
+    stirling = inverse / 12.0 - inverse**3 / 360.0 + inverse**5 / 1260.0 - inverse**7 / 1680.0
+    with np.errstate(divide="ignore"):
+        exponent = count * (np.log(ratio) + (1.0 - ratio)) - stirling
+    last = np.exp(exponent) / np.sqrt(2.0 * np.pi * count)
+    term, beyond = np.ones(count.shape), np.zeros(count.shape)
+    server = count.copy()
+    while np.max(term, initial=0.0) > _NOTHING:
+        for _ in range(_TERMS):
+            server += 1.0
+            term *= offered
+            term /= server
+            beyond += term
+    return last / (1.0 - last * beyond)
 
 
 def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -> Array:

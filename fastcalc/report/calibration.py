@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 
-from fastcalc.measured.calibrate import Calibration
-from fastcalc.measured.nodes import Node
-from fastcalc.measured.own import OwnFit
-from fastcalc.measured.score import Group
-from fastcalc.measured.validate import Validation
+from fastcalc.evidence.calibrate import Calibration
+from fastcalc.evidence.own_engine import OwnFit
+from fastcalc.evidence.parameters import Node
+from fastcalc.evidence.score import Group
+from fastcalc.evidence.validate import Validation
 from fastcalc.report import validation
 from fastcalc.report.console import Part, Table, render
-from fastcalc.report.text import number
+from fastcalc.report.numbers_as_text import number
+from fastcalc.written import Clean
 
 
 def shipped_text(found: Calibration, left_out: Validation, width: int, *, colour: bool) -> str:
@@ -21,7 +22,7 @@ def shipped_text(found: Calibration, left_out: Validation, width: int, *, colour
     ]
     parts: list[Part] = ["Fitted values, SI units", "", Table(heads, cells, left=(0, 1, 2))]
     scores = validation.table(left_out, "sources left out in turn", width, colour=colour)
-    return render(parts, width, colour=colour) + "\n" + scores
+    return Clean(render(parts, width, colour=colour) + "\n" + scores)
 
 
 def own_lines(fit: OwnFit, name: str) -> list[str]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fastcalc.report.text import number
+from fastcalc.report.numbers_as_text import number
 
 Point = tuple[float, float]
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from fastcalc.articles.finding import FindingRows
+from fastcalc.articles.judge import MEANING, Judged, Tested
 from fastcalc.catalogue.schema.claims import Article, Claims, Input
-from fastcalc.claims.finding import Rows
-from fastcalc.claims.judge import MEANING, Judged, Tested
 from fastcalc.report.console import Notes, Part, Table, render
+from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, plain
-from fastcalc.report.text import number
 
 _SIGNS = {"equals": "", "at-least": ">= ", "at-most": "<= ", "between": ""}
 _WORDS = {
@@ -224,6 +224,6 @@ def _lines(told: Sequence[tuple[str, str]] | Iterator[tuple[str, str]], width: i
     ]
 
 
-def _grid(found: Rows, width: int) -> list[str]:
+def _grid(found: FindingRows, width: int) -> list[str]:
     part = Table([(word,) for word in found.headings], found.rows, left=(0,))
     return render([part], width, colour=False).splitlines()

@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fastcalc.scenario import Scenario
-from fastcalc.traffic import Speculation, Traffic
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.traffic import Speculation, Traffic
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,6 @@ def _price_words(scenario: Scenario) -> list[str]:
     """Return the flags that price the chip in the same way."""
     pricing, chip = scenario.pricing, scenario.hardware.id
     words = ["--price-basis", pricing.basis] if pricing.basis != "cloud" else []
-    words += ["--utilization", f"{pricing.utilization:.12g}"] if pricing.utilization != 1.0 else []
+    words += ["--utilization", repr(pricing.utilization)] if pricing.utilization != 1.0 else []
     words += ["--price", f"{chip}={pricing.given[chip]!r}"] if chip in pricing.given else []
     return words

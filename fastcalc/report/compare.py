@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fastcalc.catalogue import Hardware
-from fastcalc.evaluate import SITE_FACTOR
+from fastcalc.catalogue.schema import Hardware
+from fastcalc.core.estimate import SITE_FACTOR
+from fastcalc.core.scenario import USD_PER_KWH, YEARS, Location, Outcome, Pricing
 from fastcalc.report.console import Notes, Part, Table, Title, columns_that_fit
-from fastcalc.report.text import dollars, number, parameters, size
-from fastcalc.scenario import USD_PER_KWH, YEARS, Location, Outcome, Pricing
+from fastcalc.report.numbers_as_text import dollars, number, parameters, size
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,11 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
+
+from fastcalc.written import Clean
+from fastcalc.written import line as one_line
 
 OPTIONAL = 8
 """Rank from which a column is left out rather than the table set tight."""
@@ -132,7 +135,7 @@ def render(parts: Iterable[Part], width: int, *, colour: bool) -> str:
     """
     lines = [line for part in parts for line in _lines(part, width)]
     if colour:
-        return _painted(lines)
+        return Clean(_painted(lines))
     return "".join("".join(text for text, _ in line).rstrip() + "\n" for line in lines)
 
 
@@ -149,11 +152,12 @@ def _painted(lines: Iterable[Line]) -> str:
 
 def _lines(part: Part, width: int) -> Iterator[Line]:
     if isinstance(part, Title):
-        first, *rest = _wrap(f"{part.name}  {part.sentence}", width)
-        yield [(part.name, "bold green"), (first.removeprefix(part.name), "")]
+        name = one_line(part.name)
+        first, *rest = _wrap(f"{name}  {part.sentence}", width)
+        yield [(name, "bold green"), (first.removeprefix(name), "")]
         yield from ([(line, "")] for line in rest)
     elif isinstance(part, Table):
-        yield from _table(part, width)
+        yield from _table(_cleaned(part), width)
     elif isinstance(part, Notes):
         yield from _notes(part, width)
     elif isinstance(part, Listing):
@@ -168,13 +172,19 @@ def _lines(part: Part, width: int) -> Iterator[Line]:
 
 def _wrap(text: str, width: int, bullet: str = "", hang: int = 0) -> list[str]:
     return textwrap.wrap(
-        text,
+        one_line(text),
         width,
         initial_indent=bullet,
         subsequent_indent=" " * (len(bullet) + hang),
         break_on_hyphens=False,
         break_long_words=False,
     )
+
+
+def _cleaned(table: Table) -> Table:
+    headings = [tuple(map(one_line, heading)) for heading in table.headings]
+    rows = [[one_line(cell) for cell in row] for row in table.rows]
+    return replace(table, headings=headings, rows=rows)
 
 
 def _table(table: Table, width: int) -> Iterator[Line]:
@@ -302,4 +312,4 @@ def _notes(notes: Notes, width: int) -> Iterator[Line]:
         for line in _wrap(note, width, bullet="- "):
             yield [(line, "dim")]
     if notes.next_command:
-        yield [("next: ", ""), (notes.next_command, "bold")]
+        yield [("next: ", ""), (one_line(notes.next_command), "bold")]

@@ -3,11 +3,11 @@
 import math
 from typing import Any
 
-from fastcalc.catalogue import Engine, Hardware, Model, Quantity
+from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
 from fastcalc.report.console import Notes, Part, Table
 from fastcalc.report.entries import model_record, walk
+from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record
-from fastcalc.report.text import number
 
 AnyEntry = Hardware | Model | Engine
 

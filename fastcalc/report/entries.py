@@ -1,16 +1,16 @@
 """Catalogue entries to lists, to tables of every number with its source, and to flat records."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, get_args
 
-from fastcalc.catalogue import Engine, Hardware, Model, Quantity
-from fastcalc.catalogue.schema import Block
-from fastcalc.classes import ENGINES
+from fastcalc.catalogue.schema import Block, Engine, Hardware, Model, Quantity
+from fastcalc.catalogue.schema.hardware import RateFormat
+from fastcalc.core.machine_class import ENGINES
+from fastcalc.core.workload import Workload, checkpoint_parameters, workload
 from fastcalc.formulas.roofline import critical_batch
 from fastcalc.report.console import Notes, Part, Table, Title
+from fastcalc.report.numbers_as_text import number, parameters, prefixed, size
 from fastcalc.report.records import Record, plain
-from fastcalc.report.text import number, parameters, prefixed, size
-from fastcalc.workload import Workload, checkpoint_parameters, workload
 
 _PREFILL_TOKENS = 1000.0
 
@@ -45,7 +45,8 @@ def hardware_record(chip: Hardware) -> Record:
         ],
         "fabric_bandwidth_bytes_per_s": _si(chip.fabric.bandwidth) if chip.fabric else None,
     }
-    for name in ("bf16", "fp16", "fp8", "int8", "fp4", *sorted(chip.peak)):
+    # Every format there is, so that all records have the same keys.
+    for name in ("bf16", "fp16", "fp8", "int8", "fp4", *get_args(RateFormat)):
         found[f"peak_{name}_flop_per_s"] = _si(chip.rate(name))
     sixteen_bit = chip.rate("bf16") or chip.peak["fp16"]
     return found | {

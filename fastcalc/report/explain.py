@@ -3,14 +3,14 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 
+from fastcalc.core.scenario import Outcome
 from fastcalc.explain import explain
-from fastcalc.explain.parts import MEANINGS, Explained, Explanation, Part
+from fastcalc.explain.explained import MEANINGS, Explained, ExplainedPart, Explanation
 from fastcalc.explain.terms import Equation, Number, Origin
 from fastcalc.formulas.types import ArrayLike
 from fastcalc.report import console
+from fastcalc.report.numbers_as_text import number, prefixed
 from fastcalc.report.records import Record, plain
-from fastcalc.report.text import number, prefixed
-from fastcalc.scenario import Outcome
 
 _DIGITS = 4
 _HEADINGS = [
@@ -78,7 +78,7 @@ def _plural(value: float, noun: str) -> str:
     return f"{_quantity(Number(value))} {noun}{'' if value == 1 else 's'}"
 
 
-def _table_row(each: Explained, part: Part) -> list[str]:
+def _table_row(each: Explained, part: ExplainedPart) -> list[str]:
     work = part.component
     numbers = ((work.flops, "FLOP"), (work.bytes, "B"), (work.sent, "B"))
     amounts = [Number(float(value), unit) for value, unit in numbers]
@@ -201,7 +201,7 @@ def _record(row: Explanation, each: Explained) -> Record:
     }
 
 
-def _component_record(each: Explained, part: Part) -> Record:
+def _component_record(each: Explained, part: ExplainedPart) -> Record:
     work = part.component
 
     def known(value: ArrayLike) -> float | None:

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from fastcalc.fastmode import Answer, Option
-from fastcalc.fastmode.models import Shrunk
-from fastcalc.fastmode.option import TRICKS
-from fastcalc.report.records import Record, compare_records, plain
-from fastcalc.scenario import Outcome
+from fastcalc.core.scenario import Outcome
+from fastcalc.report.records import KEYS, Record, compare_records, plain
+from fastcalc.search.tricks import Answer, Option
+from fastcalc.search.tricks.option import TRICKS
+from fastcalc.search.tricks.smaller_models import Shrunk
 
 Command = Callable[[Outcome], str | None]
 """Returns the command that prints a point again, or None where there is none."""
@@ -55,6 +55,11 @@ def record_of(
         **point,
         "compare": command(option.outcome) if option.outcome else None,
     }
+
+
+def keys() -> list[str]:
+    """Return the keys of a record."""
+    return list(record_of(Option("today", "", None), dict.fromkeys(KEYS), 0.0))
 
 
 def _ratio(above: Record, below: Record, key: str) -> float | None:

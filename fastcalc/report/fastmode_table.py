@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from math import isnan
 
-from fastcalc.fastmode import Answer, Option
-from fastcalc.fastmode.models import Shrunk
-from fastcalc.fastmode.option import TRICKS
-from fastcalc.fastmode.passes import PUBLISHED
 from fastcalc.report import compare
 from fastcalc.report.console import Notes, Part, Table, Title, columns_that_fit
 from fastcalc.report.fastmode import record_of
+from fastcalc.report.numbers_as_text import dollars, number, parameters
 from fastcalc.report.records import Record, compare_records
-from fastcalc.report.text import dollars, number, parameters
+from fastcalc.search.tricks import Answer, Option
+from fastcalc.search.tricks.lighter_passes import PUBLISHED
+from fastcalc.search.tricks.option import TRICKS
+from fastcalc.search.tricks.smaller_models import Shrunk
 
 COLUMNS = {
     "trick": ("", "trick"),
@@ -25,6 +25,11 @@ COLUMNS = {
     "how": ("how; what limits it next,", "or why it cannot"),
 }
 """Headings of the table by column."""
+
+
+def header() -> list[str]:
+    """Return the headings, each on one line."""
+    return [" ".join(words).strip() for words in COLUMNS.values()]
 
 
 def cells(answer: Answer, options: Sequence[Option]) -> list[dict[str, str]]:

@@ -5,8 +5,9 @@ import textwrap
 from collections.abc import Sequence
 
 from fastcalc.catalogue.faults import Fault
-from fastcalc.check.rule import Rule
-from fastcalc.check.run import Report
+from fastcalc.lint.rule import Rule
+from fastcalc.lint.run import Report
+from fastcalc.written import Clean, line
 
 SCHEMA = "fastcalc-check/1"
 _STYLES = {"error": "31", "warning": "33", "note": "36", "excused": "2"}
@@ -18,13 +19,14 @@ def as_text(report: Report, *, colour: bool) -> str:
     lines = [_line(fault, fault.severity, colour=colour) for fault in report.faults]
     if report.strict:
         lines += [_line(fault, "excused", colour=colour) for fault in report.excused]
-    return "\n".join([*lines, summary(report)]) + "\n"
+    return Clean("\n".join([*lines, summary(report)]) + "\n")
 
 
 def _line(fault: Fault, word: str, *, colour: bool) -> str:
     shown = f"\x1b[{_STYLES[word]}m{word}\x1b[0m" if colour else word
     excuse = f" (excused: {fault.excuse})" if fault.excuse else ""
-    return f"{fault.place}: {shown} {fault.rule}: {fault.message}{excuse}"
+    place, message = line(fault.place), line(fault.message + excuse)
+    return f"{place}: {shown} {fault.rule}: {message}"
 
 
 def summary(report: Report) -> str:
@@ -44,7 +46,7 @@ def summary(report: Report) -> str:
 
 def as_json(report: Report) -> str:
     """Return one JSON document with a record for each fault."""
-    document = {
+    document: dict[str, object] = {
         "schema": SCHEMA,
         "files": report.files,
         "clean": report.is_clean,
@@ -54,7 +56,7 @@ def as_json(report: Report) -> str:
         "faults": [_record(fault) for fault in report.faults],
         "excused": [_record(fault) for fault in report.excused],
     }
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return _json(document)
 
 
 def _record(fault: Fault) -> dict[str, object]:
@@ -87,6 +89,19 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def rules_json(rules: Sequence[Rule]) -> str:
+    """Return one JSON document with a record for each rule."""
+    keys = ("id", "severity", "title", "why", "seen", "mend", "scope", "excusable")
+    records = [
+        {key: getattr(one, key) for key in keys} | {"kinds": sorted(one.kinds)} for one in rules
+    ]
+    return _json({"schema": SCHEMA, "records": records})
+
+
+def _json(document: dict[str, object]) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def explain(rule: Rule, width: int) -> str:

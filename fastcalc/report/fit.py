@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from fastcalc.core.scenario import Location
 from fastcalc.report import console
 from fastcalc.report.compare import why
+from fastcalc.report.numbers_as_text import number, parameters, size
 from fastcalc.report.records import Record, plain
-from fastcalc.report.text import number, parameters, size
-from fastcalc.scenario import Location
 
 _HEADINGS = [
     ("", "hardware"),

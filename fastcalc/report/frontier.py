@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
+from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare
 from fastcalc.report.chart import scatter
 from fastcalc.report.console import Notes, Part, Table, columns_that_fit
+from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.records import Record, compare_records
-from fastcalc.report.text import dollars, number
-from fastcalc.scenario import Outcome
-from fastcalc.search import Point
+from fastcalc.search import FrontierPoint
 
 _HEADINGS = {
     "user": ("tok/s", "per user"),
@@ -27,24 +27,28 @@ _GIVES_WAY = {"bound": 4, "blend": 3, "range": 2, "layout": 1}
 _CHART = 80
 """Characters in a line of the chart at most."""
 
+_ROWS = 40
+"""Rows of the table at most; the chart and the other formats have all points."""
+
 _WORDS = ("hardware", "layout", "formats", "limiter")
 
 
-def frontier_records(points: Sequence[Point]) -> list[Record]:
+def frontier_records(points: Sequence[FrontierPoint]) -> list[Record]:
     """Return a record of ``compare`` for each point, from the cheapest to the fastest."""
     return [compare_records([point.outcome])[point.index] for point in points]
 
 
-def outcomes(points: Sequence[Point]) -> list[Outcome]:
+def outcomes(points: Sequence[FrontierPoint]) -> list[Outcome]:
     """Return the outcomes that points are of, each once."""
     return list({id(point.outcome): point.outcome for point in points}.values())
 
 
-def cells(points: Sequence[Point]) -> tuple[list[tuple[str, str]], list[list[str]]]:
+def markdown_rows(points: Sequence[FrontierPoint]) -> tuple[list[str], list[list[str]]]:
     """Return headings and rows of all columns, formats only where there are several."""
     rows = [_cells(record) for record in frontier_records(points)]
     keys = _keys(rows)
-    return [_HEADINGS[key] for key in keys], [[row[key] for key in keys] for row in rows]
+    headings = [" ".join(_HEADINGS[key]).strip() for key in keys]
+    return headings, [[row[key] for key in keys] for row in rows]
 
 
 def _keys(rows: Sequence[dict[str, str]]) -> list[str]:
@@ -71,7 +75,7 @@ def _cells(record: Record) -> dict[str, str]:
 
 
 def parts(
-    points: Sequence[Point],
+    points: Sequence[FrontierPoint],
     refused: Sequence[str],
     width: int,
     next_command: str,
@@ -82,7 +86,7 @@ def parts(
 
     Parameters
     ----------
-    points : sequence of Point
+    points : sequence of FrontierPoint
         From the cheapest to the fastest, at least one.
     refused : sequence of str
         Why chips or formats have no point at all.
@@ -102,12 +106,19 @@ def parts(
         "",
         _table(points, width),
         "",
-        Notes(_notes(drawn, refused), next_command),
+        Notes([*_left_out(points), *_notes(drawn, refused)], next_command),
     ]
 
 
-def _table(points: Sequence[Point], width: int) -> Table:
-    rows = [_cells(record) for record in frontier_records(points)]
+def _shown(points: Sequence[FrontierPoint]) -> list[FrontierPoint]:
+    """Return as many points as a table holds, even in rank, both ends among them."""
+    if len(points) <= _ROWS:
+        return list(points)
+    return [points[round(row * (len(points) - 1) / (_ROWS - 1))] for row in range(_ROWS)]
+
+
+def _table(points: Sequence[FrontierPoint], width: int) -> Table:
+    rows = [_cells(record) for record in frontier_records(_shown(points))]
     keys, gap = columns_that_fit(
         {key: (*_HEADINGS[key], *(row[key] for row in rows)) for key in _keys(rows)},
         {key: _GIVES_WAY.get(key, 0) for key in _HEADINGS},
@@ -119,7 +130,7 @@ def _table(points: Sequence[Point], width: int) -> Table:
     )
 
 
-def _chart(points: Sequence[Point], width: int, *, is_ascii: bool) -> list[Part]:
+def _chart(points: Sequence[FrontierPoint], width: int, *, is_ascii: bool) -> list[Part]:
     series: dict[str, list[tuple[float, float]]] = {}
     for point in points:
         name = point.outcome.scenario.hardware.id
@@ -135,10 +146,17 @@ def _chart(points: Sequence[Point], width: int, *, is_ascii: bool) -> list[Part]
     )
 
 
+def _left_out(points: Sequence[FrontierPoint]) -> list[str]:
+    if len(points) <= _ROWS:
+        return []
+    return [f"{_ROWS} of {len(points):,} points are shown; --format csv has all"]
+
+
 def _notes(drawn: Sequence[Outcome], refused: Sequence[str]) -> list[str]:
     lines = [
-        "no other layout and batch tried is both as fast and cheaper; tried are batches in powers "
-        "of two and the largest of each layout, chips in powers of two, the fewest and the most",
+        "no other layout and batch tried is both as fast and cheaper; tried is every legal layout "
+        "of one copy of the weights, on each number of chips up to --max-chips, at batches in "
+        "powers of two and the largest",
         compare.prices(drawn),
         *refused,
     ]

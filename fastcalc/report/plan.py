@@ -5,14 +5,14 @@ from dataclasses import replace
 from math import inf
 
 from fastcalc.catalogue.formats import number_format, weight_formats
-from fastcalc.evaluate import SITE_FACTOR
-from fastcalc.plan.decide import KEPT
-from fastcalc.plan.decision import REASONS, Decision, Plan, own_formats
-from fastcalc.plan.service import Service
+from fastcalc.core.estimate import SITE_FACTOR
+from fastcalc.core.scenario import Sharding
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.records import Record, grounds, plain
 from fastcalc.report.rounding import rounded_down, rounded_up
-from fastcalc.scenario import Sharding
+from fastcalc.search.plan.decide import KEPT
+from fastcalc.search.plan.decision import REASONS, Decision, Plan, own_formats
+from fastcalc.search.plan.service import Service
 
 FLAGS = {"ttft": "--ttft", "tpot": "--tpot", "chips": "--max-chips"}
 """What limits each value, by its name."""
@@ -22,9 +22,23 @@ MOST_NAMED = 12
 
 _RATES = (
     "service_* are of the whole deployment as it is asked, service_joules_per_token of output "
-    "tokens; tokens_per_s_*, tpot_ms, ttft_ms, usd_per_mtok_total and joules_per_token are "
-    "compare's, of one full replica that takes in its prompts, too"
+    "tokens; tokens_per_s_*, tpot_ms, ttft_ms, usd_per_mtok_total and joules_per_token are those "
+    "that the command prints, of one full replica that takes in its prompts, too; without a rate "
+    "usd_per_mtok_total counts the share of its capacity that must stay idle"
 )
+
+_KEYS = """
+rank hardware model engine weight_format kv_format speculation_tokens_per_pass prefill
+replicas utilization chips_per_replica tp pp ep dp batch prefill_replicas
+prefill_utilization prefill_tp prefill_pp prefill_ep prefill_dp chips_total service_ttft_ms
+service_ttft_percentile service_tpot_ms ttft_ms tpot_ms tokens_per_s_per_user
+tokens_per_s_per_user_low tokens_per_s_per_user_high tokens_per_s_per_user_bound
+memory_used_fraction usd_per_mtok_total joules_per_token usd_per_hour usd_per_month watts
+objective cost warnings command service_tpot_ms_low service_tpot_ms_high
+service_usd_per_mtok_total service_joules_per_token
+"""
+KEYS = tuple(_KEYS.split())
+"""Of the records, for a header without one."""
 
 
 def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
@@ -37,7 +51,7 @@ def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[
 
 def _record(rank: int, plan: Plan, service: Service, typed: Typed) -> Record:
     scenario, layout, prefill = plan.scenario, plan.layout, plan.prefill_layout
-    work = plan.site.work
+    work, usd = plan.site.work, plan.numbers.get("usd_per_mtok_total")
     return {
         "rank": rank,
         "hardware": scenario.hardware.id,
@@ -66,7 +80,8 @@ def _record(rank: int, plan: Plan, service: Service, typed: Typed) -> Record:
         "service_ttft_percentile": service.share and service.share * 100.0,
         "service_tpot_ms": plan.values["tpot"] * 1e3,
         **{key: plan.numbers.get(key) for key in KEPT},
-        "usd_per_hour": plan.usd_per_hour,
+        "usd_per_mtok_total": usd and usd / _paid_for(plan, service),
+        "service_usd_per_hour": plan.usd_per_hour,
         "usd_per_month": plan.usd_per_month,
         "watts": _watts(plan),
         "objective": service.objective,
@@ -101,10 +116,7 @@ def _watts(plan: Plan) -> float | None:
 
 
 def command(plan: Plan, service: Service, typed: Typed) -> str:
-    """Return the command that shows the numbers of one replica of a plan.
-
-    Without a rate, what a token costs hangs on how busy the replica is, so that is repeated.
-    """
+    """Return the command that prints the numbers of one replica of a plan."""
     scenario, layout = plan.scenario, plan.layout
     traffic = replace(
         scenario.traffic,
@@ -112,15 +124,22 @@ def command(plan: Plan, service: Service, typed: Typed) -> str:
         output=service.output,
         context=service.prompt + service.output / 2,
     )
-    utilization = plan.busy if service.rate is None else 1.0
     replica = replace(
         scenario,
         batches=(int(plan.batch),),
         traffic=traffic,
         sharding=Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp),
-        pricing=replace(scenario.pricing, utilization=utilization),
+        pricing=replace(scenario.pricing, utilization=_paid_for(plan, service)),
     )
     return compare_command(replica, typed)
+
+
+def _paid_for(plan: Plan, service: Service) -> float:
+    """Return the share of its capacity that the tokens of one replica must pay for.
+
+    Without a rate it is what the plan gives it, as nothing else says how idle it is.
+    """
+    return plan.busy if service.rate is None else 1.0
 
 
 def beside(found: Decision, typed: Typed) -> Record:

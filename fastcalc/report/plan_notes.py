@@ -4,10 +4,8 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any
 
-from fastcalc.plan.decide import NEAR
-from fastcalc.plan.decision import REASONS, Decision, Plan, own_formats
-from fastcalc.plan.service import Service
 from fastcalc.report.compare import basis_of, priced
+from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.plan import (
     FLAGS,
     MOST_NAMED,
@@ -17,7 +15,9 @@ from fastcalc.report.plan import (
     unknown_chips,
 )
 from fastcalc.report.rounding import rounded_down, rounded_up
-from fastcalc.report.text import dollars, number
+from fastcalc.search.plan.decide import NEAR
+from fastcalc.search.plan.decision import REASONS, Decision, Plan, own_formats
+from fastcalc.search.plan.service import Service
 
 _UNITS = {"usd": "$", "watts": "W", "chips": "chips"}
 _FULL = 0.9

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from fastcalc.plan.decision import Decision, Plan, own_formats
-from fastcalc.plan.service import Service
 from fastcalc.report.commands import Typed
 from fastcalc.report.console import OPTIONAL, Notes, Part, Table, Title, columns_that_fit
+from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.plan import (
     command,
     is_narrowed,
@@ -13,7 +12,8 @@ from fastcalc.report.plan import (
     tpot_range,
 )
 from fastcalc.report.plan_notes import cut, times_the_cost, told, what
-from fastcalc.report.text import dollars, number
+from fastcalc.search.plan.decision import Decision, Plan, own_formats
+from fastcalc.search.plan.service import Service
 
 _COLUMNS = {
     "chip": (("", "chip"), 0),

@@ -1,7 +1,5 @@
-"""Outcomes to flat records, and records to JSON, CSV and Markdown."""
+"""Outcomes to flat records, and records to text."""
 
-import csv
-import io
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -9,13 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc import columns
-from fastcalc.catalogue import Model
-from fastcalc.evaluate import SITE_FACTOR
-from fastcalc.scenario import USD_PER_KWH, YEARS, Outcome, Scenario
+from fastcalc.catalogue.schema import Model
+from fastcalc.core import columns
+from fastcalc.core.estimate import SITE_FACTOR
+from fastcalc.core.scenario import USD_PER_KWH, YEARS, Outcome, Scenario
+from fastcalc.written import to_csv, to_markdown
 
 SCHEMA = "fastcalc/1"
 Record = dict[str, Any]
+_KEYS = """
+hardware model engine chips tp pp ep dp weight_format kv_format batch prompt_tokens
+output_tokens context_tokens speculation_tokens_per_pass fits placement min_chips max_batch
+weights_gb kv_gb memory_used_fraction tokens_per_s_per_user tokens_per_s_per_user_low
+tokens_per_s_per_user_high tokens_per_s_per_user_bound tokens_per_s_total
+tokens_per_s_per_chip tpot_ms ttft_ms request_s limiter usd_per_mtok_input
+usd_per_mtok_output usd_per_mtok_total joules_per_token warnings served_tokens_per_s_total
+served_request_s bound_limiter tokens_per_s_per_user_bound_memory
+tokens_per_s_per_user_bound_compute usd_per_hour
+"""
+KEYS = tuple(_KEYS.split())
+"""Of the records of ``compare``, for a header without a record."""
 
 
 def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
@@ -27,8 +38,8 @@ def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
     ]
 
 
-def _points(outcome: Outcome) -> columns.Points:
-    return columns.Points(
+def _points(outcome: Outcome) -> columns.EvaluatedPoints:
+    return columns.EvaluatedPoints(
         scenario=outcome.scenario,
         estimate=outcome.estimate,
         usd_per_hour=outcome.usd_per_hour,
@@ -120,32 +131,29 @@ def json_text(document: Record) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def to_csv(records: list[Record]) -> str:
-    """Return a header row and a row for each record; what does not apply is empty."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(records[0])
-    writer.writerows([_cell(value) for value in record.values()] for record in records)
-    return text.getvalue()
+def as_text(format: str, records: list[Record], **beside: Any) -> str:  # noqa: A002
+    """Return records as ``json``, with what stands beside them, or as ``csv``."""
+    return to_csv(records) if format == "csv" else to_json(records, **beside)
 
 
-def _cell(value: Any) -> Any:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return "; ".join(str(item) for item in value)
-    return value
+def nothing(
+    format: str,  # noqa: A002
+    keys: Iterable[str],
+    headings: Sequence[str],
+    reason: str,
+    **beside: Any,
+) -> str:
+    """Return the answer that there is none: no record and the reason, or a header alone.
 
-
-def to_markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table, columns padded so that it reads as text, too."""
-    table = [list(header), *(list(row) for row in rows)]
-    widths = [max(len(row[column]) for row in table) for column in range(len(header))]
-    lines = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
-        for row in table
-    ]
-    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
+    Parameters
+    ----------
+    format : str
+        ``json``, ``csv`` or ``markdown``.
+    keys, headings : iterable of str
+        Of the records of the command, and of its table.
+    reason : str
+        Why there is none.
+    """
+    if format == "markdown":
+        return to_markdown(headings, [])
+    return to_csv([], keys) if format == "csv" else to_json([], reason=reason, **beside)

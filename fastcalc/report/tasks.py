@@ -4,13 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fastcalc.formulas.tasks import amdahl, time_to_success
-from fastcalc.report.console import Notes, Part, Table, columns_that_fit, render
-from fastcalc.report.records import Record, plain
-from fastcalc.report.text import dollars, number
-from fastcalc.tasks import (
-    Option,
+from fastcalc.articles.agent_task import (
     Prospect,
+    ServingOption,
     Task,
     equal_accuracy,
     equal_check,
@@ -19,6 +15,10 @@ from fastcalc.tasks import (
     window_speed,
     window_tokens,
 )
+from fastcalc.formulas.agents import amdahl, time_to_success
+from fastcalc.report.console import Notes, Part, Table, columns_that_fit, render
+from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.report.records import Record, plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Choice:
     ----------
     name : str
         What people read.
-    option : Option
+    option : ServingOption
         Its numbers.
     task : Task
         What it is to do.
@@ -38,7 +38,7 @@ class Choice:
     """
 
     name: str
-    option: Option
+    option: ServingOption
     task: Task
     model: str | None = None
     hardware: str | None = None

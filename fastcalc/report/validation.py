@@ -4,12 +4,12 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from fastcalc.measured.points import Skipped
-from fastcalc.measured.score import Group, Prediction
-from fastcalc.measured.validate import Shipped, Validation
+from fastcalc.evidence.points import Skipped
+from fastcalc.evidence.score import Group, Prediction
+from fastcalc.evidence.validate import Shipped, Validation
 from fastcalc.report.console import Notes, Part, Table, render
+from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, plain
-from fastcalc.report.text import number
 
 WORST = 5
 """Points that a table names."""

@@ -3,15 +3,20 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 
+from fastcalc.core.layout import Layout
+from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.errors import InputError
-from fastcalc.evaluate import evaluate
+from fastcalc.formulas.money import usd_per_million
 from fastcalc.formulas.types import ArrayLike, Bools
-from fastcalc.layout import Layout
-from fastcalc.scenario import Outcome, Scenario
-from fastcalc.search.space import Space, Tier, chip_counts
+from fastcalc.search.largest_batch import tiers_at
+from fastcalc.search.space import Space
+
+_AT_ONCE = 2048
+"""Layouts evaluated together, each at two dozen batches: arrays that the caches of a core hold."""
 
 
 def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
@@ -31,7 +36,7 @@ def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
     Returns
     -------
     ndarray of bool
-        One for each choice.
+        One for each choice, in the shape of the gains.
 
     Examples
     --------
@@ -43,17 +48,18 @@ def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
     .. [1] H. T. Kung, F. Luccio, F. P. Preparata, "On finding the maxima of a set of vectors,"
        Journal of the ACM 22(4), 1975.
     """
-    gains, costs = np.asarray(gain, float), np.asarray(cost, float)
+    shape = np.shape(gain)
+    gains, costs = (np.asarray(one, float).ravel() for one in (gain, cost))
     order = np.lexsort((np.arange(gains.size), costs, -gains))
     order = order[(np.isfinite(gains) & np.isfinite(costs))[order]]
     cheapest_before = np.minimum.accumulate(np.concatenate([[np.inf], costs[order]]))[:-1]
     kept = np.zeros(gains.shape, dtype=bool)
     kept[order[costs[order] < cheapest_before]] = True
-    return kept
+    return kept.reshape(shape)
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class FrontierPoint:
     """One batch of an outcome.
 
     Attributes
@@ -84,19 +90,18 @@ class Point:
         return float(self.outcome.usd[1][self.index])
 
 
-@dataclass(frozen=True, eq=False)
-class _Candidate:
-    """A batch on a layout before it is solved."""
+class _Tried(NamedTuple):
+    """A batch on a layout before it is solved; those of one memory tier have the same fewest."""
 
     space: Space
     layout: Layout
-    tier: Tier
-    batch: int
+    fewest: float
+    batch: float
     speed: float
     usd: float
 
 
-def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[Point]:
+def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierPoint]:
     """Return the points that no other beats in expected user speed and $/Mtok output.
 
     Parameters
@@ -109,41 +114,43 @@ def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[Point]:
 
     Returns
     -------
-    list of Point
+    list of FrontierPoint
         From the cheapest to the fastest.
 
     Raises
     ------
     InputError
-        As `fastcalc.scenario.locate` does.
+        As `fastcalc.core.scenario.locate` does.
     """
-    found = [point for scenario in scenarios for point in _candidates(scenario, max_chips)]
-    kept = undominated(
-        gain=np.array([one.speed for one in found]), cost=np.array([one.usd for one in found])
-    )
-    best = [point for point, is_kept in zip(found, kept, strict=True) if is_kept]
-    points: list[Point] = []
-    for _, group in groupby(best, key=lambda one: (id(one.space), one.layout, one.tier.fewest)):
+    found = [one for scenario in scenarios for one in _batches(Space(scenario), max_chips)]
+    points: list[FrontierPoint] = []
+    for _, group in groupby(_best(found), key=lambda one: (id(one.space), one.layout, one.fewest)):
         members = list(group)
-        outcome = members[0].space.at(members[0].layout, *(one.batch for one in members))
-        points += [Point(outcome, index) for index in range(len(members))]
+        outcome = members[0].space.at(members[0].layout, *(int(one.batch) for one in members))
+        points += [FrontierPoint(outcome, index) for index in range(len(members))]
     return sorted(points, key=lambda point: point.speed)
 
 
-def _candidates(scenario: Scenario, max_chips: int) -> Iterator[_Candidate]:
-    space, price = Space(scenario), scenario.pricing.per_chip_hour(scenario.hardware)
-    fewest = space.fewest_chips
-    if price is None or fewest is None or fewest > max_chips:
-        return
-    for chips in chip_counts(fewest, max_chips):
-        for layout in space.layouts(chips):
-            hour = price * layout.chips / scenario.pricing.utilization
-            for tier in space.tiers(layout):
-                batches = np.array(chip_counts(tier.fewest, tier.most), float)
-                estimate = evaluate(tier.placement, batch=batches, traffic=scenario.traffic)
-                points = zip(batches, estimate.speed, estimate.usd(hour)[1], strict=True)
-                for batch, speed, usd in points:
-                    yield _Candidate(space, layout, tier, batch, float(speed), float(usd))
+def _best(found: Sequence[_Tried]) -> list[_Tried]:
+    speeds, prices = (np.array([getattr(one, key) for one in found]) for key in ("speed", "usd"))
+    kept = undominated(gain=speeds, cost=prices)
+    return [one for one, is_kept in zip(found, kept, strict=True) if is_kept]
+
+
+def _batches(space: Space, max_chips: int) -> Iterator[_Tried]:
+    """Yield the batches of a scenario that no other of the same layouts and memory beats."""
+    one = space.scenario
+    price = one.pricing.per_chip_hour(one.hardware)
+    layouts = [] if price is None else space.layouts(*range(1, max_chips + 1))
+    for start in range(0, len(layouts), _AT_ONCE):
+        part = layouts[start : start + _AT_ONCE]
+        for tiers in tiers_at(space, part):
+            hour = (price or 0.0) * tiers.placement.layout.chips / one.pricing.utilization
+            usd = usd_per_million(usd_per_hour=hour, seconds=1.0 / tiers.speed, tokens=tiers.batch)
+            usd = np.where(tiers.lives[:, np.newaxis], usd, np.nan)
+            for row, column in np.argwhere(undominated(gain=tiers.speed, cost=usd)):
+                at = tiers.batch[row, 0], tiers.batch[row, column]
+                yield _Tried(space, part[row], *at, tiers.speed[row, column], usd[row, column])
 
 
 def placeable(scenarios: Sequence[Scenario], max_chips: int) -> tuple[list[Scenario], list[str]]:
@@ -171,12 +178,15 @@ def _refusal(scenario: Scenario, max_chips: int) -> str | None:
     if scenario.pricing.per_chip_hour(scenario.hardware) is None:
         basis = scenario.pricing.basis
         return f"{chip} has no {basis} price; give one with --price {chip}=USD"
+    space = Space(scenario)
     try:
-        fewest = Space(scenario).fewest_chips
+        if space.layouts(*range(1, max_chips + 1)):
+            return None
     except InputError as error:
         return f"{chip}: {error}"
-    if fewest is None:
-        return f"{model} fits on no number of chips of {chip}"
-    if fewest > max_chips:
-        return f"{model} needs {fewest:,} chips of {chip}; --max-chips is {max_chips:,}"
-    return None
+    by_default = space.fewest_chips
+    if by_default is None:
+        return f"{model} fits on no number of chips of {chip} up to {max_chips:,}"
+    more = range(max_chips + 1, by_default)
+    fewest = next((count for count in more if space.layouts(count)), by_default)
+    return f"{model} needs {fewest:,} chips of {chip}; --max-chips is {max_chips:,}"

@@ -4,13 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from fastcalc.layout import Layout
-from fastcalc.placement import Placement, Site
-from fastcalc.scenario import Outcome, Scenario, Sharding, check_traffic, sites_of, solve
+import numpy as np
+
+from fastcalc.core.layout import Layout, Layouts
+from fastcalc.core.placement import Placement, Site, divides_heads, link_domain
+from fastcalc.core.scenario import Outcome, Scenario, Sharding, check_traffic, sites_of, solve
 
 
 @dataclass(frozen=True, eq=False)
-class Tier:
+class BatchRange:
     """A placement and the batches that it serves: those that no faster memory holds.
 
     Attributes
@@ -40,7 +42,7 @@ class Space:
 
     @cached_property
     def sites(self) -> list[Site]:
-        """The memory tiers, fastest first, as `fastcalc.scenario.locate` tries them.
+        """The memory tiers, fastest first, as `fastcalc.core.scenario.locate` tries them.
 
         Raises
         ------
@@ -57,29 +59,56 @@ class Space:
         smallest = (site.smallest(1) for site in self.sites)
         return min((one.layout.chips for one in smallest if one), default=None)
 
-    def layouts(self, chips: int) -> list[Layout]:
-        """Return the layouts of so many chips worth trying, one for each tensor-parallel width.
+    def layouts(self, *chips: int) -> list[Layout]:
+        """Return every legal layout of some numbers of chips that holds a sequence.
 
-        Each is cut into the fewest pipeline stages that hold a sequence. Replicas of a dense model
-        are left out: they serve more users at the same speed and price.
+        It holds one copy of all weights. Several copies are replicas: they serve more users at the
+        same speed and price.
+
+        Parameters
+        ----------
+        chips : int
+            Numbers of chips. [1]
         """
-        found: dict[int, Layout] = {}
-        for layout in self.sites[0].exactly(chips):
-            if layout.dp > 1 and not self.sites[0].work.experts:
-                continue
-            best = found.get(layout.tp)
-            if (best is None or layout.pp < best.pp) and any(self.tiers(layout)):
-                found[layout.tp] = layout
-        return list(found.values())
+        legal = [layout for count in chips for layout in self._legal(count)]
+        if not legal:
+            return []
+        holds = [np.asarray(site.place(Layouts.of(legal)).max_batch) >= 1 for site in self.sites]
+        return [legal[place] for place in np.flatnonzero(np.any(holds, axis=0))]
 
-    def tiers(self, layout: Layout) -> Iterator[Tier]:
+    def _legal(self, chips: int) -> Iterator[Layout]:
+        """Yield what `Site.check` allows of so many chips, one copy of all weights each.
+
+        Ranks that share the experts are no more than those, as each has at least one.
+        """
+        site, experts = self.sites[0], self.sites[0].work.experts
+        if site.machine.is_spatial:
+            yield from [Layout(pp=chips)] if chips <= site.most_stages else []
+            return
+        for tp in self._widths:
+            for pp in range(1, min(chips // tp, site.most_stages) + 1):
+                dp, left = divmod(chips, tp * pp)
+                if left == 0 and dp == 1:
+                    ranks = (1, *(ep for ep in range(tp, 1, -1) if tp % ep == 0 and ep <= experts))
+                    yield from (Layout(tp, pp, ep) for ep in ranks)
+                elif left == 0 and tp * dp <= experts:
+                    yield Layout(tp, pp, tp * dp, dp)
+
+    @cached_property
+    def _widths(self) -> list[int]:
+        """Ranks of a tensor-parallel group that chip and model allow. [1]"""
+        domain = link_domain(self.scenario.hardware)
+        work = self.sites[0].work
+        return [ranks for ranks in range(1, domain + 1) if divides_heads(work, ranks)]
+
+    def tiers(self, layout: Layout) -> Iterator[BatchRange]:
         """Yield where a layout's batches live, from small batches to large."""
         held = 0
         for site in self.sites:
             placement = site.place(layout)
             most = int(placement.max_batch)
             if most > held:
-                yield Tier(placement, held + 1, most)
+                yield BatchRange(placement, held + 1, most)
                 held = most
 
     def at(self, layout: Layout, *batches: int) -> Outcome:

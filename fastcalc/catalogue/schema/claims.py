@@ -1,13 +1,13 @@
 """What a file of claims may hold: what articles say, and the number that would show it."""
 
-import math
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema.quantities import Entry, Identifier, Source
+from fastcalc.catalogue.units import dimension_of, parse_quantity
 from fastcalc.errors import InputError
-from fastcalc.units import dimension_of, parse_quantity
 
 Comparison = Literal["equals", "at-least", "at-most", "between"]
 _FORMS = "a number, a list of numbers, a quantity such as '44 GB', a name, or a mapping"
@@ -104,16 +104,21 @@ def _read(raw: Any) -> dict[str, Any]:
 def _one(raw: Any) -> tuple[float | None, str, float]:
     """Return the SI value of a part, its unit and the unit's SI value; no value for a name."""
     if isinstance(raw, (int, float)):
-        if not math.isfinite(raw):
-            raise ValueError(f"{raw} is not a number to reckon with")
-        return float(raw), "", 1.0
+        return _bounded(raw), "", 1.0
     if not raw[:1].isdigit():
         return None, "", 1.0
     try:
         unit, dimension = dimension_of(raw)
-        return parse_quantity(raw, dimension), unit, parse_quantity(f"1 {unit}", dimension)
+        value = _bounded(parse_quantity(raw, dimension))
+        return value, unit, parse_quantity(f"1 {unit}", dimension)
     except InputError as error:
         raise ValueError(str(error)) from error
+
+
+def _bounded(value: float) -> float:
+    if abs(value) not in LIMITS["given"]:
+        raise ValueError(f"{value:g} is out of range: {LIMITS['given']}, or the same below 0")
+    return float(value)
 
 
 class Check(Entry):

@@ -1,19 +1,22 @@
 """Numbers with a unit and a source, and the other types that all files share."""
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import core_schema
 
+from fastcalc.catalogue.limits import LIMITS, Limit
+from fastcalc.catalogue.units import UNITS, parse_quantity
 from fastcalc.errors import InputError
-from fastcalc.units import parse_quantity
+from fastcalc.written import shown
 
 Confidence = Literal["high", "medium", "low", "memory"]
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
-Whole = Annotated[int, Field(gt=0, le=10**9, strict=True)]
-LayerCount = Annotated[int, Field(gt=0, le=10_000, strict=True)]
-WholeOrZero = Annotated[int, Field(ge=0, le=10**9, strict=True)]
+Whole = Annotated[int, Field(gt=0, le=int(LIMITS["dimension"].most), strict=True)]
+LayerCount = Annotated[int, Field(gt=0, le=int(LIMITS["layers"].most), strict=True)]
+WholeOrZero = Annotated[int, Field(ge=0, le=int(LIMITS["dimension"].most), strict=True)]
 Excuses = dict[str, Annotated[str, Field(min_length=10)]]
 """Rules of `fastcalc check` that a file breaks and is right, each with the reason."""
 
@@ -65,7 +68,7 @@ class Quantity(Entry):
 
 def _plain_number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InputError(f"'{str(value)[:60]}' is not a plain number")
+        raise InputError(f"'{shown(value)}' is not a plain number")
     return float(value)
 
 
@@ -83,18 +86,21 @@ class QuantityReader:
 
     Attributes
     ----------
-    dimension : str
-        A dimension of `units`, or ``number`` for a plain one.
-    least, most : float
-        Limits, far outside what exists: beyond them a unit or a prefix is wrong. [SI]
-    whole : bool
-        Whether only whole numbers will do.
+    kind : str
+        A key of `LIMITS`; one that is no dimension of `units` is of plain numbers.
     """
 
-    dimension: str
-    least: float
-    most: float
-    whole: bool = False
+    kind: str
+
+    @property
+    def limit(self) -> Limit:
+        """What the value may be."""
+        return LIMITS[self.kind]
+
+    @property
+    def dimension(self) -> str:
+        """A dimension of `units`, or ``number`` for a plain one."""
+        return self.kind if self.kind in UNITS else "number"
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         """Let pydantic call this before it validates the fields."""
@@ -102,7 +108,8 @@ class QuantityReader:
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
         """Describe what people write; `json_schema` knows each dimension."""
-        return {"quantity": [self.dimension, self.least, self.most, self.whole]}
+        least = 0.0 if self.limit.zero else self.limit.least
+        return {"quantity": [self.dimension, least, self.limit.most, self.limit.whole]}
 
     def __call__(self, raw: Any) -> Any:
         """Return the fields of a `Quantity`."""
@@ -113,43 +120,42 @@ class QuantityReader:
             sentence = "a value is missing: write 'value:' or the bare number with its unit"
             raise QuantityError(sentence, "ST016")
         value = fields.pop("value")
+        self._check_band(fields.get("band"))
         return {**fields, "si": self.si(value), "text": str(value)}
 
     def si(self, value: object) -> float:
         """Return the SI value of a bare quantity, or raise a `QuantityError`."""
         try:
             plain = self.dimension == "number"
-            si = _plain_number(value) if plain else parse_quantity(value, self.dimension)
+            si = _plain_number(value) if plain else parse_quantity(value, self.kind)
         except InputError as error:
             raise QuantityError(str(error), getattr(error, "rule", "ST017")) from error
-        if not self.least <= si <= self.most:
-            unit = "" if self.dimension == "number" else f" {_SI_UNIT[self.dimension]}"
-            sentence = f"'{value}' is out of range: from {self.least:g} to {self.most:g}{unit}"
-            raise QuantityError(sentence, "ST018")
-        if self.whole and si != int(si):
+        if self.limit.whole and math.isfinite(si) and si != int(si):
             raise QuantityError(f"'{value}' is not a whole number", "ST018")
+        if si not in self.limit:
+            raise QuantityError(f"'{shown(value)}' is out of range: {self.limit}", "ST018")
         return si
 
+    def _check_band(self, band: Any) -> None:
+        """Refuse a band, which a fit takes logarithms of, that is no range of such values."""
+        if band is None:
+            return
+        ends = band if isinstance(band, list) and len(band) == 2 else [0, 0]
+        is_range = all(type(end) in (int, float) and end in self.limit for end in ends)
+        if not (is_range and 0 < ends[0] < ends[1]):
+            sentence = f"band is not two ascending numbers above 0, each {self.limit}"
+            raise QuantityError(sentence, "ST018")
 
-_SI_UNIT = {
-    "size": "B",
-    "bandwidth": "B/s",
-    "compute rate": "FLOP/s",
-    "time": "s",
-    "power": "W",
-    "area": "m2",
-    "price": "USD",
-    "hourly price": "USD/h",
-}
-Size = Annotated[Quantity, QuantityReader("size", 1e3, 1e18)]
-Bandwidth = Annotated[Quantity, QuantityReader("bandwidth", 1e3, 1e20)]
-ComputeRate = Annotated[Quantity, QuantityReader("compute rate", 1e6, 1e22)]
-Time = Annotated[Quantity, QuantityReader("time", 0.0, 1e3)]
-Watts = Annotated[Quantity, QuantityReader("power", 1e-3, 1e9)]
-Area = Annotated[Quantity, QuantityReader("area", 1e-9, 1e2)]
-Dollars = Annotated[Quantity, QuantityReader("price", 1e-2, 1e12)]
-DollarsPerHour = Annotated[Quantity, QuantityReader("hourly price", 1e-6, 1e9)]
-Count = Annotated[Quantity, QuantityReader("number", 1.0, 1e15, whole=True)]
-Fraction = Annotated[Quantity, QuantityReader("number", 1e-6, 1.0)]
-Number = Annotated[Quantity, QuantityReader("number", 0.0, 1e6)]
-Factor = Annotated[Quantity, QuantityReader("number", 1.0, 100.0)]
+
+Size = Annotated[Quantity, QuantityReader("size")]
+Bandwidth = Annotated[Quantity, QuantityReader("bandwidth")]
+ComputeRate = Annotated[Quantity, QuantityReader("compute rate")]
+Time = Annotated[Quantity, QuantityReader("time")]
+Watts = Annotated[Quantity, QuantityReader("power")]
+Area = Annotated[Quantity, QuantityReader("area")]
+Dollars = Annotated[Quantity, QuantityReader("price")]
+DollarsPerHour = Annotated[Quantity, QuantityReader("hourly price")]
+Count = Annotated[Quantity, QuantityReader("amount")]
+Fraction = Annotated[Quantity, QuantityReader("fraction")]
+Number = Annotated[Quantity, QuantityReader("number")]
+Factor = Annotated[Quantity, QuantityReader("factor")]

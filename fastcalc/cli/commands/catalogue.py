@@ -39,14 +39,16 @@ def list_(
     from fastcalc.cli import requests, show_entries
 
     catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)
-    show_entries.run_list(catalogue, kind, format, out)
+    raise typer.Exit(show_entries.run_list(catalogue, kind, format, out))
 
 
 def show(
     name: Annotated[str, Entry],
     weights: options.Weights = None,
     kv: options.KV = None,
-    format: options.Format = "table",  # noqa: A002
+    format: Annotated[  # noqa: A002
+        str, typer.Option("--format", metavar="table|json", help="Output format.")
+    ] = "table",
     out: options.OutFile = None,
     hardware_dir: options.HardwareDir = None,
     models_dir: options.ModelsDir = None,
@@ -82,7 +84,7 @@ def check(
     from fastcalc.cli import show_check
 
     if explain is not None:
-        show_check.run_explain(explain, out)
+        show_check.run_explain(explain, format, out)
         return
     raise typer.Exit(show_check.run(paths or [], strict=strict, format=format, file=out))
 

@@ -31,6 +31,9 @@ def sweep(
         typer.Option("--format", metavar="csv|json|parquet", help="By the ending of -o if left."),
     ] = None,
     out: options.OutFile = None,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Even beyond 10 minutes or what is free on the disk.")
+    ] = False,
     hardware_dir: options.HardwareDir = None,
     models_dir: options.ModelsDir = None,
     engines_dir: options.EnginesDir = None,
@@ -43,7 +46,7 @@ def sweep(
     """
     from fastcalc.cli import show_sweep
 
-    show_sweep.run(show_sweep.Asked.of(locals()), format, out)
+    show_sweep.run(show_sweep.Asked.of(locals()), format, out, is_meant=anyway)
 
 
 def plan(
@@ -182,7 +185,8 @@ def frontier(
 ) -> None:
     """Show user speed against $/Mtok: the points that no other beats.
 
-    Over batches, layouts and chips. Exits with 1 if no chip has both a place and a price.
+    Over every legal layout of up to --max-chips chips, at batches in powers of two and the largest.
+    Exits with 1 if no chip has both a place and a price.
     """
     from fastcalc.cli import requests, show_frontier
 

@@ -1,0 +1,77 @@
+"""Numbers of catalogue entries that claims may name: fields of files, and counts of models."""
+
+from typing import Any, NamedTuple
+
+from fastcalc.catalogue.schema import Model, Quantity
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.workload import workload
+from fastcalc.errors import InputError
+from fastcalc.written import shown
+
+MODEL_FIELDS = ("parameters", "active_parameters", "layers", "width", "cache_bytes_per_token")
+_GETTERS = {"hardware": "hardware", "models": "model", "engines": "engine"}
+
+
+class CatalogueNumber(NamedTuple):
+    """A number of an entry: in SI, as its file writes it, and the title of its source."""
+
+    si: float
+    text: str
+    source: str | None
+
+
+def number_of(catalogue: Catalogue, name: str, field: str) -> CatalogueNumber:
+    """Return a number of an entry.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+        Where entries are looked up.
+    name : str
+        ``hardware/NAME``, ``models/NAME`` or ``engines/NAME``.
+    field : str
+        Such as ``memory.bandwidth`` (of the fastest memory), ``peak.fp16``, ``area``; of an
+        engine one of its parameters; of a model one of `MODEL_FIELDS`. [SI]
+
+    Raises
+    ------
+    InputError
+        If there is no such entry or no such number in it.
+    """
+    kind, _, id_ = name.partition("/")
+    if kind not in _GETTERS:
+        raise InputError(f"'{shown(name)}': entries are of hardware, models or engines")
+    entry = getattr(catalogue, _GETTERS[kind])(id_)
+    if isinstance(entry, Model):
+        return _of_model(entry, field)
+    start = entry.parameters if kind == "engines" else entry
+    found = _walk(start, field.split("."))
+    if not isinstance(found, Quantity):
+        raise InputError(f"{shown(name)} has no number '{shown(field)}'")
+    source = entry.sources.get(found.source) if found.source else None
+    return CatalogueNumber(found.si, found.text, source.title if source else None)
+
+
+def _walk(value: Any, steps: list[str]) -> Any:
+    for step in steps:
+        if isinstance(value, list):
+            value = value[0]
+        value = value.get(step) if isinstance(value, dict) else getattr(value, step, None)
+    return value
+
+
+def _of_model(model: Model, field: str) -> CatalogueNumber:
+    if field not in MODEL_FIELDS:
+        raise InputError(f"'{shown(field)}' is not a number of a model: {', '.join(MODEL_FIELDS)}")
+    work = workload(model)
+    number = {
+        "parameters": work.total_parameters,
+        "active_parameters": work.active_parameters,
+        "layers": work.layers,
+        "width": work.hidden,
+        "cache_bytes_per_token": work.cache_bytes_per_token,
+    }[field]
+    if number is None:
+        raise InputError(f"{model.id} publishes no {field}")
+    source = model.sources.get(model.shape_source) if model.shape_source else None
+    return CatalogueNumber(number, f"{number:,.0f}", source.title if source else None)

@@ -1,0 +1,100 @@
+"""A file of claims to claims, every name in it known."""
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+
+from fastcalc.articles.registry import TESTS, Wanted
+from fastcalc.catalogue.faults import Fault, in_order, refuse
+from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.reader import Document, Path_, read
+from fastcalc.catalogue.schema.claims import Check, Claims, Input
+from fastcalc.catalogue.validation import validate
+from fastcalc.written import shown
+
+SHIPPED = "claims.yaml"
+
+
+def load_claims(path: Path | None = None) -> Claims:
+    """Read a file of claims, as `read_claims`."""
+    return read_claims(path)[0]
+
+
+def read_claims(path: Path | None = None) -> tuple[Claims, Document]:
+    """Read a file of claims, the shipped one unless another is given, and where all of it stands.
+
+    Raises
+    ------
+    InputError
+        With the first fault's file, line, column, what is wrong and what to write.
+    """
+    document = read(path or shipped_folder("evidence") / SHIPPED)
+    book, faults = validate(document, Claims)
+    if book is None:
+        raise refuse(faults)
+    unknown = in_order(_unknown_names(document, book))
+    if unknown:
+        raise refuse(unknown)
+    return book, document
+
+
+def _unknown_names(document: Document, book: Claims) -> Iterator[Fault]:
+    """Yield a fault for every article, source, test or input that nothing knows."""
+    seen: set[str] = set()
+    for place, claim in enumerate(book.claims):
+        here: Path_ = ("claims", place)
+        if claim.id in seen:
+            yield _fault(document, (*here, "id"), f"two claims are called '{claim.id}'")
+        seen.add(claim.id)
+        for number, article in enumerate(claim.articles):
+            if article not in book.articles:
+                why = _not_known(article, "article", list(book.articles))
+                yield _fault(document, (*here, "articles", number), why)
+        for key in ("check", "conclusion"):
+            check = getattr(claim, key)
+            if check is not None:
+                yield from _of_check(document, (*here, key), check, book)
+
+
+def _of_check(document: Document, here: Path_, check: Check, book: Claims) -> Iterator[Fault]:
+    test = TESTS.get(check.test)
+    if test is None:
+        yield _fault(document, (*here, "test"), _not_known(check.test, "test", list(TESTS)))
+        return
+    missing = sorted(test.inputs - set(check.inputs))
+    if missing:
+        why = f"{check.test} needs {', '.join(missing)}"
+        yield _fault(document, (*here, "inputs") if check.inputs else here, why)
+    for name, given in check.inputs.items():
+        if name not in test.inputs:
+            why = _not_known(name, f"input of {check.test}", sorted(test.inputs))
+            yield _fault(document, (*here, "inputs", name), why, key=True)
+        elif not _suits(given, test.wants(name)):
+            why = f"{name} of {check.test} is {test.wants(name)}"
+            yield _fault(document, (*here, "inputs", name), why)
+        yield from _of_source(document, (*here, "inputs", name), given, book)
+    yield from _of_source(document, (*here, "expected"), check.expected, book)
+
+
+def _of_source(document: Document, here: Path_, given: Input, book: Claims) -> Iterator[Fault]:
+    if given.source is not None and given.source not in book.sources:
+        why = _not_known(given.source, "source", list(book.sources))
+        yield _fault(document, (*here, "source"), why)
+
+
+def _suits(given: Input, wanted: Wanted) -> bool:
+    is_named = bool(given.names)
+    if is_named != wanted.endswith(("name", "names")):
+        return False
+    return wanted == "a number or a list of numbers" or given.is_list == wanted.startswith("a list")
+
+
+def _fault(document: Document, path: Path_, why: str, *, key: bool = False) -> Fault:
+    line, column = document.mark(path, key=key)
+    return Fault("ST018", document.file, line, column, why)
+
+
+def _not_known(name: str, what: str, known: list[str]) -> str:
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
+    return f"no {what} is called '{shown(name)}'; {hint}"

@@ -1,0 +1,210 @@
+"""The closed list of tests that a file of claims may name, each with its formula in words."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fastcalc.articles import premium
+from fastcalc.articles import tests_by_arithmetic as arithmetic
+from fastcalc.articles import tests_on_machines as machines
+from fastcalc.formulas import agents as tasks
+from fastcalc.formulas import break_even, money, pipeline, serving, speculation, waiting
+from fastcalc.formulas.types import Floats
+
+Wanted = Literal[
+    "a name", "a list of names", "one number", "a list of numbers", "a number or a list of numbers"
+]
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A function of a claim's inputs.
+
+    Attributes
+    ----------
+    function : callable
+        Keyword-only; gives an array, or a `Finding`.
+    formula : str
+        How the number comes about, with the inputs' names in braces.
+    """
+
+    function: Callable[..., Any]
+    formula: str
+
+    @property
+    def inputs(self) -> set[str]:
+        """Names of the inputs that it needs; the catalogue comes by itself."""
+        return set(inspect.signature(self.function).parameters) - {"catalogue"}
+
+    def wants(self, name: str) -> Wanted:
+        """Return what kind of input one of the names stands for, by its annotation."""
+        kind = inspect.signature(self.function).parameters[name].annotation
+        if kind in (str, list[str]):
+            return "a name" if kind is str else "a list of names"
+        if kind is float:
+            return "one number"
+        return "a list of numbers" if kind is Floats else "a number or a list of numbers"
+
+    @property
+    def asks_catalogue(self) -> bool:
+        """True where the test evaluates models on chips."""
+        return "catalogue" in inspect.signature(self.function).parameters
+
+
+TESTS: dict[str, Registered] = {
+    "value": Registered(arithmetic.value, "{value}"),
+    "ratio": Registered(arithmetic.ratio, "{over} / {under}"),
+    "product": Registered(arithmetic.product, "{one} x {other}"),
+    "ratio-of-ratios": Registered(
+        arithmetic.ratio_of_ratios, "({over} / {over_unit}) / ({under} / {under_unit})"
+    ),
+    "batch-ratio": Registered(money.batch_ratio, "{cost_ratio} x {speed_ratio}"),
+    "premium-a-speed": Registered(
+        arithmetic.premium_a_speed, "({price} / {speed}) / ({other_price} / {other_speed})"
+    ),
+    "bill-ratio": Registered(
+        arithmetic.bill_ratio,
+        "({prompt} in, {output} out) at {prices} over the same at {other_prices} USD/Mtok",
+    ),
+    "interaction": Registered(
+        arithmetic.interaction,
+        "fast over standard price at {tokens} tokens, one over the other, prices {prices}",
+    ),
+    "drafted-speedup": Registered(
+        speculation.drafted_speedup, "{tokens} / (1 + {drafts} x {draft_cost})"
+    ),
+    "drafted-gain": Registered(
+        arithmetic.drafted_gain,
+        "(1 - {acceptance}^({drafts} + 1)) / (1 - {acceptance}) / (1 + {drafts} x {draft_cost})",
+    ),
+    "bus-wait": Registered(
+        arithmetic.bus_wait, "{step} / 2, against ({batch} - 1) / (2 x {arrivals}) until it is full"
+    ),
+    "memory-not-fabric": Registered(
+        arithmetic.memory_not_fabric, "{memory}; the network between cores has {fabric}"
+    ),
+    "on-chip-memory": Registered(arithmetic.on_chip_memory, "{cache} + {cores} x {per_core}"),
+    "regional-speed": Registered(
+        pipeline.regional_speed, "{tokens} / ({layers} x {layer_time} + {chips} x {hop})"
+    ),
+    "layer-time": Registered(
+        arithmetic.layer_time, "({tokens} / {speed} - {chips} x {hop}) / {layers}"
+    ),
+    "step-wait": Registered(waiting.step_wait, "{step} / 2"),
+    "slot-wait": Registered(
+        arithmetic.slot_wait, "Erlang C: {slots} slots, {utilization} busy, {service} s a request"
+    ),
+    "streamed-slope": Registered(
+        arithmetic.streamed_slope,
+        "(turn of 2 x {tokens} - turn of {tokens}) / {tokens} x {speed}, turn = {wait} + {lead} "
+        "+ tokens / {speed}",
+    ),
+    "billions-that-fit": Registered(
+        arithmetic.billions_that_fit, "{capacity} / {bytes_each} / 10^9"
+    ),
+    "square-inches": Registered(arithmetic.square_inches, "{area} / 645.16 mm2"),
+    "chips-holding": Registered(
+        arithmetic.chips_holding,
+        "{parameters} x {bytes_each} / ({capacity} x (1 - {reserve})), rounded up",
+    ),
+    "speed-with-chips": Registered(
+        arithmetic.with_chips,
+        "{speed} / {than}; chips: {parameters} / ({capacity} x (1 - {reserve})), rounded up",
+    ),
+    "hop-share": Registered(
+        arithmetic.hop_share, "{chips} x ({hop} + {width} x {bytes_each} / {link}) x {speed}"
+    ),
+    "pipeline-rate": Registered(arithmetic.pipeline_rate, "min({streams}, {stages}) / {stages}"),
+    "read-speed": Registered(arithmetic.read_speed, "{bandwidth} / ({context} x {bytes_a_token})"),
+    "usd-per-system": Registered(
+        arithmetic.usd_per_system, "{deal} / ({site_power} / ({system_power} x {site_factor}))"
+    ),
+    "handshake-share": Registered(
+        arithmetic.handshake_share, "{handshake} / ({handshake} + {lead} + {tokens} / {speed})"
+    ),
+    "saved-share": Registered(
+        arithmetic.saved_share,
+        "({trips} x {trip} x {trip_saving} + {tokens} x {token} x {token_saving} + {lead} x "
+        "{lead_saving}) / ({trips} x {trip} + {tokens} x {token} + {lead} + {tokens} / {speed})",
+    ),
+    "disaggregated-nodes": Registered(
+        serving.disaggregated_nodes,
+        "{input_rate} / {prefill_rate} + {output_rate} / {decode_rate}",
+    ),
+    "chain-success": Registered(tasks.chain_success, "{accuracy}^{steps}"),
+    "reruns": Registered(
+        arithmetic.reruns, "(1 / {speedup} / {other}^{steps}) / (1 / {accuracy}^{steps})"
+    ),
+    "success-slope": Registered(
+        arithmetic.success_slope, "d ln {accuracy}^{steps} / d ln {accuracy}"
+    ),
+    "picked": Registered(
+        arithmetic.picked, "1 - (1 - {accuracy})^{samples}, and a majority of {samples}"
+    ),
+    "amdahl": Registered(tasks.amdahl, "1 / (1 - {share} + {share} / {speedup})"),
+    "implied-share": Registered(tasks.implied_share, "(1 - 1/{overall}) / (1 - 1/{speedup})"),
+    "mending": Registered(arithmetic.mending, "(1 - 1/{speedup}) / {more_errors}"),
+    "break-even-check": Registered(
+        break_even.break_even_check,
+        "({attempt} x {other_success} - {other} x {success}) / ({success} - {other_success})",
+    ),
+    "busy-sessions": Registered(tasks.busy_sessions, "({response} + {think}) / {think}"),
+    "speed-needed": Registered(arithmetic.speed_needed, "{tokens} / ({window} - {lead})"),
+    "tokens-in-window": Registered(tasks.tokens_in_window, "({window} - {lead}) x {speed}"),
+    "spoken-time": Registered(arithmetic.spoken_time, "{words} x {tokens_a_word} / {speed}"),
+    "over-reading": Registered(arithmetic.over_reading, "{speed} x 0.75 x 60 / {reading}"),
+    "cost-multiples": Registered(
+        premium.cost_multiples,
+        "(T(B') / B') / (T(B) / B), T = floor x layers + link + max(bytes / bandwidth, FLOPs / "
+        "peak), B and B' the largest batches at {slow} and {fast} tokens/s a user",
+    ),
+    "saving-by-flops": Registered(
+        premium.saving_by_flops,
+        "FLOP time beyond the reading, {slow} less {fast} tokens/s, over the time saved: {model}, "
+        "{chips} {machine}",
+    ),
+    "user-speed": Registered(
+        machines.user_speed, "tokens/s of {models} in {weights} on {on} at batch {batch}"
+    ),
+    "chips-for": Registered(machines.chips_for, "chips of {on} for {models} in {weights}"),
+    "machine-rate": Registered(
+        machines.machine_rate,
+        "tokens/s of {model} on {chips} {on} at the first over the last of batches {batches}",
+    ),
+    "user-rate": Registered(
+        machines.user_rate,
+        "tokens/s a user of {model} on {chips} {on} at the first over the last of batches "
+        "{batches}",
+    ),
+    "price-alone": Registered(
+        machines.price_alone,
+        "$/Mtok of {model} on {chips} {on} at the first over the last of batches {batches}",
+    ),
+    "lead-gain": Registered(
+        machines.lead_gain,
+        "(TTFT at the last / first) / (TPOT at the last / first) of batches {batches}: {model}, "
+        "{chips} {on}",
+    ),
+    "speed-gain": Registered(
+        machines.speed_gain, "tokens/s of {models} on {on} over {against} at batch {batch}"
+    ),
+    "newer-hardware": Registered(
+        machines.newer_hardware, "memory bandwidth of {on} over that of {against}"
+    ),
+    "price-gain": Registered(
+        machines.price_gain,
+        "$/Mtok of {model} on {chips} {on} over {against} at batch {batch}, by cloud and by "
+        "ownership",
+    ),
+    "cache-size": Registered(machines.cache_size, "cache of {context} tokens of {model}"),
+    "naive-speed": Registered(
+        machines.naive_speed, "bandwidth of {on} / ({billions} x 10^9 x {bytes_each})"
+    ),
+    "naive-reached": Registered(
+        machines.naive_reached,
+        "expected tokens/s of {model} / (bandwidth of {on} / ({billions} x 10^9 x {bytes_each}))",
+    ),
+    "ridge": Registered(machines.ridge, "(16-bit peak of {on} / its bandwidth) / {batches}"),
+}
+"""Every test, by the name that files use."""

@@ -1,0 +1,245 @@
+"""Tests that ask the catalogue and the evaluator: what models do on chips."""
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from fastcalc.articles.finding import Finding, FindingPart
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.scenario import (
+    Outcome,
+    PriceBasis,
+    Pricing,
+    Scenario,
+    Sharding,
+    engine_for,
+    solve,
+)
+from fastcalc.core.traffic import Traffic
+from fastcalc.core.workload import workload
+from fastcalc.errors import InputError
+from fastcalc.formulas.roofline import critical_batch
+from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
+
+PROMPT, OUTPUT = 1000.0, 1000.0
+"""Traffic of every point, that of ``fastcalc compare`` unless it is told otherwise."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A model on a kind of chip: what a point is asked for."""
+
+    model: str
+    on: str
+    chips: int | None = None
+    weights: str | None = None
+    basis: str = "cloud"
+
+
+def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
+    """Return the evaluation of a place for some batches, which must fit."""
+    asked = [*batches, place.chips or 1]
+    if not all(int(count) in LIMITS["chips"] for count in asked):
+        raise InputError(f"chips and batches must be {LIMITS['chips']}")
+    chip = catalogue.hardware(place.on)
+    engine, is_borrowed = engine_for(catalogue, chip)
+    found = solve(
+        Scenario(
+            hardware=chip,
+            model=catalogue.model(place.model),
+            engine=engine,
+            batches=tuple(int(one) for one in batches),
+            traffic=Traffic(PROMPT, OUTPUT, PROMPT + OUTPUT / 2),
+            weights=place.weights,
+            sharding=Sharding(chips=place.chips),
+            pricing=Pricing(cast(PriceBasis, place.basis)),
+            engine_is_borrowed=is_borrowed,
+        )
+    )
+    if not bool(np.all(found.estimate.fits)):
+        raise InputError(f"{place.model} at batch {max(batches):,.0f} does not fit {place.on}")
+    return found
+
+
+def _one(batch: float) -> Floats:
+    return np.array([batch])
+
+
+def user_speed(
+    *, catalogue: Catalogue, models: list[str], on: str, batch: float, weights: list[str]
+) -> Finding:
+    """Return the speed of a user of each model on a kind of chip. [1/s]"""
+    places = [
+        Place(model, on, weights=None if form == "native" else form)
+        for model, form in zip(models, weights, strict=True)
+    ]
+    found = [outcome(catalogue, place, _one(batch)) for place in places]
+    parts = [
+        FindingPart(f"chips of {on} for {place.model}", float(one.placement.layout.chips), "")
+        for place, one in zip(places, found, strict=True)
+    ]
+    for place, one in zip(places, found, strict=True):
+        low, high = one.estimate.low, one.estimate.high
+        if low is not None and high is not None:
+            parts.append(FindingPart(f"{place.model}, low end of 80 %", float(low[0]), "tokens/s"))
+            parts.append(
+                FindingPart(f"{place.model}, high end of 80 %", float(high[0]), "tokens/s")
+            )
+    return Finding(np.array([float(one.estimate.speed[0]) for one in found]), tuple(parts))
+
+
+def chips_for(*, catalogue: Catalogue, models: list[str], on: str, weights: list[str]) -> Array:
+    """Return the chips on which each model is placed for one stream. [1]"""
+    return np.array(
+        [
+            outcome(
+                catalogue, Place(model, on, weights=None if form == "native" else form), _one(1)
+            ).placement.layout.chips
+            for model, form in zip(models, weights, strict=True)
+        ],
+        dtype=float,
+    )
+
+
+def machine_rate(
+    *, catalogue: Catalogue, model: str, on: str, chips: float, batches: Floats
+) -> Array:
+    """Return a machine's output at the smaller batch over that at the larger. [1]"""
+    found = outcome(catalogue, Place(model, on, int(chips)), batches).estimate.total
+    return floats(found[0] / found[-1])
+
+
+def user_rate(*, catalogue: Catalogue, model: str, on: str, chips: float, batches: Floats) -> Array:
+    """Return a user's speed at the smaller batch over that at the larger. [1]"""
+    found = outcome(catalogue, Place(model, on, int(chips)), batches).estimate.speed
+    return floats(found[0] / found[-1])
+
+
+def price_alone(
+    *, catalogue: Catalogue, model: str, on: str, chips: float, batches: Floats
+) -> Finding:
+    """Return the price of output at the smaller batch over that at the larger. [1]"""
+    usd = outcome(catalogue, Place(model, on, int(chips)), batches).usd
+    if usd is None:
+        raise InputError(f"{on} has no cloud price")
+    parts = tuple(
+        FindingPart(f"batch {batch:,.0f}", float(usd[1][place]), "USD/Mtok")
+        for place, batch in enumerate(batches)
+    )
+    return Finding(usd[1][0] / usd[1][-1], parts)
+
+
+def lead_gain(
+    *, catalogue: Catalogue, model: str, on: str, chips: float, batches: Floats
+) -> Finding:
+    """Return what a smaller batch takes off the first token over what it takes off the others."""
+    found = outcome(catalogue, Place(model, on, int(chips)), batches).estimate
+    first, others = found.ttft[-1] / found.ttft[0], found.tpot[-1] / found.tpot[0]
+    parts = (
+        FindingPart("first token sooner by", float(first), "times"),
+        FindingPart("other tokens sooner by", float(others), "times"),
+    )
+    return Finding(first / others, parts)
+
+
+def speed_gain(
+    *, catalogue: Catalogue, models: list[str], on: str, against: str, chips: float, batch: float
+) -> Finding:
+    """Return a user's speed on one kind of chip over that on another, by model. [1]"""
+    gains, parts = [], []
+    for model in models:
+        one, other = (
+            outcome(catalogue, Place(model, chip, int(chips) or None), _one(batch))
+            for chip in (on, against)
+        )
+        gains.append(float(one.estimate.speed[0] / other.estimate.speed[0]))
+        parts.append(FindingPart(f"{model} on {on}", float(one.estimate.speed[0]), "tokens/s"))
+        parts.append(
+            FindingPart(f"{model} on {against}", float(other.estimate.speed[0]), "tokens/s")
+        )
+    return Finding(np.array(gains), tuple(parts))
+
+
+def newer_hardware(
+    *, catalogue: Catalogue, model: str, on: str, against: str, chips: float, batch: float
+) -> Finding:
+    """Return the ratio of bandwidths, beside speeds and prices by either price basis. [1]"""
+    fast, slow = (catalogue.hardware(chip).memory[0].bandwidth.si for chip in (on, against))
+    parts: list[FindingPart] = []
+    for basis in ("cloud", "tco"):
+        one, other = (
+            outcome(catalogue, Place(model, chip, int(chips), basis=basis), _one(batch))
+            for chip in (on, against)
+        )
+        if not parts:
+            gain = float(one.estimate.speed[0] / other.estimate.speed[0])
+            parts.append(FindingPart(f"{model}: speed ratio at batch {batch:,.0f}", gain, "x"))
+        if one.usd is not None and other.usd is not None:
+            cost = float(one.usd[1][0] / other.usd[1][0])
+            parts.append(FindingPart(f"{model}: price ratio by {basis}", cost, "x"))
+    return Finding(np.array(fast / slow), tuple(parts))
+
+
+def price_gain(
+    *, catalogue: Catalogue, model: str, on: str, against: str, chips: float, batch: float
+) -> Finding:
+    """Return the price of output on one kind of chip over another, by cloud and ownership. [1]"""
+    found = newer_hardware(
+        catalogue=catalogue, model=model, on=on, against=against, chips=chips, batch=batch
+    )
+    ratios = [part.value for part in found.parts if "price ratio" in part.label]
+    return Finding(np.array(ratios), found.parts)
+
+
+def cache_size(*, catalogue: Catalogue, model: str, on: str, context: float) -> Finding:
+    """Return what one sequence keeps, beside the rent of the memory that holds it. [byte]"""
+    chip, work = catalogue.hardware(on), workload(catalogue.model(model))
+    kept = float(work.cache_bytes(context))
+    parts = [FindingPart(f"share of one {on}", kept / chip.memory[0].capacity.si, "")]
+    if chip.price.cloud is not None:
+        rent = chip.price.cloud.si * kept / chip.memory[0].capacity.si
+        parts.append(FindingPart("rent of that share", rent, "USD/h"))
+    return Finding(np.array(kept), tuple(parts))
+
+
+def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: float) -> Finding:
+    """Return bandwidth over bytes, beside arithmetic over FLOPs. [1/s]"""
+    chip = catalogue.hardware(on)
+    peak = chip.rate("fp16")
+    assert peak is not None, "the schema asks for a 16-bit rate"
+    memory = chip.memory[0].bandwidth.si / (billions * 1e9 * bytes_each)
+    compute = peak.si / (2.0 * billions * 1e9)
+    parts = (
+        FindingPart("memory term alone", memory, "tokens/s"),
+        FindingPart("compute term", compute, "tokens/s"),
+        FindingPart("the bound, the smaller", min(memory, compute), "tokens/s"),
+    )
+    return Finding(np.array(memory), parts)
+
+
+def naive_reached(
+    *, catalogue: Catalogue, model: str, on: str, billions: float, bytes_each: float
+) -> Finding:
+    """Return the expected speed of a model over bandwidth over bytes. [1]"""
+    speed = float(outcome(catalogue, Place(model, on), _one(1)).estimate.speed[0])
+    naive = naive_speed(catalogue=catalogue, on=on, billions=billions, bytes_each=bytes_each)
+    part = FindingPart(f"expected speed of {model} on {on}", speed, "tokens/s")
+    return Finding(speed / naive.values, (part,))
+
+
+def ridge(*, catalogue: Catalogue, on: str, other: str, batches: ArrayLike) -> Finding:
+    """Return the batch from which 16-bit products are limited by compute, over some batches."""
+    found = []
+    for name in (on, other):
+        chip = catalogue.hardware(name)
+        peak = chip.rate("fp16")
+        assert peak is not None, "the schema asks for a 16-bit rate"
+        bandwidth = chip.memory[0].bandwidth.si
+        found.append(critical_batch(peak=peak.si, bandwidth=bandwidth, bytes_per_weight=2.0))
+    parts = (
+        FindingPart(f"critical batch of {on}", float(found[0]), ""),
+        FindingPart(f"critical batch of {other}", float(found[1]), ""),
+    )
+    return Finding(found[0] / np.asarray(batches), parts)

@@ -1,0 +1,18 @@
+"""Where the shipped catalogue lies, and its names: without opening a file, for completion."""
+
+import os
+from pathlib import Path
+
+
+def shipped_folder(kind: str) -> Path:
+    """Return the folder of shipped entries: in an installed package, or at the top of a clone."""
+    package = Path(__file__).resolve().parent.parent
+    inside = package / "data"
+    return (inside if inside.is_dir() else package.parent) / kind
+
+
+def names(kind: str) -> list[str]:
+    """Return the ids of a kind by file name, a person's folders (from the environment) included."""
+    own = os.environ.get(f"FASTCALC_{kind.upper()}_DIR", "")
+    folders = [shipped_folder(kind), *(Path(one) for one in own.split(os.pathsep) if one)]
+    return sorted({path.stem for folder in folders for path in folder.glob("*.yaml")})

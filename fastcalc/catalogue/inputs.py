@@ -1,0 +1,41 @@
+"""Files that a command has read: what it writes takes the place of none of them."""
+
+import os
+from pathlib import Path
+
+_read: set[tuple[int, int]] = set()
+
+
+def read_bytes(path: Path, most: int) -> bytes:
+    """Return the beginning of a file, and remember the file by whatever name it has.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    most : int
+        Bytes that are read at most. [B]
+    """
+    with path.open("rb") as stream:
+        _read.add(_identity(os.fstat(stream.fileno())))
+        return stream.read(most)
+
+
+def was_read(state: os.stat_result) -> bool:
+    """Return whether a file was read since the command began, through any of its links.
+
+    Parameters
+    ----------
+    state : os.stat_result
+        Of the file.
+    """
+    return _identity(state) in _read
+
+
+def forget() -> None:
+    """Begin a command: what an earlier one of this process has read is nothing to it."""
+    _read.clear()
+
+
+def _identity(state: os.stat_result) -> tuple[int, int]:
+    return state.st_dev, state.st_ino

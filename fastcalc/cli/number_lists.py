@@ -1,0 +1,64 @@
+"""Lists of numbers as people type them: ``1,8,32``, ``1..1024x2``, ``8..64+8``, ``1k,128k``."""
+
+import re
+
+from fastcalc.catalogue.limits import Limit
+from fastcalc.cli import options
+from fastcalc.errors import InputError
+from fastcalc.written import shown
+
+MOST_VALUES = 10_000
+_STEPS = re.compile(r"([0-9]+[kM]?)\.\.([0-9]+[kM]?)(?:([x+])([1-9][0-9]*[kM]?))?")
+
+
+def numbers(text: str, flag: str, limit: Limit) -> tuple[int, ...]:
+    """Return the whole numbers of a list, sorted, each once.
+
+    Parameters
+    ----------
+    text : str
+        Numbers and ranges, separated by commas: ``a..bxk`` multiplies, ``a..b+k`` adds; ``k`` is
+        a thousand and ``M`` a million.
+    flag : str
+        Where it was typed.
+    limit : Limit
+        What each may be.
+
+    Raises
+    ------
+    InputError
+        If a part is not a whole number within the limit, or a range never ends.
+
+    Examples
+    --------
+    >>> numbers("1k,1..8x2,10..20+5", "--batch", LIMITS["sequences"])
+    (1, 2, 4, 8, 10, 15, 20, 1000)
+    """
+    found: set[int] = set()
+    for part in options.names(text, flag):
+        steps = _STEPS.fullmatch(part)
+        found.update(_range(steps, part, flag, limit) if steps else [_whole(part, flag, limit)])
+        if len(found) > MOST_VALUES:
+            raise InputError(
+                f"{flag} {shown(text)} names more than {MOST_VALUES:,} values; take larger steps"
+            )
+    return tuple(sorted(found))
+
+
+def _range(steps: re.Match[str], part: str, flag: str, limit: Limit) -> list[int]:
+    first, last = _whole(steps[1], flag, limit), _whole(steps[2], flag, limit)
+    is_product, step = steps[3] == "x", _whole(steps[4] or "1", flag, limit)
+    if first > last or (is_product and step < 2):
+        raise InputError(
+            f"{flag} range '{shown(part)}' goes nowhere; write it like 1..1024x2 (times two) "
+            "or 8..64+8"
+        )
+    found: list[int] = []
+    while first <= last and len(found) <= MOST_VALUES:
+        found.append(first)
+        first = first * step if is_product else first + step
+    return found
+
+
+def _whole(text: str, flag: str, limit: Limit) -> int:
+    return options.whole(text, flag, limit, "8, 1k or 1..256x2")

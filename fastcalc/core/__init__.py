@@ -1,0 +1,1 @@
+"""How fast a model runs on chips: work counted, placed, timed and bounded."""

@@ -1,0 +1,131 @@
+"""The speed of light of a step: all chips at their printed peaks, everything overlapped.
+
+No honest measurement may beat it: no latency, and only the bytes that must move.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from fastcalc.core.pass_work import FLOPS_PER_PARAMETER, PassInput, prompt_flops
+from fastcalc.core.placement import Placement
+from fastcalc.core.step import Component, Step, largest_of
+from fastcalc.formulas.network import all_reduce_bytes
+from fastcalc.formulas.roofline import time_of, time_over_tiers
+from fastcalc.formulas.types import Array, ArrayLike, Ints
+
+NARROWEST_ACTIVATION_BYTES = 1.0
+"""Engines that quantise what they send use a byte an element; the bound grants it to all."""
+
+_LEAST = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """Memory, compute and link time at peak rates; they overlap.
+
+    Attributes
+    ----------
+    work : Component
+        The least bytes, FLOPs and bytes sent of all chips together, and their peak rates.
+    """
+
+    work: Component
+
+    @cached_property
+    def seconds(self) -> Array:
+        """The largest of the three. [s]"""
+        work = self.work
+        return np.maximum(np.maximum(work.memory_time, work.compute_time), work.link_time)
+
+    @cached_property
+    def limiter(self) -> Ints:
+        """Index of the largest: memory, compute, link."""
+        return largest_of((self.work.memory_time, self.work.compute_time, self.work.link_time))
+
+    def as_step(self) -> Step:
+        """Return a step of its largest term alone."""
+        work, largest = self.work, self.limiter
+        return Step(
+            (
+                Component(
+                    "speed of light",
+                    bytes=np.where(largest == 0, work.bytes, 0.0),
+                    bandwidth=work.bandwidth,
+                    flops=np.where(largest == 1, work.flops, 0.0),
+                    flop_rate=work.flop_rate,
+                    sent=np.where(largest == 2, work.sent, 0.0),
+                    link=work.link,
+                ),
+            )
+        )
+
+
+def bound_step(placement: Placement, rows: PassInput) -> Bound:
+    """Return the speed of light of a step on all chips of a layout.
+
+    Parameters
+    ----------
+    placement : Placement
+        A workload on a layout.
+    rows : PassInput
+        Sequences and prompt tokens of the *whole deployment*; arrays broadcast.
+
+    Returns
+    -------
+    Bound
+        The fewest experts are read, caches are read once and on no rank twice, and
+        reductions happen in the switch.
+    """
+    machine, work, chips = placement.machine, placement.work, placement.layout.chips
+    sequences, prompt = np.asarray(rows.sequences) * 1.0, np.asarray(rows.prompt) * 1.0
+    decode = sequences * rows.verified
+    tokens = decode + prompt
+    tiers = machine.tiers
+    routed = (work.routed.bytes + work.expert_biases.bytes) * work.active_share
+    weights = work.dense.bytes + work.small.bytes + work.head.bytes + routed
+    moved = weights + sequences * work.cache_read_bytes(rows.context, spread=rows.spread)
+    memory = time_over_tiers(
+        work=moved,
+        capacities=np.stack([chips * tier.capacity.si for tier in tiers], axis=-1),
+        bandwidths=np.stack([chips * tier.bandwidth.si for tier in tiers], axis=-1),
+    )
+    attention = decode * work.attention_flops(rows.context, spread=rows.spread)
+    fastest = max(machine.light.dense, machine.light.head)  # norms run beside either
+    parts = (
+        (tokens * FLOPS_PER_PARAMETER * work.dense.parameters, machine.light.dense),
+        (
+            tokens * FLOPS_PER_PARAMETER * work.routed.parameters * work.active_share,
+            machine.light.routed,
+        ),
+        (tokens * FLOPS_PER_PARAMETER * work.small.parameters, fastest),
+        (decode * FLOPS_PER_PARAMETER * work.head.parameters, machine.light.head),
+        (attention + prompt * prompt_flops(placement, rows), machine.light.attention),
+    )
+    flops: ArrayLike = sum(amount for amount, _ in parts)
+    compute: ArrayLike = sum(time_of(work=amount, rate=rate) for amount, rate in parts) / chips
+    sent, link = _sent(placement, tokens)
+    return Bound(
+        Component(
+            "speed of light",
+            bytes=moved,
+            bandwidth=moved / memory,
+            flops=flops,
+            flop_rate=flops / np.maximum(compute, _LEAST),
+            sent=sent,
+            link=link,
+        )
+    )
+
+
+def _sent(placement: Placement, tokens: Array) -> tuple[Array, Array]:
+    """Return bytes that must cross links: half a ring all-reduce, or a hop a token."""
+    work, layout, chip = placement.work, placement.layout, placement.machine.chip
+    message = tokens * (work.hidden or 0.0) * NARROWEST_ACTIVATION_BYTES
+    reduced = all_reduce_bytes(ranks=layout.tp, message=message) / 2.0
+    reduced = 2.0 * work.depth / (layout.pp * layout.dp) * reduced
+    sent = np.where(layout.tp > 1, reduced, (layout.pp > 1) * (message / layout.dp))
+    crossed = np.where(layout.pp > 1, np.maximum(chip.link, chip.link_out), inf)
+    return sent, np.where(layout.tp > 1, chip.link, crossed)

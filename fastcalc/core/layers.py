@@ -1,0 +1,309 @@
+"""One layer, counted from its shape alone: parameters by kind, caches and state."""
+
+from dataclasses import dataclass, replace
+from math import inf
+
+from fastcalc.catalogue.schema import (
+    AnyAttention,
+    AnyFFN,
+    Attention,
+    Block,
+    CompressedAttention,
+    DenseFFN,
+    Indexer,
+    LatentAttention,
+    LinearAttention,
+    Model,
+)
+from fastcalc.formulas import counting, linear_attention, sparse
+
+_INDEX_SCALE_BYTES = 4.0
+"""Keys of an indexer are cached at 8 bits with one 32-bit scale each, as DeepSeek V3.2 does."""
+
+
+@dataclass(frozen=True)
+class CacheGroup:
+    """Layers whose caches and attention are alike.
+
+    Attributes
+    ----------
+    layers : float
+        How many. [1]
+    elements : float
+        Elements that a token leaves in one layer. [1]
+    window : float
+        Tokens that are kept, the last ones; infinity for all. [1]
+    shards : float
+        Ranks that a tensor-parallel group can spread the cache over: key-value heads, or 1
+        for a latent that every rank needs whole. [1]
+    decode_flops, prefill_flops : float
+        Attention FLOPs of one layer for a new token and a token it attends to. [FLOP]
+    picked : float
+        Tokens that an indexer picks for a new token; infinity without one. [1]
+    element_bytes : float or None
+        Width of an element; None for that of the cache format. [byte]
+    """
+
+    layers: float
+    elements: float
+    window: float
+    shards: float
+    decode_flops: float
+    prefill_flops: float
+    picked: float = inf
+    element_bytes: float | None = None
+
+    @property
+    def attended(self) -> float:
+        """Tokens that a new token attends to at most. [1]"""
+        return min(self.window, self.picked)
+
+
+@dataclass(frozen=True)
+class LayerCount:
+    """What a layer, or a part of one, weighs and keeps.
+
+    Attributes
+    ----------
+    dense, small, routed, expert_biases : float
+        Parameters: matrices that every token passes; norms, biases and routers; matrices and
+        biases of all routed experts. [1]
+    state : float
+        Elements that a sequence keeps, whatever its length. [1]
+    caches : tuple of CacheGroup
+        What a token leaves, each group of one layer.
+    """
+
+    dense: float = 0.0
+    small: float = 0.0
+    routed: float = 0.0
+    expert_biases: float = 0.0
+    state: float = 0.0
+    caches: tuple[CacheGroup, ...] = ()
+
+    def __add__(self, other: "LayerCount") -> "LayerCount":
+        return LayerCount(
+            self.dense + other.dense,
+            self.small + other.small,
+            self.routed + other.routed,
+            self.expert_biases + other.expert_biases,
+            self.state + other.state,
+            self.caches + other.caches,
+        )
+
+    @property
+    def parameters(self) -> float:
+        """All its parameters. [1]"""
+        return self.dense + self.small + self.routed + self.expert_biases
+
+
+def count_layer(block: Block, model: Model) -> LayerCount:
+    """Count one layer of a block: attention, feed-forward network, norms, hyper-connections."""
+    hidden = float(model.hidden_size or 0)
+    norms = block.parts if block.norms is None else block.norms
+    small = norms * hidden * (1 + model.norm_bias)
+    if model.residual_streams > 1:
+        small += float(
+            counting.hyper_connection_parameters(hidden=hidden, streams=model.residual_streams)
+        )
+    return (
+        count_attention(block.attention, hidden)
+        + count_ffn(block.ffn, hidden)
+        + LayerCount(small=small)
+    )
+
+
+def count_ffn(ffn: AnyFFN | None, hidden: float) -> LayerCount:
+    """Count a feed-forward network, dense or of experts."""
+    if ffn is None:
+        return LayerCount()
+    if isinstance(ffn, DenseFFN):
+        dense = counting.ffn_matrices(hidden=hidden, width=ffn.width, matrices=ffn.matrices)
+        biases = (ffn.matrices - 1) * ffn.width + hidden
+        return LayerCount(dense=float(dense), small=biases * ffn.bias)
+    inside = float(ffn.latent_size or hidden)
+    expert = counting.ffn_matrices(hidden=inside, width=ffn.width, matrices=ffn.matrices)
+    shared = counting.ffn_matrices(hidden=hidden, width=ffn.shared_width, matrices=ffn.matrices)
+    latent = counting.ffn_matrices(hidden=hidden, width=ffn.latent_size or 0, matrices=2)
+    router = (hidden + ffn.router_bias) * ffn.experts
+    biases = (ffn.matrices - 1) * ffn.width + inside
+    return LayerCount(
+        dense=float(shared + latent),
+        small=router + hidden * ffn.shared_gate,
+        routed=float(ffn.experts * expert),
+        expert_biases=ffn.experts * biases * ffn.expert_bias,
+    )
+
+
+def count_attention(attention: AnyAttention | None, hidden: float) -> LayerCount:
+    """Count attention of any kind."""
+    if attention is None:
+        return LayerCount()
+    if isinstance(attention, Attention):
+        return _grouped(attention, hidden)
+    if isinstance(attention, LatentAttention):
+        return _latent(attention, hidden)
+    if isinstance(attention, CompressedAttention):
+        return _compressed(attention, hidden)
+    return _linear(attention, hidden)
+
+
+def _grouped(attention: Attention, hidden: float) -> LayerCount:
+    heads, kv_heads, key = attention.heads, attention.cached_heads, attention.head_dim
+    value = attention.value_dim or key
+    matrices = counting.attention_matrices(
+        hidden=hidden, heads=heads, kv_heads=kv_heads, key_dim=key, value_dim=value
+    )
+    gate = {False: 0, True: heads * value, "per-head": heads}[attention.output_gate]
+    normed = {False: 0, True: 2 * key, "full": (heads + kv_heads) * key}[attention.qk_norm]
+    biases = (heads + kv_heads) * key + kv_heads * value
+    small = (
+        biases * attention.qkv_bias
+        + hidden * attention.output_bias
+        + normed
+        + heads * attention.sinks
+    )
+    flops = float(counting.attention_flops(heads=heads, key_dim=key, value_dim=value))
+    window = float(attention.window or inf)
+    cache = CacheGroup(1.0, kv_heads * float(key + value), window, float(kv_heads), flops, flops)
+    dense = float(matrices) + hidden * (gate - kv_heads * value * attention.k_eq_v)
+    part = LayerCount(dense, float(small), caches=(cache,))
+    return _indexed(part, attention.indexer, hidden=hidden, query=hidden)
+
+
+def _latent(attention: LatentAttention, hidden: float) -> LayerCount:
+    heads, latent, rope = attention.heads, attention.kv_rank, attention.rope_dim
+    nope, value, q_rank = attention.nope_dim, attention.value_dim, attention.q_rank or 0
+    matrices = counting.latent_attention_matrices(
+        hidden=hidden,
+        heads=heads,
+        q_rank=q_rank,
+        kv_rank=latent,
+        nope_dim=nope,
+        rope_dim=rope,
+        value_dim=value,
+    )
+    absorbed = counting.attention_flops(heads=heads, key_dim=latent + rope, value_dim=latent)
+    expanded = counting.attention_flops(heads=heads, key_dim=nope + rope, value_dim=value)
+    cache = CacheGroup(1.0, float(latent + rope), inf, 1.0, float(absorbed), float(expanded))
+    dense = float(matrices) + hidden * heads * value * attention.output_gate
+    part = LayerCount(dense, float(q_rank + latent), caches=(cache,))
+    return _indexed(part, attention.indexer, hidden=hidden, query=q_rank or hidden)
+
+
+def _indexed(
+    attention: LayerCount, indexer: Indexer | None, *, hidden: float, query: float
+) -> LayerCount:
+    """Return attention that reads only what its indexer picks, and the indexer with it."""
+    if indexer is None:
+        return attention
+    picked = tuple(replace(group, picked=float(indexer.top_k)) for group in attention.caches)
+    attention = replace(attention, caches=picked)
+    if indexer.shared:
+        return attention
+    places, copies = (indexer.pool, 2) if indexer.pool > 1 else (0, 1)
+    return attention + _indexer(
+        indexer,
+        hidden=hidden,
+        query=query,
+        every=indexer.pool,
+        copies=copies,
+        vectors=2 + places,
+    )
+
+
+def _indexer(
+    indexer: Indexer, *, hidden: float, query: float, every: int, copies: int, vectors: int
+) -> LayerCount:
+    """Count an indexer: one key for ``every`` tokens, all of which a new token scans."""
+    matrices = sparse.indexer_matrices(
+        hidden=hidden,
+        query=query,
+        heads=indexer.heads,
+        head_dim=indexer.head_dim,
+        key_matrices=copies,
+        head_weights=indexer.head_weights,
+    )
+    scan = counting.attention_flops(heads=indexer.heads, key_dim=indexer.head_dim, value_dim=0)
+    keys = CacheGroup(
+        layers=1.0,
+        elements=indexer.head_dim / every,
+        window=inf,
+        shards=1.0,
+        decode_flops=float(scan) / every,
+        prefill_flops=float(scan) / every,
+        element_bytes=1.0 + _INDEX_SCALE_BYTES / indexer.head_dim,
+    )
+    return LayerCount(float(matrices), float(vectors * indexer.head_dim), caches=(keys,))
+
+
+def _compressed(attention: CompressedAttention, hidden: float) -> LayerCount:
+    heads, size, q_rank = attention.heads, attention.head_dim, attention.q_rank
+    matrices = sparse.compressed_attention_matrices(
+        hidden=hidden,
+        heads=heads,
+        head_dim=size,
+        q_rank=q_rank,
+        output_groups=attention.output_groups,
+        output_rank=attention.output_rank,
+    )
+    flops = float(counting.attention_flops(heads=heads, key_dim=size, value_dim=size))
+    recent = CacheGroup(1.0, float(size), float(attention.window), 1.0, flops, flops)
+    part = LayerCount(float(matrices), float(q_rank + size + heads), caches=(recent,))
+    return part + _entries(attention, attention.compression, hidden, flops)
+
+
+def _entries(
+    attention: CompressedAttention, every: int | None, hidden: float, flops: float
+) -> LayerCount:
+    """Count what folds ``every`` so many tokens into one entry, and what picks entries.
+
+    Where an indexer picks, neighbouring entries overlap, and its keys are folded likewise.
+    """
+    if every is None:
+        return LayerCount()
+    size, indexer = attention.head_dim, attention.indexer
+    overlap = 1 if indexer is None else 2
+    matrices = sparse.compressor_matrices(hidden=hidden, head_dim=size, overlap=overlap)
+    folded = CacheGroup(1.0, size / every, inf, 1.0, flops / every, flops / every)
+    vectors = every * overlap + 1
+    if indexer is None:
+        return LayerCount(float(matrices), float(vectors * size), caches=(folded,))
+    folded = replace(folded, picked=float(indexer.top_k * every))
+    return LayerCount(float(matrices), float(vectors * size), caches=(folded,)) + _indexer(
+        indexer,
+        hidden=hidden,
+        query=attention.q_rank,
+        every=every,
+        copies=2 * overlap,
+        vectors=vectors,
+    )
+
+
+def _linear(attention: LinearAttention, hidden: float) -> LayerCount:
+    heads, kernel = attention.value_heads, attention.conv_kernel
+    keys = attention.key_heads * attention.key_dim
+    values = heads * attention.value_dim
+    convolved = 2 * keys + values
+    state = float(values * attention.key_dim + (kernel - 1) * convolved)
+    if attention.kind == "gated-deltanet":
+        matrices = linear_attention.gated_deltanet_matrices(
+            hidden=hidden, key_width=keys, value_width=values, value_heads=heads
+        )
+        small = kernel * convolved + 2 * heads + attention.value_dim
+    elif attention.kind == "kda":
+        matrices = linear_attention.kda_matrices(
+            hidden=hidden,
+            key_width=keys,
+            value_width=values,
+            heads=heads,
+            decay_rank=attention.key_dim,
+            gate_rank=0 if attention.full_rank_gate else attention.value_dim,
+        )
+        small = kernel * convolved + heads + keys + attention.value_dim
+    else:
+        matrices = linear_attention.mamba2_matrices(
+            hidden=hidden, inner=values, state_width=keys, heads=heads
+        )
+        small = (kernel + 1) * convolved + 3 * heads + values
+    return LayerCount(float(matrices), float(small), state=state)

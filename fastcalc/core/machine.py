@@ -1,0 +1,279 @@
+"""What one chip gives, and what an engine makes of it: numbers that broadcast as arrays do."""
+
+from dataclasses import dataclass, fields
+from math import floor, inf
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from fastcalc.catalogue.formats import NumberFormat, number_format
+from fastcalc.catalogue.schema import Engine, Hardware, Memory, Parameters
+from fastcalc.core.workload import Workload
+from fastcalc.formulas.roofline import achieved_bandwidth, achieved_compute
+from fastcalc.formulas.types import Array, ArrayLike
+
+_WIDTH = {
+    "fp32": 32, "tf32": 32, "bf16": 16, "fp16": 16,
+    "fp8": 8, "int8": 8, "fp6": 6, "fp4": 4, "int4": 4,
+}  # fmt: skip
+
+FED_BITS = 16
+"""Width of the operands that an engine's rate per core is stated for. [bit]"""
+
+
+Product = Literal["dense", "head", "routed", "attention"]
+"""Matrix products by what they multiply with, as the fields of `Chip` are called."""
+
+
+class WorkingRate(NamedTuple):
+    """What products with stored weights run at.
+
+    Attributes
+    ----------
+    peak : float
+        Dense peak. [FLOP/s]
+    bits : int
+        Width of the operands that it multiplies. [bit]
+    is_unpacked : bool
+        True where narrow weights are widened to 16 bits because the chip has no rate of their own.
+    """
+
+    peak: float
+    bits: int
+    is_unpacked: bool
+
+
+def working_rate(hardware: Hardware, stored: NumberFormat) -> WorkingRate:
+    """Return the rate that products with stored weights run at.
+
+    Parameters
+    ----------
+    hardware : Hardware
+        The chip.
+    stored : NumberFormat
+        How the weights are stored.
+    """
+    for choice in (*stored.computes_in, "bf16", "fp16"):
+        needed, _, used = choice.rpartition(":")
+        peak = hardware.rate(used)
+        if peak is not None and (not needed or hardware.rate(needed)):
+            bits = _WIDTH[used]
+            return WorkingRate(peak.si, bits, stored.bits < 16 and bits >= 16)
+    raise AssertionError("the schema asks for a 16-bit rate")
+
+
+def fastest_rate(hardware: Hardware, stored: NumberFormat) -> float:
+    """Return the fastest dense peak that could honestly serve stored weights. [FLOP/s]
+
+    Any format at least as wide as the stored one loses nothing, so the bound takes the
+    fastest of them: fewer bits can only raise it.
+    """
+    bits = min(floor(stored.cache_bits or stored.bits), 16)
+    return max(peak.si for name, peak in hardware.peak.items() if _WIDTH[name] >= bits)
+
+
+@dataclass(frozen=True, eq=False)
+class Chip:
+    """What one chip gives at its printed peaks to a model in its formats.
+
+    Attributes
+    ----------
+    bandwidth : array_like
+        Of the memory tier that holds the weights. [byte/s]
+    cores : array_like
+        Cores that read and multiply; infinity where they are not known. [1]
+    dense, head, routed, attention : array_like
+        Dense peaks that products with these run at. [FLOP/s]
+    dense_bits, head_bits, routed_bits, attention_bits : array_like
+        Widths of the operands that these multiply. [bit]
+    dense_is_packed, head_is_packed, routed_is_packed : array_like
+        1 where weights are unpacked to 16 bits before use, else 0. [1]
+    blocks : array_like
+        1 where weights are stored in blocks of mixed widths (GGUF), else 0. [1]
+    vector : array_like
+        FLOP rate of the vector units, which unpack; infinity where it is not known. [FLOP/s]
+    link, link_out : array_like
+        One way inside and beyond the domain; infinity where no link is known. [byte/s]
+    hop, hop_inside : array_like
+        Latency of one hop beyond the domain and inside it. [s]
+    """
+
+    bandwidth: ArrayLike
+    cores: ArrayLike
+    dense: ArrayLike
+    head: ArrayLike
+    routed: ArrayLike
+    attention: ArrayLike
+    dense_bits: ArrayLike
+    head_bits: ArrayLike
+    routed_bits: ArrayLike
+    attention_bits: ArrayLike
+    dense_is_packed: ArrayLike
+    head_is_packed: ArrayLike
+    routed_is_packed: ArrayLike
+    blocks: ArrayLike
+    vector: ArrayLike
+    link: ArrayLike
+    link_out: ArrayLike
+    hop: ArrayLike
+    hop_inside: ArrayLike
+
+
+@dataclass(frozen=True, eq=False)
+class PeakRates:
+    """The fastest honest peaks of one chip, for the bound. [FLOP/s]"""
+
+    dense: float
+    head: float
+    routed: float
+    attention: float
+
+
+@dataclass(frozen=True, eq=False)
+class EngineParameters:
+    """An engine's parameters on one chip as plain numbers; the defaults cost nothing.
+
+    The names are those of the engine file (`fastcalc.catalogue.schema.Parameters`).
+    """
+
+    bandwidth_fraction: ArrayLike = 1.0
+    bandwidth_per_core: ArrayLike = inf
+    compute_fraction: ArrayLike = 1.0
+    compute_per_core: ArrayLike = inf
+    grouped_gemm_fraction: ArrayLike = 1.0
+    block_gemm_fraction: ArrayLike = 1.0
+    dequantization_operations: ArrayLike = 0.0
+    link_fraction: ArrayLike = 1.0
+    collective_latency: ArrayLike = 0.0
+    decode_layer_floor: ArrayLike = 0.0
+    prefill_layer_floor: ArrayLike = 0.0
+    expert_layer_extra: ArrayLike = 0.0
+    latent_layer_extra: ArrayLike = 0.0
+    sequence_overhead: ArrayLike = 0.0
+    request_overhead: ArrayLike = 0.0
+    expert_correlation: ArrayLike = 1.0
+    expert_imbalance: ArrayLike = 1.0
+    memory_fraction: ArrayLike = 1.0
+    prompt_chunk: ArrayLike = inf
+    minimum_rows: ArrayLike = 1.0
+    max_sequences: ArrayLike = inf
+
+    @classmethod
+    def of(cls, parameters: Parameters) -> "EngineParameters":
+        """Return the numbers of an engine file."""
+        known = ((each.name, getattr(parameters, each.name)) for each in fields(cls))
+        return cls(**{name: given.si for name, given in known if given is not None})
+
+    def bandwidth(self, chip: Chip) -> Array:
+        """Return what long reads reach. [byte/s]"""
+        return achieved_bandwidth(
+            peak=chip.bandwidth,
+            fraction=self.bandwidth_fraction,
+            cores=chip.cores,
+            per_core=self.bandwidth_per_core,
+        )
+
+    def rate(self, chip: Chip, product: Product) -> Array:
+        """Return what matrix products reach. [FLOP/s]"""
+        return achieved_compute(
+            peak=getattr(chip, product),
+            fraction=self.compute_fraction,
+            cores=chip.cores,
+            per_core=np.asarray(self.compute_per_core)
+            * (FED_BITS / getattr(chip, f"{product}_bits")),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """One chip under one engine for one workload.
+
+    Attributes
+    ----------
+    hardware, engine, tier : Hardware, Engine, Memory
+        Entries of the catalogue, and the memory tier that holds the weights.
+    chip, software, light : Chip, EngineParameters, PeakRates
+        Their numbers for this workload.
+    """
+
+    hardware: Hardware
+    engine: Engine
+    tier: Memory
+    chip: Chip
+    software: EngineParameters
+    light: PeakRates
+
+    @property
+    def usable_bytes(self) -> float:
+        """Memory that the engine may fill. [byte]"""
+        return float(self.tier.capacity.si * self.software.memory_fraction)
+
+    @property
+    def tiers(self) -> list[Memory]:
+        """Memory tiers, first the one that is read through soonest."""
+        memory = self.hardware.memory
+        return sorted(memory, key=lambda tier: tier.capacity.si / tier.bandwidth.si)
+
+    @property
+    def is_spatial(self) -> bool:
+        """True where every layer has a region of its own."""
+        return self.hardware.execution == "spatial"
+
+
+def machine(hardware: Hardware, engine: Engine, work: Workload, tier: Memory) -> Machine:
+    """Return a chip under an engine for a workload.
+
+    Parameters
+    ----------
+    hardware, engine : Hardware, Engine
+        The chip and the software.
+    work : Workload
+        The model in its formats.
+    tier : Memory
+        The memory tier that holds the weights.
+    """
+    cache = number_format(work.kv_format, cache=True)
+    return Machine(
+        hardware=hardware,
+        engine=engine,
+        tier=tier,
+        chip=_chip(hardware, work, tier),
+        software=EngineParameters.of(engine.on(hardware.kind, hardware.architecture)),
+        light=PeakRates(
+            dense=fastest_rate(hardware, work.dense.format),
+            head=fastest_rate(hardware, work.head.format),
+            routed=fastest_rate(hardware, work.routed.format),
+            attention=fastest_rate(hardware, cache),
+        ),
+    )
+
+
+def _chip(hardware: Hardware, work: Workload, tier: Memory) -> Chip:
+    dense = working_rate(hardware, work.dense.format)
+    head = working_rate(hardware, work.head.format)
+    routed = working_rate(hardware, work.routed.format)
+    attention = working_rate(hardware, number_format(work.kv_format, cache=True))
+    up, out = hardware.links.scale_up, hardware.links.scale_out
+    link = up.bandwidth.si if up else inf
+    latencies = [one.latency.si if one.latency else 0.0 for one in (out, up) if one]
+    return Chip(
+        bandwidth=tier.bandwidth.si,
+        cores=hardware.cores.si if hardware.cores else inf,
+        dense=dense.peak,
+        head=head.peak,
+        routed=routed.peak,
+        attention=attention.peak,
+        dense_bits=dense.bits,
+        head_bits=head.bits,
+        routed_bits=routed.bits,
+        attention_bits=attention.bits,
+        dense_is_packed=float(dense.is_unpacked),
+        head_is_packed=float(head.is_unpacked),
+        routed_is_packed=float(routed.is_unpacked),
+        blocks=float(work.dense.format.whole_file and work.dense.format.bits < 16),
+        vector=hardware.vector.si if hardware.vector else inf,
+        link=link,
+        link_out=out.bandwidth.si if out else link,
+        hop=latencies[0] if latencies else 0.0,
+        hop_inside=latencies[-1] if up else 0.0,
+    )

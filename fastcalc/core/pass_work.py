@@ -1,0 +1,206 @@
+"""What a pass asks of each chip, counted before any engine has a say: bytes, FLOPs, messages.
+
+A `PassWork` is numbers alone, each a float or an array, so that one of it can stand for a pass, for
+all batches of a scenario, or for thousands of measured points at once.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastcalc.core.placement import Placement, link_domain
+from fastcalc.formulas.experts import other_ranks
+from fastcalc.formulas.types import Array, ArrayLike
+
+FLOPS_PER_PARAMETER = 2.0
+_UNPACKED_BITS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class PassInput:
+    """What a pass is asked to do, on one replica of the attention.
+
+    Attributes
+    ----------
+    sequences : array_like
+        Sequences decoded, :math:`b`. [1]
+    together : array_like
+        Sequences decoded by all replicas that share one copy of the experts. [1]
+    context, spread : array_like
+        Tokens each of them attends to on average, and how far below and above it goes. [1]
+    prompt : array_like
+        Prompt tokens taken in, :math:`c`. [1]
+    prompt_context, prompt_spread : array_like
+        Tokens each of those attends to on average, and how far below and above it goes. [1]
+    prompt_replicas : array_like
+        Replicas that take in prompts in this pass. [1]
+    verified : array_like
+        Tokens of a sequence in one pass: 1, or the drafted ones and one more. [1]
+    """
+
+    sequences: ArrayLike
+    together: ArrayLike
+    context: ArrayLike
+    spread: ArrayLike = 0.0
+    prompt: ArrayLike = 0.0
+    prompt_context: ArrayLike = 0.0
+    prompt_spread: ArrayLike = 0.0
+    prompt_replicas: ArrayLike = 1.0
+    verified: ArrayLike = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class PassWork:
+    """The work of one pass through all layers, on the chips of one replica.
+
+    Attributes
+    ----------
+    dense_bytes, head_bytes, routed_bytes : array_like
+        Weights on a chip, pipeline stages taken together: matrices every token passes; head,
+        norms, biases and routers; all routed experts. [byte]
+    dense_flops, head_flops, norm_flops, routed_flops : array_like
+        FLOPs of one token on a chip; the head serves decoded tokens, norms and routers prompt
+        tokens, too. [FLOP]
+    cache_bytes : array_like
+        Cache that one sequence reads on a chip. [byte]
+    attention_flops, prompt_flops : array_like
+        Attention FLOPs of a decoded token and of a prompt token on a chip. [FLOP]
+    dense_weights, head_weights, routed_weights : array_like
+        Weights on a chip that take a width below 16 bits, as numbers. [1]
+    experts, active : array_like
+        Experts in a layer and how many a token picks; 1 and 1 without any. [1]
+    depth, expert_layers, latent_layers : array_like
+        Layers one after another, those with routed experts, those with latent attention. [1]
+    hidden : array_like
+        Width of a token between layers; 0 where it is not published. [1]
+    sequences, verified, together : array_like
+        Sequences decoded on the replica, their tokens in this pass, and the tokens that meet in
+        one copy of the experts. [1]
+    prompt, prompt_together : array_like
+        Prompt tokens on the replica, and those that meet in one copy of the experts. [1]
+    tp, shards : array_like
+        Ranks of the tensor-parallel group, and ranks over which one copy of the experts is
+        spread. [1]
+    exchanges : array_like
+        1 where replicas send tokens to each other's experts, else 0. [1]
+    destinations : array_like
+        Other ranks that one token visits. [1]
+    exchange_is_inside, hops_are_inside : array_like
+        1 where all ranks are in one link domain, else 0. [1]
+    spreads : array_like
+        1 where ranks hold different experts, else 0. [1]
+    stages, slowest : array_like
+        Pipeline stages, and the share of all layers in the slowest. [1]
+    in_flight : array_like
+        Sequences of a replica that could be in different stages. [1]
+    """
+
+    dense_bytes: ArrayLike
+    head_bytes: ArrayLike
+    routed_bytes: ArrayLike
+    dense_flops: ArrayLike
+    head_flops: ArrayLike
+    norm_flops: ArrayLike
+    routed_flops: ArrayLike
+    cache_bytes: ArrayLike
+    attention_flops: ArrayLike
+    prompt_flops: ArrayLike
+    dense_weights: ArrayLike
+    head_weights: ArrayLike
+    routed_weights: ArrayLike
+    experts: ArrayLike
+    active: ArrayLike
+    depth: ArrayLike
+    expert_layers: ArrayLike
+    latent_layers: ArrayLike
+    hidden: ArrayLike
+    sequences: ArrayLike
+    verified: ArrayLike
+    together: ArrayLike
+    prompt: ArrayLike
+    prompt_together: ArrayLike
+    tp: ArrayLike
+    shards: ArrayLike
+    exchanges: ArrayLike
+    destinations: ArrayLike
+    exchange_is_inside: ArrayLike
+    hops_are_inside: ArrayLike
+    spreads: ArrayLike
+    stages: ArrayLike
+    slowest: ArrayLike
+    in_flight: ArrayLike
+
+    @property
+    def tokens(self) -> Array:
+        """Decoded and prompt tokens of the replica. [1]"""
+        return np.asarray(self.sequences) * self.verified + self.prompt
+
+
+def load(placement: Placement, rows: PassInput, in_flight: ArrayLike) -> PassWork:
+    """Count a pass of a placement.
+
+    Parameters
+    ----------
+    placement : Placement
+        A workload on a layout.
+    rows : PassInput
+        Sequences and prompt tokens of one replica; arrays broadcast.
+    in_flight : array_like
+        Sequences of a replica that could be in different pipeline stages. [1]
+    """
+    work, layout = placement.work, placement.layout
+    domain = link_domain(placement.machine.hardware)
+    tp, shards = layout.tp, layout.expert_shards
+    small = work.small.parameters
+    replicas = np.minimum(rows.prompt_replicas, shards / tp)
+    return PassWork(
+        dense_bytes=work.dense.bytes / tp,
+        head_bytes=(work.small.bytes + work.head.bytes) / tp,
+        routed_bytes=(work.routed.bytes + work.expert_biases.bytes) / shards,
+        dense_flops=FLOPS_PER_PARAMETER * work.dense.parameters / tp,
+        head_flops=FLOPS_PER_PARAMETER * (small + work.head.parameters) / tp,
+        norm_flops=FLOPS_PER_PARAMETER * small / tp,
+        routed_flops=FLOPS_PER_PARAMETER * work.active_share * work.routed.parameters / shards,
+        cache_bytes=work.cache_read_bytes(rows.context, spread=rows.spread, ranks=tp),
+        attention_flops=work.attention_flops(rows.context, spread=rows.spread) / tp,
+        prompt_flops=prompt_flops(placement, rows) / tp,
+        dense_weights=work.dense.parameters / tp,
+        head_weights=(work.head.format.bits < _UNPACKED_BITS) * work.head.parameters / tp,
+        routed_weights=work.routed.parameters / shards,
+        experts=work.experts or 1.0,
+        active=work.active_experts or 1.0,
+        depth=work.depth,
+        expert_layers=work.expert_layers,
+        latent_layers=work.latent_layers,
+        hidden=work.hidden or 0.0,
+        sequences=rows.sequences,
+        verified=rows.verified,
+        together=np.asarray(rows.together) * rows.verified,
+        prompt=rows.prompt,
+        prompt_together=np.asarray(rows.prompt) * replicas,
+        tp=tp,
+        shards=shards,
+        exchanges=1.0 * (layout.dp > 1) * (layout.ep > 1) * (work.experts > 0),
+        destinations=_destinations(shards, work.active_experts),
+        exchange_is_inside=1.0 * (shards <= domain),
+        hops_are_inside=1.0 * (layout.chips <= domain),
+        spreads=1.0 * (layout.ep > 1),
+        stages=layout.pp,
+        slowest=placement.stage_share,
+        in_flight=in_flight,
+    )
+
+
+def _destinations(shards: ArrayLike, active: float) -> Array:
+    """Return the other ranks that a token visits, to the same bits for one layout and for many.
+
+    Powers of arrays and of bare numbers differ in the last bit.
+    """
+    return other_ranks(ranks=np.atleast_1d(shards), active=active).reshape(np.shape(shards))
+
+
+def prompt_flops(placement: Placement, rows: PassInput) -> ArrayLike:
+    """Return the attention FLOPs of one prompt token on all chips of a replica. [FLOP]"""
+    return placement.work.attention_flops(
+        rows.prompt_context, spread=rows.prompt_spread, prompt=True
+    )

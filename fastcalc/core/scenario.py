@@ -1,0 +1,381 @@
+"""From what a person asks to placed and priced estimates: the one path that all commands take."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf
+from typing import Literal
+
+import numpy as np
+
+from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.estimate import SITE_FACTOR, Estimate, evaluate
+from fastcalc.core.layout import Layout
+from fastcalc.core.machine import machine
+from fastcalc.core.machine_class import engine_of_class
+from fastcalc.core.placement import Placement, Site
+from fastcalc.core.traffic import Traffic
+from fastcalc.core.workload import Workload, workload
+from fastcalc.errors import InputError
+from fastcalc.formulas.money import ownership_per_hour
+from fastcalc.formulas.types import ArrayLike, Floats
+
+PriceBasis = Literal["cloud", "tco"]
+
+YEARS = 4.0
+"""Years over which an owned chip is written off."""
+
+USD_PER_KWH = 0.08
+"""Price of electricity in the cost of ownership."""
+
+
+@dataclass(frozen=True)
+class Pricing:
+    """How an hour of a chip is priced.
+
+    Attributes
+    ----------
+    basis : str
+        ``cloud``: the dated rental price; ``tco``: purchase over four years, and power.
+    utilization : float
+        Share of the hours paid for in which the machine serves. [1]
+    given : dict of str to float
+        A person's own prices by hardware id. [USD/h]
+    """
+
+    basis: PriceBasis = "cloud"
+    utilization: float = 1.0
+    given: dict[str, float] = field(default_factory=dict)
+
+    def per_chip_hour(self, hardware: Hardware) -> float | None:
+        """Return the price of an hour of one chip; None if unknown. [USD/h]"""
+        if hardware.id in self.given:
+            return self.given[hardware.id]
+        price = hardware.price
+        if self.basis == "cloud":
+            return price.cloud.si if price.cloud else None
+        if price.purchase is None or hardware.power is None:
+            return None
+        return float(
+            ownership_per_hour(
+                purchase=price.purchase.si,
+                years=YEARS,
+                power=hardware.power.chip.si,
+                site_factor=SITE_FACTOR,
+                energy_price=USD_PER_KWH,
+            )
+        )
+
+    def origin(self, hardware: Hardware) -> Quantity | None:
+        """Return the catalogue number that the price rests on; None for a person's own."""
+        if hardware.id in self.given:
+            return None
+        return hardware.price.cloud if self.basis == "cloud" else hardware.price.purchase
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """Chips and ranks that a person asks for; None leaves them to the placement."""
+
+    chips: int | None = None
+    tp: int | None = None
+    pp: int | None = None
+    ep: int | None = None
+    dp: int | None = None
+
+    @property
+    def ranks_of_layers(self) -> tuple[int | None, int | None, int | None]:
+        """Ranks that cut a layer or copy it, which chips of whole layers cannot have."""
+        return self.tp, self.ep, self.dp
+
+    @property
+    def names_ranks(self) -> bool:
+        """True where at least one kind of rank is given."""
+        return any(ranks is not None for ranks in (self.tp, self.pp, self.ep, self.dp))
+
+    def layout(self, site: Site, batches: Sequence[int]) -> Layout | None:
+        """Return the layout this asks for on a site, or None for the default."""
+        if not self.names_ranks:
+            if self.chips is None:
+                return None
+            return site.with_chips(self.chips, batches)
+        tp, pp, dp = self.tp or 1, self.pp or 1, self.dp or 1
+        if self.chips is not None and tp * pp * dp != self.chips:
+            if self.dp is None and self.chips % (tp * pp) == 0:
+                dp = self.chips // (tp * pp)
+            else:
+                raise InputError(
+                    f"--chips {self.chips} is not tp x pp x dp = {tp} x {pp} x {dp} = "
+                    f"{tp * pp * dp}"
+                )
+        return site.check(Layout(tp, pp, self.ep or site.expert_ranks(tp, dp), dp))
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One model on one kind of chip under one engine, for some batches of the same traffic."""
+
+    hardware: Hardware
+    model: Model
+    engine: Engine
+    batches: tuple[int, ...]
+    traffic: Traffic
+    weights: str | None = None
+    kv: str | None = None
+    sharding: Sharding = Sharding()
+    pricing: Pricing = field(default_factory=Pricing)
+    engine_is_borrowed: bool = False
+    ignores_ranks: bool = False
+
+    @cached_property
+    def work(self) -> Workload:
+        """The model in its formats.
+
+        Raises
+        ------
+        InputError
+            If a format is unknown.
+        """
+        kv = self.kv or default_cache(self.model, self.engine, self.weights)
+        return workload(self.model, self.weights, kv)
+
+
+def default_cache(model: Model, engine: Engine, weights: str | None) -> str:
+    """Return the cache format taken where none is asked for: the engine's, or the model's own.
+
+    Parameters
+    ----------
+    model, engine : Model, Engine
+        What runs under what.
+    weights : str or None
+        Format of the weights, which engines go by; None for the model's own.
+    """
+    return engine.cache_formats.get(weights or model.weight_format) or model.kv_format
+
+
+@dataclass(frozen=True, eq=False)
+class Location:
+    """A scenario placed.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        What was asked.
+    site, placement : Site, Placement
+        The layouts there are, and the one taken.
+    is_default_layout : bool
+        True where the placement chose the chips.
+    """
+
+    scenario: Scenario
+    site: Site
+    placement: Placement
+    is_default_layout: bool
+
+    @property
+    def fits(self) -> bool:
+        """True where the smallest batch fits."""
+        return bool(self.placement.max_batch >= min(self.scenario.batches))
+
+    @cached_property
+    def min_chips(self) -> tuple[int | None, ...]:
+        """Chips of the smallest deployment for each batch, of default layouts and the one taken.
+
+        None where there is none.
+        """
+        return tuple(self._fewest(batch) for batch in self.scenario.batches)
+
+    def _fewest(self, batch: int) -> int | None:
+        default = self.site.smallest(batch)
+        chips = [default.layout.chips] if default else []
+        if self.placement.max_batch >= batch:
+            chips.append(self.placement.layout.chips)
+        return min(chips, default=None)
+
+    @property
+    def usd_per_hour(self) -> float | None:
+        """Price of the deployment for an hour of use, idle hours paid for, too. [USD/h]"""
+        pricing = self.scenario.pricing
+        chip = pricing.per_chip_hour(self.scenario.hardware)
+        if chip is None:
+            return None
+        return chip * self.placement.layout.chips / pricing.utilization
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome(Location):
+    """A scenario placed and evaluated: one element of ``estimate`` for each batch."""
+
+    estimate: Estimate
+
+    @cached_property
+    def usd(self) -> tuple[Floats, Floats, Floats] | None:
+        """Dollars a million tokens of input, output and both; None without a price. [USD]"""
+        price = self.usd_per_hour
+        return None if price is None else self.estimate.usd(price)
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """What a reader must know of every row, in sentences."""
+        return warnings_of(self)
+
+
+def sites_of(scenario: Scenario, reserved_tokens: ArrayLike) -> list[Site]:
+    """Return a model on each memory tier that a chip has, the fastest first.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Chip, model, engine and formats.
+    reserved_tokens : array_like
+        Tokens for which a sequence's cache is reserved. [1]
+
+    Raises
+    ------
+    InputError
+        If a format is unknown.
+    """
+    hardware, work = scenario.hardware, scenario.work
+    tiers = sorted(hardware.memory, key=lambda tier: -tier.bandwidth.si)
+    return [
+        Site(machine(hardware, scenario.engine, work, tier), work, reserved_tokens)
+        for tier in tiers
+    ]
+
+
+def locate(scenario: Scenario) -> Location:
+    """Place a scenario: choose memory tier and layout for its smallest batch.
+
+    Fewest chips first, then the fastest tier.
+
+    Raises
+    ------
+    InputError
+        If a format is unknown, the context exceeds the model's, or the ranks do not suit.
+    """
+    sites, batch = sites_of(scenario, scenario.traffic.reserved), min(scenario.batches)
+    check_traffic(scenario)
+    candidates = []
+    for site in sites:
+        asked = scenario.sharding.layout(site, scenario.batches)
+        placement = site.place(asked) if asked else site.smallest(batch)
+        fits = placement is not None and placement.max_batch >= batch
+        placement = placement or site.place(Layout())
+        candidates.append((not fits, placement.layout.chips, site, placement, asked is None))
+    _, _, site, placement, is_default = min(candidates, key=lambda one: one[:2])
+    return Location(scenario, site, placement, is_default)
+
+
+def solve(scenario: Scenario) -> Outcome:
+    """Place and evaluate a scenario.
+
+    Raises
+    ------
+    InputError
+        As `locate` does.
+    """
+    found = locate(scenario)
+    batches = np.array(scenario.batches, dtype=np.float64)
+    estimate = evaluate(found.placement, batch=batches, traffic=scenario.traffic)
+    return Outcome(scenario, found.site, found.placement, found.is_default_layout, estimate)
+
+
+def check_traffic(scenario: Scenario) -> None:
+    """Refuse requests that grow beyond what a model takes.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        With its model and traffic.
+
+    Raises
+    ------
+    InputError
+        If they exceed the model's context.
+    """
+    traffic = scenario.traffic
+    what = (
+        f"a context of {traffic.context:,.0f} tokens"
+        if traffic.context > traffic.prompt + traffic.output
+        else f"prompt + output = {traffic.prompt + traffic.output:,.0f} tokens"
+    )
+    check_context(scenario.model, traffic.longest, what)
+
+
+def check_context(model: Model, tokens: float, what: str) -> None:
+    """Refuse more tokens than a model takes.
+
+    Parameters
+    ----------
+    model : Model
+        Whose context it is.
+    tokens : float
+        That a sequence grows to. [1]
+    what : str
+        How the sentence names them.
+
+    Raises
+    ------
+    InputError
+        If they exceed the model's context.
+    """
+    if model.max_context is not None and tokens > model.max_context:
+        raise InputError(f"{what} exceeds the {model.max_context:,} tokens that {model.id} takes")
+
+
+def engine_for(catalogue: Catalogue, hardware: Hardware) -> tuple[Engine, bool]:
+    """Return the engine for a chip's class, and whether it is borrowed from another class."""
+    name, is_borrowed = engine_of_class(hardware)
+    return catalogue.engine(name), is_borrowed
+
+
+def warnings_of(location: Location) -> list[str]:
+    """Return what a reader must know of a placed scenario, in sentences."""
+    return list(_warnings(location))
+
+
+def _warnings(outcome: Location) -> Iterable[str]:
+    scenario = outcome.scenario
+    hardware, engine, model = scenario.hardware, scenario.engine, scenario.model
+    if outcome.usd_per_hour is None:
+        yield (
+            f"{hardware.id} has no {scenario.pricing.basis} price, so $ are empty; give one with "
+            f"--price {hardware.id}=USD"
+        )
+    if scenario.engine_is_borrowed:
+        yield f"no engine is fitted on a {hardware.kind}: {engine.id}'s parameters are borrowed"
+    elif engine.ranges and hardware.architecture not in engine.fitted_architectures:
+        yield f"{engine.id} was not fitted on {hardware.architecture or hardware.id}: wider range"
+    if scenario.ignores_ranks:
+        yield f"{hardware.id} pipelines whole layers: --tp, --ep and --dp do not apply to it"
+    if engine.is_bound:
+        yield f"{engine.id} hides prompts under decode where it can: input may cost nothing"
+    if hardware.cores is None and outcome.placement.machine.software.bandwidth_per_core < inf:
+        yield f"{hardware.id} states no cores: no limit per core is applied"
+    if outcome.placement.machine.is_spatial and not engine.is_bound:
+        yield (
+            f"prefill on a {hardware.kind} is undetermined: TTFT and input $ of {hardware.id} rest "
+            "on an assumed share of its dense peak"
+        )
+    if hardware.hypothetical or model.hypothetical:
+        name = hardware.id if hardware.hypothetical else model.id
+        yield f"{name} is hypothetical"
+    yield from _model_warnings(outcome)
+
+
+def _model_warnings(outcome: Location) -> Iterable[str]:
+    model, work = outcome.scenario.model, outcome.placement.work
+    if model.confidence in ("low", "memory"):
+        yield f"the shape of {model.id} is of confidence '{model.confidence}'"
+    if model.is_minimal:
+        yield f"{model.id} publishes no heads: FLOPs of attention are left out"
+        if model.hidden_size is None and outcome.placement.layout.chips > 1:
+            yield f"{model.id} publishes no hidden size: bytes on the links are left out"
+        if work.experts and model.experts is None:
+            yield f"{model.id} publishes no experts: all active parameters are taken as routed"
+    limit = outcome.placement.machine.software.max_sequences
+    per_replica = max(outcome.scenario.batches) / outcome.placement.layout.dp
+    if per_replica > limit:
+        name = outcome.scenario.engine.id
+        yield f"a batch beyond {limit:,.0f} sequences a replica exceeds {name}'s default limit"

@@ -1,0 +1,369 @@
+"""The one step function: T(b, c), a pass that decodes b sequences and takes in c prompt tokens.
+
+With ``c = 0`` it is a decode step, with ``b = 0`` a prefill, and with both the mixed step
+of real traffic. It is a short list of components, each a few bytes, FLOPs, messages or
+launches at rates that an engine reaches. The arithmetic of decode rows mostly hides under the
+read of the weights they share (`overlapped_time`); that of prompt rows is added to it, as
+measured prefill asks.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from fastcalc.core.machine import Chip, EngineParameters
+from fastcalc.core.pass_work import PassWork
+from fastcalc.formulas.experts import distinct_experts
+from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
+from fastcalc.formulas.pipeline import pipelined_step
+from fastcalc.formulas.roofline import overlapped_time, time_of
+from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
+
+ACTIVATION_BYTES = 2.0
+_FUSED_MULTIPLY_ADD = 2.0
+
+PRODUCTS, GROUPED_PRODUCTS = 3.0, 1.0
+"""How memory and compute time of matrix products overlap, and of products over routed experts."""
+
+LIMITERS = ("memory", "compute", "link", "latency")
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """One part of a step: its work on one chip, and the rates at which that is done.
+
+    Attributes
+    ----------
+    name : str
+        Attention, dense weights, routed experts, a collective, a floor.
+    bytes, bandwidth : array_like
+        Memory traffic [byte] and how fast it goes. [byte/s]
+    flops, flop_rate : array_like
+        Arithmetic [FLOP] and how fast it goes. [FLOP/s]
+    sent, link : array_like
+        What crosses links [byte] and how fast. [byte/s]
+    count, each : array_like
+        Launches, messages or hops one after another [1], and what each takes. [s]
+    norm : float
+        How its memory and compute time overlap: 1 for not at all, infinity for wholly. [1]
+    """
+
+    name: str
+    bytes: ArrayLike = 0.0
+    bandwidth: ArrayLike = inf
+    flops: ArrayLike = 0.0
+    flop_rate: ArrayLike = inf
+    sent: ArrayLike = 0.0
+    link: ArrayLike = inf
+    count: ArrayLike = 0.0
+    each: ArrayLike = 0.0
+    norm: float = PRODUCTS
+
+    @cached_property
+    def memory_time(self) -> Array:
+        """Time to move its bytes. [s]"""
+        return time_of(work=self.bytes, rate=self.bandwidth)
+
+    @cached_property
+    def compute_time(self) -> Array:
+        """Time to do its FLOPs. [s]"""
+        return time_of(work=self.flops, rate=self.flop_rate)
+
+    @cached_property
+    def link_time(self) -> ArrayLike:
+        """Time on links, added to the others. [s]"""
+        return 0.0 if _is_nothing(self.sent) else time_of(work=self.sent, rate=self.link)
+
+    @cached_property
+    def latency(self) -> ArrayLike:
+        """Time that no rate shortens, added to the others. [s]"""
+        return 0.0 if _is_nothing(self.count) else 1.0 * np.asarray(self.count) * self.each
+
+    @cached_property
+    def seconds(self) -> ArrayLike:
+        """Time it takes. [s]"""
+        return _total((self.work_time, self.link_time, self.latency))
+
+    @cached_property
+    def work_time(self) -> Array:
+        """Time of bytes and FLOPs together. [s]"""
+        if _is_nothing(self.flops):
+            return self.memory_time
+        if _is_nothing(self.bytes):
+            return self.compute_time
+        return overlapped_time(memory=self.memory_time, compute=self.compute_time, norm=self.norm)
+
+    def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
+        """Return its time split into memory, compute, link and latency. [s]"""
+        if _is_nothing(self.flops):
+            return self.memory_time, 0.0, self.link_time, self.latency
+        if _is_nothing(self.bytes):
+            return 0.0, self.compute_time, self.link_time, self.latency
+        is_memory, work = self.memory_time >= self.compute_time, self.work_time
+        return work * is_memory, work * ~is_memory, self.link_time, self.latency
+
+
+def _is_nothing(amount: ArrayLike) -> bool:
+    """Return whether an amount is the number zero, so that arrays of it need not be made."""
+    return isinstance(amount, (int, float)) and amount == 0
+
+
+def _total(terms: Iterable[ArrayLike]) -> ArrayLike:
+    """Return the sum of some times, in order, numbers that are zero left out. [s]"""
+    total: ArrayLike = 0.0
+    for term in terms:
+        total = total if _is_nothing(term) else total + term
+    return total
+
+
+def largest_of(terms: Sequence[ArrayLike]) -> Ints:
+    """Return the index of the largest of some times, the first of those that are equal."""
+    best, index = floats(terms[0]), np.asarray(0)
+    for place, term in enumerate(terms[1:], 1):
+        index = np.maximum(index, place * (term > best))
+        best = np.maximum(best, term)
+    return index
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A step as the sum of its components."""
+
+    components: tuple[Component, ...]
+
+    @cached_property
+    def seconds(self) -> Array:
+        """Time of the whole step. [s]"""
+        return floats(_total(component.seconds for component in self.components))
+
+    def then(self, *more: Component) -> "Step":
+        """Return the step with more components after its own, whose sum is not made again.
+
+        Parameters
+        ----------
+        more : Component
+            In order.
+        """
+        longer = Step((*self.components, *more))
+        longer.__dict__["seconds"] = floats(_total((self.seconds, *(one.seconds for one in more))))
+        return longer
+
+    @cached_property
+    def limiter(self) -> Ints:
+        """Index into `LIMITERS` of what takes most of it."""
+        parts = [component.by_limiter() for component in self.components]
+        return largest_of([_total(times) for times in zip(*parts, strict=True)])
+
+
+def expected_step(load: PassWork, chip: Chip, software: EngineParameters) -> Step:
+    """Return the step an engine is expected to take on chips that run layer after layer.
+
+    Parameters
+    ----------
+    load : PassWork
+        The work of the pass.
+    chip, software : Chip, EngineParameters
+        What a chip prints, and what the engine makes of it; every field broadcasts with
+        those of the load.
+
+    Returns
+    -------
+    Step
+        Components in seconds: a pass through all layers, and with pipeline stages the hops
+        and the wait for other micro-batches.
+    """
+    touched = _touched(load, software)
+    passed = Step(
+        (
+            *_weights(load, chip, software, touched),
+            _attention(load, chip, software),
+            _unpacking(load, chip, software, touched),
+            *_prompt(load, chip, software),
+            _floor(load, software),
+            _all_reduce(load, chip, software),
+            _exchange(load, chip, software),
+            Component("sequences", count=load.sequences, each=software.sequence_overhead),
+        )
+    )
+    return passed.then(*_pipeline(load, chip, software, passed.seconds))
+
+
+def _either(condition: Bools, first: ArrayLike, second: ArrayLike) -> ArrayLike:
+    """Return one of two by a condition; where it holds of all or of none, without copying it."""
+    if np.all(condition):
+        return first
+    return np.where(condition, first, second) if np.any(condition) else second
+
+
+def _touched(load: PassWork, software: EngineParameters) -> ArrayLike:
+    """Return the share of the routed weights that the tokens of a pass read. [1]"""
+    if _is_nothing(load.expert_layers):
+        return 1.0
+    distinct = distinct_experts(
+        experts=load.experts,
+        active=load.active,
+        tokens=np.asarray(load.together) + load.prompt_together,
+        correlation=software.expert_correlation,
+    )
+    return distinct / load.experts
+
+
+def _imbalance(load: PassWork, software: EngineParameters) -> Array:
+    """Return load of the fullest rank over the mean, where experts are spread. [1]"""
+    return 1.0 + np.asarray(load.spreads) * (np.asarray(software.expert_imbalance) - 1.0)
+
+
+def _weights(
+    load: PassWork, chip: Chip, software: EngineParameters, touched: ArrayLike
+) -> tuple[Component, Component, Component]:
+    """Return the matrices every token passes, head and norms, and the experts that are picked."""
+    bandwidth = software.bandwidth(chip)
+    tokens = 1.0 * np.asarray(load.sequences) * load.verified
+    rows = _either(tokens > 0, np.maximum(tokens, software.minimum_rows), 0.0 * tokens)
+    uneven = _imbalance(load, software)
+    return (
+        Component(
+            "dense weights",
+            bytes=load.dense_bytes,
+            bandwidth=bandwidth,
+            flops=rows * load.dense_flops,
+            flop_rate=software.rate(chip, "dense"),
+        ),
+        Component(
+            "head and norms",
+            bytes=load.head_bytes,
+            bandwidth=bandwidth,
+            flops=rows * load.head_flops,
+            flop_rate=software.rate(chip, "head"),
+        ),
+        Component(
+            "routed experts",
+            bytes=load.routed_bytes * touched * uneven,
+            bandwidth=bandwidth,
+            flops=load.together * load.routed_flops * uneven,
+            flop_rate=software.rate(chip, "routed") * software.grouped_gemm_fraction,
+            norm=GROUPED_PRODUCTS,
+        ),
+    )
+
+
+def _attention(load: PassWork, chip: Chip, software: EngineParameters) -> Component:
+    """Return the reads of the decoded sequences' caches: once for all tokens of a sequence."""
+    sequences = 1.0 * np.asarray(load.sequences)
+    return Component(
+        "attention",
+        bytes=sequences * load.cache_bytes,
+        bandwidth=software.bandwidth(chip),
+        flops=sequences * load.verified * load.attention_flops,
+        flop_rate=software.rate(chip, "attention"),
+    )
+
+
+def _unpacking(
+    load: PassWork, chip: Chip, software: EngineParameters, touched: ArrayLike
+) -> Component:
+    """Return narrow weights widened to 16 bits on the vector units, once each."""
+    weights = np.asarray(chip.dense_is_packed) * load.dense_weights
+    weights = weights + np.asarray(chip.head_is_packed) * load.head_weights
+    weights = weights + np.asarray(chip.routed_is_packed) * load.routed_weights * touched
+    return Component(
+        "unpacking",
+        flops=software.dequantization_operations * weights,
+        flop_rate=np.asarray(chip.vector) / _FUSED_MULTIPLY_ADD,
+    )
+
+
+def _prompt(
+    load: PassWork, chip: Chip, software: EngineParameters
+) -> tuple[Component, Component, Component]:
+    """Return arithmetic of prompt tokens; the head serves only the last of them."""
+    blocks = 1.0 + np.asarray(chip.blocks) * (np.asarray(software.block_gemm_fraction) - 1.0)
+    prompt = 1.0 * np.asarray(load.prompt)
+    return (
+        Component(
+            "prompt: dense",
+            flops=prompt * (load.dense_flops + load.norm_flops),
+            flop_rate=software.rate(chip, "dense") * blocks,
+        ),
+        Component(
+            "prompt: experts",
+            flops=load.prompt_together * load.routed_flops * _imbalance(load, software),
+            flop_rate=software.rate(chip, "routed") * blocks * software.grouped_gemm_fraction,
+        ),
+        Component(
+            "prompt: attention",
+            flops=prompt * load.prompt_flops,
+            flop_rate=software.rate(chip, "attention"),
+        ),
+    )
+
+
+def _floor(load: PassWork, software: EngineParameters) -> Component:
+    """Return launches, ramps and tails: a time per layer, larger without decode's graphs."""
+    layers = load.depth + software.expert_layer_extra * np.asarray(load.expert_layers)
+    latent = software.latent_layer_extra * np.asarray(load.latent_layers)
+    is_prompt = np.asarray(load.prompt) > 0
+    return Component(
+        "layer floors",
+        count=_either(is_prompt, layers, layers + latent),
+        each=_either(is_prompt, software.prefill_layer_floor, software.decode_layer_floor),
+    )
+
+
+def _all_reduce(load: PassWork, chip: Chip, software: EngineParameters) -> Component:
+    """Return two all-reduces a layer over the tensor-parallel group."""
+    link = chip.link * np.asarray(software.link_fraction)
+    message = load.tokens * load.hidden * ACTIVATION_BYTES
+    latency = software.collective_latency
+    shots = all_reduce_shots(ranks=load.tp, message=message, bandwidth=link, latency=latency)
+    return Component(
+        "all-reduce",
+        sent=2.0 * load.depth * all_reduce_bytes(ranks=load.tp, message=message, shots=shots),
+        link=link,
+        count=2.0 * load.depth * shots,
+        each=latency,
+    )
+
+
+def _exchange(load: PassWork, chip: Chip, software: EngineParameters) -> Component:
+    """Return tokens sent to the ranks of their experts and back, between replicas."""
+    if _is_nothing(load.expert_layers):
+        return Component("expert exchange")
+    layers = np.asarray(load.expert_layers) * load.exchanges
+    link = np.where(load.exchange_is_inside, chip.link, chip.link_out)
+    hop = np.where(load.exchange_is_inside, 0.0, chip.hop)
+    return Component(
+        "expert exchange",
+        sent=layers
+        * exchange_bytes(tokens=load.tokens, hidden=load.hidden, destinations=load.destinations),
+        link=link * software.link_fraction,
+        count=2.0 * layers,
+        each=software.collective_latency + hop,
+    )
+
+
+def _pipeline(
+    load: PassWork, chip: Chip, software: EngineParameters, pass_time: Array
+) -> tuple[Component, Component]:
+    """Return the hops between pipeline stages, and the wait for the micro-batches ahead."""
+    crossings = np.asarray(load.stages) - 1.0
+    link = np.where(load.hops_are_inside, chip.link, chip.link_out)
+    hops = Component(
+        "stage hops",
+        sent=crossings * load.tokens * load.hidden * ACTIVATION_BYTES,
+        link=link * software.link_fraction,
+        count=crossings,
+        each=np.where(load.hops_are_inside, chip.hop_inside, chip.hop),
+    )
+    alone = pass_time + hops.seconds
+    whole = pipelined_step(
+        pass_time=pass_time,
+        hops=hops.seconds,
+        stages=load.stages,
+        slowest=load.slowest,
+        streams=load.in_flight,
+    )
+    return hops, Component("stage wait", count=1.0, each=whole - alone)

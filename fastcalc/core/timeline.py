@@ -1,0 +1,122 @@
+"""What users wait for, as sums of passes: a token, the first one, a token in traffic, a served run.
+
+Every time that anyone publishes is a few passes, each so many times, and a constant for each
+request. They are listed here and nowhere else: an estimate prices them at once, a fit counts them
+once and prices them again and again, an explanation writes them out, and a plan reads the result.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastcalc.core.pass_work import PassWork
+from fastcalc.core.schedule import DECODE, FIRST, PREFILL, PROMPTS, Schedule
+from fastcalc.formulas.types import Array, ArrayLike, Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """A time as a sum of passes.
+
+    Attributes
+    ----------
+    passes : Schedule
+        The passes that there are, for every batch.
+    counts : tuple of (str, array_like)
+        Which of them, in order, and how many of each. [1]
+    requests : float
+        Requests whose own overhead is inside. [1]
+    per : array_like
+        Tokens among which the whole is divided. [1]
+    """
+
+    passes: Schedule
+    counts: tuple[tuple[str, ArrayLike], ...]
+    requests: float = 0.0
+    per: ArrayLike = 1.0
+
+    @property
+    def overhead(self) -> Array:
+        """The constant: what its requests cost, whatever their length. [s]"""
+        return self.requests * np.asarray(self.passes.machine.software.request_overhead)
+
+    @property
+    def seconds(self) -> Floats:
+        """What the engine is expected to take. [s]"""
+        terms = (np.asarray(count) * self.passes.seconds(name) for name, count in self.counts)
+        return np.asarray((self.overhead + sum(terms, np.zeros(()))) / self.per)
+
+    def loads(self) -> Iterator[tuple[PassWork, Array]]:
+        """Yield the work of its passes, and how many of each it takes. [1]"""
+        for name, count in self.counts:
+            for load, times in self.passes.loads(name):
+                yield load, np.asarray(count) * times / self.per
+
+
+def token(passes: Schedule) -> Timeline:
+    """Return the time per output token of decode alone."""
+    return Timeline(passes, ((DECODE, 1.0),), per=passes.traffic.speculation.tokens_per_pass)
+
+
+def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
+    """Return the time to the first token of a request that joins the others.
+
+    It waits for the pass that is under way, half of one on average.
+
+    Parameters
+    ----------
+    passes : Schedule
+        With the batch that it joins.
+    runs : array_like
+        Runs of those before it, where memory has no place for it yet. [1]
+    """
+    wait = np.where((passes.batch > 1.0) & (not passes.is_bound), 0.5, 0.0)
+    queue = tuple((name, count * np.asarray(runs)) for name, count in served_run(passes).counts)
+    own = ((DECODE, wait), (FIRST, passes.chunks))
+    return Timeline(passes, own + queue if np.any(runs) else own, requests=1.0)
+
+
+def served_run(passes: Schedule) -> Timeline:
+    r"""Return the time in which a request of a closed loop is served, the prompts of all inside.
+
+    .. math:: T = O \, T_0 + \frac{b P}{s} \left(T_s - T_0\right)
+
+    As many passes :math:`T_0` as its answer of :math:`O` takes; the prompts :math:`P` of all
+    :math:`b` streams, in lumps of :math:`s`, lengthen some of them to :math:`T_s` [1]_.
+
+    References
+    ----------
+    .. [1] A. Agrawal et al., "Taming throughput-latency tradeoff in LLM inference with
+       Sarathi-Serve," arXiv:2403.02310 (hybrid batches; the sum over a run is our own,
+       docs/method.md).
+    """
+    return Timeline(passes, ((DECODE, passes.steps), (PROMPTS, passes.lumps)))
+
+
+def token_in_traffic(passes: Schedule) -> Timeline:
+    """Return the time per output token while the prompts of others come between.
+
+    Of the prompts in a run, a request's own are before its first token. One output token has
+    nothing after it.
+    """
+    output = np.asarray(passes.traffic.output)
+    others = np.where(output > 1.0, (passes.streams - 1.0) / passes.streams, 0.0)
+    return Timeline(passes, ((DECODE, passes.steps), (PROMPTS, passes.lumps * others)), per=output)
+
+
+def prompts_together(passes: Schedule) -> Timeline:
+    """Return the time to take in a prompt where every replica takes one in at once."""
+    return Timeline(passes, ((DECODE, passes.chunks), (PROMPTS, passes.chunks)))
+
+
+def prefill(passes: Schedule) -> Timeline:
+    """Return the time to take in the prompts of a whole batch, decoding nothing."""
+    return Timeline(passes, ((PREFILL, passes.prefill_passes),))
+
+
+def static_run(passes: Schedule) -> Timeline:
+    """Return the time of one batch, all prompts first, run to its end."""
+    kept = passes.traffic.speculation.tokens_per_pass
+    steps = (np.asarray(passes.traffic.output) - 1.0) / kept
+    return Timeline(passes, (*prefill(passes).counts, (DECODE, steps)))

@@ -1,0 +1,343 @@
+"""What a model weighs and what a token costs: counted once, from the shape alone.
+
+A `Workload` is a model in one weight format and one cache format, reduced to the sums
+that placement and the step function need. Everything is of the text core: no
+multi-token-prediction layers and no vision tower.
+"""
+
+from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+
+from fastcalc.catalogue.formats import FORMATS, NumberFormat, number_format, weight_formats
+from fastcalc.catalogue.schema import LatentAttention, MixtureOfExperts, Model
+from fastcalc.core.layers import CacheGroup, LayerCount, count_layer
+from fastcalc.formulas import counting
+from fastcalc.formulas.memory import attended_tokens, cache_bytes_per_layer
+from fastcalc.formulas.types import Array, ArrayLike
+
+_STATE_BYTES = 4.0
+"""Recurrent states are kept at 32 bits (the default of Qwen3-Next and later configurations)."""
+
+_16_BIT = 2.0
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Parameters of one kind and the format they are stored in."""
+
+    parameters: float
+    format: NumberFormat
+
+    @property
+    def bytes(self) -> float:
+        """Bytes they take. [byte]"""
+        return self.parameters * self.format.bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """A model in its formats, as sums.
+
+    Attributes
+    ----------
+    dense, small, head, embedding, routed, expert_biases : Weights
+        Matrices every token passes; norms, biases and routers; output head; input
+        embedding; matrices and biases of all routed experts. A tied head is counted in
+        ``head`` alone.
+    experts, active_experts : float
+        Routed experts in a layer and how many a token picks; 0 without any. [1]
+    expert_layers, latent_layers, layers : float
+        Layers with routed experts, with latent attention, and all. [1]
+    depth : float
+        Layers one after another, those without attention or feed-forward network as half. [1]
+    hidden : float or None
+        Hidden width; None where it is not published. [1]
+    caches : tuple of CacheGroup
+        Caches that grow with the context.
+    state_elements : float
+        Elements of recurrent state that a sequence keeps, whatever its length. [1]
+    largest_layer_bytes : float
+        Weights of the heaviest layer. [byte]
+    """
+
+    model: Model
+    weight_format: str
+    kv_format: str
+    dense: Weights
+    small: Weights
+    head: Weights
+    embedding: Weights
+    routed: Weights
+    expert_biases: Weights
+    experts: float
+    active_experts: float
+    expert_layers: float
+    latent_layers: float
+    layers: float
+    depth: float
+    hidden: float | None
+    caches: tuple[CacheGroup, ...]
+    state_elements: float
+    largest_layer_bytes: float
+
+    @property
+    def parts(self) -> tuple[Weights, ...]:
+        """All weights by kind."""
+        return (
+            self.dense,
+            self.small,
+            self.head,
+            self.embedding,
+            self.routed,
+            self.expert_biases,
+        )
+
+    @property
+    def total_parameters(self) -> float:
+        """Parameters of the text core. [1]"""
+        return sum(part.parameters for part in self.parts)
+
+    @property
+    def active_share(self) -> float:
+        """Share of the routed experts that one token passes. [1]"""
+        return self.active_experts / self.experts if self.experts else 0.0
+
+    @property
+    def active_parameters(self) -> float:
+        """Parameters one token touches, the whole embedding table counted. [1]"""
+        idle = (self.routed.parameters + self.expert_biases.parameters) * (1.0 - self.active_share)
+        return self.total_parameters - idle
+
+    @property
+    def multiplied_parameters(self) -> float:
+        """Parameters one token is multiplied with: no input embedding, which is a lookup. [1]"""
+        return self.active_parameters - self.embedding.parameters
+
+    @property
+    def weight_bytes(self) -> float:
+        """Bytes of all weights. [byte]"""
+        return sum(part.bytes for part in self.parts)
+
+    @property
+    def flops_per_token(self) -> float:
+        """FLOPs of matrix products for one token, attention scores apart. [FLOP]"""
+        return float(counting.linear_flops(parameters=self.multiplied_parameters))
+
+    @property
+    def state_bytes(self) -> float:
+        """Bytes of recurrent state a sequence keeps, whatever its length. [byte]"""
+        return self.state_elements * _STATE_BYTES
+
+    def cache_bytes(self, tokens: ArrayLike, *, ranks: ArrayLike = 1.0) -> Array:
+        """Return what one sequence keeps on one of ``ranks`` tensor-parallel ranks. [byte]
+
+        Parameters
+        ----------
+        tokens : array_like
+            Tokens the sequence holds. [1]
+        ranks : array_like
+            Ranks of the tensor-parallel group; heads are spread, latents copied. [1]
+        """
+        return self._cache(tokens, 0.0, ranks, [group.window for group in self.caches])
+
+    def cache_read_bytes(
+        self, tokens: ArrayLike, *, spread: ArrayLike = 0.0, ranks: ArrayLike = 1.0
+    ) -> Array:
+        """Return what a decode step reads of it: of sparse attention, only what is picked. [byte]
+
+        Parameters
+        ----------
+        tokens : array_like
+            Tokens the sequence holds on average. [1]
+        spread : array_like
+            How far below and above it goes. [1]
+        ranks : array_like
+            Ranks of the tensor-parallel group. [1]
+        """
+        return self._cache(tokens, spread, ranks, [group.attended for group in self.caches])
+
+    def _cache(
+        self, tokens: ArrayLike, spread: ArrayLike, ranks: ArrayLike, limits: list[float]
+    ) -> Array:
+        """Return the bytes of one sequence's state, and of its last tokens up to a limit."""
+        total: Array = self.state_bytes / np.asarray(ranks)
+        for group, limit in zip(self.caches, limits, strict=True):
+            layer = cache_bytes_per_layer(
+                elements=group.elements,
+                tokens=attended_tokens(context=tokens, spread=spread, window=limit),
+                bytes_per_element=self.element_bytes(group),
+            )
+            total = total + group.layers * layer / np.minimum(ranks, group.shards)
+        return total
+
+    def element_bytes(self, group: CacheGroup) -> float:
+        """Return what an element of a cache takes. [byte]"""
+        return group.element_bytes or FORMATS[self.kv_format].cache_bytes
+
+    @property
+    def cache_bytes_per_token(self) -> float:
+        """Bytes that one more token adds while no window is full. [byte]"""
+        return sum(
+            group.layers * group.elements * self.element_bytes(group) for group in self.caches
+        )
+
+    def attention_flops(
+        self, context: ArrayLike, *, spread: ArrayLike = 0.0, prompt: bool = False
+    ) -> ArrayLike:
+        """Return the attention FLOPs of one new token at a context. [FLOP]
+
+        Parameters
+        ----------
+        context : array_like
+            Tokens before it on average. [1]
+        spread : array_like
+            How far below and above it goes. [1]
+        prompt : bool
+            Count the form that prompts use, which for latent attention is the cheaper of two:
+            expanded into heads over all tokens, or absorbed over those that are picked.
+        """
+        total: ArrayLike = 0.0
+        for group in self.caches:
+            picked = attended_tokens(context=context, spread=spread, window=group.attended)
+            flops: Array = group.decode_flops * picked
+            if prompt:
+                seen = attended_tokens(context=context, spread=spread, window=group.window)
+                expanded = group.prefill_flops * seen
+                flops = np.minimum(flops, expanded)
+            total = total + group.layers * flops
+        return total
+
+
+def workload(model: Model, weights: str | None = None, kv: str | None = None) -> Workload:
+    """Count a model in a weight format and a cache format.
+
+    Parameters
+    ----------
+    model : Model
+        Its whole shape, or the minimum.
+    weights : str, optional
+        Number format of the matrices; the model's own where left out.
+    kv : str, optional
+        Number format of the cache; the model's own where left out.
+
+    Raises
+    ------
+    InputError
+        If a format is unknown.
+    """
+    kv_format = number_format(kv or model.kv_format, cache=True).id
+    matrices, experts_in = weight_formats(weights or model.weight_format)
+    native = weights is None or weights == model.expert_format
+    if native and model.expert_format is not None:
+        matrices, experts_in = (
+            number_format(model.weight_format),
+            number_format(model.expert_format),
+        )
+    if model.is_minimal:
+        counted = _minimal(model, matrices, kv_format)
+    else:
+        counted = _whole(model, matrices, experts_in, kv_format)
+    return replace(counted, weight_format=weights) if weights else counted
+
+
+def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
+    """Count a model of which only totals are known; every active parameter may be routed."""
+    assert model.total_parameters and model.layers and model.kv_bytes_per_token
+    total = model.total_parameters.si
+    active = model.active_parameters.si if model.active_parameters else total
+    share = active / total
+    if model.experts and model.active_experts:
+        share = model.active_experts / model.experts
+    # P = D + R and A = D + R k/E; without k and E, nothing is known to be shared: D = 0.
+    routed = (total - active) / (1.0 - share) if share < 1.0 else 0.0
+    routed = min(routed, total)
+    elements = model.kv_bytes_per_token.si / FORMATS[model.kv_format].cache_bytes
+    none = Weights(0.0, matrices)
+    return Workload(
+        model=model,
+        weight_format=matrices.id,
+        kv_format=kv_format,
+        dense=Weights(total - routed, matrices),
+        small=none,
+        head=none,
+        embedding=none,
+        routed=Weights(routed, matrices),
+        expert_biases=none,
+        experts=float(model.experts or (total / active if routed else 0.0)),
+        active_experts=float(model.active_experts or (1.0 if routed else 0.0)),
+        expert_layers=float(model.layers) if routed else 0.0,
+        latent_layers=0.0,
+        layers=float(model.layers),
+        depth=float(model.layers),
+        hidden=float(model.hidden_size) if model.hidden_size else None,
+        caches=(CacheGroup(float(model.layers), elements / model.layers, inf, inf, 0.0, 0.0),),
+        state_elements=0.0,
+        largest_layer_bytes=total * matrices.bytes / model.layers,
+    )
+
+
+def _whole(
+    model: Model, matrices: NumberFormat, experts_in: NumberFormat, kv_format: str
+) -> Workload:
+    assert model.hidden_size and model.vocabulary
+    table = float(model.hidden_size) * model.vocabulary
+    at_16 = matrices if matrices.whole_file else FORMATS["bf16"]
+    runs = [(block.count, count_layer(block, model)) for block in model.blocks]
+    experts = [block for block in model.blocks if isinstance(block.ffn, MixtureOfExperts)]
+    first = experts[0].ffn if experts else None
+    small = model.hidden_size * (1.0 + model.norm_bias) + model.other_parameters
+    return Workload(
+        model=model,
+        weight_format=experts_in.id,
+        kv_format=kv_format,
+        dense=Weights(sum(count * layer.dense for count, layer in runs), matrices),
+        small=Weights(small + sum(count * layer.small for count, layer in runs), FORMATS["bf16"]),
+        head=Weights(table, at_16),
+        embedding=Weights(0.0 if model.tied_embeddings else table, at_16),
+        routed=Weights(sum(count * layer.routed for count, layer in runs), experts_in),
+        expert_biases=Weights(
+            sum(count * layer.expert_biases for count, layer in runs), FORMATS["bf16"]
+        ),
+        experts=float(first.experts) if isinstance(first, MixtureOfExperts) else 0.0,
+        active_experts=float(first.active_experts) if isinstance(first, MixtureOfExperts) else 0.0,
+        expert_layers=float(sum(block.count for block in experts)),
+        latent_layers=float(
+            sum(b.count for b in model.blocks if isinstance(b.attention, LatentAttention))
+        ),
+        layers=float(sum(block.count for block in model.blocks)),
+        depth=sum(block.count * block.parts / 2.0 for block in model.blocks),
+        hidden=float(model.hidden_size),
+        caches=tuple(
+            replace(group, layers=float(count)) for count, layer in runs for group in layer.caches
+        ),
+        state_elements=sum(count * layer.state for count, layer in runs),
+        largest_layer_bytes=max(_layer_bytes(layer, matrices, experts_in) for _, layer in runs),
+    )
+
+
+def _layer_bytes(layer: LayerCount, matrices: NumberFormat, experts_in: NumberFormat) -> float:
+    """Return the weights of one layer. [byte]"""
+    at_16_bit = (layer.small + layer.expert_biases) * _16_BIT
+    return layer.dense * matrices.bytes + layer.routed * experts_in.bytes + at_16_bit
+
+
+def checkpoint_parameters(model: Model) -> float:
+    """Return the parameters of text core, multi-token-prediction layers and vision tower. [1]
+
+    A multi-token-prediction layer is one more layer, a projection of two hidden states to one
+    and three norms; some checkpoints store copies of embedding and head in it.
+    """
+    total = workload(model).total_parameters
+    if model.vision_parameters is not None:
+        total += model.vision_parameters.si
+    if model.mtp is None or model.hidden_size is None or model.vocabulary is None:
+        return total
+    mtp, last, hidden = model.mtp, model.blocks[-1], float(model.hidden_size)
+    extra = last.model_copy(
+        update={"attention": mtp.attention or last.attention, "ffn": mtp.ffn or last.ffn}
+    )
+    layer = count_layer(extra, model).parameters + 2 * hidden**2 + 3 * hidden
+    copies = (mtp.own_embedding + mtp.own_head) * hidden * model.vocabulary
+    return total + mtp.layers * (layer + copies)

@@ -1,0 +1,145 @@
+"""Engines fitted on the shipped evidence: values, ranges, and what is left of unseen sources."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastcalc.catalogue.schema import Engine
+from fastcalc.catalogue.schema.engines import UNSEEN
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.parameters import ParameterFamily, family_of
+from fastcalc.evidence.predict import gather
+from fastcalc.evidence.regression import Fit
+from fastcalc.evidence.score import PHASES, Prediction, predictions_of
+from fastcalc.evidence.shipped import Evidence
+from fastcalc.evidence.speed_ranges import Interval, interval, intervals
+from fastcalc.evidence.stacked import StackedPoints, rows_of
+from fastcalc.formulas.types import Array, Floats
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A fit of all engines.
+
+    Attributes
+    ----------
+    family : ParameterFamily
+        The engines and their fitted values.
+    values : ndarray
+        The fitted values, in the order of the family's nodes. [SI]
+    ranges : mapping of str to mapping of str to Interval
+        By engine and name.
+    architectures : mapping of str to sequence of str
+        What each engine with ranges of its own was fitted on.
+    left_out : sequence of Prediction
+        Every fitted point, predicted by a fit without its source, in ranges without it.
+    """
+
+    family: ParameterFamily
+    values: Floats
+    ranges: Mapping[str, Mapping[str, Interval]]
+    architectures: Mapping[str, Sequence[str]]
+    left_out: Sequence[Prediction]
+
+
+def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
+    """Fit all engines of a catalogue on evidence.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Measured points; those set aside or excluded are not used.
+    catalogue : Catalogue
+        Whose engines are fitted.
+
+    Raises
+    ------
+    InputError
+        If scipy is not installed, or an engine file is at fault.
+    """
+    fit = fit_of(evidence, catalogue)
+    rows, family = fit.rows, family_of(catalogue.engine_files())
+    everything = np.ones(len(rows.points), dtype=bool)
+    logs = fit.solve(everything)
+    without_source = fit.left_out(everything, rows.sources)
+    owners = [_owner_of_ranges(family, rows.engine(i)) for i in range(len(rows.points))]
+    layout = _Ranges(rows, np.array(owners), without_source)
+    return Calibration(
+        family=family,
+        values=np.exp(logs),
+        ranges=layout.all(fit.left_out(everything, layout.architectures)),
+        architectures=layout.fitted(),
+        left_out=layout.predictions(),
+    )
+
+
+def fit_of(evidence: Evidence, catalogue: Catalogue) -> Fit:
+    """Return the fit of a catalogue's engines on evidence, not yet solved."""
+    points = [point for point in evidence.points if evidence.is_fitted(point)]
+    batches, _ = gather(points, Deployments(catalogue))
+    return Fit(family_of(catalogue.engine_files()), rows_of(batches))
+
+
+def _owner_of_ranges(family: ParameterFamily, engine: Engine) -> str:
+    """Return the id of the engine file that a point's range stands in; empty for none."""
+    return next((one.id for one in family.chain(engine.id) if one.ranges is not None), "")
+
+
+class _Ranges:
+    """Ranges by the engine file that they are written in."""
+
+    def __init__(self, rows: StackedPoints, owners: Array, residuals: Floats) -> None:
+        self.rows, self.owners, self.residuals = rows, owners, residuals
+        self.names = [self._names(index) for index in range(len(rows.points))]
+        self.architectures = np.array(
+            [rows.hardware(index).architecture or "" for index in range(len(rows.points))]
+        )
+
+    def _names(self, index: int) -> tuple[str, ...]:
+        batch = self.rows.batches[index]
+        phase = PHASES.get(batch.rule, "served")
+        return phase, f"{phase}-{'moe' if batch.placement.work.experts else 'dense'}"
+
+    def all(self, without_architecture: Floats) -> dict[str, dict[str, Interval]]:
+        """Return every range, that of unseen architectures among them."""
+        found = {}
+        for owner in self._fitted_owners():
+            own = self.owners == owner
+            found[owner] = self.of(own)
+            unseen = interval(without_architecture[own], self.architectures[own])
+            found[owner][UNSEEN] = unseen.at_least(found[owner]["decode"])
+        return found
+
+    def of(self, chosen: Array) -> dict[str, Interval]:
+        """Return the ranges that some points give."""
+        names = [self.names[index] for index in np.flatnonzero(chosen)]
+        return dict(intervals(self.residuals[chosen], self.rows.sources[chosen], names))
+
+    def _fitted_owners(self) -> list[str]:
+        """Return the engines whose ranges enough sources stand behind."""
+        names = sorted({str(owner) for owner in self.owners} - {""})
+        return [one for one in names if len(self.of(self.owners == one)) > 0]
+
+    def fitted(self) -> dict[str, list[str]]:
+        """Return the architectures that each engine with ranges was fitted on."""
+        return {
+            owner: sorted({str(one) for one in self.architectures[self.owners == owner]} - {""})
+            for owner in self._fitted_owners()
+        }
+
+    def predictions(self) -> list[Prediction]:
+        """Return every point as a stranger to the fit and to its range."""
+        seconds = self.rows.measured * np.exp(self.residuals)
+        found = predictions_of(self.rows, seconds)
+        known: dict[tuple[str, str], dict[str, Interval]] = {}
+        for index, one in enumerate(found):
+            key = str(self.owners[index]), one.point.source_key
+            if key not in known:
+                others = (self.owners == key[0]) & (self.rows.sources != key[1])
+                known[key] = self.of(others)
+            spans = [known[key][name] for name in reversed(self.names[index]) if name in known[key]]
+            if spans:
+                found[index] = one.within(spans[0].below, spans[0].above)
+        return found

@@ -1,0 +1,152 @@
+"""Fitted values back into engine files, line by line, so that comments and order stay."""
+
+import json
+import re
+from collections.abc import Mapping
+
+from fastcalc.catalogue.schema import Engine, Quantity
+from fastcalc.catalogue.schema.engines import BORROWED, UNSEEN
+from fastcalc.evidence.calibrate import Calibration
+from fastcalc.evidence.own_engine import OwnFit
+from fastcalc.evidence.parameters import FIT, Node
+from fastcalc.evidence.speed_ranges import Interval
+
+DIGITS = 4
+"""Significant digits of fitted values."""
+
+COMMAND = "'fastcalc calibrate'"
+"""How values of an engine of one's own came about."""
+
+_USUAL = "sources"
+_LEFT_OUT = {UNSEEN: "architectures"}
+"""What is left out in turn for a range, where that is not sources."""
+
+_KEY = re.compile(r"^( *)([\w-]+):(.*)$")
+_VALUE = re.compile(r"(\{value: )([^,}]+)")
+
+
+def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
+    """Return an engine file with its fitted values, ranges and architectures renewed.
+
+    Parameters
+    ----------
+    text : str
+        The file as it is.
+    engine : Engine
+        What it holds.
+    calibration : Calibration
+        A fit that this engine was part of.
+    """
+    values = {
+        (node.group, node.name): (node, float(value))
+        for node, value in zip(calibration.family.nodes, calibration.values, strict=True)
+        if node.engine == engine.id
+    }
+    lines: list[str] = []
+    path: dict[int, str] = {}
+    for line in text.splitlines():
+        key = _KEY.match(line)
+        if key:
+            depth = len(key[1])
+            path = {level: name for level, name in path.items() if level < depth}
+            path[depth] = key[2]
+            line = _renewed(line, engine, tuple(path.values()), values)
+        lines.append(line)
+    found = "\n".join(lines) + "\n"
+    if engine.id in calibration.ranges:
+        found = _with_ranges(found, calibration.ranges[engine.id])
+        architectures = ", ".join(calibration.architectures[engine.id])
+        found = re.sub(
+            r"(?m)^fitted_architectures: .*$", f"fitted_architectures: [{architectures}]", found
+        )
+    return found
+
+
+def _renewed(
+    line: str,
+    engine: Engine,
+    path: tuple[str, ...],
+    values: Mapping[tuple[str, str], tuple[Node, float]],
+) -> str:
+    """Return a line with its value renewed, where it holds a fitted one."""
+    group = path[1] if path[0] == "architectures" and len(path) == 3 else ""
+    if path[0] not in ("parameters", "architectures") or (group, path[-1]) not in values:
+        return line
+    node, value = values[group, path[-1]]
+    own = engine.architectures[group] if group else engine.parameters
+    return _VALUE.sub(lambda old: old[1] + in_unit(getattr(own, node.name), value), line, count=1)
+
+
+def in_unit(written: Quantity, value: float) -> str:
+    """Return a value in the unit in which another is written. [that unit]"""
+    number, _, unit = written.text.partition(" ")
+    scaled = value / written.si * float(number)
+    return f"{scaled:.{DIGITS}g} {unit}".rstrip()
+
+
+def _with_ranges(text: str, ranges: Mapping[str, Interval]) -> str:
+    """Return a file with its ranges replaced."""
+    kept = [line for line in text.splitlines() if line.startswith(f"  {BORROWED}:")]
+    lines = [
+        f"  {name}: {{below: {one.below:.2f}, above: {one.above:.2f}, basis: "
+        f'"{one.count} points of {one.sources} {_LEFT_OUT.get(name, _USUAL)} left out of the fit"}}'
+        for name, one in sorted(ranges.items())
+    ]
+    block = "ranges:\n" + "\n".join([*lines, *kept]) + "\n"
+    return re.sub(r"(?m)^ranges:\n(?:^[ ]+.*\n?)+", lambda _: block, text)
+
+
+def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> str:
+    """Return the file of an engine fitted on a person's runs.
+
+    Parameters
+    ----------
+    fit : OwnFit
+        What the runs moved.
+    name, measured, measured_on : str
+        Id of the engine, name of the file it was fitted on, and when that was measured.
+    """
+    after, before = fit.after, fit.before
+    scores = (
+        f"median factor {after.median_factor:.2f}, 90 % within {after.p90_factor:.2f} "
+        f"(before: {before.median_factor:.2f} and {before.p90_factor:.2f})"
+    )
+    heading = [
+        f"id: {name}",
+        f"name: {_quoted(f'{fit.base.name}, fitted on {measured}')}",
+        f"date: {_quoted(measured_on)}",
+        f"extends: {fit.base.id}",
+        "fitted_on: >-",
+        f"  {measured}, {after.count} points of {after.sources} "
+        f"source{'s' if after.sources > 1 else ''}: {scores}",
+        "",
+    ]
+    sources = [
+        "sources:",
+        f"  {FIT}:",
+        f"    title: {_quoted(f'Fit of {measured} by {COMMAND}')}",
+        "",
+    ]
+    return "\n".join([*heading, *(sources if fit.nodes else []), *_own_values(fit)]).rstrip() + "\n"
+
+
+def _quoted(text: str) -> str:
+    """Return text as YAML reads it back, whatever a person calls a file or writes as a date."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _own_values(fit: OwnFit) -> list[str]:
+    lines: list[str] = []
+    by_group: dict[str, list[str]] = {}
+    for node, value in zip(fit.nodes, fit.values, strict=True):
+        groups = (node.group,) if node.group else ()
+        written = getattr(fit.base.on(*groups), node.name)
+        text = f"{node.name}: {{value: {in_unit(written, float(value))}, source: {FIT}}}"
+        by_group.setdefault(node.group, []).append(text)
+    if "" in by_group:
+        lines += ["parameters:", *(f"  {text}" for text in by_group.pop(""))]
+    if by_group:
+        lines.append("architectures:")
+    for group, texts in by_group.items():
+        lines += [f"  {group}:", *(f"    {text}" for text in texts)]
+    return lines

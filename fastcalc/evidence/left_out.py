@@ -1,0 +1,47 @@
+"""What fits without a point's source expect of it: written by a fit, read by whoever reports."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.evidence.score import Prediction
+
+COLUMNS = ("id", "expected", "low", "high")
+_DIGITS = 5
+
+
+def shipped_file() -> Path:
+    """Return where the shipped expectations lie."""
+    return shipped_folder("evidence") / "left_out.csv"
+
+
+def to_csv(predictions: Sequence[Prediction]) -> str:
+    """Return expectations as CSV, in the unit of each point's metric."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for one in sorted(predictions, key=lambda each: each.point.id):
+        numbers = (one.expected, one.low, one.high)
+        texts = ["" if value is None else f"{value:.{_DIGITS}g}" for value in numbers]
+        writer.writerow([one.point.id, *texts])
+    return stream.getvalue()
+
+
+def applied(predictions: Sequence[Prediction]) -> list[Prediction]:
+    """Return predictions with the shipped expectations of fits without their source.
+
+    Points that no fit used keep what the engines expect of them.
+    """
+    with shipped_file().open(encoding="utf-8", newline="") as stream:
+        known = {row["id"]: row for row in csv.DictReader(stream)}
+    return [_replaced(one, known.get(one.point.id)) for one in predictions]
+
+
+def _replaced(prediction: Prediction, row: dict[str, str] | None) -> Prediction:
+    if row is None:
+        return prediction
+    low, high = (float(row[name]) if row[name] else None for name in ("low", "high"))
+    return replace(prediction, expected=float(row["expected"]), low=low, high=high)

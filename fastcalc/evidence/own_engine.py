@@ -1,0 +1,159 @@
+"""An engine of one's own, fitted on one's own runs: a shipped one with a few values moved."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fastcalc.catalogue.schema import Engine, Hardware
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.errors import InputError
+from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.parameters import FIT, SHRINK, Node
+from fastcalc.evidence.point import Point
+from fastcalc.evidence.predict import gather
+from fastcalc.evidence.regression import Fit
+from fastcalc.evidence.score import Group, groups_of, predictions_of
+from fastcalc.evidence.stacked import rows_of
+from fastcalc.formulas.types import Floats
+
+CERTAIN = 0.7
+"""A value is taken from the data where they shrink its uncertainty to this share or less."""
+
+MOVED = 0.02
+"""And where it moved by more than this, in logarithms."""
+
+MOST_VALUES = 10
+"""Values that an engine may have of its own."""
+
+
+@dataclass(frozen=True)
+class Own:
+    """Values of one engine that a person's runs may move.
+
+    Attributes
+    ----------
+    nodes : tuple of Node
+        Each drawn to the engine's present value.
+    positions : dict of (str, str) to int
+        The node by name and by architecture.
+    """
+
+    nodes: tuple[Node, ...]
+    positions: dict[tuple[str, str], int]
+
+    def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:  # noqa: ARG002
+        """Return the position of the node that a chip takes a value from."""
+        return self.positions.get((name, hardware.architecture or ""))
+
+
+@dataclass(frozen=True)
+class OwnFit:
+    """An engine moved towards a person's runs.
+
+    Attributes
+    ----------
+    base : Engine
+        What it extends.
+    nodes : sequence of Node
+        The values that the runs determine.
+    values : ndarray
+        What they are now. [SI]
+    before, after : Group
+        How far the base engine was off, and the fitted one is.
+    left_out : Group or None
+        How far fits are off on sources that they have not seen; None with one source.
+    """
+
+    base: Engine
+    nodes: Sequence[Node]
+    values: Floats
+    before: Group
+    after: Group
+    left_out: Group | None
+
+
+def fit_own(
+    points: Sequence[Point], catalogue: Catalogue, base: Engine, file: str = "points"
+) -> OwnFit:
+    """Fit an engine on some points, starting from another.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        A person's own measurements.
+    catalogue : Catalogue
+        Where their ids are looked up.
+    base : Engine
+        The engine that values are drawn to, and that everything else is taken from.
+    file : str
+        The file that the points are from, for sentences.
+
+    Raises
+    ------
+    InputError
+        If no point can be predicted, nothing of the engine is fitted, or scipy is missing.
+    """
+    batches, reasons = gather(points, Deployments(catalogue, base))
+    if not batches:
+        why = "; ".join(list(dict.fromkeys(reasons.values()))[:3])
+        line = points[min(reasons)].line if reasons else 1
+        raise InputError(f"{file}:{line}:1: nothing to fit on: {why or 'it holds no point'}")
+    rows = rows_of(batches)
+    hardware = {rows.hardware(index).id: rows.hardware(index) for index in range(len(rows.points))}
+    own = _own(base, list(hardware.values()))
+    if not own.nodes:
+        raise InputError(f"{base.id} has no fitted value that runs could move; extend vllm")
+    everything = np.ones(len(rows.points), dtype=bool)
+    before = groups_of(predictions_of(rows))[0]
+    free = Fit(own, rows)
+    logs = free.solve(everything)
+    kept = _kept(free, logs)
+    fit = Fit(_only(own, kept), rows)
+    logs = fit.solve(everything)
+    seconds = rows.measured * np.exp(fit.residuals(logs))
+    sources = np.unique(rows.sources)
+    without = fit.left_out(everything, rows.sources) if len(sources) > 1 else None
+    unseen = None if without is None else rows.measured * np.exp(without)
+    return OwnFit(
+        base=base,
+        nodes=fit.family.nodes,
+        values=np.exp(logs),
+        before=before,
+        after=groups_of(predictions_of(rows, seconds))[0],
+        left_out=None if unseen is None else groups_of(predictions_of(rows, unseen))[0],
+    )
+
+
+def _own(base: Engine, hardware: Sequence[Hardware]) -> Own:
+    """Return a node for each fitted value, by architecture where chips have different ones."""
+    nodes: list[Node] = []
+    positions: dict[tuple[str, str], int] = {}
+    for name in type(base.parameters).model_fields:
+        values = {}
+        for chip in hardware:
+            quantity = getattr(base.on(chip.kind, chip.architecture), name)
+            if quantity is not None and quantity.source == FIT and quantity.si > 0:
+                values[chip.architecture or ""] = quantity.si
+        alike = len(set(values.values())) == 1
+        for group, value in values.items():
+            if alike and positions.get((name, next(iter(values)))) is not None:
+                positions[name, group] = positions[name, next(iter(values))]
+                continue
+            positions[name, group] = len(nodes)
+            nodes.append(Node(base.id, "" if alike else group, name, value, value, SHRINK))
+    return Own(tuple(nodes), positions)
+
+
+def _kept(fit: Fit, logs: Floats) -> list[int]:
+    """Return the nodes that the data determine and move, the most certain first."""
+    shrunk = fit.uncertainty(logs) / np.array([node.spread for node in fit.family.nodes])
+    moved = np.abs(logs - fit.start)
+    order = [int(i) for i in np.argsort(shrunk) if shrunk[i] <= CERTAIN and moved[i] > MOVED]
+    return sorted(order[:MOST_VALUES])
+
+
+def _only(own: Own, kept: Sequence[int]) -> Own:
+    place = {node: index for index, node in enumerate(kept)}
+    positions = {key: place[node] for key, node in own.positions.items() if node in place}
+    return replace(own, nodes=tuple(own.nodes[index] for index in kept), positions=positions)

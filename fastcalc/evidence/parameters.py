@@ -1,0 +1,135 @@
+"""The values of engine files that a fit owns, and which of them a chip under an engine takes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import log, sqrt
+
+from fastcalc.catalogue.schema import Engine, Hardware, Parameters, Quantity
+
+FIT = "fit"
+"""The source of values that a fit owns, in engine files."""
+
+SHRINK = 0.25
+"""How far a value may lie from the one it overrides before the data must insist, in logarithms."""
+
+BAND = 6.0
+"""Standard deviations that a plausible band spans: three to each side of its middle."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One fitted value: a parameter of an engine, everywhere or on one group of chips.
+
+    Attributes
+    ----------
+    engine, group, name : str
+        Where it is written; the group is an architecture or a kind of chip, empty for all.
+    value : float
+        What the file says. [SI]
+    center : float or None
+        Where it is drawn to, the middle of its band; None for the node that it overrides. [SI]
+    spread : float
+        How strongly: a standard deviation in logarithms.
+    parent : int or None
+        Position of the node that it overrides.
+    """
+
+    engine: str
+    group: str
+    name: str
+    value: float
+    center: float | None
+    spread: float
+    parent: int | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.engine}, {self.group}" if self.group else self.engine
+        return f"{self.name} ({where})"
+
+
+@dataclass(frozen=True)
+class ParameterFamily:
+    """Engines as their files have them, and the values a fit owns.
+
+    Attributes
+    ----------
+    engines : dict of str to Engine
+        By id, nothing inherited filled in.
+    nodes : tuple of Node
+        Fitted values, each after the one it overrides.
+    """
+
+    engines: dict[str, Engine]
+    nodes: tuple[Node, ...]
+
+    def chain(self, engine: str) -> Iterator[Engine]:
+        """Yield an engine and those it extends."""
+        found = self.engines.get(engine)
+        while found is not None:
+            yield found
+            found = self.engines.get(found.extends) if found.extends else None
+
+    def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:
+        """Return the position of the node that a chip under an engine takes a value from.
+
+        None where the value is not fitted.
+        """
+        for one in self.chain(engine):
+            for group in (hardware.architecture or "", hardware.kind, ""):
+                own = one.architectures.get(group) if group else one.parameters
+                if own is not None and getattr(own, name) is not None:
+                    return self.position(one.id, group, name)
+        return None
+
+    def position(self, engine: str, group: str, name: str) -> int | None:
+        """Return the position of a node; None where there is none."""
+        wanted = (engine, group, name)
+        found = (i for i, n in enumerate(self.nodes) if (n.engine, n.group, n.name) == wanted)
+        return next(found, None)
+
+
+def family_of(engines: Sequence[Engine]) -> ParameterFamily:
+    """Return the fitted values of engines, as their files write them.
+
+    Parameters
+    ----------
+    engines : sequence of Engine
+        Read without what they extend.
+    """
+    by_id = {engine.id: engine for engine in engines}
+    family = ParameterFamily(by_id, ())
+    for engine in sorted(engines, key=lambda one: (len(list(family.chain(one.id))), one.id)):
+        for group, own in (("", engine.parameters), *engine.architectures.items()):
+            for name, quantity in _fitted(own):
+                family = ParameterFamily(
+                    by_id, (*family.nodes, _node(family, engine, group, name, quantity))
+                )
+    return family
+
+
+def _fitted(parameters: Parameters) -> Iterator[tuple[str, Quantity]]:
+    for name, quantity in parameters:
+        if isinstance(quantity, Quantity) and quantity.source == FIT:
+            yield name, quantity
+
+
+def _node(
+    family: ParameterFamily, engine: Engine, group: str, name: str, quantity: Quantity
+) -> Node:
+    parent = _overridden(family, engine, group, name)
+    if quantity.band:
+        low, high = quantity.band
+        middle, spread = sqrt(low * high), log(high / low) / BAND
+        return Node(engine.id, group, name, quantity.si, middle, spread)
+    drawn = None if parent is not None else quantity.si
+    return Node(engine.id, group, name, quantity.si, drawn, SHRINK, parent)
+
+
+def _overridden(family: ParameterFamily, engine: Engine, group: str, name: str) -> int | None:
+    """Return the node whose value would hold without this one."""
+    if group and (own := family.position(engine.id, "", name)) is not None:
+        return own
+    for one in list(family.chain(engine.id))[1:]:
+        if (found := family.position(one.id, "", name)) is not None:
+            return found
+    return None

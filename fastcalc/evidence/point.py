@@ -1,0 +1,153 @@
+"""A measured point: the columns of the CSV, and what its notes say to a program."""
+
+import re
+from dataclasses import dataclass, fields
+from functools import lru_cache
+
+_FEW_NOTES = 4096
+"""Notes whose words are remembered: many points of a source share theirs."""
+
+METRICS = (
+    "tokens_per_s_per_user",
+    "tokens_per_s_total",
+    "tokens_per_s_per_chip",
+    "ttft_s",
+    "tpot_s",
+    "prefill_tokens_per_s",
+)
+
+_KIND = re.compile(r"\A\s*kind=([\w-]+)")
+_NOTED = {
+    "mean context": re.compile(r"\bmean context (\d+(?:,\d{3})*(?:\.\d+)?)(?![\w/])"),
+    "mean requests in flight": re.compile(r"\bmean requests in flight (\d+(?:\.\d+)?)(?![\w/])"),
+    "requests": re.compile(r"\brequests (\d+)\b"),
+}
+
+
+@lru_cache(maxsize=_FEW_NOTES)
+def _found(pattern: re.Pattern[str], notes: str) -> str | None:
+    """Return what a pattern catches in notes."""
+    match = pattern.search(notes)
+    return match[1] if match else None
+
+
+@lru_cache(maxsize=_FEW_NOTES)
+def noted(notes: str) -> dict[str, float]:
+    """Return the numbers that notes hold, by the words before them."""
+    found = {what: pattern.search(notes) for what, pattern in _NOTED.items()}
+    return {what: float(match[1].replace(",", "")) for what, match in found.items() if match}
+
+
+@dataclass(slots=True)  # not frozen: files hold a hundred thousand, and freezing takes a second
+class Point:
+    """One published or own measurement; the columns of the CSV, and its line.
+
+    Attributes
+    ----------
+    id : str
+        Unique in its file, such as ``gptfast-001``.
+    source, url, date, measured_by : str
+        Where it was published, when, and who measured.
+    hardware, model, engine : str
+        Ids of the catalogue; an empty engine is not stated.
+    weights, kv : str
+        Number formats; empty where not stated.
+    chips, tp, ep, pp, dp : int or None
+        Layout: ``chips = tp x pp x dp``; ``ep`` overlays them, ``dp`` counts attention
+        replicas. None where not stated.
+    concurrency : int or None
+        Sequences or requests at a time, of the whole group.
+    prompt, output : float or None
+        Mean lengths. [token]
+    metric : str
+        One of `METRICS`.
+    value : float
+        What was measured, in the unit that the metric names.
+    tokens_per_pass : float or None
+        1 without speculation, the acceptance length with it; None where unknown, and then
+        the point tests no bound.
+    notes : str
+        Begins with ``kind=`` and the kind; other words that count are properties.
+    line : int
+        Where its record begins in the file.
+    """
+
+    id: str
+    source: str
+    url: str
+    date: str
+    hardware: str
+    chips: int | None
+    model: str
+    engine: str
+    weights: str
+    kv: str
+    tp: int | None
+    ep: int | None
+    pp: int | None
+    dp: int | None
+    concurrency: int | None
+    prompt: float | None
+    output: float | None
+    metric: str
+    value: float
+    tokens_per_pass: float | None
+    measured_by: str
+    notes: str
+    line: int
+
+    @property
+    def kind(self) -> str | None:
+        """How it was measured: the word after the ``kind=`` that begins the notes."""
+        return _found(_KIND, self.notes)
+
+    @property
+    def source_key(self) -> str:
+        """What points of one source share: the id before its number, or the source.
+
+        Points of one source share its errors, so a fit leaves them out together.
+        """
+        key, _, number = self.id.rpartition("-")
+        return key if key and number.isdecimal() else self.source
+
+    @property
+    def is_time(self) -> bool:
+        """Whether less is faster."""
+        return self.metric in ("ttft_s", "tpot_s")
+
+    @property
+    def mean_context(self) -> float | None:
+        """Mean context of a decode step, where the notes say ``mean context N``. [token]"""
+        return noted(self.notes).get("mean context")
+
+    @property
+    def requests(self) -> int | None:
+        """Requests of the whole run, where the notes say ``requests N``."""
+        found = noted(self.notes).get("requests")
+        return None if found is None else int(found)
+
+    @property
+    def in_flight(self) -> float | None:
+        """Requests at a time on average, where the notes say ``mean requests in flight N``.
+
+        A finite run of requests of unequal lengths ends with fewer clients than it had.
+        """
+        return noted(self.notes).get("mean requests in flight")
+
+    @property
+    def is_static(self) -> bool:
+        """Whether one batch ran to its end without new requests joining."""
+        return "static batch" in self.notes
+
+    @property
+    def power_capped(self) -> bool:
+        """Whether the chips ran below the power of their data sheet."""
+        return "power cap" in self.notes
+
+
+COLUMNS = tuple(field.name for field in fields(Point) if field.name != "line")
+"""The columns of the CSV, in their usual order."""
+COUNTS = frozenset(("chips", "tp", "ep", "pp", "dp", "concurrency"))
+"""The columns of whole numbers."""
+NUMBERS = (*sorted(COUNTS), "prompt", "output", "value", "tokens_per_pass")
+"""The columns of numbers, whole or not."""

@@ -1,0 +1,173 @@
+"""What one cell of a table of points may hold, and the sentence for each that it may not."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from math import isfinite
+
+from fastcalc.catalogue.limits import LIMITS, Limit
+from fastcalc.evidence.point import COLUMNS, COUNTS, METRICS, NUMBERS, Point, noted
+from fastcalc.written import shown
+
+_MOST_DIGITS = 12
+_KINDS = {"value": "measured", "tokens_per_pass": "tokens a pass", "concurrency": "sequences"}
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?", re.ASCII)
+_NEEDED = {
+    "id": "give each point an id, such as 'mine-001'",
+    "hardware": "'fastcalc list hardware' names the chips",
+    "model": "'fastcalc list models' names the models",
+    "metric": f"it is one of {', '.join(METRICS)}",
+    "value": "a point is what was measured, a number",
+}
+
+
+@lru_cache(maxsize=4096)  # counts, lengths and rates of passes come in few sizes
+def read_cell(name: str, text: str) -> float:
+    """Return the number of a cell that is not empty; a whole one where the column counts.
+
+    Raises
+    ------
+    ValueError
+        With the sentence that says what the cell should hold.
+
+    Examples
+    --------
+    >>> read_cell("chips", "8"), read_cell("value", "34.5")
+    (8, 34.5)
+    """
+    if name in COUNTS:
+        is_short = text.isdigit() and text.isascii() and len(text) <= _MOST_DIGITS
+        if is_short and int(text) in _limit(name):
+            return int(text)
+        raise ValueError(_not_a_count(name, text))
+    value = float(text) if _NUMBER.fullmatch(text) else None
+    if value is None or not isfinite(value):
+        raise ValueError(_not_a_number(name, text))
+    if name == "value" and value <= 0:
+        raise ValueError(f"value is {shown(text)}; what was measured is above 0")
+    if name == "tokens_per_pass" and value < 1:
+        raise ValueError(
+            f"tokens_per_pass is {shown(text)}; a pass makes at least 1 token, and the cell stays "
+            "empty where it is not known"
+        )
+    if value < 0:
+        raise ValueError(f"{name} is {shown(text)}; a length is 0 or more tokens")
+    if value not in _limit(name):
+        raise ValueError(_out_of_range(name, text))
+    return value
+
+
+def beyond(point: Point) -> Iterator[str]:
+    """Yield a sentence for each number of a point, however it was read, that no cell may hold."""
+    for name in NUMBERS:
+        value = getattr(point, name)
+        if value is not None and value not in _limit(name):
+            yield _out_of_range(name, f"{value:g}")
+
+
+def _limit(name: str) -> Limit:
+    return LIMITS[_KINDS.get(name) or ("chips" if name in COUNTS else "length")]
+
+
+def _out_of_range(name: str, text: str) -> str:
+    return f"{name} is {shown(text)}, which is out of range: {_limit(name)}"
+
+
+def _not_a_count(name: str, text: str) -> str:
+    what = f"{name} is '{shown(text)}'"
+    if _NUMBER.fullmatch(text) and isfinite(float(text)):
+        value = float(text)
+        if value <= 0:
+            return f"{what}; it is 1 or more, and the cell stays empty where it is not stated"
+        if value > _limit(name).most:
+            return _out_of_range(name, text)
+        if value.is_integer():
+            return f"{what}; write {value:.0f}"
+        return f"{what}; it counts, so it is a whole number"
+    return _not_a_number(name, text)
+
+
+def _not_a_number(name: str, text: str) -> str:
+    what = f"{name} is '{shown(text)}', not a number"
+    if _THOUSANDS.fullmatch(text) and len(text) <= _MOST_DIGITS * 2:
+        plain = re.sub("[,' ]", "", text)
+        return f"{what}; write {plain}"
+    if re.fullmatch(r"\d+,\d+", text, re.ASCII):
+        return f"{what}; write the decimals after a point"
+    if name == "value":
+        return f"{what}; write it in the unit that the metric names, without the unit"
+    return f"{what}; leave the cell empty where it is not stated"
+
+
+def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
+    """Return what is wrong with the cells of text, by column.
+
+    Examples
+    --------
+    >>> wrong_words(dict(id="a-1", hardware="h100-sxm", model="", metric="tpot_s", value="1"))
+    {'model': "model is empty; 'fastcalc list models' names the models"}
+    """
+    wrong = {name: f"{name} is empty; {_NEEDED[name]}" for name in _NEEDED if not row[name]}
+    for what, value in noted(row["notes"]).items():
+        if value not in LIMITS["length"]:
+            told = f"notes say '{what} {value:g}', which is out of range"
+            wrong["notes"] = f"{told}: {LIMITS['length']}"
+    metric = row["metric"]
+    if metric and metric not in METRICS:
+        near = get_close_matches(metric.lower(), METRICS, n=1, cutoff=0.6)
+        hint = f"did you mean '{near[0]}'?" if near else _NEEDED["metric"]
+        wrong["metric"] = f"no metric is called '{shown(metric)}'; {hint}"
+    return wrong
+
+
+def wrong_layout(numbers: Mapping[str, float | None]) -> dict[str, str]:
+    """Return what is wrong with a layout, by column: the product is the number of chips."""
+    chips, tp, pp, dp = numbers["chips"], numbers["tp"], numbers["pp"], numbers["dp"]
+    if chips is None or tp is None or pp is None or dp is None or chips == tp * pp * dp:
+        return {}
+    return {
+        "chips": f"chips is {chips} but tp {tp} x pp {pp} x dp {dp} is {tp * pp * dp}; "
+        "leave tp, pp and dp empty where they are not stated"
+    }
+
+
+def header_faults(names: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield the position of each wrong column of a header, and a sentence."""
+    known = [name for name in names if name in COLUMNS]
+    missing = [name for name in COLUMNS if name not in names]
+    if not known:
+        yield 0, _no_header(names)
+        return
+    for position, name in enumerate(names):
+        if name in COLUMNS:
+            first = names.index(name)
+            if first < position:
+                yield position, f"column '{name}' is there twice, at {first + 1} and {position + 1}"
+            continue
+        near = get_close_matches(name.lower(), missing, n=1, cutoff=0.6)
+        if near:
+            missing.remove(near[0])
+            yield position, f"no column is called '{shown(name)}'; did you mean '{near[0]}'?"
+        else:
+            yield position, f"no column is called '{shown(name)}'; take it out"
+    if missing:
+        several = "columns are" if len(missing) > 1 else "column is"
+        yield (
+            0,
+            (
+                f"{len(missing)} {several} missing: {', '.join(missing)}; "
+                "add them, and leave empty what is not stated"
+            ),
+        )
+
+
+def _no_header(names: Sequence[str]) -> str:
+    first = names[0]
+    if {"avg_ts", "n_gen"} <= set(names):
+        return "this is the CSV of llama-bench, which names no layout; run it with '-o json'"
+    for mark, called in ((";", "semicolons"), ("\t", "tabs")):
+        if mark in first:
+            return f"cells are set apart by {called} here; set them apart by commas"
+    return f"the header is missing; the file begins with {','.join(COLUMNS)}"

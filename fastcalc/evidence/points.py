@@ -1,0 +1,109 @@
+"""The measured points of a file, and everything that is wrong with it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fastcalc.errors import InputError
+from fastcalc.evidence.point import Point
+from fastcalc.evidence.table import PointTable
+from fastcalc.evidence.text_files import FileFault, Text, text_of
+
+__all__ = ["Point", "Points", "Skipped", "gathered", "points_in", "read_points"]
+
+MOST_FAULTS = 100
+"""Faults that are listed of one file; whoever has more mends those first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A measurement that was read and is no point, and why."""
+
+    id: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """What one file holds.
+
+    Attributes
+    ----------
+    file : str
+        The file as the person named it.
+    points : tuple of Point
+        The valid ones, in the order of the file.
+    faults : tuple of FileFault
+        What is wrong, by line and column, `MOST_FAULTS` at most.
+    unlisted : int
+        Faults beyond those.
+    skipped : tuple of Skipped
+        Measurements that are nobody's fault and no points.
+    """
+
+    file: str
+    points: tuple[Point, ...] = ()
+    faults: tuple[FileFault, ...] = ()
+    unlisted: int = 0
+    skipped: tuple[Skipped, ...] = ()
+
+    def sentences(self) -> list[str]:
+        """Return a sentence for each fault, with its place, and one that counts the rest."""
+        more = [f"{self.file}: and {self.unlisted:,} more"] if self.unlisted else []
+        return [*map(str, self.faults), *more]
+
+    def demand(self) -> tuple[Point, ...]:
+        """Return the points of a file without a fault.
+
+        Raises
+        ------
+        InputError
+            If anything is wrong with the file; says all that `sentences` says.
+        """
+        if self.faults:
+            raise InputError(*self.sentences())
+        return self.points
+
+
+def gathered(
+    file: str,
+    points: Sequence[Point],
+    faults: Sequence[FileFault],
+    skipped: Sequence[Skipped] = (),
+) -> Points:
+    """Return what one file holds, its faults by place and no more than people read."""
+    ordered = sorted(faults, key=lambda fault: (fault.line, fault.column))
+    listed = tuple(ordered[:MOST_FAULTS])
+    return Points(file, tuple(points), listed, len(ordered) - len(listed), tuple(skipped))
+
+
+def read_points(path: Path) -> Points:
+    """Read a CSV of measured points.
+
+    Parameters
+    ----------
+    path : Path
+        UTF-8: a header with the columns of `Point` in any order, then a row a point.
+        Blank lines, Windows line ends and a byte order mark are passed over.
+
+    Returns
+    -------
+    Points
+        The valid points, and a fault for everything that is wrong.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read at all.
+    """
+    return points_in(text_of(path))
+
+
+def points_in(content: Text) -> Points:
+    """Return what the text of a CSV holds."""
+    if content.fault:
+        return gathered(content.file, [], [content.fault])
+    table = PointTable(content.file, content.text)
+    points = list(table.points())
+    return gathered(content.file, points, table.faults)

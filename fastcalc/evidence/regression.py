@@ -1,0 +1,250 @@
+"""Fitting engines on measured points: few parameters, drawn towards what is plausible.
+
+All values move in logarithms, so that a share and a time are treated alike. Residuals are
+logarithms of expected over measured time, with a Huber loss; a source with 160 rows counts as
+much as thirteen sources' worth of single rows, not 160.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import log
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fastcalc.catalogue.schema import Hardware
+from fastcalc.core.machine import EngineParameters
+from fastcalc.errors import InputError
+from fastcalc.evidence.parameters import Node
+from fastcalc.evidence.stacked import Pile, StackedPoints
+from fastcalc.formulas.types import Array, Bools, Floats, Ints
+
+NOISE = 0.12
+"""Scatter of measurements about a good prediction, in logarithms: repeats of one source differ by
+5 to 15 %."""
+
+HUBER = 1.5
+"""Residuals beyond so many times the noise count linearly (P. J. Huber, "Robust estimation of a
+location parameter," Annals of Mathematical Statistics 35, 1964)."""
+
+_STEP = 1e-4
+
+
+class Values(Protocol):
+    """The values that a fit moves."""
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every value, each after the one it overrides."""
+
+    def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:
+        """Return the position of the value that a chip under an engine takes; None for none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A family of engines and the points they are fitted on.
+
+    Attributes
+    ----------
+    family : Values
+        The values to fit.
+    rows : StackedPoints
+        All points that can be predicted.
+    """
+
+    family: Values
+    rows: StackedPoints
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parameters of which at least one value is fitted."""
+        return tuple(dict.fromkeys(node.name for node in self.family.nodes))
+
+    @cached_property
+    def _taken(self) -> list[dict[str, Ints]]:
+        """For each pile and name, the node that each pass takes its value from; -1 for none."""
+        known: dict[tuple[str, str], dict[str, int]] = {}
+        for index in range(len(self.rows.points)):
+            engine, hardware = self.rows.engine(index).id, self.rows.hardware(index)
+            if (engine, hardware.id) not in known:
+                nodes = {name: self.family.node_for(engine, hardware, name) for name in self.names}
+                known[engine, hardware.id] = {
+                    name: -1 if node is None else node for name, node in nodes.items()
+                }
+        by_point = [
+            known[self.rows.engine(index).id, self.rows.hardware(index).id]
+            for index in range(len(self.rows.points))
+        ]
+        return [
+            {name: np.array([by_point[point][name] for point in pile.point]) for name in self.names}
+            for pile in self.rows.piles
+        ]
+
+    @cached_property
+    def start(self) -> Floats:
+        """Logarithms of what every value is drawn to: a fit does not depend on the last one."""
+        logs: list[float] = []
+        for node in self.family.nodes:
+            drawn_to_parent = node.center is None and node.parent is not None
+            logs.append(
+                logs[node.parent or 0] if drawn_to_parent else log(node.center or node.value)
+            )
+        return np.array(logs)
+
+    def software(self, logs: Floats) -> list[EngineParameters]:
+        """Return the parameters of every pass for some values."""
+        return [
+            replace(
+                pile.software, **{name: _value(pile, name, taken[name], logs) for name in taken}
+            )
+            for pile, taken in zip(self.rows.piles, self._taken, strict=True)
+        ]
+
+    def residuals(self, logs: Floats) -> Floats:
+        """Return the logarithm of expected over measured time of every point."""
+        expected = self.rows.seconds(self.software(logs))
+        return np.asarray(np.log(expected / self.rows.measured), dtype=float)
+
+    def jacobian(self, logs: Floats) -> Floats:
+        """Return how every residual moves with every value."""
+        own, count = self.software(logs), len(self.rows.points)
+        total = self.rows.seconds(own)
+        slopes = np.zeros((count, len(logs)))
+        for pile, software, taken in zip(self.rows.piles, own, self._taken, strict=True):
+            before = pile.seconds(software)
+            for name in self.names:
+                moved = {name: getattr(software, name) * np.exp(_STEP)}
+                change = (pile.seconds(replace(software, **moved)) - before) / _STEP
+                is_fitted = taken[name] >= 0
+                where = pile.point[is_fitted], taken[name][is_fitted]
+                np.add.at(slopes, where, change[is_fitted])
+        return np.asarray(slopes / total[:, np.newaxis], dtype=float)
+
+    def prior(self, logs: Floats) -> Floats:
+        """Return how far every value is from where it is drawn to, in its spreads."""
+        nodes = self.family.nodes
+        drawn = [
+            np.log(node.center) if node.center is not None else logs[node.parent or 0]
+            for node in nodes
+        ]
+        return np.asarray((logs - np.array(drawn)) / self._spreads)
+
+    @cached_property
+    def _spreads(self) -> Floats:
+        return np.array([node.spread for node in self.family.nodes])
+
+    @cached_property
+    def prior_slopes(self) -> Floats:
+        """Return how the prior moves with every value."""
+        slopes = np.diag(1.0 / self._spreads)
+        for index, node in enumerate(self.family.nodes):
+            if node.center is None and node.parent is not None:
+                slopes[index, node.parent] -= 1.0 / node.spread
+        return slopes
+
+    def weights(self, used: Bools) -> Floats:
+        """Return the weight of every point, at most 1: a source's grows as the root of its rows."""
+        sources, inverse, counts = np.unique(
+            self.rows.sources[used], return_inverse=True, return_counts=True
+        )
+        weights = np.zeros(len(self.rows.points))
+        weights[used] = np.minimum(np.sqrt(len(sources) / counts[inverse]), 1.0)
+        return weights
+
+    def solve(self, used: Bools) -> Floats:
+        """Return the logarithms of the values that fit some of the points best.
+
+        Parameters
+        ----------
+        used : ndarray of bool
+            Points to fit on.
+
+        Raises
+        ------
+        InputError
+            If scipy is not installed.
+        """
+        try:
+            from scipy.optimize import least_squares
+        except ImportError:
+            raise InputError(
+                "fitting needs scipy: install it with pip install 'fastcalc-llm[calibrate]'"
+            ) from None
+        weights = np.sqrt(self.weights(used)) / NOISE
+        points = int(np.count_nonzero(used))
+
+        def errors(logs: Floats) -> Floats:
+            data = self.residuals(logs)[used] * weights[used]
+            return np.concatenate([data, self.prior(logs)])
+
+        def slopes(logs: Floats) -> Floats:
+            data = self.jacobian(logs)[used] * weights[used, np.newaxis]
+            return np.concatenate([data, self.prior_slopes])
+
+        def loss(squares: Floats) -> Floats:
+            limit = np.full(squares.shape, np.inf)
+            limit[:points] = (HUBER * weights[used] * NOISE) ** 2
+            return _huber(squares, limit)
+
+        found: Any = least_squares(
+            errors,
+            self.start,
+            jac=slopes,
+            loss=loss,
+            method="trf",
+            xtol=1e-10,
+            ftol=1e-13,
+            gtol=1e-12,
+        )
+        return np.asarray(found.x)
+
+    def uncertainty(self, logs: Floats) -> Floats:
+        """Return the standard deviation of every value about a solution, in logarithms."""
+        data = self.jacobian(logs) * (np.sqrt(self.weights(self._all)) / NOISE)[:, np.newaxis]
+        slopes = np.concatenate([data, self.prior_slopes])
+        return np.asarray(np.sqrt(np.diag(np.linalg.inv(slopes.T @ slopes))))
+
+    @cached_property
+    def _all(self) -> Bools:
+        return np.ones(len(self.rows.points), dtype=bool)
+
+    def left_out(self, used: Bools, labels: npt.NDArray[np.str_]) -> Floats:
+        """Return the residual of every used point when all with its label are left out of the fit.
+
+        Parameters
+        ----------
+        used : ndarray of bool
+            Points to fit on.
+        labels : ndarray
+            The source, or the architecture, of every point.
+        """
+        residuals = np.zeros(len(self.rows.points))
+        for label in np.unique(labels[used]):
+            own = labels == label
+            residuals[own] = self.residuals(self.solve(used & ~own))[own]
+        return residuals
+
+
+def _value(pile: Pile, name: str, taken: Ints, logs: Floats) -> Array:
+    """Return a parameter of every pass: fitted where a node gives it, else as in the file."""
+    values = np.where(taken >= 0, np.exp(logs[taken]), getattr(pile.software, name))
+    return np.minimum(values, 1.0) if name.endswith(_SHARES) else values
+
+
+_SHARES = ("_fraction", "expert_correlation")
+
+
+def _huber(squares: Floats, limit: Floats) -> Floats:
+    """Return Huber's loss of squared errors and its first two slopes."""
+    inside = squares <= limit
+    safe = np.where(inside, 1.0, squares)
+    bound = np.where(np.isfinite(limit), limit, 0.0)
+    return np.stack(
+        [
+            np.where(inside, squares, 2.0 * np.sqrt(bound * safe) - bound),
+            np.where(inside, 1.0, np.sqrt(bound / safe)),
+            np.where(inside, 0.0, -0.5 * np.sqrt(bound) * safe**-1.5),
+        ]
+    )

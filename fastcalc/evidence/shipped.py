@@ -1,0 +1,62 @@
+"""The shipped evidence: points, where they come from, and which are left out of fits."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.schema.evidence import Provenance
+from fastcalc.catalogue.store import load
+from fastcalc.evidence.point import Point
+from fastcalc.evidence.points import read_points
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Measured points and what is known of them.
+
+    Attributes
+    ----------
+    points : tuple of Point
+        All of them.
+    provenance : Provenance
+        Sources by the prefix of their ids, and exclusions.
+    """
+
+    points: tuple[Point, ...]
+    provenance: Provenance
+
+    @cached_property
+    def unpredictable(self) -> dict[str, str]:
+        """Why points cannot be predicted, by id."""
+        return self._excluded("unpredictable")
+
+    @cached_property
+    def suspect(self) -> dict[str, str]:
+        """Why points are not believed, by id."""
+        return self._excluded("suspect")
+
+    def _excluded(self, effect: str) -> dict[str, str]:
+        exclusions = self.provenance.exclusions
+        return {row: one.reason for one in exclusions if one.effect == effect for row in one.rows}
+
+    def is_set_aside(self, point: Point) -> bool:
+        """Return whether a point's source is kept to score finished engines."""
+        return self.provenance.sources[point.source_key].set_aside
+
+    def is_fitted(self, point: Point) -> bool:
+        """Return whether engines are fitted on a point."""
+        excluded = point.id in self.unpredictable or point.id in self.suspect
+        return not excluded and not self.is_set_aside(point)
+
+
+def shipped() -> Evidence:
+    """Read the shipped evidence.
+
+    Raises
+    ------
+    InputError
+        If a file is at fault.
+    """
+    folder = shipped_folder("evidence")
+    points = read_points(folder / "measured.csv").demand()
+    return Evidence(points, load(folder / "sources.yaml", Provenance))

@@ -1,0 +1,151 @@
+"""A CSV of measured points: every row that is right, and every fault with its place."""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+from fastcalc.evidence.point import COLUMNS, NUMBERS, Point
+from fastcalc.evidence.point_cells import header_faults, read_cell, wrong_layout, wrong_words
+from fastcalc.evidence.text_files import FileFault
+from fastcalc.written import shown
+
+_WHOLE_CELL = re.compile(r'\s*"(?:[^"]|"")*"\s*|[^"]*')
+
+
+@dataclass
+class PointTable:
+    """One pass over the text of a CSV.
+
+    Attributes
+    ----------
+    file, text : str
+        The file as the person named it, and what it holds.
+    faults : list of FileFault
+        What `points` met that is wrong.
+    """
+
+    file: str
+    text: str
+    faults: list[FileFault] = field(default_factory=list)
+    _ids: dict[str, int] = field(default_factory=dict)
+
+    def points(self) -> Iterator[Point]:
+        """Yield the points of the rows that are right; note the faults of the others."""
+        rows = self._rows()
+        head, names = next(rows, (1, []))
+        names = [name.strip() for name in names]
+        if not names:
+            if not self.faults:
+                self._add(1, 1, f"the file is empty; it begins with {','.join(COLUMNS)}")
+            return
+        wrong = list(header_faults(names))
+        for position, message in wrong:
+            self._add(head, self._column(head, position), message)
+        if wrong:
+            return
+        for line, cells in rows:
+            if len(cells) != len(names):
+                self._wrong_length(line, cells, names)
+                continue
+            point = self._point(line, [cell.strip() for cell in cells], names)
+            if point:
+                yield point
+
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the line that a row begins on, and its cells; blank lines are passed over."""
+        rows = csv.reader((f"{line}\n" for line in self._lines), strict=True)
+        while True:
+            line = rows.line_num + 1
+            try:
+                cells = next(rows)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                self._unreadable(line, error)
+                continue
+            if any(map(str.strip, cells)):
+                yield line, cells
+
+    def _point(self, line: int, cells: Sequence[str], names: Sequence[str]) -> Point | None:
+        row = dict(zip(names, cells))  # noqa: B905  (of one length)
+        numbers: dict[str, float | None] = {}
+        wrong = wrong_words(row)
+        for name in NUMBERS:
+            text = row[name]
+            try:
+                numbers[name] = read_cell(name, text) if text else None
+            except ValueError as error:
+                wrong[name] = str(error)
+        wrong.update(self._repeated(row["id"], line))
+        wrong = wrong or wrong_layout(numbers)
+        for name, message in wrong.items():
+            self._add(line, self._column(line, names.index(name)), message)
+        return None if wrong else Point(**{**row, **numbers}, line=line)  # type: ignore[arg-type]
+
+    def _repeated(self, name: str, line: int) -> dict[str, str]:
+        first = self._ids.setdefault(name, line)
+        if first == line or not name:
+            return {}
+        return {"id": f"id '{shown(name)}' stands on line {first} already; each point has its own"}
+
+    def _wrong_length(self, line: int, cells: Sequence[str], names: Sequence[str]) -> None:
+        least = min(len(cells), len(names))
+        what = f"the row has {len(cells):,} cells, the header {len(names)}"
+        is_torn = any("\n" in cell or "\r" in cell for cell in cells)
+        if is_torn:
+            least = len(_starts(self._lines[line - 1])) - 1
+            hint = "it runs over several lines: close the quotes of each cell on its own line"
+        elif len(cells) > len(names):
+            hint = 'put a cell that holds commas into quotes, "like, this"'
+        else:
+            hint = f"'{names[least]}' and what follows is missing; leave unknown cells empty"
+        self._add(line, self._column(line, least), f"{what}; {hint}")
+
+    def _unreadable(self, line: int, error: csv.Error) -> None:
+        text = self._lines[line - 1] if line <= len(self._lines) else ""
+        starts = [*_starts(text), len(text) + 1]
+        whole = [_WHOLE_CELL.fullmatch(text[a : b - 1]) is not None for a, b in pairwise(starts)]
+        position = whole.index(False) if False in whole else 0
+        if "new-line" in str(error):
+            column = text.find("\r") + 1
+            self._add(
+                line, column, "a line ends here as on no other line; use one kind of line end"
+            )
+            return
+        if False not in whole:
+            message = "a cell of more than 100,000 letters; no measurement needs one"
+        elif "unexpected end" in str(error) or "larger than" in str(error):
+            message = "the quote that opens here is never closed; close it at the end of the cell"
+        else:
+            message = (
+                "a quote within a cell; put the cell into quotes and write each of its own twice"
+            )
+        self._add(line, starts[position] + 1, message)
+
+    def _add(self, line: int, column: int, message: str) -> None:
+        self.faults.append(FileFault(self.file, line, column, message))
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        # A carriage return before a line's end is white space to the rows; alone it ends lines.
+        return self.text.split("\n" if "\n" in self.text else "\r")
+
+    def _column(self, line: int, position: int) -> int:
+        """Return where a cell begins, counted from 1; the line's end if that is before it."""
+        text = self._lines[line - 1]
+        starts = _starts(text)
+        return starts[position] + 1 if position < len(starts) else len(text.rstrip("\r")) + 1
+
+
+def _starts(line: str) -> list[int]:
+    """Return where the cells of a line begin, counted from 0."""
+    starts, is_quoted = [0], False
+    for index, letter in enumerate(line):
+        if letter == '"':
+            is_quoted = not is_quoted
+        elif letter == "," and not is_quoted:
+            starts.append(index + 1)
+    return starts

@@ -1,0 +1,102 @@
+"""Predictions against a file of measurements, or against the shipped evidence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fastcalc.catalogue.schema import Engine
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.evidence import left_out
+from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.point import Point
+from fastcalc.evidence.points import Skipped
+from fastcalc.evidence.predict import gather
+from fastcalc.evidence.score import Group, Prediction, groups_of, predictions_of
+from fastcalc.evidence.shipped import Evidence
+from fastcalc.evidence.stacked import rows_of
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Points predicted, points that cannot be, and scores.
+
+    Attributes
+    ----------
+    predictions : sequence of Prediction
+        In the order of the file.
+    skipped : sequence of Skipped
+        The others, each with its reason.
+    groups : sequence of Group
+        Scores of all points and of every group.
+    """
+
+    predictions: Sequence[Prediction]
+    skipped: Sequence[Skipped]
+    groups: Sequence[Group]
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """The shipped evidence, scored in its parts.
+
+    Attributes
+    ----------
+    fitted : Validation
+        Points that engines are fitted on, each predicted by a fit without its source.
+    set_aside : Validation
+        Points of sources that no fit has seen.
+    suspect : Validation
+        Points that are not believed.
+    """
+
+    fitted: Validation
+    set_aside: Validation
+    suspect: Validation
+
+
+def validate(
+    points: Sequence[Point],
+    catalogue: Catalogue,
+    *,
+    engine: Engine | None = None,
+    skipped: Sequence[Skipped] = (),
+) -> Validation:
+    """Predict points and score the predictions.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        Measured points.
+    catalogue : Catalogue
+        Where their ids are looked up.
+    engine : Engine, optional
+        Taken for all of them, whatever they say.
+    skipped : sequence of Skipped
+        Measurements that are no points, reported with the others.
+    """
+    batches, reasons = gather(points, Deployments(catalogue, engine))
+    rows = rows_of(batches)
+    order = {point.id: index for index, point in enumerate(points)}
+    found = sorted(predictions_of(rows), key=lambda one: order[one.point.id])
+    left = [
+        Skipped(points[index].id, points[index].line, reason)
+        for index, reason in sorted(reasons.items())
+    ]
+    return Validation(found, [*skipped, *left], groups_of(found))
+
+
+def validate_shipped(evidence: Evidence, catalogue: Catalogue) -> Shipped:
+    """Score the shipped evidence: what is fitted, what is set aside, and what is suspect."""
+    known = [point for point in evidence.points if point.id not in evidence.unpredictable]
+    unknown = [
+        Skipped(point.id, point.line, evidence.unpredictable[point.id])
+        for point in evidence.points
+        if point.id in evidence.unpredictable
+    ]
+    fitted = validate([p for p in known if evidence.is_fitted(p)], catalogue, skipped=unknown)
+    honest = left_out.applied(fitted.predictions)
+    believed = [point for point in known if point.id not in evidence.suspect]
+    return Shipped(
+        fitted=Validation(honest, fitted.skipped, groups_of(honest)),
+        set_aside=validate([p for p in believed if evidence.is_set_aside(p)], catalogue),
+        suspect=validate([p for p in known if p.id in evidence.suspect], catalogue),
+    )

@@ -1,0 +1,1 @@
+"""What other programs write, read: configurations of Hugging Face, results of benchmarks."""

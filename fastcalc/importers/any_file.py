@@ -1,0 +1,52 @@
+"""A file of measurements, whoever wrote it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fastcalc.errors import InputError
+from fastcalc.evidence.point import COLUMNS
+from fastcalc.evidence.points import Points, points_in
+from fastcalc.evidence.text_files import text_of
+from fastcalc.written import shown
+
+if TYPE_CHECKING:
+    from fastcalc.catalogue.store import Catalogue
+
+
+def read(path: Path, *, catalogue: "Catalogue", given: Mapping[str, str] | None = None) -> Points:
+    """Read a CSV of points, or results of another program.
+
+    Parameters
+    ----------
+    path : Path
+        JSON, by what it holds or by its name, is foreign; the rest is a CSV.
+    catalogue : Catalogue
+        What foreign names are looked up in.
+    given : Mapping of str to str, optional
+        What a foreign file leaves unsaid, as for
+        `fastcalc.importers.foreign.read_foreign`.
+
+    Returns
+    -------
+    Points
+        The points, the faults, and what is no point, with the reason.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read at all, or something is given for a CSV, which says all.
+    """
+    content = text_of(path)
+    if content.text.lstrip()[:1] in ("{", "[") or path.suffix in (".json", ".jsonl"):
+        from fastcalc.importers.foreign import foreign_in  # needs pydantic, a CSV does not
+
+        return foreign_in(content, catalogue=catalogue, given=given or {})
+    head = {name.strip() for name in content.text.lstrip().split("\n", 1)[0].split(",")}
+    said = [f"--{name} {shown(text)}" for name, text in (given or {}).items() if text]
+    if said and head & set(COLUMNS):
+        raise InputError(
+            f"{shown(content.file, 200)} is a CSV, whose rows name their own; leave out "
+            f"{', '.join(said)}, which is for results of vllm bench serve and llama-bench"
+        )
+    return points_in(content)

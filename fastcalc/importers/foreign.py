@@ -1,0 +1,114 @@
+"""Measured points from the output of other programs, told apart by what it holds.
+
+``vllm bench serve --save-result`` and ``--append-result`` (`fastcalc.importers.vllm`), and
+``llama-bench -o json`` and ``-o jsonl`` (`fastcalc.importers.llama_bench`), whose modules name
+the documentation that they follow.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from re import sub
+
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.evidence.point import Point
+from fastcalc.evidence.point_cells import beyond
+from fastcalc.evidence.points import Points, Skipped, gathered
+from fastcalc.evidence.text_files import FileFault, Text, text_of
+from fastcalc.importers import llama_bench, vllm
+from fastcalc.importers.json_records import BeyondError, Record, records
+from fastcalc.importers.naming import Names
+from fastcalc.importers.setup import Unsaid, checked
+from fastcalc.written import shown
+
+Measurements = Callable[[Record, Mapping[str, str], Names], list[Point | str]]
+
+
+def read_foreign(path: Path, *, catalogue: Catalogue, given: Mapping[str, str]) -> Points:
+    """Read results of ``vllm bench serve`` or ``llama-bench`` as points.
+
+    Parameters
+    ----------
+    path : Path
+        One result, a list of results, or a result a line.
+    catalogue : Catalogue
+        What the names of chips and models are looked up in.
+    given : Mapping of str to str
+        What the file leaves unsaid or gets wrong: ``hardware``, ``model``, ``engine``,
+        ``weights``, ``kv``, ``chips``, ``tp``, ``ep``, ``pp``, ``dp``.
+
+    Returns
+    -------
+    Points
+        The points; a fault for each thing that has to be given first; and every measurement
+        that is no point, with the reason.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read at all, or a count that is given is none.
+    """
+    return foreign_in(text_of(path), catalogue=catalogue, given=given)
+
+
+def foreign_in(content: Text, *, catalogue: Catalogue, given: Mapping[str, str]) -> Points:
+    """Return what the text of a foreign file holds."""
+    said, names = checked(given), Names(catalogue)
+    if content.fault:
+        return gathered(content.file, [], [content.fault])
+    found, faults = records(content)
+    if not found and not faults:
+        faults = [FileFault(content.file, 1, 1, "the list is empty: no test was run")]
+    unsaid: dict[str, Record] = {}
+    measured: list[tuple[int, Point | str]] = []
+    for record in found:
+        reader = _reader(record)
+        if reader is None:
+            faults.append(FileFault(content.file, *record.mark(), _neither(record)))
+            continue
+        try:
+            read = reader(record, said, names)
+        except Unsaid as error:
+            unsaid.setdefault(str(error), record)
+        except BeyondError as error:
+            faults.append(FileFault(content.file, *record.mark(error.key), str(error)))
+        else:
+            measured += [(record.line, one) for one in read]
+            wrong = [told for one in read if isinstance(one, Point) for told in beyond(one)]
+            faults += [
+                FileFault(content.file, *record.mark(), told) for told in dict.fromkeys(wrong)
+            ]
+    faults += [FileFault(content.file, *record.mark(), told) for told, record in unsaid.items()]
+    points, skipped = _numbered(content.file, measured)
+    return gathered(content.file, points, faults, skipped)
+
+
+def _reader(record: Record) -> Measurements | None:
+    if vllm.is_result(record):
+        return vllm.measurements
+    if llama_bench.is_result(record):
+        return llama_bench.measurements
+    return None
+
+
+def _neither(record: Record) -> str:
+    keys = ", ".join(shown(key, 20) for key in list(record.data)[:4]) or "none"
+    return (
+        "neither a result of 'vllm bench serve --save-result' nor of 'llama-bench -o json'; "
+        f"its keys begin with {keys}"
+    )
+
+
+def _numbered(
+    file: str, measured: list[tuple[int, Point | str]]
+) -> tuple[list[Point], list[Skipped]]:
+    """Return points and what was skipped, with ids that begin with the name of the file."""
+    stem = sub(r"[^\w.-]+", "-", Path(file).stem).strip("-") or "measured"
+    points, skipped = [], []
+    for number, (line, one) in enumerate(measured, start=1):
+        name = f"{stem}-{number:03d}"
+        if isinstance(one, Point):
+            points.append(replace(one, id=name))
+        else:
+            skipped.append(Skipped(name, line, one))
+    return points, skipped

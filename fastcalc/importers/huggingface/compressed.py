@@ -1,0 +1,66 @@
+"""DeepSeek V4: one vector is key and value of all heads, and old tokens are compressed."""
+
+from typing import Any
+
+from fastcalc.importers.huggingface import parts
+from fastcalc.importers.huggingface.config import Fields
+from fastcalc.importers.huggingface.layer_groups import Layer, mixed
+from fastcalc.importers.huggingface.parts import Part
+
+_RATES = {
+    "sliding_attention": 0,
+    "compressed_sparse_attention": 4,
+    "heavily_compressed_attention": 128,
+}
+_PICKED = 4
+"""The compression whose entries an indexer picks; of the heavier one, all are read."""
+
+
+def deepseek_v4(fields: Fields) -> list[Layer]:
+    """DeepSeek V4: windows, with entries that stand for 4 or 128 older tokens."""
+    attentions = [_attention(fields, rate) for rate in _compressions(fields)]
+    experts = parts.experts(fields, shared=parts.shared_width(fields), router_bias=True)
+    return mixed(attentions, [experts] * len(attentions))
+
+
+def _compressions(fields: Fields) -> list[int]:
+    count = fields.layers()
+    rates = fields.numbers("compress_ratios", count)
+    if rates is not None:
+        return rates
+    fields.require(("compress_ratios", "layer_types"))
+    kinds = fields.words("layer_types", count) or []
+    unknown = sorted(set(kinds) - set(_RATES))
+    if unknown:
+        raise fields.refuse(f"layer_types holds '{unknown[0][:40]}', which is not known here")
+    return [_RATES[kind] for kind in kinds]
+
+
+def _attention(fields: Fields, rate: int) -> Part:
+    part: Part = {
+        "kind": "compressed",
+        "heads": fields.count("num_attention_heads"),
+        "head_dim": fields.count("head_dim"),
+        "q_rank": fields.count("q_lora_rank"),
+        "output_groups": fields.count("o_groups"),
+        "output_rank": fields.count("o_lora_rank"),
+        "window": fields.count("sliding_window"),
+    }
+    if rate:
+        part["compression"] = rate
+    if rate == _PICKED:
+        part["indexer"] = parts.indexer(fields)
+    return part
+
+
+def streams(fields: Fields) -> dict[str, Any]:
+    """Return the residual streams of hyper-connections. [1]"""
+    return {"residual_streams": fields.count("hc_mult", default=4)}
+
+
+def merged_streams(fields: Fields) -> dict[str, Any]:
+    """Return the residual streams, and what merges them before the head. [1]"""
+    found = streams(fields)
+    number, hidden = found["residual_streams"], fields.count("hidden_size")
+    fields.remark("other_parameters merges the residual streams before the head.")
+    return {**found, "other_parameters": number * number * hidden + number + 1}

@@ -1,0 +1,263 @@
+"""The fields of a configuration: each read with its type checked, each assumption noted."""
+
+import re
+from typing import Any
+
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.reader import Path_
+from fastcalc.errors import InputError
+from fastcalc.importers.huggingface.json_file import JsonFile
+from fastcalc.written import shown
+
+MOST = int(LIMITS["dimension"].most)
+MOST_LAYERS = int(LIMITS["layers"].most)
+
+
+class Fields:
+    """One configuration, read field by field.
+
+    ``null`` counts as left out, as it does for the library that wrote the file. A field may
+    have several names, of which the first that is there counts.
+
+    Attributes
+    ----------
+    data : dict
+        What is read.
+    file : JsonFile
+        Where it stands, for sentences.
+    roots : tuple of path
+        The mappings of the file that it stands in, the first before the others.
+    remarks : list of str
+        What a person should know about the reading, in the order it was found.
+    """
+
+    most_layers = MOST_LAYERS
+
+    def __init__(
+        self,
+        data: dict[str, Any],
+        file: JsonFile,
+        defaults: dict[str, Any] | None = None,
+        roots: tuple[Path_, ...] = ((),),
+    ):
+        self.data = data
+        self.file = file
+        self.roots = roots
+        self.defaults = defaults or {}
+        self.remarks: list[str] = []
+        self.assumed: dict[str, str] = {}
+
+    def remark(self, sentence: str) -> None:
+        """Note something once."""
+        if sentence not in self.remarks:
+            self.remarks.append(sentence)
+
+    def refuse(self, sentence: str) -> InputError:
+        """Return the error for this file, at the first field that the sentence names."""
+        words = re.findall(r"\w+", sentence)
+        paths = [(*root, word) for word in words for root in self.roots]
+        return InputError(f"{self.file.place(*paths, *self.roots)}: {sentence}")
+
+    def has(self, *names: str) -> bool:
+        """Return whether any of the names has a value."""
+        return any(self.data.get(name) is not None for name in names)
+
+    def require(self, *fields: str | tuple[str, ...]) -> None:
+        """Refuse in one sentence that names every field which is missing.
+
+        Parameters
+        ----------
+        *fields : str or tuple of str
+            Names; a tuple holds alternative names of one field.
+        """
+        missing = []
+        for field in fields:
+            names = (field,) if isinstance(field, str) else field
+            if not self.has(*names) and not any(name in self.defaults for name in names):
+                missing.append(" or ".join(names))
+        if missing:
+            raise self.refuse(
+                f"too little to count the model from: {', '.join(missing)} "
+                f"{'is' if len(missing) == 1 else 'are'} missing"
+            )
+
+    def count(self, *names: str, default: int | None = None, least: int = 1) -> int:
+        """Return a whole number; without a default, one that must be there.
+
+        Parameters
+        ----------
+        *names : str
+            The field's names.
+        default : int, optional
+            What the family's code takes when the field is left out; the assumption is noted.
+        least : int
+            The smallest that makes sense.
+        """
+        found = self.maybe(*names, least=least)
+        if found is not None:
+            return found
+        default = next((self.defaults[name] for name in names if name in self.defaults), default)
+        if default is None:
+            self.require(names)
+            raise AssertionError("require refuses what is missing")
+        self.assume(names[0], default)
+        return default
+
+    def maybe(self, *names: str, least: int = 1, most: int = MOST) -> int | None:
+        """Return a whole number, or None where the field is left out."""
+        for name in names:
+            value = self.data.get(name)
+            if value is not None:
+                return self._whole(name, value, least, most)
+        return None
+
+    def layers(self) -> int:
+        """Return the number of layers."""
+        self.require("num_hidden_layers")
+        found = self.count("num_hidden_layers")
+        if found > MOST_LAYERS:
+            raise self.refuse(f"num_hidden_layers {found} is out of range: at most {MOST_LAYERS}")
+        return found
+
+    def flag(self, name: str, default: bool, *, noted: bool = True) -> bool:
+        """Return true or false; the default is noted unless it is the family's only habit."""
+        value = self.data.get(name)
+        if value is None:
+            default = bool(self.defaults.get(name, default))
+            if noted:
+                self.assume(name, "true" if default else "false")
+            return default
+        if not isinstance(value, bool):
+            raise self.refuse(f"{name} should be true or false, not {_shown(value)}")
+        return value
+
+    def word(self, name: str) -> str | None:
+        """Return a text, or None where the field is left out."""
+        value = self.data.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            raise self.refuse(f"{name} should be text, not {_shown(value)}")
+        return value
+
+    def mapping(self, name: str) -> dict[str, Any] | None:
+        """Return a nested mapping, or None where the field is left out."""
+        value = self.data.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise self.refuse(f"{name} should be a mapping, not {_shown(value)}")
+        return value
+
+    def nested(self, name: str) -> "Fields":
+        """Return the fields of a nested mapping, none where it is left out."""
+        return self._with(self.mapping(name) or {}, {}, self._below(name))
+
+    def inside(self, data: dict[str, Any], *steps: str | int) -> "Fields":
+        """Return the fields of a mapping that some steps lead to, with remarks of their own."""
+        return Fields(data, self.file, roots=self._below(*steps))
+
+    def _below(self, *steps: str | int) -> tuple[Path_, ...]:
+        return tuple((*root, *steps) for root in self.roots)
+
+    def blocks(self, name: str) -> list["Fields"]:
+        """Return the layers that a list describes one by one, each on top of these fields."""
+        found = self._list(name, self.layers()) or []
+        for one in found:
+            if not isinstance(one, dict):
+                raise self.refuse(f"{name} should hold mappings, not {_shown(one)}")
+        return [
+            self._with(
+                {**self.data, **one}, self.defaults, (*self._below(name, place), *self.roots)
+            )
+            for place, one in enumerate(found)
+        ]
+
+    def number(self, name: str) -> float:
+        """Return a positive number, whole or not, that must be there."""
+        self.require(name)
+        value = self.data[name]
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not is_number or value == 0 or value not in LIMITS["number"]:
+            raise self.refuse(f"{name} should be a positive number, not {_shown(value)}")
+        return float(value)
+
+    def numbers(self, name: str, layers: int) -> list[int] | None:
+        """Return a list of whole numbers, one a layer; more hold prediction layers, too."""
+        found = self._list(name, layers)
+        return None if found is None else [self._whole(name, one, 0, MOST) for one in found]
+
+    def words(self, name: str, layers: int, *, whole: bool = False) -> list[str] | None:
+        """Return a list of texts, one a layer; more hold prediction layers, unless ``whole``."""
+        found = self._list(name, layers, whole=whole)
+        if found is None:
+            return None
+        for value in found:
+            if not isinstance(value, str):
+                raise self.refuse(f"{name} should hold texts, not {_shown(value)}")
+        return found
+
+    def switches(self, name: str, layers: int) -> list[bool] | None:
+        """Return a list of 0 or 1, one a layer; a longer one holds prediction layers, too."""
+        found = self._list(name, layers)
+        if found is None:
+            return None
+        for value in found:
+            if value not in (0, 1) or isinstance(value, float):
+                raise self.refuse(f"{name} should hold 0 and 1, not {_shown(value)}")
+        return [bool(value) for value in found]
+
+    def indices(self, name: str) -> set[int]:
+        """Return a list of layer numbers as a set, empty where the field is left out."""
+        value = self.data.get(name)
+        if value is None:
+            return set()
+        if not isinstance(value, list):
+            raise self.refuse(f"{name} should be a list of layer numbers, not {_shown(value)}")
+        return {self._whole(name, one, 0, MOST) for one in value}
+
+    def assume(self, name: str, value: object) -> None:
+        """Note that a field was left out and what is taken for it."""
+        self.assumed.setdefault(name, str(value))
+
+    def notes(self) -> list[str]:
+        """Return every remark, the assumptions in one sentence first."""
+        if not self.assumed:
+            return list(self.remarks)
+        values = ", ".join(f"{name} {value}" for name, value in self.assumed.items())
+        return [f"Left out of the file, so the default was assumed: {values}.", *self.remarks]
+
+    def _with(
+        self, data: dict[str, Any], defaults: dict[str, Any], roots: tuple[Path_, ...]
+    ) -> "Fields":
+        """Return other fields of the same file, whose remarks are kept with these."""
+        other = Fields(data, self.file, defaults, roots)
+        other.remarks, other.assumed = self.remarks, self.assumed
+        return other
+
+    def _whole(self, name: str, value: object, least: int, most: int) -> int:
+        if isinstance(value, str):
+            raise self.refuse(f"{name} should be a number, not the text {_shown(value)}")
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self.refuse(f"{name} should be a whole number, not {_shown(value)}")
+        if not least <= value <= most:
+            raise self.refuse(f"{name} {value} is out of range: between {least} and {most}")
+        return value
+
+    def _list(self, name: str, layers: int, *, whole: bool = False) -> list[Any] | None:
+        value = self.data.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, list):
+            raise self.refuse(f"{name} should be a list, one entry a layer, not {_shown(value)}")
+        if len(value) < layers:
+            raise self.refuse(f"{name} has {len(value)} entries for {layers} layers")
+        return value if whole else value[:layers]
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, (dict, list)):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    return shown(repr(value), 60)

@@ -1,0 +1,171 @@
+"""Families whose layers are softmax attention and one feed-forward network."""
+
+from typing import Any
+
+from fastcalc.importers.huggingface import parts, patterns
+from fastcalc.importers.huggingface.config import Fields
+from fastcalc.importers.huggingface.layer_groups import Layer, choose, mixed, uniform
+from fastcalc.importers.huggingface.parts import Part
+
+
+def llama(fields: Fields) -> list[Layer]:
+    """Llama 2 and 3, and the many that share their code."""
+    bias = fields.flag("attention_bias", False)
+    attention = parts.grouped(fields, qkv_bias=bias, output_bias=bias)
+    return uniform(fields, attention, parts.dense(fields, bias=parts.flagged(fields, "mlp_bias")))
+
+
+def mistral(fields: Fields) -> list[Layer]:
+    """Mistral, Phi 3 and 4: no biases; a window, where there is one, in every layer."""
+    return uniform(fields, parts.grouped(fields, window=parts.window(fields)), parts.dense(fields))
+
+
+def qwen2(fields: Fields) -> list[Layer]:
+    """Qwen 1.5 to 2.5: query, key and value have biases, whatever the file says."""
+    return qwen(fields, qkv_bias=True)
+
+
+def qwen3(fields: Fields) -> list[Layer]:
+    """Qwen 3: no biases unless asked, a norm on queries and keys."""
+    bias = fields.flag("attention_bias", False)
+    return qwen(fields, qk_norm=True, qkv_bias=bias, output_bias=bias)
+
+
+def mimo(fields: Fields) -> list[Layer]:
+    """MiMo 7B, which is Qwen 2 with a prediction layer."""
+    return qwen(fields, qkv_bias=fields.flag("attention_bias", True))
+
+
+def qwen(fields: Fields, **habits: Any) -> list[Layer]:
+    """Return Qwen layers: windows from a layer on, experts where there are."""
+    late = patterns.late_windows(fields, fields.layers())
+    full = parts.grouped(fields, **habits)
+    short = parts.grouped(fields, window=parts.window(fields), **habits) if any(late) else full
+    return mixed(choose(late, short, full), qwen_networks(fields))
+
+
+def qwen_networks(fields: Fields) -> list[Part]:
+    """Return Qwen's networks: dense, or experts with a gate on what they share."""
+    if not fields.has(*parts.EXPERTS):
+        if fields.has("moe_intermediate_size", "num_experts_per_tok"):
+            raise fields.refuse("num_experts is missing, though experts are described")
+        return [parts.dense(fields)] * fields.layers()
+    wide = fields.maybe("shared_expert_intermediate_size", least=0) or 0
+    return patterns.networks(fields, parts.experts(fields, shared=wide, shared_gate=wide > 0))
+
+
+def glm(fields: Fields) -> list[Layer]:
+    """GLM-4 of 2024: biases on query, key and value."""
+    attention = parts.grouped(fields, qkv_bias=fields.flag("attention_bias", True))
+    return uniform(fields, attention, parts.dense(fields))
+
+
+def glm4(fields: Fields) -> list[Layer]:
+    """GLM-4 of 2025: as before, with norms after each part, too."""
+    return [{**layer, "norms": 4} for layer in glm(fields)]
+
+
+def seed_oss(fields: Fields) -> list[Layer]:
+    """Seed-OSS: biases of the inputs and of the output apart."""
+    attention = parts.grouped(
+        fields,
+        qkv_bias=fields.flag("attention_bias", True),
+        output_bias=fields.flag("attention_out_bias", False),
+    )
+    return uniform(fields, attention, parts.dense(fields))
+
+
+def ernie(fields: Fields) -> list[Layer]:
+    """Ernie 4.5: one flag for every bias."""
+    bias = fields.flag("use_bias", False)
+    attention = parts.grouped(fields, qkv_bias=bias, output_bias=bias)
+    return uniform(fields, attention, parts.dense(fields, bias=bias))
+
+
+def head_norms(fields: Fields) -> list[Layer]:
+    """Hunyuan dense and EXAONE 4: a norm on every query and key head; windows if any."""
+    bias = parts.flagged(fields, "attention_bias")
+    return _windowed(fields, 4, qk_norm=True, qkv_bias=bias, output_bias=bias)
+
+
+def olmo(fields: Fields) -> list[Layer]:
+    """OLMo 2 and 3: one norm over all query heads, one over all key heads."""
+    bias = parts.flagged(fields, "attention_bias")
+    return _windowed(fields, 4, qk_norm="full", qkv_bias=bias, output_bias=bias)
+
+
+def cohere(fields: Fields) -> list[Layer]:
+    """Command R: attention and network side by side after one norm."""
+    bias = parts.flagged(fields, "attention_bias")
+    is_normed = "full" if parts.flagged(fields, "use_qk_norm") else False
+    layers = _windowed(fields, 4, qk_norm=is_normed, qkv_bias=bias, output_bias=bias)
+    return [{**layer, "norms": 1} for layer in layers]
+
+
+def gemma(fields: Fields) -> list[Layer]:
+    """Gemma 1: as Llama, with a GELU for the gate."""
+    return llama(fields)
+
+
+def gemma2(fields: Fields) -> list[Layer]:
+    """Gemma 2: every second layer windowed, norms before and after each part."""
+    return [{**layer, "norms": 4} for layer in _windowed(fields, 2)]
+
+
+def gemma3(fields: Fields) -> list[Layer]:
+    """Gemma 3: five windowed layers for a full one, a norm on queries and keys."""
+    return [{**layer, "norms": 4} for layer in _windowed(fields, 6, qk_norm=True)]
+
+
+def _windowed(fields: Fields, every: int, **habits: Any) -> list[Layer]:
+    """Return layers of which one in ``every`` sees the whole context, if there is a window."""
+    count, window = fields.layers(), parts.window(fields)
+    full = parts.grouped(fields, **habits)
+    short = parts.grouped(fields, window=window, **habits)
+    switched = patterns.windowed(fields, count, every=every) if window else [False] * count
+    return mixed(choose(switched, short, full), [parts.dense(fields)] * count)
+
+
+def falcon(fields: Fields) -> list[Layer]:
+    """Falcon: two matrices a network; one, eight or all key-value heads by generation."""
+    heads = fields.count("num_attention_heads")
+    is_new = fields.flag("new_decoder_architecture", False)
+    if is_new:
+        kv_heads = fields.count("num_kv_heads", default=heads)
+    else:
+        kv_heads = 1 if fields.flag("multi_query", True) else heads
+    if not fields.has("tie_word_embeddings"):
+        fields.remark("Falcon checkpoints store a head that the code ties to the embedding.")
+    bias = fields.flag("bias", False)
+    attention = parts.grouped(fields, kv_heads=kv_heads, qkv_bias=bias, output_bias=bias)
+    wide = fields.maybe("ffn_hidden_size") or 4 * fields.count("hidden_size")
+    is_parallel = is_new or fields.flag("parallel_attn", True)
+    norms = fields.count("num_ln_in_parallel_attn", default=2) if is_new else 2 - is_parallel
+    return uniform(fields, attention, parts.dense_of(wide, matrices=2, bias=bias), norms=norms)
+
+
+def nemotron(fields: Fields) -> list[Layer]:
+    """Nemotron 4 and Minitron: two matrices with a squared ReLU between them."""
+    bias = parts.flagged(fields, "attention_bias")
+    attention = parts.grouped(fields, qkv_bias=bias, output_bias=bias)
+    mlp_bias = parts.flagged(fields, "mlp_bias")
+    return uniform(fields, attention, parts.dense(fields, matrices=2, bias=mlp_bias))
+
+
+def starcoder2(fields: Fields) -> list[Layer]:
+    """StarCoder 2: two matrices, biases everywhere, a window in every layer if any."""
+    bias = fields.flag("use_bias", True)
+    attention = parts.grouped(fields, window=parts.window(fields), qkv_bias=bias, output_bias=bias)
+    return uniform(fields, attention, parts.dense(fields, matrices=2, bias=bias))
+
+
+def muse_glimmer(fields: Fields) -> list[Layer]:
+    """Muse Glimmer: full layers counted from the last, a gate on what attention returns."""
+    count = fields.layers()
+    full = parts.grouped(fields, output_gate=True)
+    short = parts.grouped(fields, window=parts.window(fields), output_gate=True)
+    if fields.has("layer_types"):
+        switched = patterns.windowed(fields, count)
+    else:
+        switched = [(count - 1 - layer) % 4 != 0 for layer in range(count)]
+    return mixed(choose(switched, short, full), [parts.dense(fields)] * count, norms=4)

@@ -1,0 +1,187 @@
+"""Families that mix attention with layers which keep a state instead of a cache."""
+
+from typing import Any
+
+from fastcalc.importers.huggingface import parts, patterns
+from fastcalc.importers.huggingface.config import Fields
+from fastcalc.importers.huggingface.dense import qwen_networks
+from fastcalc.importers.huggingface.layer_groups import Layer, choose, mixed
+from fastcalc.importers.huggingface.parts import Part
+
+_LETTERS = {"M": "mamba", "E": "moe", "*": "attention", "-": "mlp"}
+_SYNONYMS = {"linear_attention": "mamba", "full_attention": "attention"}
+
+
+def qwen_next(fields: Fields) -> list[Layer]:
+    """Qwen3-Next and Qwen 3.5: three gated delta nets for one gated attention."""
+    bias = fields.flag("attention_bias", False)
+    attention = parts.grouped(
+        fields,
+        qk_norm=True,
+        qkv_bias=bias,
+        output_bias=bias,
+        output_gate=fields.flag("attn_output_gate", True, noted=False),
+    )
+    switched = patterns.linear(fields, fields.layers())
+    return mixed(choose(switched, parts.delta(fields), attention), qwen_networks(fields))
+
+
+def kimi_linear(fields: Fields) -> list[Layer]:
+    """Kimi Linear and K3: three Kimi delta attentions for one layer of latents."""
+    count = fields.layers()
+    nested = fields.nested("linear_attn_config")
+    if nested.data:
+        full = nested.indices("full_attn_layers")
+        switched = [layer + 1 not in full for layer in range(count)]
+    else:
+        switched = patterns.linear(fields, count)
+    is_gated = parts.flagged(fields, "mla_use_output_gate")
+    attentions = choose(switched, _kda(fields, nested), parts.latent(fields, output_gate=is_gated))
+    experts = parts.experts(
+        fields,
+        shared=parts.shared_width(fields),
+        latent_size=fields.maybe("routed_expert_hidden_size"),
+        router_bias=True,
+    )
+    return mixed(attentions, patterns.networks(fields, experts))
+
+
+def kimi_extras(fields: Fields) -> dict[str, Any]:
+    """Return K3's norms of the experts' projection and the vectors that weigh residuals."""
+    count, extra = fields.layers(), 0
+    latent_size = fields.maybe("routed_expert_hidden_size")
+    if latent_size and parts.flagged(fields, "latent_moe_use_norm"):
+        extra += latent_size * sum(patterns.routed(fields, count))
+    if fields.maybe("attn_res_block_size"):
+        extra += 2 * (2 * count + 1) * fields.count("hidden_size")
+    if not extra:
+        return {}
+    fields.remark("other_parameters is norms of the experts and vectors that weigh residuals.")
+    return {"other_parameters": extra}
+
+
+def glm5_next(fields: Fields) -> list[Layer]:
+    """GLM-5.3-Flash: Kimi delta attention, latents with an indexer over pooled keys."""
+    count = fields.layers()
+    switched = patterns.linear(fields, count)
+    indexer = {**parts.indexer(fields), "pool": fields.count("index_kpool", default=16)}
+    attentions = choose(
+        switched,
+        _kda(fields, fields.nested("linear_attn_config")),
+        parts.latent(fields, indexer=indexer),
+    )
+    experts = parts.experts(fields, shared=parts.shared_width(fields), router_bias=True)
+    return mixed(attentions, patterns.networks(fields, experts, first_dense=3))
+
+
+def _kda(fields: Fields, nested: Fields) -> Part:
+    heads = nested.maybe("num_heads") or fields.count("linear_num_heads")
+    size = nested.maybe("head_dim") or fields.count("linear_head_dim")
+    kernel = nested.maybe("short_conv_kernel_size") or fields.maybe("linear_conv_kernel_dim")
+    part: Part = {
+        "kind": "kda",
+        "key_heads": heads,
+        "value_heads": heads,
+        "key_dim": size,
+        "value_dim": size,
+    }
+    if kernel not in (None, 4):
+        part["conv_kernel"] = kernel
+    if parts.flagged(nested, "use_full_rank_gate"):
+        part["full_rank_gate"] = True
+    return part
+
+
+def nemotron_h(fields: Fields) -> list[Layer]:
+    """Nemotron H and 3: each layer is one part alone, Mamba-2, attention, network or experts."""
+    kinds = _kinds(fields)
+    made: dict[str, Layer] = {}
+    for kind in kinds:
+        if kind not in made:
+            made[kind] = _single(fields, kind)
+    return [made[kind] for kind in kinds]
+
+
+def _kinds(fields: Fields) -> list[str]:
+    pattern = fields.word("hybrid_override_pattern")
+    if pattern is not None:
+        unknown = set(pattern) - set(_LETTERS)
+        if unknown or not pattern:
+            raise fields.refuse("hybrid_override_pattern should be of the letters M, E, * and -")
+        kinds = [_LETTERS[letter] for letter in pattern]
+    else:
+        names = ("layers_block_type", "layer_types")
+        fields.require(("hybrid_override_pattern", *names))
+        name = next(name for name in names if fields.has(name))
+        kinds = [_SYNONYMS.get(kind, kind) for kind in fields.words(name, 1, whole=True) or []]
+    if len(kinds) > fields.most_layers:
+        raise fields.refuse(f"{len(kinds)} layers are too many: at most {fields.most_layers}")
+    return kinds
+
+
+def _single(fields: Fields, kind: str) -> Layer:
+    if kind == "mamba":
+        return {"attention": _mamba(fields)}
+    if kind == "attention":
+        bias = parts.flagged(fields, "attention_bias")
+        return {"attention": parts.grouped(fields, qkv_bias=bias, output_bias=bias)}
+    if kind == "mlp":
+        return {"ffn": parts.dense(fields, matrices=2, bias=parts.flagged(fields, "mlp_bias"))}
+    if kind == "moe":
+        number = fields.maybe("n_shared_experts", least=0)
+        wide = fields.maybe("moe_shared_expert_intermediate_size", least=0) or 0
+        experts = parts.experts(
+            fields,
+            matrices=2,
+            shared=wide * (1 if number is None else number),
+            latent_size=fields.maybe("moe_latent_size"),
+            router_bias=True,
+        )
+        return {"ffn": experts}
+    raise fields.refuse(f"a layer is of the kind '{kind[:40]}', which is not known here")
+
+
+def _mamba(fields: Fields) -> Part:
+    part: Part = {
+        "kind": "mamba2",
+        "key_heads": fields.count("n_groups", "mamba_n_groups"),
+        "value_heads": fields.count("mamba_num_heads"),
+        "key_dim": fields.count("ssm_state_size"),
+        "value_dim": fields.count("mamba_head_dim"),
+    }
+    kernel = fields.maybe("conv_kernel", "mamba_d_conv")
+    return part | ({"conv_kernel": kernel} if kernel not in (None, 4) else {})
+
+
+def nemotron_nas(fields: Fields) -> list[Layer]:
+    """Nemotron Super 49B and its kin: a search has cut every layer to its own size."""
+    blocks = fields.blocks("block_configs")
+    return [_cut(block) for block in blocks]
+
+
+def _cut(block: Fields) -> Layer:
+    layer: Layer = {}
+    attention, ffn = block.nested("attention"), block.nested("ffn")
+    for part in (attention, ffn):
+        if part.flag("replace_with_linear", False, noted=False):
+            raise block.refuse("a layer is replaced with a linear map, which a model file lacks")
+    if not attention.flag("no_op", False, noted=False):
+        heads = block.count("num_attention_heads")
+        group = attention.count("n_heads_in_group")
+        if heads % group:
+            raise block.refuse(f"n_heads_in_group {group} does not divide the {heads} heads")
+        layer["attention"] = parts.grouped(block, kv_heads=heads // group)
+    if not ffn.flag("no_op", False, noted=False):
+        layer["ffn"] = parts.dense_of(_multiplied(block, ffn))
+    if not layer:
+        raise block.refuse("a layer without attention and network cannot stand in a model file")
+    return layer
+
+
+def _multiplied(block: Fields, ffn: Fields) -> int:
+    """Return the width of a network given as a multiple: 2/3 of it, rounded up to 256. [1]"""
+    wide = ffn.maybe("intermediate_size")
+    if wide is not None:
+        return wide
+    multiple = ffn.number("ffn_mult")
+    return -int(-2 * multiple * block.count("hidden_size") / 3 // 256) * 256

@@ -1,0 +1,142 @@
+"""A config.json to a plain mapping, or one sentence that says why not."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fastcalc.catalogue.inputs import read_bytes
+from fastcalc.catalogue.reader import Path_
+from fastcalc.errors import InputError
+from fastcalc.importers.json_places import json_marks
+from fastcalc.written import shown
+
+CONFIG = "config.json"
+MAX_BYTES = 16_000_000
+"""The largest configurations that people ship name every quantized matrix and take 3 MB."""
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+def config_path(name: str | Path) -> Path:
+    """Return the configuration that a file or folder name means.
+
+    Parameters
+    ----------
+    name : str or Path
+        A JSON file, or a folder that holds a ``config.json``.
+
+    Raises
+    ------
+    InputError
+        If there is none; for what looks like a name on a hub, with how to fetch it.
+    """
+    path = Path(name)
+    try:
+        if path.is_dir():
+            path = path / CONFIG
+            if not path.is_file():
+                raise InputError(f"{path.parent} is a folder without a {CONFIG}; name the file")
+        if path.exists():
+            return path
+    except (OSError, ValueError) as error:
+        raise InputError(f"{shown(name, 120)} is not a path that can be read") from error
+    raise InputError(missing_file(str(name)))
+
+
+def missing_file(name: str) -> str:
+    """Return the sentence for a file that is not there; a hub name is told how to fetch it.
+
+    Examples
+    --------
+    >>> missing_file("nowhere.json")
+    'nowhere.json: there is no such file'
+    """
+    sentence = f"{shown(name, 120)}: there is no such file"
+    if not _HUB_NAME.fullmatch(name) or name.lower().endswith((".json", ".yaml", ".yml")):
+        return sentence
+    folder = name.split("/")[1]
+    return (
+        f"{sentence}, and nothing is downloaded; if it is a model on Hugging Face, fetch its "
+        f"configuration with 'huggingface-cli download {name} {CONFIG} --local-dir {folder}' "
+        f"or 'curl -L --create-dirs -o {folder}/{CONFIG} "
+        f"https://huggingface.co/{name}/resolve/main/{CONFIG}', then name the folder: ./{folder}"
+    )
+
+
+@dataclass
+class JsonFile:
+    """A JSON file that was read.
+
+    Attributes
+    ----------
+    file : str
+        The file, for sentences.
+    data : dict
+        What it holds.
+    text : str
+        The same as it is written.
+    sidecar : JsonFile or None
+        A second file, which ``quantization_config`` was taken from.
+    """
+
+    file: str
+    data: dict[str, Any]
+    text: str = "{}"
+    sidecar: "JsonFile | None" = None
+
+    def place(self, *paths: Path_) -> str:
+        """Return ``file:line:column`` of the first of some paths that the file holds."""
+        if self.sidecar and "quantization_config" in paths[0]:
+            return self.sidecar.place(*(("quantization", path[-1]) for path in paths))
+        marks = json_marks(self.text)
+        line, column = next((marks[path] for path in paths if path in marks), marks[()])
+        return f"{self.file}:{line}:{column}"
+
+
+def read_json(path: Path) -> JsonFile:
+    """Read one JSON file whose top level is a mapping.
+
+    Parameters
+    ----------
+    path : Path
+        The file. At most `MAX_BYTES` are read.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is too large, is not UTF-8 JSON or is not a mapping.
+    """
+    text = _text(path)
+    try:
+        # A number that no shape needs becomes a float, which readers refuse.
+        data = json.loads(text, parse_int=lambda one: int(one) if len(one) < 40 else float(one))
+    except json.JSONDecodeError as error:
+        place = f"{path}:{error.lineno}:{error.colno}"
+        problem = error.msg[:1].lower() + error.msg[1:] if text.strip() else "the file is empty"
+        raise InputError(f"{place}: not readable as JSON: {problem}") from error
+    except RecursionError as error:
+        raise InputError(f"{path} is nested too deeply; no configuration needs that") from error
+    if not isinstance(data, dict):
+        kind = "a list" if isinstance(data, list) else "a single value"
+        raise InputError(f"{path}:1:1: the file holds {kind}; a configuration is a mapping")
+    return JsonFile(str(path), data, text)
+
+
+def _text(path: Path) -> str:
+    try:
+        raw = read_bytes(path, MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{path} cannot be read: {reason.lower()}") from error
+    if len(raw) > MAX_BYTES:
+        raise InputError(
+            f"{path} is larger than {MAX_BYTES // 1_000_000} MB; a configuration is a few "
+            "kilobytes, and weights are not read"
+        )
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}:{line}:1: not UTF-8 text, so not a configuration") from error

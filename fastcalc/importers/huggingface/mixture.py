@@ -1,0 +1,255 @@
+"""Families that route tokens to experts behind softmax attention or latents."""
+
+from typing import Any
+
+from fastcalc.importers.huggingface import parts, patterns
+from fastcalc.importers.huggingface.config import Fields
+from fastcalc.importers.huggingface.layer_groups import Layer, choose, mixed, uniform
+
+_INTERMEDIATE = ("intermediate_size",)
+
+
+def mixtral(fields: Fields) -> list[Layer]:
+    """Mixtral, Phi-3.5-MoE, Granite MoE: Mistral with experts in every layer."""
+    bias = parts.flagged(fields, "attention_bias")
+    attention = parts.grouped(fields, window=parts.window(fields), qkv_bias=bias, output_bias=bias)
+    return uniform(fields, attention, parts.experts(fields, width=_INTERMEDIATE))
+
+
+def head_bias(fields: Fields) -> dict[str, Any]:
+    """Return the bias of Phi-3.5-MoE's head."""
+    if not parts.flagged(fields, "lm_head_bias"):
+        return {}
+    fields.remark("other_parameters is the bias of the head.")
+    return {"other_parameters": fields.count("vocab_size")}
+
+
+def olmoe(fields: Fields) -> list[Layer]:
+    """OLMoE: experts in every layer, one norm over all query heads and one over all keys."""
+    attention = parts.grouped(fields, qk_norm="full")
+    return uniform(fields, attention, parts.experts(fields, width=_INTERMEDIATE))
+
+
+def gpt_oss(fields: Fields) -> list[Layer]:
+    """gpt-oss: windows in every second layer, sinks, and biases everywhere."""
+    bias = fields.flag("attention_bias", True)
+    habits = {"qkv_bias": bias, "output_bias": bias, "sinks": True}
+    full = parts.grouped(fields, **habits)
+    short = parts.grouped(fields, window=parts.window(fields), **habits)
+    experts = parts.experts(fields, width=_INTERMEDIATE, router_bias=True, expert_bias=True)
+    count = fields.layers()
+    return mixed(choose(patterns.windowed(fields, count, every=2), short, full), [experts] * count)
+
+
+def latent(fields: Fields) -> list[Layer]:
+    """DeepSeek V2 to V3.2, Kimi K2, GLM-4.7-Flash and 5, Mistral Small 4."""
+    count = fields.layers()
+    plain = parts.latent(fields)
+    attentions = [plain] * count
+    indexer = parts.indexer(fields)
+    if indexer:
+        reused = {**plain, "indexer": {**indexer, "shared": True}}
+        shared = patterns.shared_indexers(fields, count)
+        attentions = choose(shared, reused, {**plain, "indexer": indexer})
+    method = fields.word("topk_method")
+    is_balanced = method == "noaux_tc" if method else bool(fields.defaults.get("router_bias"))
+    return mixed(attentions, _shared_networks(fields, router_bias=is_balanced))
+
+
+def _shared_networks(fields: Fields, **habits: Any) -> list[parts.Part]:
+    experts = parts.experts(fields, shared=parts.shared_width(fields), **habits)
+    return patterns.networks(fields, experts, first_dense=fields.defaults.get("first_dense"))
+
+
+def grouped(fields: Fields) -> list[Layer]:
+    """GLM-4.5 to 4.7: grouped-query attention, a few dense layers, then experts."""
+    attention = parts.grouped(
+        fields,
+        qkv_bias=fields.flag("attention_bias", False),
+        qk_norm=fields.flag("use_qk_norm", False),
+    )
+    return mixed([attention] * fields.layers(), _shared_networks(fields, router_bias=True))
+
+
+def head_norms(fields: Fields) -> list[Layer]:
+    """Hy3 and dots: as GLM, always with a norm on queries and keys."""
+    bias = parts.flagged(fields, "attention_bias")
+    attention = parts.grouped(fields, qk_norm=True, qkv_bias=bias, output_bias=bias)
+    return mixed([attention] * fields.layers(), _shared_networks(fields, router_bias=True))
+
+
+def ernie(fields: Fields) -> list[Layer]:
+    """Ernie 4.5 MoE: experts from one layer to another, at an interval."""
+    count, bias = fields.layers(), fields.flag("use_bias", False)
+    attention = parts.grouped(fields, qkv_bias=bias, output_bias=bias)
+    number = fields.maybe("moe_num_shared_experts", least=0) or 0
+    wide = number * fields.count(*parts.EXPERT_WIDTH)
+    experts = parts.experts(fields, shared=wide, router_bias=True)
+    first = fields.count("moe_layer_start_index", default=1, least=0)
+    last = fields.maybe("moe_layer_end_index", least=-1)
+    last = count - 1 if last in (None, -1) else last
+    step = fields.count("moe_layer_interval", default=1)
+    switched = [first <= n <= (last or 0) and (n + 1) % step == 0 for n in range(count)]
+    return mixed([attention] * count, choose(switched, experts, parts.dense(fields, bias=bias)))
+
+
+def llama4(fields: Fields) -> list[Layer]:
+    """Llama 4: three chunked layers for a full one; experts in every layer or every second."""
+    count = fields.layers()
+    bias = parts.flagged(fields, "attention_bias")
+    full = parts.grouped(fields, qkv_bias=bias, output_bias=bias)
+    chunk = fields.count("attention_chunk_size")
+    short = parts.grouped(fields, window=chunk, chunked=True, qkv_bias=bias, output_bias=bias)
+    switched = patterns.windowed(fields, count, every=4)
+    wide = fields.count("intermediate_size")
+    experts = parts.experts(fields, width=_INTERMEDIATE, shared=wide)
+    named = fields.indices("moe_layers")
+    step = fields.count("interleave_moe_layer_step", default=1)
+    routed = [n in named if named else (n + 1) % step == 0 for n in range(count)]
+    if all(routed):
+        return mixed(choose(switched, short, full), [experts] * count)
+    networks = choose(routed, experts, parts.dense(fields, "intermediate_size_mlp"))
+    return mixed(choose(switched, short, full), networks)
+
+
+def minimax_m2(fields: Fields) -> list[Layer]:
+    """MiniMax M2: experts in every layer, norms over the full width of queries and keys."""
+    attention = parts.grouped(fields, qk_norm=_minimax_norm(fields, "per_layer"))
+    bias = fields.flag("use_routing_bias", True)
+    return uniform(fields, attention, parts.experts(fields, width=_INTERMEDIATE, router_bias=bias))
+
+
+def minimax_m3(fields: Fields) -> list[Layer]:
+    """MiniMax M3: three full layers, then attention to the best blocks of tokens."""
+    count = fields.layers()
+    norm = _minimax_norm(fields, "per_head")
+    plain = parts.grouped(fields, qk_norm=norm)
+    experts = parts.experts(
+        fields,
+        width=("moe_intermediate_size", "intermediate_size"),
+        shared=fields.maybe("shared_intermediate_size", least=0) or 0,
+        router_bias=fields.flag("use_routing_bias", True),
+    )
+    routed = patterns.routed(fields, count, first_dense=3)
+    networks = choose(routed, experts, parts.dense(fields, "dense_intermediate_size"))
+    switched, indexer = parts.block_indexer(fields, count)
+    if indexer is None:
+        return mixed([plain] * count, networks)
+    return mixed(choose(switched, {**plain, "indexer": indexer}, plain), networks)
+
+
+def _minimax_norm(fields: Fields, usual: str) -> bool | str:
+    if not fields.flag("use_qk_norm", True):
+        return False
+    return "full" if (fields.word("qk_norm_type") or usual) == "per_layer" else True
+
+
+def mimo_v2(fields: Fields) -> list[Layer]:
+    """MiMo V2: windowed layers with sinks and heads of their own; values narrower than keys."""
+    count = fields.layers()
+    window = parts.window(fields)
+    bias = fields.flag("attention_bias", False)
+    full = parts.grouped(
+        fields,
+        value_dim=fields.maybe("v_head_dim"),
+        qkv_bias=bias,
+        sinks=fields.flag("add_full_attention_sink_bias", False),
+    )
+    short = parts.grouped(
+        fields,
+        window=window,
+        heads=fields.count("swa_num_attention_heads", default=full["heads"]),
+        kv_heads=fields.maybe("swa_num_key_value_heads"),
+        head_dim=fields.maybe("swa_head_dim"),
+        value_dim=fields.maybe("swa_v_head_dim") or fields.maybe("v_head_dim"),
+        qkv_bias=bias,
+        sinks=fields.flag("add_swa_attention_sink_bias", True),
+    )
+    switched = fields.switches("hybrid_layer_pattern", count)
+    if switched is None:
+        switched = patterns.windowed(fields, count, every=6)
+    return mixed(choose(switched, short, full), _shared_networks(fields, router_bias=True))
+
+
+def step(fields: Fields) -> list[Layer]:
+    """Step 3.5 and 3.7: more query heads in windowed layers, a gate for each head."""
+    count = fields.layers()
+    gate = "per-head" if fields.flag("use_head_wise_attn_gate", True) else False
+    other = fields.nested("attention_other_setting")
+    heads = fields.maybe("num_sliding_attention_heads") or other.maybe("num_attention_heads")
+    if heads is None:
+        heads = fields.count("num_sliding_attention_heads")
+    full = parts.grouped(fields, qk_norm=True, output_gate=gate)
+    short = parts.grouped(
+        fields,
+        window=parts.window(fields),
+        heads=heads,
+        kv_heads=other.maybe("num_attention_groups"),
+        head_dim=other.maybe("head_dim"),
+        qk_norm=True,
+        output_gate=gate,
+    )
+    experts = parts.experts(
+        fields,
+        shared=fields.maybe("share_expert_dim", least=0) or 0,
+        router_bias=fields.flag("use_moe_router_bias", True),
+    )
+    named = fields.data.get("moe_layers_enum")
+    if isinstance(named, str):
+        routed = [layer in patterns.numbered(named) for layer in range(count)]
+    else:
+        routed = patterns.routed(fields, count, first_dense=3)
+    switched = patterns.windowed(fields, count)
+    return mixed(choose(switched, short, full), choose(routed, experts, parts.dense(fields)))
+
+
+def muse_spark(fields: Fields) -> list[Layer]:
+    """Muse Spark: experts that work on a projection of the hidden state, in every layer."""
+    count = fields.layers()
+    full = parts.grouped(fields, output_gate=True)
+    short = parts.grouped(fields, window=parts.window(fields), output_gate=True)
+    if fields.has("layer_types"):
+        switched = patterns.windowed(fields, count)
+    else:
+        switched = [(count - 1 - layer) % 4 != 0 for layer in range(count)]
+    latent_size = fields.maybe("moe_hidden_size")
+    experts = parts.experts(fields, latent_size=latent_size, router_bias=True)
+    return mixed(choose(switched, short, full), patterns.networks(fields, experts), norms=5)
+
+
+def latent_norms(fields: Fields) -> dict[str, Any]:
+    """Return the norms before and after the experts of Muse Spark."""
+    fields.remark("other_parameters is the norms around the experts; two of norms are gates.")
+    return {"other_parameters": 2 * fields.count("moe_hidden_size") * fields.layers()}
+
+
+def gemma4(fields: Fields) -> list[Layer]:
+    """Gemma 4: wider heads without a value projection in full layers; experts beside a network."""
+    count = fields.layers()
+    if fields.maybe("hidden_size_per_layer_input", least=0):
+        raise fields.refuse(
+            "hidden_size_per_layer_input announces an embedding for every layer, which a model "
+            "file cannot hold yet"
+        )
+    short = parts.grouped(fields, window=parts.window(fields), qk_norm=True)
+    is_one = fields.flag("attention_k_eq_v", False)
+    full = parts.grouped(
+        fields,
+        kv_heads=fields.maybe("num_global_key_value_heads") if is_one else None,
+        head_dim=fields.count("global_head_dim", default=512),
+        qk_norm=True,
+        k_eq_v=is_one,
+    )
+    network, norms = parts.dense(fields), 4
+    if fields.flag("enable_moe_block", False):
+        # Seven norms and a vector that scales what the router sees, whose bias is a scale, too.
+        experts = parts.experts(fields, shared=network["width"], router_bias=True)
+        network, norms = experts, 8
+    switched = patterns.windowed(fields, count, every=6)
+    return mixed(choose(switched, short, full), [network] * count, norms=norms)
+
+
+def layer_scales(fields: Fields) -> dict[str, Any]:
+    """Return the scale that each layer of Gemma 4 has."""
+    fields.remark("other_parameters is a scale for each layer.")
+    return {"other_parameters": fields.layers()}

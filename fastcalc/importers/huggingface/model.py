@@ -1,0 +1,204 @@
+"""A configuration to the plain mapping of a model file, and what to know about the reading."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fastcalc.catalogue.reader import Document, Path_
+from fastcalc.catalogue.schema import Model
+from fastcalc.catalogue.validation import validate
+from fastcalc.errors import InputError
+from fastcalc.importers.huggingface import unknown
+from fastcalc.importers.huggingface.config import Fields
+from fastcalc.importers.huggingface.families import ALIASES, FAMILIES, ModelFamily
+from fastcalc.importers.huggingface.json_file import CONFIG, JsonFile, config_path, read_json
+from fastcalc.importers.huggingface.layer_groups import Layer
+from fastcalc.importers.huggingface.quantization import formats
+from fastcalc.written import shown
+
+_INNER = ("text_config", "llm_config", "language_config")
+_OUTER = ("torch_dtype", "dtype", "quantization_config", "tie_word_embeddings")
+_TOWERS = ("vision_config", "audio_config", "vision_tower_config", "visual")
+_SIDECAR = "hf_quant_config.json"
+_HASH = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A model, as the mapping of its file and loaded, and remarks on how it was read."""
+
+    entry: dict[str, Any]
+    model: Model
+    remarks: list[str]
+
+
+def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noqa: A002
+    """Read a Hugging Face configuration.
+
+    Parameters
+    ----------
+    name : str or Path
+        A JSON file, or a folder that holds a ``config.json``.
+    id : str, optional
+        The model's id; from the file, its folder or the configuration unless given.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or does not hold enough to count a model from.
+    """
+    path = config_path(name)
+    file = read_json(path)
+    _add_sidecar(path, file)
+    name = label(path, file.data)
+    entry, remarks = mapping(file)
+    entry = {"id": id or slug(name), "name": name, **entry}
+    return Imported(entry, _validated(entry, file), remarks)
+
+
+def mapping(file: JsonFile) -> tuple[dict[str, Any], list[str]]:
+    """Return the mapping of a model file but for its id and name, and the remarks."""
+    fields, family = _fields(file)
+    fields.require("hidden_size", "vocab_size", *family.needs)
+    layers = family.read(fields)
+    tied = fields.flag("tie_word_embeddings", family.tied)
+    is_routed = any(layer.get("ffn", {}).get("kind") == "moe" for layer in layers)
+    stored = formats(fields, has_experts=is_routed)
+    entry: dict[str, Any] = {
+        "sources": {"config": {"title": _title(file)}},
+        "shape_source": "config",
+        "weight_format": stored.weights,
+    }
+    if stored.experts:
+        entry["expert_format"] = stored.experts
+    entry["kv_format"] = stored.cache
+    context = fields.maybe("max_position_embeddings", "n_positions", "max_sequence_length")
+    if context:
+        entry["max_context"] = context
+    entry |= {
+        "hidden_size": fields.count("hidden_size"),
+        "vocabulary": fields.count("vocab_size"),
+        "tied_embeddings": tied,
+    }
+    if family.norm_bias:
+        entry["norm_bias"] = True
+    entry |= family.extras(fields) if family.extras else {}
+    entry["blocks"] = blocks(layers)
+    _add_prediction(entry, fields, family)
+    if any(file.data.get(tower) for tower in _TOWERS):
+        fields.remark("Only the text model is counted; the vision or audio tower is left out.")
+    notes = fields.notes()
+    if notes:
+        entry["notes"] = notes
+    return entry, notes
+
+
+def blocks(layers: list[Layer]) -> list[dict[str, Any]]:
+    """Return equal layers counted once, in the order in which their kinds first appear."""
+    counted: dict[str, dict[str, Any]] = {}
+    for layer in layers:
+        block = counted.setdefault(repr(layer), {"count": 0, **layer})
+        block["count"] += 1
+    return list(counted.values())
+
+
+def label(path: Path, data: dict[str, Any]) -> str:
+    """Return a name: the file's own, its folder's, or what the configuration says.
+
+    Examples
+    --------
+    >>> label(Path("Llama-3.1-8B/config.json"), {})
+    'Llama-3.1-8B'
+    >>> label(Path("config.json"), {"model_type": "llama"})
+    'llama'
+    """
+    folder = path.parent
+    if folder.parent.name == "snapshots" and _HASH.fullmatch(folder.name):
+        folder = folder.parent.parent
+    stem = "" if path.name == CONFIG else path.stem.removesuffix("_config")
+    said = (data.get("_name_or_path"), data.get("model_type"))
+    for text in (stem, folder.name, *said):
+        last = re.split(r"/|\\|--", text.rstrip("/\\"))[-1] if isinstance(text, str) else ""
+        if slug(last):
+            return shown(last, 80)
+    return "imported-model"
+
+
+def slug(text: str) -> str:
+    """Return text as an id: lower case letters, digits, dots, dashes and underscores.
+
+    Examples
+    --------
+    >>> slug("Llama 3.1 (8B)")
+    'llama-3.1-8b'
+    """
+    return re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-._")[:80].strip("-._")
+
+
+def _fields(file: JsonFile) -> tuple[Fields, ModelFamily]:
+    """Return the language part of a configuration, and its family."""
+    data, outer = file.data, Fields(file.data, file)
+    roots: tuple[Path_, ...] = ((),)
+    inner = next((name for name in _INNER if outer.mapping(name)), None)
+    kinds = [outer.word("model_type")]
+    if inner is not None:
+        kinds.insert(0, outer.nested(inner).word("model_type"))
+        inherited = {key: data[key] for key in _OUTER if key in data}
+        data = inherited | {key: one for key, one in data[inner].items() if one is not None}
+        roots = ((inner,), ())
+    for kind in kinds:
+        known = FAMILIES.get(ALIASES.get(kind or "", kind or ""))
+        if known:
+            return Fields(data, file, known.defaults, roots), known
+    fields = Fields(data, file, None, roots)
+    return fields, unknown.family(fields, next((kind for kind in kinds if kind), None))
+
+
+def _validated(entry: dict[str, Any], file: JsonFile) -> Model:
+    """Hold an entry against the schema; what does not fit is the configuration's fault."""
+    places = dict.fromkeys(_paths(entry), (1, 1))
+    model, faults = validate(Document(file.file, entry, places, dict(places)), Model)
+    if model is None:
+        raise InputError(str(faults[0]))
+    return model
+
+
+def _paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    yield path
+    steps: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict):
+        steps = value.items()
+    elif isinstance(value, list):
+        steps = enumerate(value)
+    for step, inner in steps:
+        yield from _paths(inner, (*path, step))
+
+
+def _add_prediction(entry: dict[str, Any], fields: Fields, family: ModelFamily) -> None:
+    """Add the prediction layers that a checkpoint stores beside the text core."""
+    names = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
+    count = fields.maybe(*names, least=0)
+    if not count:
+        return
+    fields.remark("Multi-token-prediction layers stand beside the text core and are not in it.")
+    if family.mtp is not None:
+        entry["mtp"] = {"layers": count, **family.mtp}
+
+
+def _add_sidecar(path: Path, file: JsonFile) -> None:
+    """Take the quantization from ModelOpt's own file where the configuration has none."""
+    beside = path.with_name(_SIDECAR)
+    if path.name != CONFIG or file.data.get("quantization_config") or not beside.is_file():
+        return
+    file.sidecar = read_json(beside)
+    quantization = file.sidecar.data.get("quantization")
+    if isinstance(quantization, dict):
+        file.data["quantization_config"] = {"quant_method": "modelopt", **quantization}
+
+
+def _title(file: JsonFile) -> str:
+    kind = file.data.get("model_type")
+    family = f", model_type {shown(kind, 40)}" if isinstance(kind, str) else ""
+    return f"Hugging Face configuration {shown(file.file, 200)}{family}"

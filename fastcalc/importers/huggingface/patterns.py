@@ -1,0 +1,133 @@
+"""Which layer is of which kind: the many ways in which configurations say it."""
+
+import re
+
+from fastcalc.importers.huggingface.config import Fields
+from fastcalc.importers.huggingface.layer_groups import choose
+from fastcalc.importers.huggingface.parts import Part, dense
+
+_KNOWN_LAYERS = {
+    "attention",
+    "full_attention",
+    "global",
+    "sliding_attention",
+    "chunked_attention",
+    "linear_attention",
+}
+"""Kinds of ``layer_types`` that are read; a new one is refused rather than taken for another."""
+
+_SPARSE = {"sparse", "moe"}
+
+
+def windowed(fields: Fields, layers: int, *, every: int | None = None) -> list[bool]:
+    """Return for each layer whether it looks back over a window alone.
+
+    Parameters
+    ----------
+    fields : Fields
+        With ``layer_types``, ``sliding_window_pattern`` or neither.
+    layers : int
+        How many. [1]
+    every : int, optional
+        The family's habit: one full layer closes each group of this many. [1]
+    """
+    kinds = fields.words("layer_types", layers)
+    if kinds is not None:
+        for kind in dict.fromkeys(kinds):
+            if kind not in _KNOWN_LAYERS:
+                raise fields.refuse(
+                    f"layer_types holds '{kind}', a kind that fastcalc does not know"
+                )
+        return [kind in ("sliding_attention", "chunked_attention") for kind in kinds]
+    pattern = fields.data.get("sliding_window_pattern")
+    if isinstance(pattern, str):
+        if not pattern or set(pattern) - set("LG"):
+            raise fields.refuse("sliding_window_pattern should be a number or letters L and G")
+        return [pattern[layer % len(pattern)] == "L" for layer in range(layers)]
+    step = fields.maybe("sliding_window_pattern", "_sliding_window_pattern")
+    if step is None and every is not None:
+        fields.assume("sliding_window_pattern", every)
+        step = every
+    if step is None:
+        return [False] * layers
+    return [(layer + 1) % step != 0 for layer in range(layers)]
+
+
+def late_windows(fields: Fields, layers: int) -> list[bool]:
+    """Return the windowed layers where ``use_sliding_window`` switches them on from a layer on."""
+    if not fields.flag("use_sliding_window", False, noted=False):
+        return [False] * layers
+    if fields.has("layer_types"):
+        return windowed(fields, layers)
+    first = fields.count("max_window_layers", default=layers, least=0)
+    return [layer >= first for layer in range(layers)]
+
+
+def linear(fields: Fields, layers: int) -> list[bool]:
+    """Return for each layer whether it keeps a state instead of a cache."""
+    kinds = fields.words("layer_types", layers)
+    if kinds is not None:
+        return [kind == "linear_attention" for kind in kinds]
+    step = fields.count("full_attention_interval", default=4)
+    return [(layer + 1) % step != 0 for layer in range(layers)]
+
+
+def routed(fields: Fields, layers: int, *, first_dense: int | None = None) -> list[bool]:
+    """Return for each layer whether it routes tokens to experts.
+
+    Parameters
+    ----------
+    fields : Fields
+        With ``mlp_layer_types``, ``moe_layer_freq``, ``first_k_dense_replace``,
+        ``decoder_sparse_step``, ``mlp_only_layers`` or none of them, which means all.
+    layers : int
+        How many. [1]
+    first_dense : int, optional
+        What the family takes where ``first_k_dense_replace`` is left out. [1]
+    """
+    kinds = fields.words("mlp_layer_types", layers)
+    if kinds is not None:
+        return [kind in _SPARSE for kind in kinds]
+    if isinstance(fields.data.get("moe_layer_freq"), list):
+        return fields.switches("moe_layer_freq", layers) or []
+    if first_dense is not None:
+        first = fields.count("first_k_dense_replace", default=first_dense, least=0)
+    else:
+        first = fields.maybe("first_k_dense_replace", least=0) or 0
+    step = fields.maybe("moe_layer_freq", "decoder_sparse_step") or 1
+    offset = 0 if fields.has("moe_layer_freq") or not fields.has("decoder_sparse_step") else 1
+    named_dense = fields.indices("mlp_only_layers")
+    return [
+        layer >= first and (layer + offset) % step == 0 and layer not in named_dense
+        for layer in range(layers)
+    ]
+
+
+def networks(fields: Fields, experts: Part, *, first_dense: int | None = None) -> list[Part]:
+    """Return for each layer the experts or, where they are not, the dense network."""
+    switched = routed(fields, fields.layers(), first_dense=first_dense)
+    if all(switched):
+        return [experts] * len(switched)
+    return choose(switched, experts, dense(fields))
+
+
+def shared_indexers(fields: Fields, layers: int) -> list[bool]:
+    """Return for each layer whether it takes the picks of an earlier one's indexer."""
+    kinds = fields.words("indexer_types", layers)
+    if kinds is not None:
+        return [kind == "shared" for kind in kinds]
+    step = fields.maybe("index_topk_freq") or 1
+    offset = fields.maybe("index_skip_topk_offset", least=0)
+    late = 2 if offset is None else offset
+    return [max(layer - late + 1, 0) % step != 0 for layer in range(layers)]
+
+
+def numbered(text: str) -> set[int]:
+    """Return the layer numbers in a text such as ``"3,4,5"``.
+
+    Examples
+    --------
+    >>> sorted(numbered("3, 4,5"))
+    [3, 4, 5]
+    """
+    return {int(number) for number in re.findall(r"[0-9]{1,9}", text)}

@@ -1,0 +1,246 @@
+"""How weights are stored: ``quantization_config`` and ``torch_dtype`` to number formats.
+
+A model file knows two formats, one for routed experts and one for every other matrix, while
+embedding, head and router stay at 16 bits. Checkpoints that leave attention at 16 bits are
+met by that when the rest of them is experts; what cannot be said so is noted.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from fastcalc.importers.huggingface.config import Fields
+from fastcalc.written import shown
+
+_DTYPES = {
+    "bfloat16": "bf16",
+    "float16": "fp16",
+    "float32": "fp32",
+    "half": "fp16",
+    "float": "fp32",
+}
+_ALGORITHMS = {
+    "FP8": "fp8",
+    "FP8_PER_CHANNEL_PER_TOKEN": "fp8",
+    "FP8_PB_WO": "fp8",
+    "MXFP8": "fp8",
+    "NVFP4": "nvfp4",
+    "NVFP4_AWQ": "nvfp4",
+    "W4A16_NVFP4": "nvfp4",
+    "W4A8_NVFP4_FP8": "nvfp4",
+    "MXFP4": "mxfp4",
+    "W4A8_MXFP4_FP8": "mxfp4",
+    "W4A16": "int4",
+    "W4A16_AWQ": "awq-int4-g128",
+    "W4A8_AWQ": "awq-int4-g128",
+    "W8A16": "int8",
+    "W8A8_SQ_PER_CHANNEL": "int8",
+}
+_ATTENTION = ("self_attn", "attn", "attention", "linear_attn")
+
+
+@dataclass
+class Formats:
+    """The formats of a checkpoint.
+
+    Attributes
+    ----------
+    weights, experts : str
+        Of all matrices but routed experts, and of those; None where they are alike.
+    cache : str
+        Of the KV cache: 16 bits unless the checkpoint comes with scales for 8.
+    """
+
+    weights: str
+    experts: str | None = None
+    cache: str = "bf16"
+
+
+def formats(fields: Fields, *, has_experts: bool) -> Formats:
+    """Return the formats that a configuration states.
+
+    Parameters
+    ----------
+    fields : Fields
+        The configuration, its ``quantization_config`` included.
+    has_experts : bool
+        Whether the model routes tokens to experts.
+    """
+    plain = _plain(fields)
+    config = fields.mapping("quantization_config")
+    if not config:
+        return Formats(plain)
+    found = _quantized(fields.inside(config, "quantization_config"), fields, plain)
+    if not has_experts and found.experts is not None:
+        if found.weights == plain:
+            fields.remark(
+                f"Only a part of the matrices is {found.experts} in this checkpoint; all are "
+                "counted so, because a dense model file holds one format."
+            )
+            found.weights = found.experts
+        found.experts = None
+    if found.experts == found.weights:
+        found.experts = None
+    found.cache = _cache(config)
+    return found
+
+
+def _plain(fields: Fields) -> str:
+    """Return the format of what is not quantized."""
+    word = fields.word("torch_dtype") or fields.word("dtype")
+    if word is None:
+        fields.assume("torch_dtype", "bfloat16")
+        return "bf16"
+    known = _DTYPES.get(word.lower().removeprefix("torch."))
+    if known is None:
+        fields.remark(f"torch_dtype '{shown(word)}' is not known here; bf16 is assumed.")
+    return known or "bf16"
+
+
+def _quantized(config: Fields, fields: Fields, plain: str) -> Formats:
+    method = (config.word("quant_method") or "").lower()
+    algorithm = (config.word("quant_algo") or "").upper()
+    layers = config.data.get("quantized_layers")
+    if isinstance(layers, dict) and layers:
+        return _by_layer(layers, plain, fields)
+    if algorithm in _ALGORITHMS:
+        found: str | None = _ALGORITHMS[algorithm]
+    elif isinstance(config.data.get("config_groups"), dict):
+        found = _from_groups(config)
+    else:
+        reader = _METHODS.get(method)
+        found = reader(config) if reader else _from_bits(config, "gptq-int4-g128")
+    if found is None:
+        fields.remark(
+            f"The quantization '{shown(method or algorithm or 'without a name')}' is not known "
+            f"here: the weights are counted as {plain}; --weights says otherwise."
+        )
+        return Formats(plain)
+    if method in _REMARKS:
+        fields.remark(_REMARKS[method])
+    if method == "mxfp4" or _leaves_attention(config, fields):
+        return Formats(plain, found)
+    if fields.word("expert_dtype") == "fp4":
+        return Formats(found, "mxfp4")
+    return Formats(found)
+
+
+def _from_bits(config: Fields, at_four: str) -> str | None:
+    """Return the format of weight-only integers by their width and group."""
+    bits = config.maybe("bits", "w_bit", "num_bits")
+    group = config.data.get("group_size", config.data.get("q_group_size"))
+    if bits == 4:
+        return "int4-g32" if group == 32 else at_four
+    return "int8" if bits == 8 else None
+
+
+def _from_groups(config: Fields) -> str | None:
+    """Return the format most groups of a compressed-tensors list share."""
+    counts = Counter[str]()
+    for name, group in config.data["config_groups"].items():
+        weights = group.get("weights") if isinstance(group, dict) else None
+        if isinstance(weights, dict):
+            style = f"{group.get('format') or config.data.get('format')}"
+            found = _of_group(config.inside(weights, "config_groups", name, "weights"), style)
+            if found:
+                counts[found] += 1
+    return _most(counts, "") or None
+
+
+def _of_group(weights: Fields, style: str) -> str | None:
+    bits, group = weights.maybe("num_bits"), weights.data.get("group_size")
+    if weights.word("type") == "float":
+        if bits == 8:
+            return "fp8"
+        is_mx = style.startswith("mxfp4") or group == 32
+        return ("mxfp4" if is_mx else "nvfp4") if bits == 4 else None
+    return _from_bits(weights, "gptq-int4-g128")
+
+
+def _bitsandbytes(config: Fields) -> str | None:
+    if config.flag("load_in_4bit", False, noted=False):
+        return "int4"
+    return "int8" if config.flag("load_in_8bit", False, noted=False) else None
+
+
+def _quark(config: Fields) -> str | None:
+    weight = (config.mapping("global_quant_config") or {}).get("weight")
+    first = weight[0] if isinstance(weight, list) and weight else weight
+    kind = str(first.get("dtype")).lower() if isinstance(first, dict) else ""
+    if kind.startswith("fp8"):
+        return "fp8"
+    return {"fp4": "mxfp4", "int8": "int8", "int4": "gptq-int4-g128"}.get(kind)
+
+
+_METHODS: dict[str, Callable[[Fields], str | None]] = {
+    "fp8": lambda _: "fp8",
+    "fbgemm_fp8": lambda _: "fp8",
+    "modelopt_fp4": lambda _: "nvfp4",
+    "mxfp4": lambda _: "mxfp4",
+    "gptq": lambda config: _from_bits(config, "gptq-int4-g128"),
+    "awq": lambda config: _from_bits(config, "awq-int4-g128"),
+    "bitsandbytes": _bitsandbytes,
+    "quark": _quark,
+}
+_REMARKS = {"bitsandbytes": "bitsandbytes blocks are counted as int4 (4.5 bits) or int8."}
+
+
+def _by_layer(layers: dict[str, Any], plain: str, fields: Fields) -> Formats:
+    """Return the formats that most experts and most other matrices share.
+
+    Where there are no experts, the feed-forward networks speak for all: they are the most.
+    """
+    experts, networks, others = Counter[str](), Counter[str](), Counter[str]()
+    for name, rule in layers.items():
+        algorithm = rule.get("quant_algo") if isinstance(rule, dict) else None
+        known = _ALGORITHMS.get(str(algorithm).upper())
+        if known and "lm_head" not in name:
+            is_network = ".mlp." in name or ".ffn." in name
+            group = experts if ".experts" in name else networks if is_network else others
+            group[known] += 1
+    rest = networks + others if experts else networks or others
+    found = Formats(_most(rest, plain), _most(experts, "") or None)
+    if len(experts) > 1 or len(networks + others) > 1:
+        fields.remark(
+            f"The checkpoint mixes formats matrix by matrix; {found.experts or found.weights} is "
+            f"counted for {'all experts' if found.experts else 'all'}."
+        )
+    if not rest and fields.nested("quantization_config").word("quant_method") == "fp8":
+        found.weights = "fp8"
+    return found
+
+
+def _most(counts: Counter[str], otherwise: str) -> str:
+    return counts.most_common(1)[0][0] if counts else otherwise
+
+
+def _leaves_attention(config: Fields, fields: Fields) -> bool:
+    """Return whether the list of modules left alone names the attention of most layers."""
+    layers = fields.data.get("num_hidden_layers")
+    half = layers / 2 if isinstance(layers, int) else 1
+    numbers: set[str] = set()
+    for pattern in _patterns(config):
+        parts = [part for part in re.split(r"[.*\\:]+", pattern.removeprefix("re:")) if part]
+        if parts and parts[-1] in _ATTENTION:
+            digits = [part for part in parts if part.isdecimal()]
+            if not digits:
+                return True
+            numbers.add(digits[0])
+    return bool(numbers) and len(numbers) >= half
+
+
+def _patterns(config: Fields) -> Iterable[str]:
+    for name in ("ignore", "modules_to_not_convert", "exclude_modules", "exclude"):
+        listed = config.data.get(name)
+        if isinstance(listed, list):
+            yield from (one[:200] for one in listed if isinstance(one, str))
+
+
+def _cache(config: dict[str, Any]) -> str:
+    scheme = config.get("kv_cache_scheme") or config.get("kv_cache_quant_algo")
+    if isinstance(scheme, dict):
+        is_8_bit = scheme.get("num_bits") == 8 and scheme.get("type") == "float"
+        return "fp8" if is_8_bit else "bf16"
+    return "fp8" if str(scheme).upper() == "FP8" else "bf16"

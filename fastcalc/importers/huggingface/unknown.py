@@ -1,0 +1,111 @@
+"""A configuration of an unknown family: a plain reading if the fields suffice."""
+
+from fastcalc.importers.huggingface import parts, patterns
+from fastcalc.importers.huggingface.config import Fields
+from fastcalc.importers.huggingface.families import ModelFamily
+from fastcalc.importers.huggingface.layer_groups import Layer, choose, mixed
+from fastcalc.written import shown
+
+_BEYOND = {
+    "ssm_state_size": "state-space layers",
+    "mamba_num_heads": "state-space layers",
+    "mamba_d_state": "state-space layers",
+    "state_size": "state-space layers",
+    "linear_attn_config": "linear attention",
+    "linear_num_value_heads": "linear attention",
+    "hybrid_override_pattern": "layers of several kinds",
+    "layers_block_type": "layers of several kinds",
+    "block_configs": "layers of several kinds",
+    "index_topk": "sparse attention",
+    "sparse_attention_config": "sparse attention",
+    "compress_ratios": "compressed attention",
+    "attention_chunk_size": "chunked attention",
+    "hc_mult": "hyper-connections",
+    "moe_latent_size": "experts behind a projection",
+    "routed_expert_hidden_size": "experts behind a projection",
+    "moe_hidden_size": "experts behind a projection",
+    "intermediate_size_mlp": "dense layers between those with experts",
+    "interleave_moe_layer_step": "dense layers between those with experts",
+    "global_head_dim": "layers with heads of their own",
+    "swa_head_dim": "layers with heads of their own",
+    "swa_num_attention_heads": "layers with heads of their own",
+    "attention_other_setting": "layers with heads of their own",
+    "cross_attention_layers": "cross-attention",
+    "is_encoder_decoder": "an encoder",
+    "num_encoder_layers": "an encoder",
+    "rwkv_version": "recurrent layers",
+}
+
+
+_UNGATED = ("gelu", "gelu_new", "gelu_fast", "quick_gelu", "relu", "relu2", "xielu")
+_KINDS = ("full_attention", "sliding_attention")
+
+
+def family(fields: Fields, kind: str | None) -> ModelFamily:
+    """Return the reading for an unknown ``model_type``, or refuse.
+
+    Raises
+    ------
+    InputError
+        If fields announce layers that a plain reading would miscount.
+    """
+    named = f"model_type '{shown(kind, 60)}'" if kind else "a file without model_type"
+    for name, what in _BEYOND.items():
+        if fields.data.get(name):
+            raise fields.refuse(
+                f"{named} is not known here, and {name} announces {what}, which a plain reading "
+                "would miscount; write a model YAML instead"
+            )
+    kinds = fields.data.get("layer_types")
+    if isinstance(kinds, list) and any(kind not in _KINDS for kind in kinds):
+        raise fields.refuse(
+            f"{named} is not known here, and layer_types holds more than full and sliding "
+            "attention; write a model YAML instead"
+        )
+    reading = "a mixture of experts" if fields.has(*parts.EXPERTS) else "a dense model"
+    fields.remark(
+        f"Warning: {named} is not known here; it was read as {reading} with plain attention "
+        "from the usual fields. Compare the parameters with the checkpoint's."
+    )
+    return ModelFamily(read)
+
+
+def read(fields: Fields) -> list[Layer]:
+    """Read the usual fields: latents if there are, else heads; experts if there are."""
+    count = fields.layers()
+    bias = fields.flag("attention_bias", False, noted=False)
+    switched = [False] * count
+    if fields.has("kv_lora_rank"):
+        full = short = parts.latent(fields)
+    else:
+        habits = {
+            "qkv_bias": bias or fields.flag("qkv_bias", False, noted=False),
+            "output_bias": bias,
+            "qk_norm": any(
+                fields.flag(name, False, noted=False) for name in ("use_qk_norm", "qk_layernorm")
+            ),
+        }
+        full = short = parts.grouped(fields, **habits)
+        window = fields.maybe("sliding_window")
+        if window and fields.data.get("use_sliding_window") is not False:
+            short = parts.grouped(fields, window=window, **habits)
+            is_said = fields.has("layer_types", "sliding_window_pattern")
+            switched = patterns.windowed(fields, count) if is_said else [True] * count
+    return mixed(choose(switched, short, full), _networks(fields, count))
+
+
+def _networks(fields: Fields, count: int) -> list[parts.Part]:
+    activation = fields.word("hidden_act")
+    matrices = 2 if activation in _UNGATED else 3
+    if matrices == 2:
+        fields.remark(f"Two matrices a network, because its activation, {activation}, has no gate.")
+    if not fields.has(*parts.EXPERTS):
+        return [parts.dense(fields, matrices=matrices)] * count
+    width = (*parts.EXPERT_WIDTH, "intermediate_size")
+    shared = fields.maybe("shared_expert_intermediate_size", least=0) or 0
+    if not shared and fields.has(*parts.EXPERT_WIDTH):
+        shared = parts.shared_width(fields)
+    experts = parts.experts(fields, width=width, shared=shared)
+    if matrices == 2:
+        experts["matrices"] = 2
+    return patterns.networks(fields, experts)

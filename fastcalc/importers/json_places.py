@@ -1,0 +1,45 @@
+"""Where each value of a JSON text stands: looked for only once something is wrong with it."""
+
+import json
+import re
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+')
+
+
+def json_marks(text: str, start: int = 0) -> dict[tuple[str | int, ...], tuple[int, int]]:
+    """Return line and column, from 1, of every value by the keys and positions that lead to it.
+
+    Parameters
+    ----------
+    text : str
+        JSON that has been read without a fault.
+    start : int
+        Where the value begins; what follows it is not looked at.
+
+    Examples
+    --------
+    >>> json_marks('{"a": [1, {"b": 2}]}')[("a", 1, "b")]
+    (1, 17)
+    """
+    marks: dict[tuple[str | int, ...], tuple[int, int]] = {}
+    path: list[str | int | None] = []  # a step for each open list or mapping; None awaits its key
+    line, before, seen = text.count("\n", 0, start) + 1, text.rfind("\n", 0, start), start
+    for match in _TOKEN.finditer(text, start):
+        mark, index = match[0], match.start()
+        if newlines := text.count("\n", seen, index):
+            line, before = line + newlines, text.rfind("\n", seen, index)
+        seen = index
+        step = path[-1] if path else ""
+        if mark in ("}", "]"):
+            path.pop()
+        elif mark == ",":
+            path[-1] = step + 1 if isinstance(step, int) else None
+        elif mark != ":" and step is None:
+            path[-1] = str(json.loads(mark))
+        elif mark != ":":
+            marks[tuple(one for one in path if one is not None)] = line, index - before
+            if mark in ("{", "["):
+                path.append(None if mark == "{" else 0)
+        if not path:
+            break
+    return marks

@@ -1,0 +1,224 @@
+"""Points of ``llama-bench -o json`` and ``-o jsonl``.
+
+The fields are those of llama.cpp's ``tools/llama-bench/README.md`` (section JSON; read at
+5a32f10) and of ``test::get_fields`` in its ``llama-bench.cpp`` (read at 0104b15), which joins
+the names of all GPUs with a comma and counts one speed over prompt and generated tokens.
+"""
+
+from collections.abc import Mapping
+
+from fastcalc.catalogue.formats import FORMATS
+from fastcalc.catalogue.schema import Model
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.evidence.point import Point
+from fastcalc.importers.json_records import Record
+from fastcalc.importers.naming import Names, gguf_format
+from fastcalc.importers.setup import Setup, Unsaid, asked, layout, no_model
+from fastcalc.written import shown
+
+_BITS_OFF = 1.35
+"""Files keep some tensors wider than their type says, small models up to a quarter of them."""
+
+_NO_GPU = {"BLAS", "CPU", "RPC"}
+
+
+def is_result(record: Record) -> bool:
+    """Return whether a record is one that ``llama-bench`` printed."""
+    return {"avg_ts", "n_prompt", "n_gen"} <= record.data.keys()
+
+
+def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[Point | str]:
+    """Return the point of one test, or why it is none.
+
+    Raises
+    ------
+    Unsaid
+        If the machine or the model has to be named first.
+    """
+    prompt, output = record.count("n_prompt") or 0, record.count("n_gen") or 0
+    depth, speed = record.count("n_depth") or 0, record.number("avg_ts") or 0.0
+    reason = _no_point(record, prompt=prompt, output=output, depth=depth, speed=speed)
+    if reason:
+        return [reason]
+    setup = _setup(record, said, names)
+    reason = _on_the_host(record, setup.model, names.catalogue)
+    if reason:
+        return [reason]
+    if output:
+        metric, kind = "tokens_per_s_per_user", "decode_batch1"
+        words = f"mean context {depth + output / 2:g}"
+    else:
+        metric, kind = "prefill_tokens_per_s", "prefill"
+        words = f"n_ubatch {record.count('n_ubatch') or 'not stated'}"
+    spread = record.number("stddev_ts")
+    notes = [
+        f"kind={kind}",
+        words,
+        *([f"+- {spread:.4g}"] if spread is not None else []),
+        *([f"build {shown(record.text('build_commit'))}"] if record.text("build_commit") else []),
+        *([shown(record.text("gpu_info"), 100)] if record.text("gpu_info") else []),
+        *([shown(record.text("model_type"), 100)] if record.text("model_type") else []),
+    ]
+    return [
+        Point(
+            **setup.columns(),
+            source="llama-bench",
+            date=record.text("test_time")[:10],
+            concurrency=1,
+            prompt=float(depth if output else prompt),
+            output=float(output),
+            metric=metric,
+            value=speed,
+            tokens_per_pass=1.0,
+            notes="; ".join(notes),
+            line=record.line,
+        )
+    ]
+
+
+def _no_point(record: Record, *, prompt: int, output: int, depth: int, speed: float) -> str | None:
+    """Return why a test can be no point, whatever the machine."""
+    if speed <= 0:
+        return "avg_ts is not above 0: the test did not run"
+    if prompt < 0 or output < 0 or depth < 0 or prompt == output == 0:
+        return "n_prompt and n_gen are both 0: nothing was measured"
+    if prompt and output:
+        return "a pg test adds prompt and generated tokens into one speed; measure pp and tg apart"
+    if prompt and depth:
+        return f"a prompt after {depth} tokens of depth, which no metric of points covers"
+    if record.data.get("embeddings") is True:
+        return "an embedding test, which does not decode"
+    if record.data.get("no_kv_offload") is True:
+        return "the KV cache is in the memory of the host (no_kv_offload)"
+    if (record.count("n_cpu_moe") or 0) > 0:
+        return "experts are computed by the host (n_cpu_moe)"
+    if (record.text("tensor_buft_overrides") or "none") != "none":
+        return "tensors are placed by hand (tensor_buft_overrides)"
+    return None
+
+
+def _on_the_host(record: Record, model: str, catalogue: Catalogue) -> str | None:
+    """Return why a test is not of the accelerator: layers left on the host.
+
+    llama.cpp counts the output as one more layer; below 0 stands for all that fit.
+    """
+    offloaded = record.count("n_gpu_layers")
+    if record.text("backends") == "CPU" or offloaded is None or offloaded < 0:
+        return None
+    if offloaded == 0:
+        return "no layer is on the GPU (n_gpu_layers 0)"
+    is_entry = "/" not in model and "\\" not in model and catalogue.knows(model, "models")
+    layers = _layers(catalogue.model(model)) if is_entry else 0
+    if offloaded <= layers:
+        return f"{offloaded} of {layers} layers and the output are on the GPU (n_gpu_layers)"
+    return None
+
+
+def _layers(model: Model) -> int:
+    return int(model.layers or sum(block.count for block in model.blocks))
+
+
+def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
+    gpus, problem = _gpus(record)
+    hardware, no_chip = _hardware(gpus, said, names)
+    machine = layout(_layout(record, gpus, said)) if not problem or "chips" in said else None
+    called = record.text("model_filename")
+    model = said.get("model") or names.model(called) or ""
+    stored, no_format = _weights(record, said)
+    cache, no_cache = _cache(record, said)
+    asked(
+        [
+            no_chip,
+            None if machine else problem,
+            None if model else no_model(called),
+            no_format,
+            no_cache,
+        ]
+    )
+    if machine is None:
+        raise Unsaid("the file does not say on how many chips: give --chips")
+    return Setup(
+        hardware=hardware,
+        model=model,
+        engine=said.get("engine", "llama-cpp"),
+        weights=stored,
+        kv=cache,
+        layout=machine,
+    )
+
+
+def _gpus(record: Record) -> tuple[list[str], str | None]:
+    """Return the names of the GPUs that took part, and why their number is not known."""
+    gpus = [name.strip() for name in record.text("gpu_info").split(",") if name.strip()]
+    if record.text("split_mode") == "none" and gpus:
+        main = record.count("main_gpu") or 0
+        return ([gpus[main]] if 0 <= main < len(gpus) else gpus[:1]), None
+    parts = [part for part in record.text("tensor_split").split("/") if part.strip("0. ")]
+    devices = record.text("devices")
+    if devices and devices not in ("auto", "none"):
+        count = devices.count("/") + 1
+        return (gpus[:count] if len(set(gpus)) == 1 else gpus), None
+    if parts and len(set(gpus)) == 1 and len(parts) <= len(gpus):
+        return gpus[: len(parts)], None
+    backends = {name.strip() for name in record.text("backends").split(",")} - _NO_GPU
+    if len(backends) > 1 and len(gpus) > 1:
+        return gpus, "several backends may list one GPU twice: give --chips"
+    return gpus, None
+
+
+def _hardware(gpus: list[str], said: Mapping[str, str], names: Names) -> tuple[str, str | None]:
+    if "hardware" in said:
+        return said["hardware"], None
+    if not gpus:
+        return "", "the file names no GPU (gpu_info): give --hardware and --chips"
+    if len(set(gpus)) > 1:
+        return "", "GPUs of several kinds took part: give --hardware and --chips if one did"
+    chip = names.chip(gpus[0])
+    if chip:
+        return chip, None
+    return "", f"'{shown(gpus[0])}' is no single chip of the catalogue: give --hardware"
+
+
+def _layout(record: Record, gpus: list[str], said: Mapping[str, str]) -> dict[str, str]:
+    """Return the layout: GPUs hold layers one after another, or rows or tensors of each."""
+    told = {name: said[name] for name in ("chips", "tp", "ep", "pp", "dp") if name in said}
+    if {"tp", "pp", "dp"} & told.keys():
+        return told
+    chips = told.get("chips") or (str(len(gpus)) if gpus else "")
+    if not chips:
+        return told
+    shared = "tp" if record.text("split_mode") in ("row", "tensor") else "pp"
+    return {**told, "chips": chips, shared: chips}
+
+
+def _weights(record: Record, said: Mapping[str, str]) -> tuple[str, str | None]:
+    if "weights" in said:
+        return said["weights"], None
+    called = record.text("model_type")
+    name = gguf_format(called) if called else None
+    if not called:
+        return "", "the file has no model_type, which names the number format: give --weights"
+    if name is None:
+        return "", f"'{shown(called)}' ends in no number format: give --weights"
+    size, count = record.number("model_size"), record.number("model_n_params")
+    known = FORMATS.get(name)
+    if known and size and count and size > 0 and count > 0:
+        bits = 8 * size / count
+        if not known.bits / _BITS_OFF <= bits <= known.bits * _BITS_OFF:
+            return "", (
+                f"'{shown(called)}' should take {known.bits:g} bits a weight, but the file has "
+                f"{bits:.3g}: give --weights"
+            )
+    return name, None
+
+
+def _cache(record: Record, said: Mapping[str, str]) -> tuple[str, str | None]:
+    if "kv" in said:
+        return said["kv"], None
+    keys, values = record.text("type_k"), record.text("type_v")
+    if not keys and not values:
+        return "", None
+    name = gguf_format(keys)
+    if keys != values or name is None:
+        return "", f"keys are in '{shown(keys)}' and values in '{shown(values)}': give --kv"
+    return name, None

@@ -1,0 +1,209 @@
+"""What other programs call a chip, a model and a number format, in ids of the catalogue.
+
+A name is taken only where it leaves no choice. Drivers print part names
+("NVIDIA H100 80GB HBM3"), Hugging Face repositories and GGUF files add what was done to
+a model ("-Instruct", "-FP8", "-Q4_K_M"), and llama.cpp prints the type of a file in words
+(``llama_model_ftype_name`` in its ``src/llama-model-loader.cpp``).
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from fastcalc.catalogue.reader import read
+from fastcalc.catalogue.store import Catalogue, files_in
+from fastcalc.errors import InputError
+
+
+@dataclass
+class Names:
+    """What names mean in one catalogue; each is looked up once."""
+
+    catalogue: Catalogue
+    _chips: dict[str, str | None] = field(default_factory=dict)
+    _models: dict[str, str | None] = field(default_factory=dict)
+
+    def chip(self, text: str) -> str | None:
+        """Return what `chip_id` says."""
+        if text not in self._chips:
+            self._chips[text] = chip_id(text, self.catalogue)
+        return self._chips[text]
+
+    def model(self, text: str) -> str | None:
+        """Return what `model_id` says."""
+        if text not in self._models:
+            self._models[text] = model_id(text, self.catalogue)
+        return self._models[text]
+
+
+_NOISE = {
+    "nvidia", "amd", "intel", "geforce", "gpu", "graphics", "generation", "edition",
+    "workstation", "tm", "r", "hbm2", "hbm2e", "hbm3", "hbm3e", "with", "w",
+}  # fmt: skip
+_VARIANT = re.compile(r"\d+(?:gb)?|cores?|gcd|die|dies|one|both|of|a|pair")
+
+
+def chip_id(text: str, catalogue: Catalogue) -> str | None:
+    """Return the id of the one chip that a driver's name can mean, else None.
+
+    The name must hold all words of the chip's id, name or one alias, and no word that the chip
+    has not; a chip that differs from another by its core count, its memory or its dies alone is
+    not told apart by a driver, so such names mean none.
+
+    Examples
+    --------
+    >>> chip_id("NVIDIA H100 80GB HBM3", Catalogue())
+    'h100-sxm'
+    >>> chip_id("NVIDIA GeForce RTX 4090 Laptop GPU", Catalogue())
+    """
+    if text in catalogue.names("hardware"):
+        return text
+    words, chips = _words(text), _chips(catalogue)
+    found = [
+        name
+        for name, labels in chips.items()
+        if any(label <= words for label in labels) and words <= frozenset().union(*labels)
+    ]
+    alike = [
+        name
+        for name, labels in chips.items()
+        if name not in found and any(_is_variant(label, words) for label in labels)
+    ]
+    return found[0] if len(found) == 1 and not alike else None
+
+
+def _chips(catalogue: Catalogue) -> dict[str, list[frozenset[str]]]:
+    """Return the words of every name of every chip; a broken neighbour has none."""
+    chips: dict[str, list[frozenset[str]]] = {}
+    for folder in catalogue.folders("hardware"):
+        for path in files_in(folder):
+            try:
+                data = read(path).data
+            except InputError:
+                continue
+            aliases = data.get("aliases")
+            names = [path.stem, data.get("name"), *(aliases if isinstance(aliases, list) else [])]
+            chips.setdefault(path.stem, [_words(str(name)) for name in names if name])
+    return chips
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return the words of a name that tell parts apart.
+
+    Examples
+    --------
+    >>> sorted(_words("NVIDIA A100-SXM4-80GB")), sorted(_words("NVIDIA A100 SXM 80 GB"))
+    (['80gb', 'a100', 'sxm'], ['80gb', 'a100', 'sxm'])
+    """
+    plain = re.sub(r"\b(\d+)\s*gb?\b", r"\1gb", text.lower().replace("(tm)", " "))
+    plain = re.sub(r"\bsxm\d\b", "sxm", plain)
+    return frozenset(re.findall(r"[a-z0-9+.]+", plain)) - _NOISE
+
+
+def _is_variant(label: frozenset[str], words: frozenset[str]) -> bool:
+    return label > words and all(_VARIANT.fullmatch(word) for word in label - words)
+
+
+_TUNED = re.compile(r"-(?:instruct|chat|it|hf|base|gguf)(?=-|$)")
+_STORED = re.compile(
+    r"[-_.](?:bf16|fp16|fp8|fp4|nvfp4|mxfp4|int4|int8|awq|gptq|w\da\d+|g\d+|dynamic|block"
+    r"|quantized|quantized\.\w+|autoround)$"
+)
+_PLAIN = re.compile(r"[\w.-]{1,100}", re.ASCII)
+_VERSION = re.compile(r"-v\d(?:\.\d)?$")
+_GGUF = re.compile(
+    r"(?:[-_.]\d{5}-of-\d{5})?\.gguf$|[-_.](?:ud-)?(?:(?:iq|tq|q)\d\w*|bf16|f16|f32|mxfp4(?:_moe)?)$"
+)
+
+
+def model_id(text: str, catalogue: Catalogue) -> str | None:
+    """Return the id of the model that a repository, a folder or a GGUF file is named after.
+
+    Examples
+    --------
+    >>> model_id("meta-llama/Llama-3.1-8B-Instruct", Catalogue())
+    'llama-3.1-8b'
+    >>> model_id("models/Qwen2.5-7B-Instruct-Q4_K_M.gguf", Catalogue())
+    'qwen2.5-7b'
+    >>> model_id("models/7B/ggml-model-q4_0.gguf", Catalogue())
+    """
+    last = PurePosixPath(text.replace("\\", "/").rstrip("/")).name.lower()
+    if last.endswith(".gguf"):
+        last = _GGUF.sub("", _GGUF.sub("", last))
+    for name in _shorter(last):
+        if name.endswith((".yaml", ".yml", ".json")) or not _PLAIN.fullmatch(name):
+            continue
+        if catalogue.knows(name, "models"):
+            return catalogue.model(name).id
+    return None
+
+
+def _shorter(name: str) -> Iterator[str]:
+    """Yield a name, then the same with ever less of what was done to the model."""
+    name = name.removeprefix("meta-") if name.startswith("meta-llama-3.") else name
+    yield name
+    while (shorter := _STORED.sub("", name)) != name:
+        name = shorter
+        yield name
+    name = _TUNED.sub("", name)
+    yield name
+    yield _VERSION.sub("", name)
+
+
+_STORED_AS = {
+    "fp8": "fp8", "nvfp4": "nvfp4", "fp4": "nvfp4", "mxfp4": "mxfp4", "bf16": "bf16",
+    "fp16": "fp16", "awq": "awq-int4-g128",
+}  # fmt: skip
+_UNCLEAR = re.compile(r"gptq|int[48]|w\da\d+|autoround|quantized|bnb|\d\.?\d*bpw")
+
+
+def checkpoint_format(text: str) -> str | None:
+    """Return the weight format that a repository's name states; empty where it states none.
+
+    None where it states one that has no single meaning, such as ``w8a8``.
+
+    Examples
+    --------
+    >>> checkpoint_format("Qwen/Qwen3-32B-FP8"), checkpoint_format("Qwen/Qwen3-32B")
+    ('fp8', '')
+    """
+    last = text.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1].lower()
+    tokens = re.split(r"[-_.]", last)
+    found = {_STORED_AS[token] for token in tokens if token in _STORED_AS}
+    if {"gptq", "int4"} <= set(tokens):
+        return "gptq-int4-g128"
+    if len(found) > 1 or (not found and any(_UNCLEAR.fullmatch(token) for token in tokens)):
+        return None
+    return found.pop() if found else ""
+
+
+_FILE_TYPE = re.compile(
+    r"(?:^|\s)(?:mostly )?"
+    r"(all F32|BF16|F16|MXFP4 MoE|(?:IQ|TQ|Q)\d\w*(?: - (?:Medium|Small|Large))?)"
+    r"(?: - [\d.]+ bpw.*)?(?: \(guessed\))?$"
+)
+_FILE_TYPES = {
+    "all f32": "fp32",
+    "f32": "fp32",
+    "f16": "fp16",
+    "q2_k_m": "q2_k",
+    # What gpt-oss files hold: routed experts in mxfp4, all else in q8_0.
+    "mxfp4 moe": "mxfp4-experts-q8_0",
+}
+
+
+def gguf_format(text: str) -> str | None:
+    """Return the number format that ends a model type or names a cache type of llama.cpp.
+
+    Examples
+    --------
+    >>> gguf_format("qwen2 7B Q4_K - Medium"), gguf_format("llama 8B F16"), gguf_format("q8_0")
+    ('q4_k_m', 'fp16', 'q8_0')
+    """
+    match = _FILE_TYPE.search(text)
+    name = (match[1] if match else text).lower()
+    for size in ("medium", "small", "large"):
+        name = name.replace(f" - {size}", f"_{size[0]}")
+    name = _FILE_TYPES.get(name, name)
+    return name if match or re.fullmatch(r"fp32|fp16|bf16|q\d_\d", name) else None

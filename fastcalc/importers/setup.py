@@ -1,0 +1,133 @@
+"""What a foreign file leaves unsaid: the machine and the model of its measurements."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import prod
+from typing import Any
+
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.errors import InputError
+from fastcalc.written import shown
+
+WORDS = ("hardware", "model", "engine", "weights", "kv")
+LAYOUT = ("chips", "tp", "ep", "pp", "dp")
+OPTIONS = (*WORDS, *LAYOUT)
+"""What a person may say of a file, as options of the same names."""
+
+_LONGEST = 250  # file systems name nothing longer
+
+
+@dataclass(frozen=True, slots=True)
+class StatedLayout:
+    """The chips of one measurement and how they share a model; None where not stated."""
+
+    chips: int
+    tp: int | None
+    ep: int | None
+    pp: int | None
+    dp: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Model and machine of one measurement; words are columns of `Point`."""
+
+    hardware: str
+    model: str
+    engine: str
+    weights: str
+    kv: str
+    layout: StatedLayout
+
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of a point that this fills."""
+        words = {name: getattr(self, name) for name in WORDS}
+        return {**words, **asdict(self.layout), "id": "", "url": "", "measured_by": ""}
+
+
+class Unsaid(Exception):  # noqa: N818  (it becomes a sentence)
+    """What a person has to say before a record is a point."""
+
+    def __init__(self, *asked: str) -> None:
+        super().__init__("; ".join(asked))
+
+
+def checked(given: Mapping[str, str]) -> dict[str, str]:
+    """Return what a person said, without what they left empty.
+
+    Raises
+    ------
+    InputError
+        If a count is none or a word is no name, with the option that holds it.
+    """
+    said = {name: given[name].strip() for name in OPTIONS if given.get(name, "").strip()}
+    for name in WORDS:
+        if len(said.get(name, "")) > _LONGEST:
+            raise InputError(f"--{name} {shown(said[name])} is longer than any name")
+    for name in LAYOUT:
+        if name in said and _count(said[name]) is None:
+            raise InputError(
+                f"--{name} {shown(said[name])} is not a whole number {LIMITS['chips']}"
+            )
+    return said
+
+
+def _count(text: str) -> int | None:
+    is_count = text.isascii() and text.isdigit() and len(text) < 10
+    return int(text) if is_count and int(text) in LIMITS["chips"] else None
+
+
+def layout(said: Mapping[str, str]) -> StatedLayout | None:
+    """Return the layout that was said, completed where only one is possible; None without any.
+
+    Ranks that are not mentioned are one each where that meets the chips, and not stated
+    where it does not.
+
+    Raises
+    ------
+    Unsaid
+        If the chips are no multiple of what is said to share them.
+
+    Examples
+    --------
+    >>> layout({"tp": "4"}), layout({"chips": "8", "tp": "4"}).pp
+    (Layout(chips=4, tp=4, ep=None, pp=1, dp=1), None)
+    """
+    counts = {name: _count(said.get(name, "")) for name in LAYOUT}
+    chips, ep = counts.pop("chips"), counts.pop("ep")
+    stated = [count for count in counts.values() if count]
+    product = prod(stated)
+    if chips is None and not stated:
+        return None
+    chips = chips or product
+    words = " x ".join(f"{name} {count}" for name, count in counts.items() if count)
+    if chips % product or (len(stated) == len(counts) and chips != product):
+        raise Unsaid(f"{chips} chips cannot be {words}: give --chips and --tp that agree")
+    if chips == product:
+        counts = {name: count or 1 for name, count in counts.items()}
+    return StatedLayout(chips=chips, ep=ep, **counts)
+
+
+def first(*texts: str) -> str:
+    """Return the first text that is not empty."""
+    return next((text for text in texts if text), "")
+
+
+def no_model(called: str) -> str:
+    """Return the sentence for a model that a file does not name, or names like none known."""
+    if called:
+        return f"no model of the catalogue is '{shown(called)}': give --model"
+    return "the file does not name the model: give --model"
+
+
+def asked(problems: Sequence[str | None]) -> None:
+    """Raise what has to be said, if anything has.
+
+    Raises
+    ------
+    Unsaid
+        With a sentence for each problem.
+    """
+    said = [problem for problem in problems if problem]
+    if said:
+        raise Unsaid(*said)

@@ -1,0 +1,240 @@
+"""Points of ``vllm bench serve --save-result``.
+
+The keys are those that vLLM's ``vllm/benchmarks/serve.py`` writes at the end of ``main_async``
+(read at 009e6d4; older releases wrote the same from ``benchmarks/benchmark_serving.py``), the
+options those of https://docs.vllm.ai/en/latest/cli/bench/serve.html. A result names the model
+and the traffic, never the chips; ``--metadata hardware=h100-sxm tp=2`` puts that into the file.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import isinf
+
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.evidence.point import Point
+from fastcalc.importers.json_records import Record
+from fastcalc.importers.naming import Names, checkpoint_format
+from fastcalc.importers.setup import OPTIONS, Setup, Unsaid, asked, first, layout, no_model
+from fastcalc.written import shown
+
+_ENGINES = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}
+_ROUNDED_WELL = 10
+"""Concurrency from which rounding to whole requests moves a throughput by 5 % at most."""
+
+
+def is_result(record: Record) -> bool:
+    """Return whether a record is one that ``vllm bench serve`` saved."""
+    return {"duration", "completed", "total_input_tokens"} <= record.data.keys()
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How requests came: how many at a time, and whether that many were kept in flight.
+
+    ``concurrency`` is None where all came at once and the engine chose the batch.
+    """
+
+    concurrency: int | None
+    is_open: bool
+    words: str
+
+
+def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[Point | str]:
+    """Return the points of one result, or why a measurement is none.
+
+    Raises
+    ------
+    Unsaid
+        If the machine or the model has to be named first.
+    """
+    completed = record.count("completed") or 0
+    duration = record.number("duration") or 0.0
+    prompts = record.number("total_input_tokens")
+    outputs = record.number("total_output_tokens")
+    if completed <= 0 or duration <= 0:
+        return ["no request was completed"]
+    if prompts is None or prompts < 0 or outputs is None or outputs <= 0:
+        return ["no tokens were generated, so nothing of decoding was measured"]
+    load = _load(record, completed / duration, outputs / completed)
+    if isinstance(load, str):
+        return [load]
+    if next(_metrics(record, load), None) is None:
+        return ["the file holds none of median_tpot_ms, median_ttft_ms and output_throughput"]
+    return _points(record, _setup(record, said, names), load, prompts / completed)
+
+
+def _points(record: Record, setup: Setup, load: Load, prompt: float) -> list[Point | str]:
+    completed = record.count("completed") or 1
+    output = (record.number("total_output_tokens") or 0.0) / completed
+    failed = record.count("failed")
+    notes = "; ".join(
+        [
+            load.words,
+            f"requests {completed}",
+            *([f"{failed} failed"] if failed else []),
+            *([shown(record.text("model_id"), 100)] if record.text("model_id") else []),
+        ]
+    )
+    found: list[Point | str] = []
+    for one in _metrics(record, load):
+        if isinstance(one, str):
+            found.append(one)
+            continue
+        metric, value, kind = one
+        found.append(
+            Point(
+                **setup.columns(),
+                source="vllm bench serve",
+                date=_date(record.text("date")),
+                concurrency=load.concurrency,
+                prompt=prompt,
+                output=output,
+                metric=metric,
+                value=value,
+                tokens_per_pass=_tokens_per_pass(record),
+                notes=f"kind={kind}; {notes}",
+                line=record.line,
+            )
+        )
+    return found
+
+
+def _metrics(record: Record, load: Load) -> Iterator[tuple[str, float, str] | str]:
+    """Yield metric, value and kind of each measurement, or why it is no point.
+
+    Percentiles are none: they say how unlike requests are, not how fast the machine is.
+    """
+    is_lone = load.concurrency == 1 and not load.is_open
+    served = "e2e_saturated" if load.concurrency is None else "e2e_concurrency"
+    tpot, ttft = _seconds(record, "median_tpot_ms"), _seconds(record, "median_ttft_ms")
+    if tpot is not None and tpot > 0:
+        yield "tpot_s", tpot, "decode_batch1" if is_lone else served
+    elif tpot is not None:
+        yield "median_tpot_ms is 0: no answer had a second token"
+    if ttft is not None and load.concurrency is None:
+        yield "median_ttft_ms with all requests sent at once is the wait in the queue"
+    elif ttft is not None and ttft > 0:
+        yield "ttft_s", ttft, "prefill" if is_lone else served
+    elif ttft is not None:
+        yield "median_ttft_ms is 0: the answers were not streamed"
+    rate = record.number("output_throughput")
+    if load.is_open and load.concurrency is not None and load.concurrency < _ROUNDED_WELL:
+        yield "output_throughput at a light request rate is what the clients asked for"
+    elif rate is not None and rate > 0:
+        yield "tokens_per_s_total", rate, served
+
+
+def _positive(record: Record, key: str) -> int | None:
+    count = record.count(key)
+    return count if count and count > 0 else None
+
+
+def _seconds(record: Record, key: str) -> float | None:
+    milliseconds = record.number(key)
+    return None if milliseconds is None else milliseconds / 1e3
+
+
+def _load(record: Record, requests_per_s: float, output: float) -> Load | str:
+    """Return how requests came, or why that cannot be known."""
+    if record.data.get("ramp_up_strategy"):
+        return "the request rate rose during the run (ramp_up_strategy)"
+    limit, sent = _positive(record, "max_concurrency"), _positive(record, "num_prompts")
+    rate = record.data.get("request_rate")
+    if rate == "inf" or (isinstance(rate, float) and isinf(rate)):
+        if limit is None:
+            return Load(None, False, "all requests at once")
+        return Load(min(limit, sent or limit), False, f"max_concurrency {limit}")
+    if not isinstance(rate, (int, float)) or isinstance(rate, bool) or not rate > 0:
+        return "the file does not say how requests came: request_rate is missing"
+    seconds = _mean_latency(record, output)
+    if seconds is None:
+        return (
+            f"at {rate:g} requests/s the concurrency follows from the mean latency alone, which "
+            "the file does not hold; keep ttft and tpot in --percentile-metrics"
+        )
+    # Little's law, J. D. C. Little, Operations Research 9 (1961) 383: L = lambda W.
+    in_flight = requests_per_s * seconds
+    if not 0 < in_flight <= LIMITS["sequences"].most:
+        return "duration and mean latency contradict each other"
+    return Load(
+        max(1, round(in_flight)),
+        True,
+        f"{rate:g} requests/s, {in_flight:.3g} in flight by Little's law",
+    )
+
+
+def _mean_latency(record: Record, output: float) -> float | None:
+    """Return the mean time of a request. [s]
+
+    Where the file does not hold it: the first token and then the others, which is exact for
+    answers of one length.
+    """
+    whole = _seconds(record, "mean_e2el_ms")
+    if whole is not None and whole > 0:
+        return whole
+    ttft, tpot = _seconds(record, "mean_ttft_ms"), _seconds(record, "mean_tpot_ms")
+    if ttft is None or tpot is None or ttft <= 0 or tpot < 0:
+        return None
+    return ttft + tpot * max(output - 1, 0)
+
+
+def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
+    told = {name: _metadata(record, name) for name in OPTIONS}
+    told = {name: text for name, text in told.items() if text} | dict(said)
+    called = first(record.text("model_id"), record.text("tokenizer_id"))
+    hardware = said.get("hardware") or names.chip(told.get("hardware", "")) or ""
+    model = said.get("model") or names.model(told.get("model", "")) or names.model(called) or ""
+    stored = told["weights"] if "weights" in told else checkpoint_format(called)
+    machine = layout(told)
+    asked(
+        [
+            None if hardware else _no_chip(told.get("hardware", "")),
+            None if machine else "the file does not say on how many chips: give --chips or --tp",
+            None if model else no_model(called),
+            None
+            if stored is not None
+            else f"the number format of '{shown(called)}' is not clear "
+            "from its name: give --weights",
+        ]
+    )
+    if machine is None or stored is None:
+        raise Unsaid("give --chips and --weights")
+    return Setup(
+        hardware=hardware,
+        model=model,
+        engine=told.get("engine") or _ENGINES.get(record.text("backend"), ""),
+        weights=stored,
+        kv=told.get("kv", ""),
+        layout=machine,
+    )
+
+
+def _no_chip(called: str) -> str:
+    if called:
+        return f"no chip of the catalogue is '{shown(called)}': give --hardware"
+    return "the file does not name the hardware: give --hardware"
+
+
+def _metadata(record: Record, name: str) -> str:
+    """Return what ``--metadata`` said; it comes as text, or as a number from other writers."""
+    count = record.count(name)
+    return record.text(name) if count is None else str(count)
+
+
+def _tokens_per_pass(record: Record) -> float | None:
+    """Return the mean acceptance length; a file without one does not say that it is 1."""
+    length = record.number("spec_decode_acceptance_length")
+    return length if length is not None and length >= 1 else None
+
+
+def _date(text: str) -> str:
+    """Return a date as in the catalogue.
+
+    Examples
+    --------
+    >>> _date("20260722-060114")
+    '2026-07-22'
+    """
+    match = re.match(r"(\d{4})-?(\d{2})-?(\d{2})", text)
+    return "-".join(match.groups()) if match else ""

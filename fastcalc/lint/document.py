@@ -1,0 +1,214 @@
+"""A document as rules see it: every number that can be read, whatever else is wrong.
+
+Rules must not wait for a file to be flawless: a misspelt key in one line must not hide
+a sparse rate in another. So a sheet is read leniently, number by number.
+"""
+
+import re
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from fastcalc.catalogue.faults import Fault
+from fastcalc.catalogue.reader import Document, Path_
+from fastcalc.catalogue.schema import Quantity, QuantityError, QuantityReader
+from fastcalc.catalogue.store import Kind, schema_of
+from fastcalc.catalogue.validation import dotted
+
+_LONGEST = 600
+
+
+@dataclass(frozen=True)
+class WrittenNumber:
+    """One number of a file in SI, with what the file says about it.
+
+    Attributes
+    ----------
+    path : tuple
+        Where it stands.
+    dimension : str
+        A dimension of `units`, or ``number``.
+    si : float
+        The value. [SI]
+    text : str
+        As the file writes it.
+    about : dict
+        Its other keys: source, printed, reading, note, date, confidence, band.
+    """
+
+    path: Path_
+    dimension: str
+    si: float
+    text: str
+    about: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """``memory[0].bandwidth``."""
+        return dotted(self.path)
+
+    def said(self, key: str) -> str | None:
+        """Return one of its other keys where it is text, cut where nobody would write so much."""
+        value = self.about.get(key)
+        return value[:_LONGEST] if isinstance(value, str) else None
+
+    @property
+    def remarks(self) -> str:
+        """Everything said about it, in lower case, to search for words."""
+        return " ".join(str(self.said(key) or "") for key in ("printed", "reading", "note")).lower()
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A document of a known kind.
+
+    Attributes
+    ----------
+    document : Document
+        The file.
+    kind : str
+        ``hardware``, ``models`` or ``engines``.
+    numbers : dict
+        Every number that could be read, by its dotted path.
+    entry : object or None
+        The validated entry, where the file is valid.
+    """
+
+    document: Document
+    kind: Kind
+    numbers: dict[str, WrittenNumber]
+    entry: Any = None
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The file's top-level mapping."""
+        return self.document.data if isinstance(self.document.data, dict) else {}
+
+    def si(self, name: str) -> float | None:
+        """Return a number above zero in SI, or None where the file has none."""
+        number = self.numbers.get(name)
+        return number.si if number and number.si > 0 else None
+
+    def word(self, *path: str | int) -> str:
+        """Return a text in lower case, or the empty one."""
+        value = self.at(*path)
+        return value.lower() if isinstance(value, str) else ""
+
+    def at(self, *path: str | int) -> Any:
+        """Return what stands at a path, or None."""
+        here: Any = self.data
+        for step in path:
+            inside = step in here if isinstance(here, dict) else False
+            if isinstance(here, list) and isinstance(step, int):
+                inside = 0 <= step < len(here)
+            if not inside:
+                return None
+            here = here[step]
+        return here
+
+    @property
+    def year(self) -> int | None:
+        """The year of release, where the file says it."""
+        text = str(self.at("released") or "")[:4]
+        return int(text) if text.isdecimal() and len(text) == 4 else None
+
+    def fault(
+        self, rule: str, where: WrittenNumber | Path_, message: str, *, key: bool = False
+    ) -> Fault:
+        """Return a fault at a number, or at a path."""
+        path = where.path if isinstance(where, WrittenNumber) else where
+        if isinstance(where, WrittenNumber) and (*path, "value") in self.document.values:
+            path = (*path, "value")
+        line, column = self.document.mark(path, key=key)
+        name = f"{where.name}: " if isinstance(where, WrittenNumber) else ""
+        sentence = " ".join(f"{name}{message}".split())
+        return Fault(rule, self.document.file, line, column, sentence)
+
+
+def place_holders(document: Document) -> Iterator[Path_]:
+    """Yield the places that still hold what 'fastcalc new' leaves to be filled in."""
+    seen = Sheet(document, "hardware", {})
+    for path in document.values:
+        value = seen.at(*path) if path else None
+        if isinstance(value, str) and _TO_FILL_IN.search(value[:2000]):
+            yield path
+
+
+_TO_FILL_IN = re.compile(r"FILL[ _]?IN|TODO|FIXME|\bXXX\b")
+
+
+def sheet(document: Document, kind: Kind, entry: Any = None) -> Sheet:
+    """Return a document as rules see it."""
+    numbers = {one.name: one for one in _numbers(schema_of(kind), (), document.data, ())}
+    return Sheet(document, kind, numbers, entry)
+
+
+def _numbers(
+    annotation: Any, metadata: tuple[Any, ...], data: Any, path: Path_
+) -> Iterator[WrittenNumber]:
+    """Yield the numbers of some data, as deep as a type and the data agree."""
+    annotation, metadata = _plain(annotation, metadata)
+    if annotation is Quantity:
+        yield from _number(metadata, data, path)
+    elif get_origin(annotation) is dict and isinstance(data, dict):
+        for key, value in data.items():
+            yield from _numbers(get_args(annotation)[1], (), value, (*path, key))
+    elif get_origin(annotation) is list and isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from _numbers(get_args(annotation)[0], (), value, (*path, index))
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        for key in _fields(annotation) if isinstance(data, dict) else ():
+            if key in data:
+                field_ = annotation.model_fields[key]
+                yield from _numbers(
+                    field_.annotation, tuple(field_.metadata), data[key], (*path, key)
+                )
+
+
+@cache
+def _fields(schema: type[BaseModel]) -> tuple[str, ...]:
+    """Return the fields of a schema that can hold a quantity, at any depth."""
+    return tuple(
+        name for name, one in schema.model_fields.items() if _holds_quantity(one.annotation)
+    )
+
+
+def _holds_quantity(annotation: Any) -> bool:
+    if annotation is Quantity:
+        return True
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return any(_holds_quantity(one.annotation) for one in annotation.model_fields.values())
+    return any(_holds_quantity(part) for part in get_args(annotation))
+
+
+def _plain(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """Strip Annotated and Optional."""
+    if get_origin(annotation) is Annotated:
+        inner, *more = get_args(annotation)
+        return _plain(inner, (*more, *metadata))
+    if get_origin(annotation) in (Union, types.UnionType):
+        parts = [part for part in get_args(annotation) if part is not type(None)]
+        if len(parts) == 1:
+            return _plain(parts[0], metadata)
+    return annotation, metadata
+
+
+def reader_of(metadata: tuple[Any, ...]) -> QuantityReader | None:
+    """Return the reader among the annotations of a quantity."""
+    return next((one for one in metadata if isinstance(one, QuantityReader)), None)
+
+
+def _number(metadata: tuple[Any, ...], data: Any, path: Path_) -> Iterator[WrittenNumber]:
+    reader = reader_of(metadata)
+    about = dict(data) if isinstance(data, dict) else {"value": data}
+    value = about.pop("value", None)
+    if reader is None or value is None:
+        return
+    try:
+        yield WrittenNumber(path, reader.dimension, reader.si(value), str(value), about)
+    except QuantityError:
+        return

@@ -1,0 +1,146 @@
+"""From what a source prints to the value, by the words of a reading."""
+
+import re
+from collections.abc import Iterator
+
+from fastcalc.lint.document import Sheet, WrittenNumber
+from fastcalc.lint.printed import plain_numbers, values
+
+_HALF = r"\bhalf|halve|\bboth\b|spars|bidirectional|bi-directional|one direction|each way"
+_BINARY = r"2\^[234]0|gib|mib|tib|binary|1024"
+_COUNTS = {
+    "two": 2, "three": 3, "four": 4, "six": 6, "eight": 8, "twelve": 12, "sixteen": 16, "twice": 2,
+    "third": 3, "quarter": 4, "eighth": 8, "double": 2, "doubled": 2,
+}  # fmt: skip
+_FORMATS = r"\b(fp32|tf32|bf16|fp16|fp8|int8|fp6|fp4|int4)\b"
+_CLOCKS = {"ghz": 1e9, "mhz": 1e6}
+
+
+def prints(number: WrittenNumber) -> list[float]:
+    """Return what the printed characters give for a number. [SI]
+
+    Where they hold numbers and no unit of its dimension, those are taken in the value's own
+    unit, or in SI where they are as large as that: tables put units in their heads.
+    """
+    text = number.said("printed")
+    if not text:
+        return []
+    found = values(text, number.dimension)
+    if found:
+        # '(1.8 TB/s bidir / 2)' does its own arithmetic.
+        counts = [float(match[1]) for match in re.finditer(r"[\w)] ?/ ?([2-9])\b", text)]
+        return [*found, *(one / count for one in found for count in counts)]
+    return _bare(number, text)
+
+
+def _bare(number: WrittenNumber, text: str) -> list[float]:
+    """Return the numbers of a text without units, in the value's own unit or in SI."""
+    own = _own_unit(number)
+    if own is None:
+        return []
+    alone = plain_numbers(text)
+    large = [one for one in alone if one >= 1e6 and number.dimension != "number"]
+    return [one for one in alone if one >= 1e6] if large else [one * own for one in alone]
+
+
+def _own_unit(number: WrittenNumber) -> float | None:
+    """Return the SI value of one of the unit that a value is written in."""
+    match = re.match(r"\s*([0-9.]+)", number.text)
+    try:
+        written = float(match[1]) if match else 0.0
+    except ValueError:
+        return None
+    return number.si / written if written else None
+
+
+def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
+    """Return the values that a number's reading allows; empty where it cannot be followed. [SI]"""
+    reading = _reading(sheet, number)
+    named = [*values(reading, number.dimension), *_chains(number, reading)]
+    base = [*prints(number), *named, *_siblings(sheet, number, reading)]
+    is_half = re.search(_HALF, reading, re.IGNORECASE) is not None
+    if not base and not is_half:
+        return []
+    own = _own_unit(number)
+    found, alone = list(named), [one * own for one in plain_numbers(reading)] if own else []
+    if is_half:
+        found += [one / 2 for one in (*base, *alone)]
+    is_binary = re.search(_BINARY, reading, re.IGNORECASE) is not None
+    if is_binary:
+        found += [one * 1.024**power for one in base for power in _powers(number, reading)]
+    counts = _counts(sheet, reading)
+    found += [one * count for one in base for count in counts]
+    found += alone
+    if re.search(r"\b(?:less|minus|without|plus)\b", reading):
+        parts = {part * count for part in named for count in (1.0, *counts)}
+        found += [one + sign * part for one in prints(number) for part in parts for sign in (1, -1)]
+    # A reading that says 'half' or 'GiB' means that the printed number itself is not the value.
+    has_unit = bool(values(number.said("printed") or "", number.dimension))
+    if re.search(r"\b(?:less|minus|plus)\b", reading) and named:
+        return found
+    return found if is_half or (is_binary and has_unit) else [*found, *prints(number)]
+
+
+def _powers(number: WrittenNumber, reading: str) -> set[int]:
+    """Return the powers of 1,024 over 1,000 that the prefixes of a printed size stand for."""
+    text = f"{number.said('printed') or ''} {reading}"
+    prefixes = re.findall(r"\b[0-9.,]*\s?([kKMGT])i?B\b", text)
+    return {" KMGT".index(prefix.upper()) for prefix in prefixes} or {1, 2, 3, 4}
+
+
+def _reading(sheet: Sheet, number: WrittenNumber) -> str:
+    """Return a reading, followed to the sibling that it points at ('as fp16')."""
+    text = number.said("reading") or ""
+    match = re.match(r"(?:as|like|see|same as) (\w+)", text)
+    name = ".".join([*map(str, number.path[:-1]), match[1].lower()]) if match else ""
+    sibling = sheet.numbers.get(name)
+    return f"{text} {sibling.said('reading') or ''}" if sibling and sibling is not number else text
+
+
+def _siblings(sheet: Sheet, number: WrittenNumber, reading: str) -> Iterator[float]:
+    """Yield other peaks that a reading names: 'half of the fp16 rate'."""
+    if number.dimension != "compute rate":
+        return
+    text = reading.lower().replace("16-bit", "fp16")
+    for name in re.findall(_FORMATS, text):
+        other = sheet.numbers.get(f"peak.{name}")
+        if other and other is not number:
+            yield other.si
+
+
+def _counts(sheet: Sheet, reading: str) -> set[float]:
+    """Return the factors that a reading names: '8 GPUs', 'per eight', '8:1', '48 of 64 cores'."""
+    text = re.sub(r"2\^\d+", " ", reading.lower())
+    whole = {
+        float(match[1])
+        for match in re.finditer(r"(?<![\w.,])([2-9]|[1-9]\d{1,2})\b(?![.,]\d)", text)
+    }
+    words = {float(count) for word, count in _COUNTS.items() if re.search(rf"\b{word}\b", text)}
+    one_of = {*whole, *words}
+    found = one_of | {1 / count for count in one_of}
+    if re.search(r"core|chip|wafer|gpu|die|of \d", text):
+        cores = sheet.si("cores")
+        several = whole | ({cores} if cores else set())
+        found |= {one / other for one in several for other in several if one != other}
+    return found
+
+
+_TIMES = re.compile(r"[^;]{0,30}?(?: [x\u00d7] |\*| times )[^;]{0,20}")
+
+
+def _chains(number: WrittenNumber, reading: str) -> Iterator[float]:
+    """Yield products that a reading spells out: '40 x 512 x 2.9 GHz', '0.74 times 21 PB/s'."""
+    text = re.sub(r"(?<=\d),(?=\d{3})", "", reading)
+    own, found = _own_unit(number), list(re.finditer(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?", text))
+    product, factors = 1.0, 0
+    for place, match in enumerate(found):
+        product, factors = product * float(match[0]), factors + 1
+        after = found[place + 1].start() if place + 1 < len(found) else len(text)
+        if place + 1 < len(found) and _TIMES.fullmatch(text[match.end() : after]):
+            continue
+        clock = re.match(r"\s*([gm]hz)", text[match.end() :].lower())
+        if factors > 1 and clock:
+            yield product * _CLOCKS[clock[1]]
+        elif factors > 1 and own:
+            yield product * own
+        product, factors = 1.0, 0

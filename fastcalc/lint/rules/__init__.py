@@ -1,0 +1,6 @@
+"""The rules; importing this package registers them all."""
+
+from fastcalc.lint.rules import board, engines, links, models, provenance, rates, structure
+from fastcalc.lint.rules import memory_tiers as memory
+
+__all__ = ["board", "engines", "links", "memory", "models", "provenance", "rates", "structure"]

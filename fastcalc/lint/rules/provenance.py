@@ -1,0 +1,385 @@
+"""PV: where numbers are from, and whether they are what the source prints."""
+
+import re
+from collections.abc import Iterator
+from datetime import date
+
+from fastcalc.catalogue.faults import Fault
+from fastcalc.catalogue.reader import Path_
+from fastcalc.lint.document import Sheet, WrittenNumber, place_holders
+from fastcalc.lint.notes import accepted, prints
+from fastcalc.lint.rule import Setting, rule
+from fastcalc.lint.words import amount, near, ratio
+from fastcalc.written import shown
+
+_CLOSE = 0.006
+"""What rounding of printed digits explains."""
+
+
+def _sources(sheet: Sheet) -> dict[str, dict[str, object]]:
+    listed = sheet.at("sources")
+    items = listed.items() if isinstance(listed, dict) else ()
+    return {str(key): value for key, value in items if isinstance(value, dict)}
+
+
+def _cites(sheet: Sheet) -> bool:
+    """Return whether a file cites: most of its numbers name a source."""
+    cited = sum(1 for one in sheet.numbers.values() if one.said("source"))
+    return cited > 0 and 2 * cited >= len(sheet.numbers)
+
+
+@rule(
+    "PV001",
+    "warning",
+    "a number without a source in a file that cites",
+    why="A number nobody can look up is a number nobody can correct.",
+    seen="H100 memory at 3,072 GB/s in two calculators that name no document; it is 3,350.",
+    mend="Write 'source:' with a key of 'sources'.",
+)
+def numbers_cite(sheet: Sheet, setting: Setting) -> Iterator[Fault]:
+    """Find numbers without a source, where the others have one or where all must."""
+    if not setting.strict and not _cites(sheet):
+        return
+    for number in sheet.numbers.values():
+        if not number.said("source"):
+            yield sheet.fault("PV001", number, f"{number.text} has no source")
+
+
+@rule(
+    "PV002",
+    "error",
+    "a source that is not listed",
+    why="A key without title and address cites nothing.",
+    seen="'source: datasheet' copied from another file, without its 'sources'.",
+    mend="List it under 'sources' with title, url and accessed.",
+)
+def sources_are_listed(sheet: Sheet, _: Setting) -> Iterator[Fault]:
+    """Find source keys that the file does not list."""
+    known = set(_sources(sheet))
+    for path, name in _cited(sheet.data, ()):
+        if name not in known:
+            where = ".".join(str(step) for step in path[:-1])
+            message = f"source '{name}' is not listed under 'sources'"
+            yield sheet.fault("PV002", path, f"{where}: {message}")
+    shape = sheet.at("shape_source")
+    if isinstance(shape, str) and shape not in known:
+        message = f"shape_source '{shape}' is not listed under 'sources'"
+        yield sheet.fault("PV002", ("shape_source",), message)
+
+
+@rule(
+    "PV003",
+    "warning",
+    "a listed source that nothing uses",
+    why="It was the source of a number that lost it, or of none.",
+    seen="A 'source:' deleted while a line was rewritten.",
+    mend="Put it back on its number, or remove it from the list.",
+)
+def sources_are_used(sheet: Sheet, _: Setting) -> Iterator[Fault]:
+    """Find sources that no number names."""
+    used = {number.said("source") for number in sheet.numbers.values()}
+    used |= set(_named(sheet.data))
+    for name in _sources(sheet):
+        if name not in used:
+            message = f"source '{name}' is listed and no number names it"
+            yield sheet.fault("PV003", ("sources", name), message, key=True)
+
+
+def _cited(data: object, path: Path_) -> Iterator[tuple[Path_, str]]:
+    """Yield every ``source`` of a file with its path, of numbers that cannot be read, too."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            if key == "source" and isinstance(value, str):
+                yield (*path, key), value
+            elif path or key != "sources":
+                yield from _cited(value, (*path, key))
+    elif isinstance(data, list):
+        for place, value in enumerate(data):
+            yield from _cited(value, (*path, place))
+
+
+def _named(data: object) -> Iterator[str]:
+    """Yield every text under a key that ends in 'source', at any depth of a file."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            if isinstance(value, str) and key.endswith("source"):
+                yield value
+            elif isinstance(value, list) and key.endswith("sources"):
+                yield from (one for one in value if isinstance(one, str))
+            elif key != "sources":
+                yield from _named(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from _named(value)
+
+
+@rule(
+    "PV004",
+    "warning",
+    "a source without an address, trusted as if it had one",
+    scope="strict",
+    why="What cannot be opened cannot be checked; its numbers are at best 'medium'.",
+    seen="'Several secondary lists that agree' behind a price of 'high' confidence.",
+    mend="Give 'url', or mark each of its numbers 'confidence: medium', 'low' or 'memory'.",
+)
+def sources_have_addresses(sheet: Sheet, _: Setting) -> Iterator[Fault]:
+    """Find numbers that rest on a source without an address and do not say so."""
+    if sheet.kind == "engines":  # fits and assumptions have no address; their notes say why
+        return
+    bare = {name for name, source in _sources(sheet).items() if not source.get("url")}
+    for number in sheet.numbers.values():
+        if number.said("source") in bare and number.said("confidence") in (None, "high"):
+            message = f"source '{number.said('source')}' has no url, and no confidence says so"
+            yield sheet.fault("PV004", number, message)
+
+
+@rule(
+    "PV005",
+    "error",
+    "a date that is none",
+    why="Dates decide what is stale; one that cannot be read never is.",
+    seen="'2026-13-05' and '5/2026'.",
+    mend='Write "2026", "2026-05" or "2026-05-13", in quotes.',
+)
+def dates_parse(sheet: Sheet, _: Setting) -> Iterator[Fault]:
+    """Find dates that are not year, year-month or year-month-day."""
+    for path, text in _dates(sheet):
+        if day(text) is None:
+            message = f'\'{text}\' is no date; write for example "2026-05" or "2026-05-13"'
+            yield sheet.fault("PV005", path, message)
+
+
+@rule(
+    "PV006",
+    "warning",
+    "a date in the future",
+    why="Nothing was looked up next year.",
+    seen="'accessed: 2062-11-21'.",
+    mend="Write the day on which it was looked up.",
+)
+def dates_are_past(sheet: Sheet, setting: Setting) -> Iterator[Fault]:
+    """Find dates of look-ups and prices more than a year ahead of today."""
+    for path, text in _dates(sheet):
+        found = day(text)
+        if path[-1] != "released" and found and (found - setting.today).days > 366:
+            yield sheet.fault("PV006", path, f"{text} lies more than a year ahead")
+
+
+def _dates(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    places: list[tuple[str | int, ...]] = [("released",), ("date",)]
+    places += [("sources", name, "accessed") for name in _sources(sheet)]
+    places += [(*number.path, "date") for number in sheet.numbers.values()]
+    for path in places:
+        value = sheet.at(*path)
+        if value is not None:
+            yield path, str(value)
+
+
+def day(text: str) -> date | None:
+    """Return the first day of a year, a month or a day, or None.
+
+    Examples
+    --------
+    >>> day("2026-05"), day("2026-13")
+    (datetime.date(2026, 5, 1), None)
+    """
+    match = re.fullmatch(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?", text)
+    if not match:
+        return None
+    try:
+        return date(int(match[1]), int(match[2] or 1), int(match[3] or 1))
+    except ValueError:
+        return None
+
+
+def _prices(sheet: Sheet) -> Iterator[WrittenNumber]:
+    for number in sheet.numbers.values():
+        if number.dimension == "hourly price":
+            yield number
+
+
+@rule(
+    "PV007",
+    "warning",
+    "an hourly price without a date",
+    scope="strict",
+    why="H100 rent fell from 8 to 2 dollars in two years: a price is a price of a day.",
+    seen="A cost table that still quotes 2023.",
+    mend="Write 'date:'.",
+)
+def prices_have_dates(sheet: Sheet, _: Setting) -> Iterator[Fault]:
+    """Find hourly prices that do not say of when they are."""
+    for number in _prices(sheet):
+        if not number.said("date"):
+            yield sheet.fault("PV007", number, f"{number.text} has no date")
+
+
+@rule(
+    "PV008",
+    "warning",
+    "an hourly price older than a year",
+    why="Dollars a million tokens follow the rent of the day.",
+    seen="A sizing guide with A100 at 4 dollars when they rented at 1.30.",
+    mend="Look it up again, and write the new date.",
+)
+def prices_are_fresh(sheet: Sheet, setting: Setting) -> Iterator[Fault]:
+    """Find hourly prices of more than a year ago."""
+    for number in _prices(sheet):
+        found = day(number.said("date") or "")
+        if found and (setting.today - found).days > 366:
+            message = f"{number.text} is of {number.said('date')}, more than a year ago"
+            yield sheet.fault("PV008", number, message)
+
+
+@rule(
+    "PV009",
+    "warning",
+    "the value is not what the source prints",
+    why="One of the two was mistyped, or the printed figure needs a reading that nobody wrote.",
+    seen="'1,979 teraFLOPS' printed, 989.5 stored: right, but only because sparsity was halved.",
+    mend="Correct the value, or write a 'reading' that says how it follows from what is printed.",
+)
+def value_is_printed(sheet: Sheet, _: Setting) -> Iterator[Fault]:
+    """Compare values with the printed characters where no reading explains a difference."""
+    for number in sheet.numbers.values():
+        printed = prints(number)
+        if not printed or number.said("reading"):
+            continue
+        if not any(near(number.si, one, _CLOSE) for one in printed):
+            closest = min(printed, key=lambda one: abs(one - number.si))
+            yield sheet.fault(
+                "PV009",
+                number,
+                f"{number.text} is {ratio(number.si / closest)} times the "
+                f"{amount(closest, number.dimension)} that the source prints "
+                f'("{number.said("printed")}"); {_guess(number.si / closest)}',
+            )
+
+
+def _guess(found: float) -> str:
+    if near(found, 0.5, 0.01):
+        return "if sparsity or both directions are printed, let 'reading' say so"
+    if near(found, 2.0, 0.01):
+        return "is it doubled?"
+    if any(near(found, 1.024**power, 0.004) for power in (1, 2, 3, 4)):
+        return "if GB means 2^30 bytes there, let 'reading' say so"
+    if near(found, 1000.0, 0.05) or near(found, 1e-3, 0.05):
+        return "a prefix is wrong"
+    return "correct it, or let 'reading' say how it follows"
+
+
+@rule(
+    "PV010",
+    "warning",
+    "the reading does not lead from what is printed to the value",
+    why="A reading is arithmetic: half, GiB, per chip of eight. If it does not come out, one of "
+    "the three is wrong.",
+    seen="'both directions are printed, one is half' beside a value that is the whole.",
+    mend="Correct the value; or name in the reading the number that was taken.",
+)
+def reading_comes_out(sheet: Sheet, _: Setting) -> Iterator[Fault]:
+    """Compare values with what their reading makes of the printed characters."""
+    for number in sheet.numbers.values():
+        if not number.said("reading"):
+            continue
+        wanted = accepted(sheet, number)
+        if wanted and not any(near(number.si, one, 0.012) for one in wanted):
+            closest = min(wanted, key=lambda one: abs(one - number.si))
+            yield sheet.fault(
+                "PV010",
+                number,
+                f'{number.text} does not follow from "{number.said("printed") or ""}" by '
+                f"'{number.said('reading')}': that gives {amount(closest, number.dimension)}",
+            )
+
+
+@rule(
+    "PV011",
+    "note",
+    "a number from memory",
+    scope="strict",
+    why="Nobody was found to cite: it may be right, and nobody can tell.",
+    seen="TFLOPS of Apple chips, which Apple does not publish.",
+    mend="Find a document; until then tables flag it.",
+)
+def numbers_from_memory(sheet: Sheet, _: Setting) -> Iterator[Fault]:
+    """Tell which numbers have no better ground than memory."""
+    for number in sheet.numbers.values():
+        if number.said("confidence") == "memory":
+            yield sheet.fault("PV011", number, f"{number.text} is from memory")
+    if sheet.at("confidence") == "memory":
+        yield sheet.fault("PV011", ("confidence",), "the shape is from memory")
+
+
+@rule(
+    "PV012",
+    "error",
+    "an address that is none",
+    why="A link that cannot be opened is no source.",
+    seen="'url: see datasheet'.",
+    mend="Write the whole address, beginning with https://.",
+)
+def addresses_are_addresses(sheet: Sheet, _: Setting) -> Iterator[Fault]:
+    """Find urls that do not look like one."""
+    for name, source in _sources(sheet).items():
+        url = source.get("url")
+        if url is not None and not re.fullmatch(r"(?:https?|ftp)://[^\s/]+\.[^\s]+", str(url)):
+            message = f"'{str(url)[:80]}' is no address; write one that begins with https://"
+            yield sheet.fault("PV012", ("sources", name, "url"), message)
+
+
+_WHOLE = (
+    (r"spars", "printed with sparsity"),
+    (r"bidirectional|bi-directional|both directions|aggregate bidi", "of both directions"),
+)
+
+
+@rule(
+    "PV013",
+    "warning",
+    "the printed characters say 'sparse' or 'both directions', and the value is all of it",
+    why="The source itself says that the number is twice what fastcalc wants.",
+    seen="'3,958 TFLOPS (with sparsity)' stored as 3,958.",
+    mend="Halve the value and write the reading.",
+)
+def printed_is_halved(sheet: Sheet, _: Setting) -> Iterator[Fault]:
+    """Find values taken whole where the printed characters say that they are doubled."""
+    for number in sheet.numbers.values():
+        if number.dimension not in ("compute rate", "bandwidth") or number.said("reading"):
+            continue
+        text, printed = (number.said("printed") or "").lower(), prints(number)
+        for words, meaning in _WHOLE:
+            if re.search(words, text) and len(printed) == 1 and near(number.si, printed[0], 0.01):
+                message = f"{number.text} is {meaning}: write half, and a 'reading' that says so"
+                yield sheet.fault("PV013", number, message)
+
+
+@rule(
+    "PV014",
+    "error",
+    "a place-holder that was never filled in",
+    why="A skeleton's numbers are nobody's.",
+    seen="'INFORMATION_REQUIRED' in machine files that were shipped.",
+    mend="Replace it, or remove the line if it is optional.",
+)
+def nothing_left_to_fill_in(sheet: Sheet, _: Setting) -> Iterator[Fault]:
+    """Find the place-holders that 'fastcalc new' writes."""
+    for path in place_holders(sheet.document):
+        yield sheet.fault("PV014", path, f"'{shown(sheet.at(*path))}' is still to be filled in")
+
+
+@rule(
+    "PV015",
+    "warning",
+    "a source that does not say when it was read",
+    scope="strict",
+    why="Pages change under their address: without a day nobody can find what was read.",
+    seen="Vendors' tables that silently swapped a dense column for a sparse one.",
+    mend="Write 'accessed:' with the day.",
+)
+def sources_say_when(sheet: Sheet, _: Setting) -> Iterator[Fault]:
+    """Find sources with an address and no day on which it was read."""
+    for name, source in _sources(sheet).items():
+        if source.get("url") and not source.get("accessed"):
+            message = f"source '{name}' does not say when it was read: write 'accessed:'"
+            yield sheet.fault("PV015", ("sources", name), message, key=True)

@@ -1,0 +1,210 @@
+"""Files and folders to faults."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+
+from fastcalc.catalogue.faults import Fault, in_order
+from fastcalc.catalogue.reader import Document, scan
+from fastcalc.catalogue.store import Kind, kind_of, schema_of, shipped
+from fastcalc.catalogue.validation import validate
+from fastcalc.errors import InputError
+from fastcalc.lint import rules
+from fastcalc.lint.document import place_holders, sheet
+from fastcalc.lint.rule import RULES, Setting, of_kind
+from fastcalc.written import shown
+
+assert rules  # importing it registers every rule
+KINDS: tuple[Kind, ...] = ("hardware", "models", "engines")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a check found.
+
+    Attributes
+    ----------
+    files : int
+        How many files were read.
+    faults : list of Fault
+        In the order of files and lines.
+    excused : list of Fault
+        What files say is right all the same, with their reasons.
+    strict : bool
+        Whether warnings count.
+    """
+
+    files: int
+    faults: list[Fault] = field(default_factory=list)
+    excused: list[Fault] = field(default_factory=list)
+    strict: bool = False
+
+    def count(self, severity: str) -> int:
+        """Return how many faults have a severity."""
+        return sum(1 for fault in self.faults if fault.severity == severity)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was found that counts."""
+        return not (self.count("error") or (self.strict and self.count("warning")))
+
+
+def check(paths: Sequence[Path], *, strict: bool = False, today: date | None = None) -> Report:
+    """Check files and folders, or the shipped catalogue where none is named.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        YAML files, and folders that are searched for them.
+    strict : bool
+        Let warnings count, and ask for the provenance of every number.
+    today : date, optional
+        The day that ages are reckoned from.
+
+    Raises
+    ------
+    InputError
+        If a path does not exist, or a folder holds no YAML file.
+    """
+    setting = Setting(today or date.today(), strict)
+    found: list[Fault] = []
+    excused: list[Fault] = []
+    names: dict[tuple[Kind, str], Document] = {}
+    files = files_of(paths)
+    others = 0
+    for path in files:
+        document = scan(path) if path in paths or path.is_file() else _no_file(path)
+        kind = kind_of(document)
+        if kind is None and path not in paths and not document.faults:
+            others += 1  # a folder may hold YAML of other programs
+            continue
+        faults = list(check_document(document, kind, setting))
+        if kind is not None:
+            faults += _clashes(document, kind, names)
+        for fault in faults:
+            (excused if fault.excuse else found).append(fault)
+    kept = (fault for fault in found if strict or fault.severity != "note")
+    return Report(len(files) - others, in_order(kept), in_order(excused), strict)
+
+
+def files_of(paths: Sequence[Path]) -> list[Path]:
+    """Return the YAML files that paths name, each once, folders searched to their depth.
+
+    Raises
+    ------
+    InputError
+        If a path does not exist, or a folder holds no YAML file.
+    """
+    if not paths:
+        return [_from_here(path) for kind in KINDS for path in sorted(shipped(kind).glob("*.yaml"))]
+    found: dict[Path, Path] = {}
+    for path in paths:
+        inside = [path]
+        if os.path.isdir(path):
+            inside = [one for one in sorted(path.rglob("*.y*ml")) if _is_entry(one, path)]
+            if not inside:
+                raise InputError(f"{path} holds no YAML file to check")
+        elif not os.path.exists(path):
+            raise InputError(f"{path}: there is no such file or folder")
+        for one in inside:  # a file named twice is checked once, as it was named first
+            found.setdefault(one.resolve(), one)
+    return list(found.values())
+
+
+def _from_here(path: Path) -> Path:
+    """Return a path as seen from the working folder, where it lies in it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _is_entry(path: Path, folder: Path) -> bool:
+    """Return whether a file in a folder is to be checked: YAML, and nothing hidden."""
+    parts = path.relative_to(folder).parts
+    is_hidden = any(part.startswith(".") for part in parts)
+    return path.suffix in (".yaml", ".yml") and not is_hidden and not path.is_dir()
+
+
+def _no_file(path: Path) -> Document:
+    """Return what is said of a pipe or a broken link in a folder: nobody is waited for."""
+    message = "neither a file nor a link to one; take it out, or name it to have it read"
+    return Document(str(path), faults=[Fault("ST001", str(path), 0, 0, message)], is_whole=False)
+
+
+def check_document(document: Document, kind: Kind | None, setting: Setting) -> Iterator[Fault]:
+    """Yield what is wrong with one document, excuses attached."""
+    if isinstance(document.data, dict) and "model_type" in document.data:
+        message = "this is a Hugging Face configuration; 'fastcalc import' turns it into a model"
+        yield Fault("ST021", document.file, 1, 1, message)
+        return
+    yield from document.faults
+    if not document.is_whole:
+        return
+    if kind is None:
+        message = "no key here is of a chip, a model or an engine; 'fastcalc new' prints one"
+        yield Fault("ST021", document.file, 1, 1, message)
+        return
+    for path in place_holders(document):
+        document.refused.add(path[:-1] if path[-1] == "value" else path)
+    entry, faults = validate(document, schema_of(kind))
+    yield from faults
+    found = _plausible(document, kind, entry, setting)
+    yield from _excuse(document, found, setting, is_broken=bool(faults or document.faults))
+
+
+def _plausible(document: Document, kind: Kind, entry: object, setting: Setting) -> Iterator[Fault]:
+    """Yield what the rules find, with the severity of each rule."""
+    seen = sheet(document, kind, entry)
+    unfilled = {document.mark(path) for path in place_holders(document)}
+    for rule in of_kind(kind, strict=setting.strict):
+        assert rule.finds
+        for fault in rule.finds(seen, setting):
+            # Of a place-holder it is enough to say that it is one.
+            if rule.id == "PV014" or (fault.line, fault.column) not in unfilled:
+                yield replace(fault, severity=rule.severity)
+
+
+def _excuse(
+    document: Document, faults: Iterable[Fault], setting: Setting, *, is_broken: bool
+) -> Iterator[Fault]:
+    """Attach the file's excuses; one that is not needed is told, if all numbers could be read."""
+    given = document.data.get("excused")
+    reasons = given if isinstance(given, dict) else {}
+    used = set()
+    for fault in faults:
+        reason = reasons.get(fault.rule)
+        if reason and RULES[fault.rule].excusable:
+            used.add(fault.rule)
+            yield replace(fault, excuse=" ".join(str(reason).split()))
+        else:
+            yield fault
+    for name in reasons:
+        known = RULES.get(str(name))
+        # A rule that only --strict asks for is not idle in a plain check.
+        asked = known and known.excusable and (setting.strict or known.scope == "always")
+        if asked and name not in used and not is_broken:
+            line, column = document.mark(("excused", name), key=True)
+            message = f"{name} finds nothing here any more: remove the excuse"
+            yield Fault("ST022", document.file, line, column, message, "warning")
+
+
+def _clashes(
+    document: Document, kind: Kind, names: dict[tuple[Kind, str], Document]
+) -> Iterator[Fault]:
+    """Yield the names that an earlier file of the same kind answers to."""
+    if not isinstance(document.data, dict):
+        return
+    given, aliases = document.data.get("id"), document.data.get("aliases")
+    listed = list(enumerate(aliases)) if isinstance(aliases, list) else []
+    mine = [(("id",), given), *((("aliases", place), name) for place, name in listed)]
+    for path, name in mine:
+        if not isinstance(name, str):
+            continue
+        other = names.setdefault((kind, name.lower()), document)
+        if other is not document:
+            line, column = document.mark(path)
+            message = (
+                f"'{shown(name)}' also names the entry in {other.file}; keep it in one of them"
+            )
+            yield Fault("ST020", document.file, line, column, message)

@@ -1,0 +1,343 @@
+"""The largest batch at which every user still gets a speed, and the cheapest layout that does."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from fastcalc.core.layout import Layout, Layouts
+from fastcalc.core.placement import Placement, Site
+from fastcalc.core.scenario import Outcome, Scenario
+from fastcalc.core.schedule import Schedule
+from fastcalc.core.traffic import Traffic
+from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats
+from fastcalc.search.space import BatchRange, Space
+
+Batches = np.ndarray[Any, np.dtype[np.int64]]
+"""Batches as whole numbers."""
+
+_GRID = 1024
+"""Batches tried at once between one that reaches a speed and one that does not: a thousand take
+little longer than one."""
+
+_STEPS = 4
+"""Batches to an octave that say what a layout may come to."""
+
+_ROUNDING = 1e-12
+
+
+def speeds(placement: Placement, traffic: Traffic, batch: ArrayLike) -> Floats:
+    """Return the expected tokens a second of each user, and nothing else of an estimate. [1/s]
+
+    Parameters
+    ----------
+    placement : Placement
+        A workload on a layout, or on several at once.
+    traffic : Traffic
+        What requests look like.
+    batch : array_like
+        Sequences decoded together; it broadcasts with the layouts. [1]
+    """
+    batches = np.atleast_1d(np.asarray(batch, dtype=np.float64))
+    seconds = Schedule(placement, traffic, batches).decode.seconds
+    return np.asarray(traffic.speculation.tokens_per_pass / seconds, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Tiers:
+    """One memory tier of several layouts, a row each, at some batches.
+
+    Attributes
+    ----------
+    site : Site
+        The tier.
+    placement : Placement
+        The layouts in it.
+    lives : ndarray of bool
+        Where batches live in it that no faster memory holds.
+    batch, speed : ndarray
+        Batches from the smallest that lives there to the largest, and tokens a second of each
+        user. [1], [1/s]
+    """
+
+    site: Site
+    placement: Placement
+    lives: Bools
+    batch: Floats
+    speed: Floats
+
+
+def tiers_at(space: Space, layouts: Sequence[Layout], *, steps: int = 1) -> Iterator[Tiers]:
+    """Yield the memory tiers at batches in powers of two, and at both ends of each layout's.
+
+    Parameters
+    ----------
+    space : Space
+        The model on a kind of chip.
+    layouts : sequence of Layout
+        One or more.
+    steps : int
+        Batches to an octave. [1]
+    """
+    held: Array = np.zeros((len(layouts), 1))
+    for site in space.sites if layouts else ():
+        placement = site.place(Layouts.of(layouts, beside=1))
+        most = np.broadcast_to(placement.max_batch, held.shape)
+        octaves = int(most.max()).bit_length()
+        tried = np.unique(np.round(2.0 ** (np.arange(octaves * steps + 1) / steps)))
+        batch = np.clip(tried, held + 1.0, np.maximum(most, held + 1.0))
+        speed = speeds(placement, space.scenario.traffic, batch)
+        yield Tiers(site, placement, (most > held)[:, 0], batch, speed)
+        held = np.maximum(held, most)
+
+
+def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) -> Batches:
+    """Return the largest batch whose expected speed reaches each of some speeds.
+
+    A larger batch is never faster on the same chips, so each answer is found between a batch that
+    reaches its speed and one that does not.
+
+    Parameters
+    ----------
+    placement : Placement
+        A workload on a layout.
+    traffic : Traffic
+        What requests look like.
+    speed : array_like
+        Tokens a second that every user is to get, one dimension at most. [1/s]
+
+    Returns
+    -------
+    ndarray of int
+        One batch for each speed; 0 where not even one sequence reaches it. [1]
+    """
+    goals = np.atleast_1d(np.asarray(speed, float)) * (1.0 - _ROUNDING)
+    reached = np.zeros(goals.shape, dtype=np.int64)
+    missed = np.full(goals.shape, placement.max_batch + 1, dtype=np.int64)
+    while np.any(missed - reached > 1):
+        tried = _between(reached, missed)
+        reaches = (
+            speeds(placement, traffic, tried.ravel().astype(float)).reshape(tried.shape)
+            >= goals[:, None]
+        )
+        reached = np.maximum(reached, np.where(reaches, tried, 0).max(axis=1))
+        above = ~reaches & (tried > reached[:, None])
+        missed = np.where(above, tried, missed[:, None]).min(axis=1)
+    return reached
+
+
+def cost_multiples(
+    placement: Placement, traffic: Traffic, slow: ArrayLike, fast: ArrayLike
+) -> Floats:
+    """Return what an output token costs at one user speed over what it costs at another.
+
+    The chips stay, and each speed is served at the largest batch that reaches it; so the multiple
+    times the ratio of the speeds reached is the ratio of the batches. Nan where a speed is out of
+    reach.
+
+    Parameters
+    ----------
+    placement : Placement
+        A workload on a layout.
+    traffic : Traffic
+        What requests look like.
+    slow, fast : array_like
+        Tokens a second of each user before and after, one dimension at most. [1/s]
+
+    Returns
+    -------
+    ndarray
+        The speeds broadcast together. [1]
+    """
+    pairs = np.broadcast_arrays(*(np.atleast_1d(np.asarray(one, float)) for one in (slow, fast)))
+    before, after = (largest_batches(placement, traffic, one) for one in pairs)
+    totals = [
+        np.maximum(batch, 1) * speeds(placement, traffic, np.maximum(batch, 1))
+        for batch in (before, after)
+    ]
+    return np.where((before > 0) & (after > 0), totals[0] / totals[1], np.nan)
+
+
+def _between(reached: Batches, missed: Batches) -> Batches:
+    """Return batches between two for each speed, even in ratio, both neighbours among them.
+
+    Where nothing is left between, the batch that reaches stands again.
+    """
+    low = np.minimum(reached + 1, np.maximum(missed - 1, 1))
+    high = np.maximum(missed - 1, low)
+    return np.round(np.geomspace(low, high, _GRID, axis=1)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How a search for a speed ended.
+
+    Attributes
+    ----------
+    outcome : Outcome or None
+        The cheapest point that reaches it; None where no point does.
+    fastest, bound : float
+        The highest expected speed and the highest bound seen, at the smallest batch; 0 where
+        nothing could be placed. [1/s]
+    """
+
+    outcome: Outcome | None
+    fastest: float = 0.0
+    bound: float = 0.0
+
+    @property
+    def is_placed(self) -> bool:
+        """True where at least one layout holds a sequence."""
+        return self.bound > 0.0
+
+
+def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float = inf) -> Reach:
+    """Return the point of some layouts whose output tokens cost least at a speed, if any.
+
+    Each layout is taken at its largest batch that reaches the speed, or a smaller one that is
+    cheaper still. Without a price, the point with the fewest chip-seconds a token is taken.
+
+    Parameters
+    ----------
+    space : Space
+        The model on a kind of chip.
+    layouts : iterable of Layout
+        Those to look at.
+    speed : float
+        Tokens a second that every user is to get. [1/s]
+    below : float
+        Dollars a million output tokens from which a point is of no interest. [USD]
+    """
+    traffic, hour = space.scenario.traffic, _chip_hour(space.scenario)
+    best, point = below, None
+    tried = sorted(_hopes(space, list(layouts), speed), key=lambda one: one.usd)
+    fastest = max((one.fastest for one in tried), default=0.0)
+    for one in tried:
+        if one.usd * hour >= best:
+            break
+        scale = hour * one.layout.chips / 3600.0 * 1e6
+        found = _closest(one.tier, traffic, speed, best / scale)
+        if found.batch and scale / found.total < best:
+            best, point = scale / found.total, (one.layout, found.batch)
+    if point is None:
+        slow = (_bound(one.tier.placement, traffic) for one in tried if one.usd == inf)
+        return Reach(None, fastest, max(slow, default=0.0))
+    return Reach(space.at(*point), fastest)
+
+
+@dataclass(frozen=True)
+class _Hope:
+    """A tier of a layout: the least that a token may cost at a speed, and its fastest user.
+
+    Dollars are a million tokens at a dollar a chip-hour; infinite where the speed is out of reach.
+    """
+
+    layout: Layout
+    tier: BatchRange
+    usd: float
+    fastest: float
+
+
+def _hopes(space: Space, layouts: Sequence[Layout], speed: float) -> Iterator[_Hope]:
+    """Yield what each tier may come to: users are no faster at any batch than at a smaller one."""
+    for one in tiers_at(space, layouts, steps=_STEPS):
+        upto = np.append(one.batch[:, 1:] - 1.0, one.batch[:, -1:], axis=1)
+        reached = one.speed >= speed * (1.0 - _ROUNDING)
+        total = np.where(reached, np.maximum(upto, one.batch) * one.speed, 0.0).max(axis=1)
+        for row in np.flatnonzero(one.lives).tolist():
+            layout, most = layouts[row], float(total[row])
+            usd = layout.chips / 3600.0 * 1e6 / most if most else inf
+            tier = BatchRange(
+                one.site.place(layout), int(one.batch[row, 0]), int(one.batch[row, -1])
+            )
+            yield _Hope(layout, tier, usd, float(one.speed[row, 0]))
+
+
+def _chip_hour(scenario: Scenario) -> float:
+    """Return what a chip costs in an hour of use; 1 where no price is known. [USD/h]"""
+    price = scenario.pricing.per_chip_hour(scenario.hardware)
+    return (price or 1.0) / scenario.pricing.utilization
+
+
+@dataclass(frozen=True)
+class _Closest:
+    """The cheapest batch of a tier at a speed, or 0, and its tokens a second."""
+
+    batch: int
+    total: float
+
+
+def _closest(tier: BatchRange, traffic: Traffic, speed: float, below: float) -> _Closest:
+    """Return the batch that yields most at a speed, found as closely as matters.
+
+    It is the largest that reaches the speed, but for pipelines that a batch or two more leave
+    uneven: there a smaller one may be both faster and cheaper.
+
+    Parameters
+    ----------
+    tier : BatchRange
+        A placement and its batches.
+    traffic : Traffic
+        What requests look like.
+    speed : float
+        Tokens a second that every user is to get. [1/s]
+    below : float
+        Seconds a token from which a batch is of no interest. [s]
+    """
+    low, high = tier.fewest - 1, tier.most + 1
+    best = (0.0, 0)
+    while True:
+        tried = np.unique(_between(np.array([low]), np.array([high])))
+        reached = speeds(tier.placement, traffic, tried.astype(float))
+        held = int(np.count_nonzero(reached >= speed * (1.0 - _ROUNDING)))
+        if not held:
+            return _Closest(0, 0.0)
+        totals = tried * reached
+        top = int(np.argmax(totals[:held]))
+        best = max(best, (float(totals[top]), int(tried[top])))
+        # The next batch yields more, but is too slow: if that is too little, look no closer.
+        beyond = min(held, len(tried) - 1)
+        is_exact = tried[beyond] <= tried[held - 1] + 1
+        if is_exact or max(best[0], float(totals[beyond])) * below <= 1.0:
+            return _Closest(best[1], best[0])
+        low, high = int(tried[held - 1]) - 1, int(tried[beyond])
+
+
+def _bound(placement: Placement, traffic: Traffic) -> float:
+    """Return the speed of light of one user alone. [1/s]"""
+    light = Schedule(placement, traffic, np.ones(1)).light()
+    return float(traffic.speculation.tokens_per_pass / light.seconds[0])
+
+
+def needed_tokens(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
+    """Return the tokens that a pass must yield for a speed at the same batch, for each draft count.
+
+    Nan where the bound is below the speed even so.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        A scenario of one batch.
+    drafts : array_like
+        Tokens drafted for a pass. [1]
+    speed : float
+        Tokens a second that every user is to get. [1/s]
+    """
+    return np.array([_needed(outcome, float(count), speed) for count in np.atleast_1d(drafts)])
+
+
+def _needed(outcome: Outcome, drafts: float, speed: float) -> float:
+    """Return the tokens a pass must yield; how long it takes does not hang on them."""
+    batch, traffic = outcome.scenario.batches[0], outcome.scenario.traffic
+
+    def speed_at(tokens: float) -> float:
+        speculation = replace(traffic.speculation, tokens_per_pass=tokens, drafted=drafts)
+        given = replace(traffic, speculation=speculation)
+        return float(speeds(outcome.placement, given, batch)[0])
+
+    tokens = max(speed / speed_at(1.0), 1.0)
+    if tokens > drafts + 1.0 or speed_at(tokens) >= speed * (1.0 - 1e-9):
+        return tokens
+    return float("nan")

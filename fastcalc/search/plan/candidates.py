@@ -1,0 +1,162 @@
+"""The deployments there are: formats a chip computes in, layouts that are legal, batches."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from fastcalc.catalogue.formats import number_format, weight_formats
+from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.core.layout import Layout, Layouts
+from fastcalc.core.placement import EXPERT_TENSOR_RANKS, Placement, Site, divides_heads, link_domain
+from fastcalc.core.scenario import Pricing, Scenario, default_cache
+from fastcalc.core.traffic import Speculation, Traffic
+from fastcalc.formulas.types import Floats
+from fastcalc.search.sweep.axes import four_bits
+from fastcalc.search.sweep.grid import Grid
+from fastcalc.search.sweep.request_lists import Requests
+
+BATCHES: Floats = np.array(
+    [1, *(step * 2**octave for octave in range(12) for step in (2, 3)), 8192], dtype=float
+)
+"""Sequences of a deployment tried first, two to an octave; then those between the best. [1]"""
+
+_STAGES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64)
+_READS_FILES = "llama-cpp"
+_FILES = ("q8_0", "q4_k_m")
+
+
+def deployments(
+    model: Model,
+    chips: Sequence[tuple[Hardware, Engine, bool]],
+    *,
+    weights: Sequence[str] | None = None,
+    kv: Sequence[str] | None = None,
+    speculations: Sequence[Speculation] = (Speculation(),),
+    pricing: Pricing,
+) -> Iterator[Scenario]:
+    """Yield a scenario for each chip, its formats and each speculation.
+
+    Parameters
+    ----------
+    model : Model
+        What is served.
+    chips : sequence of tuple of Hardware, Engine and bool
+        With the engine on each, and whether it is borrowed from another class.
+    weights, kv : sequence of str, optional
+        Formats to try; those that the chip has units for where left out.
+    speculations : sequence of Speculation
+        How decoding may draft ahead.
+    pricing : Pricing
+        How an hour of a chip is priced.
+    """
+    for hardware, engine, is_borrowed in chips:
+        for weight in weights or weight_choices(model, hardware, engine):
+            for cache in kv or cache_choices(model, hardware, engine, weight):
+                for speculation in speculations:
+                    yield Scenario(
+                        hardware=hardware,
+                        model=model,
+                        engine=engine,
+                        batches=(1,),
+                        traffic=Traffic(1.0, 1.0, 1.0, speculation=speculation),
+                        weights=weight,
+                        kv=cache,
+                        pricing=pricing,
+                        engine_is_borrowed=is_borrowed,
+                    )
+
+
+def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str | None]:
+    """Return the model's own format, and narrower ones that the chip and engine are made for.
+
+    Parameters
+    ----------
+    model, hardware, engine : Model, Hardware, Engine
+        What runs on what.
+    """
+    own = max(one.bits for one in weight_formats(model.expert_format or model.weight_format))
+    if engine.id == _READS_FILES:
+        return [None, *(name for name in _FILES if number_format(name).bits < own)]
+    narrower = ("fp8" if hardware.rate("fp8") else None, four_bits(hardware))
+    return [None, *(name for name in narrower if name and number_format(name).bits < own)]
+
+
+def cache_choices(
+    model: Model, hardware: Hardware, engine: Engine, weight: str | None
+) -> list[str | None]:
+    """Return the cache format taken by default, and fp8 where the chip has units for it.
+
+    Parameters
+    ----------
+    model, hardware, engine : Model, Hardware, Engine
+        What runs on what.
+    weight : str or None
+        Format of the weights; None for the model's own.
+    """
+    own = default_cache(model, engine, weight)
+    has_fp8 = hardware.rate("fp8") is not None and engine.id != _READS_FILES
+    is_wider = number_format(own, cache=True).cache_bytes > 1.0
+    return [None, "fp8"] if has_fp8 and is_wider else [None]
+
+
+def candidates(scenario: Scenario, *, prompt: float, output: float) -> Grid | None:
+    """Return every layout and batch of a deployment; None where no layout holds a sequence.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Chip, model, engine, formats.
+    prompt, output : float
+        Tokens in and out of a request. [1]
+    """
+    context = prompt + output / 2
+    requests = Requests(np.array([prompt]), np.array([output]), np.array([context]))
+    grid = Grid(scenario, (), requests, BATCHES)
+    layouts = tuple(layouts_of(grid.sites[0]))
+    most = np.max([_held(site, layouts, prompt + output) for site in grid.sites], axis=0)
+    layouts = tuple(one for one, held in zip(layouts, most, strict=True) if held >= 1)
+    if not layouts:
+        return None
+    return grid.part(layouts=layouts, batches=BATCHES[most.max() >= BATCHES])
+
+
+def _held(site: Site, layouts: tuple[Layout, ...], tokens: float) -> Floats:
+    """Return the sequences that each layout holds. [1]"""
+    place = Placement(site.machine, site.work, Layouts.of(layouts), np.array([tokens]))
+    return np.asarray(np.broadcast_to(place.max_batch, (len(layouts),)), dtype=float)
+
+
+def layouts_of(site: Site) -> list[Layout]:
+    """Return the legal layouts that are worth a look, from few chips to many.
+
+    Tensor-parallel groups of powers of two in the link domain; for mixtures of experts attention
+    replicas beside them, the experts spread over all; and pipeline stages, and whatever the
+    placement takes by default. Copies of all weights are replicas, not layouts.
+
+    Parameters
+    ----------
+    site : Site
+        A workload on a kind of chip.
+    """
+    found = set(site.default_layouts)
+    links = site.machine.hardware.links
+    if not site.machine.is_spatial:
+        can_join = links.scale_up is not None or links.scale_out is not None
+        stages = [one for one in _STAGES if one <= site.most_stages] if can_join else [1]
+        for tp, dp in _widths(site):
+            spread = tp * dp if dp > 1 else 1
+            found |= {Layout(tp, pp, spread, dp) for pp in stages}
+    return sorted(found, key=lambda one: (one.chips, one))
+
+
+def _widths(site: Site) -> Iterator[tuple[int, int]]:
+    """Yield tensor-parallel ranks and attention replicas of a stage."""
+    domain = link_domain(site.machine.hardware)
+    tp = 1
+    while tp <= min(domain, EXPERT_TENSOR_RANKS if site.work.experts else domain):
+        if divides_heads(site.work, tp):
+            dp = 1
+            while tp * dp <= domain and (dp == 1 or tp * dp <= site.work.experts):
+                yield tp, dp
+                dp *= 2
+        tp *= 2

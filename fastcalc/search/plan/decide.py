@@ -1,0 +1,183 @@
+"""The deployments of all chips ranked, the batches between those tried first among them."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from fastcalc.formulas.types import Bools, Floats
+from fastcalc.search.plan.decision import Decision, Plan, kind_of
+from fastcalc.search.plan.pools import Pool
+from fastcalc.search.plan.refine import Gaps, gaps_of
+from fastcalc.search.plan.score import LIMITS, Weighed, has_cost, weigh
+from fastcalc.search.plan.service import Service
+from fastcalc.search.sweep.blocks import keep_freed_memory
+from fastcalc.search.sweep.grid import Grid
+
+NEAR = 2.0
+"""A miss by less than this is near."""
+
+KEPT = (
+    "ttft_ms",
+    "tpot_ms",
+    "tokens_per_s_per_user",
+    "tokens_per_s_per_user_low",
+    "tokens_per_s_per_user_high",
+    "tokens_per_s_per_user_bound",
+    "memory_used_fraction",
+    "usd_per_mtok_total",
+    "joules_per_token",
+)
+"""Numbers of one full replica that a plan keeps, by the names of `compare`."""
+
+
+def decide(grids: Iterable[Grid], service: Service, *, shown: int = 5) -> Decision:
+    """Return the best deployments for a service, and why the others lose.
+
+    The batches of the grids are tried first, and then those between them that may be better.
+
+    Parameters
+    ----------
+    grids : iterable of Grid
+        Candidates, as `fastcalc.search.plan.candidates.candidates` makes them.
+    service : Service
+        What is asked.
+    shown : int
+        First plans, whatever their chips, of which each is to be the best of its kind. Else it is
+        the best of each chip, and the best in the model's own formats, that all batches are
+        tried for. [1]
+    """
+    keep_freed_memory()
+    found = Decision(service)
+    waiting: list[tuple[Grid, Sequence[Pool] | None]] = [(grid, None) for grid in grids]
+    left: list[Gaps] = []
+    while waiting:
+        for grid, pools in waiting:
+            decisions, more = _looked_at(grid, pools, service)
+            found = reduce(_add, decisions, found)
+            left += [more] if more else []
+        left = _worth_trying(left, found, shown)
+        parts = [gaps.split() for gaps in left]
+        waiting = [(first.between(), first.pools) for first, _ in parts]
+        left = [others for _, others in parts]
+    if found.plans:
+        found.reasons["beaten"] -= 1
+    met = {plan.scenario.hardware.id for plan in found.plans}
+    found.closest = {chip: plan for chip, plan in found.closest.items() if chip not in met}
+    return found
+
+
+def _worth_trying(left: Iterable[Gaps], found: Decision, shown: int) -> list[Gaps]:
+    """Return the gaps in which something may be better than what is shown."""
+    own, best = found.in_own_formats, found.of_each_chip
+    told = [*found.plans[:shown], *best, *([own] if own else [])]
+    alone = {plan.kind: plan.cost for plan in told}
+    of_chip = {plan.scenario.hardware.id: plan.cost for plan in best}
+
+    def least(gaps: Gaps, *, is_apart: bool) -> float:
+        one = gaps.grid.scenario
+        less = of_chip.get(one.hardware.id, inf) * (1.0 - 1e-9)  # as much is nothing to show
+        return alone.get(kind_of(one, is_apart=is_apart), less)
+
+    better = (gaps.below(least(gaps, is_apart=False), least(gaps, is_apart=True)) for gaps in left)
+    return [gaps for gaps in better if len(gaps)]
+
+
+def _looked_at(
+    grid: Grid, given: Sequence[Pool] | None, service: Service
+) -> tuple[list[Decision], Gaps | None]:
+    """Return the decisions among the deployments of a grid, and where better ones may be."""
+    if not has_cost(grid.scenario, service):
+        unknown = Counter({grid.scenario.hardware.id: grid.size})
+        return [Decision(service, grid.size, Counter(unknown=grid.size), unknown=unknown)], None
+    weighed = weigh(grid, service, given)
+    return [_summary(one, service) for one in weighed], gaps_of(weighed, service)
+
+
+def _add(total: Decision, one: Decision) -> Decision:
+    """Return a decision with the deployments of another beside its own."""
+    total.candidates += one.candidates
+    total.reasons += one.reasons
+    for key, plan in one.best.items():
+        total.best[key] = min(total.best.get(key, plan), plan, key=lambda one: one.order)
+    total.unknown += one.unknown
+    near = [plan for plan in (total.near, one.near) if plan is not None]
+    total.near = min(near, key=lambda plan: plan.order, default=None)
+    for chip, plan in one.closest.items():
+        best = total.closest.setdefault(chip, plan)
+        if max(plan.misses.values()) < max(best.misses.values()):
+            total.closest[chip] = plan
+    for name, value in one.relaxed.items():
+        total.relaxed[name] = min(value, total.relaxed.get(name, inf))
+    return total
+
+
+def _summary(weighed: Weighed, service: Service) -> Decision:
+    """Return the decision among the deployments of one grid."""
+    misses = weighed.misses(service)
+    table = np.stack([misses[name] for name in LIMITS])
+    is_missed = table > 1.0
+    missed, worst = is_missed.sum(axis=0), np.max(table, axis=0)
+    near = weighed.first_of((missed > 0) & (worst < NEAR), service)
+    best, closest = weighed.best(service), _argmin(worst, missed > 0)
+    plan = None if best is None else _plan(weighed, misses, best, service)
+    chip = weighed.grid.scenario.hardware.id
+    relaxed = {}
+    for name, wrong in zip(LIMITS, is_missed, strict=True):
+        place = _argmin(weighed.values[name], (missed == 1) & wrong)
+        if place is not None:
+            relaxed[name] = float(weighed.values[name][place])
+    return Decision(
+        service,
+        candidates=weighed.unfit + len(weighed.cost),
+        reasons=_reasons(weighed, is_missed, missed),
+        best={} if plan is None else {plan.kind: plan},
+        near=None if near is None else _plan(weighed, misses, near, service),
+        closest={} if closest is None else {chip: _plan(weighed, misses, closest, service)},
+        relaxed=relaxed,
+    )
+
+
+def _reasons(weighed: Weighed, is_missed: Bools, missed: Floats) -> Counter[str]:
+    counts = Counter(unfit=weighed.unfit, several=int((missed > 1).sum()))
+    for name, wrong in zip(LIMITS, is_missed, strict=True):
+        counts[name] = int((wrong & (missed == 1)).sum())
+    counts["beaten"] = int((missed == 0).sum())
+    return counts
+
+
+def _argmin(values: Floats, among: Bools) -> int | None:
+    found = np.where(among, values, inf)
+    place = int(np.argmin(found)) if found.size else 0
+    return place if found.size and found[place] < inf else None
+
+
+def _plan(weighed: Weighed, misses: dict[str, Any], place: int, service: Service) -> Plan:
+    grid, row, column = weighed.grid, int(weighed.layout[place]), int(weighed.place[place])
+    pool = weighed.pool
+
+    def at(values: Any) -> float:
+        array = np.asarray(values)
+        # An axis that a column lacks, or has once, is the same for all.
+        axes = (0, row, column)[3 - array.ndim :]
+        return float(array[tuple(map(min, axes, (length - 1 for length in array.shape)))])
+
+    return Plan(
+        site=grid.sites[0],
+        scenario=grid.scenario,
+        layout=grid.layouts[row],
+        batch=float(grid.batches[column]),
+        replicas=float(weighed.replicas[place]),
+        busy=float(weighed.busy[place]),
+        prefill_layout=pool.layout if pool else None,
+        prefill_replicas=pool.replicas if pool else 0.0,
+        prefill_busy=pool.busy if pool else 0.0,
+        values={name: float(weighed.values[name][place]) for name in LIMITS},
+        misses={name: float(misses[name][place]) for name in LIMITS},
+        cost=float(weighed.cost[place]),
+        last_resort=float(weighed.last_resort(service)[place]),
+        numbers={key: at(weighed.columns[key]) for key in KEPT if weighed.columns[key] is not None},
+    )

@@ -1,0 +1,180 @@
+"""What a search for deployments finds: plans, why the others lose, and what would help."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from fastcalc.catalogue.schema import Model
+from fastcalc.core.layout import Layout
+from fastcalc.core.placement import Site
+from fastcalc.core.scenario import Location, Scenario, warnings_of
+from fastcalc.formulas.money import HOURS_PER_YEAR
+from fastcalc.search.plan.service import Service
+
+REASONS = {
+    "unfit": "do not fit the chips' memory",
+    "ttft": "take too long to the first token",
+    "tpot": "take too long between tokens",
+    "chips": "need too many chips",
+    "several": "miss several of these",
+    "unknown": "have no known price or power",
+    "beaten": "meet all of it, but not at the least",
+}
+
+
+def own_formats(model: Model) -> tuple[str, str]:
+    """Return the formats that a model is published in: of its weights, and of its cache."""
+    return model.expert_format or model.weight_format, model.kv_format
+
+
+def kind_of(scenario: Scenario, *, is_apart: bool) -> tuple[object, ...]:
+    """Return what plans are shown the best of: chip, formats, speculation, prompts apart or not.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Chip, formats and speculation.
+    is_apart : bool
+        Whether replicas of their own take in prompts.
+    """
+    drafts = scenario.traffic.speculation
+    formats = (scenario.weights, scenario.kv, drafts.tokens_per_pass, drafts.drafted)
+    return (scenario.hardware.id, *formats, is_apart)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One deployment for a service.
+
+    Attributes
+    ----------
+    site : Site
+        Chip and model, in their formats.
+    scenario : Scenario
+        What was asked of them, traffic apart.
+    layout, batch : Layout and float
+        Of each replica that decodes, and the sequences it decodes together at most. [1]
+    replicas, busy : float
+        Of those, and the share of its capacity that each does. [1]
+    prefill_layout, prefill_replicas, prefill_busy : Layout or None, and float
+        Replicas that only take in prompts, where they are apart, and how busy each is. [1]
+    values : dict of str to float
+        Seconds to the first token, seconds between tokens, chips in all.
+    misses : dict of str to float
+        Each of them over its limit: at most 1 where it is met.
+    cost, last_resort : float
+        What is to be least, and what decides between those of one cost and as many chips.
+    numbers : dict of str to float
+        Of one replica that decodes, by the names of `compare`.
+    """
+
+    site: Site
+    scenario: Scenario
+    layout: Layout
+    batch: float
+    replicas: float
+    busy: float
+    prefill_layout: Layout | None
+    prefill_replicas: float
+    prefill_busy: float
+    values: dict[str, float]
+    misses: dict[str, float]
+    cost: float
+    last_resort: float
+    numbers: dict[str, float]
+
+    @property
+    def order(self) -> tuple[float, float, float]:
+        """Key to sort by: the least cost, then the fewest chips, then the last resort."""
+        return self.cost, self.values["chips"], self.last_resort
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What it is the best of."""
+        return kind_of(self.scenario, is_apart=self.prefill_layout is not None)
+
+    @property
+    def is_in_own_formats(self) -> bool:
+        """True where weights and cache are as the model is published."""
+        weights, cache = own_formats(self.scenario.model)
+        return self.scenario.weights in (None, weights) and self.site.work.kv_format == cache
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader must know of it, in sentences."""
+        asked = replace(self.scenario, batches=(int(self.batch),))
+        place = self.site.place(self.layout)
+        return warnings_of(Location(asked, self.site, place, is_default_layout=False))
+
+    @property
+    def usd_per_hour(self) -> float | None:
+        """Price of all chips for an hour. [USD/h]"""
+        price = self.scenario.pricing.per_chip_hour(self.scenario.hardware)
+        return None if price is None else price * self.values["chips"]
+
+    @property
+    def usd_per_month(self) -> float | None:
+        """Price of all chips for a month of 730 hours. [USD]"""
+        price = self.usd_per_hour
+        return None if price is None else price * HOURS_PER_YEAR / 12.0
+
+
+@dataclass
+class Decision:
+    """What was found.
+
+    Attributes
+    ----------
+    service : Service
+        What was asked.
+    candidates : int
+        Deployments that were evaluated. [1]
+    reasons : Counter of str
+        How many lost for which of `REASONS`. [1]
+    best : dict
+        Of those that meet it the best of each chip, formats and kind.
+    near : Plan or None
+        The least of those that miss nearly.
+    closest : dict of str to Plan
+        By chip without a plan, the deployment that misses least.
+    relaxed : dict of str to float
+        By limit, what it would have to be for a plan, the other limits as they are.
+    unknown : Counter of str
+        By chip without a known price or power, the deployments that lost for that. [1]
+    """
+
+    service: Service
+    candidates: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    best: dict[tuple[object, ...], Plan] = field(default_factory=dict)
+    near: Plan | None = None
+    closest: dict[str, Plan] = field(default_factory=dict)
+    relaxed: dict[str, float] = field(default_factory=dict)
+    unknown: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def plans(self) -> list[Plan]:
+        """The best of each chip, formats and kind, in order."""
+        return sorted(self.best.values(), key=lambda plan: plan.order)
+
+    @property
+    def in_own_formats(self) -> Plan | None:
+        """The best plan with weights and cache as the model is published."""
+        return next((plan for plan in self.plans if plan.is_in_own_formats), None)
+
+    @property
+    def of_each_chip(self) -> list[Plan]:
+        """The best plan of each chip, in order."""
+        best: dict[str, Plan] = {}
+        for plan in self.plans:
+            best.setdefault(plan.scenario.hardware.id, plan)
+        return list(best.values())
+
+    @property
+    def runner_up(self) -> Plan | None:
+        """The best plan on another chip than the winner's."""
+        return next(iter(self.of_each_chip[1:]), None)
+
+    @property
+    def nearest(self) -> Plan | None:
+        """Of all that miss, the one that misses least."""
+        return min(self.closest.values(), key=lambda one: max(one.misses.values()), default=None)

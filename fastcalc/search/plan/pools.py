@@ -1,0 +1,120 @@
+"""Replicas that only take in prompts, for deployments whose prompts are apart."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastcalc.core.columns import Columns
+from fastcalc.core.layout import Layout, Layouts
+from fastcalc.core.placement import Placement
+from fastcalc.formulas.types import Floats
+from fastcalc.search.plan.queues import Queues
+from fastcalc.search.plan.replicas import needed, waited
+from fastcalc.search.plan.service import Service
+from fastcalc.search.sweep.grid import Grid
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Replicas that take in prompts one by one.
+
+    Attributes
+    ----------
+    layout : Layout
+        Of each.
+    replicas, chips : float
+        Of those, and chips of all of them. [1]
+    busy : float
+        Share of its capacity that each does. [1]
+    seconds, waits, sending : float
+        From arrival until the prompt is taken in, the wait that is in it, and from there until
+        the cache is sent. [s]
+    """
+
+    layout: Layout
+    replicas: float
+    chips: float
+    busy: float
+    seconds: float
+    waits: float
+    sending: float
+
+
+def transfer_seconds(grid: Grid, prompt: float) -> Floats:
+    """Return the time in which each layout sends or receives the cache of a prompt. [s]
+
+    Every chip sends its part over its link beyond the domain.
+
+    Parameters
+    ----------
+    grid : Grid
+        Whose layouts.
+    prompt : float
+        Tokens. [1]
+    """
+    site, beyond = grid.sites[0], grid.scenario.hardware.links.scale_out
+    assert beyond is not None
+    place = Placement(site.machine, site.work, Layouts.of(grid.layouts), prompt)
+    link = beyond.bandwidth.si * site.machine.software.link_fraction
+    return np.broadcast_to(place.cache_per_chip / link, (len(grid.layouts),))
+
+
+def can_be_apart(grid: Grid, service: Service) -> bool:
+    """Return whether prompts may be taken in by replicas of their own.
+
+    There must be a rate that says how many, a link for the caches, and batch 1 in the grid, which
+    says how long a prompt takes.
+
+    Parameters
+    ----------
+    grid : Grid
+        Of one kind of request.
+    service : Service
+        What is asked.
+    """
+    one, site = grid.scenario, grid.sites[0]
+    has_link = one.hardware.links.scale_out is not None
+    is_whole = site.machine.is_spatial or one.engine.is_bound or len(grid.sites) > 1
+    return service.rate is not None and has_link and not is_whole and bool(grid.batches[0] == 1)
+
+
+def pools(grid: Grid, service: Service, columns: Columns) -> list[Pool]:
+    """Return pools that take in all prompts, and that none beats both in chips and in time.
+
+    A prompt alone on a replica takes as long as the first token at batch 1. Of those in time, the
+    one of the fewest chips and the soonest are taken.
+
+    Parameters
+    ----------
+    grid : Grid
+        Where `can_be_apart`.
+    service : Service
+        What is asked.
+    columns : dict of str to ndarray
+        Of the grid, with ``fits`` and ``ttft_ms``.
+    """
+    (where,) = np.nonzero(np.broadcast_to(columns["fits"], grid.shape)[0, :, 0])
+    alone = np.broadcast_to(columns["ttft_ms"], grid.shape)[0, where, 0] / 1e3
+    layouts = [grid.layouts[place] for place in where]
+    sending = transfer_seconds(grid, service.prompt)[where]
+    queues = None if service.share is None else Queues(service.share, alone, 1.0)
+    # Half of the time that is left is for this queue; the other half is for that of a slot.
+    each_takes, ttft = np.maximum(alone, sending), alone + sending
+    replicas, busy = needed(service, each_takes, ttft, queues, part=0.5)
+    each = np.array([layout.chips for layout in layouts], dtype=float)
+    waits = waited(queues, busy)
+    chips, seconds = replicas * each, alone + waits
+    columns_of = (replicas, chips, busy, seconds, waits, sending)
+    return [
+        Pool(layouts[at], *(float(values[at]) for values in columns_of))
+        for at in _unbeaten(chips, seconds + sending, service.ttft)
+    ]
+
+
+def _unbeaten(chips: Floats, seconds: Floats, limit: float) -> list[int]:
+    """Return the positions of what none beats in both; of those in time the first and the last."""
+    order = np.lexsort((seconds, chips))
+    before = np.minimum.accumulate(np.concatenate(([np.inf], seconds[order][:-1])))
+    kept = order[seconds[order] < before]
+    late = int(np.sum(seconds[kept] > limit))
+    return list(dict.fromkeys([*kept[: late + 1].tolist(), *kept[-1:].tolist()]))

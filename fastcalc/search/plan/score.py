@@ -1,0 +1,251 @@
+"""Every layout and batch of one deployment against a service: what it takes, what it misses."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fastcalc.core.columns import Columns
+from fastcalc.core.estimate import SITE_FACTOR
+from fastcalc.core.scenario import Scenario
+from fastcalc.formulas.types import Bools, Floats, Ints
+from fastcalc.search.plan.pools import Pool, can_be_apart, pools, transfer_seconds
+from fastcalc.search.plan.queues import Queues
+from fastcalc.search.plan.replicas import first_token, needed, waited
+from fastcalc.search.plan.service import Service
+from fastcalc.search.sweep.grid import Grid, solve_grid
+
+_NEEDED = (
+    "chips",
+    "tpot_ms",
+    "ttft_ms",
+    "service_tpot_ms",
+    "prompts_together_ms",
+    "tokens_per_s_total",
+    "served_tokens_per_s_total",
+    "served_request_s",
+    "usd_per_mtok_total",
+    "joules_per_token",
+)
+
+LIMITS = ("ttft", "tpot", "chips")
+"""What a deployment that fits may miss."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """Deployments that fit, an element for each.
+
+    Attributes
+    ----------
+    grid, columns : Grid, Columns
+        What they are of, and all numbers of each.
+    pool : Pool or None
+        Replicas that take in the prompts of all, where those are apart.
+    layout, place : ndarray
+        Positions of layout and batch in the grid's. [1]
+    values : dict of str to ndarray
+        What is limited, by name: seconds to the first token, seconds between tokens, chips.
+    seconds : ndarray
+        Time of a replica that a request takes. [s]
+    replicas, busy : ndarray
+        Replicas for the rate, of those that decode, and the share of its capacity that each of
+        them does. [1]
+    cost : ndarray
+        What is to be least.
+    unfit : int
+        Deployments that do not fit, beside these. [1]
+    """
+
+    grid: Grid
+    columns: Columns
+    pool: Pool | None
+    layout: Ints
+    place: Ints
+    values: dict[str, Floats]
+    seconds: Floats
+    replicas: Floats
+    busy: Floats
+    cost: Floats
+    unfit: int = 0
+
+    def misses(self, service: Service) -> dict[str, Floats]:
+        """Return each value over its limit: at most 1 where it is met."""
+        limits = {"ttft": service.ttft, "tpot": service.tpot, "chips": service.max_chips}
+        return {name: self.values[name] / limits[name] for name in LIMITS}
+
+    def best(self, service: Service) -> int | None:
+        """Return the place of the best that misses nothing."""
+        misses = np.stack(list(self.misses(service).values()))
+        return self.first_of(np.all(misses <= 1.0, axis=0), service)
+
+    def first_of(self, among: Bools, service: Service) -> int | None:
+        """Return the place of the first of some deployments, in the order of plans."""
+        (places,) = np.nonzero(among)
+        for key in (self.cost, self.values["chips"], self.last_resort(service)):
+            if places.size:
+                places = places[key[places] == key[places].min()]
+        return int(places[0]) if places.size else None
+
+    def last_resort(self, service: Service) -> Floats:
+        """Return what decides between those of one cost and as many chips.
+
+        With a rate all do the same work, and the smallest batch is the fastest; without one, what
+        takes the least time for a request does the most.
+        """
+        return self.seconds if service.rate is None else self.grid.batches[self.place]
+
+
+def weigh(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> list[Weighed]:
+    """Return the deployments of a grid: one pool for all, and prompts apart where that can be.
+
+    Parameters
+    ----------
+    grid : Grid
+        Of one kind of request.
+    service : Service
+        What is asked.
+    given : sequence of Pool, optional
+        What takes in prompts that are apart; found among the grid's layouts if left out.
+    """
+    columns = solve_grid(grid, words=False)
+    limit = float(grid.sites[0].machine.software.max_sequences)
+    dp = np.array([layout.dp for layout in grid.layouts])[:, np.newaxis]
+    fits = np.broadcast_to(columns["fits"], grid.shape)[0] & (grid.batches <= limit * dp)
+    layout, place = np.nonzero(fits)
+    numbers = {
+        key: np.broadcast_to(columns[key], grid.shape)[0][fits]
+        for key in _NEEDED
+        if columns[key] is not None
+    }
+    unfit = int(fits.size - fits.sum())
+    common: dict[str, Any] = {"grid": grid, "columns": columns, "layout": layout, "place": place}
+    together = _together(grid, service, numbers, layout, place)
+    found = [Weighed(**common, **together, pool=None, unfit=unfit)]
+    if given is None:
+        given = pools(grid, service, columns) if can_be_apart(grid, service) else ()
+    for pool in given:
+        found.append(Weighed(**common, **_apart(grid, service, numbers, layout, place, pool)))
+    return found
+
+
+def _together(
+    grid: Grid, service: Service, numbers: Columns, layout: Ints, place: Ints
+) -> dict[str, Any]:
+    """Return what replicas that take in prompts and decode need for the rate."""
+    batch, run = grid.batches[place], numbers["served_request_s"]
+    # Where prompts cost next to nothing, rounding may leave less than nothing.
+    prompts = np.maximum(run - service.output * numbers["tpot_ms"] / 1e3, 0.0)
+    ttft = _first_token(grid, numbers, layout, batch)
+    queues = _queues(
+        service,
+        prompt=prompts / batch * (1.0 - 1.0 / batch),  # nobody's prompt is before that of one alone
+        prompt_busy=prompts / run,
+        slots=grid.batches,
+        kind=place,
+        holds=run,
+    )
+    seconds = service.output / numbers["served_tokens_per_s_total"]
+    replicas, busy = needed(service, seconds, ttft, queues)
+    chips = replicas * numbers["chips"]
+    return {
+        "values": {
+            "ttft": first_token(service, ttft, waited(queues, busy)),
+            "tpot": numbers["service_tpot_ms"] / 1e3,
+            "chips": chips,
+        },
+        "seconds": seconds,
+        "replicas": replicas,
+        "busy": busy,
+        "cost": _cost(grid, service, numbers, chips, busy),
+    }
+
+
+def _first_token(grid: Grid, numbers: Columns, layout: Ints, batch: Floats) -> Floats:
+    """Return the time to the first token of a request that joins the others. [s]
+
+    Attention replicas run in step. If requests come faster than their prompts are taken in one by
+    one, several replicas take in prompts in the same pass, which is then as long as that of all.
+    """
+    alone, together = numbers["ttft_ms"] / 1e3, numbers["prompts_together_ms"] / 1e3
+    dp = np.array([one.dp for one in grid.layouts])[layout]
+    meets = np.minimum(alone * batch / numbers["served_request_s"], 1.0) * (1.0 - 1.0 / dp)
+    return np.asarray(alone + meets * np.maximum(together - alone, 0.0))
+
+
+def _queues(service: Service, **given: Any) -> Queues | None:
+    """Return the queues before some deployments; None where requests arrive evenly."""
+    return None if service.share is None else Queues(service.share, **given)
+
+
+def _apart(
+    grid: Grid, service: Service, numbers: Columns, layout: Ints, place: Ints, pool: Pool
+) -> dict[str, Any]:
+    """Return what replicas that only decode need for the rate, and the pool beside them.
+
+    They must take in the caches as fast as the rate sends them, through the links of the attention
+    replica that each is for.
+    """
+    batch = grid.batches[place]
+    receiving = transfer_seconds(grid, service.prompt)[layout]
+    dp = np.array([one.dp for one in grid.layouts])[layout]
+    decoding = service.output / numbers["tokens_per_s_total"]
+    queues = _queues(
+        service,
+        prompt=np.zeros(place.shape),
+        prompt_busy=0.0,
+        slots=grid.batches,
+        kind=place,
+        holds=decoding * batch,
+    )
+    ttft = pool.seconds + np.maximum(pool.sending, receiving)
+    seconds = np.maximum(decoding, receiving / dp)
+    replicas, busy = needed(service, seconds, ttft, queues)
+    chips = replicas * numbers["chips"] + pool.chips
+    waits = waited(queues, busy)
+    seconds_to_first = first_token(service, ttft, waits)
+    # Of what is late it is the limit that would do, half of which is for each of the queues.
+    enough = ttft - pool.waits + 2.0 * np.maximum(waits, pool.waits)
+    return {
+        "values": {
+            "ttft": np.where(seconds_to_first > service.ttft, enough, seconds_to_first),
+            "tpot": numbers["tpot_ms"] / 1e3,
+            "chips": chips,
+        },
+        "seconds": seconds,
+        "replicas": replicas,
+        "busy": busy,
+        "cost": _cost(grid, service, numbers, chips, busy),
+        "pool": pool,
+    }
+
+
+def has_cost(scenario: Scenario, service: Service) -> bool:
+    """Return whether what is to be least is known of a chip.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        With the chip and its prices.
+    service : Service
+        With the objective.
+    """
+    if service.objective == "watts":
+        return scenario.hardware.power is not None
+    known = scenario.pricing.per_chip_hour(scenario.hardware) is not None
+    return known or service.objective == "chips"
+
+
+def _cost(grid: Grid, service: Service, numbers: Columns, chips: Floats, busy: Floats) -> Floats:
+    """Return what is to be least."""
+    hardware, pricing = grid.scenario.hardware, grid.scenario.pricing
+    if service.objective == "chips":
+        return chips
+    if service.rate is None:
+        key = "usd_per_mtok_total" if service.objective == "usd" else "joules_per_token"
+        return np.asarray(numbers[key] / busy)
+    if service.objective == "usd":
+        return np.asarray((pricing.per_chip_hour(hardware) or 0.0) * chips)
+    assert hardware.power is not None
+    return np.asarray(hardware.power.chip.si * SITE_FACTOR * chips)

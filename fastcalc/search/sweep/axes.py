@@ -1,0 +1,235 @@
+"""What a sweep varies, as grids: one for each chip, model, formats, engine and speculation."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import inf, prod
+
+import numpy as np
+
+from fastcalc.catalogue.formats import number_format
+from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.core.layout import Layout, LayoutError
+from fastcalc.core.placement import Site
+from fastcalc.core.scenario import Pricing, Scenario, sites_of
+from fastcalc.core.traffic import Speculation, Traffic
+from fastcalc.errors import InputError
+from fastcalc.formulas.types import Floats
+from fastcalc.search.sweep.grid import Grid
+from fastcalc.search.sweep.request_lists import OpenRequests
+
+MOST_DEPLOYMENTS = 100_000
+"""Of a sweep: each takes a few kilobytes and a quarter of a millisecond before the first point."""
+
+MOST_LAYOUTS = 2_000_000
+"""Of a sweep: each takes some 6 microseconds to check, and 200 bytes where it is legal."""
+
+_NO_FOUR_BITS = "4-bit weights or caches on a chip without units for them"
+
+Combination = tuple[int, int, int | None, int]
+"""Ranks tp, pp, ep and dp; ep is None where it is left to the placement. [1]"""
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Ranks to combine; None where they are left to the placement. [1]"""
+
+    tp: tuple[int, ...] | None = None
+    pp: tuple[int, ...] | None = None
+    ep: tuple[int, ...] | None = None
+    dp: tuple[int, ...] | None = None
+
+    @property
+    def cut_layers(self) -> bool:
+        """True where ranks are asked for that chips of whole layers cannot have."""
+        return (self.tp, self.ep, self.dp) != (None, None, None)
+
+    def count(self, hardware: Hardware) -> int:
+        """Return how many combinations there are for a chip. [1]"""
+        if hardware.execution == "spatial":
+            return len(self.pp or ())
+        return 0 if self == Ranks() else prod(len(one or (1,)) for one in vars(self).values())
+
+    def on(self, hardware: Hardware) -> list[Combination]:
+        """Return every combination for a chip, or none where nothing is asked for."""
+        if hardware.execution == "spatial":
+            return [(1, stages, 1, 1) for stages in self.pp or ()]
+        if self == Ranks():
+            return []
+        return list(product(self.tp or (1,), self.pp or (1,), self.ep or (None,), self.dp or (1,)))
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What is varied.
+
+    Attributes
+    ----------
+    models : sequence of Model
+        Every one on every chip.
+    chips : sequence of tuple of Hardware, Engine and bool
+        With the engines to run on each, and whether those are borrowed from another class.
+    weights, kv : sequence of str or None
+        Formats; None for the model's own.
+    speculations : sequence of Speculation
+        How decoding drafts ahead.
+    ranks : Ranks
+        Layouts.
+    prompts, outputs, contexts, batches : sequence of float
+        Tokens and sequences; without contexts, the mean of each request. [1]
+    prefix_hit : float
+        Share of the prompt found in the prefix cache. [1]
+    pricing : Pricing
+        How an hour of a chip is priced.
+    """
+
+    models: Sequence[Model]
+    chips: Sequence[tuple[Hardware, Engine, bool]]
+    prompts: Sequence[float]
+    outputs: Sequence[float]
+    batches: Sequence[float]
+    contexts: Sequence[float] = ()
+    weights: Sequence[str | None] = (None,)
+    kv: Sequence[str | None] = (None,)
+    speculations: Sequence[Speculation] = (Speculation(),)
+    ranks: Ranks = Ranks()
+    prefix_hit: float = 0.0
+    pricing: Pricing = field(default_factory=Pricing)
+
+    def requests(self, model: Model) -> OpenRequests:
+        """Return every kind of request that a model's context holds."""
+        return OpenRequests(
+            prompts=np.array(self.prompts, dtype=float),
+            outputs=np.array(self.outputs, dtype=float),
+            contexts=np.array(self.contexts or (np.nan,), dtype=float),
+            longest=inf if model.max_context is None else model.max_context,
+        )
+
+    def refuse_too_many(self) -> None:
+        """Refuse more deployments or layouts than can be looked at one by one.
+
+        Raises
+        ------
+        InputError
+            With how many there are.
+        """
+        each = len(self.models) * len(self.weights) * len(self.kv) * len(self.speculations)
+        layouts = each * sum(self.ranks.count(chip) for chip, _, _ in self.chips)
+        for count, most, what in (
+            (each * len(self.chips), MOST_DEPLOYMENTS, "chips, engines, models and formats"),
+            (layouts, MOST_LAYOUTS, "tp, pp, ep and dp on all chips, models and formats"),
+        ):
+            if count > most:
+                raise InputError(
+                    f"{count:,} combinations of {what}, of which at most {most:,} are looked at; "
+                    "name fewer, or sweep them in parts"
+                )
+
+
+def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
+    """Return the grids of some axes, and how many points are left out for which reason.
+
+    Every combination of what is varied is either a point of a grid or counted once.
+
+    Parameters
+    ----------
+    axes : Axes
+        What is varied.
+
+    Raises
+    ------
+    InputError
+        If a format is unknown, or there are too many deployments.
+    """
+    found: list[Grid] = []
+    left_out: Counter[str] = Counter()
+    axes.refuse_too_many()
+    batches = np.array(axes.batches, dtype=float)
+    requests = len(axes.prompts) * len(axes.outputs) * max(len(axes.contexts), 1)
+    for model in axes.models:
+        held = axes.requests(model)
+        beyond = (requests - len(held)) * len(batches)
+        for scenario in _scenarios(axes, model):
+            ranks = axes.ranks.on(scenario.hardware)
+            if beyond:
+                left_out[f"a context beyond that of {model.id}"] += beyond * max(len(ranks), 1)
+            if not len(held):
+                continue
+            grid, faults = _grid(scenario, ranks, held, batches)
+            left_out += faults
+            if grid is not None:
+                found.append(grid)
+    return found, left_out
+
+
+def _grid(
+    scenario: Scenario, ranks: list[Combination], requests: OpenRequests, batches: Floats
+) -> tuple[Grid | None, Counter[str]]:
+    """Return what there is of a scenario, and how many points there are not for which reason."""
+    each = len(requests) * len(batches)
+    full = _with_four_bits(scenario)
+    if full is None:
+        return None, Counter({_NO_FOUR_BITS: each * max(len(ranks), 1)})
+    layouts, broken = _legal(sites_of(full, 0.0)[0], ranks)
+    left_out = Counter({rule: count * each for rule, count in broken.items()})
+    if ranks and not layouts:
+        return None, left_out
+    return Grid(full, layouts, requests, batches), left_out
+
+
+def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
+    combined = product(axes.chips, axes.weights, axes.kv, axes.speculations)
+    for (hardware, engine, is_borrowed), weights, kv, speculation in combined:
+        yield Scenario(
+            hardware=hardware,
+            model=model,
+            engine=engine,
+            batches=(1,),
+            traffic=Traffic(1.0, 1.0, 1.0, axes.prefix_hit, speculation),
+            weights=weights,
+            kv=kv,
+            pricing=axes.pricing,
+            engine_is_borrowed=is_borrowed,
+            ignores_ranks=axes.ranks.cut_layers and hardware.execution == "spatial",
+        )
+
+
+def four_bits(hardware: Hardware) -> str | None:
+    """Return the 4-bit format that a chip multiplies: NVFP4 is NVIDIA's, MXFP4 the open one.
+
+    Parameters
+    ----------
+    hardware : Hardware
+        A chip.
+
+    Returns
+    -------
+    str or None
+        None where it has no 4-bit units.
+    """
+    if hardware.rate("fp4") is None:
+        return None
+    return "nvfp4" if hardware.vendor == "NVIDIA" else "mxfp4"
+
+
+def _with_four_bits(scenario: Scenario) -> Scenario | None:
+    """Return a scenario with ``fp4`` in full; None where the chip has no such units."""
+    if "fp4" not in (scenario.weights, scenario.kv):
+        return scenario
+    full = four_bits(scenario.hardware)
+    if full is None or (scenario.kv == "fp4" and number_format(full).cache_bits is None):
+        return None
+    weights, kv = (full if one == "fp4" else one for one in (scenario.weights, scenario.kv))
+    return replace(scenario, weights=weights, kv=kv)
+
+
+def _legal(site: Site, ranks: list[Combination]) -> tuple[tuple[Layout, ...], Counter[str]]:
+    """Return the layouts that suit chip and model, and how many others break which rule."""
+    legal, broken = [], Counter[str]()
+    for tp, pp, ep, dp in ranks:
+        try:
+            legal.append(site.check(Layout(tp, pp, ep or site.expert_ranks(tp, dp), dp)))
+        except LayoutError as error:
+            broken[error.rule] += 1
+    return tuple(legal), broken

@@ -1,0 +1,79 @@
+"""Columns to texts: digits as records have them, each value written once and then spread."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastcalc.core.columns import HELD_ALONE, Columns, Words
+from fastcalc.written import visible
+
+Write = Callable[[Any], str]
+
+
+def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tuple[str, ...]]:
+    """Yield the texts of each point.
+
+    Parameters
+    ----------
+    columns : Columns
+        That broadcast to the shape.
+    shape : tuple of int
+        Of the grid. [1]
+    write : callable
+        `csv_cell` or `json_text`.
+    """
+    void = ~np.broadcast_to(columns["fits"], shape).ravel()
+    table = []
+    for key, column in columns.items():
+        texts = np.broadcast_to(_texts(column, write), shape).ravel()
+        if key in HELD_ALONE and void.any():
+            texts = np.where(void, write(None), texts)
+        table.append(texts.tolist())
+    return zip(*table, strict=True)
+
+
+def _texts(column: Any, write: Write) -> npt.NDArray[np.object_]:
+    """Return texts in the shape of a column itself."""
+    if isinstance(column, Words):
+        return np.array([write(word) for word in column.words], dtype=object)[column.codes]
+    if column is None or isinstance(column, str):
+        return np.array(write(column), dtype=object)
+    values = np.asarray(column)
+    if values.dtype == bool:
+        said = np.array([write(False), write(True)], dtype=object)
+        return np.take(said, values)
+    texts = [number(value, write) for value in values.ravel().tolist()]
+    return np.array(texts, dtype=object).reshape(values.shape)
+
+
+def number(value: float, write: Write) -> str:
+    """Return twelve digits, whole where it is whole; nothing where it is not finite.
+
+    Parameters
+    ----------
+    value : float
+        Any.
+    write : callable
+        Says how nothing is written.
+
+    Examples
+    --------
+    >>> from fastcalc.written import csv_cell
+    >>> number(0.1 + 0.2, csv_cell), number(4e3, csv_cell), number(1.5e13, csv_cell)
+    ('0.3', '4000', '15000000000000')
+    """
+    text = f"{value:.12g}"
+    if "n" in text:  # nan and inf
+        return write(None)
+    if "e+" not in text:
+        return text
+    rounded = float(text)
+    return str(int(rounded)) if abs(rounded) < 1e15 else repr(rounded)
+
+
+def json_text(value: Any) -> str:
+    """Return a word as JSON."""
+    return visible(json.dumps(value, ensure_ascii=False))

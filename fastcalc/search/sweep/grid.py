@@ -1,0 +1,168 @@
+"""An open grid of one deployment: requests x layouts x batches, evaluated block by block.
+
+Nothing loops over points. Each axis stays an axis, so that what depends on few of them is
+computed once, and a block is small enough for its arrays to stay in the cache.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import floor, inf
+from typing import Any
+
+import numpy as np
+
+from fastcalc.core.columns import Columns, EvaluatedPoints, Words, chosen
+from fastcalc.core.estimate import Estimate, evaluate
+from fastcalc.core.layout import Layout, Layouts
+from fastcalc.core.placement import Placement, Site
+from fastcalc.core.scenario import Location, Scenario, sites_of, warnings_of
+from fastcalc.formulas.types import Floats
+from fastcalc.search.sweep.request_lists import OpenRequests, Requests
+from fastcalc.search.sweep.smallest import smallest_layouts
+
+BLOCK = 65_536
+"""Points of a block: half a megabyte an array, which the caches of a core can hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Every layout with every kind of request and every batch, of one deployment.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        Hardware, model, engine, formats and prices, and the traffic's prefix hits and
+        speculation; its batches and sharding do not count.
+    layouts : tuple of Layout
+        Layouts asked for; none for the smallest by default that holds each batch.
+    requests : Requests or OpenRequests
+        Kinds of requests.
+    batches : ndarray
+        Sequences decoded together. [1]
+    """
+
+    scenario: Scenario
+    layouts: tuple[Layout, ...]
+    requests: Requests | OpenRequests
+    batches: Floats
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Kinds of requests, layouts, batches. [1]"""
+        return len(self.requests), max(len(self.layouts), 1), len(self.batches)
+
+    @property
+    def size(self) -> int:
+        """Points. [1]"""
+        return int(np.prod(self.shape))
+
+    @cached_property
+    def sites(self) -> list[Site]:
+        """The memory tiers that may hold the weights, the fastest first; no cache is reserved."""
+        return sites_of(self.scenario, 0.0)
+
+    def part(self, **axes: Any) -> "Grid":
+        """Return the grid with other axes, on the same sites.
+
+        Parameters
+        ----------
+        axes : object
+            Layouts, requests or batches.
+        """
+        part = replace(self, **axes)
+        part.__dict__["sites"] = self.sites  # they are the same, and take time
+        return part
+
+    def blocks(self, size: int = BLOCK) -> Iterator["Grid"]:
+        """Yield the grid in parts of at most so many points, in order.
+
+        Parameters
+        ----------
+        size : int
+            Points. [1]
+        """
+        kinds, layouts, batches = self.shape
+        width = min(batches, size)
+        high = max(min(layouts, size // width), 1)
+        deep = max(min(kinds, size // (width * high)), 1)
+        for kind in range(0, kinds, deep):
+            for row in range(0, layouts, high):
+                for batch in range(0, batches, width):
+                    yield self.part(
+                        layouts=self.layouts[row : row + high],
+                        requests=self.requests[kind : kind + deep],
+                        batches=self.batches[batch : batch + width],
+                    )
+
+
+def solve_grid(grid: Grid, *, words: bool = True) -> Columns:
+    """Evaluate every point of a grid at once, to the same bits as one by one.
+
+    Parameters
+    ----------
+    grid : Grid
+        A part of one, as `Grid.blocks` yields them.
+    words : bool
+        Whether columns of words are wanted beside the numbers.
+
+    Returns
+    -------
+    Columns
+        That broadcast to the shape of the grid.
+    """
+    found = [_on(grid, site) for site in grid.sites]
+    columns = [one.columns() if words else one.numbers() for one in found]
+    if len(found) == 1:
+        return columns[0]
+    estimates = [one.estimate for one in found]
+    chips = [np.where(one.fits, one.placement.layout.chips, np.inf) for one in estimates]
+    best = np.argmin(np.stack(np.broadcast_arrays(*chips)), axis=0)
+    return {key: chosen(best, [one[key] for one in columns]) for key in columns[0]}
+
+
+def _on(grid: Grid, site: Site) -> EvaluatedPoints:
+    """Return the points of a grid on one memory tier."""
+    one, kinds = grid.scenario, grid.requests[:]
+    traffic = replace(
+        one.traffic,
+        prompt=kinds.prompt[:, np.newaxis, np.newaxis],
+        output=kinds.output[:, np.newaxis, np.newaxis],
+        context=kinds.context[:, np.newaxis, np.newaxis],
+    )
+    site = replace(site, reserved_tokens=traffic.reserved_each.ravel())
+    smallest, fewest = smallest_layouts(site, grid.batches)
+    listed = grid.layouts or (*site.default_layouts, Layout())
+    which = np.arange(len(listed))[:, np.newaxis] if grid.layouts else smallest[:, np.newaxis]
+    layouts = Layouts.of(listed).at(which)
+    placement = Placement(site.machine, site.work, layouts, traffic.reserved_each)
+    estimate = evaluate(placement, batch=grid.batches, traffic=traffic)
+    price = one.pricing.per_chip_hour(one.hardware)
+    return EvaluatedPoints(
+        scenario=one,
+        estimate=estimate,
+        usd_per_hour=None if price is None else price * layouts.chips / one.pricing.utilization,
+        min_chips=np.fmin(fewest[:, np.newaxis], np.where(estimate.fits, layouts.chips, np.nan)),
+        placed=lambda: Words(which, tuple(str(site.place(layout)) for layout in listed)),
+        warnings=lambda: _warnings(one, site, estimate),
+    )
+
+
+def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> Words:
+    """Return what a reader must know: it hangs on one chip or more, and on the engine's limit."""
+    limit, layout = float(site.machine.software.max_sequences), estimate.placement.layout
+    is_beyond = estimate.batch / layout.dp > limit
+    beyond = floor(limit) + 1 if limit < inf else 1
+    kinds = [
+        warnings_of(
+            Location(
+                replace(scenario, batches=(batch,)),
+                site,
+                site.place(Layout(pp=chips)),
+                is_default_layout=False,
+            )
+        )
+        for batch in (1, beyond)
+        for chips in (1, 2)
+    ]
+    return Words((layout.chips > 1) + 2 * is_beyond, tuple(kinds))

@@ -1,0 +1,69 @@
+"""Kinds of requests: those of a block as arrays, those of a whole sweep without any."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fastcalc.formulas.types import Array, Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Requests:
+    """What requests look like, an element for each kind. [1]"""
+
+    prompt: Floats
+    output: Floats
+    context: Floats
+
+    def __len__(self) -> int:
+        return len(self.prompt)
+
+    def __getitem__(self, place: slice | Array) -> "Requests":
+        return Requests(self.prompt[place], self.output[place], self.context[place])
+
+
+@dataclass(frozen=True, eq=False)
+class OpenRequests:
+    """Every prompt with every output and every context that a model holds, made when asked for.
+
+    Attributes
+    ----------
+    prompts, outputs : ndarray
+        Tokens of a request. [1]
+    contexts : ndarray
+        Mean contexts in decode; nan for the mean of each request. [1]
+    longest : float
+        Tokens that the model holds. [1]
+    """
+
+    prompts: Floats
+    outputs: Floats
+    contexts: Floats
+    longest: float
+
+    @cached_property
+    def _held(self) -> Floats:
+        """Contexts that the model holds. [1]"""
+        return self.contexts[~(self.contexts > self.longest)]
+
+    @cached_property
+    def _ends(self) -> Ints:
+        """Kinds up to the last of each prompt. [1]"""
+        outputs = [np.count_nonzero(one + self.outputs <= self.longest) for one in self.prompts]
+        return np.cumsum(outputs) * len(self._held)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def __getitem__(self, place: slice) -> Requests:
+        start, stop, _ = place.indices(len(self))
+        first, last = np.searchsorted(self._ends, [start, stop - 1], side="right")
+        prompts = self.prompts[first : last + 1]
+        rows, columns = np.nonzero(prompts[:, np.newaxis] + self.outputs <= self.longest)
+        before = self._ends[first - 1] if first else 0
+        pair, third = np.divmod(np.arange(start, stop) - before, max(len(self._held), 1))
+        prompt, output, context = prompts[rows], self.outputs[columns], self._held[third]
+        prompt, output = prompt[pair], output[pair]
+        mean = prompt + output / 2
+        return Requests(prompt, output, np.where(np.isnan(context), mean, context))

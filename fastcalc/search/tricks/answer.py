@@ -1,0 +1,177 @@
+"""All tricks from one serving point to one speed, side by side."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from math import inf
+
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.layout import Layout
+from fastcalc.core.scenario import Outcome, Scenario, solve
+from fastcalc.errors import InputError
+from fastcalc.formulas.types import Floats
+from fastcalc.search import Space, cheapest, largest_batches
+from fastcalc.search.space import sharding
+from fastcalc.search.tricks import lighter_passes as passes
+from fastcalc.search.tricks import other_machines as machines
+from fastcalc.search.tricks import smaller_models as models
+from fastcalc.search.tricks.option import Option, best, in_order
+from fastcalc.search.tricks.smaller_models import Shrunk
+from fastcalc.search.tricks.start import Base
+
+MOST_CHIPS = 1024
+"""Chips beyond which no deployment is looked for that serves users at a speed today."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What each trick comes to.
+
+    Attributes
+    ----------
+    today : Outcome
+        The serving point, one batch.
+    speed : float
+        Tokens a second that every user was to get. [1/s]
+    options : list of Option
+        In the order of `fastcalc.search.tricks.option.TRICKS`, within a trick the cheapest first
+        and what cannot last.
+    drafts, tokens, acceptance : ndarray
+        Drafts, and the tokens a pass and the acceptance that they need at today's batch. [1]
+    shorter, thinner : Shrunk or None
+        The hypothetical smaller shapes that reach the speed at today's batch and chips.
+    """
+
+    today: Outcome
+    speed: float
+    options: list[Option]
+    drafts: Floats
+    tokens: Floats
+    acceptance: Floats
+    shorter: Shrunk | None
+    thinner: Shrunk | None
+
+    @property
+    def reached(self) -> list[Option]:
+        """The options that reach the speed."""
+        return [one for one in self.options if one.outcome is not None]
+
+
+def fastmode(today: Scenario, speed: float, catalogue: Catalogue) -> Answer:
+    """Return what every trick comes to that could serve each user at a speed.
+
+    Parameters
+    ----------
+    today : Scenario
+        What is served now, one batch; its chips and ranks are kept.
+    speed : float
+        Tokens a second that every user is to get. [1/s]
+    catalogue : Catalogue
+        Where other chips and models come from.
+
+    Raises
+    ------
+    InputError
+        If today's batch does not fit, or as `fastcalc.core.scenario.solve` does.
+    """
+    outcome = solve(today)
+    if not outcome.fits:
+        raise InputError(_does_not_fit(outcome))
+    base = Base(outcome, speed, catalogue)
+    drafts, tokens, acceptance = passes.needed_drafts(base)
+    return Answer(
+        today=outcome,
+        speed=speed,
+        options=list(_options(base)),
+        drafts=drafts,
+        tokens=tokens,
+        acceptance=acceptance,
+        shorter=models.fewer_layers(base),
+        thinner=models.thinner_layers(base),
+    )
+
+
+def _options(base: Base) -> Iterator[Option]:
+    yield machines.smaller_batch(base)
+    yield machines.other_layout(base)
+    yield machines.more_chips(base)
+    chips = in_order(machines.hardware(base))
+    for trick in ("newer-hardware", "other-hardware"):
+        yield from (one for one in chips if one.trick == trick)
+    yield from in_order(passes.fewer_bits(base))
+    yield passes.speculation(base)
+    yield from models.smaller_models(base)
+    yield from in_order(machines.sram_machines(base))
+    yield two_tricks(base)
+
+
+def two_tricks(base: Base) -> Option:
+    """Return the cheapest pair of tricks; the model stays, and the batch is solved for in each."""
+    found: Option | None = None
+    for words, space, layouts in _pairs(base):
+        price = base.scenario.pricing.per_chip_hour(space.scenario.hardware)
+        below = found.usd if found and found.usd and price else inf
+        reach = cheapest(space, layouts, base.speed, below)
+        if reach.outcome is not None:
+            found = best([*([found] if found else []), Option("two-tricks", words, reach.outcome)])
+    return found or Option("two-tricks", "every pair", why_not="no pair of these reaches it")
+
+
+def _pairs(base: Base) -> Iterator[tuple[str, Space, list[Layout]]]:
+    """Yield pairs: bits with drafts, and either on another layout or another machine."""
+    for words, scenario in passes.narrowest(base.scenario):
+        drafted, both = passes.drafting(scenario, 3)
+        yield f"{words} + {drafted}", Space(both), [base.layout]
+    layouts = [one for one in base.deployments(base.space) if one != base.layout]
+    for words, scenario in _lighter(base.scenario):
+        yield f"other layout + {words}", Space(scenario), layouts
+    for chip in base.rivals:
+        try:
+            for words, scenario in _lighter(base.on(chip)):
+                space = Space(scenario)
+                yield f"{chip.id} + {words}", space, base.deployments(space)
+        except InputError:
+            continue
+
+
+def _lighter(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
+    yield from passes.narrowest(scenario)
+    yield passes.drafting(scenario, 3)
+
+
+def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
+    """Return the smallest deployment whose users get a speed, at the largest batch where they do.
+
+    Chips that the scenario names are kept. None where no default layout reaches the speed.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What is to be served, its batches left aside.
+    speed : float
+        Tokens a second of each user. [1/s]
+    """
+    one = replace(scenario, batches=(1,))
+    asked = solve(one)
+    if scenario.sharding.names_ranks or scenario.sharding.chips is not None:
+        placements = [asked.placement]
+    else:
+        few = takewhile(lambda layout: layout.chips <= MOST_CHIPS, asked.site.layouts())
+        placements = [asked.site.place(layout) for layout in few]
+    for placement in placements:
+        if placement.max_batch < 1:
+            continue
+        batch = int(largest_batches(placement, scenario.traffic, speed)[0])
+        if batch:
+            return replace(scenario, batches=(batch,), sharding=sharding(placement.layout))
+    return None
+
+
+def _does_not_fit(outcome: Outcome) -> str:
+    scenario, place = outcome.scenario, outcome.placement
+    chips, most = outcome.min_chips[0], place.max_batch
+    count = place.layout.chips
+    plural = "s" if count > 1 else ""
+    told = f"batch {scenario.batches[0]:,} of {scenario.model.id} does not fit {count} chip{plural}"
+    told += f" of {scenario.hardware.id}, which hold{'' if plural else 's'} {most:,}"
+    return told + (f"; write --chips {chips}" if chips and chips > count else "")

@@ -1,0 +1,117 @@
+"""The tricks that make a pass lighter: fewer bits, and more tokens from each pass."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from fastcalc.catalogue.formats import FORMATS, number_format
+from fastcalc.core.machine import working_rate
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.traffic import Speculation
+from fastcalc.core.workload import Workload, workload
+from fastcalc.formulas.speculation import acceptance_needed
+from fastcalc.formulas.types import Floats
+from fastcalc.search import Space
+from fastcalc.search.largest_batch import needed_tokens
+from fastcalc.search.tricks.option import Option, in_order, option_of
+from fastcalc.search.tricks.start import Base
+
+PUBLISHED = {1: 1.92, 2: 2.58, 3: 2.82, 4: 2.99, 5: 3.01}
+"""Tokens a pass yields by drafts: DeepSeek-R1 with its own multi-token-prediction layer on eight
+B200, batch 1 (TensorRT-LLM, "Pushing Latency Boundaries: Optimizing DeepSeek-R1 Performance on
+NVIDIA B200 GPUs"). Other models, drafters and texts differ."""
+
+MOST_DRAFTS = 8
+"""Drafts up to which the acceptance that would be needed is told."""
+
+
+def fewer_bits(base: Base) -> list[Option]:
+    """Return each narrower format of weights, of the cache and of both, on today's layout."""
+    options = [
+        option_of("fewer-bits", words, base.search(Space(scenario), [base.layout]), base.speed)
+        for words, scenario in narrower(base.scenario)
+    ]
+    if options:
+        return options
+    return [Option("fewer-bits", "weights and cache", why_not="no narrower format has a rate here")]
+
+
+def narrower(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
+    """Yield a scenario in every narrower format that its chip computes in, and in words which.
+
+    Weight-only formats, which are unpacked to 16 bits, are left out.
+    """
+    weights, caches = _narrower_weights(scenario), _narrower_caches(scenario)
+    for kv in caches:
+        yield f"kv {kv}", replace(scenario, kv=kv)
+    for name in weights:
+        yield name, replace(scenario, weights=name)
+        for kv in caches:
+            yield f"{name}, kv {kv}", replace(scenario, weights=name, kv=kv)
+
+
+def _narrower_weights(scenario: Scenario) -> list[str]:
+    today = _workload(scenario).weight_bytes
+    rated = (
+        one.id
+        for one in FORMATS.values()
+        if one.bits < 16 and not working_rate(scenario.hardware, one).is_unpacked
+    )
+    return [
+        name for name in rated if _workload(replace(scenario, weights=name)).weight_bytes < today
+    ]
+
+
+def _narrower_caches(scenario: Scenario) -> list[str]:
+    bits = number_format(scenario.kv or scenario.model.kv_format, cache=True).cache_bytes * 8
+    return [
+        one.id
+        for one in FORMATS.values()
+        if one.cache_bits
+        and one.cache_bits < bits
+        and one.bits < 16
+        and not working_rate(scenario.hardware, one).is_unpacked
+    ]
+
+
+def narrowest(scenario: Scenario) -> list[tuple[str, Scenario]]:
+    """Return a scenario in the fewest bits that its chip computes in, if fewer than it has."""
+
+    def size(one: tuple[str, Scenario]) -> tuple[float, float]:
+        work = _workload(one[1])
+        return work.weight_bytes, work.cache_bytes_per_token
+
+    return sorted(narrower(scenario), key=size)[:1]
+
+
+def _workload(scenario: Scenario) -> Workload:
+    return workload(scenario.model, scenario.weights, scenario.kv)
+
+
+def drafting(scenario: Scenario, drafts: int) -> tuple[str, Scenario]:
+    """Return a scenario with so many drafts and the tokens a pass that are published for them."""
+    speculation = Speculation(PUBLISHED[drafts], float(drafts))
+    traffic = replace(scenario.traffic, speculation=speculation)
+    return f"{drafts} draft{'s' if drafts > 1 else ''}", replace(scenario, traffic=traffic)
+
+
+def speculation(base: Base) -> Option:
+    """Return drafts with the tokens a pass published for one model, on today's layout."""
+    options = []
+    for drafts in PUBLISHED:
+        words, scenario = drafting(base.scenario, drafts)
+        found = base.search(Space(scenario), [base.layout])
+        options.append(option_of("speculation", words, found, base.speed))
+    return in_order(options)[0]
+
+
+def needed_drafts(base: Base) -> tuple[Floats, Floats, Floats]:
+    """Return drafts, and the tokens a pass and the acceptance that today's batch needs of them.
+
+    Tokens are nan where the bound is in the way; acceptance, too, where every draft kept would not
+    do.
+    """
+    drafts = np.arange(1.0, MOST_DRAFTS + 1.0)
+    tokens = needed_tokens(base.today, drafts, base.speed)
+    return drafts, tokens, acceptance_needed(kept=tokens, drafted=drafts)

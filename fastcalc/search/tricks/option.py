@@ -1,0 +1,82 @@
+"""One way to a speed: a point that reaches it, or the reason why none does."""
+
+from dataclasses import dataclass
+
+from fastcalc.core.scenario import Outcome
+from fastcalc.search import Reach
+
+
+@dataclass(frozen=True, eq=False)
+class Option:
+    """One trick and what it comes to.
+
+    Attributes
+    ----------
+    trick : str
+        Its kind, such as ``smaller-batch``; `TRICKS` lists all.
+    change : str
+        What is done, in words.
+    outcome : Outcome or None
+        The cheapest point that reaches the speed, one batch; None where none does.
+    why_not : str or None
+        Why none does.
+    fastest : float
+        The highest speed expected where none does; 0 where nothing could be placed. [1/s]
+    """
+
+    trick: str
+    change: str
+    outcome: Outcome | None = None
+    why_not: str | None = None
+    fastest: float = 0.0
+
+    @property
+    def usd(self) -> float | None:
+        """Dollars a million output tokens; None without a point or a price. [USD]"""
+        if self.outcome is None or self.outcome.usd is None:
+            return None
+        return float(self.outcome.usd[1][0])
+
+
+TRICKS = {
+    "smaller-batch": "smaller batch",
+    "other-layout": "other layout",
+    "more-chips": "more chips",
+    "newer-hardware": "newer hardware",
+    "other-hardware": "other hardware",
+    "fewer-bits": "fewer bits",
+    "speculation": "speculation",
+    "smaller-model": "smaller model",
+    "sram-machine": "SRAM machine",
+    "two-tricks": "two tricks",
+}
+"""Kinds of tricks in the order they are shown, as people call them."""
+
+
+def option_of(trick: str, change: str, found: Reach, speed: float) -> Option:
+    """Return an option from a search: its point, or why it found none."""
+    if found.outcome is not None:
+        return Option(trick, change, found.outcome)
+    return Option(trick, change, why_not=_why_not(found, speed), fastest=found.fastest)
+
+
+def _why_not(found: Reach, speed: float) -> str:
+    if not found.is_placed:
+        return "no layout holds it"
+    if found.bound < speed:
+        return f"the bound is {found.bound:,.0f} tokens/s"
+    return f"batch 1 expects {found.fastest:,.0f} tokens/s"
+
+
+def in_order(options: list[Option]) -> list[Option]:
+    """Return options from cheap to dear, then those without a price, then what cannot."""
+    return sorted(options, key=_rank)
+
+
+def best(options: list[Option]) -> Option | None:
+    """Return the first in order that has a point, or None."""
+    return next((one for one in in_order(options) if one.outcome is not None), None)
+
+
+def _rank(option: Option) -> tuple[bool, bool, float, float]:
+    return option.outcome is None, option.usd is None, option.usd or 0.0, -option.fastest

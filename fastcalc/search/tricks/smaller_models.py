@@ -1,0 +1,149 @@
+"""The trick that changes the answers: a smaller model, of the catalogue or hypothetical."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from fastcalc.catalogue.schema import DenseFFN, MixtureOfExperts, Model
+from fastcalc.core.scenario import Scenario, solve
+from fastcalc.core.workload import workload
+from fastcalc.errors import InputError
+from fastcalc.search import Space
+from fastcalc.search.space import sharding
+from fastcalc.search.tricks.option import Option, option_of
+from fastcalc.search.tricks.start import Base
+
+
+def smaller_models(base: Base) -> list[Option]:
+    """Return the models of the same family with fewer active parameters, the largest first."""
+    active = base.today.placement.work.active_parameters
+    family = [(workload(model).active_parameters, model) for model in _family(base)]
+    smaller = sorted((one for one in family if one[0] < active), key=lambda one: -one[0])
+    if not smaller:
+        name = family_of(base.scenario.model.id)
+        why_not = f"the catalogue has no smaller {name}"
+        return [Option("smaller-model", "", why_not=why_not)]
+    return [_option(base, model) for _, model in smaller]
+
+
+def _option(base: Base, model: Model) -> Option:
+    """Return a model in its own formats on today's kind of chip."""
+    scenario = replace(base.scenario, model=model, weights=None, kv=None)
+    try:
+        space = Space(scenario)
+        found = base.search(space, base.deployments(space))
+    except InputError as error:
+        return Option("smaller-model", model.id, why_not=str(error))
+    return option_of("smaller-model", model.id, found, base.speed)
+
+
+def _family(base: Base) -> Iterator[Model]:
+    today = base.scenario.model
+    for name in base.catalogue.names("models"):
+        if name != today.id and family_of(name) == family_of(today.id):
+            try:
+                yield base.catalogue.model(name)
+            except InputError:
+                continue
+
+
+def family_of(name: str) -> str:
+    """Return the letters that the models of a family begin with.
+
+    Examples
+    --------
+    >>> family_of("glm-4.7"), family_of("qwen3-235b-a22b"), family_of("deepseek-r1")
+    ('glm', 'qwen', 'deepseek')
+    """
+    letters = re.match(r"[a-z]+", name.lower())
+    return letters[0] if letters else name
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """A hypothetical smaller shape that reaches a speed at today's batch and chips.
+
+    Attributes
+    ----------
+    active_parameters, total_parameters : float
+        Of the smaller shape. [1]
+    layers : float
+        Its layers. [1]
+    """
+
+    active_parameters: float
+    total_parameters: float
+    layers: float
+
+
+def fewer_layers(base: Base) -> Shrunk | None:
+    """Return today's shape with as many of its layers as reach the speed; None if not even one."""
+    most = int(base.today.placement.work.layers)
+    return _largest(
+        base, [_with_layers(base.scenario.model, count / most) for count in range(1, most)]
+    )
+
+
+def thinner_layers(base: Base) -> Shrunk | None:
+    """Return today's shape with thinner feed-forward networks that reach the speed, if any do."""
+    steps = 64
+    shapes = [_with_width(base.scenario.model, step / steps) for step in range(1, steps)]
+    return None if base.scenario.model.is_minimal else _largest(base, shapes)
+
+
+def _largest(base: Base, shapes: list[Model]) -> Shrunk | None:
+    """Return the last of some shapes, from small to large, that reaches the speed."""
+    low, high = -1, len(shapes)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _reaches(base, shapes[middle]):
+            low = middle
+        else:
+            high = middle
+    if low < 0:
+        return None
+    work = workload(shapes[low], base.scenario.weights, base.scenario.kv)
+    return Shrunk(work.active_parameters, work.total_parameters, work.layers)
+
+
+def _reaches(base: Base, model: Model) -> bool:
+    scenario: Scenario = replace(
+        base.scenario, model=model, batches=(base.batch,), sharding=sharding(base.layout)
+    )
+    try:
+        outcome = solve(scenario)
+    except InputError:  # fewer layers than pipeline stages
+        return True
+    return bool(outcome.estimate.fits[0] and outcome.estimate.speed[0] >= base.speed)
+
+
+def _with_layers(model: Model, share: float) -> Model:
+    if model.is_minimal:
+        return _scaled_minimum(model, share)
+    blocks = [
+        block.model_copy(update={"count": max(round(block.count * share), 1)})
+        for block in model.blocks
+    ]
+    return model.model_copy(update={"blocks": blocks, "hypothetical": True})
+
+
+def _scaled_minimum(model: Model, share: float) -> Model:
+    """Return a model of which only totals are known with a share of its layers."""
+    keys = ("total_parameters", "active_parameters", "kv_bytes_per_token")
+    known = {key: getattr(model, key) for key in keys if getattr(model, key) is not None}
+    scaled = {key: one.model_copy(update={"si": one.si * share}) for key, one in known.items()}
+    layers = max(round((model.layers or 1) * share), 1)
+    return model.model_copy(update={**scaled, "layers": layers, "hypothetical": True})
+
+
+def _with_width(model: Model, share: float) -> Model:
+    blocks = []
+    for block in model.blocks:
+        ffn = block.ffn
+        if isinstance(ffn, (DenseFFN, MixtureOfExperts)):
+            update = {"width": max(round(ffn.width * share), 1)}
+            if isinstance(ffn, MixtureOfExperts):
+                update["shared_width"] = round(ffn.shared_width * share)
+            ffn = ffn.model_copy(update=update)
+        blocks.append(block.model_copy(update={"ffn": ffn}))
+    return model.model_copy(update={"blocks": blocks, "hypothetical": True})

@@ -1,0 +1,125 @@
+"""Text as it leaves the program: nothing in a name may act on a terminal, a sheet or a table.
+
+Names come from files and flags. JSON and YAML read the escapes written here back as the letters
+that they stand for, so one form serves every kind of output.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+_UNUSUAL = re.compile(r"[^\n\t -~]")
+_BREAKS = re.compile(r"\s*[\n\t]\s*")
+_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\n\t]")  # noqa: RUF001  (sheets read the wide ones, too)
+_NUMBERS = re.compile(r"[+-]?[0-9][0-9.,]*([eE][+-]?[0-9]+)?")
+_TO_QUOTE = frozenset(',"\r\n')
+_HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Controls, marks that reorder or take no room, halves of letters, and separators of lines."""
+
+
+class Clean(str):
+    """Text whose names are visible already; the escapes that are left in it are our own colours."""
+
+    __slots__ = ()
+
+
+def visible(text: str) -> str:
+    r"""Return text with every letter that would act rather than show written as an escape.
+
+    Line ends and tabs stay.
+
+    Examples
+    --------
+    >>> visible("a\x1b[2Jb\u202ec é")
+    'a\\u001b[2Jb\\u202ec é'
+    """
+    return text if isinstance(text, Clean) else _UNUSUAL.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    import json  # only names out of the ordinary come here
+    from unicodedata import category
+
+    letter = found[0]
+    return json.dumps(letter)[1:-1] if category(letter) in _HIDDEN else letter
+
+
+def line(text: str) -> str:
+    r"""Return text as one visible line, a blank for each line end or tab.
+
+    Examples
+    --------
+    >>> line("a\n  b\r")
+    'a b\\r'
+    """
+    return visible(_BREAKS.sub(" ", text.strip("\n\t")))
+
+
+def shown(value: object, most: int = 60) -> str:
+    r"""Return a value as text to quote in a sentence: every letter visible, line ends too.
+
+    Examples
+    --------
+    >>> shown("a\nb"), shown("a" * 50, 8)
+    ('a\\nb', 'aaaaa...')
+    """
+    fit = visible(str(value)[: most + 1]).replace("\n", "\\n").replace("\t", "\\t")
+    return fit if len(fit) <= most else fit[: most - 3] + "..."
+
+
+def csv_cell(value: Any) -> str:
+    """Return a value as a cell of a CSV; text that a sheet would compute gets an apostrophe.
+
+    Examples
+    --------
+    >>> csv_cell("=1+1"), csv_cell(-1.5), csv_cell("-1.5"), csv_cell(["a", "b, c"]), csv_cell(None)
+    ("'=1+1", '-1.5', '-1.5', '"a; b, c"', '')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return str(value)
+    many = value if isinstance(value, list) else [value]
+    text = visible("; ".join(map(str, many)))
+    if _FORMULA.match(text) and not all(_NUMBERS.fullmatch(str(one)) for one in many):
+        text = f"'{text}"
+    return text if _TO_QUOTE.isdisjoint(text) else '"' + text.replace('"', '""') + '"'
+
+
+def csv_line(values: Iterable[Any]) -> str:
+    """Return values as a line of a CSV."""
+    return ",".join(map(csv_cell, values)) + "\n"
+
+
+def to_csv(records: Sequence[dict[str, Any]], keys: Iterable[str] | None = None) -> str:
+    """Return a header and a line for each record; what does not apply is empty.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        Of the same keys.
+    keys : iterable of str, optional
+        Those keys, where there may be no record.
+    """
+    header = list(records[0] if keys is None else keys)
+    lines = (csv_line(record[key] for key in header) for record in records)
+    return csv_line(header) + "".join(lines)
+
+
+def to_markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table, columns padded so that it reads as text, too."""
+    table = [[_markdown_cell(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        for row in table
+    ]
+    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
+
+
+def _markdown_cell(text: str) -> str:
+    """Return text in which no bar ends the cell, whatever stands before it."""
+    return re.sub(r"(\\*)\|", r"\1\1\\|", line(text))

@@ -1,0 +1,135 @@
+"""Numbers that no measurement, chip or request can have: refused where they are read."""
+
+import json
+import subprocess
+import sys
+from math import isfinite
+
+import pytest
+
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.store import shipped
+from tests.helpers import ROOT, run
+
+HEAD, ROW = (ROOT / "evidence/measured.csv").read_text().split("\n")[:2]
+VLLM = json.loads((ROOT / "tests/measured/vllm-closed.json").read_text())
+
+
+@pytest.fixture
+def fastcalc(capsys, monkeypatch):
+    return lambda *args: run(*args, capsys=capsys, monkeypatch=monkeypatch)
+
+
+@pytest.mark.parametrize("kind", LIMITS)
+def test_the_inverse_and_the_product_of_four_numbers_are_floats(kind):
+    limit = LIMITS[kind]
+    assert isfinite(1 / limit.least**4)
+    assert isfinite(limit.most**4)
+    assert (0 in limit) == limit.zero
+    for outside in (limit.least / 2, limit.most * 2, -1.0, float("nan"), float("inf")):
+        assert outside not in limit
+
+
+@pytest.mark.parametrize("command", ["validate", "calibrate"])
+@pytest.mark.parametrize(
+    ("column", "text", "said"),
+    [
+        ("value", "1e-320", "value is 1e-320, which is out of range: from 1e-12 to 1e+18"),
+        ("value", "1e300", "value is 1e300, which is out of range"),
+        ("prompt", "1e308", "prompt is 1e308, which is out of range: 0, or from 1e-12 to 1e+09"),
+        ("output", "1e-320", "output is 1e-320, which is out of range"),
+        ("tokens_per_pass", "1e30", "tokens_per_pass is 1e30, which is out of range: from 1 to 100"),
+        ("concurrency", "9999999", "concurrency is 9999999, which is out of range: from 1 to 1,000,000"),
+        ("notes", f"kind=decode; mean context {'9' * 400}", "notes say 'mean context inf', which is out of range"),
+    ],
+)  # fmt: skip
+def test_a_cell_out_of_range(command, column, text, said, fastcalc, tmp_path):
+    import csv
+
+    names, cells = HEAD.split(","), next(csv.reader([ROW]))
+    place = names.index(column)
+    before = ROW[: sum(len(f'"{one}"' if "," in one else one) + 1 for one in cells[:place])]
+    cells[place] = text
+    path = tmp_path / "runs.csv"
+    with path.open("w", newline="") as stream:
+        csv.writer(stream, lineterminator="\n").writerows([names, cells])
+    ran = fastcalc(command, path)
+    assert ran.code == 2
+    assert ran.err.startswith(f"fastcalc: {path}:2:{len(before) + 1}: {said}")
+    assert not ran.out
+
+
+@pytest.mark.parametrize("value", [1e-308, 1e300])
+def test_a_benchmark_number_out_of_range(value, fastcalc, tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({**VLLM, "median_ttft_ms": value}, indent=1))
+    line = next(
+        number
+        for number, text in enumerate(path.read_text().splitlines(), 1)
+        if "median_ttft_ms" in text
+    )
+    words = ("--hardware", "h100-sxm", "--model", "llama-3.1-8b", "--tp", "1", "--weights", "bf16")
+    ran = fastcalc("validate", path, *words)
+    assert ran.code == 2
+    said = f"median_ttft_ms is {value:g}, which is out of range: 0, or from 1e-12 to 1e+18"
+    assert f"{path}:{line}:20: {said}" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("value: 40.93 us", "value: 1e-320 s", "'1e-320 s' is out of range: 0, or from 1e-12"),
+        ("band: [25.0e-6, 160.0e-6]", "band: [0.0, 1.0e+300]", "band is not two ascending numbers"),
+    ],
+)
+def test_an_engine_value_out_of_range(old, new, said, fastcalc, tmp_path):
+    path = tmp_path / "mine.yaml"
+    text = (shipped("engines") / "mlx.yaml").read_text().replace("id: mlx", "id: mine")
+    assert old in text
+    path.write_text(text.replace(old, new))
+    ran = fastcalc("compare", "--engine", path)
+    assert ran.code == 2
+    assert said in ran.err
+    assert f"{path}:14:" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("plan", "llama-3.1-8b", "--min-speed", "1e-320"), "is not a number from 1e-12 to 1e+09"),
+        (("plan", "llama-3.1-8b", "--ttft", "1e-300s"), "is not a time with its unit from 1e-12"),
+        (("plan", "llama-3.1-8b", "--rate", "0.0000000000000001/s"), "is not a rate of requests"),
+        (("compare", "--price", "h100-sxm=1e-320"), "is not CHIP=USD an hour"),
+        (("compare", "--chips", "9" * 400), "... is not a whole number from 1 to 1,000,000"),
+        (("compare", "--utilization", "1e-320"), "is not a share above 0 to 1"),
+        (("compare", "--speculate", "1e-320x3"), "is not above 0 and at most 1"),
+        (("task", "--speed", "1e-320"), "is not a number from 1e-12 to 1e+09"),
+        (("task", "--speed", "60", "--price", "1e-320"), "is not 0 or a number from 1e-12"),
+        (("fastmode", "llama-3.1-8b", "--from-speed", "1e300"), "is not a number from 1e-12"),
+        (
+            ("frontier", "llama-3.1-8b", "--max-chips", "5000"),
+            "5000 is not a whole number from 1 to 4,096",
+        ),
+    ],
+)
+def test_a_flag_out_of_range(words, said, fastcalc):
+    ran = fastcalc(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+@pytest.mark.parametrize("broken", ["np.float64(1.0) / 0.0", "1.0 / 0.0", "10.0 ** 400"])
+def test_a_number_gone_wrong_is_said_to_be_a_fault_of_the_program(broken):
+    """No nan is printed, nobody sees a traceback, and standard output stays empty."""
+    code = (
+        "import sys; sys.argv = ['fastcalc', 'check']\n"
+        "import numpy as np\n"
+        "import fastcalc.cli.show_check as command\n"
+        f"command.run = lambda *words, **flags: print({broken})\n"
+        "from fastcalc.cli import main\n"
+        "main()\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("fastcalc: a fault of fastcalc, not of the request; please report")
+    assert ran.stderr.count("\n") == 1

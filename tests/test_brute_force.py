@@ -1,0 +1,134 @@
+"""`frontier` and `plan` are what a sweep of every layout finds, in small spaces."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fastcalc.core.layout import Layout
+from fastcalc.core.scenario import Pricing, sites_of
+from fastcalc.core.traffic import Speculation, Traffic
+from fastcalc.errors import InputError
+from fastcalc.search import frontier
+from fastcalc.search.plan.candidates import candidates
+from fastcalc.search.plan.decide import decide
+from fastcalc.search.sweep.grid import Grid, Requests, solve_grid
+from tests.test_plan import apart, met_of, scenario, services, together
+
+CHIPS = ["h100-sxm", "b200", "mi355x", "gb200", "l40s", "wse-3", "groq-lpu", "d-matrix-corsair"]
+MODELS = ["mistral-small-4-119b-2603", "gpt-oss-120b", "qwen3-30b-a3b", "deepseek-v4-flash"]
+MODELS += ["llama-3.1-8b", "llama-3.2-1b", "qwen2.5-7b", "glm-5.3-flash"]
+SAME = 1e-9
+
+
+def every_layout(site, chips):
+    """Return all that `compare` takes: whatever ranks there are, it is asked."""
+    for tp, pp, dp in itertools.product(range(1, chips + 1), repeat=3):
+        if tp * pp * dp > chips:
+            continue
+        for ep in range(1, min(tp * dp, int(site.work.experts) or 1) + 1):
+            try:
+                yield site.check(Layout(tp, pp, ep, dp))
+            except InputError:
+                continue
+
+
+def copies(layout, *, has_experts):
+    """Return the copies of all weights, each a replica that shares nothing with the others."""
+    return layout.width // max(layout.tp, layout.ep) if has_experts else layout.dp
+
+
+def swept(one, chips):
+    """Return speed and price of every layout, in powers of two to a copy and at its ends."""
+    traffic = one.traffic
+    requests = Requests(*np.array([[traffic.prompt], [traffic.output], [traffic.context]]))
+    sites = sites_of(one, traffic.reserved)
+    layouts = tuple(every_layout(sites[0], chips))
+    whole = np.array([copies(layout, has_experts=bool(one.work.experts)) for layout in layouts])
+    most = np.array([[site.place(layout).max_batch for site in sites] for layout in layouts])
+    ends = np.concatenate([most, most + whole[:, np.newaxis]], axis=1)
+    powers = whole[:, np.newaxis] * 2.0 ** np.arange(math.log2(most.max() + 1) + 1)
+    own = np.concatenate([ends, powers], axis=1)
+    batches = np.unique(own[own > 0])
+    grid = Grid(one, layouts, requests, batches)
+    columns = solve_grid(grid, words=False)
+    speed, usd, fits = (
+        np.broadcast_to(columns[key], grid.shape)[0]
+        for key in ("tokens_per_s_per_user", "usd_per_mtok_output", "fits")
+    )
+    tried = np.array([np.isin(batches, row) for row in own]) & fits
+    return np.stack([speed[tried], usd[tried]])
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.sampled_from(CHIPS), min_size=1, max_size=2, unique=True),
+    st.sampled_from(MODELS),
+    st.integers(1, 9),
+    st.sampled_from([Traffic(1000.0, 1000.0, 1500.0), Traffic(8000.0, 100.0, 8050.0)]),
+    st.sampled_from([Speculation(), Speculation(2.0, 3.0)]),
+    st.sampled_from([None, "fp8"]),
+    st.floats(0.1, 1.0),
+)
+def test_the_frontier_is_that_of_a_sweep(names, model, chips, traffic, speculation, kv, busy):
+    """Nothing beats a point of it, each is one that the sweep has, and none is missing."""
+    prices = {name: float(1 + place) for place, name in enumerate(names)}
+    scenarios = [
+        replace(
+            scenario(name, model),
+            traffic=replace(traffic, speculation=speculation),
+            kv=kv,
+            pricing=Pricing(utilization=busy, given=prices),
+        )
+        for name in names
+    ]
+    points = np.array([(one.speed, one.usd) for one in frontier(scenarios, max_chips=chips)])
+    speed, usd = np.concatenate([swept(one, chips) for one in scenarios], axis=1)
+    assert len(points) == 0 if not speed.size else len(points) > 0
+    for one, cost in points:
+        faster, cheaper = speed >= one * (1 - SAME), usd <= cost * (1 + SAME)
+        better = (speed > one * (1 + SAME)) | (usd < cost * (1 - SAME))
+        assert not np.any(faster & cheaper & better)
+        assert np.any(np.isclose(speed, one, rtol=SAME) & np.isclose(usd, cost, rtol=SAME))
+    for one, cost in zip(speed, usd, strict=True):
+        assert np.any((points[:, 0] >= one * (1 - SAME)) & (points[:, 1] <= cost * (1 + SAME)))
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(
+        st.sampled_from(["h100-sxm", "mi300x", "b200", "wse-3", "l40s"]),
+        min_size=1,
+        max_size=2,
+        unique=True,
+    ),
+    st.sampled_from(["llama-3.1-8b", "gpt-oss-120b", "qwen3-30b-a3b", "qwen2.5-7b"]),
+    services,
+    st.sampled_from([0.05, 0.5, 5.0]),
+    st.sampled_from([1, 2, 4]),
+)
+def test_the_plan_is_that_of_a_sweep(chips, model, service, rate, most):
+    """Over whatever layouts it thinks of itself, it finds what all that there are hold."""
+    service = replace(service, rate=rate, max_chips=most)
+    asked = {"prompt": service.prompt, "output": service.output}
+    grids = [candidates(scenario(chip, model), **asked) for chip in chips]
+    found = decide([grid for grid in grids if grid is not None], service)
+    kinds = []
+    for chip in chips:
+        one = scenario(chip, model)
+        context = service.prompt + service.output / 2
+        requests = Requests(*np.array([[service.prompt], [service.output], [context]]))
+        grid = Grid(one, (), requests, np.ones(1))
+        grid = replace(grid, layouts=tuple(every_layout(grid.sites[0], most)))
+        kinds += [kind(grid, service) for kind in (together, apart)]
+    met = met_of(np.concatenate([np.zeros((6, 0)), *kinds], axis=1), service)
+    assert bool(met.size) == bool(found.plans)
+    if met.size:
+        best = found.plans[0]
+        assert (best.cost, best.values["chips"]) == pytest.approx(
+            min(zip(*met[:2], strict=True)), rel=1e-12
+        )

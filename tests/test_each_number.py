@@ -1,0 +1,238 @@
+"""Each printed number alone: a chip or an engine that is better in one of them is never slower."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from fastcalc.catalogue.schema import Engine, Hardware
+from fastcalc.catalogue.store import Catalogue, Kind
+from fastcalc.core.machine_class import engine_of_class
+from fastcalc.core.scenario import Scenario, Sharding, locate, solve
+from fastcalc.errors import InputError
+from tests import strategies
+from tests.helpers import outcome
+from tests.test_properties import traffics
+
+TINY = 1e-9
+MORE = ("speed", "low", "high", "bound", "bound_memory", "bound_compute", "served", "total")
+LESS = ("tpot", "ttft", "request")
+COSTS = (
+    "dequantization_operations",
+    "collective_latency",
+    "decode_layer_floor",
+    "prefill_layer_floor",
+    "expert_layer_extra",
+    "latent_layer_extra",
+    "sequence_overhead",
+    "request_overhead",
+    "expert_correlation",
+    "expert_imbalance",
+    "minimum_rows",
+)
+RATES = (
+    "bandwidth_fraction",
+    "bandwidth_per_core",
+    "compute_fraction",
+    "compute_per_core",
+    "grouped_gemm_fraction",
+    "block_gemm_fraction",
+    "link_fraction",
+    "memory_fraction",
+)
+Path = tuple[str | int, ...]
+
+
+def multiplied(entry: Any, path: Path, factor: float) -> Any:
+    """Return an entry with one of its numbers multiplied."""
+    if not path:
+        return entry.model_copy(update={"si": entry.si * factor})
+    key, *rest = path
+    if isinstance(entry, (list, dict)):
+        changed = entry.copy()
+        changed[key] = multiplied(entry[key], tuple(rest), factor)
+        return changed
+    return entry.model_copy(update={key: multiplied(getattr(entry, key), tuple(rest), factor)})
+
+
+def printed(chip: Hardware) -> tuple[list[Path], list[Path]]:
+    """Return where a chip's numbers stand: those of which more is better, and latencies."""
+    tiers = [
+        ("memory", i, name) for i in range(len(chip.memory)) for name in ("bandwidth", "capacity")
+    ]
+    rates = [*tiers, *(("peak", name) for name in chip.peak)]
+    rates += [(name,) for name in ("vector", "cores") if getattr(chip, name)]
+    sides = [side for side in ("scale_up", "scale_out") if getattr(chip.links, side)]
+    rates += [("links", side, "bandwidth") for side in sides]
+    slow = [("links", side, "latency") for side in sides if getattr(chip.links, side).latency]
+    return rates, slow
+
+
+def settings_of(engine: Engine) -> tuple[list[Path], list[Path]]:
+    """Return where an engine's numbers stand: those of which more is better, and costs."""
+    given = engine.parameters.given
+    rates = [("parameters", name) for name in RATES if name in given]
+    return rates, [("parameters", name) for name in COSTS if name in given]
+
+
+@cache
+def shipped(kind: Kind) -> list[Any]:
+    entries = Catalogue()
+    load = entries.hardware if kind == "hardware" else entries.model
+    return [load(name) for name in entries.names(kind)]
+
+
+@cache
+def engine_on(name: str, kind: str, architecture: str | None) -> Engine:
+    """An engine as it is on a chip: its parameters, and no overrides."""
+    engine = Catalogue().engine(name)
+    known = engine.on(kind, architecture)
+    return engine.model_copy(update={"parameters": known, "architectures": {}})
+
+
+@st.composite
+def chips(draw: st.DrawFn) -> Hardware:
+    """A chip of the catalogue or a random one, any of its numbers changed, maybe of two tiers."""
+    chip = draw(st.one_of(st.sampled_from(shipped("hardware")), strategies.hardware()))
+    if draw(st.booleans()):
+        chip = chip.model_copy(update={"memory": [*chip.memory, chip.memory[0]]})
+    for path in itertools.chain(*printed(chip)):
+        if draw(st.booleans()):
+            chip = multiplied(chip, path, draw(st.floats(0.1, 10.0)))
+    return chip
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Scenario:
+    """A stated deployment that holds its batch, with everything else at random."""
+    chip = draw(chips())
+    own, ideal = (
+        engine_on(name, chip.kind, chip.architecture)
+        for name in (engine_of_class(chip)[0], "ideal")
+    )
+    engine = draw(st.one_of(st.just(own), strategies.engines(), st.just(ideal)))
+    ranks = (1,) if chip.execution == "spatial" else (1, 2, 4, 8)
+    scenario = Scenario(
+        hardware=chip,
+        model=draw(st.one_of(st.sampled_from(shipped("models")), strategies.models())),
+        engine=engine,
+        batches=(draw(st.sampled_from([1, 2, 7, 32, 200, 1000])),),
+        traffic=draw(traffics),
+        weights=draw(st.sampled_from([None, "bf16", "fp8", "nvfp4", "mxfp4", "int8", "q4_k_m"])),
+        kv=draw(st.sampled_from([None, "bf16", "fp8", "int8"])),
+        sharding=Sharding(
+            tp=draw(st.sampled_from(ranks)),
+            pp=draw(st.sampled_from([1, 2, 3, 8])),
+            ep=draw(st.sampled_from([None, *ranks])),
+            dp=draw(st.sampled_from(ranks)),
+        ),
+    )
+    try:
+        assume(locate(scenario).fits)
+    except InputError:
+        assume(False)
+    return scenario
+
+
+def assert_never_slower(scenario: Scenario, betters: Iterator[tuple[Path, Scenario]]) -> None:
+    before = solve(scenario).estimate
+    for path, better in betters:
+        after = solve(better).estimate
+        assert after.fits, path
+        for name in (*MORE, *LESS):
+            old, new = getattr(before, name), getattr(after, name)
+            if old is not None:
+                slower = old / new if name in MORE else new / old
+                assert slower <= 1 + TINY, (path, name, old, new)
+
+
+@given(scenarios(), st.floats(1.01, 10.0))
+def test_no_number_of_a_chip_slows_it_when_it_gets_better(scenario, factor):
+    rates, latencies = printed(scenario.hardware)
+
+    def betters():
+        for path in [*rates, *latencies]:
+            by = 1 / factor if path in latencies else factor
+            yield path, replace(scenario, hardware=multiplied(scenario.hardware, path, by))
+
+    assert_never_slower(scenario, betters())
+
+
+@given(scenarios(), st.floats(1.01, 10.0))
+def test_no_number_of_an_engine_slows_it_when_it_gets_better(scenario, factor):
+    rates, costs = settings_of(scenario.engine)
+
+    def betters():
+        for path in [*rates, *costs]:
+            value = getattr(scenario.engine.parameters, path[1]).si
+            by = min(factor, 1 / value) if path[1].endswith("_fraction") else factor
+            by = min(by, value) if path[1] == "expert_imbalance" else by
+            better = multiplied(scenario.engine, path, 1 / by if path in costs else by)
+            yield path, replace(scenario, engine=better)
+
+    assert_never_slower(scenario, betters())
+
+
+@pytest.mark.parametrize(
+    ("chip", "model", "weights", "ranks"),
+    [
+        ("h100-sxm", "llama-3.1-70b", "fp8", Sharding(tp=4)),
+        ("mi300x", "muse-glimmer-30b", None, Sharding(tp=1)),
+    ],
+)
+def test_a_rate_that_no_product_runs_at_changes_nothing(chip, model, weights, ranks):
+    """Weights in fp8 or bf16, the rest in bf16: fp16 is not used, whatever it is."""
+    given = {"weights": weights, "batch": (64,), "prompt": 4000, "sharding": ranks}
+    hardware = Catalogue().hardware(chip)
+    doubled = multiplied(hardware, ("peak", "fp16"), 2.0)
+    before = outcome(model, hardware, **given).estimate
+    after = outcome(model, doubled, **given).estimate
+    assert (after.ttft[0], after.speed[0]) == (before.ttft[0], before.speed[0])
+
+
+def test_products_reach_what_their_own_peak_and_width_allow():
+    """10 cores fed 1 TFLOP/s at 16 bits each, 2 at 8; a share of a half: times add.
+
+    8 bits: 40 TFLOP/s x 0.5 = 20 beside 20 fed make 10. 16 bits: 20 x 0.5 = 10 beside 10: 5.
+    """
+    engine = Engine.model_validate(
+        {
+            "id": "fed",
+            "name": "Fed",
+            "fitted_on": "nothing",
+            "parameters": {"compute_fraction": 0.5, "compute_per_core": "1 TFLOP/s"},
+        }
+    )
+    hardware = Catalogue().hardware("h100-sxm")
+    peaks = {"bf16": 20e12, "fp16": 123e12, "fp8": 40e12}
+    for name, peak in peaks.items():
+        hardware = multiplied(hardware, ("peak", name), peak / hardware.peak[name].si)
+    hardware = multiplied(hardware, ("cores",), 10 / hardware.cores.si)
+    one = outcome("llama-3.1-8b", hardware, engine=engine, weights="fp8").placement.machine
+    assert one.software.rate(one.chip, "dense") == pytest.approx(10e12)
+    assert one.software.rate(one.chip, "attention") == pytest.approx(5e12)
+
+
+def test_the_bound_fills_the_tier_first_that_is_read_through_soonest():
+    """16.06 GB at least on 20 GB at 10 TB/s and 2 GB at 9: 2 from there, 14.06 from the large one.
+
+    Both together read 19 TB/s, which is no bound: the small one is done after 0.22 ms. At 11 TB/s
+    it is done sooner, and the large one has as much left.
+    """
+    hardware = Catalogue().hardware("h100-sxm")
+    large = multiplied(hardware, ("memory", 0, "capacity"), 20e9 / hardware.memory[0].capacity.si)
+    large = multiplied(large, ("memory", 0, "bandwidth"), 10e12 / large.memory[0].bandwidth.si)
+    small = multiplied(large.memory[0], ("capacity",), 0.1)
+    found = []
+    for bandwidth in (0.9, 1.1):
+        tiers = [*large.memory, multiplied(small, ("bandwidth",), bandwidth)]
+        chip = large.model_copy(update={"memory": tiers})
+        light = outcome("llama-3.1-8b", chip, prompt=1, output=1).estimate.light
+        found.append(light.work.memory_time[0])
+        assert light.work.memory_time[0] == pytest.approx((light.work.bytes[0] - 2e9) / 10e12)
+    assert found[0] == found[1]

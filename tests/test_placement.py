@@ -1,0 +1,270 @@
+"""What each chip holds, and which layouts there are: counted by hand on made-up chips and models."""
+
+import pytest
+
+from fastcalc.core.layout import Layout
+from fastcalc.core.scenario import Sharding
+from fastcalc.errors import InputError
+from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
+from tests import made_up
+
+ALONE = made_up.chip(links={})
+
+
+def test_the_fullest_replica_decides_what_is_used():
+    """Seven sequences on two replicas: four of 0.1 GB and 0.4 GB of weights on one chip of 1 GB."""
+    model = made_up.minimal(total_parameters=200_000_000, kv_bytes_per_token=1_000_000)
+    place = made_up.placed(model, Layout(dp=2), reserved=100)
+    assert place.used_fraction(7) == pytest.approx(0.4 + 4 * 0.1)
+    assert place.used_fraction(8) == pytest.approx(0.4 + 4 * 0.1)
+    # 0.6 GB are left on each: six sequences, twice.
+    assert place.max_batch == 12
+    assert place.used_fraction(12) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("layout", "experts"),
+    [
+        (Layout(), 10),
+        # Ten experts over four ranks are 3, 3, 2 and 2.
+        (Layout(ep=4, dp=4), 3),
+        (Layout(ep=5, dp=5), 2),
+        # Over three: 4, 3 and 3.
+        (Layout(ep=3, dp=3), 4),
+        # Two tensor-parallel ranks cut each of them in halves.
+        (Layout(tp=2), 5),
+        # Five groups of two ranks, spread over all ten.
+        (Layout(tp=2, dp=5, ep=10), 1),
+        # Two groups of experts, each cut over two ranks: halves of five.
+        (Layout(tp=4, ep=2), 2.5),
+    ],
+)
+def test_the_fullest_rank_decides_where_experts_do_not_divide(layout, experts):
+    """100 dense parameters over the tensor-parallel ranks and 100 in each expert, at 16 bits."""
+    place = made_up.placed(made_up.EXPERTS, layout)
+    assert place.weights_per_chip == pytest.approx(2 * (100 / layout.tp + 100 * experts))
+
+
+MATRICES = 64 * (4 + 2) * 32 + 3 * 64 * 128
+NORMS = 2 * 64
+TABLE = 64 * 1000
+
+
+@pytest.mark.parametrize(
+    ("tied", "stages", "parameters"),
+    [
+        # All three layers, a final norm, and both tables or one.
+        (False, 1, 3 * (MATRICES + NORMS) + 64 + 2 * TABLE),
+        (True, 1, 3 * (MATRICES + NORMS) + 64 + TABLE),
+        # Two of three layers on one stage, with two thirds of the norm, and one table at its end.
+        (False, 2, 2 * (MATRICES + NORMS) + 64 * 2 / 3 + TABLE),
+        (True, 2, 2 * (MATRICES + NORMS) + 64 * 2 / 3 + TABLE),
+        (True, 3, MATRICES + NORMS + 64 / 3 + TABLE),
+    ],
+)
+def test_the_largest_stage_has_the_layers_that_do_not_divide_and_a_table(tied, stages, parameters):
+    model = made_up.blocks(layers=3, tied_embeddings=tied)
+    place = made_up.placed(model, Layout(pp=stages))
+    assert place.weights_per_chip == pytest.approx(2 * parameters)
+
+
+def test_ranks_share_layers_and_tables():
+    """A half of three layers, a norm and two tables on each of two ranks."""
+    place = made_up.placed(made_up.blocks(layers=3), Layout(tp=2))
+    assert place.weights_per_chip == 3 * (MATRICES + NORMS) + 64 + 2 * TABLE
+
+
+def test_a_stage_keeps_the_caches_of_its_layers():
+    """Two heads of 16 + 16 elements of 2 bytes; 2 of 3 layers; 10 tokens; one of two heads a rank."""
+    model = made_up.blocks(layers=3)
+    assert made_up.placed(model, Layout(pp=2), reserved=10).cache_per_chip == 2 * 10 * 64 * 2
+    assert made_up.placed(model, Layout(tp=2, pp=2), reserved=10).cache_per_chip == 10 * 64 * 2
+
+
+def test_a_head_is_copied_where_there_are_more_ranks_than_heads():
+    """Two key-value heads on four ranks: a rank keeps one of them whole."""
+    model = made_up.blocks()
+    assert made_up.placed(model, Layout(tp=4), reserved=10).cache_per_chip == 10 * 32 * 2
+
+
+def test_default_layouts_end_with_a_layer_a_stage():
+    """Three layers on chips that join by a slow link alone: one, two and three stages."""
+    slow = made_up.chip(links={"scale_out": {"bandwidth": "10 GB/s"}})
+    site = made_up.site(made_up.minimal(layers=3), on=slow)
+    assert site.default_layouts == [Layout(), Layout(pp=2), Layout(pp=3)]
+    assert made_up.site(made_up.minimal(layers=3), on=ALONE).default_layouts == [Layout()]
+
+
+def test_default_layouts_grow_in_the_domain_and_then_by_stages():
+    """A domain of eight: 1, 2, 4 and 8 ranks, then stages of eight."""
+    site = made_up.site(made_up.minimal(layers=2))
+    assert [(one.tp, one.pp) for one in site.default_layouts] == [
+        (1, 1), (2, 1), (4, 1), (8, 1), (8, 2)
+    ]  # fmt: skip
+
+
+def test_experts_are_spread_over_replicas_up_to_the_whole_domain():
+    """Three heads of one kind leave one rank; replicas from two to the eight chips of a domain."""
+    odd = {"kind": "gqa", "heads": 3, "kv_heads": 3, "head_dim": 16}
+    ffn = {"kind": "moe", "experts": 16, "active_experts": 2, "width": 64}
+    model = made_up.blocks(blocks=[{"count": 1, "attention": odd, "ffn": ffn}])
+    layouts = made_up.site(model).default_layouts
+    spread = [Layout(ep=ranks, dp=ranks) for ranks in range(2, 9)]
+    assert layouts[:8] == [Layout(), *spread]
+
+
+def test_mixtures_take_replicas_beyond_eight_ranks():
+    """In a domain of sixteen all matrices are cut over 16 ranks, or over 8 on two replicas."""
+    wide = made_up.chip(links={"scale_up": {"bandwidth": "100 GB/s", "domain": 16}})
+    last = {
+        model.id: max(made_up.site(model, on=wide).default_layouts[:6], key=lambda one: one.width)
+        for model in (made_up.minimal(id="dense", layers=1), made_up.EXPERTS)
+    }
+    assert last["dense"] == Layout(tp=16)
+    assert last[made_up.EXPERTS.id] == Layout(tp=8, ep=16, dp=2)
+
+
+def test_layers_cut_over_chips_go_up_to_the_most():
+    """512 layers with regions: a chip each at most, then 2, 3, ... 32 chips for each of them."""
+    wafers = made_up.chip(kind="wafer", execution="spatial")
+    site = made_up.site(made_up.minimal(layers=512), on=wafers)
+    stages = [one.pp for one in site.default_layouts]
+    assert stages == [*range(1, 513), *range(1024, 16_385, 512)]
+
+
+def test_experts_are_spread_by_default_only_where_there_are_replicas():
+    """Over one replica they are cut as all else is."""
+    site = made_up.site(made_up.EXPERTS)
+    assert site.expert_ranks(4, 1) == 1
+    assert site.expert_ranks(4, 2) == 8
+    assert made_up.site(made_up.minimal()).expert_ranks(4, 2) == 1
+    assert Sharding(tp=4).layout(site, [1]) == Layout(tp=4)
+    assert Sharding(tp=2, dp=4).layout(site, [1]) == Layout(tp=2, ep=8, dp=4)
+    assert Sharding(tp=2, dp=4, ep=4).layout(site, [1]) == Layout(tp=2, ep=4, dp=4)
+
+
+def test_chips_asked_for_become_replicas_of_the_ranks_asked_for():
+    site = made_up.site(made_up.minimal())
+    assert Sharding(chips=8, tp=2).layout(site, [1]) == Layout(tp=2, dp=4)
+    assert Sharding(chips=8, tp=2, pp=2).layout(site, [1]) == Layout(tp=2, pp=2, dp=2)
+    with pytest.raises(InputError, match="is not tp x pp x dp"):
+        Sharding(chips=8, tp=3).layout(site, [1])
+    with pytest.raises(InputError, match="is not tp x pp x dp"):
+        Sharding(chips=8, tp=2, dp=2).layout(site, [1])
+
+
+@pytest.mark.parametrize(
+    ("layout", "rule"),
+    [
+        (Layout(tp=16), "tp beyond the link domain"),
+        (Layout(pp=11), "pp beyond the layers"),
+        (Layout(ep=2, dp=2), "ep without experts"),
+    ],
+)
+def test_what_cannot_be_is_refused(layout, rule):
+    """Eight chips in a domain, ten layers, no experts; one less of each is legal."""
+    site = made_up.site(made_up.minimal())
+    with pytest.raises(InputError) as refused:
+        site.check(layout)
+    assert refused.value.rule == rule
+    assert site.check(Layout(tp=8))
+    assert site.check(Layout(pp=10))
+
+
+@pytest.mark.parametrize(
+    ("layout", "is_legal"),
+    [
+        (Layout(tp=2, ep=8, dp=4), True),
+        (Layout(tp=4, ep=2), True),
+        # Three ranks of experts over four chips.
+        (Layout(ep=3, dp=4), False),
+        # Six is no multiple of four.
+        (Layout(tp=4, ep=6, dp=3), False),
+    ],
+)
+def test_experts_suit_the_ranks(layout, is_legal):
+    site = made_up.site(made_up.EXPERTS)
+    if is_legal:
+        assert site.check(layout) == layout
+    else:
+        with pytest.raises(InputError, match="does not suit"):
+            site.check(layout)
+
+
+def test_so_many_chips_exactly():
+    """Four chips: every product of ranks, stages and replicas, the ranks in powers of two."""
+    found = set(made_up.site(made_up.minimal()).exactly(4))
+    assert found == {Layout(tp, pp, 1, 4 // (tp * pp)) for tp, pp in
+                     [(1, 1), (1, 2), (1, 4), (2, 1), (2, 2), (4, 1)]}  # fmt: skip
+    # Replicas share the experts where there are some.
+    found = set(made_up.site(made_up.EXPERTS).exactly(2))
+    assert found == {Layout(pp=2), Layout(ep=2, dp=2), Layout(tp=2)}
+    # Sixteen are two domains: eight replicas with experts are the most, and no 16 ranks.
+    found = set(made_up.site(made_up.EXPERTS).exactly(16))
+    assert all(one.width <= 8 for one in found if one.dp > 1)
+    assert Layout(ep=8, dp=8, pp=2) in found
+    assert Layout(tp=16) not in found
+
+
+def test_layouts_of_so_many_chips_are_those_that_hold_most_then_of_few_stages_then_wide():
+    """0.9 GB of weights: replicas leave 0.1 GB of a chip, two ranks 0.55 GB."""
+    model = made_up.minimal(total_parameters=450_000_000, kv_bytes_per_token=1_000_000)
+    site = made_up.site(model, reserved=100)
+    # One of 0.1 GB fits beside all weights; of the layouts without stages two ranks are widest.
+    assert site.with_chips(2, [1]) == Layout(tp=2)
+    assert site.with_chips(2, [1, 11]) == Layout(tp=2)
+
+
+@pytest.mark.parametrize(
+    ("needed", "usable", "chips"), [(3.0, 1.0, 3), (2.5, 1.0, 3), (0.0, 1.0, 1), (4.0, 2.0, 2)]
+)
+def test_chips_for_a_capacity(needed, usable, chips):
+    """A multiple needs no chip more."""
+    assert chips_for_capacity(needed=needed, usable_per_chip=usable) == chips
+
+
+@pytest.mark.parametrize(
+    ("layers", "each", "chips"), [(6, 0.5, 3), (7, 0.5, 4), (6, 0.6, 6), (1, 0.1, 1), (5, 1.0, 5)]
+)
+def test_chips_for_whole_layers(layers, each, chips):
+    """As many layers as fit a chip of 1, and a chip more for what is left."""
+    found = chips_for_whole_layers(layers=layers, layer_bytes=each, usable_per_chip=1.0)
+    assert found == chips
+
+
+def test_a_memory_that_is_just_full_holds_all():
+    assert largest_batch(usable=1.0, weights=0.5, cache_per_sequence=0.125) == 4
+    assert largest_batch(usable=1.0, weights=0.5, cache_per_sequence=0.2) == 2
+    assert largest_batch(usable=1.0, weights=1.5, cache_per_sequence=0.125) == 0
+
+
+def test_capacity_of_exact_multiples():
+    """2 GB of weights on chips of 1 GB, and 1 GB for each of three sequences."""
+    model = made_up.minimal(total_parameters=1_000_000_000, kv_bytes_per_token=10_000_000)
+    site = made_up.site(model, reserved=100)
+    assert site.chips_needed(0) == (2, None)
+    assert site.chips_needed(3) == (5, None)
+
+
+def test_regions_take_whole_layers_and_the_ends_some_more():
+    """A layer has 36,992 parameters of 2 bytes; tables of 2 x 64,000 are four layers more."""
+    wafer = made_up.chip(kind="wafer", execution="spatial", links={"scale_out": {"bandwidth": "10 GB/s"}})  # fmt: skip
+    place = made_up.placed(made_up.blocks(layers=6), on=wafer)
+    assert place.work.largest_layer_bytes == 2 * (MATRICES + NORMS)
+    assert place.slots == 6 + 4
+    three = made_up.placed(made_up.blocks(layers=6), Layout(pp=3), on=wafer)
+    # Ten slots over three chips: four on the fullest.
+    assert three.layers_per_stage == 4
+    assert three.weights_per_chip == 4 * 2 * (MATRICES + NORMS)
+    assert three.stage_share == 4 / 6
+
+
+def test_a_layer_is_cut_where_there_are_more_chips_than_slots():
+    lpus = made_up.chip(kind="lpu", execution="spatial")
+    place = made_up.placed(made_up.minimal(layers=4), Layout(pp=8), on=lpus)
+    assert place.chips_per_layer == 2
+    assert place.layers_per_stage == 0.5
+    assert place.weights_per_chip == pytest.approx(500_000 * 2 / 8)
+    # Seven chips hold four layers: one each.
+    place = made_up.placed(made_up.minimal(layers=4), Layout(pp=7), on=lpus)
+    assert place.chips_per_layer == 1

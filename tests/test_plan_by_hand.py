@@ -1,0 +1,294 @@
+"""What a plan asks for, worked by hand on the made-up machine of `tests.made_up.clocked`.
+
+A pass that decodes b sequences takes 10 + 0.01 b ms, one with c prompt tokens 20 + 0.01 (b + c) ms.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+from fastcalc.core.layout import Layout
+from fastcalc.core.scenario import Pricing, Scenario
+from fastcalc.core.traffic import Traffic
+from fastcalc.search.plan.decide import decide
+from fastcalc.search.plan.queues import Queues
+from fastcalc.search.plan.replicas import needed, waited
+from fastcalc.search.plan.score import weigh
+from fastcalc.search.plan.service import Service
+from fastcalc.search.sweep.grid import Grid, Requests
+from tests import made_up
+
+NEARLY = 1e-5
+
+
+def grid(*layouts, batches=(100,), prompt=1000.0, output=1000.0, chip=None, model=None, **given):
+    scenario = Scenario(
+        hardware=chip or made_up.clocked(),
+        model=model or made_up.minimal(),
+        engine=made_up.CLOCK,
+        batches=(1,),
+        traffic=Traffic(1.0, 1.0, 1.0),
+        **given,
+    )
+    kinds = Requests(*np.array([[prompt], [output], [prompt + output / 2]]))
+    return Grid(scenario, layouts or (Layout(),), kinds, np.array(batches, dtype=float))
+
+
+def weighed(one, **asked):
+    kinds = one.requests
+    return weigh(one, Service(float(kinds.prompt[0]), float(kinds.output[0]), **asked))
+
+
+def test_a_replica_carries_its_batch_over_its_run():
+    """1,000 x 11 + 100 x 20 ms for 100 requests are 130 ms each: 20 a second are 2.6 replicas."""
+    (found,) = [one for one in weighed(grid(), rate=20.0) if one.pool is None]
+    assert found.seconds[0] == pytest.approx(0.13, rel=NEARLY)
+    assert found.replicas[0] == 3
+    assert found.busy[0] == pytest.approx(2.6 / 3, rel=NEARLY)
+    assert found.values["chips"][0] == 3
+    assert found.cost[0] == pytest.approx(3 * 3.6)
+    assert found.values["ttft"][0] == pytest.approx(5e-3 + 5.5e-3 + 30.99e-3, rel=NEARLY)
+    assert found.values["tpot"][0] == pytest.approx(12.98e-3, rel=NEARLY)
+
+
+@pytest.mark.parametrize(
+    ("objective", "rate", "by_hand"),
+    [
+        ("usd", 20.0, 3 * 3.6),
+        ("watts", 20.0, 3 * 1000 * 1.3),
+        ("chips", 20.0, 3),
+        ("chips", None, 1),
+        # 3.60 USD in 3,600 s and 130 ms for 2,000 tokens: 65 USD for 10^9 of them.
+        ("usd", None, 0.13 * 0.001 / 2000 * 1e6),
+        # 1,300 W for 130 ms and 1,000 tokens.
+        ("watts", None, 1300 * 0.13 / 1000),
+    ],
+)
+def test_what_is_to_be_least(objective, rate, by_hand):
+    found = weighed(grid(), rate=rate, objective=objective)[0]
+    assert found.cost[0] == pytest.approx(by_hand, rel=NEARLY)
+
+
+@pytest.mark.parametrize(
+    ("rate", "seconds", "utilization", "replicas", "busy"),
+    [
+        # Just what one, two and three carry.
+        (10.0, 0.1, 1.0, 1, 1.0),
+        (4.0, 0.5, 1.0, 2, 1.0),
+        (30.0, 0.1, 1.0, 3, 1.0),
+        # 2.1 replicas are three of 0.7.
+        (21.0, 0.1, 1.0, 3, 0.7),
+        # Given to do seven tenths: 2.1 / 0.7 are three.
+        (21.0, 0.1, 0.7, 3, 0.7),
+        (21.1, 0.1, 0.7, 4, 2.11 / 4),
+        # One at least.
+        (0.1, 0.1, 1.0, 1, 0.01),
+        # Without a rate one, as busy as it may be.
+        (None, 0.1, 0.7, 1, 0.7),
+    ],
+)
+def test_replicas_for_a_rate(rate, seconds, utilization, replicas, busy):
+    service = Service(1.0, 1.0, rate=rate, utilization=utilization)
+    count, share = needed(service, np.array([seconds]), np.array([0.0]), None)
+    assert count[0] == replicas
+    assert share[0] == pytest.approx(busy)
+    assert waited(None, share) == 0.0
+
+
+def test_half_of_the_time_that_is_left_is_for_one_of_two_queues():
+    """A queue whose wait is allowed the whole or half of 1 s less 0.6 s to the first token."""
+    queues = Queues(0.9, np.array([0.1]), 1.0)
+    service = Service(1.0, 1.0, ttft=1.0, share=0.9)
+    for part in (1.0, 0.5):
+        _, busy = needed(service, np.array([0.1]), np.array([0.6]), queues, part=part)
+        assert busy[0] == pytest.approx(queues.most(np.array([0.4 * part]))[0])
+        assert queues.wait(busy)[0] == pytest.approx(0.4 * part, rel=1e-3)
+    # What is late already is given a tenth of its own time.
+    _, late = needed(service, np.array([0.1]), np.array([2.0]), queues)
+    assert queues.wait(late)[0] == pytest.approx(0.2, rel=1e-3)
+
+
+IN_ONE_DOMAIN = made_up.clocked(
+    links={
+        "scale_up": {"bandwidth": "10 GB/s", "domain": 8},
+        "scale_out": {"bandwidth": "10 GB/s", "latency": "100 us"},
+    }
+)
+MIXTURE = made_up.minimal(
+    total_parameters=10_500_000, active_parameters=2_500_000, experts=10, active_experts=2
+)
+"""0.01 ms of dense matrices a token, and 0.01 ms of experts on each of four ranks."""
+
+
+@pytest.mark.parametrize(
+    ("output", "run"),
+    [
+        # A step is 10 + 0.01 + 4 x 0.01; a prompt on each of four replicas makes it
+        # 20 + 0.05 + 10 + 4 x 10 = 70.05, once in a run of so many steps.
+        (1000.0, 1000 * 10.05 + 60),
+        (20.0, 20 * 10.05 + 60),
+        # Requests come faster than one prompt after another: the others' meet it always.
+        (10.0, 10 * 10.05 + 60),
+    ],
+)
+def test_prompts_of_other_replicas_meet_in_a_pass(output, run):
+    """Alone the first token takes 5 + half a step + 20 + 0.03 + 10 + 10 = 50.055.
+
+    Another's prompt is in the same pass as often as 50.055 ms are of a request's share of a run,
+    and three of four requests are on another replica.
+    """
+    alone, mixed = 50.055, 70.05
+    meets = min(alone * 4 / run, 1.0) * 3 / 4
+    one = grid(Layout(ep=4, dp=4), batches=(4,), output=output, chip=IN_ONE_DOMAIN, model=MIXTURE)
+    found = weighed(one, rate=1.0)[0]
+    by_hand = alone + meets * (mixed - alone)
+    assert found.values["ttft"][0] * 1e3 == pytest.approx(by_hand, rel=NEARLY)
+
+
+def test_prompts_in_several_chunks_meet_others_in_each():
+    """1,500 tokens are two passes of 750: 5 + 5.025 + 2 x (20 + 0.03 + 15).
+
+    With all four in them: T(1,000) = 70.05 for 1.5 lumps in a run, but two passes for a prompt.
+    """
+    alone, output = 10.025 + 2 * 35.03, 10.0
+    run = 10 * 10.05 + 1.5 * 60
+    one = grid(
+        Layout(ep=4, dp=4),
+        batches=(4,),
+        prompt=1500.0,
+        output=output,
+        chip=IN_ONE_DOMAIN,
+        model=MIXTURE,
+    )
+    found = weighed(one, rate=1.0)[0]
+    by_hand = alone + min(alone * 4 / run, 1.0) * 3 / 4 * (2 * 70.05 - alone)
+    assert found.values["ttft"][0] * 1e3 == pytest.approx(by_hand, rel=NEARLY)
+
+
+def test_one_replica_meets_nobody():
+    """Four ranks that share all: what a step of compare says."""
+    found = weighed(grid(Layout(pp=2), batches=(100,), output=10.0), rate=1.0)[0]
+    assert found.values["ttft"][0] * 1e3 == pytest.approx(5 + 5.3 + 30.59, rel=NEARLY)
+
+
+CACHED = made_up.minimal(kv_bytes_per_token=10_000_000)
+"""10 MB a token: 1,000 tokens are 10 GB, a second at 10 GB/s."""
+
+ROOMY = made_up.clocked(
+    memory=[{"name": "M", "capacity": "1000000 GB", "bandwidth": "100000000 TB/s"}]
+)
+
+
+@pytest.mark.parametrize(
+    ("layout", "seconds", "sent", "received"),
+    [
+        # A request takes the replica for its decoding, 1,000 x 11 ms / 100, but its cache takes
+        # the link for a second.
+        (Layout(), 1.0, 1.0, 1.0),
+        # Two stages send and receive half each, at once.
+        (Layout(pp=2), 0.5, 0.5, 0.5),
+        # Two replicas receive two caches at once.
+        (Layout(dp=2), 0.5, 1.0, 1.0),
+    ],
+)
+def test_prompts_apart_wait_for_their_caches(layout, seconds, sent, received):
+    """Both ends are of one layout: its prompt alone, then its cache over the slower link."""
+    one = grid(layout, batches=(1, 100), chip=ROOMY, model=CACHED)
+    found = [each for each in weighed(one, rate=3.0) if each.pool is not None]
+    assert found
+    for each in found:
+        pool = each.pool
+        assert pool.sending == pytest.approx(sent)
+        alone = 0.035 + (layout.pp - 1) * 0.0001
+        assert pool.seconds == pytest.approx(alone, rel=NEARLY)
+        assert pool.replicas == math.ceil(3 * sent)
+        assert pool.chips == pool.replicas * layout.chips
+        last = len(each.place) - 1
+        assert each.seconds[last] == pytest.approx(seconds)
+        assert each.replicas[last] == math.ceil(3 * seconds)
+        chips = layout.chips * (math.ceil(3 * seconds) + pool.replicas)
+        assert each.values["chips"][last] == chips
+        ttft = alone + max(sent, received)
+        assert each.values["ttft"][last] == pytest.approx(ttft, rel=NEARLY)
+        decode = {1: 11.0, 2: 10.6 if layout.pp == 2 else 10.5}[layout.chips]
+        assert each.values["tpot"][last] * 1e3 == pytest.approx(decode, rel=NEARLY)
+
+
+def test_the_closest_miss_is_the_one_that_misses_least():
+    """Tokens in 1 ms: one chip takes 10.01, two stages 10.11, four 10.31, whatever comes first."""
+    service = Service(1000.0, 1000.0, tpot=1e-3)
+    grids = [grid(Layout(pp=stages), batches=(1,)) for stages in (2, 1, 4)]
+    for order in (grids, grids[::-1], grids[1:] + grids[:1]):
+        found = decide(order, service)
+        assert not found.plans
+        closest = found.closest["made-up-chip"]
+        assert closest.layout == Layout()
+        assert closest.misses["tpot"] == pytest.approx(10.01, rel=NEARLY)
+        assert found.relaxed == {"tpot": pytest.approx(10.01e-3, rel=NEARLY)}
+
+
+def test_within_a_grid_the_closest_misses_least_too():
+    """Batches of 1 and 100 take 10.01 and 11 ms."""
+    service = Service(1000.0, 1.0, tpot=1e-3)
+    found = decide([grid(Layout(), Layout(pp=2), batches=(1, 100), output=1.0)], service)
+    closest = found.closest["made-up-chip"]
+    assert (closest.layout, closest.batch) == (Layout(), 1.0)
+
+
+def test_the_nearest_of_all_chips_misses_least():
+    """A chip of half the rate takes 10.02 ms for a token, and is the closest of its kind alone."""
+    slow = made_up.clocked(id="slow-chip", peak={"bf16": "0.05 TFLOP/s"})
+    service = Service(1000.0, 1000.0, tpot=1e-3)
+    grids = [grid(batches=(1,), chip=chip) for chip in (slow, made_up.clocked())]
+    for order in (grids, grids[::-1]):
+        found = decide(order, service)
+        assert set(found.closest) == {"slow-chip", "made-up-chip"}
+        assert found.nearest.scenario.hardware.id == "made-up-chip"
+
+
+def test_who_misses_by_less_than_twice_is_near():
+    """10.01 ms are near a limit of 6, not of 5."""
+    for limit, is_near in ((6e-3, True), (5e-3, False)):
+        found = decide([grid(batches=(1,))], Service(1000.0, 1000.0, tpot=limit))
+        assert (found.near is not None) == is_near
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        # One chip, one sequence: 35 to the first token, 10.01 between two.
+        ({"ttft": 34e-3}, "ttft"),
+        ({"tpot": 10e-3}, "tpot"),
+        ({"max_chips": 0.5}, "chips"),
+        ({"ttft": 34e-3, "tpot": 10e-3}, "several"),
+    ],
+)
+def test_what_misses_one_limit_is_counted_there_and_what_misses_more_apart(limits, reason):
+    found = decide([grid(batches=(1,))], Service(1000.0, 1000.0, **limits))
+    assert set(+found.reasons) - {"unfit"} == {reason}
+    assert found.reasons.total() == found.candidates
+    assert not found.plans
+
+
+def test_of_one_cost_the_fewest_chips_and_then_the_smallest_batch_win():
+    """A request in 20 s is one replica at any batch; and chips that are free cost the same."""
+    service = Service(1000.0, 1000.0, rate=0.05)
+    found = decide([grid(batches=(1, 10, 100))], service)
+    assert found.plans[0].batch == 1.0
+    free = Pricing(given={"made-up-chip": 0.0})
+    grids = [grid(Layout(pp=2), Layout(), batches=(1,), pricing=free)]
+    assert decide(grids, service).plans[0].layout == Layout()
+
+
+def test_a_month_has_730_hours():
+    plan = decide([grid()], Service(1000.0, 1000.0, rate=20.0)).plans[0]
+    assert plan.usd_per_hour == pytest.approx(3.6 * plan.values["chips"])
+    assert plan.usd_per_month == pytest.approx(3.6 * plan.values["chips"] * 730)
+
+
+def test_idle_time_that_a_wait_asks_for_is_paid():
+    """Without a rate a million tokens cost what they do at that utilization."""
+    found = weighed(grid(), ttft=0.5, share=0.99)[0]
+    assert 0.0 < found.busy[0] < 1.0
+    assert found.cost[0] == pytest.approx(0.13 * 0.001 / 2000 * 1e6 / found.busy[0], rel=NEARLY)
