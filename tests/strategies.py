@@ -152,6 +152,7 @@ def models(draw: st.DrawFn, *, dense_only: bool = False) -> Model:
 @st.composite
 def engines(draw: st.DrawFn) -> Engine:
     share = st.floats(0.05, 1.0)
+    few = st.just(0.0) | st.floats(1e-12, 4.0)
     micro = st.floats(0.0, 500.0).map(lambda value: f"{value:.3f} us")
     values: dict[str, Any] = {
         "bandwidth_fraction": draw(share),
@@ -161,7 +162,7 @@ def engines(draw: st.DrawFn) -> Engine:
         "grouped_gemm_fraction": draw(share),
         "block_gemm_fraction": draw(share),
         "minimum_rows": draw(st.integers(1, 128)),
-        "dequantization_operations": draw(st.floats(0, 4)),
+        "dequantization_operations": draw(few),
         "link_fraction": draw(share),
         "collective_latency": draw(micro),
         "decode_layer_floor": draw(micro),
@@ -170,8 +171,8 @@ def engines(draw: st.DrawFn) -> Engine:
         "expert_correlation": draw(st.floats(0.3, 1.0)),
         "expert_imbalance": draw(st.floats(1.0, 2.0)),
         "memory_fraction": draw(st.floats(0.5, 1.0)),
-        "expert_layer_extra": draw(st.floats(0.0, 2.0)),
-        "latent_layer_extra": draw(st.floats(0.0, 2.0)),
+        "expert_layer_extra": draw(few),
+        "latent_layer_extra": draw(few),
         "request_overhead": draw(micro),
         "prompt_chunk": draw(st.sampled_from([512, 8192])),
     }

@@ -1,6 +1,7 @@
 """Numbers that no measurement, chip or request can have: refused where they are read."""
 
 import json
+import re
 import subprocess
 import sys
 from math import isfinite
@@ -78,15 +79,14 @@ def test_a_benchmark_number_out_of_range(value, fastcalc, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("value: 40.93 us", "value: 1e-320 s", "'1e-320 s' is out of range: 0, or from 1e-12"),
-        ("band: [25.0e-6, 160.0e-6]", "band: [0.0, 1.0e+300]", "band is not two ascending numbers"),
+        (r"value: [\d.]+ us", "value: 1e-320 s", "'1e-320 s' is out of range: 0, or from 1e-12"),
+        (r"band: \[[^]]+\]", "band: [0.0, 1.0e+300]", "band is not two ascending numbers"),
     ],
 )
 def test_an_engine_value_out_of_range(old, new, said, fastcalc, tmp_path):
     path = tmp_path / "mine.yaml"
     text = (shipped("engines") / "mlx.yaml").read_text().replace("id: mlx", "id: mine")
-    assert old in text
-    path.write_text(text.replace(old, new))
+    path.write_text(re.sub(old, new, text, count=1))
     ran = fastcalc("compare", "--engine", path)
     assert ran.code == 2
     assert said in ran.err
