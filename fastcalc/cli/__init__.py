@@ -80,7 +80,7 @@ def _leave(code: int) -> None:
 
 
 def _refuse(*sentences: str) -> int:
-    output.tell("fastcalc: " + "\n".join(map(line, sentences)) + "\n")
+    output.tell("".join(f"fastcalc: {line(one)}\n" for one in sentences))
     return EXIT_WRONG_REQUEST
 
 

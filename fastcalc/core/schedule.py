@@ -155,7 +155,7 @@ class Schedule:
         light = self.light()
         if self.is_bound:
             return light.as_step()
-        step = self.expected(self.decode_load()).then(*self._drafting())
+        step = self.expected(self.decode_load()).then(*self._drafting)
         # The bound is a bound: rounding, or an engine of all ones, must not step over it.
         missing = np.maximum(light.seconds - step.seconds, 0.0)
         return step.then(Component("up to the bound", count=1.0, each=missing))
@@ -165,7 +165,7 @@ class Schedule:
         """The pass that decodes and takes in a lump of prompts."""
         if self.is_bound:
             return self.light(self.lump).as_step()
-        return self.expected(self.mixed_load()).then(*self._drafting())
+        return self.expected(self.mixed_load()).then(*self._drafting)
 
     @cached_property
     def first(self) -> Step:
@@ -204,8 +204,9 @@ class Schedule:
         one_pass = spatial_pass if self.machine.is_spatial else expected_step
         return one_pass(work, chip, software)
 
+    @cached_property
     def _drafting(self) -> tuple[Component, ...]:
-        """Return the drafted tokens: a layer each, as multi-token-prediction modules are."""
+        """The drafted tokens: a layer each, as multi-token-prediction modules are."""
         drafted = self.traffic.speculation.drafted
         if drafted <= 0.0:
             return ()
