@@ -31,6 +31,21 @@ def test_the_inverse_and_the_product_of_four_numbers_are_floats(kind):
         assert outside not in limit
 
 
+@pytest.mark.parametrize(
+    ("kind", "inside", "outside", "words"),
+    [
+        ("chips", (1, 8, 1_000_000), (0, 0.5, 1.5, 1_000_001), "from 1 to 1,000,000"),
+        ("length", (0, 1e-12, 0.5, 1e9), (-1, 1e-13, 1.1e9), "0, or from 1e-12 to 1e+09"),
+        ("power", (1e-3, 700, 1e9), (0, 9e-4, 2e9), "from 0.001 to 1e+09 W"),
+    ],
+)
+def test_both_ends_of_a_range_belong_to_it(kind, inside, outside, words):
+    limit = LIMITS[kind]
+    assert [value in limit for value in inside] == [True] * len(inside)
+    assert [value in limit for value in outside] == [False] * len(outside)
+    assert str(limit) == words
+
+
 @pytest.mark.parametrize("command", ["validate", "calibrate"])
 @pytest.mark.parametrize(
     ("column", "text", "said"),

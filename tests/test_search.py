@@ -23,9 +23,9 @@ from fastcalc.search import (
     placeable,
     undominated,
 )
-from fastcalc.search.largest_batch import needed_tokens, speeds
+from fastcalc.search.largest_batch import needed_tokens, speeds, tiers_at
 from fastcalc.search.space import chip_counts, sharding
-from tests import strategies
+from tests import made_up, strategies
 from tests.helpers import outcome
 from tests.test_properties import place, traffics
 
@@ -156,6 +156,41 @@ def test_a_layout_lives_where_compare_puts_it():
             solved = solve(pinned)
             assert solved.placement.machine.tier.name == tier.placement.machine.tier.name
             assert solved.fits
+
+
+def two_memories(slow: str) -> Space:
+    """A gigabyte a sequence: nine beside the weights of a fast memory, and those of a slow one."""
+    memory = [
+        {"name": "F", "capacity": "10 GB", "bandwidth": "10 TB/s"},
+        {"name": "S", "capacity": slow, "bandwidth": "1 TB/s"},
+    ]
+    made = made_up.minimal(kv_bytes_per_token=1_000_000)
+    traffic = Traffic(900.0, 100.0, 950.0)
+    return Space(Scenario(made_up.chip(memory=memory), made, made_up.engine(), (1,), traffic))
+
+
+def test_tiers_are_tried_in_powers_of_two_and_at_their_ends():
+    """The fast memory serves up to nine sequences, the slow one from ten to 99."""
+    fast, slow = tiers_at(two_memories("100 GB"), [Layout()])
+    assert fast.lives.tolist() == slow.lives.tolist() == [True]
+    assert np.unique(fast.batch).tolist() == [1, 2, 4, 8, 9]
+    assert np.unique(slow.batch).tolist() == [10, 16, 32, 64, 99]
+    # Bytes over bandwidth: a megabyte of weights, and 950 MB a sequence.
+    for tier, bandwidth in ((fast, 10e12), (slow, 1e12)):
+        by_hand = bandwidth / (1e6 + 950e6 * tier.batch[0])
+        assert tier.speed[0] == pytest.approx(by_hand, rel=1e-4)
+
+
+def test_four_batches_to_an_octave():
+    """2^(n/4), rounded, up to 16: 1.19 is 1, 1.41 is 1, 1.68 is 2, and nine is the largest."""
+    fast, _ = tiers_at(two_memories("100 GB"), [Layout()], steps=4)
+    assert np.unique(fast.batch).tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("slow", ["10 GB", "5 GB"])
+def test_a_memory_that_holds_no_more_serves_nobody(slow):
+    _, tier = tiers_at(two_memories(slow), [Layout()])
+    assert tier.lives.tolist() == [False]
 
 
 def test_the_cheapest_layout_is_the_cheapest_of_all_batches_that_reach():
