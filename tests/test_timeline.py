@@ -21,6 +21,7 @@ from fastcalc.core.timeline import Timeline, prefill, token_in_traffic
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.core.workload import workload
 from fastcalc.evidence.deployments import Deployment
+from fastcalc.evidence.kinds import Columns, saturated
 from fastcalc.evidence.point import COLUMNS, Point
 from fastcalc.evidence.predict import gather
 from fastcalc.evidence.stacked import rows_of
@@ -406,3 +407,11 @@ def test_a_saturated_engine_serves_what_it_holds():
     # Under limits on the 99th percentile 0.93 of it (MLPerf Inference v4.1, 24 pairs).
     found = predicted("tokens_per_s_total", "e2e_slo", 5000, engine=FEW)
     assert found == pytest.approx(0.93 * 50 * 1000 / run * 1e3, rel=NEARLY)
+
+
+def test_the_bound_of_a_saturated_machine_fills_its_memory():
+    """A request is 2,000 tokens of 0.01 ms, however many share the weights: 1,000 in 20 ms."""
+    columns = Columns(*np.array([[5000.0], [1000.0], [1000.0], [1500.0], [1.0], [0.0]]))
+    made = saturated(made_up.placed(made_up.minimal(), on=made_up.clocked(), under=FEW), columns)
+    assert made.batch.tolist() == [50.0]
+    assert made.tokens / made.light == pytest.approx(1000 / 0.020, rel=NEARLY)
