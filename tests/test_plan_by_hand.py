@@ -178,18 +178,20 @@ def test_replicas_that_share_no_experts_do_not_wait_for_each_other():
 
 
 @pytest.mark.parametrize(
-    ("batch", "ttft", "run", "prompts"),
+    ("batch", "output", "ttft", "run", "prompts"),
     [
         # 1,000 steps of 11 and 100 prompts that add 20; 99 of 100 prompts are of others.
-        (100, 41.49, 13_000.0, 2000.0),
+        (100, 1000.0, 41.49, 13_000.0, 2000.0),
         # Alone nobody's prompt comes before: 1,000 x 10.01 and one prompt that adds 20.
-        (1, 35.0, 10_030.0, 20.0),
+        (1, 1000.0, 35.0, 10_030.0, 20.0),
+        # Ten steps of 10.02 and two prompts that add 20, one of them one's own.
+        (2, 10.0, 40.02, 140.2, 40.0),
     ],
 )
-def test_who_waits_for_prompts_and_for_a_slot(batch, ttft, run, prompts):
+def test_who_waits_for_prompts_and_for_a_slot(batch, output, ttft, run, prompts):
     """At half of its rate each replica makes nine of ten wait no longer than both queues say."""
     rate = 0.5 * batch / run * 1e3
-    found = weighed(grid(batches=(batch,)), rate=rate, share=0.9, ttft=1e6)[0]
+    found = weighed(grid(batches=(batch,), output=output), rate=rate, share=0.9, ttft=1e6)[0]
     assert found.busy[0] == pytest.approx(0.5, rel=NEARLY)
     queues = Queues(
         0.9,
