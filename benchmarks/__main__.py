@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks import evaluator, speed, startup
 from benchmarks.clock import in_turn
-from benchmarks.peers import beside, rows
+from benchmarks.peers import compared, rows
 from benchmarks.peers.install import AbsentError
 
 PARTS = ("startup", "speed", "search", "peers", "rows")
@@ -33,11 +33,11 @@ def sections(parts: Collection[str], cache: Path, *, set_aside: bool) -> Iterato
 
     Ours and others' are measured once and in turn, so that all tables have the same numbers.
     """
-    peers = beside.ask_all(cache) if "peers" in parts else []
+    peers = compared.ask_all(cache) if "peers" in parts else []
     own_starts = startup.measures() if {"startup", "peers"} & set(parts) else {}
     own_rates = speed.measures() if {"speed", "peers"} & set(parts) else {}
-    start = in_turn({**own_starts, **beside.starts(peers, cache)}, startup.RUNS)
-    rate = in_turn({**own_rates, **beside.rates(peers, cache)}, speed.RUNS)
+    start = in_turn({**own_starts, **compared.starts(peers, cache)}, startup.RUNS)
+    rate = in_turn({**own_rates, **compared.rates(peers, cache)}, speed.RUNS)
     if "startup" in parts:
         yield startup.section({name: start[name] for name in own_starts})
     if "speed" in parts:
@@ -45,7 +45,7 @@ def sections(parts: Collection[str], cache: Path, *, set_aside: bool) -> Iterato
     if "search" in parts:
         yield evaluator.section()
     if "peers" in parts:
-        yield beside.section(peers, start, rate)
+        yield compared.section(peers, start, rate)
     if "rows" in parts:
         yield rows.section(cache, set_aside=set_aside)
 
@@ -69,10 +69,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         cache = (asked.cache or Path(scratch)).resolve()
         try:
-            told = list(sections(parts, cache, set_aside=asked.set_aside))
+            lines = list(sections(parts, cache, set_aside=asked.set_aside))
         except AbsentError as reason:  # of one that had answered before
             parser.exit(1, f"benchmarks: a peer stopped answering: {reason}\n")
-    text = "\n\n".join([head, *told]) + "\n"
+    text = "\n\n".join([head, *lines]) + "\n"
     if asked.out is None:
         sys.stdout.write(text)
     else:

@@ -41,7 +41,7 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
     environment : mapping of str to str, optional
         What is added to the environment.
     """
-    told = {**os.environ, **(environment or {})}
-    # An installed package comes compiled; a checkout is after the first run, unless told not to.
-    told.pop("PYTHONDONTWRITEBYTECODE", None)
-    return subprocess.run(command, check=True, capture_output=True, env=told).stdout
+    variables = {**os.environ, **(environment or {})}
+    # An installed package comes compiled; a checkout is after the first run, unless asked not to.
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    return subprocess.run(command, check=True, capture_output=True, env=variables).stdout

@@ -147,8 +147,8 @@ def evaluated(printed: bytes) -> int:
     printed : bytes
         JSON. Deployments without a price are among its candidates, but not evaluated.
     """
-    told = json.loads(printed)
-    return int(told["candidates"] - told["lost"].get(REASONS["unknown"], 0))
+    printed_plan = json.loads(printed)
+    return int(printed_plan["candidates"] - printed_plan["lost"].get(REASONS["unknown"], 0))
 
 
 def plans() -> str:

@@ -5,7 +5,7 @@ folder) is made wrong in every way below, one way at a time, and checked. A mist
 when the check says something that it does not say of the file as it is.
 
 Three columns, because a mistake comes in three ways. A *slip* changes the value alone: what
-the source prints still stands beside it. A *misreading* leaves no such trace: the number's own
+the source prints still stands alongside it. A *misreading* leaves no such trace: the number's own
 ``printed``, ``reading`` and ``note`` are gone, and only plausibility can tell. Of an *unknown*
 chip the check does not even know the architecture or the cores: ratios and bands are all there is.
 """
@@ -172,7 +172,9 @@ MISTAKES: tuple[Callable[..., Iterator[Mistake]], ...] = (
 )
 
 
-def told(data: Data, name: str, folder: Path, *, strict: bool = False) -> set[tuple[str, int, int]]:
+def reported(
+    data: Data, name: str, folder: Path, *, strict: bool = False
+) -> set[tuple[str, int, int]]:
     """Return what a check says of some data: rules and places, errors and warnings."""
     path = folder / f"{name}.yaml"
     path.write_text(yaml.dump(data, sort_keys=False, allow_unicode=True, Dumper=_DUMPER))
@@ -216,19 +218,19 @@ def run(folder: Path) -> tuple[Score, dict[str, int], int]:
 
 def _one_file(file: Path, scratch: Path, score: Score, alarms: dict[str, int]) -> None:
     data = scan(file).data
-    alarms["strict"] += len(told(data, file.stem, scratch, strict=True))
+    alarms["strict"] += len(reported(data, file.stem, scratch, strict=True))
     for column, known, traces in (
         ("slip", data, True),
         ("misread", data, False),
         ("unknown", unknown(data), False),
     ):
         path = scratch / file.name
-        right = told(known, file.stem, scratch)
+        right = reported(known, file.stem, scratch)
         alarms["default"] += len(right) if column == "slip" else 0
         numbers = list(sheet(scan(path), "hardware").numbers.values())
         for mistakes in MISTAKES if traces else MISTAKES[:-2]:
             for mistake in mistakes(known, numbers, traces=traces):
-                found = told(mistake[2], file.stem, scratch)
+                found = reported(mistake[2], file.stem, scratch)
                 score.add(mistake, column, file.stem, caught=bool(found - right))
 
 

@@ -1,4 +1,4 @@
-"""Start-up of the command line, beside the imports it cannot do without, in one run.
+"""Start-up of the command line, alongside the imports it cannot do without, in one run.
 
 Run ``python -m benchmarks.startup``, or all benchmarks with ``python -m benchmarks``.
 """

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import evaluator, speed, startup
 from benchmarks.clock import in_turn, run, seconds
 from benchmarks.peers import answer
-from benchmarks.peers.beside import CASES, Beside, disagreements, speeds
+from benchmarks.peers.compared import CASES, Compared, disagreements, speeds
 from benchmarks.peers.install import PEERS, AbsentError, ask, install
 from benchmarks.peers.jobs import InexpressibleError, Job, job_of
 from benchmarks.peers.rows import Contest, Scored, refusals, table
@@ -74,8 +74,8 @@ def test_measures_are_taken_in_turn_and_the_first_round_is_not_counted():
 
 def test_commands_are_timed_with_what_is_added_to_their_environment(monkeypatch):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    told = run(["sh", "-c", "echo $ADDED$PYTHONDONTWRITEBYTECODE"], {"ADDED": "here"})
-    assert told == b"here\n"
+    answered = run(["sh", "-c", "echo $ADDED$PYTHONDONTWRITEBYTECODE"], {"ADDED": "here"})
+    assert answered == b"here\n"
     assert seconds(lambda: run(["sleep", "0.05"])) > 0.05
 
 
@@ -198,13 +198,13 @@ def test_points_are_scored_by_kind_source_and_chip(known):
 
 
 def test_what_was_not_compared_is_counted():
-    told = refusals(Contest([], Counter({"chip h20": 20, "engine groq": 3})))
-    assert told.splitlines()[2:] == ["| chip h20 | 20 |", "| engine groq | 3 |"]
+    answered = refusals(Contest([], Counter({"chip h20": 20, "engine groq": 3})))
+    assert answered.splitlines()[2:] == ["| chip h20 | 20 |", "| engine groq | 3 |"]
 
 
 def test_a_peer_that_is_absent_has_its_reason_in_the_table():
-    present = Beside(PEERS[0], cases={"step-1": 0.008})
-    absent = Beside(PEERS[1], absent="not installable: no such package")
+    present = Compared(PEERS[0], cases={"step-1": 0.008})
+    absent = Compared(PEERS[1], absent="not installable: no such package")
     start = {startup.HELP: 0.1, "ridgepoint": 0.2}
     rate = {speed.FIRST: 1e6, speed.SINGLE: 500.0, "ridgepoint": 50_000.0}
     lines = speeds([present, absent], start, rate).splitlines()
@@ -217,7 +217,7 @@ def test_a_peer_that_is_absent_has_its_reason_in_the_table():
 
 
 def test_a_case_that_a_peer_lacks_is_said():
-    present = Beside(PEERS[0], cases={"step-1": 0.008})
+    present = Compared(PEERS[0], cases={"step-1": 0.008})
     rows = disagreements([present]).splitlines()[2:]
     assert len(rows) == len(CASES)
     assert "(8 ms)" in rows[0]
@@ -254,7 +254,7 @@ def test_the_page_has_a_place_for_every_table():
     page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     written = "".join(
         (ROOT / "benchmarks" / name).read_text(encoding="utf-8")
-        for name in ("startup.py", "speed.py", "evaluator.py", "peers/beside.py", "peers/rows.py")
+        for name in ("startup.py", "speed.py", "evaluator.py", "peers/compared.py", "peers/rows.py")
     )
     headings = re.findall(r'"(## [^"]+)"', written)
     assert len(headings) == 6

@@ -105,6 +105,14 @@ def test_a_link_to_itself_gets_a_sentence(asked, tmp_path, capsys, monkeypatch):
     assert "loop" in ran.err
 
 
+def test_a_link_to_itself_in_a_folder_is_a_fault_of_that_file(tmp_path, capsys, monkeypatch):
+    (tmp_path / "chip.yaml").write_text((ROOT / "hardware" / "b200.yaml").read_text())
+    os.symlink("loop.yaml", tmp_path / "loop.yaml")
+    ran = run("check", tmp_path, capsys=capsys, monkeypatch=monkeypatch)
+    assert (ran.code, ran.err) == (1, "")
+    assert "loop.yaml: error ST001: neither a file nor a link to one" in ran.out
+
+
 @pytest.mark.parametrize("asked", ["check", "validate", "import", "calibrate -o", "compare -o"])
 def test_a_path_that_no_file_system_has_gets_a_sentence_about_it(
     asked, tmp_path, capsys, monkeypatch

@@ -51,7 +51,7 @@ def no_run(case):
 
 
 @pytest.mark.parametrize(
-    ("words", "outcome", "told"),
+    ("words", "outcome", "finding"),
     [
         (["fit"], Outcome(0, "", "", 1.0, crash=["a.py:1 f", "KeyError: 1"]), "traceback"),
         (["fit"], Outcome(3, "", "", 1.0), "exit code 3"),
@@ -73,8 +73,8 @@ def no_run(case):
         (["fit", "--format", "csv"], Outcome(0, "a\n=1+1\n", "", 1.0), "formula"),
     ],
 )
-def test_the_judge_sees_what_is_wrong(words, outcome, told):
-    assert [one for one in faults(Case(1, 1, words), outcome, 0, no_run) if told in one]
+def test_the_judge_sees_what_is_wrong(words, outcome, finding):
+    assert [one for one in faults(Case(1, 1, words), outcome, 0, no_run) if finding in one]
 
 
 def test_the_judge_lets_pass_what_is_right():
@@ -87,14 +87,16 @@ def test_the_judge_lets_pass_what_is_right():
 def test_a_refused_file_is_named_with_its_line():
     case = Case(1, 1, ["check"], {"a.yaml": b"x"}, culprit="a.yaml", meant=b"y", is_placed=True)
 
-    def told(sentence, code_as_meant):
+    def finding(sentence, code_as_meant):
         outcome = Outcome(2, "", f"fastcalc: {sentence}\n", 1.0)
         return faults(case, outcome, 0, lambda _: Outcome(code_as_meant, "", "", 1.0))
 
-    assert not told("a.yaml:3:1: unknown key 'x'", 0)
-    assert "does not name the file" in told("unknown key", 0)[0]
-    assert "does not name the line" in told("a.yaml: unknown key", 0)[0]
-    assert not told("--tp 3 does not divide the heads", 2)  # the file as meant is refused as well
+    assert not finding("a.yaml:3:1: unknown key 'x'", 0)
+    assert "does not name the file" in finding("unknown key", 0)[0]
+    assert "does not name the line" in finding("a.yaml: unknown key", 0)[0]
+    assert not finding(
+        "--tp 3 does not divide the heads", 2
+    )  # the file as meant is refused as well
 
 
 def crashing():

@@ -125,14 +125,14 @@ def _shows(broken: Broken, case: Case) -> bool:
 
 def shown(case: Case, *, is_process: bool = False) -> str:
     """Return what it takes to see a case again: files, places, streams and the command line."""
-    told = [f"--seed {case.seed} --case {case.number}{' --as-process' if is_process else ''}"]
+    lines = [f"--seed {case.seed} --case {case.number}{' --as-process' if is_process else ''}"]
     for name, raw in case.files.items():
-        told += [f"file {name!r}, {len(raw)} bytes", *_content(case, name, raw)]
-    told += [f"{place} at {name!r}" for name, place in case.places.items()]
-    told += [case.ends] if is_process and case.ends != "plain" else []
+        lines += [f"file {name!r}, {len(raw)} bytes", *_content(case, name, raw)]
+    lines += [f"{place} at {name!r}" for name, place in case.places.items()]
+    lines += [case.ends] if is_process and case.ends != "plain" else []
     words = [f"{name}={shlex.quote(value)}" for name, value in case.env.items()]
     words += ["fastcalc", *(shlex.quote(word) for word in case.words)]
-    return "\n".join(f"    {line[:400]}" for line in [*told, ascii(" ".join(words))]) + "\n"
+    return "\n".join(f"    {line[:400]}" for line in [*lines, ascii(" ".join(words))]) + "\n"
 
 
 def _content(case: Case, name: str, raw: bytes) -> list[str]:
@@ -149,11 +149,11 @@ def summary(broken: Sequence[Broken], cases: int) -> str:
     ways: dict[str, list[Broken]] = defaultdict(list)
     for one in broken:
         ways[one.name].append(one)
-    told = [f"{cases} cases, {len({(one.number, one.is_process) for one in broken})} broke\n"]
+    lines = [f"{cases} cases, {len({(one.number, one.is_process) for one in broken})} broke\n"]
     for name, ones in sorted(ways.items(), key=lambda item: -len(item[1])):
-        told.append(f"\n{len(ones)} x {ascii(name)[1:-1]}\n")
-        told.append(shown(shortest(ones[0]), is_process=ones[0].is_process))
-    return "".join(told)
+        lines.append(f"\n{len(ones)} x {ascii(name)[1:-1]}\n")
+        lines.append(shown(shortest(ones[0]), is_process=ones[0].is_process))
+    return "".join(lines)
 
 
 def again(seed: int, number: int, *, is_process: bool, keep: Path | None) -> bool:
@@ -166,8 +166,8 @@ def again(seed: int, number: int, *, is_process: bool, keep: Path | None) -> boo
     with fenced():
         outcome, found = judged(case, 0 if is_process else peak(), is_process=is_process)
     sys.stdout.write(shown(case, is_process=is_process))
-    told = [f"exit code {outcome.code}, {outcome.seconds:.2f} s", *outcome.crash, *outcome.warned]
-    told += ["standard error:", outcome.err[:4000], "standard output:", outcome.out[:2000]]
-    told += [f"broken: {name}" for name in found] or ["nothing is wrong"]
-    sys.stdout.write(ascii("\n".join(told)).replace("\\n", "\n")[1:-1] + "\n")
+    lines = [f"exit code {outcome.code}, {outcome.seconds:.2f} s", *outcome.crash, *outcome.warned]
+    lines += ["standard error:", outcome.err[:4000], "standard output:", outcome.out[:2000]]
+    lines += [f"broken: {name}" for name in found] or ["nothing is wrong"]
+    sys.stdout.write(ascii("\n".join(lines)).replace("\\n", "\n")[1:-1] + "\n")
     return bool(found)

@@ -87,7 +87,7 @@ def _files(case: Case, outcome: Outcome) -> Iterator[str]:
     for name, what in outcome.changed.items():
         if name in case.files and what != "new":
             yield f"an input file is {what}: {case.words[0]}"
-        elif name.rpartition("/")[2].startswith(".") and what == "new":
+        elif name.endswith(".fastcalc-draft") and what == "new":
             yield f"a draft is left behind: {case.words[0]}"
         elif outcome.code == 2:
             yield f"a file is {what} with exit code 2: {case.words[0]}"

@@ -154,9 +154,9 @@ def _files(top: Path) -> dict[str, tuple[int, int, int]]:
 
 
 def _changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, str]:
-    told = {name: "gone" for name in before if name not in after}
-    told |= {name: "new" for name in after if name not in before}
-    return told | {
+    changes = {name: "gone" for name in before if name not in after}
+    changes |= {name: "new" for name in after if name not in before}
+    return changes | {
         name: "changed" for name in before if after.get(name, before[name]) != before[name]
     }
 

@@ -41,8 +41,8 @@ def guess(device: str, memory_bytes: float, catalogue: Catalogue) -> str | None:
         entry = catalogue.hardware(name)
         for alias in (entry.id, *entry.aliases):
             rest = said - words(alias) - SAYS_NOTHING
-            told = words(alias) <= said and all(_MEMORY.fullmatch(word) for word in rest)
-            if told and _same_memory(entry, memory_bytes):
+            is_named = words(alias) <= said and all(_MEMORY.fullmatch(word) for word in rest)
+            if is_named and _same_memory(entry, memory_bytes):
                 sure.setdefault(len(words(alias)), set()).add(entry.id)
     best = sure[max(sure)] if sure else set()
     return best.pop() if len(best) == 1 else None

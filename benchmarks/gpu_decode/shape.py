@@ -96,9 +96,9 @@ class Shape:
         return self.parameters * ELEMENT_BYTES
 
     def step_bytes(self, batch: int, context: int) -> int:
-        """Return what a step needs beside the weights: its cache and the words' scores. [byte]
+        """Return what a step needs alongside the weights: its cache and the words' scores. [byte]
 
-        Other activations are small beside these, and there for one layer at a time.
+        Other activations are small alongside these, and there for one layer at a time.
         """
         cache = sum(2 * prod(layer.cache(batch, context)) for layer in self.layers)
         return (cache + 2 * batch * self.vocabulary) * ELEMENT_BYTES

@@ -107,6 +107,6 @@ def _run(command: list[str], what: str, question: str = "") -> str:
     except subprocess.TimeoutExpired as error:
         raise AbsentError(f"{what}: more than {PATIENCE:.0f} s") from error
     if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no reason told"])[-1]
+        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise AbsentError(f"{what}: {last[:120]}")
     return done.stdout

@@ -102,11 +102,11 @@ def compete(cache: Path, set_aside: bool = False) -> Contest:
         unseen = {one.point.id: one.expected for one in fitted}
     scored = []
     for job in jobs:
-        told, key = answers[job.point.id], job.point.id
-        if "reason" in told:
-            refused[f"{job.question['system']}: {told['reason']}"] += 1
+        answered, key = answers[job.point.id], job.point.id
+        if "reason" in answered:
+            refused[f"{job.question['system']}: {answered['reason']}"] += 1
             continue
-        ours, theirs = own[key], job.value(told)
+        ours, theirs = own[key], job.value(answered)
         scored.append(
             Scored(job.point, job.rule, theirs, ours.expected, unseen.get(key), ours.has_experts)
         )
@@ -137,8 +137,8 @@ def _answers(jobs: Sequence[Job], cache: Path) -> dict[str, dict[str, object]]:
     peer = next(one for one in PEERS if one.name == "aiconfigurator")
     install(peer, cache)
     print(f"asking {peer.name} for {len(jobs)} points", file=sys.stderr)
-    told = ask(peer, cache, SCRIPT, json.dumps([job.question for job in jobs]))
-    return {one["id"]: one for one in map(json.loads, told.splitlines())}
+    answered = ask(peer, cache, SCRIPT, json.dumps([job.question for job in jobs]))
+    return {one["id"]: one for one in map(json.loads, answered.splitlines())}
 
 
 def table(contest: Contest) -> str:
@@ -210,7 +210,7 @@ def section(cache: Path, *, set_aside: bool) -> str:
     set_aside : bool
         Whether to score the sources that are kept from every fit, in place of the others.
     """
-    heading = "## Beside aiconfigurator on measured points"
+    heading = "## Alongside aiconfigurator on measured points"
     try:
         contest = compete(cache, set_aside)
     except (AbsentError, InputError) as reason:

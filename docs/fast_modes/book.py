@@ -73,8 +73,8 @@ class Book:
         """Return a number of a claim as ``fastcalc claims`` prints it."""
         return digits(self.values(claim)[place])
 
-    def beside(self, claim: str, label: str) -> float:
-        """Return a number beside the one that decides a claim."""
+    def alongside(self, claim: str, label: str) -> float:
+        """Return a number alongside the one that decides a claim."""
         return next(p.value for p in self.check(claim).finding.parts if p.label == label)
 
     def check(self, claim: str) -> Tested:

@@ -1,4 +1,4 @@
-"""Write ``docs/fast-modes.md``: its prose from the template beside this file, its numbers computed.
+"""Write ``docs/fast-modes.md``: prose from the template next to this file, numbers computed.
 
 Run ``python docs/fast_modes/refresh.py`` after a change to a formula, a catalogue file or a claim;
 a test says when it is due.

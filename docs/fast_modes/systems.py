@@ -95,7 +95,9 @@ def _same_model(book: Book) -> list[list[str]]:
         goal: "; ".join(_served(book, shape, goal) for shape in shapes)
         for goal in (CODEX, SLOW, FAST)
     }
-    band = " to ".join(number(book.beside("4", f"{end} multiple")) for end in ("least", "largest"))
+    band = " to ".join(
+        number(book.alongside("4", f"{end} multiple")) for end in ("least", "largest")
+    )
     halves = _cost_of(book, 1.5)
     rack = f"72 GB200, {LONG:,} tokens of context"
     return [
@@ -189,7 +191,7 @@ def _chips(book: Book) -> list[list[str]]:
             "WSE-3",
             "44 GB, 21 or 27 PB/s, 57 times an H100",
             f"{hold} at 16 and 8 bits; {book.said('30')} PB/s of memory, "
-            f"{digits(book.beside('30', 'fabric'))} between cores; "
+            f"{digits(book.alongside('30', 'fabric'))} between cores; "
             f"{book.values('32')[0]:.1f} times the area",
             f"21 {book.verdict('31')}, 27 {book.verdict('30')}",
         ],

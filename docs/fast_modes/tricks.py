@@ -44,7 +44,7 @@ LONG = 65_536
 
 def summary(book: Book) -> Words:
     """Return the numbers of the three answers at the head."""
-    least, largest = (book.beside("4", f"{end} multiple") for end in ("least", "largest"))
+    least, largest = (book.alongside("4", f"{end} multiple") for end in ("least", "largest"))
     counts = Counter(one.verdict for one in book.judged.values())
     dense, spread = book.alone(DENSE[0], "wse-3", DENSE[1]), book.alone(SPREAD[0], "wse-3")
     return {
@@ -54,8 +54,8 @@ def summary(book: Book) -> Words:
         "opus_verdict": book.verdict("4"),
         "least": number(least),
         "largest": number(largest),
-        "never": number(book.beside("4", "cells out of reach"), 1),
-        "cells": number(book.beside("4", "cells"), 1),
+        "never": number(book.alongside("4", "cells out of reach"), 1),
+        "cells": number(book.alongside("4", "cells"), 1),
         "six_inside": "inside" if least <= 6.0 <= largest else "outside",
         "spark_size_verdict": book.verdict("22"),
         "dense_words": f"a dense 20B on {counted(dense.placement.layout.chips)}",
@@ -91,13 +91,15 @@ def smaller_batch(book: Book) -> Words:
     headings = ("shape", "one user alone, tokens/s", "users at 65", "users at 170", "cost multiple")
     return {
         "floor_table": _floors(book),
-        "rows": number(book.beside("4", "cells") / 4.0, 1),
+        "rows": number(book.alongside("4", "cells") / 4.0, 1),
         "measured_table": table(headings, [row for row, _ in found]),
         "measured_reached": some(sum(is_reached for _, is_reached in found), len(SHAPES)),
         "slow_price": _slow_price(book),
         "measured_count": str(len(SHAPES)),
         "half_step": " to ".join(f"{1e3 * one:g}" for one in book.values("6")),
-        "static_wait": number(book.beside("6", "until a batch of 64 is full at 6.4 requests/s"), 2),
+        "static_wait": number(
+            book.alongside("6", "until a batch of 64 is full at 6.4 requests/s"), 2
+        ),
         **dict(zip(("slot_16", "slot_64", "slot_256"), _rounded(book, "8"), strict=True)),
         "flops_share": number(100.0 * book.values("5")[0], 2),
         "wait_verdict": book.verdict("6"),
@@ -128,8 +130,8 @@ def _reached(space: Space) -> tuple[list[str], bool]:
     slow, fast = (cheapest(space, layouts, goal) for goal in (SLOW, FAST))
     quickest = max((space.at(layout, 1) for layout in layouts), key=first)
     cost = price(fast.outcome) / price(slow.outcome) if fast.outcome and slow.outcome else None
-    told = f"{number(cost)}x" if cost else "-"
-    row = [space.scenario.model.id, speed(quickest), users(slow), users(fast), told]
+    shown = f"{number(cost)}x" if cost else "-"
+    row = [space.scenario.model.id, speed(quickest), users(slow), users(fast), shown]
     return row, fast.outcome is not None
 
 
@@ -209,7 +211,7 @@ def smaller_model(book: Book) -> Words:
     return {
         "speed_table": table(
             ("model", *CHIPS),
-            [[told, *(_cell(solved[model, chip]) for chip in CHIPS)] for model, _, told in ALONE],
+            [[shown, *(_cell(solved[model, chip]) for chip in CHIPS)] for model, _, shown in ALONE],
         ),
         "machine_gain": number(first(big_wafer) / first(glm), 2),
         "model_gain": number(first(small) / first(glm), 2),
@@ -234,8 +236,8 @@ def _at_thousand(book: Book, model: str, weights: str | None, name: str) -> str:
     if found is None:
         return f"{name} is not expected to reach 1,000 tokens/s"
     wafers = counted(found.placement.layout.chips)
-    told = f"{name} costs {dollars(price(found))} $/Mtok of output at 1,000 tokens/s"
-    return f"{told} ({wafers}, {found.scenario.batches[0]:,} users)"
+    shown = f"{name} costs {dollars(price(found))} $/Mtok of output at 1,000 tokens/s"
+    return f"{shown} ({wafers}, {found.scenario.batches[0]:,} users)"
 
 
 def _cell(outcome: Outcome) -> str:
@@ -246,22 +248,22 @@ def _cell(outcome: Outcome) -> str:
 def worth(book: Book) -> Words:
     """Return what a faster and less accurate answer is worth to a task."""
     full, kind, harsh = (
-        book.beside("61", label)
+        book.alongside("61", label)
         for label in ("accurate option at 0.9", "fast option at 0.75", "fast option at 0.68")
     )
     sooner = [f"{name} a step" for name, runs in (("0.68", harsh), ("0.75", kind)) if runs < full]
-    told = " and ".join(sooner) if sooner else "neither"
+    shown = " and ".join(sooner) if sooner else "neither"
     wafers = book.values("25")
     served = [1000.0 * one for one in book.values("24")]
     return {
         "runs_full": number(full),
         "runs_kind": number(kind),
         "runs_harsh": number(harsh),
-        "rerun_words": told,
+        "rerun_words": shown,
         "amdahl": number(book.values("64")[1], 2),
         "mending": number(book.values("63")[0], 2),
         "naive": book.said("naive-wafer"),
-        "wafer_bound": number(book.beside("naive-wafer", "the bound, the smaller")),
+        "wafer_bound": number(book.alongside("naive-wafer", "the bound, the smaller")),
         "wafer_expected": speed(book.alone("dense-20b", "wse-3")),
         "fifteen_65": number(book.values("18")[0]),
         "fifteen_60": number(book.values("18")[1]),

@@ -51,7 +51,7 @@ def kind_of(document: Document) -> Kind | None:
     likely: list[Kind] = [kind for kind, count in counts.items() if count == best]
     if best and len(likely) == 1:
         return likely[0]
-    folder = Path(document.file).resolve().parent.name
+    folder = Path(os.path.realpath(document.file)).parent.name
     return next((kind for kind in likely if kind == folder), likely[0] if best else None)
 
 

@@ -99,7 +99,7 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     """
     if not paths:
         return [_from_here(path) for kind in KINDS for path in sorted(shipped(kind).glob("*.yaml"))]
-    found: dict[Path, Path] = {}
+    found: dict[str, Path] = {}
     for path in paths:
         inside = [path]
         if os.path.isdir(path):
@@ -109,7 +109,7 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
         elif not os.path.exists(path):
             raise InputError(f"{path}: there is no such file or folder")
         for one in inside:  # a file named twice is checked once, as it was named first
-            found.setdefault(one.resolve(), one)
+            found.setdefault(os.path.realpath(one), one)
     return list(found.values())
 
 

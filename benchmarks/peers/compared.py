@@ -1,4 +1,4 @@
-"""Start-up, rate and numbers of each peer beside ours on the same cases."""
+"""Start-up, rate and numbers of each peer alongside ours on the same cases."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ CASES = {
 
 
 @dataclass(frozen=True)
-class Beside:
+class Compared:
     """What a peer says.
 
     Attributes
@@ -40,7 +40,7 @@ class Beside:
     cases: dict[str, float] = field(default_factory=dict)
 
 
-def ask_all(cache: Path) -> list[Beside]:
+def ask_all(cache: Path) -> list[Compared]:
     """Return what each peer says, installed where it is not there yet.
 
     Parameters
@@ -51,16 +51,16 @@ def ask_all(cache: Path) -> list[Beside]:
     return [_one(peer, cache) for peer in PEERS]
 
 
-def _one(peer: Peer, cache: Path) -> Beside:
+def _one(peer: Peer, cache: Path) -> Compared:
     print(f"asking {peer.name}", file=sys.stderr)
     try:
         install(peer, cache)
-        return Beside(peer, cases=answer(peer, cache)["cases"])
+        return Compared(peer, cases=answer(peer, cache)["cases"])
     except AbsentError as reason:
-        return Beside(peer, absent=str(reason))
+        return Compared(peer, absent=str(reason))
 
 
-def starts(found: Sequence[Beside], cache: Path) -> dict[str, Callable[[], float]]:
+def starts(found: Sequence[Compared], cache: Path) -> dict[str, Callable[[], float]]:
     """Return what measures the start-up of each peer that is there once, by its name. [s]"""
     return {
         one.peer.name: partial(seconds, partial(run, one.peer.starting(cache)))
@@ -69,7 +69,7 @@ def starts(found: Sequence[Beside], cache: Path) -> dict[str, Callable[[], float
     }
 
 
-def rates(found: Sequence[Beside], cache: Path) -> dict[str, Callable[[], float]]:
+def rates(found: Sequence[Compared], cache: Path) -> dict[str, Callable[[], float]]:
     """Return what measures points a second of each peer over one span, by its name. [1/s]"""
 
     def measure(peer: Peer) -> float:
@@ -91,12 +91,12 @@ def ours() -> dict[str, float]:
     }
 
 
-def speeds(found: Sequence[Beside], start: Mapping[str, float], rate: Mapping[str, float]) -> str:
+def speeds(found: Sequence[Compared], start: Mapping[str, float], rate: Mapping[str, float]) -> str:
     """Return the table of start-up and rate, ratios to ours first.
 
     Parameters
     ----------
-    found : sequence of Beside
+    found : sequence of Compared
         The peers.
     start, rate : mapping of str to float
         Start-up [s] and points a second [1/s] by peer, and ours among them, all of one run.
@@ -118,7 +118,7 @@ def speeds(found: Sequence[Beside], start: Mapping[str, float], rate: Mapping[st
 
 
 def _speed_rows(
-    found: Sequence[Beside], start: Mapping[str, float], rate: Mapping[str, float]
+    found: Sequence[Compared], start: Mapping[str, float], rate: Mapping[str, float]
 ) -> Iterator[list[str]]:
     ours, best = start[startup.HELP], rate[speed.FIRST]
     for one in found:
@@ -135,7 +135,7 @@ def _speed_rows(
         ]
 
 
-def disagreements(found: Sequence[Beside]) -> str:
+def disagreements(found: Sequence[Compared]) -> str:
     """Return the table of numbers over ours, case by case."""
     present, own = [one for one in found if not one.absent], ours()
     rows = [
@@ -153,19 +153,21 @@ def _over(value: float | None, own: float) -> str:
     return f"x {value / own:.2f} ({value * 1e3:.3g} ms)" if value else "cannot say"
 
 
-def section(found: Sequence[Beside], start: Mapping[str, float], rate: Mapping[str, float]) -> str:
+def section(
+    found: Sequence[Compared], start: Mapping[str, float], rate: Mapping[str, float]
+) -> str:
     """Return the tables of speeds and of numbers, with what they hold.
 
     Parameters
     ----------
-    found : sequence of Beside
+    found : sequence of Compared
         The peers.
     start, rate : mapping of str to float
         Start-up [s] and points a second [1/s] by peer, and ours among them, all of one run.
     """
     return "\n\n".join(
         [
-            "## Beside other calculators",
+            "## Alongside other calculators",
             "Each from the package index in an environment of its own, and all in turn with the "
             f"tables above. Start-up is the median of {startup.RUNS} runs of the shortest command "
             "(llm-analysis and genz-llm have none, so their import), ours `fastcalc --help`. "
