@@ -193,6 +193,19 @@ def test_a_memory_that_holds_no_more_serves_nobody(slow):
     assert tier.lives.tolist() == [False]
 
 
+def test_no_point_of_a_frontier_is_in_a_memory_that_holds_no_more():
+    """Two gigabytes of weights and eight sequences fill 10 GB; 5 GB nearly as fast hold three."""
+    memory = [
+        {"name": "F", "capacity": "10 GB", "bandwidth": "10 TB/s"},
+        {"name": "S", "capacity": "5 GB", "bandwidth": "9.9 TB/s"},
+    ]
+    made = made_up.minimal(total_parameters=1_000_000_000, kv_bytes_per_token=1_000_000)
+    one = Scenario(
+        made_up.chip(memory=memory), made, made_up.engine(), (1,), Traffic(900.0, 100.0, 950.0)
+    )
+    assert [point.batch for point in frontier([one], max_chips=1)] == [8, 4, 2, 1]
+
+
 def test_the_largest_batches_of_a_memory_by_hand():
     """Nine fit; a megabyte and 950 MB a sequence at 10 TB/s are 2,631 a second for four."""
     space = two_memories("100 GB")
