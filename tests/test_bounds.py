@@ -1,6 +1,7 @@
 """Numbers that no measurement, chip or request can have: refused where they are read."""
 
 import json
+import re
 import subprocess
 import sys
 from math import isfinite
@@ -28,6 +29,21 @@ def test_the_inverse_and_the_product_of_four_numbers_are_floats(kind):
     assert (0 in limit) == limit.zero
     for outside in (limit.least / 2, limit.most * 2, -1.0, float("nan"), float("inf")):
         assert outside not in limit
+
+
+@pytest.mark.parametrize(
+    ("kind", "inside", "outside", "words"),
+    [
+        ("chips", (1, 8, 1_000_000), (0, 0.5, 1.5, 1_000_001), "from 1 to 1,000,000"),
+        ("length", (0, 1e-12, 0.5, 1e9), (-1, 1e-13, 1.1e9), "0, or from 1e-12 to 1e+09"),
+        ("power", (1e-3, 700, 1e9), (0, 9e-4, 2e9), "from 0.001 to 1e+09 W"),
+    ],
+)
+def test_both_ends_of_a_range_belong_to_it(kind, inside, outside, words):
+    limit = LIMITS[kind]
+    assert [value in limit for value in inside] == [True] * len(inside)
+    assert [value in limit for value in outside] == [False] * len(outside)
+    assert str(limit) == words
 
 
 @pytest.mark.parametrize("command", ["validate", "calibrate"])
@@ -78,15 +94,14 @@ def test_a_benchmark_number_out_of_range(value, fastcalc, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("value: 40.93 us", "value: 1e-320 s", "'1e-320 s' is out of range: 0, or from 1e-12"),
-        ("band: [25.0e-6, 160.0e-6]", "band: [0.0, 1.0e+300]", "band is not two ascending numbers"),
+        (r"value: [\d.]+ us", "value: 1e-320 s", "'1e-320 s' is out of range: 0, or from 1e-12"),
+        (r"band: \[[^]]+\]", "band: [0.0, 1.0e+300]", "band is not two ascending numbers"),
     ],
 )
 def test_an_engine_value_out_of_range(old, new, said, fastcalc, tmp_path):
     path = tmp_path / "mine.yaml"
     text = (shipped("engines") / "mlx.yaml").read_text().replace("id: mlx", "id: mine")
-    assert old in text
-    path.write_text(text.replace(old, new))
+    path.write_text(re.sub(old, new, text, count=1))
     ran = fastcalc("compare", "--engine", path)
     assert ran.code == 2
     assert said in ran.err

@@ -171,6 +171,39 @@ def test_one_replica_meets_nobody():
     assert found.values["ttft"][0] * 1e3 == pytest.approx(5 + 5.3 + 30.59, rel=NEARLY)
 
 
+def test_replicas_that_share_no_experts_do_not_wait_for_each_other():
+    """Half of 10.5, and a pass with 49 others: a pass with both prompts takes 30.5."""
+    found = weighed(grid(Layout(dp=2)), rate=1.0)[0]
+    assert found.values["ttft"][0] * 1e3 == pytest.approx(5 + 5.25 + 30.49, rel=NEARLY)
+
+
+@pytest.mark.parametrize(
+    ("batch", "output", "ttft", "run", "prompts"),
+    [
+        # 1,000 steps of 11 and 100 prompts that add 20; 99 of 100 prompts are of others.
+        (100, 1000.0, 41.49, 13_000.0, 2000.0),
+        # Alone nobody's prompt comes before: 1,000 x 10.01 and one prompt that adds 20.
+        (1, 1000.0, 35.0, 10_030.0, 20.0),
+        # Ten steps of 10.02 and two prompts that add 20, one of them one's own.
+        (2, 10.0, 40.02, 140.2, 40.0),
+    ],
+)
+def test_who_waits_for_prompts_and_for_a_slot(batch, output, ttft, run, prompts):
+    """At half of its rate each replica makes nine of ten wait no longer than both queues say."""
+    rate = 0.5 * batch / run * 1e3
+    found = weighed(grid(batches=(batch,), output=output), rate=rate, share=0.9, ttft=1e6)[0]
+    assert found.busy[0] == pytest.approx(0.5, rel=NEARLY)
+    queues = Queues(
+        0.9,
+        np.array([prompts / batch * (batch - 1) / batch / 1e3]),
+        prompts / run,
+        slots=np.array([float(batch)]),
+        holds=run / 1e3,
+    )
+    by_hand = ttft / 1e3 + queues.wait(np.array([0.5]))[0]
+    assert found.values["ttft"][0] == pytest.approx(by_hand, rel=1e-4)
+
+
 CACHED = made_up.minimal(kv_bytes_per_token=10_000_000)
 """10 MB a token: 1,000 tokens are 10 GB, a second at 10 GB/s."""
 

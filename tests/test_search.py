@@ -23,9 +23,9 @@ from fastcalc.search import (
     placeable,
     undominated,
 )
-from fastcalc.search.largest_batch import needed_tokens, speeds
+from fastcalc.search.largest_batch import needed_tokens, speeds, tiers_at
 from fastcalc.search.space import chip_counts, sharding
-from tests import strategies
+from tests import made_up, strategies
 from tests.helpers import outcome
 from tests.test_properties import place, traffics
 
@@ -158,16 +158,86 @@ def test_a_layout_lives_where_compare_puts_it():
             assert solved.fits
 
 
-def test_the_cheapest_layout_is_the_cheapest_of_all_batches_that_reach():
-    space = Space(scenario("gpt-oss-120b", "h100-sxm"))
+def two_memories(slow: str) -> Space:
+    """A gigabyte a sequence: nine and the weights in a fast memory, and those of a slow one."""
+    memory = [
+        {"name": "F", "capacity": "10 GB", "bandwidth": "10 TB/s"},
+        {"name": "S", "capacity": slow, "bandwidth": "1 TB/s"},
+    ]
+    made = made_up.minimal(kv_bytes_per_token=1_000_000)
+    traffic = Traffic(900.0, 100.0, 950.0)
+    return Space(Scenario(made_up.chip(memory=memory), made, made_up.engine(), (1,), traffic))
+
+
+def test_tiers_are_tried_in_powers_of_two_and_at_their_ends():
+    """The fast memory serves up to nine sequences, the slow one from ten to 99."""
+    fast, slow = tiers_at(two_memories("100 GB"), [Layout()])
+    assert fast.lives.tolist() == slow.lives.tolist() == [True]
+    assert np.unique(fast.batch).tolist() == [1, 2, 4, 8, 9]
+    assert np.unique(slow.batch).tolist() == [10, 16, 32, 64, 99]
+    # Bytes over bandwidth: a megabyte of weights, and 950 MB a sequence.
+    for tier, bandwidth in ((fast, 10e12), (slow, 1e12)):
+        by_hand = bandwidth / (1e6 + 950e6 * tier.batch[0])
+        assert tier.speed[0] == pytest.approx(by_hand, rel=1e-4)
+
+
+def test_four_batches_to_an_octave():
+    """2^(n/4), rounded, up to 16: 1.19 is 1, 1.41 is 1, 1.68 is 2, and nine is the largest."""
+    fast, _ = tiers_at(two_memories("100 GB"), [Layout()], steps=4)
+    assert np.unique(fast.batch).tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("slow", ["10 GB", "5 GB"])
+def test_a_memory_that_holds_no_more_serves_nobody(slow):
+    _, tier = tiers_at(two_memories(slow), [Layout()])
+    assert tier.lives.tolist() == [False]
+
+
+def test_no_point_of_a_frontier_is_in_a_memory_that_holds_no_more():
+    """Two gigabytes of weights and eight sequences fill 10 GB; 5 GB nearly as fast hold three."""
+    memory = [
+        {"name": "F", "capacity": "10 GB", "bandwidth": "10 TB/s"},
+        {"name": "S", "capacity": "5 GB", "bandwidth": "9.9 TB/s"},
+    ]
+    made = made_up.minimal(total_parameters=1_000_000_000, kv_bytes_per_token=1_000_000)
+    one = Scenario(
+        made_up.chip(memory=memory), made, made_up.engine(), (1,), Traffic(900.0, 100.0, 950.0)
+    )
+    assert [point.batch for point in frontier([one], max_chips=1)] == [8, 4, 2, 1]
+
+
+def test_the_largest_batches_of_a_memory_by_hand():
+    """Nine fit; a megabyte and 950 MB a sequence at 10 TB/s are 2,631 a second for four."""
+    space = two_memories("100 GB")
+    placement, traffic = next(space.tiers(Layout())).placement, space.scenario.traffic
+    assert largest_batches(placement, traffic, [1.0, 2600.0, 1e6]).tolist() == [9, 4, 0]
+    # A speed that is just met is met.
+    exact = speeds(placement, traffic, [1, 3, 9])
+    assert largest_batches(placement, traffic, exact).tolist() == [1, 3, 9]
+
+
+def test_no_draft_takes_a_user_beyond_the_bound():
+    """A token of 0.01 ms is computed 100,000 times a second, however many a pass yields."""
+    bound = made_up.engine().model_copy(update={"is_bound": True})
+    today = outcome(made_up.minimal(), made_up.clocked(), engine=bound, batch=(1,))
+    needed = needed_tokens(today, [1.0, 0.2], 150_000.0)
+    assert np.isnan(needed[0])
+    assert needed[1] == pytest.approx(1.5, rel=1e-4)  # more than that draft yields at all
+
+
+@pytest.mark.parametrize(
+    ("model", "speed"), [("gpt-oss-120b", 100.0), ("gpt-oss-120b", 120.0), ("llama-3.1-8b", 120.0)]
+)
+def test_the_cheapest_layout_is_the_cheapest_of_all_batches_that_reach(model, speed):
+    space = Space(scenario(model, "h100-sxm"))
     layouts = [layout for chips in (1, 2, 4, 8) for layout in space.layouts(chips)]
-    found = cheapest(space, layouts, 100.0).outcome
+    found = cheapest(space, layouts, speed).outcome
     every = [
         float(usd)
         for layout in layouts
         for solved in [space.at(layout, *range(1, next(space.tiers(layout)).most + 1))]
-        for usd, speed in zip(solved.usd[1], solved.estimate.speed, strict=True)
-        if speed >= 100.0
+        for usd, reached in zip(solved.usd[1], solved.estimate.speed, strict=True)
+        if reached >= speed
     ]
     assert float(found.usd[1][0]) == pytest.approx(min(every), rel=1e-12)
 
@@ -266,6 +336,19 @@ def test_nothing_tried_beats_the_frontier():
                     if speed >= point.speed * (1 + TINY) and usd <= point.usd * (1 - TINY)
                 ]
                 assert not beaten
+                assert any(
+                    point.speed >= speed * (1 - TINY) and point.usd <= usd * (1 + TINY)
+                    for point in points
+                )
+
+
+def test_hours_that_are_half_idle_are_on_no_frontier():
+    """The same chips at twice the price."""
+    one = scenario("llama-3.1-8b", "h100-sxm")
+    half = replace(one, pricing=replace(one.pricing, utilization=0.5))
+    assert {
+        point.outcome.scenario.pricing.utilization for point in frontier([half, one], max_chips=1)
+    } == {1.0}
 
 
 def test_what_has_no_place_or_price_is_refused_with_a_reason():

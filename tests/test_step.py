@@ -399,6 +399,11 @@ def test_small_formulas():
     assert time_over_tiers(work=5.0, capacities=[4.0, 9.0], bandwidths=[10.0, 2.0]) == 0.5
     # Six bytes at both rates together, which neither fills.
     assert time_over_tiers(work=6.0, capacities=[99.0, 99.0], bandwidths=[10.0, 2.0]) == 0.5
+    # Three tiers: 12 bytes less the 4 and 6 of the faster ones are read at 1; of 8 bytes less 4
+    # the last two read 6 a second; 4 bytes are read by all three.
+    for work, seconds in ((12.0, 2.0), (8.0, 4 / 6), (4.0, 4 / 16)):
+        found = time_over_tiers(work=work, capacities=[4, 6, 100], bandwidths=[10, 5, 1])
+        assert found == pytest.approx(seconds)
     # Three tokens with a quarter of four experts each: 4 (1 - (3/4)^3).
     assert distinct_experts(experts=4, active=1, tokens=3) == pytest.approx(4 * 37 / 64)
     # 16 tokens that pick as 4 would.

@@ -10,14 +10,18 @@ measured point is predicted by. All times are in milliseconds.
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from fastcalc.core.estimate import evaluate
 from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Sharding
-from fastcalc.core.timeline import token_in_traffic
-from fastcalc.core.traffic import Speculation
+from fastcalc.core.schedule import FIRST, Schedule
+from fastcalc.core.timeline import Timeline, prefill, token_in_traffic
+from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.core.workload import workload
 from fastcalc.evidence.deployments import Deployment
+from fastcalc.evidence.kinds import Columns, saturated
 from fastcalc.evidence.point import COLUMNS, Point
 from fastcalc.evidence.predict import gather
 from fastcalc.evidence.stacked import rows_of
@@ -261,6 +265,38 @@ def test_a_served_token_takes_the_power_of_all_chips_and_their_site():
     assert found == pytest.approx(2 * 1000 * 1.3 / (100_000 / 11.5), rel=NEARLY)
 
 
+def test_prompts_never_shorten_a_pass():
+    """Decoding alone takes 30 + 1; with a prompt in the pass 10 + 1 + 10 would be less."""
+    odd = made_up.engine(decode_layer_floor="3 ms", prefill_layer_floor="1 ms", prompt_chunk=1000)
+    assert evaluated(100, engine=odd).served[0] == pytest.approx(100_000 / 31.0, rel=NEARLY)
+
+
+def test_the_bound_waits_for_nobody():
+    """The prompt's 10 ms and nothing else; 100 rows and two kept tokens each are 2 ms a pass."""
+    bound = made_up.engine().model_copy(update={"is_bound": True})
+    found = evaluated(100, engine=bound, speculation=TWO_OF_THREE)
+    assert found.ttft[0] * 1e3 == pytest.approx(10.0, rel=NEARLY)
+    assert found.tpot[0] * 1e3 == pytest.approx(2.0 / 2.0, rel=NEARLY)
+    assert found.bound[0] == pytest.approx(1000.0, rel=NEARLY)
+
+
+def test_rounding_makes_no_step_faster_than_its_bound():
+    """A machine that only reads is as fast as its bound, whichever way its parts are summed."""
+    on = made_up.chip(peak={"bf16": "1e9 TFLOP/s"})
+    place = made_up.placed(made_up.blocks(layers=3), on=on, reserved=2000.0)
+    traffic = Traffic(1000.0, 1000.0, 1500.0)
+    found = evaluate(place, batch=np.arange(1.0, 500.0), traffic=traffic)
+    assert np.all(found.speed <= found.bound)
+    assert found.speed == pytest.approx(found.bound)
+
+
+def test_a_time_is_passes_and_overheads_among_what_shares_them():
+    """Two requests of 5 and three passes of 20 + 0.99 + 10 among four tokens."""
+    passes = evaluated(100).passes
+    found = Timeline(passes, ((FIRST, 3.0),), requests=2.0, per=4.0).seconds[0]
+    assert found * 1e3 == pytest.approx((2 * 5 + 3 * 30.99) / 4, rel=NEARLY)
+
+
 IN_TRAFFIC = [
     # Nobody else's prompt comes between one's own tokens.
     ({}, 10.01),
@@ -277,6 +313,8 @@ IN_TRAFFIC = [
     ({"batch": 100, "dp": 2}, 10.5 + 0.049 * 20),
     # A micro-batch of 50.
     ({"batch": 100, "pp": 2}, 10.6 + 0.049 * 20),
+    # One token is the first: nothing comes between it and another.
+    ({"batch": 100, "output": 1}, 11.0),
 ]
 
 
@@ -322,6 +360,19 @@ def test_a_finite_run_is_all_prompts_and_then_the_steps(asked, run):
     assert found == pytest.approx(asked["batch"] * asked["output"] / run * 1e3, rel=NEARLY)
 
 
+def test_prompts_of_all_replicas_are_taken_in_at_once():
+    """Four replicas, one prompt each: 20 + 10 of dense matrices + 4 x 10 of shared experts."""
+    mixture = made_up.minimal(
+        total_parameters=10_500_000, active_parameters=2_500_000, experts=10, active_experts=2
+    )
+    links = {"scale_up": {"bandwidth": "10 GB/s", "domain": 8}}
+    place = made_up.placed(
+        mixture, Layout(ep=4, dp=4), on=made_up.clocked(links=links), under=made_up.CLOCK
+    )
+    passes = Schedule(place, Traffic(1000.0, 1000.0, 1500.0), np.array([4.0]))
+    assert prefill(passes).seconds[0] * 1e3 == pytest.approx(70.0, rel=1e-4)
+
+
 FEW = made_up.CLOCK.model_copy(
     update={
         "parameters": made_up.CLOCK.parameters.model_copy(
@@ -353,3 +404,14 @@ def test_a_saturated_engine_serves_what_it_holds():
     run = 10_500 + 50 * 20
     found = predicted("tokens_per_s_total", "e2e_saturated", 5000, engine=FEW)
     assert found == pytest.approx(50 * 1000 / run * 1e3, rel=NEARLY)
+    # Under limits on the 99th percentile 0.93 of it (MLPerf Inference v4.1, 24 pairs).
+    found = predicted("tokens_per_s_total", "e2e_slo", 5000, engine=FEW)
+    assert found == pytest.approx(0.93 * 50 * 1000 / run * 1e3, rel=NEARLY)
+
+
+def test_the_bound_of_a_saturated_machine_fills_its_memory():
+    """A request is 2,000 tokens of 0.01 ms, however many share the weights: 1,000 in 20 ms."""
+    columns = Columns(*np.array([[5000.0], [1000.0], [1000.0], [1500.0], [1.0], [0.0]]))
+    made = saturated(made_up.placed(made_up.minimal(), on=made_up.clocked(), under=FEW), columns)
+    assert made.batch.tolist() == [50.0]
+    assert made.tokens / made.light == pytest.approx(1000 / 0.020, rel=NEARLY)

@@ -255,6 +255,29 @@ def test_numbers_get_none(value):
     assert not csv_cell(value).startswith(("'", "\"'"))
 
 
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        (None, ""),
+        (True, "true"),
+        (False, "false"),
+        (0.5, "0.5"),
+        ("a, b", '"a, b"'),
+        ('the "best"', '"the ""best"""'),
+        (["a", "b"], "a; b"),
+        # A list is a formula where one of its texts is no number, and so is what only begins as one.
+        (["-1", "=1"], "'-1; =1"),
+        (["-1", "+2.5e3"], "-1; +2.5e3"),
+        ("-1+cmd()", "'-1+cmd()"),
+        ("  @a", "'  @a"),
+        ("a\x1bb", "a\\u001bb"),
+    ],
+)
+def test_a_cell_of_a_csv(value, cell):
+    """RFC 4180: what holds a comma, a quote or a line end is quoted, and a quote is doubled."""
+    assert csv_cell(value) == cell
+
+
 @pytest.mark.parametrize("text", ["a|b", "a\\|b", "a\\\\|b", "|", "a\\", "a\nb", "\\\\\\|x"])
 def test_no_name_adds_a_column_to_a_markdown_table(text):
     rows = to_markdown(["one", "two"], [[text, text]]).splitlines()
