@@ -11,7 +11,7 @@ class FindingPart(NamedTuple):
 
     label: str
     value: float
-    unit: str
+    unit: str = ""
 
 
 class FindingRows(NamedTuple):

@@ -174,7 +174,7 @@ def cost_multiples(
             FindingPart("least multiple", min(reached), "x"),
             FindingPart("largest multiple", max(reached), "x"),
             FindingPart("cells out of reach", float(np.sum(~np.isfinite(values))), ""),
-            FindingPart("cells", float(len(values)), ""),
+            FindingPart("cells", float(len(values))),
         ),
         rows=FindingRows(("machine, model, context", *heads), tuple(table)),
     )
@@ -217,8 +217,8 @@ def saving_by_flops(
     return Finding(
         np.array((beyond[0] - beyond[1]) / saved),
         parts=(
-            FindingPart("batch at the slow speed", float(batch[0]), ""),
-            FindingPart("batch at the fast speed", float(batch[1]), ""),
+            FindingPart("batch at the slow speed", float(batch[0])),
+            FindingPart("batch at the fast speed", float(batch[1])),
             *(
                 FindingPart(f"{name}, {speed} speed", float(term[name][place]) * 1e3, "ms")
                 for name in ("cache", "weights", "compute", "floor")
