@@ -114,18 +114,6 @@ def taken(accuracy: ArrayLike, task: Task) -> Array:
 def prospect(option: ServingOption, task: Task) -> Prospect:
     """Return what an option takes for a task.
 
-    Parameters
-    ----------
-    option : ServingOption
-        Speed, price and accuracy.
-    task : Task
-        Steps, tokens, tools, retries and samples.
-
-    Returns
-    -------
-    Prospect
-        Arrays of the arguments broadcast together.
-
     Examples
     --------
     Ten steps at 0.9 ask for 2.87 runs:

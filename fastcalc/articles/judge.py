@@ -131,15 +131,6 @@ def judge(
 ) -> list[Judged]:
     """Return every claim with its tests run.
 
-    Parameters
-    ----------
-    catalogue : Catalogue
-        Where chips, models and engines are looked up; other files may change a verdict.
-    claims : iterable of Claim
-        From `load_claims`, all or some.
-    document : Document, optional
-        The file that they are from, for the places of what is wrong.
-
     Raises
     ------
     InputError

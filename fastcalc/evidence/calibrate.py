@@ -45,14 +45,7 @@ class Calibration:
 
 
 def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
-    """Fit all engines of a catalogue on evidence.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        Measured points; those set aside or excluded are not used.
-    catalogue : Catalogue
-        Whose engines are fitted.
+    """Fit all engines of a catalogue on evidence, without points set aside or excluded.
 
     Raises
     ------

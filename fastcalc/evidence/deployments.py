@@ -84,15 +84,7 @@ class Deployment:
 
 @dataclass
 class Deployments:
-    """Deployments of points, each looked up once.
-
-    Attributes
-    ----------
-    catalogue : Catalogue
-        Where ids are looked up.
-    engine : Engine or None
-        Taken for all points, whatever they say.
-    """
+    """Deployments of points, each looked up once; an engine given is taken for all of them."""
 
     catalogue: Catalogue
     engine: Engine | None = None

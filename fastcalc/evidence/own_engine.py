@@ -29,15 +29,7 @@ MOST_VALUES = 10
 
 @dataclass(frozen=True)
 class Own:
-    """Values of one engine that a person's runs may move.
-
-    Attributes
-    ----------
-    nodes : tuple of Node
-        Each drawn to the engine's present value.
-    positions : dict of (str, str) to int
-        The node by name and by architecture.
-    """
+    """Values of one engine that own runs may move, and their positions by name and architecture."""
 
     nodes: tuple[Node, ...]
     positions: dict[tuple[str, str], int]
@@ -76,18 +68,7 @@ class OwnFit:
 def fit_own(
     points: Sequence[Point], catalogue: Catalogue, base: Engine, file: str = "points"
 ) -> OwnFit:
-    """Fit an engine on some points, starting from another.
-
-    Parameters
-    ----------
-    points : sequence of Point
-        A person's own measurements.
-    catalogue : Catalogue
-        Where their ids are looked up.
-    base : Engine
-        The engine that values are drawn to, and that everything else is taken from.
-    file : str
-        The file that the points are from, for sentences.
+    """Fit an engine on points of a file, starting from another that values are drawn to.
 
     Raises
     ------

@@ -49,15 +49,7 @@ class Node:
 
 @dataclass(frozen=True)
 class ParameterFamily:
-    """Engines as their files have them, and the values a fit owns.
-
-    Attributes
-    ----------
-    engines : dict of str to Engine
-        By id, nothing inherited filled in.
-    nodes : tuple of Node
-        Fitted values, each after the one it overrides.
-    """
+    """Engines as their files have them, and the values that a fit owns, parents first."""
 
     engines: dict[str, Engine]
     nodes: tuple[Node, ...]
@@ -89,13 +81,7 @@ class ParameterFamily:
 
 
 def family_of(engines: Sequence[Engine]) -> ParameterFamily:
-    """Return the fitted values of engines, as their files write them.
-
-    Parameters
-    ----------
-    engines : sequence of Engine
-        Read without what they extend.
-    """
+    """Return the fitted values of engines, as their files write them."""
     by_id = {engine.id: engine for engine in engines}
     family = ParameterFamily(by_id, ())
     for engine in sorted(engines, key=lambda one: (len(list(family.chain(one.id))), one.id)):

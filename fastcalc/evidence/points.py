@@ -87,11 +87,6 @@ def read_points(path: Path) -> Points:
         UTF-8: a header with the columns of `Point` in any order, then a row a point.
         Blank lines, Windows line ends and a byte order mark are passed over.
 
-    Returns
-    -------
-    Points
-        The valid points, and a fault for everything that is wrong.
-
     Raises
     ------
     InputError

@@ -29,21 +29,7 @@ SHORT_CHAT = 256.0
 
 @dataclass(frozen=True)
 class Batch:
-    """Points of one deployment and one kind, and how to predict them together.
-
-    Attributes
-    ----------
-    index : sequence of int
-        Where they stand among all points.
-    points : sequence of Point
-        The points.
-    deployment, placement : Deployment, Placement
-        What was measured.
-    rule : str
-        The key of `RATES` that they are predicted by.
-    recipe : Recipe
-        Their times as sums of passes.
-    """
+    """Points of one deployment and one kind, and how to predict them: by a rule of `RATES`."""
 
     index: Sequence[int]
     points: Sequence[Point]
@@ -132,20 +118,7 @@ def speculation_of(point: Point) -> Speculation:
 
 
 def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batch], dict[int, str]]:
-    """Return points in batches that are predicted together, and why the others are not.
-
-    Parameters
-    ----------
-    points : sequence of Point
-        Measured points.
-    deployments : Deployments
-        Where their ids are looked up.
-
-    Returns
-    -------
-    tuple of list of Batch and dict of int to str
-        The batches, and the reason for each position that cannot be predicted.
-    """
+    """Return points in batches that are predicted together, and why the others are not."""
     groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
     skipped: dict[int, str] = {}
     for index, point in enumerate(points):

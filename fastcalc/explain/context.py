@@ -11,13 +11,6 @@ from fastcalc.explain.terms import Equation, Term, equation, number, one, rounde
 class Pass:
     """One pass of a placement.
 
-    Parameters
-    ----------
-    schedule : Schedule
-        The passes of one batch.
-    load : PassWork
-        The work of the pass, one row of it.
-
     Attributes
     ----------
     seconds : dict of str to float

@@ -20,13 +20,7 @@ _WEIGHTS = {
 
 
 class Numbers:
-    """What a placement takes from its engine, its hardware and its model.
-
-    Parameters
-    ----------
-    placement : Placement
-        A workload on a layout.
-    """
+    """What a placement takes from its engine, its hardware and its model."""
 
     def __init__(self, placement: Placement) -> None:
         self.work, self.machine = placement.work, placement.machine

@@ -20,13 +20,7 @@ from fastcalc.explain.terms import Equation, equation, largest, number, one, tot
 
 
 def explain(outcome: Outcome) -> list[Explanation]:
-    """Take apart every row of an outcome that fits.
-
-    Parameters
-    ----------
-    outcome : Outcome
-        A scenario placed and evaluated.
-    """
+    """Take apart every row of an outcome that fits."""
     return [
         Explanation(outcome, batch, _decode(row), _first(row))
         for index, batch in enumerate(outcome.scenario.batches)
