@@ -3,8 +3,8 @@
 Passes are counted once; an engine's parameters then price those of all points together.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -63,13 +63,6 @@ class Recipe:
     tokens: Floats
     batch: Floats
     light: Floats
-
-
-class Maker(Protocol):
-    """Makes the recipe of points of one kind on one placement."""
-
-    def __call__(self, placement: Placement, columns: Columns) -> Recipe:
-        """Return the recipe."""
 
 
 def decode_step(placement: Placement, columns: Columns) -> Recipe:
@@ -136,7 +129,7 @@ def token_in_traffic(placement: Placement, columns: Columns) -> Recipe:
     return Recipe(timeline.token_in_traffic(passes), batch, batch, _light_token(passes))
 
 
-RATES: dict[str, Maker] = {
+RATES: dict[str, Callable[[Placement, Columns], Recipe]] = {
     "decode": decode_step,
     "decode_batch1": decode_step,
     "prefill": prefill,

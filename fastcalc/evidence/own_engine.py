@@ -1,7 +1,7 @@
 """An engine of one's own, fitted on one's own runs: a shipped one with a few values moved."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -86,23 +86,25 @@ def fit_own(
     if not own.nodes:
         raise InputError(f"{base.id} has no fitted value that runs could move; extend vllm")
     everything = np.ones(len(rows.points), dtype=bool)
-    before = groups_of(predictions_of(rows))[0]
     free = Fit(own, rows)
     logs = free.solve(everything)
     kept = _kept(free, logs)
-    fit = Fit(_only(own, kept), rows)
+    place = {node: index for index, node in enumerate(kept)}
+    positions = {key: place[node] for key, node in own.positions.items() if node in place}
+    fit = Fit(Own(tuple(own.nodes[index] for index in kept), positions), rows)
     logs = fit.solve(everything)
-    seconds = rows.measured * np.exp(fit.residuals(logs))
-    sources = np.unique(rows.sources)
-    without = fit.left_out(everything, rows.sources) if len(sources) > 1 else None
-    unseen = None if without is None else rows.measured * np.exp(without)
+
+    def score(residuals: Floats) -> Group:
+        return groups_of(predictions_of(rows, rows.measured * np.exp(residuals)))[0]
+
+    several = len(np.unique(rows.sources)) > 1
     return OwnFit(
         base=base,
         nodes=fit.family.nodes,
         values=np.exp(logs),
-        before=before,
-        after=groups_of(predictions_of(rows, seconds))[0],
-        left_out=None if unseen is None else groups_of(predictions_of(rows, unseen))[0],
+        before=groups_of(predictions_of(rows))[0],
+        after=score(fit.residuals(logs)),
+        left_out=score(fit.left_out(everything, rows.sources)) if several else None,
     )
 
 
@@ -132,9 +134,3 @@ def _kept(fit: Fit, logs: Floats) -> list[int]:
     moved = np.abs(logs - fit.start)
     order = [int(i) for i in np.argsort(shrunk) if shrunk[i] <= CERTAIN and moved[i] > MOVED]
     return sorted(order[:MOST_VALUES])
-
-
-def _only(own: Own, kept: Sequence[int]) -> Own:
-    place = {node: index for index, node in enumerate(kept)}
-    positions = {key: place[node] for key, node in own.positions.items() if node in place}
-    return replace(own, nodes=tuple(own.nodes[index] for index in kept), positions=positions)

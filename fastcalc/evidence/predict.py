@@ -123,12 +123,9 @@ def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batc
     skipped: dict[int, str] = {}
     for index, point in enumerate(points):
         try:
-            rule = rule_of(point)
-            deployment = deployments.of(point)
+            groups[rule_of(point), id(deployments.of(point))].append(index)
         except UnpredictableError as reason:
             skipped[index] = str(reason)
-            continue
-        groups[id(deployment), rule].append(index)
     batches = []
     for indices in groups.values():
         chosen = [points[index] for index in indices]
@@ -139,11 +136,7 @@ def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batc
     return batches, skipped
 
 
-def _batch(
-    index: Sequence[int],
-    points: Sequence[Point],
-    deployment: Deployment,
-) -> Batch:
+def _batch(index: Sequence[int], points: Sequence[Point], deployment: Deployment) -> Batch:
     rule, columns = rule_of(points[0]), _columns(points)
     longest = float(np.max(columns.prompt + columns.output))
     placement = deployment.place(longest if deployment.layout is None else 1.0)

@@ -189,13 +189,10 @@ class Fit:
 
     def uncertainty(self, logs: Floats) -> Floats:
         """Return the standard deviation of every value about a solution, in logarithms."""
-        data = self.jacobian(logs) * (np.sqrt(self.weights(self._all)) / NOISE)[:, np.newaxis]
+        everything = np.ones(len(self.rows.points), dtype=bool)
+        data = self.jacobian(logs) * (np.sqrt(self.weights(everything)) / NOISE)[:, np.newaxis]
         slopes = np.concatenate([data, self.prior_slopes])
         return np.asarray(np.sqrt(np.diag(np.linalg.inv(slopes.T @ slopes))))
-
-    @cached_property
-    def _all(self) -> Bools:
-        return np.ones(len(self.rows.points), dtype=bool)
 
     def left_out(self, used: Bools, labels: npt.NDArray[np.str_]) -> Floats:
         """Return the residual of every used point by a fit without those of its label."""
