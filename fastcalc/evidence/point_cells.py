@@ -106,7 +106,7 @@ def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
 
     Examples
     --------
-    >>> wrong_words(dict(id="a-1", hardware="h100-sxm", model="", metric="tpot_s", value="1"))
+    >>> wrong_words(dict(id="1", hardware="h1", model="", metric="tpot_s", value="1", notes=""))
     {'model': "model is empty; 'fastcalc list models' names the models"}
     """
     wrong = {name: f"{name} is empty; {_NEEDED[name]}" for name in _NEEDED if not row[name]}
