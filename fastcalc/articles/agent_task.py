@@ -205,7 +205,7 @@ def equal_check(option: Prospect, other: Prospect) -> Array:
 
 
 def equal_fix(option: Prospect, other: Prospect) -> Array:
-    """Return the time of mending a failed run by hand at which both take as long. [s]"""
+    """Return the time of fixing a failed run by hand at which both take as long. [s]"""
     with np.errstate(divide="ignore", invalid="ignore"):
         share = break_even.break_even_fix(
             speedup=option.run_seconds / other.run_seconds,

@@ -1,4 +1,4 @@
-"""What a test finds: a number or several, numbers beside it, and perhaps a table."""
+"""What a test finds: a number or several, numbers alongside, and perhaps a table."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from fastcalc.formulas.types import Array
 
 
 class FindingPart(NamedTuple):
-    """A number beside the one that decides, for whoever wants to know why."""
+    """A number alongside the one that decides, for whoever wants to know why."""
 
     label: str
     value: float
@@ -15,7 +15,7 @@ class FindingPart(NamedTuple):
 
 
 class FindingRows(NamedTuple):
-    """A table beside the number: headings, and rows of text."""
+    """A table alongside the number: headings, and rows of text."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -30,9 +30,9 @@ class Finding:
     values : ndarray
         One number, or one for each defensible input. [SI]
     parts : tuple of FindingPart
-        Numbers beside.
+        Numbers alongside.
     rows : FindingRows or None
-        A table beside.
+        A table alongside.
     """
 
     values: Array

@@ -179,7 +179,7 @@ TESTS: dict[str, Registered] = {
     ),
     "amdahl": Registered(tasks.amdahl, "1 / (1 - {share} + {share} / {speedup})"),
     "implied-share": Registered(tasks.implied_share, "(1 - 1/{overall}) / (1 - 1/{speedup})"),
-    "mending": Registered(arithmetic.mending, "(1 - 1/{speedup}) / {more_errors}"),
+    "mending": Registered(arithmetic.fixing, "(1 - 1/{speedup}) / {more_errors}"),
     "break-even-check": Registered(
         break_even.break_even_check,
         "({attempt} x {other_success} - {other} x {success}) / ({success} - {other_success})",

@@ -28,7 +28,7 @@ def ratio_of_ratios(
 def chips_holding(
     *, parameters: ArrayLike, bytes_each: ArrayLike, capacity: ArrayLike, reserve: ArrayLike
 ) -> Array:
-    """Return the chips whose memory holds some parameters beside a reserve. [1]"""
+    """Return the chips whose memory holds some parameters and a reserve. [1]"""
     return chips_for_capacity(
         needed=np.asarray(parameters) * bytes_each,
         usable_per_chip=np.asarray(capacity) * (1.0 - np.asarray(reserve)),
@@ -43,7 +43,7 @@ def with_chips(
     capacity: ArrayLike,
     reserve: ArrayLike,
 ) -> Finding:
-    """Return a speed over another, beside the chips that hold such models at 8 bits. [1]"""
+    """Return a speed over another, and the chips that hold such models at 8 bits. [1]"""
     chips = chips_holding(parameters=parameters, bytes_each=1.0, capacity=capacity, reserve=reserve)
     parts = tuple(
         FindingPart(f"chips for {size / 1e9:g}B at 8 bits", float(count))
@@ -86,7 +86,7 @@ def interaction(*, tokens: Floats, prices: Floats) -> Array:
 
 
 def bus_wait(*, step: ArrayLike, batch: float, arrivals: float) -> Finding:
-    """Return the wait for the step under way, beside that for a batch to fill. [s]"""
+    """Return the wait for the step under way, and that for a batch to fill. [s]"""
     full = float(waiting.fill_wait(batch=batch, arrivals=arrivals))
     part = FindingPart(f"until a batch of {batch:g} is full at {arrivals:g} requests/s", full, "s")
     return Finding(waiting.step_wait(step=np.asarray(step)), (part,))
@@ -104,7 +104,7 @@ def _limit(name: str, count: ArrayLike) -> None:
 
 
 def memory_not_fabric(*, memory: float, fabric: float) -> Finding:
-    """Return a memory's bandwidth, beside that of the network on the chip. [byte/s]"""
+    """Return a memory's bandwidth, and that of the network on the chip. [byte/s]"""
     return Finding(np.array(memory), (FindingPart("fabric", fabric / 1e15, "PB/s"),))
 
 
@@ -205,8 +205,8 @@ def spoken_time(*, words: float, tokens_a_word: float, speed: ArrayLike) -> Arra
     return words * tokens_a_word / np.asarray(speed)
 
 
-def mending(*, speedup: float, more_errors: float, base_errors: float) -> Finding:
-    """Return the break-even time of mending, for a share of answers or of mistakes. [1]"""
+def fixing(*, speedup: float, more_errors: float, base_errors: float) -> Finding:
+    """Return the break-even time of fixing, for a share of answers or of mistakes. [1]"""
     part = FindingPart(
         f"if a share of {base_errors:g} mistakes",
         float(break_even.break_even_fix(speedup=speedup, more_errors=more_errors * base_errors)),

@@ -160,7 +160,7 @@ def speed_gain(
 def newer_hardware(
     *, catalogue: Catalogue, model: str, on: str, against: str, chips: float, batch: float
 ) -> Finding:
-    """Return the ratio of bandwidths, beside speeds and prices by either price basis. [1]"""
+    """Return the ratio of bandwidths, alongside speeds and prices by either price basis. [1]"""
     fast, slow = (catalogue.hardware(chip).memory[0].bandwidth.si for chip in (on, against))
     parts: list[FindingPart] = []
     for basis in ("cloud", "tco"):
@@ -189,7 +189,7 @@ def price_gain(
 
 
 def cache_size(*, catalogue: Catalogue, model: str, on: str, context: float) -> Finding:
-    """Return what one sequence keeps, beside the rent of the memory that holds it. [byte]"""
+    """Return what one sequence keeps, and the rent of the memory that holds it. [byte]"""
     chip, work = catalogue.hardware(on), workload(catalogue.model(model))
     kept = float(work.cache_bytes(context))
     parts = [FindingPart(f"share of one {on}", kept / chip.memory[0].capacity.si)]
@@ -200,7 +200,7 @@ def cache_size(*, catalogue: Catalogue, model: str, on: str, context: float) -> 
 
 
 def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: float) -> Finding:
-    """Return bandwidth over bytes, beside arithmetic over FLOPs. [1/s]"""
+    """Return bandwidth over bytes, alongside arithmetic over FLOPs. [1/s]"""
     bandwidth, peak = _bandwidth_and_peak(catalogue, on)
     memory = bandwidth / (billions * 1e9 * bytes_each)
     compute = peak / (2.0 * billions * 1e9)

@@ -87,7 +87,7 @@ def _with_ranges(text: str, ranges: Mapping[str, Interval]) -> str:
 
 
 def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> str:
-    """Return the file of an engine fitted on a person's runs."""
+    """Return the file of an engine fitted on the user's runs."""
     after, before = fit.after, fit.before
     scores = (
         f"median factor {after.median_factor:.2f}, 90 % within {after.p90_factor:.2f} "
@@ -113,7 +113,7 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> st
 
 
 def _quoted(text: str) -> str:
-    """Return text as YAML reads it back, whatever a person calls a file or writes as a date."""
+    """Return text as YAML reads it back, whatever files and dates look like."""
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""Which timeline a kind of measurement states, for how many tokens, and its speed of light.
+"""Which timeline a kind of measurement states, for how many tokens, and its bound.
 
 Passes are counted once; an engine's parameters then price those of all points together.
 """
@@ -56,7 +56,7 @@ class Recipe:
     batch : ndarray
         Sequences that decode together, of the whole group. [1]
     light : ndarray
-        The time at the speed of light. [s]
+        The time at the bound. [s]
     """
 
     timeline: Timeline

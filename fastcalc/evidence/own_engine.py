@@ -29,7 +29,7 @@ MOST_VALUES = 10
 
 @dataclass(frozen=True)
 class Own:
-    """Values of one engine that own runs may move, and their positions by name and architecture."""
+    """Values of one engine that the user's runs may move, and where each of them stands."""
 
     nodes: tuple[Node, ...]
     positions: dict[tuple[str, str], int]
@@ -41,7 +41,7 @@ class Own:
 
 @dataclass(frozen=True)
 class OwnFit:
-    """An engine moved towards a person's runs.
+    """An engine moved towards the user's runs.
 
     Attributes
     ----------

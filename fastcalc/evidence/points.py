@@ -12,7 +12,7 @@ from fastcalc.evidence.text_files import FileFault, Text, text_of
 __all__ = ["Point", "Points", "Skipped", "gathered", "points_in", "read_points"]
 
 MOST_FAULTS = 100
-"""Faults that are listed of one file; whoever has more mends those first."""
+"""Faults that are listed of one file; whoever has more fixes those first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Points:
     Attributes
     ----------
     file : str
-        The file as the person named it.
+        The file as the user named it.
     points : tuple of Point
         The valid ones, in the order of the file.
     faults : tuple of FileFault

@@ -73,7 +73,7 @@ def rule_of(point: Point) -> str:
         _demand(point, "ttft_s", "prefill_tokens_per_s")
         return kind
     if point.metric == "prefill_tokens_per_s":
-        raise UnpredictableError(f"kind={kind} does not tell a prefill rate")
+        raise UnpredictableError(f"kind={kind} reports no prefill rate")
     if kind != "e2e_concurrency" and point.metric in ("ttft_s", "tokens_per_s_per_user"):
         raise UnpredictableError(
             "the time to the first token under saturated load is that of a queue of unknown length"
@@ -99,7 +99,7 @@ def _kind_of(point: Point) -> str:
 
 def _demand(point: Point, *metrics: str) -> None:
     if point.metric not in metrics:
-        raise UnpredictableError(f"kind={point.kind} does not tell {point.metric}")
+        raise UnpredictableError(f"kind={point.kind} does not report {point.metric}")
 
 
 def _demand_lengths(point: Point, kind: str) -> None:

@@ -81,7 +81,7 @@ class Prediction:
 
     @property
     def beats_bound(self) -> bool:
-        """Whether an honest measurement is above the speed of light by more than rounding."""
+        """Whether an honest measurement is above the bound by more than rounding."""
         if self.point.tokens_per_pass is None:
             return False
         over = self.point.value / self.bound

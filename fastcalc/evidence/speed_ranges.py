@@ -42,7 +42,7 @@ class Interval:
 def interval(residuals: Floats, sources: Array) -> Interval:
     """Return the range that holds 80 % of points of a source never seen.
 
-    Sources weigh as the square root of their points. The quantiles are stretched as Student's t
+    Sources count as the square root of their points. The quantiles are stretched as Student's t
     stretches a normal deviate for so few sources, and by the mean's own error.
     """
     from scipy.stats import norm, t

@@ -61,7 +61,7 @@ class StackedPoints:
     piles : sequence of Pile
         Passes of chips that run layer after layer, and of those whose layers have regions.
     measured, light : ndarray
-        Each point as a time: measured, and at the speed of light. [s]
+        Each point as a time: measured, and at the bound. [s]
     tokens : ndarray
         A rate is this over the time; 1 for a time. [1]
     fronts : ndarray

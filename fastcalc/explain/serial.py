@@ -91,7 +91,7 @@ def _drafting(made: Pass, part: Component) -> list[Equation]:
     return [equation("each", part.each, "s", number(plain, "s") / made.work.depth)]
 
 
-@component("up to the bound", "what an engine without losses would else be ahead of light")
+@component("up to the bound", "what an engine without losses would else be ahead of the bound")
 def _up_to_the_bound(made: Pass, part: Component) -> list[Equation]:
     bound, before = made.schedule.light().seconds, sum(made.seconds.values())
     return [equation("time", part.each, "s", number(bound, "s") - number(before, "s"))]

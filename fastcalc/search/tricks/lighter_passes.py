@@ -23,7 +23,7 @@ B200, batch 1 (TensorRT-LLM, "Pushing Latency Boundaries: Optimizing DeepSeek-R1
 NVIDIA B200 GPUs"). Other models, drafters and texts differ."""
 
 MOST_DRAFTS = 8
-"""Drafts up to which the acceptance that would be needed is told."""
+"""Drafts up to which the acceptance that would be needed is reported."""
 
 
 def fewer_bits(base: Base) -> list[Option]:

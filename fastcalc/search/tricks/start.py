@@ -70,8 +70,8 @@ class Base:
         """Chips with a price or memory on the chip, by id; a file that is no chip is left out."""
         pricing = self.scenario.pricing
         words = {"cloud": "cloud:", "tco": "purchase:"}
-        told = [words[pricing.basis], *(f"kind: {kind}" for kind in SRAM_KINDS)]
-        names = {*self.catalogue.mentioning("hardware", told), *pricing.given}
+        marks = [words[pricing.basis], *(f"kind: {kind}" for kind in SRAM_KINDS)]
+        names = {*self.catalogue.mentioning("hardware", marks), *pricing.given}
         return list(readable(self.catalogue.hardware, sorted(names)))
 
     @cached_property
@@ -89,7 +89,7 @@ class Base:
     def on(self, hardware: Hardware) -> Scenario:
         """Return the same service on another chip, under the engine that chip has.
 
-        An engine of a person's own choice stays on chips of the same class; the bound's, on all.
+        An engine that the user chose stays on chips of the same class; the bound's, on all.
         """
         scenario, engine = self.scenario, self.scenario.engine
         borrowed = False
