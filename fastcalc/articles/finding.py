@@ -23,17 +23,7 @@ class FindingRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """The numbers of a test.
-
-    Attributes
-    ----------
-    values : ndarray
-        One number, or one for each defensible input. [SI]
-    parts : tuple of FindingPart
-        Numbers alongside.
-    rows : FindingRows or None
-        A table alongside.
-    """
+    """The numbers of a test."""
 
     values: Array
     parts: tuple[FindingPart, ...] = ()

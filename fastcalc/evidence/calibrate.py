@@ -20,20 +20,9 @@ from fastcalc.formulas.types import Array, Floats
 
 @dataclass(frozen=True)
 class Calibration:
-    """A fit of all engines.
+    """A fit of all engines: values in the order of the nodes, ranges and architectures by engine.
 
-    Attributes
-    ----------
-    family : ParameterFamily
-        The engines and their fitted values.
-    values : ndarray
-        The fitted values, in the order of the family's nodes. [SI]
-    ranges : mapping of str to mapping of str to Interval
-        By engine and name.
-    architectures : mapping of str to sequence of str
-        What each engine with ranges of its own was fitted on.
-    left_out : sequence of Prediction
-        Every fitted point, predicted by a fit without its source, in ranges without it.
+    What is left out is every fitted point, predicted by a fit, and in ranges, without its source.
     """
 
     family: ParameterFamily

@@ -41,21 +41,7 @@ class Own:
 
 @dataclass(frozen=True)
 class OwnFit:
-    """An engine moved towards the user's runs.
-
-    Attributes
-    ----------
-    base : Engine
-        What it extends.
-    nodes : sequence of Node
-        The values that the runs determine.
-    values : ndarray
-        What they are now. [SI]
-    before, after : Group
-        How far the base engine was off, and the fitted one is.
-    left_out : Group or None
-        How far fits are off on sources that they have not seen; None with one source.
-    """
+    """An engine moved towards the user's runs."""
 
     base: Engine
     nodes: Sequence[Node]

@@ -133,15 +133,7 @@ class Group:
 
 
 def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[Prediction]:
-    """Return every point predicted.
-
-    Parameters
-    ----------
-    rows : StackedPoints
-        Measured points.
-    seconds : ndarray, optional
-        Expected times from elsewhere, such as fits that left a source out. [s]
-    """
+    """Return every point predicted, by times in seconds from elsewhere if they are given."""
     # The bound is a bound: an engine of all ones must not step over it.
     expected = np.maximum(rows.seconds() if seconds is None else seconds, rows.light)
     is_time = np.array([point.is_time for point in rows.points], dtype=bool)

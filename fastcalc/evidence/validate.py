@@ -26,17 +26,7 @@ class Validation:
 
 @dataclass(frozen=True)
 class Shipped:
-    """The shipped evidence, scored in its parts.
-
-    Attributes
-    ----------
-    fitted : Validation
-        Points that engines are fitted on, each predicted by a fit without its source.
-    set_aside : Validation
-        Points of sources that no fit has seen.
-    suspect : Validation
-        Points that are not believed.
-    """
+    """The shipped evidence in parts; fitted points are predicted by fits without their source."""
 
     fitted: Validation
     set_aside: Validation

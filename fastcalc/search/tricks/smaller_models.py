@@ -50,15 +50,7 @@ def family_of(name: str) -> str:
 
 @dataclass(frozen=True)
 class Shrunk:
-    """A hypothetical smaller shape that reaches a speed at today's batch and chips.
-
-    Attributes
-    ----------
-    active_parameters, total_parameters : float
-        Of the smaller shape. [1]
-    layers : float
-        Its layers. [1]
-    """
+    """A hypothetical smaller shape that reaches a speed at today's batch and chips."""
 
     active_parameters: float
     total_parameters: float

@@ -27,17 +27,7 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """A serving point and the speed wanted of it.
-
-    Attributes
-    ----------
-    today : Outcome
-        One model on one kind of chip, one batch.
-    speed : float
-        Tokens a second that every user is to get. [1/s]
-    catalogue : Catalogue
-        Where other chips and models come from.
-    """
+    """A serving point, one batch on one kind of chip, and the speed that every user is to get. [1/s]"""
 
     today: Outcome
     speed: float
