@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 
-from fastcalc.catalogue.schema import Engine, Hardware, Parameters, Quantity
+from fastcalc.catalogue.schema import Engine, Hardware, Quantity
 
 FIT = "fit"
 """The source of values that a fit owns, in engine files."""
@@ -86,17 +86,11 @@ def family_of(engines: Sequence[Engine]) -> ParameterFamily:
     family = ParameterFamily(by_id, ())
     for engine in sorted(engines, key=lambda one: (len(list(family.chain(one.id))), one.id)):
         for group, own in (("", engine.parameters), *engine.architectures.items()):
-            for name, quantity in _fitted(own):
-                family = ParameterFamily(
-                    by_id, (*family.nodes, _node(family, engine, group, name, quantity))
-                )
+            for name, quantity in own:
+                if isinstance(quantity, Quantity) and quantity.source == FIT:
+                    node = _node(family, engine, group, name, quantity)
+                    family = ParameterFamily(by_id, (*family.nodes, node))
     return family
-
-
-def _fitted(parameters: Parameters) -> Iterator[tuple[str, Quantity]]:
-    for name, quantity in parameters:
-        if isinstance(quantity, Quantity) and quantity.source == FIT:
-            yield name, quantity
 
 
 def _node(

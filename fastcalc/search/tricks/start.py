@@ -27,7 +27,7 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """A serving point, one batch on one kind of chip, and the speed that every user is to get. [1/s]"""
+    """A serving point of one batch, and the speed that every user is to get. [1/s]"""
 
     today: Outcome
     speed: float
