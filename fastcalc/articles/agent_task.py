@@ -12,7 +12,7 @@ import numpy as np
 
 from fastcalc.formulas import agents as formulas
 from fastcalc.formulas import break_even, choosing
-from fastcalc.formulas.types import Array, ArrayLike, Floats
+from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 _HALVINGS = 60
 
@@ -114,39 +114,23 @@ def taken(accuracy: ArrayLike, task: Task) -> Array:
 def prospect(option: ServingOption, task: Task) -> Prospect:
     """Return what an option takes for a task.
 
-    Parameters
-    ----------
-    option : ServingOption
-        Speed, price and accuracy.
-    task : Task
-        Steps, tokens, tools, retries and samples.
-
-    Returns
-    -------
-    Prospect
-        Arrays of the arguments broadcast together.
-
     Examples
     --------
     Ten steps at 0.9 ask for 2.87 runs:
 
-    >>> found = prospect(Option(speed=65.0, accuracy=0.9), Task(steps=10, tokens=800))
+    >>> found = prospect(ServingOption(speed=65.0, accuracy=0.9), Task(steps=10, tokens=800))
     >>> round(float(found.seconds / found.run_seconds), 2)
     2.87
     """
     right = taken(option.accuracy, task)
-    tries = 1.0 * np.asarray(task.retries) + 1.0
+    tries = floats(task.retries) + 1.0
     step_success = choosing.best_of(accuracy=right, samples=tries)
     success = formulas.chain_success(accuracy=step_success, steps=task.steps)
-    calls = np.asarray(task.steps) * formulas.expected_tries(accuracy=right, tries=tries)
-    in_turn = 1.0 * np.asarray(task.samples) if task.is_serial else 1.0
-    before = np.asarray(option.lead) + task.round_trip
-    streamed = calls * in_turn * task.tokens / np.asarray(option.speed)
-    model = streamed + calls * in_turn * before
+    calls = task.steps * formulas.expected_tries(accuracy=right, tries=tries)
+    in_turn = calls * (task.samples if task.is_serial else 1.0)
+    model = in_turn * task.tokens / option.speed + in_turn * (floats(option.lead) + task.round_trip)
     tool = calls * task.tool
-    each = 1.0 * np.asarray(task.tokens) * option.price + np.asarray(task.prompt) * np.asarray(
-        option.input_price
-    )
+    each = floats(task.tokens) * option.price + floats(task.prompt) * option.input_price
     usd = calls * task.samples * each / 1e6
     found = np.broadcast_arrays(
         step_success,
@@ -192,8 +176,8 @@ def equal_accuracy(
     Fifteen times as fast over ten steps, 0.686 a step is as good as 0.9:
 
     >>> task = Task(steps=10)
-    >>> slow = prospect(Option(speed=60.0, accuracy=0.9), task)
-    >>> round(float(equal_accuracy(slow.seconds, Option(speed=900.0), task)), 3)
+    >>> slow = prospect(ServingOption(speed=60.0, accuracy=0.9), task)
+    >>> round(float(equal_accuracy(slow.seconds, ServingOption(speed=900.0), task)), 3)
     0.686
     """
     wanted = np.asarray(target, float)
@@ -221,7 +205,7 @@ def equal_check(option: Prospect, other: Prospect) -> Array:
 
 
 def equal_fix(option: Prospect, other: Prospect) -> Array:
-    """Return the time of mending a failed run by hand at which both take as long. [s]"""
+    """Return the time of fixing a failed run by hand at which both take as long. [s]"""
     with np.errstate(divide="ignore", invalid="ignore"):
         share = break_even.break_even_fix(
             speedup=option.run_seconds / other.run_seconds,
@@ -231,23 +215,13 @@ def equal_fix(option: Prospect, other: Prospect) -> Array:
 
 
 def window_tokens(option: ServingOption, task: Task, window: ArrayLike) -> Array:
-    """Return the tokens of a call that stream before a gap has passed. [1]
-
-    Parameters
-    ----------
-    option : ServingOption
-        Speed, and the time before the first token.
-    task : Task
-        The way there and back.
-    window : array_like
-        The gap. [s]
-    """
-    lead = np.asarray(option.lead) + task.round_trip
+    """Return the tokens of a call that stream before a gap, in seconds, has passed. [1]"""
+    lead = floats(option.lead) + task.round_trip
     return formulas.tokens_in_window(window=window, lead=lead, speed=option.speed)
 
 
 def window_speed(option: ServingOption, task: Task, window: ArrayLike) -> Array:
     """Return the speed at which a call's tokens fit into a gap; infinity where none does. [1/s]"""
-    left = 1.0 * np.asarray(window) - np.asarray(option.lead) - task.round_trip
+    left = floats(window) - option.lead - task.round_trip
     with np.errstate(divide="ignore"):
-        return np.where(left > 0.0, np.asarray(task.tokens) / np.maximum(left, 0.0), np.inf)
+        return np.where(left > 0.0, task.tokens / np.maximum(left, 0.0), np.inf)

@@ -8,7 +8,14 @@ from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.written import shown
 
-MODEL_FIELDS = ("parameters", "active_parameters", "layers", "width", "cache_bytes_per_token")
+MODEL_FIELDS = {
+    "parameters": "total_parameters",
+    "active_parameters": "active_parameters",
+    "layers": "layers",
+    "width": "hidden",
+    "cache_bytes_per_token": "cache_bytes_per_token",
+}
+"""Fields of a model that claims may name, and what a workload calls them."""
 _GETTERS = {"hardware": "hardware", "models": "model", "engines": "engine"}
 
 
@@ -44,33 +51,21 @@ def number_of(catalogue: Catalogue, name: str, field: str) -> CatalogueNumber:
     entry = getattr(catalogue, _GETTERS[kind])(id_)
     if isinstance(entry, Model):
         return _of_model(entry, field)
-    start = entry.parameters if kind == "engines" else entry
-    found = _walk(start, field.split("."))
+    found: Any = entry.parameters if kind == "engines" else entry
+    for step in field.split("."):
+        if isinstance(found, list):
+            found = found[0]
+        found = found.get(step) if isinstance(found, dict) else getattr(found, step, None)
     if not isinstance(found, Quantity):
         raise InputError(f"{shown(name)} has no number '{shown(field)}'")
     source = entry.sources.get(found.source) if found.source else None
     return CatalogueNumber(found.si, found.text, source.title if source else None)
 
 
-def _walk(value: Any, steps: list[str]) -> Any:
-    for step in steps:
-        if isinstance(value, list):
-            value = value[0]
-        value = value.get(step) if isinstance(value, dict) else getattr(value, step, None)
-    return value
-
-
 def _of_model(model: Model, field: str) -> CatalogueNumber:
     if field not in MODEL_FIELDS:
         raise InputError(f"'{shown(field)}' is not a number of a model: {', '.join(MODEL_FIELDS)}")
-    work = workload(model)
-    number = {
-        "parameters": work.total_parameters,
-        "active_parameters": work.active_parameters,
-        "layers": work.layers,
-        "width": work.hidden,
-        "cache_bytes_per_token": work.cache_bytes_per_token,
-    }[field]
+    number: float | None = getattr(workload(model), MODEL_FIELDS[field])
     if number is None:
         raise InputError(f"{model.id} publishes no {field}")
     source = model.sources.get(model.shape_source) if model.shape_source else None

@@ -1,4 +1,4 @@
-"""What a test finds: a number or several, numbers beside it, and perhaps a table."""
+"""What a test finds: a number or several, numbers alongside, and perhaps a table."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,15 +7,15 @@ from fastcalc.formulas.types import Array
 
 
 class FindingPart(NamedTuple):
-    """A number beside the one that decides, for whoever wants to know why."""
+    """A number alongside the one that decides, for whoever wants to know why."""
 
     label: str
     value: float
-    unit: str
+    unit: str = ""
 
 
 class FindingRows(NamedTuple):
-    """A table beside the number: headings, and rows of text."""
+    """A table alongside the number: headings, and rows of text."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -23,17 +23,7 @@ class FindingRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """The numbers of a test.
-
-    Attributes
-    ----------
-    values : ndarray
-        One number, or one for each defensible input. [SI]
-    parts : tuple of FindingPart
-        Numbers beside.
-    rows : FindingRows or None
-        A table beside.
-    """
+    """The numbers of a test."""
 
     values: Array
     parts: tuple[FindingPart, ...] = ()

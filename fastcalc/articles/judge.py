@@ -87,7 +87,7 @@ class Tested:
 def meets(values: Floats, check: Check, expected: tuple[float, ...]) -> Bools:
     """Return for each number whether it is as expected, within the tolerance."""
     wanted: Floats = np.array(expected)
-    # A last digit of rounding in the reckoning itself is no difference.
+    # A last digit of rounding in the computation itself is no difference.
     slack: Floats = np.abs(wanted) * (check.tolerance + 1e-12)
     if check.comparison == "between":
         inside: Bools = (values >= wanted[0] - slack[0]) & (values <= wanted[1] + slack[1])
@@ -130,15 +130,6 @@ def judge(
     catalogue: Catalogue, claims: Iterable[Claim], document: Document | None = None
 ) -> list[Judged]:
     """Return every claim with its tests run.
-
-    Parameters
-    ----------
-    catalogue : Catalogue
-        Where chips, models and engines are looked up; other files may change a verdict.
-    claims : iterable of Claim
-        From `load_claims`, all or some.
-    document : Document, optional
-        The file that they are from, for the places of what is wrong.
 
     Raises
     ------

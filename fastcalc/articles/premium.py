@@ -160,12 +160,10 @@ def cost_multiples(
     grid = [cases(catalogue, models, machines, chips, contexts, floor) for floor in floors]
     for row in zip(*grid, strict=True):
         first = row[0]
-        name = f"{first.chips:g} {first.hardware.id}, {first.work.model.id}, {_thousands(first)}"
-        cells = []
-        for case in row:
-            values.append(cost_multiple(case, slow, fast))
-            cells.append(_cell(case, slow, fast, values[-1]))
-        table.append((name, *cells))
+        context = f"{first.context / 1024:g}k"
+        name = f"{first.chips:g} {first.hardware.id}, {first.work.model.id}, {context}"
+        values += (cost_multiple(case, slow, fast) for case in row)
+        table.append((name, *(_cell(case, slow, fast) for case in row)))
     reached = [value for value in values if np.isfinite(value)] or [float("inf")]
     heads = [f"{floor * 1e6:g} us a layer" if floor else "no floor" for floor in floors]
     return Finding(
@@ -174,23 +172,19 @@ def cost_multiples(
             FindingPart("least multiple", min(reached), "x"),
             FindingPart("largest multiple", max(reached), "x"),
             FindingPart("cells out of reach", float(np.sum(~np.isfinite(values))), ""),
-            FindingPart("cells", float(len(values)), ""),
+            FindingPart("cells", float(len(values))),
         ),
         rows=FindingRows(("machine, model, context", *heads), tuple(table)),
     )
 
 
-def _cell(case: Case, slow: float, fast: float, multiple: float) -> str:
+def _cell(case: Case, slow: float, fast: float) -> str:
     many, few = batches_for(case, slow, fast)
     if not many:
         return f"{slow:g}: never"
     if not few:
         return f"{fast:g}: never"
-    return f"{many:,}->{few:,} {multiple:.3g}x"
-
-
-def _thousands(case: Case) -> str:
-    return f"{case.context / 1024:g}k"
+    return f"{many:,}->{few:,} {cost_multiple(case, slow, fast):.3g}x"
 
 
 def saving_by_flops(
@@ -217,8 +211,8 @@ def saving_by_flops(
     return Finding(
         np.array((beyond[0] - beyond[1]) / saved),
         parts=(
-            FindingPart("batch at the slow speed", float(batch[0]), ""),
-            FindingPart("batch at the fast speed", float(batch[1]), ""),
+            FindingPart("batch at the slow speed", float(batch[0])),
+            FindingPart("batch at the fast speed", float(batch[1])),
             *(
                 FindingPart(f"{name}, {speed} speed", float(term[name][place]) * 1e3, "ms")
                 for name in ("cache", "weights", "compute", "floor")

@@ -3,18 +3,25 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
+
+import numpy as np
 
 from fastcalc.articles import premium
 from fastcalc.articles import tests_by_arithmetic as arithmetic
 from fastcalc.articles import tests_on_machines as machines
 from fastcalc.formulas import agents as tasks
 from fastcalc.formulas import break_even, money, pipeline, serving, speculation, waiting
-from fastcalc.formulas.types import Floats
+from fastcalc.formulas.types import Floats, floats
 
 Wanted = Literal[
     "a name", "a list of names", "one number", "a list of numbers", "a number or a list of numbers"
 ]
+
+MM2_PER_SQUARE_INCH = 645.16
+WORDS_PER_TOKEN = 0.75
+"""Of English text: a rule of thumb of the vendors' documentation."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +60,9 @@ class Registered:
 
 
 TESTS: dict[str, Registered] = {
-    "value": Registered(arithmetic.value, "{value}"),
-    "ratio": Registered(arithmetic.ratio, "{over} / {under}"),
-    "product": Registered(arithmetic.product, "{one} x {other}"),
+    "value": Registered(lambda value: floats(value), "{value}"),
+    "ratio": Registered(lambda over, under: floats(over) / under, "{over} / {under}"),
+    "product": Registered(lambda one, other: floats(one) * other, "{one} x {other}"),
     "ratio-of-ratios": Registered(
         arithmetic.ratio_of_ratios, "({over} / {over_unit}) / ({under} / {under_unit})"
     ),
@@ -75,7 +82,11 @@ TESTS: dict[str, Registered] = {
         speculation.drafted_speedup, "{tokens} / (1 + {drafts} x {draft_cost})"
     ),
     "drafted-gain": Registered(
-        arithmetic.drafted_gain,
+        lambda acceptance, drafts, draft_cost: speculation.drafted_speedup(
+            tokens=speculation.tokens_per_pass(acceptance=acceptance, drafted=drafts),
+            drafts=drafts,
+            draft_cost=draft_cost,
+        ),
         "(1 - {acceptance}^({drafts} + 1)) / (1 - {acceptance}) / (1 + {drafts} x {draft_cost})",
     ),
     "bus-wait": Registered(
@@ -84,12 +95,18 @@ TESTS: dict[str, Registered] = {
     "memory-not-fabric": Registered(
         arithmetic.memory_not_fabric, "{memory}; the network between cores has {fabric}"
     ),
-    "on-chip-memory": Registered(arithmetic.on_chip_memory, "{cache} + {cores} x {per_core}"),
+    "on-chip-memory": Registered(
+        lambda cache, cores, per_core: floats(cache) + floats(cores) * per_core,
+        "{cache} + {cores} x {per_core}",
+    ),
     "regional-speed": Registered(
         pipeline.regional_speed, "{tokens} / ({layers} x {layer_time} + {chips} x {hop})"
     ),
     "layer-time": Registered(
-        arithmetic.layer_time, "({tokens} / {speed} - {chips} x {hop}) / {layers}"
+        lambda speed, tokens, layers, chips, hop: (
+            (floats(tokens) / speed - floats(chips) * hop) / layers
+        ),
+        "({tokens} / {speed} - {chips} x {hop}) / {layers}",
     ),
     "step-wait": Registered(waiting.step_wait, "{step} / 2"),
     "slot-wait": Registered(
@@ -101,9 +118,12 @@ TESTS: dict[str, Registered] = {
         "+ tokens / {speed}",
     ),
     "billions-that-fit": Registered(
-        arithmetic.billions_that_fit, "{capacity} / {bytes_each} / 10^9"
+        lambda capacity, bytes_each: 1e-9 * floats(capacity) / bytes_each,
+        "{capacity} / {bytes_each} / 10^9",
     ),
-    "square-inches": Registered(arithmetic.square_inches, "{area} / 645.16 mm2"),
+    "square-inches": Registered(
+        lambda area: floats(area) * 1e6 / MM2_PER_SQUARE_INCH, "{area} / 645.16 mm2"
+    ),
     "chips-holding": Registered(
         arithmetic.chips_holding,
         "{parameters} x {bytes_each} / ({capacity} x (1 - {reserve})), rounded up",
@@ -113,15 +133,30 @@ TESTS: dict[str, Registered] = {
         "{speed} / {than}; chips: {parameters} / ({capacity} x (1 - {reserve})), rounded up",
     ),
     "hop-share": Registered(
-        arithmetic.hop_share, "{chips} x ({hop} + {width} x {bytes_each} / {link}) x {speed}"
+        lambda chips, hop, width, bytes_each, link, speed: (
+            floats(chips) * (floats(hop) + floats(width) * bytes_each / link) * speed
+        ),
+        "{chips} x ({hop} + {width} x {bytes_each} / {link}) x {speed}",
     ),
-    "pipeline-rate": Registered(arithmetic.pipeline_rate, "min({streams}, {stages}) / {stages}"),
-    "read-speed": Registered(arithmetic.read_speed, "{bandwidth} / ({context} x {bytes_a_token})"),
+    "pipeline-rate": Registered(
+        lambda streams, stages: np.minimum(floats(streams), stages) / stages,
+        "min({streams}, {stages}) / {stages}",
+    ),
+    "read-speed": Registered(
+        lambda bandwidth, context, bytes_a_token: (
+            floats(bandwidth) / (floats(context) * bytes_a_token)
+        ),
+        "{bandwidth} / ({context} x {bytes_a_token})",
+    ),
     "usd-per-system": Registered(
         arithmetic.usd_per_system, "{deal} / ({site_power} / ({system_power} x {site_factor}))"
     ),
     "handshake-share": Registered(
-        arithmetic.handshake_share, "{handshake} / ({handshake} + {lead} + {tokens} / {speed})"
+        lambda handshake, lead, tokens, speed: (
+            floats(handshake)
+            / tasks.turn_time(wait=handshake, lead=lead, tokens=tokens, speed=speed)
+        ),
+        "{handshake} / ({handshake} + {lead} + {tokens} / {speed})",
     ),
     "saved-share": Registered(
         arithmetic.saved_share,
@@ -144,7 +179,7 @@ TESTS: dict[str, Registered] = {
     ),
     "amdahl": Registered(tasks.amdahl, "1 / (1 - {share} + {share} / {speedup})"),
     "implied-share": Registered(tasks.implied_share, "(1 - 1/{overall}) / (1 - 1/{speedup})"),
-    "mending": Registered(arithmetic.mending, "(1 - 1/{speedup}) / {more_errors}"),
+    "mending": Registered(arithmetic.fixing, "(1 - 1/{speedup}) / {more_errors}"),
     "break-even-check": Registered(
         break_even.break_even_check,
         "({attempt} x {other_success} - {other} x {success}) / ({success} - {other_success})",
@@ -153,7 +188,10 @@ TESTS: dict[str, Registered] = {
     "speed-needed": Registered(arithmetic.speed_needed, "{tokens} / ({window} - {lead})"),
     "tokens-in-window": Registered(tasks.tokens_in_window, "({window} - {lead}) x {speed}"),
     "spoken-time": Registered(arithmetic.spoken_time, "{words} x {tokens_a_word} / {speed}"),
-    "over-reading": Registered(arithmetic.over_reading, "{speed} x 0.75 x 60 / {reading}"),
+    "over-reading": Registered(
+        lambda speed, reading: floats(speed) * WORDS_PER_TOKEN * 60.0 / reading,
+        "{speed} x 0.75 x 60 / {reading}",
+    ),
     "cost-multiples": Registered(
         premium.cost_multiples,
         "(T(B') / B') / (T(B) / B), T = floor x layers + link + max(bytes / bandwidth, FLOPs / "
@@ -169,11 +207,11 @@ TESTS: dict[str, Registered] = {
     ),
     "chips-for": Registered(machines.chips_for, "chips of {on} for {models} in {weights}"),
     "machine-rate": Registered(
-        machines.machine_rate,
+        partial(machines.rate_ratio, "total"),
         "tokens/s of {model} on {chips} {on} at the first over the last of batches {batches}",
     ),
     "user-rate": Registered(
-        machines.user_rate,
+        partial(machines.rate_ratio, "speed"),
         "tokens/s a user of {model} on {chips} {on} at the first over the last of batches "
         "{batches}",
     ),

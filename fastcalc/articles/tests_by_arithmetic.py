@@ -1,35 +1,16 @@
-"""Tests that need numbers alone: each a formula put to the use of a claim."""
+"""Tests that need numbers alone and say more than one number, or ask for single ones."""
 
 import numpy as np
 
 from fastcalc.articles.finding import Finding, FindingPart
 from fastcalc.errors import InputError
 from fastcalc.formulas import agents as tasks
-from fastcalc.formulas import break_even, choosing, speculation, waiting
+from fastcalc.formulas import break_even, choosing, waiting
 from fastcalc.formulas.memory import chips_for_capacity
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
-MM2_PER_SQUARE_INCH = 645.16
 MOST = 100_000
-"""Slots or samples that a test reckons with."""
-
-WORDS_PER_TOKEN = 0.75
-"""Of English text: a rule of thumb of the vendors' documentation."""
-
-
-def value(*, value: ArrayLike) -> Array:
-    """Return a number as it is."""
-    return 1.0 * np.asarray(value)
-
-
-def ratio(*, over: ArrayLike, under: ArrayLike) -> Array:
-    """Return a ratio. [1]"""
-    return 1.0 * np.asarray(over) / under
-
-
-def product(*, one: ArrayLike, other: ArrayLike) -> Array:
-    """Return a product."""
-    return 1.0 * np.asarray(one) * other
+"""Slots or samples that a test computes with."""
 
 
 def ratio_of_ratios(
@@ -38,26 +19,16 @@ def ratio_of_ratios(
     """Return how many times as much a unit of one costs as a unit of the other. [1]"""
     one, other = np.asarray(over) / over_unit, np.asarray(under) / under_unit
     parts = (
-        FindingPart("first, per unit", float(np.max(one)), ""),
-        FindingPart("second, per unit", float(np.max(other)), ""),
+        FindingPart("first, per unit", float(np.max(one))),
+        FindingPart("second, per unit", float(np.max(other))),
     )
     return Finding(one / other, parts)
-
-
-def billions_that_fit(*, capacity: ArrayLike, bytes_each: ArrayLike) -> Array:
-    """Return the parameters that a memory holds, in billions. [1]"""
-    return 1e-9 * np.asarray(capacity) / bytes_each
-
-
-def square_inches(*, area: ArrayLike) -> Array:
-    """Return an area in square inches. [1]"""
-    return np.asarray(area) * 1e6 / MM2_PER_SQUARE_INCH
 
 
 def chips_holding(
     *, parameters: ArrayLike, bytes_each: ArrayLike, capacity: ArrayLike, reserve: ArrayLike
 ) -> Array:
-    """Return the chips whose memory holds some parameters beside a reserve. [1]"""
+    """Return the chips whose memory holds some parameters and a reserve. [1]"""
     return chips_for_capacity(
         needed=np.asarray(parameters) * bytes_each,
         usable_per_chip=np.asarray(capacity) * (1.0 - np.asarray(reserve)),
@@ -72,10 +43,10 @@ def with_chips(
     capacity: ArrayLike,
     reserve: ArrayLike,
 ) -> Finding:
-    """Return a speed over another, beside the chips that hold such models at 8 bits. [1]"""
+    """Return a speed over another, and the chips that hold such models at 8 bits. [1]"""
     chips = chips_holding(parameters=parameters, bytes_each=1.0, capacity=capacity, reserve=reserve)
     parts = tuple(
-        FindingPart(f"chips for {size / 1e9:g}B at 8 bits", float(count), "")
+        FindingPart(f"chips for {size / 1e9:g}B at 8 bits", float(count))
         for size, count in zip(np.atleast_1d(parameters), np.atleast_1d(chips), strict=True)
     )
     return Finding(np.asarray(speed) / than, parts)
@@ -87,13 +58,12 @@ def premium_a_speed(
     """Return the price of a unit of speed of one offer over that of another. [1]"""
     one, other = price / speed, other_price / other_speed
     parts = (
-        FindingPart("price over speed, first", one, ""),
-        FindingPart("price over speed, second", other, ""),
-        FindingPart("log price over log speed, first", float(np.log(price) / np.log(speed)), ""),
+        FindingPart("price over speed, first", one),
+        FindingPart("price over speed, second", other),
+        FindingPart("log price over log speed, first", float(np.log(price) / np.log(speed))),
         FindingPart(
             "log price over log speed, second",
             float(np.log(other_price) / np.log(other_speed)),
-            "",
         ),
     )
     return Finding(np.array(one / other), parts)
@@ -115,14 +85,8 @@ def interaction(*, tokens: Floats, prices: Floats) -> Array:
     return floats((cost[0, 1] / cost[0, 0]) / (cost[1, 1] / cost[1, 0]))
 
 
-def drafted_gain(*, acceptance: ArrayLike, drafts: ArrayLike, draft_cost: ArrayLike) -> Array:
-    """Return the speed-up of speculative decoding at small batch. [1]"""
-    tokens = speculation.tokens_per_pass(acceptance=acceptance, drafted=drafts)
-    return speculation.drafted_speedup(tokens=tokens, drafts=drafts, draft_cost=draft_cost)
-
-
 def bus_wait(*, step: ArrayLike, batch: float, arrivals: float) -> Finding:
-    """Return the wait for the step under way, beside that for a batch to fill. [s]"""
+    """Return the wait for the step under way, and that for a batch to fill. [s]"""
     full = float(waiting.fill_wait(batch=batch, arrivals=arrivals))
     part = FindingPart(f"until a batch of {batch:g} is full at {arrivals:g} requests/s", full, "s")
     return Finding(waiting.step_wait(step=np.asarray(step)), (part,))
@@ -140,13 +104,8 @@ def _limit(name: str, count: ArrayLike) -> None:
 
 
 def memory_not_fabric(*, memory: float, fabric: float) -> Finding:
-    """Return a memory's bandwidth, beside that of the network on the chip. [byte/s]"""
+    """Return a memory's bandwidth, and that of the network on the chip. [byte/s]"""
     return Finding(np.array(memory), (FindingPart("fabric", fabric / 1e15, "PB/s"),))
-
-
-def on_chip_memory(*, cache: ArrayLike, cores: ArrayLike, per_core: ArrayLike) -> Array:
-    """Return the SRAM of a chip: what its cores share, and what each has. [byte]"""
-    return 1.0 * np.asarray(cache) + np.asarray(cores) * per_core
 
 
 def streamed_slope(*, wait: ArrayLike, lead: ArrayLike, tokens: float, speed: float) -> Array:
@@ -156,14 +115,6 @@ def streamed_slope(*, wait: ArrayLike, lead: ArrayLike, tokens: float, speed: fl
         for count in (tokens, 2.0 * tokens)
     ]
     return (turns[1] - turns[0]) / tokens * speed
-
-
-def handshake_share(
-    *, handshake: ArrayLike, lead: ArrayLike, tokens: ArrayLike, speed: ArrayLike
-) -> Array:
-    """Return the share of a turn that setting up the connection takes. [1]"""
-    turn = tasks.turn_time(wait=handshake, lead=lead, tokens=tokens, speed=speed)
-    return np.asarray(handshake) / turn
 
 
 def saved_share(
@@ -184,52 +135,16 @@ def saved_share(
     return floats(spent @ np.array([trip_saving, token_saving, lead_saving])) / turn
 
 
-def hop_share(
-    *,
-    chips: ArrayLike,
-    hop: ArrayLike,
-    width: ArrayLike,
-    bytes_each: ArrayLike,
-    link: ArrayLike,
-    speed: ArrayLike,
-) -> Array:
-    """Return the share of a token's time that hops between chips take. [1]"""
-    crossing = floats(hop) + floats(width) * bytes_each / link
-    return floats(chips) * crossing * speed
-
-
-def pipeline_rate(*, streams: ArrayLike, stages: ArrayLike) -> Array:
-    """Return the throughput of a pipeline over that of one with streams enough. [1]"""
-    return np.minimum(floats(streams), stages) / stages
-
-
-def read_speed(*, bandwidth: ArrayLike, context: ArrayLike, bytes_a_token: ArrayLike) -> Array:
-    """Return the speed at which a context can be moved for every token. [1/s]"""
-    return np.asarray(bandwidth) / (np.asarray(context) * bytes_a_token)
-
-
 def usd_per_system(
     *, deal: ArrayLike, site_power: ArrayLike, system_power: ArrayLike, site_factor: ArrayLike
 ) -> Finding:
     """Return what a deal pays for each system that its power feeds. [USD]"""
     systems = np.asarray(site_power) / (np.asarray(system_power) * site_factor)
     parts = (
-        FindingPart("systems, at least", float(np.min(systems)), ""),
+        FindingPart("systems, at least", float(np.min(systems))),
         FindingPart("dollars a watt", float(np.max(np.asarray(deal) / site_power)), "USD/W"),
     )
     return Finding(np.asarray(deal) / systems, parts)
-
-
-def layer_time(
-    *,
-    speed: ArrayLike,
-    tokens: ArrayLike,
-    layers: ArrayLike,
-    chips: ArrayLike,
-    hop: ArrayLike,
-) -> Array:
-    """Return the time of a layer that a speed implies, for some tokens a pass. [s]"""
-    return (np.asarray(tokens) / speed - np.asarray(chips) * hop) / layers
 
 
 def reruns(*, accuracy: float, other: ArrayLike, steps: float, speedup: float) -> Finding:
@@ -265,9 +180,9 @@ def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
         choosing.majority(accuracy=accuracy, samples=samples),
     ]
     parts = (
-        FindingPart("perfect judge", float(chosen[0]), ""),
-        FindingPart("majority", float(chosen[1]), ""),
-        FindingPart("time one after another, over one standard answer", samples / speedup, ""),
+        FindingPart("perfect judge", float(chosen[0])),
+        FindingPart("majority", float(chosen[1])),
+        FindingPart("time one after another, over one standard answer", samples / speedup),
     )
     return Finding(np.array(chosen), parts)
 
@@ -278,7 +193,6 @@ def speed_needed(*, tokens: float, window: float, lead: float, given: ArrayLike)
         FindingPart(
             f"tokens at {speed:g} tokens/s, first after {wait:g} s",
             float(tasks.tokens_in_window(window=window, lead=wait, speed=speed)),
-            "",
         )
         for speed in np.atleast_1d(given)
         for wait in (0.0, 0.2)
@@ -291,13 +205,8 @@ def spoken_time(*, words: float, tokens_a_word: float, speed: ArrayLike) -> Arra
     return words * tokens_a_word / np.asarray(speed)
 
 
-def over_reading(*, speed: ArrayLike, reading: ArrayLike) -> Array:
-    """Return a speed over that of a reader, who takes in words a minute. [1]"""
-    return np.asarray(speed) * WORDS_PER_TOKEN * 60.0 / reading
-
-
-def mending(*, speedup: float, more_errors: float, base_errors: float) -> Finding:
-    """Return the break-even time of mending, for a share of answers or of mistakes. [1]"""
+def fixing(*, speedup: float, more_errors: float, base_errors: float) -> Finding:
+    """Return the break-even time of fixing, for a share of answers or of mistakes. [1]"""
     part = FindingPart(
         f"if a share of {base_errors:g} mistakes",
         float(break_even.break_even_fix(speedup=speedup, more_errors=more_errors * base_errors)),

@@ -1,7 +1,7 @@
 """Tests that ask the catalogue and the evaluator: what models do on chips."""
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Literal, cast
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from fastcalc.formulas.roofline import critical_batch
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 PROMPT, OUTPUT = 1000.0, 1000.0
-"""Traffic of every point, that of ``fastcalc compare`` unless it is told otherwise."""
+"""Traffic of every point, the default of ``fastcalc compare``."""
 
 
 @dataclass(frozen=True)
@@ -67,53 +67,52 @@ def _one(batch: float) -> Floats:
     return np.array([batch])
 
 
+def _each(
+    catalogue: Catalogue, models: list[str], on: str, weights: list[str], batch: float
+) -> list[Outcome]:
+    """Return models in some formats on one kind of chip at one batch."""
+    forms = [None if form == "native" else form for form in weights]
+    return [
+        outcome(catalogue, Place(model, on, weights=form), _one(batch))
+        for model, form in zip(models, forms, strict=True)
+    ]
+
+
 def user_speed(
     *, catalogue: Catalogue, models: list[str], on: str, batch: float, weights: list[str]
 ) -> Finding:
     """Return the speed of a user of each model on a kind of chip. [1/s]"""
-    places = [
-        Place(model, on, weights=None if form == "native" else form)
-        for model, form in zip(models, weights, strict=True)
-    ]
-    found = [outcome(catalogue, place, _one(batch)) for place in places]
+    found = _each(catalogue, models, on, weights, batch)
     parts = [
-        FindingPart(f"chips of {on} for {place.model}", float(one.placement.layout.chips), "")
-        for place, one in zip(places, found, strict=True)
+        FindingPart(f"chips of {on} for {model}", float(one.placement.layout.chips))
+        for model, one in zip(models, found, strict=True)
     ]
-    for place, one in zip(places, found, strict=True):
+    for model, one in zip(models, found, strict=True):
         low, high = one.estimate.low, one.estimate.high
         if low is not None and high is not None:
-            parts.append(FindingPart(f"{place.model}, low end of 80 %", float(low[0]), "tokens/s"))
-            parts.append(
-                FindingPart(f"{place.model}, high end of 80 %", float(high[0]), "tokens/s")
-            )
+            for end, speed in (("low", low), ("high", high)):
+                what = f"{model}, {end} end of 80 %"
+                parts.append(FindingPart(what, float(speed[0]), "tokens/s"))
     return Finding(np.array([float(one.estimate.speed[0]) for one in found]), tuple(parts))
 
 
 def chips_for(*, catalogue: Catalogue, models: list[str], on: str, weights: list[str]) -> Array:
     """Return the chips on which each model is placed for one stream. [1]"""
-    return np.array(
-        [
-            outcome(
-                catalogue, Place(model, on, weights=None if form == "native" else form), _one(1)
-            ).placement.layout.chips
-            for model, form in zip(models, weights, strict=True)
-        ],
-        dtype=float,
-    )
+    found = _each(catalogue, models, on, weights, 1)
+    return np.array([one.placement.layout.chips for one in found], dtype=float)
 
 
-def machine_rate(
-    *, catalogue: Catalogue, model: str, on: str, chips: float, batches: Floats
+def rate_ratio(
+    what: Literal["total", "speed"],
+    *,
+    catalogue: Catalogue,
+    model: str,
+    on: str,
+    chips: float,
+    batches: Floats,
 ) -> Array:
-    """Return a machine's output at the smaller batch over that at the larger. [1]"""
-    found = outcome(catalogue, Place(model, on, int(chips)), batches).estimate.total
-    return floats(found[0] / found[-1])
-
-
-def user_rate(*, catalogue: Catalogue, model: str, on: str, chips: float, batches: Floats) -> Array:
-    """Return a user's speed at the smaller batch over that at the larger. [1]"""
-    found = outcome(catalogue, Place(model, on, int(chips)), batches).estimate.speed
+    """Return a machine's output, or a user's speed, at the smaller batch over the larger. [1]"""
+    found = getattr(outcome(catalogue, Place(model, on, int(chips)), batches).estimate, what)
     return floats(found[0] / found[-1])
 
 
@@ -148,24 +147,20 @@ def speed_gain(
     *, catalogue: Catalogue, models: list[str], on: str, against: str, chips: float, batch: float
 ) -> Finding:
     """Return a user's speed on one kind of chip over that on another, by model. [1]"""
-    gains, parts = [], []
+    parts = []
     for model in models:
-        one, other = (
-            outcome(catalogue, Place(model, chip, int(chips) or None), _one(batch))
-            for chip in (on, against)
-        )
-        gains.append(float(one.estimate.speed[0] / other.estimate.speed[0]))
-        parts.append(FindingPart(f"{model} on {on}", float(one.estimate.speed[0]), "tokens/s"))
-        parts.append(
-            FindingPart(f"{model} on {against}", float(other.estimate.speed[0]), "tokens/s")
-        )
-    return Finding(np.array(gains), tuple(parts))
+        for chip in (on, against):
+            found = outcome(catalogue, Place(model, chip, int(chips) or None), _one(batch))
+            speed = float(found.estimate.speed[0])
+            parts.append(FindingPart(f"{model} on {chip}", speed, "tokens/s"))
+    speeds = np.array([part.value for part in parts])
+    return Finding(speeds[::2] / speeds[1::2], tuple(parts))
 
 
 def newer_hardware(
     *, catalogue: Catalogue, model: str, on: str, against: str, chips: float, batch: float
 ) -> Finding:
-    """Return the ratio of bandwidths, beside speeds and prices by either price basis. [1]"""
+    """Return the ratio of bandwidths, alongside speeds and prices by either price basis. [1]"""
     fast, slow = (catalogue.hardware(chip).memory[0].bandwidth.si for chip in (on, against))
     parts: list[FindingPart] = []
     for basis in ("cloud", "tco"):
@@ -194,10 +189,10 @@ def price_gain(
 
 
 def cache_size(*, catalogue: Catalogue, model: str, on: str, context: float) -> Finding:
-    """Return what one sequence keeps, beside the rent of the memory that holds it. [byte]"""
+    """Return what one sequence keeps, and the rent of the memory that holds it. [byte]"""
     chip, work = catalogue.hardware(on), workload(catalogue.model(model))
     kept = float(work.cache_bytes(context))
-    parts = [FindingPart(f"share of one {on}", kept / chip.memory[0].capacity.si, "")]
+    parts = [FindingPart(f"share of one {on}", kept / chip.memory[0].capacity.si)]
     if chip.price.cloud is not None:
         rent = chip.price.cloud.si * kept / chip.memory[0].capacity.si
         parts.append(FindingPart("rent of that share", rent, "USD/h"))
@@ -205,12 +200,10 @@ def cache_size(*, catalogue: Catalogue, model: str, on: str, context: float) -> 
 
 
 def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: float) -> Finding:
-    """Return bandwidth over bytes, beside arithmetic over FLOPs. [1/s]"""
-    chip = catalogue.hardware(on)
-    peak = chip.rate("fp16")
-    assert peak is not None, "the schema asks for a 16-bit rate"
-    memory = chip.memory[0].bandwidth.si / (billions * 1e9 * bytes_each)
-    compute = peak.si / (2.0 * billions * 1e9)
+    """Return bandwidth over bytes, alongside arithmetic over FLOPs. [1/s]"""
+    bandwidth, peak = _bandwidth_and_peak(catalogue, on)
+    memory = bandwidth / (billions * 1e9 * bytes_each)
+    compute = peak / (2.0 * billions * 1e9)
     parts = (
         FindingPart("memory term alone", memory, "tokens/s"),
         FindingPart("compute term", compute, "tokens/s"),
@@ -233,13 +226,18 @@ def ridge(*, catalogue: Catalogue, on: str, other: str, batches: ArrayLike) -> F
     """Return the batch from which 16-bit products are limited by compute, over some batches."""
     found = []
     for name in (on, other):
-        chip = catalogue.hardware(name)
-        peak = chip.rate("fp16")
-        assert peak is not None, "the schema asks for a 16-bit rate"
-        bandwidth = chip.memory[0].bandwidth.si
-        found.append(critical_batch(peak=peak.si, bandwidth=bandwidth, bytes_per_weight=2.0))
-    parts = (
-        FindingPart(f"critical batch of {on}", float(found[0]), ""),
-        FindingPart(f"critical batch of {other}", float(found[1]), ""),
-    )
-    return Finding(found[0] / np.asarray(batches), parts)
+        bandwidth, peak = _bandwidth_and_peak(catalogue, name)
+        found.append(critical_batch(peak=peak, bandwidth=bandwidth, bytes_per_weight=2.0))
+    parts = [
+        FindingPart(f"critical batch of {name}", float(batch))
+        for name, batch in zip((on, other), found, strict=True)
+    ]
+    return Finding(found[0] / np.asarray(batches), tuple(parts))
+
+
+def _bandwidth_and_peak(catalogue: Catalogue, name: str) -> tuple[float, float]:
+    """Return a chip's bandwidth and its peak at 16 bits. [byte/s, FLOP/s]"""
+    chip = catalogue.hardware(name)
+    peak = chip.rate("fp16")
+    assert peak is not None, "the schema asks for a 16-bit rate"
+    return chip.memory[0].bandwidth.si, peak.si

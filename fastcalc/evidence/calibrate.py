@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.schema.engines import UNSEEN
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence.deployments import Deployments
@@ -21,20 +20,9 @@ from fastcalc.formulas.types import Array, Floats
 
 @dataclass(frozen=True)
 class Calibration:
-    """A fit of all engines.
+    """A fit of all engines: values in the order of the nodes, ranges and architectures by engine.
 
-    Attributes
-    ----------
-    family : ParameterFamily
-        The engines and their fitted values.
-    values : ndarray
-        The fitted values, in the order of the family's nodes. [SI]
-    ranges : mapping of str to mapping of str to Interval
-        By engine and name.
-    architectures : mapping of str to sequence of str
-        What each engine with ranges of its own was fitted on.
-    left_out : sequence of Prediction
-        Every fitted point, predicted by a fit without its source, in ranges without it.
+    What is left out is every fitted point, predicted by a fit, and in ranges, without its source.
     """
 
     family: ParameterFamily
@@ -45,14 +33,7 @@ class Calibration:
 
 
 def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
-    """Fit all engines of a catalogue on evidence.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        Measured points; those set aside or excluded are not used.
-    catalogue : Catalogue
-        Whose engines are fitted.
+    """Fit all engines of a catalogue on evidence, without points set aside or excluded.
 
     Raises
     ------
@@ -64,7 +45,10 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
     everything = np.ones(len(rows.points), dtype=bool)
     logs = fit.solve(everything)
     without_source = fit.left_out(everything, rows.sources)
-    owners = [_owner_of_ranges(family, rows.engine(i)) for i in range(len(rows.points))]
+    owners = [  # the engine file that a point's range stands in
+        next((one.id for one in family.chain(rows.engine(i).id) if one.ranges is not None), "")
+        for i in range(len(rows.points))
+    ]
     layout = _Ranges(rows, np.array(owners), without_source)
     return Calibration(
         family=family,
@@ -82,25 +66,19 @@ def fit_of(evidence: Evidence, catalogue: Catalogue) -> Fit:
     return Fit(family_of(catalogue.engine_files()), rows_of(batches))
 
 
-def _owner_of_ranges(family: ParameterFamily, engine: Engine) -> str:
-    """Return the id of the engine file that a point's range stands in; empty for none."""
-    return next((one.id for one in family.chain(engine.id) if one.ranges is not None), "")
-
-
 class _Ranges:
     """Ranges by the engine file that they are written in."""
 
     def __init__(self, rows: StackedPoints, owners: Array, residuals: Floats) -> None:
         self.rows, self.owners, self.residuals = rows, owners, residuals
-        self.names = [self._names(index) for index in range(len(rows.points))]
+        self.names: list[tuple[str, str]] = []
+        for batch in rows.batches:
+            phase = PHASES.get(batch.rule, "served")
+            kind = "moe" if batch.placement.work.experts else "dense"
+            self.names.append((phase, f"{phase}-{kind}"))
         self.architectures = np.array(
             [rows.hardware(index).architecture or "" for index in range(len(rows.points))]
         )
-
-    def _names(self, index: int) -> tuple[str, ...]:
-        batch = self.rows.batches[index]
-        phase = PHASES.get(batch.rule, "served")
-        return phase, f"{phase}-{'moe' if batch.placement.work.experts else 'dense'}"
 
     def all(self, without_architecture: Floats) -> dict[str, dict[str, Interval]]:
         """Return every range, that of unseen architectures among them."""

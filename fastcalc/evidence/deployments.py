@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
-from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model
 from fastcalc.catalogue.store import Catalogue, Kind
 from fastcalc.core.layout import Layout
 from fastcalc.core.machine import machine
@@ -61,16 +61,15 @@ class Deployment:
         UnpredictableError
             If the weights do not fit.
         """
-        tier = max(self.hardware.memory, key=lambda one: one.bandwidth.si)
-        found = [self._on(one.name, reserved) for one in self.hardware.memory]
+        found = [self._on(memory, reserved) for memory in self.hardware.memory]
         fitting = [one for one in found if one is not None and one.max_batch >= 1]
         if not fitting:
+            tier = max(self.hardware.memory, key=lambda one: one.bandwidth.si)
             where = f"{self.hardware.id}'s {tier.name}"
             raise UnpredictableError(f"the weights and one sequence do not fit {where}")
         return max(fitting, key=lambda one: one.machine.tier.bandwidth.si)
 
-    def _on(self, tier: str, reserved: float) -> Placement | None:
-        memory = next(one for one in self.hardware.memory if one.name == tier)
+    def _on(self, memory: Memory, reserved: float) -> Placement | None:
         site = Site(machine(self.hardware, self.engine, self.work, memory), self.work, reserved)
         if self.layout is not None:
             return site.place(self.layout)
@@ -84,15 +83,7 @@ class Deployment:
 
 @dataclass
 class Deployments:
-    """Deployments of points, each looked up once.
-
-    Attributes
-    ----------
-    catalogue : Catalogue
-        Where ids are looked up.
-    engine : Engine or None
-        Taken for all points, whatever they say.
-    """
+    """Deployments of points, each looked up once; an engine given is taken for all of them."""
 
     catalogue: Catalogue
     engine: Engine | None = None
@@ -126,15 +117,14 @@ class Deployments:
     def _find(self, point: Point) -> Deployment:
         hardware = self._entry(self.catalogue.hardware, point.hardware, "hardware")
         model = self._entry(self.catalogue.model, point.model, "models")
-        engine = self.engine or self._engine(point, hardware)
+        engine = self.engine
+        if engine is None:
+            is_stated = point.engine.lower() in self._all("engines")
+            name = point.engine if is_stated else engine_of_class(hardware)[0]
+            engine = self._entry(self.catalogue.engine, name, "engines")
         weights = point.weights or None
         work = workload(model, weights, point.kv or default_cache(model, engine, weights))
         return Deployment(hardware, model, engine, work, _layout(point), point.chips)
-
-    def _engine(self, point: Point, hardware: Hardware) -> Engine:
-        if point.engine.lower() in self._all("engines"):
-            return self._entry(self.catalogue.engine, point.engine, "engines")
-        return self._entry(self.catalogue.engine, engine_of_class(hardware)[0], "engines")
 
     def _entry(self, look_up: Callable[[str], AnyEntry], name: str, kind: Kind) -> AnyEntry:
         """Return what a name means, or raise why it means nothing; a file is read once.
@@ -144,7 +134,9 @@ class Deployments:
         key = kind, name
         if key not in self._entries:
             try:
-                if self._unknown >= MOST_SUGGESTIONS and not self._may_know(name, kind):
+                may_be_file = "/" in name or "." in name
+                is_late = self._unknown >= MOST_SUGGESTIONS and not may_be_file
+                if is_late and name.lower() not in self._all(kind):
                     raise InputError(f"'{name[:40]}' is among no {kind} of the catalogue")
                 self._entries[key] = look_up(name)
             except InputError as error:
@@ -154,10 +146,6 @@ class Deployments:
         if isinstance(found, InputError):
             raise found
         return cast(AnyEntry, found)
-
-    def _may_know(self, name: str, kind: Kind) -> bool:
-        """Return whether a name is an id or an alias, or may be a file."""
-        return name.lower() in self._all(kind) or "/" in name or "." in name
 
     def _all(self, kind: Kind) -> frozenset[str]:
         if kind not in self._names:

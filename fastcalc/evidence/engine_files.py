@@ -26,17 +26,7 @@ _VALUE = re.compile(r"(\{value: )([^,}]+)")
 
 
 def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
-    """Return an engine file with its fitted values, ranges and architectures renewed.
-
-    Parameters
-    ----------
-    text : str
-        The file as it is.
-    engine : Engine
-        What it holds.
-    calibration : Calibration
-        A fit that this engine was part of.
-    """
+    """Return an engine file with its fitted values, ranges and architectures renewed."""
     values = {
         (node.group, node.name): (node, float(value))
         for node, value in zip(calibration.family.nodes, calibration.values, strict=True)
@@ -97,15 +87,7 @@ def _with_ranges(text: str, ranges: Mapping[str, Interval]) -> str:
 
 
 def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> str:
-    """Return the file of an engine fitted on a person's runs.
-
-    Parameters
-    ----------
-    fit : OwnFit
-        What the runs moved.
-    name, measured, measured_on : str
-        Id of the engine, name of the file it was fitted on, and when that was measured.
-    """
+    """Return the file of an engine fitted on the user's runs."""
     after, before = fit.after, fit.before
     scores = (
         f"median factor {after.median_factor:.2f}, 90 % within {after.p90_factor:.2f} "
@@ -131,7 +113,7 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> st
 
 
 def _quoted(text: str) -> str:
-    """Return text as YAML reads it back, whatever a person calls a file or writes as a date."""
+    """Return text as YAML reads it back, whatever files and dates look like."""
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -1,10 +1,10 @@
-"""Which timeline a kind of measurement states, for how many tokens, and its speed of light.
+"""Which timeline a kind of measurement states, for how many tokens, and its bound.
 
 Passes are counted once; an engine's parameters then price those of all points together.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -56,20 +56,13 @@ class Recipe:
     batch : ndarray
         Sequences that decode together, of the whole group. [1]
     light : ndarray
-        The time at the speed of light. [s]
+        The time at the bound. [s]
     """
 
     timeline: Timeline
     tokens: Floats
     batch: Floats
     light: Floats
-
-
-class Maker(Protocol):
-    """Makes the recipe of points of one kind on one placement."""
-
-    def __call__(self, placement: Placement, columns: Columns) -> Recipe:
-        """Return the recipe."""
 
 
 def decode_step(placement: Placement, columns: Columns) -> Recipe:
@@ -136,7 +129,7 @@ def token_in_traffic(placement: Placement, columns: Columns) -> Recipe:
     return Recipe(timeline.token_in_traffic(passes), batch, batch, _light_token(passes))
 
 
-RATES: dict[str, Maker] = {
+RATES: dict[str, Callable[[Placement, Columns], Recipe]] = {
     "decode": decode_step,
     "decode_batch1": decode_step,
     "prefill": prefill,

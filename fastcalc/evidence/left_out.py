@@ -37,11 +37,10 @@ def applied(predictions: Sequence[Prediction]) -> list[Prediction]:
     """
     with shipped_file().open(encoding="utf-8", newline="") as stream:
         known = {row["id"]: row for row in csv.DictReader(stream)}
-    return [_replaced(one, known.get(one.point.id)) for one in predictions]
-
-
-def _replaced(prediction: Prediction, row: dict[str, str] | None) -> Prediction:
-    if row is None:
-        return prediction
-    low, high = (float(row[name]) if row[name] else None for name in ("low", "high"))
-    return replace(prediction, expected=float(row["expected"]), low=low, high=high)
+    found = []
+    for one in predictions:
+        if row := known.get(one.point.id):
+            low, high = (float(row[name]) if row[name] else None for name in ("low", "high"))
+            one = replace(one, expected=float(row["expected"]), low=low, high=high)
+        found.append(one)
+    return found

@@ -1,7 +1,7 @@
 """An engine of one's own, fitted on one's own runs: a shipped one with a few values moved."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,15 +29,7 @@ MOST_VALUES = 10
 
 @dataclass(frozen=True)
 class Own:
-    """Values of one engine that a person's runs may move.
-
-    Attributes
-    ----------
-    nodes : tuple of Node
-        Each drawn to the engine's present value.
-    positions : dict of (str, str) to int
-        The node by name and by architecture.
-    """
+    """Values of one engine that the user's runs may move, and where each of them stands."""
 
     nodes: tuple[Node, ...]
     positions: dict[tuple[str, str], int]
@@ -49,21 +41,7 @@ class Own:
 
 @dataclass(frozen=True)
 class OwnFit:
-    """An engine moved towards a person's runs.
-
-    Attributes
-    ----------
-    base : Engine
-        What it extends.
-    nodes : sequence of Node
-        The values that the runs determine.
-    values : ndarray
-        What they are now. [SI]
-    before, after : Group
-        How far the base engine was off, and the fitted one is.
-    left_out : Group or None
-        How far fits are off on sources that they have not seen; None with one source.
-    """
+    """An engine moved towards the user's runs."""
 
     base: Engine
     nodes: Sequence[Node]
@@ -76,18 +54,7 @@ class OwnFit:
 def fit_own(
     points: Sequence[Point], catalogue: Catalogue, base: Engine, file: str = "points"
 ) -> OwnFit:
-    """Fit an engine on some points, starting from another.
-
-    Parameters
-    ----------
-    points : sequence of Point
-        A person's own measurements.
-    catalogue : Catalogue
-        Where their ids are looked up.
-    base : Engine
-        The engine that values are drawn to, and that everything else is taken from.
-    file : str
-        The file that the points are from, for sentences.
+    """Fit an engine on points of a file, starting from another that values are drawn to.
 
     Raises
     ------
@@ -105,23 +72,25 @@ def fit_own(
     if not own.nodes:
         raise InputError(f"{base.id} has no fitted value that runs could move; extend vllm")
     everything = np.ones(len(rows.points), dtype=bool)
-    before = groups_of(predictions_of(rows))[0]
     free = Fit(own, rows)
     logs = free.solve(everything)
     kept = _kept(free, logs)
-    fit = Fit(_only(own, kept), rows)
+    place = {node: index for index, node in enumerate(kept)}
+    positions = {key: place[node] for key, node in own.positions.items() if node in place}
+    fit = Fit(Own(tuple(own.nodes[index] for index in kept), positions), rows)
     logs = fit.solve(everything)
-    seconds = rows.measured * np.exp(fit.residuals(logs))
-    sources = np.unique(rows.sources)
-    without = fit.left_out(everything, rows.sources) if len(sources) > 1 else None
-    unseen = None if without is None else rows.measured * np.exp(without)
+
+    def score(residuals: Floats) -> Group:
+        return groups_of(predictions_of(rows, rows.measured * np.exp(residuals)))[0]
+
+    several = len(np.unique(rows.sources)) > 1
     return OwnFit(
         base=base,
         nodes=fit.family.nodes,
         values=np.exp(logs),
-        before=before,
-        after=groups_of(predictions_of(rows, seconds))[0],
-        left_out=None if unseen is None else groups_of(predictions_of(rows, unseen))[0],
+        before=groups_of(predictions_of(rows))[0],
+        after=score(fit.residuals(logs)),
+        left_out=score(fit.left_out(everything, rows.sources)) if several else None,
     )
 
 
@@ -151,9 +120,3 @@ def _kept(fit: Fit, logs: Floats) -> list[int]:
     moved = np.abs(logs - fit.start)
     order = [int(i) for i in np.argsort(shrunk) if shrunk[i] <= CERTAIN and moved[i] > MOVED]
     return sorted(order[:MOST_VALUES])
-
-
-def _only(own: Own, kept: Sequence[int]) -> Own:
-    place = {node: index for index, node in enumerate(kept)}
-    positions = {key: place[node] for key, node in own.positions.items() if node in place}
-    return replace(own, nodes=tuple(own.nodes[index] for index in kept), positions=positions)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 
-from fastcalc.catalogue.schema import Engine, Hardware, Parameters, Quantity
+from fastcalc.catalogue.schema import Engine, Hardware, Quantity
 
 FIT = "fit"
 """The source of values that a fit owns, in engine files."""
@@ -49,15 +49,7 @@ class Node:
 
 @dataclass(frozen=True)
 class ParameterFamily:
-    """Engines as their files have them, and the values a fit owns.
-
-    Attributes
-    ----------
-    engines : dict of str to Engine
-        By id, nothing inherited filled in.
-    nodes : tuple of Node
-        Fitted values, each after the one it overrides.
-    """
+    """Engines as their files have them, and the values that a fit owns, parents first."""
 
     engines: dict[str, Engine]
     nodes: tuple[Node, ...]
@@ -89,28 +81,16 @@ class ParameterFamily:
 
 
 def family_of(engines: Sequence[Engine]) -> ParameterFamily:
-    """Return the fitted values of engines, as their files write them.
-
-    Parameters
-    ----------
-    engines : sequence of Engine
-        Read without what they extend.
-    """
+    """Return the fitted values of engines, as their files write them."""
     by_id = {engine.id: engine for engine in engines}
     family = ParameterFamily(by_id, ())
     for engine in sorted(engines, key=lambda one: (len(list(family.chain(one.id))), one.id)):
         for group, own in (("", engine.parameters), *engine.architectures.items()):
-            for name, quantity in _fitted(own):
-                family = ParameterFamily(
-                    by_id, (*family.nodes, _node(family, engine, group, name, quantity))
-                )
+            for name, quantity in own:
+                if isinstance(quantity, Quantity) and quantity.source == FIT:
+                    node = _node(family, engine, group, name, quantity)
+                    family = ParameterFamily(by_id, (*family.nodes, node))
     return family
-
-
-def _fitted(parameters: Parameters) -> Iterator[tuple[str, Quantity]]:
-    for name, quantity in parameters:
-        if isinstance(quantity, Quantity) and quantity.source == FIT:
-            yield name, quantity
 
 
 def _node(

@@ -106,14 +106,14 @@ def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
 
     Examples
     --------
-    >>> wrong_words(dict(id="a-1", hardware="h100-sxm", model="", metric="tpot_s", value="1"))
+    >>> wrong_words(dict(id="1", hardware="h1", model="", metric="tpot_s", value="1", notes=""))
     {'model': "model is empty; 'fastcalc list models' names the models"}
     """
     wrong = {name: f"{name} is empty; {_NEEDED[name]}" for name in _NEEDED if not row[name]}
     for what, value in noted(row["notes"]).items():
         if value not in LIMITS["length"]:
-            told = f"notes say '{what} {value:g}', which is out of range"
-            wrong["notes"] = f"{told}: {LIMITS['length']}"
+            out = f"notes say '{what} {value:g}', which is out of range"
+            wrong["notes"] = f"{out}: {LIMITS['length']}"
     metric = row["metric"]
     if metric and metric not in METRICS:
         near = get_close_matches(metric.lower(), METRICS, n=1, cutoff=0.6)

@@ -12,7 +12,7 @@ from fastcalc.evidence.text_files import FileFault, Text, text_of
 __all__ = ["Point", "Points", "Skipped", "gathered", "points_in", "read_points"]
 
 MOST_FAULTS = 100
-"""Faults that are listed of one file; whoever has more mends those first."""
+"""Faults that are listed of one file; whoever has more fixes those first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Points:
     Attributes
     ----------
     file : str
-        The file as the person named it.
+        The file as the user named it.
     points : tuple of Point
         The valid ones, in the order of the file.
     faults : tuple of FileFault
@@ -86,11 +86,6 @@ def read_points(path: Path) -> Points:
     path : Path
         UTF-8: a header with the columns of `Point` in any order, then a row a point.
         Blank lines, Windows line ends and a byte order mark are passed over.
-
-    Returns
-    -------
-    Points
-        The valid points, and a fault for everything that is wrong.
 
     Raises
     ------

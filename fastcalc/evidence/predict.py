@@ -29,21 +29,7 @@ SHORT_CHAT = 256.0
 
 @dataclass(frozen=True)
 class Batch:
-    """Points of one deployment and one kind, and how to predict them together.
-
-    Attributes
-    ----------
-    index : sequence of int
-        Where they stand among all points.
-    points : sequence of Point
-        The points.
-    deployment, placement : Deployment, Placement
-        What was measured.
-    rule : str
-        The key of `RATES` that they are predicted by.
-    recipe : Recipe
-        Their times as sums of passes.
-    """
+    """Points of one deployment and one kind, and how to predict them: by a rule of `RATES`."""
 
     index: Sequence[int]
     points: Sequence[Point]
@@ -87,7 +73,7 @@ def rule_of(point: Point) -> str:
         _demand(point, "ttft_s", "prefill_tokens_per_s")
         return kind
     if point.metric == "prefill_tokens_per_s":
-        raise UnpredictableError(f"kind={kind} does not tell a prefill rate")
+        raise UnpredictableError(f"kind={kind} reports no prefill rate")
     if kind != "e2e_concurrency" and point.metric in ("ttft_s", "tokens_per_s_per_user"):
         raise UnpredictableError(
             "the time to the first token under saturated load is that of a queue of unknown length"
@@ -113,7 +99,7 @@ def _kind_of(point: Point) -> str:
 
 def _demand(point: Point, *metrics: str) -> None:
     if point.metric not in metrics:
-        raise UnpredictableError(f"kind={point.kind} does not tell {point.metric}")
+        raise UnpredictableError(f"kind={point.kind} does not report {point.metric}")
 
 
 def _demand_lengths(point: Point, kind: str) -> None:
@@ -132,30 +118,14 @@ def speculation_of(point: Point) -> Speculation:
 
 
 def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batch], dict[int, str]]:
-    """Return points in batches that are predicted together, and why the others are not.
-
-    Parameters
-    ----------
-    points : sequence of Point
-        Measured points.
-    deployments : Deployments
-        Where their ids are looked up.
-
-    Returns
-    -------
-    tuple of list of Batch and dict of int to str
-        The batches, and the reason for each position that cannot be predicted.
-    """
+    """Return points in batches that are predicted together, and why the others are not."""
     groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
     skipped: dict[int, str] = {}
     for index, point in enumerate(points):
         try:
-            rule = rule_of(point)
-            deployment = deployments.of(point)
+            groups[rule_of(point), id(deployments.of(point))].append(index)
         except UnpredictableError as reason:
             skipped[index] = str(reason)
-            continue
-        groups[id(deployment), rule].append(index)
     batches = []
     for indices in groups.values():
         chosen = [points[index] for index in indices]
@@ -166,11 +136,7 @@ def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batc
     return batches, skipped
 
 
-def _batch(
-    index: Sequence[int],
-    points: Sequence[Point],
-    deployment: Deployment,
-) -> Batch:
+def _batch(index: Sequence[int], points: Sequence[Point], deployment: Deployment) -> Batch:
     rule, columns = rule_of(points[0]), _columns(points)
     longest = float(np.max(columns.prompt + columns.output))
     placement = deployment.place(longest if deployment.layout is None else 1.0)

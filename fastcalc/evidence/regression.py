@@ -44,15 +44,7 @@ class Values(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A family of engines and the points they are fitted on.
-
-    Attributes
-    ----------
-    family : Values
-        The values to fit.
-    rows : StackedPoints
-        All points that can be predicted.
-    """
+    """A family of engines and the points they are fitted on."""
 
     family: Values
     rows: StackedPoints
@@ -156,11 +148,6 @@ class Fit:
     def solve(self, used: Bools) -> Floats:
         """Return the logarithms of the values that fit some of the points best.
 
-        Parameters
-        ----------
-        used : ndarray of bool
-            Points to fit on.
-
         Raises
         ------
         InputError
@@ -202,24 +189,13 @@ class Fit:
 
     def uncertainty(self, logs: Floats) -> Floats:
         """Return the standard deviation of every value about a solution, in logarithms."""
-        data = self.jacobian(logs) * (np.sqrt(self.weights(self._all)) / NOISE)[:, np.newaxis]
+        everything = np.ones(len(self.rows.points), dtype=bool)
+        data = self.jacobian(logs) * (np.sqrt(self.weights(everything)) / NOISE)[:, np.newaxis]
         slopes = np.concatenate([data, self.prior_slopes])
         return np.asarray(np.sqrt(np.diag(np.linalg.inv(slopes.T @ slopes))))
 
-    @cached_property
-    def _all(self) -> Bools:
-        return np.ones(len(self.rows.points), dtype=bool)
-
     def left_out(self, used: Bools, labels: npt.NDArray[np.str_]) -> Floats:
-        """Return the residual of every used point when all with its label are left out of the fit.
-
-        Parameters
-        ----------
-        used : ndarray of bool
-            Points to fit on.
-        labels : ndarray
-            The source, or the architecture, of every point.
-        """
+        """Return the residual of every used point by a fit without those of its label."""
         residuals = np.zeros(len(self.rows.points))
         for label in np.unique(labels[used]):
             own = labels == label

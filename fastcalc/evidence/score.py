@@ -1,7 +1,7 @@
-"""Predictions beside measurements, and how far apart they are by group."""
+"""Predictions alongside measurements, and how far apart they are by group."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from fastcalc.core.machine_class import class_of
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import Batch
 from fastcalc.evidence.stacked import StackedPoints
-from fastcalc.formulas.types import Array, Floats
+from fastcalc.formulas.types import Floats
 
 TOLERANCE = 1.02
 """How far a measurement may be above the bound and still be called within it: rounding."""
@@ -25,8 +25,6 @@ PHASES = {
     "ttft": "prefill",
 }
 """What a rule of prediction measures; all others are served traffic."""
-
-_SRAM = ("wafer", "lpu", "rdu")
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ class Prediction:
 
     @property
     def beats_bound(self) -> bool:
-        """Whether an honest measurement is above the speed of light by more than rounding."""
+        """Whether an honest measurement is above the bound by more than rounding."""
         if self.point.tokens_per_pass is None:
             return False
         over = self.point.value / self.bound
@@ -92,18 +90,16 @@ class Prediction:
     @property
     def part(self) -> str:
         """The line of the table by class that it belongs to."""
-        if self.machine in _SRAM:
+        if self.machine in ("wafer", "lpu", "rdu"):
             return "SRAM machines"
-        if self.phase == "decode" and self.has_experts and self.machine == "datacenter":
-            return "decode, routed experts"
-        if self.phase == "decode":
-            return f"decode, {'Apple and unified' if self.machine in _SHARED else self.machine}"
         if self.phase == "prefill":
             return "prefill"
-        return f"served, {'routed experts' if self.has_experts else 'dense'}"
-
-
-_SHARED = ("apple", "unified")
+        if self.phase == "served":
+            return f"served, {'routed experts' if self.has_experts else 'dense'}"
+        if self.has_experts and self.machine == "datacenter":
+            return "decode, routed experts"
+        is_shared = self.machine in ("apple", "unified")
+        return f"decode, {'Apple and unified' if is_shared else self.machine}"
 
 
 @dataclass(frozen=True)
@@ -137,71 +133,36 @@ class Group:
 
 
 def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[Prediction]:
-    """Return every point predicted.
-
-    Parameters
-    ----------
-    rows : StackedPoints
-        Measured points.
-    seconds : ndarray, optional
-        Expected times from elsewhere, such as fits that left a source out. [s]
-    """
+    """Return every point predicted, by times in seconds from elsewhere if they are given."""
     # The bound is a bound: an engine of all ones must not step over it.
     expected = np.maximum(rows.seconds() if seconds is None else seconds, rows.light)
     is_time = np.array([point.is_time for point in rows.points], dtype=bool)
     values = np.where(is_time, expected, rows.tokens / expected).tolist()
     bounds = np.where(is_time, rows.light, rows.tokens / rows.light).tolist()
-    known: dict[int, _Batch] = {}
+    about = {id(batch): _traits_of(batch) for batch in rows.batches}
     found = []
     for index, (point, batch) in enumerate(zip(rows.points, rows.batches, strict=True)):
-        if id(batch) not in known:
-            known[id(batch)] = _Batch.of(batch)
-        about = known[id(batch)]
-        low, high = about.range_about(values[index], bounds[index], is_time=point.is_time)
+        engine, machine, phase, has_experts, speed = about[id(batch)]
+        value, bound = values[index], bounds[index]
+        low = high = None
+        if speed:
+            low, high = span(value, bound, speed.below, speed.above, is_time=point.is_time)
         found.append(
-            Prediction(
-                point,
-                about.engine,
-                about.machine,
-                about.phase,
-                about.has_experts,
-                values[index],
-                low,
-                high,
-                bounds[index],
-            )
+            Prediction(point, engine, machine, phase, has_experts, value, low, high, bound)
         )
     return found
 
 
-@dataclass(frozen=True)
-class _Batch:
-    """What all points of a batch have in common."""
-
-    engine: str
-    machine: str
-    phase: str
-    has_experts: bool
-    speed: SpeedRange | None
-
-    @classmethod
-    def of(cls, batch: Batch) -> "_Batch":
-        phase = PHASES.get(batch.rule, "served")
-        return cls(
-            engine=batch.deployment.engine.id,
-            machine=class_of(batch.deployment.hardware),
-            phase=phase,
-            has_experts=batch.placement.work.experts > 0,
-            speed=range_of(batch.placement, phase),
-        )
-
-    def range_about(
-        self, expected: float, bound: float, *, is_time: bool
-    ) -> tuple[float | None, float | None]:
-        """Return the range about a value in its own unit; none for the bound itself."""
-        if self.speed is None:
-            return None, None
-        return span(expected, bound, self.speed.below, self.speed.above, is_time=is_time)
+def _traits_of(batch: Batch) -> tuple[str, str, str, bool, SpeedRange | None]:
+    """Return engine, class, phase, whether experts are routed, and the range of a batch."""
+    phase = PHASES.get(batch.rule, "served")
+    return (
+        batch.deployment.engine.id,
+        class_of(batch.deployment.hardware),
+        phase,
+        batch.placement.work.experts > 0,
+        range_of(batch.placement, phase),
+    )
 
 
 def span(
@@ -217,70 +178,47 @@ def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
     """Return the scores of all points and of every group they fall into."""
     alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for index, one in enumerate(predictions):
-        alike[_traits(one)].append(index)
+        point, about = one.point, (one.engine_used, one.machine, one.phase, one.has_experts)
+        traits = (point.kind, point.metric, point.hardware, point.model, point.source_key)
+        alike[*about, *traits].append(index)
     members: dict[str, list[int]] = defaultdict(list)
     for indices in alike.values():
-        for name in _names(predictions[indices[0]]):
-            members[name] += indices
-    scores = _Scores.of(predictions)
-    return [scores.group(name, np.array(members[name])) for name in sorted(members, key=_order)]
-
-
-_GROUPS = ["all", "part", "class", "kind", "metric", "engine", "hardware", "model", "source"]
-
-
-def _order(name: str) -> tuple[int, str]:
-    return _GROUPS.index(name.partition(":")[0]), name
-
-
-def _traits(one: Prediction) -> tuple[object, ...]:
-    """Return what the groups of a point hang on."""
-    point = one.point
-    about = (one.engine_used, one.machine, one.phase, one.has_experts)
-    return (*about, point.kind, point.metric, point.hardware, point.model, point.source_key)
-
-
-def _names(one: Prediction) -> Iterable[str]:
-    point = one.point
-    yield "all"
-    yield f"part:{one.part}"
-    yield f"class:{one.machine}"
-    yield f"kind:{point.kind or one.phase}"
-    yield f"metric:{point.metric}"
-    yield f"engine:{one.engine_used}"
-    yield f"hardware:{point.hardware}"
-    yield f"model:{point.model}"
-    yield f"source:{point.source_key}"
-
-
-@dataclass(frozen=True)
-class _Scores:
-    """What every prediction adds to its groups: each is judged once, however many it is in."""
-
-    sources: Array
-    factor: Floats
-    bias: Floats
-    is_covered: Array
-    beats_bound: Array
-
-    @classmethod
-    def of(cls, predictions: Sequence[Prediction]) -> "_Scores":
-        return cls(
-            sources=np.array([one.point.source_key for one in predictions]),
-            factor=np.array([one.factor for one in predictions]),
-            bias=np.array([one.bias for one in predictions]),
-            is_covered=np.array([one.is_covered for one in predictions]),
-            beats_bound=np.array([one.beats_bound for one in predictions]),
-        )
-
-    def group(self, name: str, members: Array) -> Group:
-        return Group(
+        for group, name in _names(predictions[indices[0]]).items():
+            members[group if group == "all" else f"{group}:{name}"] += indices
+    sources = np.array([one.point.source_key for one in predictions])
+    factor, bias, is_covered, beats_bound = (
+        np.array([getattr(one, name) for one in predictions])
+        for name in ("factor", "bias", "is_covered", "beats_bound")
+    )
+    order = list(_names(predictions[0])) if predictions else []
+    return [
+        Group(
             name=name,
-            count=len(members),
-            sources=len(set(self.sources[members])),
-            median_factor=float(np.median(self.factor[members])),
-            p90_factor=float(np.percentile(self.factor[members], 90)),
-            bias=float(np.median(self.bias[members])),
-            coverage=float(np.mean(self.is_covered[members])),
-            bound_beaten=int(np.count_nonzero(self.beats_bound[members])),
+            count=len(own),
+            sources=len(set(sources[own])),
+            median_factor=float(np.median(factor[own])),
+            p90_factor=float(np.percentile(factor[own], 90)),
+            bias=float(np.median(bias[own])),
+            coverage=float(np.mean(is_covered[own])),
+            bound_beaten=int(np.count_nonzero(beats_bound[own])),
         )
+        for name, own in sorted(
+            members.items(), key=lambda item: (order.index(item[0].partition(":")[0]), item[0])
+        )
+    ]
+
+
+def _names(one: Prediction) -> dict[str, str]:
+    """Return the groups of a point and which of each it is in, in the order of the table."""
+    point = one.point
+    return {
+        "all": "",
+        "part": one.part,
+        "class": one.machine,
+        "kind": point.kind or one.phase,
+        "metric": point.metric,
+        "engine": one.engine_used,
+        "hardware": point.hardware,
+        "model": point.model,
+        "source": point.source_key,
+    }

@@ -12,15 +12,7 @@ from fastcalc.evidence.points import read_points
 
 @dataclass(frozen=True)
 class Evidence:
-    """Measured points and what is known of them.
-
-    Attributes
-    ----------
-    points : tuple of Point
-        All of them.
-    provenance : Provenance
-        Sources by the prefix of their ids, and exclusions.
-    """
+    """Measured points and what is known of them."""
 
     points: tuple[Point, ...]
     provenance: Provenance

@@ -42,15 +42,8 @@ class Interval:
 def interval(residuals: Floats, sources: Array) -> Interval:
     """Return the range that holds 80 % of points of a source never seen.
 
-    Sources weigh as the square root of their points. The quantiles are stretched as Student's t
+    Sources count as the square root of their points. The quantiles are stretched as Student's t
     stretches a normal deviate for so few sources, and by the mean's own error.
-
-    Parameters
-    ----------
-    residuals : ndarray
-        Logarithms of measured over expected rates, each from a fit without its source.
-    sources : ndarray
-        The source of each.
     """
     from scipy.stats import norm, t
 
@@ -79,17 +72,7 @@ def _quantile(values: Floats, weights: Floats, share: float) -> float:
 def intervals(
     residuals: Floats, sources: Array, names: Sequence[Sequence[str]]
 ) -> Mapping[str, Interval]:
-    """Return the range of every name that enough sources stand behind.
-
-    Parameters
-    ----------
-    residuals : ndarray
-        Logarithms of measured over expected rates, each from a fit without its source.
-    sources : ndarray
-        The source of each.
-    names : sequence of sequence of str
-        The names that each point counts for.
-    """
+    """Return the range of every name that enough sources stand behind."""
     found = {}
     for name in sorted({name for own in names for name in own}):
         chosen = np.array([name in own for own in names])

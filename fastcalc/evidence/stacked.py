@@ -61,7 +61,7 @@ class StackedPoints:
     piles : sequence of Pile
         Passes of chips that run layer after layer, and of those whose layers have regions.
     measured, light : ndarray
-        Each point as a time: measured, and at the speed of light. [s]
+        Each point as a time: measured, and at the bound. [s]
     tokens : ndarray
         A rate is this over the time; 1 for a time. [1]
     fronts : ndarray
@@ -96,13 +96,7 @@ class StackedPoints:
         return self.batches[index].deployment.hardware
 
     def seconds(self, software: Sequence[EngineParameters] | None = None) -> Floats:
-        """Return the expected time of each point. [s]
-
-        Parameters
-        ----------
-        software : sequence of EngineParameters, optional
-            Parameters for each pile in place of those in the files.
-        """
+        """Return the expected time of each point, by other parameters of each pile if given. [s]"""
         total = self.fronts * self.overhead
         for pile, own in zip(self.piles, software or [p.software for p in self.piles], strict=True):
             spent = pile.seconds(own)

@@ -17,15 +17,7 @@ _WHOLE_CELL = re.compile(r'\s*"(?:[^"]|"")*"\s*|[^"]*')
 
 @dataclass
 class PointTable:
-    """One pass over the text of a CSV.
-
-    Attributes
-    ----------
-    file, text : str
-        The file as the person named it, and what it holds.
-    faults : list of FileFault
-        What `points` met that is wrong.
-    """
+    """One pass over the text of a CSV."""
 
     file: str
     text: str

@@ -13,17 +13,7 @@ MAX_BYTES = 200_000_000
 
 @dataclass(frozen=True, slots=True)
 class FileFault:
-    """One thing that is wrong with a file.
-
-    Attributes
-    ----------
-    file : str
-        The file as the person named it.
-    line, column : int
-        Where, counted from 1.
-    message : str
-        What is wrong and what to write instead, in one sentence.
-    """
+    """One thing that is wrong with a file."""
 
     file: str
     line: int
@@ -45,11 +35,6 @@ class Text:
 
 def text_of(path: Path) -> Text:
     """Read a file as UTF-8, with or without a mark of its byte order.
-
-    Parameters
-    ----------
-    path : Path
-        The file. At most `MAX_BYTES` are read.
 
     Raises
     ------

@@ -17,17 +17,7 @@ from fastcalc.evidence.stacked import rows_of
 
 @dataclass(frozen=True)
 class Validation:
-    """Points predicted, points that cannot be, and scores.
-
-    Attributes
-    ----------
-    predictions : sequence of Prediction
-        In the order of the file.
-    skipped : sequence of Skipped
-        The others, each with its reason.
-    groups : sequence of Group
-        Scores of all points and of every group.
-    """
+    """Points predicted, those that cannot be and why, and scores of all points and groups."""
 
     predictions: Sequence[Prediction]
     skipped: Sequence[Skipped]
@@ -36,17 +26,7 @@ class Validation:
 
 @dataclass(frozen=True)
 class Shipped:
-    """The shipped evidence, scored in its parts.
-
-    Attributes
-    ----------
-    fitted : Validation
-        Points that engines are fitted on, each predicted by a fit without its source.
-    set_aside : Validation
-        Points of sources that no fit has seen.
-    suspect : Validation
-        Points that are not believed.
-    """
+    """The shipped evidence in parts; fitted points are predicted by fits without their source."""
 
     fitted: Validation
     set_aside: Validation
@@ -60,19 +40,7 @@ def validate(
     engine: Engine | None = None,
     skipped: Sequence[Skipped] = (),
 ) -> Validation:
-    """Predict points and score the predictions.
-
-    Parameters
-    ----------
-    points : sequence of Point
-        Measured points.
-    catalogue : Catalogue
-        Where their ids are looked up.
-    engine : Engine, optional
-        Taken for all of them, whatever they say.
-    skipped : sequence of Skipped
-        Measurements that are no points, reported with the others.
-    """
+    """Predict points, all under one engine if it is given, and score the predictions."""
     batches, reasons = gather(points, Deployments(catalogue, engine))
     rows = rows_of(batches)
     order = {point.id: index for index, point in enumerate(points)}

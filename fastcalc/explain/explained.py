@@ -1,49 +1,33 @@
 """Explained components, passes and rows, and what every component's time is made of."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 
 from fastcalc.core.scenario import Outcome
 from fastcalc.core.step import Component
-from fastcalc.explain.terms import (
-    Equation,
-    Origin,
-    Term,
-    equation,
-    number,
-    one,
-    over,
-    overlap,
-    plus,
-)
-from fastcalc.explain.terms import times as product
-from fastcalc.formulas.types import ArrayLike
+from fastcalc.explain.terms import Equation, Origin, equation, number, one, overlap
 
-MEANINGS = {
-    "dense weights": "matrices that every token passes, read once",
-    "head and norms": "output head, norms, biases and routers",
-    "routed experts": "the experts that the tokens of the pass pick, read once each",
-    "attention": "the caches of the decoded sequences, read once each",
-    "unpacking": "narrow weights widened to 16 bits on the vector units",
-    "prompt: dense": "prompt tokens through the matrices that every token passes",
-    "prompt: experts": "prompt tokens through the experts they pick",
-    "prompt: attention": "prompt tokens looking back on those before them",
-    "layer floors": "launches, ramps and tails of serial kernels, layer after layer",
-    "all-reduce": "two sums a layer over the tensor-parallel ranks",
-    "expert exchange": "tokens sent to the ranks of their experts and back",
-    "sequences": "host and sampler time of each sequence",
-    "stage hops": "activations sent from one pipeline stage to the next",
-    "stage wait": "waiting while the slowest stage serves the micro-batches ahead",
-    "drafting": "tokens drafted before the pass, one layer's share of a step each",
-    "up to the bound": "what an engine without losses would else be ahead of light",
-    "layer sweeps": "a token crosses the layers one after another, each in its region",
-    "hops": "activations sent from wafer to wafer",
-    "memory": "the fewest bytes that must be read, at printed bandwidth",
-    "compute": "the FLOPs of all tokens, at the fastest printed dense rate that loses nothing",
-    "link": "what must cross links, reductions done in the switch",
-}
+Formula = TypeVar("Formula", bound=Callable[..., list[Equation]])
+
+MEANINGS: dict[str, str] = {}
 """What each component of a step is, in a few words."""
+_FORMULAS: dict[str, Callable[..., list[Equation]]] = {}
+
+
+def component(name: str, meaning: str) -> Callable[[Formula], Formula]:
+    """Register what a component is, and the formulas behind its work and its rates.
+
+    The formulas take the pass and the component as plain floats. Its time follows from its work
+    and rates, unless they end in an equation called ``time``.
+    """
+
+    def register(formula: Formula) -> Formula:
+        MEANINGS[name], _FORMULAS[name] = meaning, formula
+        return formula
+
+    return register
 
 
 @dataclass(frozen=True)
@@ -55,7 +39,7 @@ class ExplainedPart:
     component : Component
         Its work and its rates as plain floats.
     equations : tuple of Equation
-        In the order a person would work them out; the last is its time.
+        In the order in which they are computed; the last is its time.
     is_hidden : bool
         True where it goes on under another that takes longer, as the smaller terms of a bound do.
     """
@@ -137,26 +121,27 @@ def plain(component: Component) -> Component:
     return replace(component, **amounts)
 
 
-def timing(part: Component) -> tuple[Equation, ...]:
+def explained(made: object, part: Component, *, is_hidden: bool = False) -> ExplainedPart:
+    """Return a component of a pass with its formulas: of work there is, at a rate there is."""
+    found = _FORMULAS[part.name](made, part)
+    equations = [one for one in found if one.result.value != 0.0 and isfinite(one.result.value)]
+    if not equations or equations[-1].name != "time":
+        equations += _timing(part)
+    return ExplainedPart(part, tuple(equations), is_hidden)
+
+
+def _timing(part: Component) -> list[Equation]:
     """Return the time of a component from its work and its rates: pieces, then their sum."""
+    rate = number(part.flop_rate, "FLOP/s")
     pieces = [
-        ("memory", part.memory_time, over(number(part.bytes, "B"), number(part.bandwidth, "B/s"))),
-        ("compute", part.compute_time, over(number(part.flops, "FLOP"), _rate(part.flop_rate))),
-        ("link", part.link_time, over(number(part.sent, "B"), number(part.link, "B/s"))),
-        ("latency", part.latency, product(number(part.count), number(part.each, "s"))),
+        ("memory", part.memory_time, number(part.bytes, "B") / number(part.bandwidth, "B/s")),
+        ("compute", part.compute_time, number(part.flops, "FLOP") / rate),
+        ("link", part.link_time, number(part.sent, "B") / number(part.link, "B/s")),
+        ("latency", part.latency, number(part.count) * number(part.each, "s")),
     ]
     made = [equation(name, value, "s", term) for name, value, term in pieces if value > 0.0]
     if len(made) == 1:
-        return (equation("time", part.seconds, "s", made[0].term),)
+        return [equation("time", part.seconds, "s", made[0].term)]
     memory, compute, link, latency = (number(value, "s") for _, value, _ in pieces)
-    whole = plus(overlap(memory, compute, part.norm), link, latency)
-    return (*made, equation("time", part.seconds, "s", whole))
-
-
-def _rate(value: ArrayLike) -> Term:
-    return number(value, "FLOP/s")
-
-
-def shown(equations: list[Equation]) -> tuple[Equation, ...]:
-    """Return the equations that say something: of work there is, at a rate there is."""
-    return tuple(one for one in equations if one.result.value != 0.0 and isfinite(one.result.value))
+    whole = overlap(memory, compute, part.norm) + link + latency
+    return [*made, equation("time", part.seconds, "s", whole)]

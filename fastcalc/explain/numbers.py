@@ -1,45 +1,39 @@
 """Numbers of the catalogue as terms that know their source."""
 
 from math import inf, isfinite
+from typing import get_args
 
-from fastcalc.catalogue.schema import Engine, Hardware, Memory, Quantity
+from fastcalc.catalogue.schema import Engine, Hardware, Memory, Parameters, Quantity
 from fastcalc.core.placement import Placement
-from fastcalc.core.workload import Weights
-from fastcalc.explain.terms import Origin, Term, number, one, times
+from fastcalc.explain.terms import Origin, Term, number, one, total
 from fastcalc.formulas.types import ArrayLike
 
-_UNITS = {
-    "bandwidth_per_core": "B/s",
-    "compute_per_core": "FLOP/s",
-    "collective_latency": "s",
-    "decode_layer_floor": "s",
-    "prefill_layer_floor": "s",
-    "sequence_overhead": "s",
-    "request_overhead": "s",
+_UNITS = {"time": "s", "bandwidth": "B/s", "compute rate": "FLOP/s"}
+_WEIGHTS = {
+    "dense": "dense matrices",
+    "small": "norms, biases, routers",
+    "head": "output head",
+    "routed": "routed experts",
+    "expert_biases": "their biases",
 }
+"""What the weights of a workload are called."""
 
 
 class Numbers:
-    """What a placement takes from its engine, its hardware and its model.
-
-    Parameters
-    ----------
-    placement : Placement
-        A workload on a layout.
-    """
+    """What a placement takes from its engine, its hardware and its model."""
 
     def __init__(self, placement: Placement) -> None:
-        self.placement, self.machine = placement, placement.machine
+        self.work, self.machine = placement.work, placement.machine
         hardware = self.machine.hardware
         self._settings = self.machine.engine.on(hardware.kind, hardware.architecture)
 
     def setting(self, name: str) -> Term:
         """Return a parameter of the engine; its default where the file leaves it out."""
-        value, unit = getattr(self.machine.software, name), _UNITS.get(name, "")
+        quantity_type, _ = get_args(Parameters.model_fields[name].annotation)
+        unit = _UNITS.get(quantity_type.__metadata__[0].dimension, "")
         quantity: Quantity | None = getattr(self._settings, name)
-        engine = self.machine.engine
-        origin = _origin(name, "engine", engine, quantity) if quantity else None
-        return number(value, unit, origin)
+        origin = _origin(name, "engine", self.machine.engine, quantity) if quantity else None
+        return number(getattr(self.machine.software, name), unit, origin)
 
     def bandwidth(self, tier: Memory | None = None) -> Term:
         """Return the printed bandwidth of a memory tier: that of the weights. [byte/s]"""
@@ -50,10 +44,12 @@ class Numbers:
         """Return the printed capacity of a memory tier. [byte]"""
         return self._printed(f"capacity of {tier.name}", tier.capacity, "B")
 
-    def cores(self) -> Term | None:
-        """Return the cores of a chip, or None where they are not known. [1]"""
-        cores = self.machine.hardware.cores
-        return self._printed("cores", cores, "") if cores else None
+    def over_cores(self, name: str) -> Term | None:
+        """Return a parameter for each core times the cores; None where it limits nothing."""
+        cores, each = self.machine.hardware.cores, self.setting(name)
+        if cores is None or not isfinite(each.value):
+            return None
+        return self._printed("cores", cores, "") * each
 
     def vector(self) -> Term:
         """Return the rate of the vector units. [FLOP/s]"""
@@ -83,17 +79,23 @@ class Numbers:
                 return self._printed("latency of a hop", link.latency, "s")
         return number(value, "s")
 
-    def parameters(self, weights: Weights, name: str) -> Term:
-        """Return how many parameters of a kind the model has. [1]"""
-        return self.counted(weights.parameters, f"parameters: {name}")
+    def parameters(self, *kinds: str) -> Term:
+        """Return how many parameters of some kinds the model has. [1]"""
+        return total(
+            self.counted(getattr(self.work, kind).parameters, f"parameters: {_WEIGHTS[kind]}")
+            for kind in kinds
+        )
 
-    def stored(self, weights: Weights, name: str) -> Term:
-        """Return the bytes of weights: how many, times what each takes. [byte]"""
-        return times(self.parameters(weights, name), number(weights.format.bytes, "B"))
+    def stored(self, *kinds: str) -> Term:
+        """Return the bytes of weights of some kinds: how many, times what each takes. [byte]"""
+        return total(
+            self.parameters(kind) * number(getattr(self.work, kind).format.bytes, "B")
+            for kind in kinds
+        )
 
     def counted(self, value: ArrayLike, name: str, unit: str = "") -> Term:
         """Return a number that was counted from the model's shape."""
-        model = self.placement.work.model
+        model = self.work.model
         source = model.sources.get(model.shape_source or "")
         title = source.title if source else "its own entry"
         return number(value, unit, Origin(name, f"model {model.id}", "", title))
@@ -101,11 +103,6 @@ class Numbers:
     def _printed(self, name: str, quantity: Quantity, unit: str) -> Term:
         hardware = self.machine.hardware
         return number(quantity.si, unit, _origin(name, "hardware", hardware, quantity))
-
-
-def is_finite(term: Term | None) -> bool:
-    """Return whether there is such a number, and a limit in it."""
-    return term is not None and isfinite(term.value)
 
 
 def _origin(name: str, kind: str, entry: Engine | Hardware, quantity: Quantity) -> Origin:

@@ -6,38 +6,21 @@ from functools import cached_property
 import numpy as np
 
 from fastcalc.core import timeline
-from fastcalc.core.pass_work import PassWork
-from fastcalc.core.placement import Placement
+from fastcalc.core.bound import Bound
 from fastcalc.core.scenario import Outcome
 from fastcalc.core.schedule import Schedule
-from fastcalc.core.step import Component, Step
+from fastcalc.core.step import Step
 from fastcalc.core.timeline import Timeline
-from fastcalc.explain.bound_terms import terms_of_light
-from fastcalc.explain.components import formulas
+from fastcalc.explain import serial, spatial_terms, weights  # noqa: F401 (they register components)
+from fastcalc.explain.bound_terms import BoundPass, components
 from fastcalc.explain.context import Pass
-from fastcalc.explain.explained import Explained, ExplainedPart, Explanation, plain, timing
+from fastcalc.explain.explained import Explained, ExplainedPart, Explanation, explained, plain
 from fastcalc.explain.numbers import Numbers
-from fastcalc.explain.terms import (
-    Equation,
-    equation,
-    largest,
-    minus,
-    number,
-    one,
-    over,
-    plus,
-    times,
-)
+from fastcalc.explain.terms import Equation, equation, largest, number, one, total
 
 
 def explain(outcome: Outcome) -> list[Explanation]:
-    """Take apart every row of an outcome that fits.
-
-    Parameters
-    ----------
-    outcome : Outcome
-        A scenario placed and evaluated.
-    """
+    """Take apart every row of an outcome that fits."""
     return [
         Explanation(outcome, batch, _decode(row), _first(row))
         for index, batch in enumerate(outcome.scenario.batches)
@@ -57,108 +40,75 @@ class _Row:
     def batch(self) -> int:
         return self.outcome.scenario.batches[self.index]
 
-    @property
-    def placement(self) -> Placement:
-        return self.outcome.placement
-
     @cached_property
     def passes(self) -> Schedule:
         scenario = self.outcome.scenario
         batch = np.array([self.batch], dtype=np.float64)
-        return Schedule(self.placement, scenario.traffic, batch)
+        return Schedule(self.outcome.placement, scenario.traffic, batch)
 
     def answer(self, name: str, made: Timeline) -> Equation:
         """Return a timeline written out: what it takes of each pass, and its constant."""
-        overhead = Numbers(self.placement).setting("request_overhead")
-        whole = [times(number(made.requests), overhead)] if made.requests else []
+        overhead = Numbers(self.outcome.placement).setting("request_overhead")
+        whole = number(made.requests) * overhead
         for kind, count in made.counts:
-            whole.append(times(number(count), number(self.passes.seconds(kind), "s")))
-        return equation(name, made.seconds, "s", over(plus(*whole), number(made.per)))
+            whole += number(count) * number(self.passes.seconds(kind), "s")
+        return equation(name, made.seconds, "s", whole / made.per)
 
 
 def _decode(row: _Row) -> Explained:
     passes, answer = row.passes, row.answer("TPOT", timeline.token(row.passes))
     if passes.is_bound:
-        return _of_light(row, "decode step", answer, decoded=float(row.batch), prompt=0.0)
-    return _of_step(row, "decode step", passes.decode, passes.decode_load(), answer)
+        made = BoundPass(passes, decoded=float(row.batch), prompt=0.0)
+        return _at_the_bound("decode step", made, passes.light(), answer)
+    return _of_step("decode step", Pass(passes, passes.decode_load()), passes.decode, answer)
 
 
 def _first(row: _Row) -> Explained:
     passes, answer = row.passes, row.answer("TTFT", timeline.first_token(row.passes))
     if passes.is_bound:
-        prompt = one(passes.traffic.computed_prompt)
-        return _of_light(row, "prompt pass", answer, decoded=0.0, prompt=prompt)
-    return _of_step(row, "prompt pass", passes.first, passes.first_load(), answer)
+        made = BoundPass(passes, decoded=0.0, prompt=one(passes.traffic.computed_prompt))
+        bound = passes.light(made.prompt, decode=0.0 * passes.batch)
+        return _at_the_bound("prompt pass", made, bound, answer)
+    return _of_step("prompt pass", Pass(passes, passes.first_load()), passes.first, answer)
 
 
-def _of_light(
-    row: _Row, name: str, answer: Equation, *, decoded: float, prompt: float
-) -> Explained:
-    passes, outcome = row.passes, row.outcome
-    nobody = None if decoded else 0.0 * passes.batch
-    light = passes.light(prompt, decode=nobody)
-    parts = terms_of_light(outcome.placement, outcome.scenario.traffic, light, decoded, prompt)
-    there = [part for part in parts if part.component.seconds > 0.0]
-    lengths = [number(part.component.seconds, "s") for part in there]
+def _at_the_bound(name: str, made: BoundPass, bound: Bound, answer: Equation) -> Explained:
+    terms = components(bound)
+    limiter = terms[int(bound.limiter.ravel()[0])]
+    there = [part for part in terms if part.seconds > 0.0]
+    lengths = [number(part.seconds, "s") for part in there]
     return Explained(
         name=name,
-        sequences=decoded,
-        verified=float(outcome.scenario.traffic.speculation.tokens_per_pass),
-        prompt=prompt,
+        sequences=made.decoded,
+        verified=made.kept,
+        prompt=made.prompt,
         rates=(),
-        parts=tuple(there),
-        idle=tuple(part.component.name for part in parts if part not in there),
-        total=equation("step", light.seconds, "s", largest(*lengths)),
+        parts=tuple(explained(made, part, is_hidden=part is not limiter) for part in there),
+        idle=tuple(part.name for part in terms if part not in there),
+        total=equation("step", bound.seconds, "s", largest(*lengths)),
         answer=answer,
     )
 
 
-def _of_step(row: _Row, name: str, step: Step, load: PassWork, answer: Equation) -> Explained:
-    made = Pass(row.placement, row.passes.traffic, load)
-    components = [plain(each) for each in step.components]
+def _of_step(name: str, made: Pass, step: Step, answer: Equation) -> Explained:
     parts: list[ExplainedPart] = []
-    before = 0.0
-    for component in components:
+    idle: list[str] = []
+    for component in map(plain, step.components):
         seconds = float(component.seconds)
         if seconds > 0.0:
-            special = _special(row, component, load, before, parts)
-            equations = special or formulas(made, component)
-            ends = equations[-1:] and equations[-1].name == "time"
-            rest = () if ends else timing(component)
-            parts.append(ExplainedPart(component, (*equations, *rest)))
-        before += seconds
-    lengths = [number(part.seconds, "s") for part in parts]
-    names = {part.component.name for part in parts}
+            parts.append(explained(made, component))
+        else:
+            idle.append(component.name)
+        made.seconds[component.name] = seconds
+    whole = total(number(part.seconds, "s") for part in parts)
     return Explained(
         name=name,
-        sequences=one(load.sequences),
-        verified=one(load.verified),
-        prompt=one(load.prompt),
+        sequences=one(made.load.sequences),
+        verified=one(made.load.verified),
+        prompt=one(made.load.prompt),
         rates=made.rates(),
         parts=tuple(parts),
-        idle=tuple(each.name for each in components if each.name not in names),
-        total=equation("step", before, "s", plus(*lengths)),
+        idle=tuple(idle),
+        total=equation("step", sum(made.seconds.values()), "s", whole),
         answer=answer,
     )
-
-
-def _special(
-    row: _Row, component: Component, load: PassWork, before: float, parts: list[ExplainedPart]
-) -> tuple[Equation, ...]:
-    """Return the formulas of components that rest on the rest of the step."""
-    passes = row.passes
-    if component.name == "stage wait":
-        hops = sum(part.seconds for part in parts if part.component.name == "stage hops")
-        passed = number(before - hops, "s")
-        alone = plus(passed, number(hops, "s"))
-        in_flight = number(min(one(load.in_flight), one(load.stages)))
-        turns = times(in_flight, number(load.slowest), passed)
-        return (equation("time", component.each, "s", minus(turns, alone)),)
-    if component.name == "drafting":
-        plain = passes.expected(passes.decode_load(verified=1.0)).seconds
-        layer = over(number(plain, "s"), number(row.placement.work.depth))
-        return (equation("each", component.each, "s", layer),)
-    if component.name == "up to the bound":
-        light = number(passes.light().seconds, "s")
-        return (equation("time", component.each, "s", minus(light, number(before, "s"))),)
-    return ()

@@ -1,83 +1,97 @@
-"""Time that no width shortens: launches, collectives, hops and the host's own."""
+"""Time that no width shortens: launches, collectives, hops, waits and the host's own."""
 
-from fastcalc.core.step import ACTIVATION_BYTES, Component
+from fastcalc.core.step import Component
 from fastcalc.explain.context import Pass
-from fastcalc.explain.terms import Equation, equation, minus, number, one, over, plus, raised, times
+from fastcalc.explain.explained import component
+from fastcalc.explain.terms import Equation, equation, number, one
 
 
-def floors(made: Pass, part: Component) -> list[Equation]:
-    """Return the layers that pay a floor, and what each pays."""
+@component("layer floors", "launches, ramps and tails of serial kernels, layer after layer")
+def _floors(made: Pass, part: Component) -> list[Equation]:
     numbers, load, has_prompt = made.numbers, made.load, one(made.load.prompt) > 0.0
-    experts = times(numbers.setting("expert_layer_extra"), number(load.expert_layers))
-    latent = times(numbers.setting("latent_layer_extra"), number(load.latent_layers))
-    layers = plus(numbers.counted(load.depth, "layers one after another"), experts)
+    experts = numbers.setting("expert_layer_extra") * load.expert_layers
+    layers = numbers.counted(load.depth, "layers one after another") + experts
+    if not has_prompt:
+        layers += numbers.setting("latent_layer_extra") * load.latent_layers
     floor = numbers.setting("prefill_layer_floor" if has_prompt else "decode_layer_floor")
     return [
-        equation("layers", part.count, "", layers if has_prompt else plus(layers, latent)),
+        equation("layers", part.count, "", layers),
         equation("each", part.each, "s", floor),
     ]
 
 
-def all_reduce(made: Pass, part: Component) -> list[Equation]:
-    """Return the bytes of two all-reduces a layer, and the exchanges they take."""
-    load, two, ranks = made.load, number(2.0), one(made.load.tp)
-    message = times(made.tokens, made.hidden, number(ACTIVATION_BYTES, "B"))
+@component("all-reduce", "two sums a layer over the tensor-parallel ranks")
+def _all_reduce(made: Pass, part: Component) -> list[Equation]:
+    load, ranks = made.load, one(made.load.tp)
+    reductions = number(2.0) * load.depth
+    message = equation("message", made.message().value, "B", made.message())
     shots = round(one(part.count) / (2.0 * one(load.depth))) if one(part.count) else 0
-    others = times(two, number(load.depth), number(ranks - 1.0), number(message.value, "B"))
+    sent = reductions * (ranks - 1.0) * message.answer
     if shots > 1:
-        others = over(times(two, others), number(ranks))
-    latency = made.numbers.setting("collective_latency")
+        sent = 2.0 * sent / ranks
     return [
-        equation("message", message.value, "B", message),
-        equation("sent", part.sent, "B", others),
+        message,
+        equation("sent", part.sent, "B", sent),
         made.linked(part, is_inside=True),
-        equation("exchanges", part.count, "", times(two, number(load.depth), number(shots))),
+        equation("exchanges", part.count, "", reductions * shots),
+        equation("each", part.each, "s", made.numbers.setting("collective_latency")),
+    ]
+
+
+@component("expert exchange", "tokens sent to the ranks of their experts and back")
+def _exchange(made: Pass, part: Component) -> list[Equation]:
+    load, is_inside = made.load, one(made.load.exchange_is_inside) > 0.0
+    alone = (1.0 - 1.0 / made.shards) ** made.work.active_experts
+    visits = (made.shards - 1.0) * (1.0 - alone)
+    layers = number(one(load.expert_layers) * one(load.exchanges))
+    # A byte an element on the way out, two on the way back.
+    tokens = made.decoded + load.prompt
+    sent = layers * number(3.0, "B") * tokens * made.hidden * visits.value
+    hop = number(0.0, "s") if is_inside else made.numbers.hop(made.chip.hop)
+    latency = made.numbers.setting("collective_latency") + hop
+    return [
+        equation("ranks visited", load.destinations, "", visits),
+        equation("sent", part.sent, "B", sent),
+        made.linked(part, is_inside=is_inside),
+        equation("exchanges", part.count, "", 2.0 * layers),
         equation("each", part.each, "s", latency),
     ]
 
 
-def exchange(made: Pass, part: Component) -> list[Equation]:
-    """Return tokens sent to the ranks of their experts and back, between replicas."""
-    load, unit = made.load, number(1.0)
-    alone = raised(minus(unit, over(unit, made.shards)), number(made.work.active_experts))
-    visits = times(minus(made.shards, unit), minus(unit, alone))
-    layers = number(one(load.expert_layers) * one(load.exchanges))
-    # A byte an element on the way out, two on the way back.
-    there_and_back = number(3.0, "B")
-    is_inside = one(load.exchange_is_inside) > 0.0
-    latency = made.numbers.setting("collective_latency")
-    hop = number(0.0, "s") if is_inside else made.numbers.hop(made.chip.hop)
-    return [
-        equation("ranks visited", load.destinations, "", visits),
-        equation(
-            "sent",
-            part.sent,
-            "B",
-            times(layers, there_and_back, made.tokens, made.hidden, number(visits.value)),
-        ),
-        made.linked(part, is_inside=is_inside),
-        equation("exchanges", part.count, "", times(number(2.0), layers)),
-        equation("each", part.each, "s", plus(latency, hop)),
-    ]
-
-
-def sequences(made: Pass, part: Component) -> list[Equation]:
-    """Return what the host pays for each sequence."""
+@component("sequences", "host and sampler time of each sequence")
+def _sequences(made: Pass, part: Component) -> list[Equation]:
     return [
         equation("count", part.count, "", made.sequences),
         equation("each", part.each, "s", made.numbers.setting("sequence_overhead")),
     ]
 
 
-def hops(made: Pass, part: Component) -> list[Equation]:
-    """Return the way from stage to stage."""
-    is_inside = one(made.load.hops_are_inside) > 0.0
-    crossings = minus(number(made.load.stages), number(1.0))
-    message = times(made.tokens, made.hidden, number(ACTIVATION_BYTES, "B"))
-    hop = made.numbers.hop(part.each)
+@component("stage hops", "activations sent from one pipeline stage to the next")
+def _stage_hops(made: Pass, part: Component) -> list[Equation]:
+    crossings = number(made.load.stages) - 1.0
     return [
-        equation("sent", part.sent, "B", times(crossings, message)),
-        made.linked(part, is_inside=is_inside),
+        equation("sent", part.sent, "B", crossings * made.message()),
+        made.linked(part, is_inside=one(made.load.hops_are_inside) > 0.0),
         equation("hops", part.count, "", crossings),
-        equation("each", part.each, "s", hop),
+        equation("each", part.each, "s", made.numbers.hop(part.each)),
     ]
+
+
+@component("stage wait", "waiting while the slowest stage serves the micro-batches ahead")
+def _stage_wait(made: Pass, part: Component) -> list[Equation]:
+    load, hops = made.load, made.seconds["stage hops"]
+    passed = number(sum(made.seconds.values()) - hops, "s")
+    turns = number(min(one(load.in_flight), one(load.stages))) * load.slowest * passed
+    return [equation("time", part.each, "s", turns - (passed + number(hops, "s")))]
+
+
+@component("drafting", "tokens drafted before the pass, one layer's share of a step each")
+def _drafting(made: Pass, part: Component) -> list[Equation]:
+    plain = made.schedule.expected(made.schedule.decode_load(verified=1.0)).seconds
+    return [equation("each", part.each, "s", number(plain, "s") / made.work.depth)]
+
+
+@component("up to the bound", "what an engine without losses would else be ahead of the bound")
+def _up_to_the_bound(made: Pass, part: Component) -> list[Equation]:
+    bound, before = made.schedule.light().seconds, sum(made.seconds.values())
+    return [equation("time", part.each, "s", number(bound, "s") - number(before, "s"))]

@@ -2,9 +2,10 @@
 
 A `Term` is a template with a place for each number; digits and prefixes are put in by whoever
 prints it. Factors of one and summands of nothing are left out, so that what is printed is what
-a person would key in.
+goes into a pocket calculator.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +54,8 @@ class Number:
 class Term:
     """An expression: a template with ``{}`` for each number, and its value.
 
+    Terms are added, multiplied and so on like numbers, and with numbers.
+
     Attributes
     ----------
     value : float
@@ -70,6 +73,8 @@ class Term:
     numbers: tuple[Number, ...]
     binds: int = _ATOM
 
+    __array_ufunc__ = None  # an array leaves an operation with a term to the term
+
     @property
     def is_one(self) -> bool:
         """True where it changes nothing as a factor."""
@@ -79,6 +84,50 @@ class Term:
         """Return the template as an operand of something that binds so tightly."""
         return self.template if self.binds >= binds else f"({self.template})"
 
+    def __mul__(self, other: "Term | ArrayLike") -> "Term":
+        right = _term(other)
+        if self.is_one or right.is_one:
+            return right if self.is_one else self
+        return _joined(self.value * right.value, " x ", self, right, _PRODUCT, _PRODUCT)
+
+    def __rmul__(self, other: ArrayLike) -> "Term":
+        return number(other) * self
+
+    def __truediv__(self, other: "Term | ArrayLike") -> "Term":
+        below = _term(other)
+        if below.is_one:
+            return self
+        return _joined(self.value / below.value, " / ", self, below, _PRODUCT, _POWER)
+
+    def __rtruediv__(self, other: ArrayLike) -> "Term":
+        return number(other) / self
+
+    def __add__(self, other: "Term | ArrayLike") -> "Term":
+        right = _term(other)
+        if not self.value or not right.value:
+            return self if self.value else right if right.value else number(0.0)
+        return _joined(self.value + right.value, " + ", self, right, _SUM, _SUM)
+
+    def __sub__(self, other: "Term | ArrayLike") -> "Term":
+        right = _term(other)
+        if not right.value:
+            return self
+        return _joined(self.value - right.value, " - ", self, right, _SUM, _PRODUCT)
+
+    def __rsub__(self, other: ArrayLike) -> "Term":
+        return number(other) - self
+
+    def __pow__(self, other: "Term | ArrayLike") -> "Term":
+        exponent = _term(other)
+        if exponent.is_one:
+            return self
+        # A number with a unit is put in brackets.
+        is_plain = self.template == "{}" and not self.numbers[0].unit
+        left = self.template if is_plain else f"({self.template})"
+        template = f"{left}^{exponent.inside(_ATOM)}"
+        value = self.value**exponent.value
+        return Term(value, template, self.numbers + exponent.numbers, _POWER)
+
 
 @dataclass(frozen=True)
 class Equation:
@@ -87,6 +136,11 @@ class Equation:
     name: str
     result: Number
     term: Term
+
+    @property
+    def answer(self) -> Term:
+        """The result, for the equations after it."""
+        return Term(self.result.value, "{}", (self.result,))
 
     @property
     def is_bare(self) -> bool:
@@ -110,49 +164,18 @@ def equation(name: str, result: ArrayLike, unit: str, term: Term) -> Equation:
     return Equation(name, Number(one(result), unit), term)
 
 
-def _joined(value: float, sign: str, terms: list[Term], binds: int, right: int) -> Term:
-    first, *others = terms
-    words = [first.inside(binds), *(other.inside(right) for other in others)]
-    return Term(value, sign.join(words), tuple(n for t in terms for n in t.numbers), binds)
+def _term(value: Term | ArrayLike) -> Term:
+    return value if isinstance(value, Term) else number(value)
 
 
-def times(*terms: Term) -> Term:
-    """Return a product."""
-    value = float(np.prod([term.value for term in terms]))
-    kept = [term for term in terms if not term.is_one] or [number(1.0)]
-    return kept[0] if len(kept) == 1 else _joined(value, " x ", kept, _PRODUCT, _PRODUCT)
+def _joined(value: float, sign: str, left: Term, right: Term, binds: int, right_binds: int) -> Term:
+    template = f"{left.inside(binds)}{sign}{right.inside(right_binds)}"
+    return Term(value, template, left.numbers + right.numbers, binds)
 
 
-def over(above: Term, below: Term) -> Term:
-    """Return a quotient."""
-    if below.is_one:
-        return above
-    return _joined(above.value / below.value, " / ", [above, below], _PRODUCT, _POWER)
-
-
-def plus(*terms: Term) -> Term:
+def total(terms: Iterable[Term]) -> Term:
     """Return a sum."""
-    kept = [term for term in terms if term.value != 0.0] or [number(0.0)]
-    value = sum(term.value for term in kept)
-    return kept[0] if len(kept) == 1 else _joined(value, " + ", kept, _SUM, _SUM)
-
-
-def minus(left: Term, right: Term) -> Term:
-    """Return a difference."""
-    if right.value == 0.0:
-        return left
-    return _joined(left.value - right.value, " - ", [left, right], _SUM, _PRODUCT)
-
-
-def raised(base: Term, exponent: Term) -> Term:
-    """Return a power; a number with a unit is put in brackets."""
-    if exponent.is_one:
-        return base
-    is_plain = base.template == "{}" and not base.numbers[0].unit
-    left = base.template if is_plain else f"({base.template})"
-    template = f"{left}^{exponent.inside(_ATOM)}"
-    value = base.value**exponent.value
-    return Term(value, template, base.numbers + exponent.numbers, _POWER)
+    return sum(terms, number(0.0))
 
 
 def _called(name: str, value: float, terms: tuple[Term, ...]) -> Term:
@@ -174,7 +197,6 @@ def rounded_least(share: Term, cap: Term) -> Term:
 def overlap(memory: Term, compute: Term, norm: float) -> Term:
     """Return the time of work that reads and multiplies at once."""
     if not memory.value or not compute.value:
-        return plus(memory, compute)
-    power = number(norm)
-    powers = plus(raised(memory, power), raised(compute, power))
-    return raised(powers, over(number(1.0), power)) if norm != 1.0 else powers
+        return memory + compute
+    powers = memory**norm + compute**norm
+    return powers ** (number(1.0) / norm) if norm != 1.0 else powers

@@ -172,6 +172,6 @@ def _does_not_fit(outcome: Outcome) -> str:
     chips, most = outcome.min_chips[0], place.max_batch
     count = place.layout.chips
     plural = "s" if count > 1 else ""
-    told = f"batch {scenario.batches[0]:,} of {scenario.model.id} does not fit {count} chip{plural}"
-    told += f" of {scenario.hardware.id}, which hold{'' if plural else 's'} {most:,}"
-    return told + (f"; write --chips {chips}" if chips and chips > count else "")
+    what = f"batch {scenario.batches[0]:,} of {scenario.model.id} does not fit {count} chip{plural}"
+    what += f" of {scenario.hardware.id}, which hold{'' if plural else 's'} {most:,}"
+    return what + (f"; write --chips {chips}" if chips and chips > count else "")

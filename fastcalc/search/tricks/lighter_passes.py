@@ -23,7 +23,7 @@ B200, batch 1 (TensorRT-LLM, "Pushing Latency Boundaries: Optimizing DeepSeek-R1
 NVIDIA B200 GPUs"). Other models, drafters and texts differ."""
 
 MOST_DRAFTS = 8
-"""Drafts up to which the acceptance that would be needed is told."""
+"""Drafts up to which the acceptance that would be needed is reported."""
 
 
 def fewer_bits(base: Base) -> list[Option]:
@@ -42,37 +42,22 @@ def narrower(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
 
     Weight-only formats, which are unpacked to 16 bits, are left out.
     """
-    weights, caches = _narrower_weights(scenario), _narrower_caches(scenario)
+    rated = [
+        one
+        for one in FORMATS.values()
+        if one.bits < 16 and not working_rate(scenario.hardware, one).is_unpacked
+    ]
+    today = _workload(scenario).weight_bytes
+    made = {one.id: _workload(replace(scenario, weights=one.id)).weight_bytes for one in rated}
+    weights = [name for name, size in made.items() if size < today]
+    bits = number_format(scenario.kv or scenario.model.kv_format, cache=True).cache_bytes * 8
+    caches = [one.id for one in rated if one.cache_bits and one.cache_bits < bits]
     for kv in caches:
         yield f"kv {kv}", replace(scenario, kv=kv)
     for name in weights:
         yield name, replace(scenario, weights=name)
         for kv in caches:
             yield f"{name}, kv {kv}", replace(scenario, weights=name, kv=kv)
-
-
-def _narrower_weights(scenario: Scenario) -> list[str]:
-    today = _workload(scenario).weight_bytes
-    rated = (
-        one.id
-        for one in FORMATS.values()
-        if one.bits < 16 and not working_rate(scenario.hardware, one).is_unpacked
-    )
-    return [
-        name for name in rated if _workload(replace(scenario, weights=name)).weight_bytes < today
-    ]
-
-
-def _narrower_caches(scenario: Scenario) -> list[str]:
-    bits = number_format(scenario.kv or scenario.model.kv_format, cache=True).cache_bytes * 8
-    return [
-        one.id
-        for one in FORMATS.values()
-        if one.cache_bits
-        and one.cache_bits < bits
-        and one.bits < 16
-        and not working_rate(scenario.hardware, one).is_unpacked
-    ]
 
 
 def narrowest(scenario: Scenario) -> list[tuple[str, Scenario]]:

@@ -57,26 +57,21 @@ def option_of(trick: str, change: str, found: Reach, speed: float) -> Option:
     """Return an option from a search: its point, or why it found none."""
     if found.outcome is not None:
         return Option(trick, change, found.outcome)
-    return Option(trick, change, why_not=_why_not(found, speed), fastest=found.fastest)
-
-
-def _why_not(found: Reach, speed: float) -> str:
+    why_not = f"batch 1 expects {found.fastest:,.0f} tokens/s"
     if not found.is_placed:
-        return "no layout holds it"
-    if found.bound < speed:
-        return f"the bound is {found.bound:,.0f} tokens/s"
-    return f"batch 1 expects {found.fastest:,.0f} tokens/s"
+        why_not = "no layout holds it"
+    elif found.bound < speed:
+        why_not = f"the bound is {found.bound:,.0f} tokens/s"
+    return Option(trick, change, why_not=why_not, fastest=found.fastest)
 
 
 def in_order(options: list[Option]) -> list[Option]:
     """Return options from cheap to dear, then those without a price, then what cannot."""
-    return sorted(options, key=_rank)
+    return sorted(
+        options, key=lambda one: (one.outcome is None, one.usd is None, one.usd or 0, -one.fastest)
+    )
 
 
 def best(options: list[Option]) -> Option | None:
     """Return the first in order that has a point, or None."""
     return next((one for one in in_order(options) if one.outcome is not None), None)
-
-
-def _rank(option: Option) -> tuple[bool, bool, float, float]:
-    return option.outcome is None, option.usd is None, option.usd or 0.0, -option.fastest

@@ -3,7 +3,6 @@
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.layout import Layout
 from fastcalc.core.placement import link_domain
-from fastcalc.errors import InputError
 from fastcalc.search import Reach, Space
 from fastcalc.search.space import chip_counts
 from fastcalc.search.tricks.option import Option, option_of
@@ -51,13 +50,9 @@ def _cut(found: Reach) -> str:
 
 def hardware(base: Base) -> list[Option]:
     """Return each datacenter chip with a price, at its cheapest point that reaches the speed."""
-    return [_machine(base, chip, _trick(base, chip)) for chip in base.rivals]
-
-
-def _trick(base: Base, chip: Hardware) -> str:
-    """Say whether a chip came out after today's."""
-    today = base.scenario.hardware.released or ""
-    return "newer-hardware" if (chip.released or "")[:4] > today[:4] else "other-hardware"
+    today = (base.scenario.hardware.released or "")[:4]
+    tricks = {True: "newer-hardware", False: "other-hardware"}
+    return [_machine(base, chip, tricks[(chip.released or "")[:4] > today]) for chip in base.rivals]
 
 
 def sram_machines(base: Base) -> list[Option]:
@@ -68,13 +63,7 @@ def sram_machines(base: Base) -> list[Option]:
 
 
 def _machine(base: Base, chip: Hardware, trick: str) -> Option:
-    scenario = base.on(chip)
-    try:
-        space = Space(scenario)
-        found = base.search(space, _layouts(base, space))
-    except InputError as error:
-        return Option(trick, chip.id, why_not=str(error))
-    return option_of(trick, chip.id, found, base.speed)
+    return base.option(trick, chip.id, base.on(chip), _layouts)
 
 
 def _layouts(base: Base, space: Space) -> list[Layout]:

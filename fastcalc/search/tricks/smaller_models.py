@@ -8,10 +8,9 @@ from fastcalc.catalogue.schema import DenseFFN, MixtureOfExperts, Model
 from fastcalc.core.scenario import Scenario, solve
 from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
-from fastcalc.search import Space
 from fastcalc.search.space import sharding
-from fastcalc.search.tricks.option import Option, option_of
-from fastcalc.search.tricks.start import Base
+from fastcalc.search.tricks.option import Option
+from fastcalc.search.tricks.start import Base, readable
 
 
 def smaller_models(base: Base) -> list[Option]:
@@ -23,28 +22,18 @@ def smaller_models(base: Base) -> list[Option]:
         name = family_of(base.scenario.model.id)
         why_not = f"the catalogue has no smaller {name}"
         return [Option("smaller-model", "", why_not=why_not)]
-    return [_option(base, model) for _, model in smaller]
-
-
-def _option(base: Base, model: Model) -> Option:
-    """Return a model in its own formats on today's kind of chip."""
-    scenario = replace(base.scenario, model=model, weights=None, kv=None)
-    try:
-        space = Space(scenario)
-        found = base.search(space, base.deployments(space))
-    except InputError as error:
-        return Option("smaller-model", model.id, why_not=str(error))
-    return option_of("smaller-model", model.id, found, base.speed)
+    own_formats = replace(base.scenario, weights=None, kv=None)
+    return [
+        base.option("smaller-model", model.id, replace(own_formats, model=model), Base.deployments)
+        for _, model in smaller
+    ]
 
 
 def _family(base: Base) -> Iterator[Model]:
-    today = base.scenario.model
-    for name in base.catalogue.names("models"):
-        if name != today.id and family_of(name) == family_of(today.id):
-            try:
-                yield base.catalogue.model(name)
-            except InputError:
-                continue
+    today = base.scenario.model.id
+    names = (name for name in base.catalogue.names("models") if name != today)
+    alike = [name for name in names if family_of(name) == family_of(today)]
+    return readable(base.catalogue.model, alike)
 
 
 def family_of(name: str) -> str:
@@ -61,15 +50,7 @@ def family_of(name: str) -> str:
 
 @dataclass(frozen=True)
 class Shrunk:
-    """A hypothetical smaller shape that reaches a speed at today's batch and chips.
-
-    Attributes
-    ----------
-    active_parameters, total_parameters : float
-        Of the smaller shape. [1]
-    layers : float
-        Its layers. [1]
-    """
+    """A hypothetical smaller shape that reaches a speed at today's batch and chips."""
 
     active_parameters: float
     total_parameters: float
@@ -78,10 +59,8 @@ class Shrunk:
 
 def fewer_layers(base: Base) -> Shrunk | None:
     """Return today's shape with as many of its layers as reach the speed; None if not even one."""
-    most = int(base.today.placement.work.layers)
-    return _largest(
-        base, [_with_layers(base.scenario.model, count / most) for count in range(1, most)]
-    )
+    model, most = base.scenario.model, int(base.today.placement.work.layers)
+    return _largest(base, [_with_layers(model, count / most) for count in range(1, most)])
 
 
 def thinner_layers(base: Base) -> Shrunk | None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.store import Catalogue
@@ -12,6 +13,7 @@ from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for
 from fastcalc.errors import InputError
 from fastcalc.search import Reach, Space, cheapest
 from fastcalc.search.space import chip_counts
+from fastcalc.search.tricks.option import Option, option_of
 
 SRAM_KINDS = ("wafer", "lpu", "rdu")
 """Kinds of chips that are sold for the speed of memory on the chip."""
@@ -20,19 +22,12 @@ DATACENTER = ("datacenter", "tpu", "npu")
 """Classes of chips that may take the place of today's."""
 
 
+Entry = TypeVar("Entry")
+
+
 @dataclass(frozen=True, eq=False)
 class Base:
-    """A serving point and the speed wanted of it.
-
-    Attributes
-    ----------
-    today : Outcome
-        One model on one kind of chip, one batch.
-    speed : float
-        Tokens a second that every user is to get. [1/s]
-    catalogue : Catalogue
-        Where other chips and models come from.
-    """
+    """A serving point of one batch, and the speed that every user is to get. [1/s]"""
 
     today: Outcome
     speed: float
@@ -65,9 +60,9 @@ class Base:
         """Chips with a price or memory on the chip, by id; a file that is no chip is left out."""
         pricing = self.scenario.pricing
         words = {"cloud": "cloud:", "tco": "purchase:"}
-        told = [words[pricing.basis], *(f"kind: {kind}" for kind in SRAM_KINDS)]
-        names = {*self.catalogue.mentioning("hardware", told), *pricing.given}
-        return list(_readable(self.catalogue.hardware, sorted(names)))
+        marks = [words[pricing.basis], *(f"kind: {kind}" for kind in SRAM_KINDS)]
+        names = {*self.catalogue.mentioning("hardware", marks), *pricing.given}
+        return list(readable(self.catalogue.hardware, sorted(names)))
 
     @cached_property
     def rivals(self) -> list[Hardware]:
@@ -84,7 +79,7 @@ class Base:
     def on(self, hardware: Hardware) -> Scenario:
         """Return the same service on another chip, under the engine that chip has.
 
-        An engine of a person's own choice stays on chips of the same class; the bound's, on all.
+        An engine that the user chose stays on chips of the same class; the bound's, on all.
         """
         scenario, engine = self.scenario, self.scenario.engine
         borrowed = False
@@ -95,6 +90,21 @@ class Base:
     def search(self, space: Space, layouts: list[Layout]) -> Reach:
         """Return the cheapest point of some layouts that reaches the speed."""
         return cheapest(space, layouts, self.speed)
+
+    def option(
+        self,
+        trick: str,
+        change: str,
+        scenario: Scenario,
+        layouts: Callable[["Base", Space], list[Layout]],
+    ) -> Option:
+        """Return what a trick comes to on some layouts of another scenario, or why it cannot be."""
+        try:
+            space = Space(scenario)
+            found = self.search(space, layouts(self, space))
+        except InputError as error:
+            return Option(trick, change, why_not=str(error))
+        return option_of(trick, change, found, self.speed)
 
     def deployments(self, space: Space) -> list[Layout]:
         """Return layouts of another machine: of as many chips as today, and of the fewest."""
@@ -110,7 +120,8 @@ class Base:
         return [layout for layout in self.space.layouts(*counts) if layout != self.layout]
 
 
-def _readable(load: Callable[[str], Hardware], names: list[str]) -> Iterator[Hardware]:
+def readable(load: Callable[[str], Entry], names: list[str]) -> Iterator[Entry]:
+    """Yield what some names mean; files at fault are left out."""
     for name in names:
         try:
             yield load(name)
