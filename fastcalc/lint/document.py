@@ -13,7 +13,6 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from fastcalc.catalogue.faults import Fault
 from fastcalc.catalogue.reader import Document, Path_
 from fastcalc.catalogue.schema import Quantity, QuantityError, QuantityReader
 from fastcalc.catalogue.store import Kind, schema_of
@@ -24,20 +23,9 @@ _LONGEST = 600
 
 @dataclass(frozen=True)
 class WrittenNumber:
-    """One number of a file in SI, with what the file says about it.
+    """One number of a file in SI, as the file writes it, and its other keys (source, note, ...).
 
-    Attributes
-    ----------
-    path : tuple
-        Where it stands.
-    dimension : str
-        A dimension of `units`, or ``number``.
-    si : float
-        The value. [SI]
-    text : str
-        As the file writes it.
-    about : dict
-        Its other keys: source, printed, reading, note, date, confidence, band.
+    Its dimension is one of `units`, or ``number``.
     """
 
     path: Path_
@@ -64,19 +52,7 @@ class WrittenNumber:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A document of a known kind.
-
-    Attributes
-    ----------
-    document : Document
-        The file.
-    kind : str
-        ``hardware``, ``models`` or ``engines``.
-    numbers : dict
-        Every number that could be read, by its dotted path.
-    entry : object or None
-        The validated entry, where the file is valid.
-    """
+    """A document of a known kind: its numbers by dotted path, and its entry where it is valid."""
 
     document: Document
     kind: Kind
@@ -115,18 +91,6 @@ class Sheet:
         """The year of release, where the file says it."""
         text = str(self.at("released") or "")[:4]
         return int(text) if text.isdecimal() and len(text) == 4 else None
-
-    def fault(
-        self, rule: str, where: WrittenNumber | Path_, message: str, *, key: bool = False
-    ) -> Fault:
-        """Return a fault at a number, or at a path."""
-        path = where.path if isinstance(where, WrittenNumber) else where
-        if isinstance(where, WrittenNumber) and (*path, "value") in self.document.values:
-            path = (*path, "value")
-        line, column = self.document.mark(path, key=key)
-        name = f"{where.name}: " if isinstance(where, WrittenNumber) else ""
-        sentence = " ".join(f"{name}{message}".split())
-        return Fault(rule, self.document.file, line, column, sentence)
 
 
 def place_holders(document: Document) -> Iterator[Path_]:

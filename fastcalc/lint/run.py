@@ -12,8 +12,8 @@ from fastcalc.catalogue.store import Kind, kind_of, schema_of, shipped
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
 from fastcalc.lint import rules
-from fastcalc.lint.document import place_holders, sheet
-from fastcalc.lint.rule import RULES, Setting, of_kind
+from fastcalc.lint.document import WrittenNumber, place_holders, sheet
+from fastcalc.lint.rule import RULES, Setting
 from fastcalc.written import shown
 
 assert rules  # importing it registers every rule
@@ -157,12 +157,20 @@ def _plausible(document: Document, kind: Kind, entry: object, setting: Setting) 
     """Yield what the rules find, with the severity of each rule."""
     seen = sheet(document, kind, entry)
     unfilled = {document.mark(path) for path in place_holders(document)}
-    for rule in of_kind(kind, strict=setting.strict):
-        assert rule.finds
-        for fault in rule.finds(seen, setting):
+    asked = {"always", "strict"} if setting.strict else {"always"}
+    for id_, rule in sorted(RULES.items()):
+        found = rule.finds if kind in rule.kinds and rule.scope in asked else None
+        for where, message in found(seen, setting) if found else ():
+            if isinstance(where, WrittenNumber):
+                path, sentence = where.path, f"{where.name}: {message}"
+                path = (*path, "value") if (*path, "value") in document.values else path
+            else:
+                path, sentence = where, message
+            mark = document.mark(path, key=rule.at_key)
             # Of a place-holder it is enough to say that it is one.
-            if rule.id == "PV014" or (fault.line, fault.column) not in unfilled:
-                yield replace(fault, severity=rule.severity)
+            if id_ == "PV014" or mark not in unfilled:
+                sentence = " ".join(sentence.split())
+                yield Fault(id_, document.file, *mark, sentence, rule.severity)
 
 
 def _excuse(
