@@ -161,13 +161,8 @@ def _plain(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[Any, 
     return annotation, metadata
 
 
-def reader_of(metadata: tuple[Any, ...]) -> QuantityReader | None:
-    """Return the reader among the annotations of a quantity."""
-    return next((one for one in metadata if isinstance(one, QuantityReader)), None)
-
-
 def _number(metadata: tuple[Any, ...], data: Any, path: Path_) -> Iterator[WrittenNumber]:
-    reader = reader_of(metadata)
+    reader = next((one for one in metadata if isinstance(one, QuantityReader)), None)
     about = dict(data) if isinstance(data, dict) else {"value": data}
     value = about.pop("value", None)
     if reader is None or value is None:

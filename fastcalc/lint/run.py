@@ -22,18 +22,9 @@ KINDS: tuple[Kind, ...] = ("hardware", "models", "engines")
 
 @dataclass(frozen=True)
 class Report:
-    """What a check found.
+    """What a check of some files found, in their order, and what they excuse with a reason.
 
-    Attributes
-    ----------
-    files : int
-        How many files were read.
-    faults : list of Fault
-        In the order of files and lines.
-    excused : list of Fault
-        What files say is right all the same, with their reasons.
-    strict : bool
-        Whether warnings count.
+    Warnings count where it is ``strict``.
     """
 
     files: int
@@ -75,7 +66,12 @@ def check(paths: Sequence[Path], *, strict: bool = False, today: date | None = N
     files = files_of(paths)
     others = 0
     for path in files:
-        document = scan(path) if path in paths or path.is_file() else _no_file(path)
+        if path in paths or path.is_file():
+            document = scan(path)
+        else:  # a pipe or a broken link in a folder: nobody is waited for
+            why = "neither a file nor a link to one; take it out, or name it to have it read"
+            document = Document(str(path), faults=[Fault("ST001", str(path), 0, 0, why)])
+            document.is_whole = False
         kind = kind_of(document)
         if kind is None and path not in paths and not document.faults:
             others += 1  # a folder may hold YAML of other programs
@@ -90,15 +86,11 @@ def check(paths: Sequence[Path], *, strict: bool = False, today: date | None = N
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:
-    """Return the YAML files that paths name, each once, folders searched to their depth.
-
-    Raises
-    ------
-    InputError
-        If a path does not exist, or a folder holds no YAML file.
-    """
+    """Return the YAML files that paths name, each once, folders searched to their depth."""
     if not paths:
-        return [_from_here(path) for kind in KINDS for path in sorted(shipped(kind).glob("*.yaml"))]
+        here = Path.cwd()
+        listed = [path for kind in KINDS for path in sorted(shipped(kind).glob("*.yaml"))]
+        return [path.relative_to(here) if path.is_relative_to(here) else path for path in listed]
     found: dict[Path, Path] = {}
     for path in paths:
         inside = [path]
@@ -113,23 +105,11 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     return list(found.values())
 
 
-def _from_here(path: Path) -> Path:
-    """Return a path as seen from the working folder, where it lies in it."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
-
-
 def _is_entry(path: Path, folder: Path) -> bool:
     """Return whether a file in a folder is to be checked: YAML, and nothing hidden."""
     parts = path.relative_to(folder).parts
     is_hidden = any(part.startswith(".") for part in parts)
     return path.suffix in (".yaml", ".yml") and not is_hidden and not path.is_dir()
-
-
-def _no_file(path: Path) -> Document:
-    """Return what is said of a pipe or a broken link in a folder: nobody is waited for."""
-    message = "neither a file nor a link to one; take it out, or name it to have it read"
-    return Document(str(path), faults=[Fault("ST001", str(path), 0, 0, message)], is_whole=False)
 
 
 def check_document(document: Document, kind: Kind | None, setting: Setting) -> Iterator[Fault]:
@@ -212,7 +192,5 @@ def _clashes(
         other = names.setdefault((kind, name.lower()), document)
         if other is not document:
             line, column = document.mark(path)
-            message = (
-                f"'{shown(name)}' also names the entry in {other.file}; keep it in one of them"
-            )
-            yield Fault("ST020", document.file, line, column, message)
+            message = f"'{shown(name)}' also names the entry in {other.file}; "
+            yield Fault("ST020", document.file, line, column, f"{message}keep it in one of them")

@@ -70,12 +70,12 @@ def fastest_link(sheet: Sheet) -> float | None:
     core, domain = core_of(sheet), sheet.si("links.scale_up.domain")
     if "pcie" in sheet.word("name") and domain != 2:  # two may be joined by a bridge
         return 32.0 if (sheet.year or 2100) <= 2021 else 64.0
-    return core.link if core else row("links", sheet.word("architecture")).get("most")
+    return core.link if core else row("link_rates", sheet.word("architecture")).get("most")
 
 
 def core_of(sheet: Sheet) -> Core | None:
     """Return what is known of a chip's cores."""
-    known = tables()["cores"]
+    known = tables()["core_types"]
     name = sheet.word("architecture").removesuffix("-ga10x")
     suffix = {"gddr": "-graphics", "lpddr": "-embedded"}
     for one in tiers(sheet)[:1]:

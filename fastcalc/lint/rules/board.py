@@ -15,7 +15,7 @@ def power_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
     Instead: Write one chip's maximum, in W or kW.
     """
     power = sheet.numbers.get("power.chip")
-    low, high = band("power", sheet.word("kind"))
+    low, high = band("watts", sheet.word("kind"))
     if power and not low <= power.si <= high:
         message = f"{power.text} is outside {low:,.0f} to {high:,.0f} W of such chips: of one chip?"
         yield power, message
@@ -44,7 +44,7 @@ def area_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
     Instead: Write the silicon of one chip in mm2.
     """
     area = sheet.numbers.get("area")
-    low, high = band("area", sheet.word("kind"))
+    low, high = band("silicon", sheet.word("kind"))
     if area and not low <= area.si <= high:
         message = f"{area.text} is outside {amount(low, 'area')} to {amount(high, 'area')}"
         yield area, message

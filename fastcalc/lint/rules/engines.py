@@ -26,8 +26,7 @@ def inside_own_band(sheet: Sheet, _: Setting) -> Findings:
         band = _band(number)
         if band and not band[0] * (1 - 1e-9) <= number.si <= band[1] * (1 + 1e-9):
             low, high = (amount(end, number.dimension) for end in band)
-            message = f"{number.text} is outside its own band of {low} to {high}"
-            yield number, message
+            yield number, f"{number.text} is outside its own band of {low} to {high}"
 
 
 @rule("EN002", "error")
@@ -42,8 +41,8 @@ def bands_are_bands(sheet: Sheet, _: Setting) -> Findings:
         if "band" in number.about:
             band = _band(number)
             if band is None or band[0] > band[1]:
-                message = "a band is [lower, upper] in SI units"
-                yield (*number.path, "band"), f"{number.name}: {message}"
+                sentence = f"{number.name}: a band is [lower, upper] in SI units"
+                yield (*number.path, "band"), sentence
 
 
 @rule("EN003", strict=True)
@@ -69,8 +68,8 @@ def floors_are_plausible(sheet: Sheet, _: Setting) -> Findings:
     for number in sheet.numbers.values():
         most = 2e-3 if "layer" in number.name or "collective" in number.name else 5.0
         if number.dimension == "time" and number.si and not 5e-8 <= number.si <= most:
-            message = f"{number.text} is outside {amount(5e-8, 'time')} to {amount(most, 'time')}"
-            yield number, message
+            ends = f"{amount(5e-8, 'time')} to {amount(most, 'time')}"
+            yield number, f"{number.text} is outside {ends}"
 
 
 @rule("EN005")
@@ -81,6 +80,5 @@ def engines_have_ranges(sheet: Sheet, _: Setting) -> Findings:
     Seen: Planners that print four digits and no error.
     Instead: Write 'ranges:' with 'unseen' at least, from left-out measurements.
     """
-    has_one = sheet.at("is_bound") is True or sheet.at("ranges") or sheet.at("extends")
-    if not has_one:
+    if not (sheet.at("is_bound") is True or sheet.at("ranges") or sheet.at("extends")):
         yield ("id",), "no 'ranges': how far off may it be?"

@@ -2,22 +2,25 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
+from fastcalc.catalogue.reader import Path_
 from fastcalc.lint.document import Sheet
 from fastcalc.lint.rule import Findings, Setting, rule
 from fastcalc.lint.words import near
 
 
-def _blocks(sheet: Sheet) -> Iterator[tuple[int, dict[str, Any]]]:
-    listed = sheet.at("blocks")
-    for index, block in enumerate(listed if isinstance(listed, list) else ()):
-        if isinstance(block, dict):
-            yield index, block
-
-
 def _whole(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _of_blocks(sheet: Sheet, *steps: str) -> Iterator[tuple[Path_, int]]:
+    """Yield the whole numbers that every block has under a key, with their places."""
+    listed = sheet.at("blocks")
+    for index in range(len(listed) if isinstance(listed, list) else 0):
+        path: Path_ = ("blocks", index, *steps)
+        value = _whole(sheet.at(*path))
+        if value:
+            yield path, value
 
 
 @rule("MD005", "error")
@@ -30,24 +33,21 @@ def shape_gives_checkpoint(sheet: Sheet, _: Setting) -> Findings:
     Instead: Compare with the configuration field by field; a difference that is understood is
         excused in 'excused'.
     """
-    number, ours = sheet.numbers.get("published.checkpoint"), _count(sheet)
-    if number and ours and not near(ours, number.si, 1e-4):
+    number = sheet.numbers.get("published.checkpoint")
+    if sheet.entry is None or sheet.entry.is_minimal or not number:
+        return
+    # Counting needs numpy, which a check of hardware alone does without.
+    from fastcalc.core.workload import checkpoint_parameters
+
+    ours = float(checkpoint_parameters(sheet.entry))
+    if ours and not near(ours, number.si, 1e-4):
         share = 100 * (ours / number.si - 1)
         message = f"the shape has {ours:,.0f} parameters, the checkpoint {number.si:,.0f}: "
         yield number, f"{message}{share:+.2g} %"
 
 
-def _count(sheet: Sheet) -> float | None:
-    """Return the parameters that a checkpoint of this shape stores."""
-    if sheet.entry is None or sheet.entry.is_minimal:
-        return None
-    # Counting needs numpy, which a check of hardware alone does without.
-    from fastcalc.core.workload import checkpoint_parameters
-
-    return float(checkpoint_parameters(sheet.entry))
-
-
 _LABEL = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([BMT])", re.IGNORECASE)
+_MANY = {"M": 1e6, "B": 1e9, "T": 1e12}
 
 
 @rule("MD006")
@@ -58,13 +58,17 @@ def shape_gives_label(sheet: Sheet, _: Setting) -> Findings:
     Seen: GLM-4.6's 357B counts a multi-token-prediction layer; the text core has 353B.
     Instead: Correct the shape, or say in 'notes' what the label counts.
     """
-    label, ours = sheet.at("published", "label"), _core(sheet)
-    total = sheet.numbers.get("published.total")
+    label, total = sheet.at("published", "label"), sheet.numbers.get("published.total")
     match = _LABEL.search(label) if isinstance(label, str) else None
     unit = _MANY[match[2].upper()] if match else 0.0
     said = total.si if total else float(match[1]) * unit if match else None
-    if not said or not ours or "published.checkpoint" in sheet.numbers:
+    if not said or "published.checkpoint" in sheet.numbers:
         return
+    if sheet.entry is None or sheet.entry.is_minimal:
+        return
+    from fastcalc.core.workload import workload
+
+    ours = float(workload(sheet.entry).total_parameters)
     notes = " ".join(str(note) for note in sheet.at("notes") or ()).lower()
     told = re.search(r"label|card|rounds|rounded|vision|counts|published", notes)
     # Half a unit of the label's last digit.
@@ -74,17 +78,6 @@ def shape_gives_label(sheet: Sheet, _: Setting) -> Findings:
         message = f"the shape has {ours / 1e9:.4g}B parameters, published are {said / 1e9:.4g}B: "
         where = total if total else ("published", "label")
         yield where, f"{message}{share:+.2g} %; a note may say why"
-
-
-_MANY = {"M": 1e6, "B": 1e9, "T": 1e12}
-
-
-def _core(sheet: Sheet) -> float | None:
-    if sheet.entry is None or sheet.entry.is_minimal:
-        return None
-    from fastcalc.core.workload import workload
-
-    return float(workload(sheet.entry).total_parameters)
 
 
 @rule("MD007")
@@ -120,10 +113,8 @@ def window_inside_context(sheet: Sheet, _: Setting) -> Findings:
     Instead: Leave the window out, or correct max_context.
     """
     context = _whole(sheet.at("max_context"))
-    for index, _block in _blocks(sheet):
-        window = _whole(sheet.at("blocks", index, "attention", "window"))
-        if window and context and window > context:
-            path = ("blocks", index, "attention", "window")
+    for path, window in _of_blocks(sheet, "attention", "window"):
+        if context and window > context:
             yield path, f"a window of {window} exceeds max_context {context}"
 
 
@@ -135,14 +126,14 @@ def widths_are_multiples(sheet: Sheet, _: Setting) -> Findings:
     Seen: 'hidden_size: 4069' for 4096.
     Instead: Take the number from the configuration.
     """
-    places: list[tuple[str | int, ...]] = [("hidden_size",)]
-    for index, _block in _blocks(sheet):
-        places += [("blocks", index, "ffn", key) for key in ("width", "shared_width")]
-        places += [("blocks", index, "attention", key) for key in ("head_dim", "kv_rank", "q_rank")]
-    for path in places:
-        value = _whole(sheet.at(*path))
-        step = 32 if value and value >= 1024 else 8
-        if value and value % step:
+    widths: list[tuple[Path_, int]] = [(("hidden_size",), _whole(sheet.at("hidden_size")) or 0)]
+    for key in ("width", "shared_width"):
+        widths += _of_blocks(sheet, "ffn", key)
+    for key in ("head_dim", "kv_rank", "q_rank"):
+        widths += _of_blocks(sheet, "attention", key)
+    for path, value in widths:
+        step = 32 if value >= 1024 else 8
+        if value % step:
             yield path, f"{path[-1]} {value} is no multiple of {step}"
 
 
@@ -155,12 +146,10 @@ def ffn_fits_hidden(sheet: Sheet, _: Setting) -> Findings:
     Instead: Check intermediate_size against moe_intermediate_size.
     """
     hidden = _whole(sheet.at("hidden_size"))
-    for index, _block in _blocks(sheet) if hidden else ():
-        width = _whole(sheet.at("blocks", index, "ffn", "width"))
-        kind = sheet.at("blocks", index, "ffn", "kind")
+    for path, width in _of_blocks(sheet, "ffn", "width"):
+        kind = sheet.at(*path[:-1], "kind")
         low, high = (0.04, 6.0) if kind == "moe" else (0.25, 9.0)
-        if width and hidden and not low <= width / hidden <= high:
-            path = ("blocks", index, "ffn", "width")
+        if hidden and not low <= width / hidden <= high:
             message = f"width {width} is {width / hidden:.2g} of hidden_size {hidden}"
             yield path, f"{message}; {kind} layers have {low} to {high}"
 
@@ -173,11 +162,9 @@ def head_dim_is_plausible(sheet: Sheet, _: Setting) -> Findings:
     Seen: head_dim 8 and heads 128 for heads 8 and head_dim 128.
     Instead: Swap them, or take head_dim from the configuration (it need not be hidden/heads).
     """
-    for index, _block in _blocks(sheet):
-        for key in ("head_dim", "nope_dim", "value_dim"):
-            value = _whole(sheet.at("blocks", index, "attention", key))
-            if value and not 24 <= value <= 640:
-                path = ("blocks", index, "attention", key)
+    for key in ("head_dim", "nope_dim", "value_dim"):
+        for path, value in _of_blocks(sheet, "attention", key):
+            if not 24 <= value <= 640:
                 yield path, f"{key} {value} is outside 24 to 640"
 
 
@@ -203,9 +190,9 @@ def layers_are_plausible(sheet: Sheet, _: Setting) -> Findings:
     Seen: A pattern of layers counted once a layer instead of once.
     Instead: Add up the counts of 'blocks'.
     """
-    counts = [_whole(block.get("count")) or 0 for _, block in _blocks(sheet)]
-    if counts and sum(counts) > 300:
-        yield ("blocks",), f"{sum(counts)} layers; models have up to 300"
+    layers = sum(count for _, count in _of_blocks(sheet, "count"))
+    if layers > 300:
+        yield ("blocks",), f"{layers} layers; models have up to 300"
 
 
 @rule("MD014", strict=True, at_key=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import date
 
 from fastcalc.catalogue.reader import Path_
-from fastcalc.lint.document import Sheet, WrittenNumber, place_holders
+from fastcalc.lint.document import Sheet, place_holders
 from fastcalc.lint.notes import accepted, prints
 from fastcalc.lint.rule import Findings, Setting, rule
 from fastcalc.lint.words import amount, near, ratio
@@ -21,12 +21,6 @@ def _sources(sheet: Sheet) -> dict[str, dict[str, object]]:
     return {str(key): value for key, value in items if isinstance(value, dict)}
 
 
-def _cites(sheet: Sheet) -> bool:
-    """Return whether a file cites: most of its numbers name a source."""
-    cited = sum(1 for one in sheet.numbers.values() if one.said("source"))
-    return cited > 0 and 2 * cited >= len(sheet.numbers)
-
-
 @rule("PV001")
 def numbers_cite(sheet: Sheet, setting: Setting) -> Findings:
     """A number without a source in a file that cites.
@@ -35,11 +29,10 @@ def numbers_cite(sheet: Sheet, setting: Setting) -> Findings:
     Seen: H100 memory at 3,072 GB/s in two calculators that name no document; it is 3,350.
     Instead: Write 'source:' with a key of 'sources'.
     """
-    if not setting.strict and not _cites(sheet):
-        return
-    for number in sheet.numbers.values():
-        if not number.said("source"):
-            yield number, f"{number.text} has no source"
+    bare = [number for number in sheet.numbers.values() if not number.said("source")]
+    cites = len(bare) < len(sheet.numbers) and 2 * len(bare) <= len(sheet.numbers)
+    for number in bare if setting.strict or cites else ():
+        yield number, f"{number.text} has no source"
 
 
 @rule("PV002", "error")
@@ -54,12 +47,10 @@ def sources_are_listed(sheet: Sheet, _: Setting) -> Findings:
     for path, name in _cited(sheet.data, ()):
         if name not in known:
             where = ".".join(str(step) for step in path[:-1])
-            message = f"source '{name}' is not listed under 'sources'"
-            yield path, f"{where}: {message}"
+            yield path, f"{where}: source '{name}' is not listed under 'sources'"
     shape = sheet.at("shape_source")
     if isinstance(shape, str) and shape not in known:
-        message = f"shape_source '{shape}' is not listed under 'sources'"
-        yield ("shape_source",), message
+        yield ("shape_source",), f"shape_source '{shape}' is not listed under 'sources'"
 
 
 @rule("PV003", at_key=True)
@@ -74,8 +65,7 @@ def sources_are_used(sheet: Sheet, _: Setting) -> Findings:
     used |= set(_named(sheet.data))
     for name in _sources(sheet):
         if name not in used:
-            message = f"source '{name}' is listed and no number names it"
-            yield ("sources", name), message
+            yield ("sources", name), f"source '{name}' is listed and no number names it"
 
 
 def _cited(data: object, path: Path_) -> Iterator[tuple[Path_, str]]:
@@ -133,8 +123,7 @@ def dates_parse(sheet: Sheet, _: Setting) -> Findings:
     """
     for path, text in _dates(sheet):
         if day(text) is None:
-            message = f'\'{text}\' is no date; write for example "2026-05" or "2026-05-13"'
-            yield path, message
+            yield path, f'\'{text}\' is no date; write for example "2026-05" or "2026-05-13"'
 
 
 @rule("PV006")
@@ -178,12 +167,6 @@ def day(text: str) -> date | None:
         return None
 
 
-def _prices(sheet: Sheet) -> Iterator[WrittenNumber]:
-    for number in sheet.numbers.values():
-        if number.dimension == "hourly price":
-            yield number
-
-
 @rule("PV007", strict=True)
 def prices_have_dates(sheet: Sheet, _: Setting) -> Findings:
     """An hourly price without a date.
@@ -192,8 +175,8 @@ def prices_have_dates(sheet: Sheet, _: Setting) -> Findings:
     Seen: A cost table that still quotes 2023.
     Instead: Write 'date:'.
     """
-    for number in _prices(sheet):
-        if not number.said("date"):
+    for number in sheet.numbers.values():
+        if number.dimension == "hourly price" and not number.said("date"):
             yield number, f"{number.text} has no date"
 
 
@@ -205,11 +188,10 @@ def prices_are_fresh(sheet: Sheet, setting: Setting) -> Findings:
     Seen: A sizing guide with A100 at 4 dollars when they rented at 1.30.
     Instead: Look it up again, and write the new date.
     """
-    for number in _prices(sheet):
-        found = day(number.said("date") or "")
+    for number in sheet.numbers.values():
+        found = day(number.said("date") or "") if number.dimension == "hourly price" else None
         if found and (setting.today - found).days > 366:
-            message = f"{number.text} is of {number.said('date')}, more than a year ago"
-            yield number, message
+            yield number, f"{number.text} is of {number.said('date')}, more than a year ago"
 
 
 @rule("PV009")
