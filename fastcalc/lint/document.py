@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from fastcalc.catalogue.reader import Document, Path_
 from fastcalc.catalogue.schema import Quantity, QuantityError, QuantityReader
-from fastcalc.catalogue.store import Kind, schema_of
+from fastcalc.catalogue.store import SCHEMAS, Kind
 from fastcalc.catalogue.validation import dotted
 
 _LONGEST = 600
@@ -107,7 +107,7 @@ _TO_FILL_IN = re.compile(r"FILL[ _]?IN|TODO|FIXME|\bXXX\b")
 
 def sheet(document: Document, kind: Kind, entry: Any = None) -> Sheet:
     """Return a document as rules see it."""
-    numbers = {one.name: one for one in _numbers(schema_of(kind), (), document.data, ())}
+    numbers = {one.name: one for one in _numbers(SCHEMAS[kind], (), document.data, ())}
     return Sheet(document, kind, numbers, entry)
 
 

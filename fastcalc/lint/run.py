@@ -7,8 +7,9 @@ from datetime import date
 from pathlib import Path
 
 from fastcalc.catalogue.faults import Fault, in_order
+from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.reader import Document, scan
-from fastcalc.catalogue.store import Kind, kind_of, schema_of, shipped
+from fastcalc.catalogue.store import SCHEMAS, Kind, kind_of
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
 from fastcalc.lint import rules
@@ -17,7 +18,6 @@ from fastcalc.lint.rule import RULES, Setting
 from fastcalc.written import shown
 
 assert rules  # importing it registers every rule
-KINDS: tuple[Kind, ...] = ("hardware", "models", "engines")
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     """Return the YAML files that paths name, each once, folders searched to their depth."""
     if not paths:
         here = Path.cwd()
-        listed = [path for kind in KINDS for path in sorted(shipped(kind).glob("*.yaml"))]
+        listed = [path for kind in SCHEMAS for path in sorted(shipped_folder(kind).glob("*.yaml"))]
         return [path.relative_to(here) if path.is_relative_to(here) else path for path in listed]
     found: dict[Path, Path] = {}
     for path in paths:
@@ -127,7 +127,7 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
         return
     for path in place_holders(document):
         document.refused.add(path[:-1] if path[-1] == "value" else path)
-    entry, faults = validate(document, schema_of(kind))
+    entry, faults = validate(document, SCHEMAS[kind])
     yield from faults
     found = _plausible(document, kind, entry, setting)
     yield from _excuse(document, found, setting, is_broken=bool(faults or document.faults))
