@@ -221,14 +221,14 @@ class Published(Entry):
     checkpoint: Count | None = None
 
 
-def _known_format(name: str) -> str:
+def _known_format(name: object) -> str:
     try:
-        return number_format(name).id
+        return number_format(str(name)).id
     except InputError as error:
         raise ValueError(str(error)) from error
 
 
-FormatName = Annotated[str, BeforeValidator(lambda raw: _known_format(str(raw)))]
+FormatName = Annotated[str, BeforeValidator(_known_format)]
 
 
 class Model(Entry):
