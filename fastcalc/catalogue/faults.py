@@ -8,7 +8,7 @@ from fastcalc.errors import InputError
 
 Severity = Literal["error", "warning", "note"]
 MOST = 100
-"""Faults that are listed of one file; whoever has more mends those first."""
+"""Faults that are listed of one file; whoever has more fixes those first."""
 
 
 @dataclass(frozen=True)

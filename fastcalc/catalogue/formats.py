@@ -1,6 +1,6 @@
 """Number formats: bits of a stored weight or cache element, and what computes with them.
 
-Bits count the scales stored beside the values: fp8 with a 32-bit scale per 128 x 128
+Bits count the scales stored with the values: fp8 with a 32-bit scale per 128 x 128
 block (DeepSeek-V3 technical report, arXiv:2412.19437, section 3.3), MXFP4 with an 8-bit
 scale per 32 values (OCP Microscaling Formats specification 1.0), NVFP4 with an 8-bit scale per
 16 values (NVIDIA, "Introducing NVFP4"), GGUF blocks with a 16-bit scale per 32 values (ggml

@@ -80,7 +80,7 @@ def _described(key: str, value: dict[str, Any]) -> dict[str, Any]:
     meaning = meanings().get(key)
     if meaning is None:
         return value
-    # Beside a reference draft 7 ignores everything, so the reference moves inside.
+    # Next to a reference draft 7 ignores everything, so the reference moves inside.
     return {"description": meaning, **({"allOf": [value]} if "$ref" in value else value)}
 
 

@@ -1,4 +1,4 @@
-"""Find and load entries: shipped ones, a person's own folders, or a path to a file."""
+"""Find and load entries: shipped ones, the user's own folders, or a path to a file."""
 
 import os
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ def kind_of(document: Document) -> Kind | None:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The folders that names are looked up in, the person's own before the shipped ones."""
+    """The folders that names are looked up in, the user's own before the shipped ones."""
 
     own: dict[Kind, tuple[Path, ...]] = field(default_factory=dict)
 
@@ -215,7 +215,7 @@ class Catalogue:
         return next((path for path in paths if name and path.is_file()), None)
 
     def _by_alias(self, kind: Kind) -> dict[str, Path]:
-        """Return the files of all ids and aliases in lower case, the person's own first."""
+        """Return the files of all ids and aliases in lower case, the user's own first."""
         found: dict[str, Path] = {}
         for folder in reversed(self.folders(kind)):
             for path in files_in(folder):

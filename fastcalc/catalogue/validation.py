@@ -31,7 +31,7 @@ def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | Non
     """Return the entry that a document holds, or None, and what is wrong with it.
 
     Unknown keys come first where a line has several faults: a misspelt key is also a missing
-    one, and the misspelling is what a person can mend.
+    one, and the misspelling is what the user can fix.
     """
     try:
         return schema.model_validate(document.data), []

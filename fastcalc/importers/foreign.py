@@ -1,4 +1,4 @@
-"""Measured points from the output of other programs, told apart by what it holds.
+"""Measured points from the output of other programs, recognized by what it holds.
 
 ``vllm bench serve --save-result`` and ``--append-result`` (`fastcalc.importers.vllm`), and
 ``llama-bench -o json`` and ``-o jsonl`` (`fastcalc.importers.llama_bench`), whose modules name
@@ -64,11 +64,11 @@ def foreign_in(content: Text, *, catalogue: Catalogue, given: Mapping[str, str])
             faults.append(FileFault(content.file, *record.mark(error.key), str(error)))
         else:
             measured += [(record.line, one) for one in read]
-            wrong = [told for one in read if isinstance(one, Point) for told in beyond(one)]
+            wrong = [words for one in read if isinstance(one, Point) for words in beyond(one)]
             faults += [
-                FileFault(content.file, *record.mark(), told) for told in dict.fromkeys(wrong)
+                FileFault(content.file, *record.mark(), words) for words in dict.fromkeys(wrong)
             ]
-    faults += [FileFault(content.file, *record.mark(), told) for told, record in unsaid.items()]
+    faults += [FileFault(content.file, *record.mark(), words) for words, record in unsaid.items()]
     points, skipped = _numbered(content.file, measured)
     return gathered(content.file, points, faults, skipped)
 

@@ -164,14 +164,14 @@ def _hardware(gpus: list[str], said: Mapping[str, str], names: Names) -> tuple[s
 
 def _layout(record: Record, gpus: list[str], said: Mapping[str, str]) -> dict[str, str]:
     """Return the layout: GPUs hold layers one after another, or rows or tensors of each."""
-    told = {name: said[name] for name in ("chips", "tp", "ep", "pp", "dp") if name in said}
-    if {"tp", "pp", "dp"} & told.keys():
-        return told
-    chips = told.get("chips") or (str(len(gpus)) if gpus else "")
+    stated = {name: said[name] for name in ("chips", "tp", "ep", "pp", "dp") if name in said}
+    if {"tp", "pp", "dp"} & stated.keys():
+        return stated
+    chips = stated.get("chips") or (str(len(gpus)) if gpus else "")
     if not chips:
-        return told
+        return stated
     shared = "tp" if record.text("split_mode") in ("row", "tensor") else "pp"
-    return {**told, "chips": chips, shared: chips}
+    return {**stated, "chips": chips, shared: chips}
 
 
 def _weights(record: Record, said: Mapping[str, str]) -> tuple[str, str | None]:

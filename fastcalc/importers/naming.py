@@ -49,7 +49,7 @@ def chip_id(text: str, catalogue: Catalogue) -> str | None:
 
     The name must hold all words of the chip's id, name or one alias, and no word that the chip
     has not; a chip that differs from another by its core count, its memory or its dies alone is
-    not told apart by a driver, so such names mean none.
+    not distinguished by a driver, so such names mean none.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def _chips(catalogue: Catalogue) -> dict[str, list[frozenset[str]]]:
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the words of a name that tell parts apart.
+    """Return the words of a name that distinguish parts.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from fastcalc.written import shown
 WORDS = ("hardware", "model", "engine", "weights", "kv")
 LAYOUT = ("chips", "tp", "ep", "pp", "dp")
 OPTIONS = (*WORDS, *LAYOUT)
-"""What a person may say of a file, as options of the same names."""
+"""What the user may say of a file, as options of the same names."""
 
 _LONGEST = 250  # file systems name nothing longer
 
@@ -46,11 +46,11 @@ class Setup:
 
 
 class Unsaid(Exception):  # noqa: N818  (it becomes a sentence)
-    """What a person has to say before a record is a point."""
+    """What the user has to say before a record is a point."""
 
 
 def checked(given: Mapping[str, str]) -> dict[str, str]:
-    """Return what a person said, without what they left empty.
+    """Return what the user said, without what is empty.
 
     Raises
     ------

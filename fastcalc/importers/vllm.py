@@ -167,14 +167,14 @@ def _mean_latency(record: Record, output: float) -> float | None:
 
 
 def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
-    told = {name: _metadata(record, name) for name in OPTIONS}
-    told = {name: text for name, text in told.items() if text} | dict(said)
+    stated = {name: _metadata(record, name) for name in OPTIONS}
+    stated = {name: text for name, text in stated.items() if text} | dict(said)
     called = record.text("model_id") or record.text("tokenizer_id")
-    hardware = said.get("hardware") or names.chip(told.get("hardware", "")) or ""
-    model = said.get("model") or names.model(told.get("model", "")) or names.model(called) or ""
-    stored = told["weights"] if "weights" in told else checkpoint_format(called)
-    machine = layout(told)
-    chip = shown(told.get("hardware", ""))
+    hardware = said.get("hardware") or names.chip(stated.get("hardware", "")) or ""
+    model = said.get("model") or names.model(stated.get("model", "")) or names.model(called) or ""
+    stored = stated["weights"] if "weights" in stated else checkpoint_format(called)
+    machine = layout(stated)
+    chip = shown(stated.get("hardware", ""))
     no_chip = (
         f"no chip of the catalogue is '{chip}'" if chip else "the file does not name the hardware"
     )
@@ -190,9 +190,9 @@ def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
     return Setup(
         hardware=hardware,
         model=model,
-        engine=told.get("engine") or _ENGINES.get(record.text("backend"), ""),
+        engine=stated.get("engine") or _ENGINES.get(record.text("backend"), ""),
         weights=stored,
-        kv=told.get("kv", ""),
+        kv=stated.get("kv", ""),
         layout=machine,
     )
 

@@ -52,7 +52,7 @@ def check(paths: Sequence[Path], *, strict: bool = False, today: date | None = N
     strict : bool
         Let warnings count, and ask for the provenance of every number.
     today : date, optional
-        The day that ages are reckoned from.
+        The day that ages are counted from.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def _plausible(document: Document, kind: Kind, entry: object, setting: Setting) 
 def _excuse(
     document: Document, faults: Iterable[Fault], setting: Setting, *, is_broken: bool
 ) -> Iterator[Fault]:
-    """Attach the file's excuses; one that is not needed is told, if all numbers could be read."""
+    """Attach the file's excuses; report one that is not needed, if all numbers could be read."""
     given = document.data.get("excused")
     reasons = given if isinstance(given, dict) else {}
     used = set()

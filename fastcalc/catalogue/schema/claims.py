@@ -16,7 +16,7 @@ _FORMS = "a number, a list of numbers, a quantity such as '44 GB', a name, or a 
 class Input(Entry):
     """What a test is given: numbers, names, or numbers of catalogue entries.
 
-    A file writes ``6``, ``[0.75, 0.68]``, ``44 GB``, ``glm-4.7``, the same under ``value`` beside a
+    A file writes ``6``, ``[0.75, 0.68]``, ``44 GB``, ``glm-4.7``, the same under ``value`` with a
     ``source`` and a ``note``, or ``{entry: hardware/wse-3, field: area}``. Values are in SI, with
     the ``unit`` that is written and the SI ``factor`` of it; ``texts`` are what the file writes.
     """
@@ -39,12 +39,12 @@ class Input(Entry):
         several = {"type": "array", "items": {"anyOf": [number, text]}, "minItems": 1}
         value: dict[str, Any] = {"anyOf": [number, text, several]}
         names = {"type": "array", "items": text, "minItems": 1}
-        told = {
+        keys = {
             "value": value,
             "entry": {"anyOf": [text, names]},
             **dict.fromkeys(("field", "source", "note"), text),
         }
-        whole = {"type": "object", "additionalProperties": False, "properties": told}
+        whole = {"type": "object", "additionalProperties": False, "properties": keys}
         return {"anyOf": [*value["anyOf"], whole]}
 
     @model_validator(mode="before")
@@ -107,7 +107,7 @@ def _bounded(value: float) -> float:
 class Check(Entry):
     """A test, and what its number must be for the claim to hold.
 
-    ``expected`` is what the claim says or implies; several values stand beside as many numbers,
+    ``expected`` is what the claim says or implies; several values go with as many numbers,
     except with ``between``, where they are the two ends.
     """
 

@@ -43,7 +43,7 @@ def kimi_linear(fields: Fields) -> list[Layer]:
 
 
 def kimi_extras(fields: Fields) -> dict[str, Any]:
-    """Return K3's norms of the experts' projection and the vectors that weigh residuals."""
+    """Return K3's norms of the experts' projection and the vectors that scale residuals."""
     count, extra = fields.layers(), 0
     latent_size = fields.maybe("routed_expert_hidden_size")
     if latent_size and parts.flagged(fields, "latent_moe_use_norm"):
@@ -52,7 +52,7 @@ def kimi_extras(fields: Fields) -> dict[str, Any]:
         extra += 2 * (2 * count + 1) * fields.count("hidden_size")
     if not extra:
         return {}
-    fields.remark("other_parameters is norms of the experts and vectors that weigh residuals.")
+    fields.remark("other_parameters is norms of the experts and vectors that scale residuals.")
     return {"other_parameters": extra}
 
 

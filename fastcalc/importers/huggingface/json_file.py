@@ -41,7 +41,7 @@ def config_path(name: str | Path) -> Path:
 
 
 def missing_file(name: str) -> str:
-    """Return the sentence for a file that is not there; a hub name is told how to fetch it.
+    """Return the sentence for a file that is not there; of a hub name it says how to fetch it.
 
     Examples
     --------

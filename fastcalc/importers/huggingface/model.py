@@ -163,22 +163,24 @@ def _paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 
 
 def _add_prediction(entry: dict[str, Any], fields: Fields, family: ModelFamily) -> None:
-    """Add the prediction layers that a checkpoint stores beside the text core."""
+    """Add the prediction layers that a checkpoint stores besides the text core."""
     names = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
     count = fields.maybe(*names, least=0)
     if not count:
         return
-    fields.remark("Multi-token-prediction layers stand beside the text core and are not in it.")
+    fields.remark(
+        "Multi-token-prediction layers are stored, too, and not counted in the text core."
+    )
     if family.mtp is not None:
         entry["mtp"] = {"layers": count, **family.mtp}
 
 
 def _add_sidecar(path: Path, file: JsonFile) -> None:
     """Take the quantization from ModelOpt's own file where the configuration has none."""
-    beside = path.with_name(_SIDECAR)
-    if path.name != CONFIG or file.data.get("quantization_config") or not beside.is_file():
+    sidecar = path.with_name(_SIDECAR)
+    if path.name != CONFIG or file.data.get("quantization_config") or not sidecar.is_file():
         return
-    file.sidecar = read_json(beside)
+    file.sidecar = read_json(sidecar)
     quantization = file.sidecar.data.get("quantization")
     if isinstance(quantization, dict):
         file.data["quantization_config"] = {"quant_method": "modelopt", **quantization}

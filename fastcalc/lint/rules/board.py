@@ -104,7 +104,7 @@ def rent_against_purchase(sheet: Sheet, _: Setting) -> Findings:
     """Rent against purchase.
 
     Rent pays a chip back in two months to six years; otherwise one of the two is wrong.
-    Seen: A rack's three million beside one GPU's rent.
+    Seen: A rack's three million next to one GPU's rent.
     Instead: Write both of one chip.
     """
     rent, price = sheet.numbers.get("price.cloud"), sheet.numbers.get("price.purchase")

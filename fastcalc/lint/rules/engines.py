@@ -34,7 +34,7 @@ def bands_are_bands(sheet: Sheet, _: Setting) -> Findings:
     """A band that is none.
 
     A band is two numbers in SI, the lower first.
-    Seen: [26, 17] in microseconds beside a value in seconds.
+    Seen: [26, 17] in microseconds next to a value in seconds.
     Instead: Write [lower, upper] in SI units: seconds, bytes a second, FLOP a second.
     """
     for number in sheet.numbers.values():

@@ -56,7 +56,7 @@ def fast_is_faster(sheet: Sheet, _: Setting) -> Findings:
     """The slow link is faster than the fast one.
 
     scale_up is inside the domain, scale_out beyond it.
-    Seen: 400 GB/s of network beside 450 of NVLink: 400 Gb/s, an eighth.
+    Seen: 400 GB/s of network next to 450 of NVLink: 400 Gb/s, an eighth.
     Instead: Swap them, or write Gb/s.
     """
     fast = sheet.numbers.get("links.scale_up.bandwidth")

@@ -70,10 +70,10 @@ def shape_gives_label(sheet: Sheet, _: Setting) -> Findings:
 
     ours = float(workload(sheet.entry).total_parameters)
     notes = " ".join(str(note) for note in sheet.at("notes") or ()).lower()
-    told = re.search(r"label|card|rounds|rounded|vision|counts|published", notes)
+    explained = re.search(r"label|card|rounds|rounded|vision|counts|published", notes)
     # Half a unit of the label's last digit.
     step = 0.5 * 10.0 ** -len(match[1].partition(".")[2]) * unit if match and not total else 0.0
-    if abs(ours - said) > max(0.01 * said, step) and not told:
+    if abs(ours - said) > max(0.01 * said, step) and not explained:
         share = 100 * (ours / said - 1)
         message = f"the shape has {ours / 1e9:.4g}B parameters, published are {said / 1e9:.4g}B: "
         where = total if total else ("published", "label")

@@ -234,7 +234,7 @@ def reading_comes_out(sheet: Sheet, _: Setting) -> Findings:
 
     A reading is arithmetic: half, GiB, per chip of eight. If it does not come out, one of the three
     is wrong.
-    Seen: 'both directions are printed, one is half' beside a value that is the whole.
+    Seen: 'both directions are printed, one is half' next to a value that is the whole.
     Instead: Correct the value; or name in the reading the number that was taken.
     """
     for number in sheet.numbers.values():
@@ -254,7 +254,7 @@ def reading_comes_out(sheet: Sheet, _: Setting) -> Findings:
 def numbers_from_memory(sheet: Sheet, _: Setting) -> Findings:
     """A number from memory.
 
-    Nobody was found to cite: it may be right, and nobody can tell.
+    No source was found: it may be right, and nobody can check.
     Seen: TFLOPS of Apple chips, which Apple does not publish.
     Instead: Find a document; until then tables flag it.
     """

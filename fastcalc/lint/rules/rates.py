@@ -38,10 +38,10 @@ def _against(
 def fp8_against_16_bit(sheet: Sheet, _: Setting) -> Findings:
     """The fp8 rate is neither one nor two times the 16-bit rate.
 
-    A sparse rate beside a dense one doubles what every fp8 model seems to do.
-    Seen: An L40S with 1,466 TFLOPS (sparse) beside a dense 362 in a simulator's table
+    A sparse rate next to a dense one doubles what every fp8 model seems to do.
+    Seen: An L40S with 1,466 TFLOPS (sparse) next to a dense 362 in a simulator's table
         (inference-sim, issue 1738).
-    Instead: Write both dense: 733 beside 362.
+    Instead: Write both dense: 733 and 362.
     """
     known = (2.0,) if sheet.word("vendor").startswith(("nvidia", "amd")) else (1.0, 2.0)
     yield from _against(sheet, "fp8", sixteen_bit(sheet), known)
@@ -96,7 +96,7 @@ def tf32_against_16_bit(sheet: Sheet, _: Setting) -> Findings:
     """The tf32 rate is neither half nor all of the 16-bit rate.
 
     TF32 is printed sparse in the same tables; half of the dense 16-bit rate is dense.
-    Seen: 'TF32 989 TFLOPS' of an H100, sparse, beside a dense 989.5 of BF16.
+    Seen: 'TF32 989 TFLOPS' of an H100, sparse, next to a dense 989.5 of BF16.
     Instead: Write half of the 16-bit rate: 494.7.
     """
     below = sixteen_bit(sheet)
@@ -111,7 +111,7 @@ def bf16_against_fp16(sheet: Sheet, _: Setting) -> Findings:
     """The bf16 and fp16 rates differ.
 
     Tensor units run both at one rate; a difference is one of the two taken wrong.
-    Seen: A GeForce's fp16 rate into 16-bit sums (330) beside bf16 into 32-bit sums (165).
+    Seen: A GeForce's fp16 rate into 16-bit sums (330) next to bf16 into 32-bit sums (165).
     Instead: Write bf16 with 32-bit accumulation; on GeForce fp16 may be twice that.
     """
     is_halved = is_geforce(sheet) or sheet.word("architecture") == "cdna"
@@ -262,9 +262,9 @@ def flops_per_watt(sheet: Sheet, _: Setting) -> Findings:
 def architecture_is_known(sheet: Sheet, _: Setting) -> Findings:
     """An architecture that the rules know nothing of.
 
-    Dense against sparse is told by cores and FLOP a cycle; without them only ratios help.
+    Cores and FLOP a cycle tell dense from sparse; without them only ratios help.
     Seen: A new chip under a vendor's code name.
-    Instead: Nothing to mend; take more care with sparsity.
+    Instead: Nothing to fix; take more care with sparsity.
     """
     name = sheet.word("architecture")
     if name and sheet.si("cores") and core_of(sheet) is None:

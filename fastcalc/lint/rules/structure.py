@@ -36,4 +36,4 @@ def excuses_are_of_rules(sheet: Sheet, _: Setting) -> Findings:
         if known is None:
             yield ("excused", name), f"'{name}' is no rule; 'fastcalc check --explain' lists them"
         elif not known.excusable:
-            yield ("excused", name), f"{name} cannot be excused: mend the file instead"
+            yield ("excused", name), f"{name} cannot be excused: fix the file instead"
