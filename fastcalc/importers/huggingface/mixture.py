@@ -212,7 +212,7 @@ def latent_norms(fields: Fields) -> dict[str, Any]:
 
 
 def gemma4(fields: Fields) -> list[Layer]:
-    """Gemma 4: wider heads without a value projection in full layers, experts with a dense network."""
+    """Gemma 4: wider heads without a value projection in full layers, experts with a network."""
     count = fields.layers()
     if fields.maybe("hidden_size_per_layer_input", least=0):
         raise fields.refuse(
