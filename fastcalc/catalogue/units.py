@@ -80,18 +80,17 @@ def parse_quantity(text: object, dimension: str) -> float:
     50000000000.0
     """
     name, written = _A.get(dimension, f"a {dimension}"), str(text)
+    hint = f"write for example '{EXAMPLES[dimension]}'"
     if len(written) > _LONGEST:
         raise UnitError(f"'{written[:_LONGEST]}...' is too long for {name}", "UN004")
     match = _QUANTITY.fullmatch(written)
     if isinstance(text, bool) or match is None:
-        hint = f"write for example '{EXAMPLES[dimension]}'"
         raise UnitError(f"{written!r} is not {name}: {hint}", "UN004")
     if match[2].startswith(","):
         hint = f"write digits and a point, such as '{EXAMPLES[dimension]}'"
         raise UnitError(f"{written!r} is not {name}, for a comma is read two ways: {hint}", "UN004")
     number, unit = float(match[1]), match[2]
     if not unit:
-        hint = f"write for example '{EXAMPLES[dimension]}'"
         raise UnitError(f"{text!s} has no unit: {hint}", "UN001")
     if unit not in UNITS[dimension]:
         raise _wrong_unit(f"{match[1]} {unit}", unit, dimension)

@@ -167,8 +167,10 @@ def _mean_latency(record: Record, output: float) -> float | None:
 
 
 def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
-    stated = {name: _metadata(record, name) for name in OPTIONS}
-    stated = {name: text for name, text in stated.items() if text} | dict(said)
+    # What --metadata said comes as text, or as a number from other writers.
+    counts = {name: record.count(name) for name in OPTIONS}
+    texts = {name: record.text(name) if one is None else str(one) for name, one in counts.items()}
+    stated = {name: text for name, text in texts.items() if text} | dict(said)
     called = record.text("model_id") or record.text("tokenizer_id")
     hardware = said.get("hardware") or names.chip(stated.get("hardware", "")) or ""
     model = said.get("model") or names.model(stated.get("model", "")) or names.model(called) or ""
@@ -195,9 +197,3 @@ def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
         kv=stated.get("kv", ""),
         layout=machine,
     )
-
-
-def _metadata(record: Record, name: str) -> str:
-    """Return what ``--metadata`` said; it comes as text, or as a number from other writers."""
-    count = record.count(name)
-    return record.text(name) if count is None else str(count)

@@ -95,7 +95,13 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         inside = [path]
         if os.path.isdir(path):
-            inside = [one for one in sorted(path.rglob("*.y*ml")) if _is_entry(one, path)]
+            inside = [
+                one
+                for one in sorted(path.rglob("*.y*ml"))
+                if one.suffix in (".yaml", ".yml")
+                and not any(part.startswith(".") for part in one.relative_to(path).parts)
+                and not one.is_dir()
+            ]
             if not inside:
                 raise InputError(f"{path} holds no YAML file to check")
         elif not os.path.exists(path):
@@ -103,13 +109,6 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
         for one in inside:  # a file named twice is checked once, as it was named first
             found.setdefault(one.resolve(), one)
     return list(found.values())
-
-
-def _is_entry(path: Path, folder: Path) -> bool:
-    """Return whether a file in a folder is to be checked: YAML, and nothing hidden."""
-    parts = path.relative_to(folder).parts
-    is_hidden = any(part.startswith(".") for part in parts)
-    return path.suffix in (".yaml", ".yml") and not is_hidden and not path.is_dir()
 
 
 def check_document(document: Document, kind: Kind | None, setting: Setting) -> Iterator[Fault]:

@@ -133,19 +133,13 @@ def gib_not_gb(sheet: Sheet, _: Setting) -> Findings:
         written = re.fullmatch(r"\s*([0-9.]+)\s*GB\s*", number.text)
         if not written or re.search(r"decimal|10\^9|1e9", number.remarks):
             continue
-        if _fits_in_gib(tier, float(written[1])):
+        gib = float(written[1])
+        if gib.is_integer() or tier.counts(capacity=gib * GIB / number.si):
             yield (
                 number,
                 f"{number.text} is {number.si / GIB:.1f} GiB; memory chips of this kind hold whole "
                 f"GiB: write '{written[1]} GiB', or say 'decimal' in 'reading'",
             )
-
-
-def _fits_in_gib(tier: MemoryParts, gib: float) -> bool:
-    """Return whether a number of GiB is what stacks or channels of this memory hold."""
-    if not tier.capacity:
-        return False
-    return gib.is_integer() or bool(tier.counts(capacity=gib * GIB / tier.capacity.si))
 
 
 @rule("HW026", "error")
