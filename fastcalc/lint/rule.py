@@ -87,8 +87,8 @@ def rule(
 
     def register(finds: Finder) -> Finder:
         match = _TEXTS.match(finds.__doc__ or "")
-        assert match, f"{id}: a rule's docstring is its title, why, 'Seen: ' and 'Instead: '"
-        title, why, seen, mend = (" ".join(text.split()) for text in match.groups())
+        texts = match.groups() if match else [id] * 4  # python -OO drops docstrings
+        title, why, seen, mend = (" ".join(text.split()) for text in texts)
         title = title if title[1].isupper() else title[0].lower() + title[1:]
         scope: Literal["always", "strict"] = "strict" if strict else "always"
         _add(Rule(id, severity, title, why, seen, mend, scope, finds, at_key))
