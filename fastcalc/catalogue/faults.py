@@ -8,27 +8,15 @@ from fastcalc.errors import InputError
 
 Severity = Literal["error", "warning", "note"]
 MOST = 100
-"""Faults that are listed of one file; whoever has more mends those first."""
+"""Faults that are listed of one file; whoever has more fixes those first."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is wrong or doubtful in a file.
+    """One thing that is wrong or doubtful in a file: the rule's id, the place and a sentence.
 
-    Attributes
-    ----------
-    rule : str
-        Id of the rule that it breaks, for example ``"ST015"``.
-    file : str
-        The file as the person named it.
-    line, column : int
-        Where, counted from 1; 0 where it is of the file as a whole.
-    message : str
-        The value, why it is doubtful and what to write, in one sentence.
-    severity : str
-        ``error``, ``warning`` or ``note``.
-    excuse : str or None
-        Why the file says that the value is right all the same.
+    Lines and columns count from 1, and are 0 where it is of the file as a whole. An ``excuse`` is
+    why the file says that the value is right all the same.
     """
 
     rule: str

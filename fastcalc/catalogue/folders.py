@@ -12,7 +12,7 @@ def shipped_folder(kind: str) -> Path:
 
 
 def names(kind: str) -> list[str]:
-    """Return the ids of a kind by file name, a person's folders (from the environment) included."""
+    """Return the ids of a kind by file name, the user's folders (from the environment) included."""
     own = os.environ.get(f"FASTCALC_{kind.upper()}_DIR", "")
     folders = [shipped_folder(kind), *(Path(one) for one in own.split(os.pathsep) if one)]
     return sorted({path.stem for folder in folders for path in folder.glob("*.yaml")})

@@ -1,6 +1,6 @@
 """Number formats: bits of a stored weight or cache element, and what computes with them.
 
-Bits count the scales stored beside the values: fp8 with a 32-bit scale per 128 x 128
+Bits count the scales stored with the values: fp8 with a 32-bit scale per 128 x 128
 block (DeepSeek-V3 technical report, arXiv:2412.19437, section 3.3), MXFP4 with an 8-bit
 scale per 32 values (OCP Microscaling Formats specification 1.0), NVFP4 with an 8-bit scale per
 16 values (NVIDIA, "Introducing NVFP4"), GGUF blocks with a 16-bit scale per 32 values (ggml
@@ -20,18 +20,14 @@ class NumberFormat:
 
     Attributes
     ----------
-    id : str
-        The name used in files and flags.
-    bits : float
-        Bits a stored element takes, its share of the scales included. [bit]
+    bits, cache_bits : float
+        Bits of a stored element, its share of the scales included, and of a cached one. [bit]
     computes_in : tuple of str
         Tensor rates that products with such weights run at, best first; a chip uses the
         first that it has. Weight-only formats name 16 bit alone.
     whole_file : bool
         True where embedding, head and router are stored so too (GGUF, EXL2); elsewhere
         they stay at 16 bits.
-    cache_bits : float or None
-        Bits of a cached element, for formats that a KV cache is stored in. [bit]
     """
 
     id: str
@@ -93,17 +89,9 @@ EXPERTS = "-experts-"
 
 
 def weight_formats(name: str) -> tuple[NumberFormat, NumberFormat]:
-    """Return the formats of a model's matrices and of its routed experts.
+    """Return the formats of a model's matrices and of its routed experts, from one name for both.
 
-    Parameters
-    ----------
-    name : str
-        One format for both, or two joined, the experts' first: ``"mxfp4-experts-q8_0"``.
-
-    Raises
-    ------
-    InputError
-        If a format is unknown.
+    Two names are joined, the experts' first: ``"mxfp4-experts-q8_0"``.
     """
     experts, joined, others = name.partition(EXPERTS)
     if not joined:
@@ -112,14 +100,7 @@ def weight_formats(name: str) -> tuple[NumberFormat, NumberFormat]:
 
 
 def number_format(name: str, *, cache: bool = False) -> NumberFormat:
-    """Return a format by its id.
-
-    Parameters
-    ----------
-    name : str
-        For example ``"fp8"``.
-    cache : bool
-        Ask for one that a KV cache can have.
+    """Return a format by its id; with ``cache`` one that a KV cache can have.
 
     Raises
     ------

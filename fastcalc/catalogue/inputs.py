@@ -7,28 +7,14 @@ _read: set[tuple[int, int]] = set()
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """Return the beginning of a file, and remember the file by whatever name it has.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    most : int
-        Bytes that are read at most. [B]
-    """
+    """Return at most so many bytes of a file, and remember the file by whatever name it has."""
     with path.open("rb") as stream:
         _read.add(_identity(os.fstat(stream.fileno())))
         return stream.read(most)
 
 
 def was_read(state: os.stat_result) -> bool:
-    """Return whether a file was read since the command began, through any of its links.
-
-    Parameters
-    ----------
-    state : os.stat_result
-        Of the file.
-    """
+    """Return whether a file was read since the command began, through any of its links."""
     return _identity(state) in _read
 
 

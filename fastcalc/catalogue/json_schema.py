@@ -2,10 +2,12 @@
 
 import json
 import re
+from functools import cache
+from pathlib import Path
 from typing import Any, get_args
 
 from fastcalc.catalogue.formats import FORMATS
-from fastcalc.catalogue.meanings import MEANINGS
+from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.schema import Confidence, Engine, Entry, Hardware, Model
 from fastcalc.catalogue.schema.claims import Claims
 from fastcalc.catalogue.units import EXAMPLES, UNITS
@@ -64,14 +66,21 @@ def _people_write(node: Any, quantities: dict[str, Any]) -> Any:
     return new
 
 
+@cache
+def meanings() -> dict[str, str]:
+    """Return what each key of a file means, by its name, wherever it stands."""
+    found: dict[str, str] = read(Path(__file__).with_name("meanings.yaml")).data["meanings"]
+    return found
+
+
 def _described(key: str, value: dict[str, Any]) -> dict[str, Any]:
     """Add what a key means, and the formats that it may name."""
     if key.endswith("_format"):
         value = {"enum": sorted(FORMATS)}
-    meaning = MEANINGS.get(key)
+    meaning = meanings().get(key)
     if meaning is None:
         return value
-    # Beside a reference draft 7 ignores everything, so the reference moves inside.
+    # Next to a reference draft 7 ignores everything, so the reference moves inside.
     return {"description": meaning, **({"allOf": [value]} if "$ref" in value else value)}
 
 
@@ -104,10 +113,10 @@ def _with_provenance(bare: dict[str, Any]) -> dict[str, Any]:
         "required": ["value"],
         "properties": {
             "value": bare,
-            **{name: {"type": "string", "description": MEANINGS[name]} for name in texts},
-            "confidence": {"description": MEANINGS["confidence"], **confidence},
+            **{name: {"type": "string", "description": meanings()[name]} for name in texts},
+            "confidence": {"description": meanings()["confidence"], **confidence},
             "band": {
-                "description": MEANINGS["band"],
+                "description": meanings()["band"],
                 "type": "array",
                 "items": {"type": "number"},
                 "minItems": 2,

@@ -10,18 +10,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limit:
-    """The range of one kind of number.
+    """The range of one kind of number, its ends included, in SI.
 
-    Attributes
-    ----------
-    least, most : float
-        The ends, which belong to it. [SI]
-    unit : str
-        Of both; empty for a plain number.
-    zero : bool
-        Whether 0 belongs to it, too.
-    whole : bool
-        Whether only whole numbers do.
+    With ``zero`` 0 belongs to it, too; with ``whole`` only whole numbers do.
     """
 
     least: float

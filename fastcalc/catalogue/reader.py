@@ -38,20 +38,8 @@ Mark = tuple[int, int]
 class Document:
     """The data of one file, and where each key and value stands (line, column; from 1).
 
-    Attributes
-    ----------
-    file : str
-        The file as the person named it.
-    data : object
-        What it holds; None where nothing could be read.
-    values, keys : dict of path to Mark
-        Where each value and each key stands.
-    faults : list of Fault
-        What reading found wrong, in the order found.
-    refused : set of path
-        Values that a fault was found in already: nothing more is said about them.
-    is_whole : bool
-        False where reading stopped before the end, so that what is missing proves nothing.
+    Of ``refused`` values a fault was found already, and nothing more is said. A document is not
+    whole where reading stopped before the end, so that what is missing proves nothing.
     """
 
     file: str
@@ -88,17 +76,7 @@ class _StopReading(Exception):  # noqa: N818  (no error: the faults are noted)
 
 
 def read(path: Path) -> Document:
-    """Read one YAML file whose top level is a mapping.
-
-    Parameters
-    ----------
-    path : Path
-        The file. At most 256 kB are read.
-
-    Returns
-    -------
-    Document
-        Plain data with the place of every value.
+    """Read one YAML file whose top level is a mapping, at most 256 kB of it.
 
     Raises
     ------
@@ -117,32 +95,22 @@ def scan(path: Path) -> Document:
     document = Document(str(path))
     try:
         text = _text(document, path)
-        _build(document, text)
-        _needs_a_mapping(document)
-    except _StopReading:
-        document.is_whole = False
-    return document
-
-
-def _build(document: Document, text: str) -> None:
-    try:
         _Builder(document, iter(yaml.parse(text, Loader=_LOADER))).build()
     except yaml.YAMLError as error:
         document.add(*_syntax_error(text, error))
-        raise _StopReading from error
-
-
-def _needs_a_mapping(document: Document) -> None:
-    if isinstance(document.data, dict):
-        return
-    if document.data is None:
+        document.is_whole = False
+    except _StopReading:
+        document.is_whole = False
+    if document.is_whole and document.data is None:
         hint = "'fastcalc new hardware my-chip' prints one to fill in"
         document.add("ST006", (1, 1), f"the file is empty; {hint}")
-    else:
+        document.is_whole = False
+    elif document.is_whole and not isinstance(document.data, dict):
         kind = "a list" if isinstance(document.data, list) else "a single value"
         hint = "an entry is a mapping that begins with 'id: its-name'"
         document.add("ST007", document.mark(()), f"the file holds {kind}; {hint}")
-    raise _StopReading
+        document.is_whole = False
+    return document
 
 
 def _text(document: Document, path: Path) -> str:

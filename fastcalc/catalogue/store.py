@@ -1,4 +1,4 @@
-"""Find and load entries: shipped ones, a person's own folders, or a path to a file."""
+"""Find and load entries: shipped ones, the user's own folders, or a path to a file."""
 
 import os
 from collections.abc import Iterable
@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, TypeVar, cast
+from typing import Literal, TypeVar
 
 from fastcalc.catalogue.faults import refuse
-from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.folders import shipped_folder as shipped
 from fastcalc.catalogue.reader import Document, read, scan
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.catalogue.validation import validate
@@ -26,14 +26,12 @@ AnyEntry = TypeVar("AnyEntry", Hardware, Model, Engine)
 AnyFile = TypeVar("AnyFile", bound=Entry)
 
 
-def schema_of(kind: Kind) -> type[Hardware] | type[Model] | type[Engine]:
-    """Return the schema of a kind of entry."""
-    schemas: dict[Kind, type[Hardware] | type[Model] | type[Engine]] = {
-        "hardware": Hardware,
-        "models": Model,
-        "engines": Engine,
-    }
-    return schemas[kind]
+SCHEMAS: dict[Kind, type[Hardware] | type[Model] | type[Engine]] = {
+    "hardware": Hardware,
+    "models": Model,
+    "engines": Engine,
+}
+_SHARED = {"id", "name", "aliases", "sources", "notes", "excused", "released", "hypothetical"}
 
 
 def kind_of(document: Document) -> Kind | None:
@@ -42,41 +40,19 @@ def kind_of(document: Document) -> Kind | None:
     None where no key is one of a chip, a model or an engine alone.
     """
     keys = set(document.data) if isinstance(document.data, dict) else set()
-    counts: dict[Kind, int] = {
-        "hardware": len(keys & (set(Hardware.model_fields) - _SHARED)),
-        "models": len(keys & (set(Model.model_fields) - _SHARED)),
-        "engines": len(keys & (set(Engine.model_fields) - _SHARED)),
-    }
+    own = keys - _SHARED
+    counts = {kind: len(own & set(schema.model_fields)) for kind, schema in SCHEMAS.items()}
     best = max(counts.values())
-    likely: list[Kind] = [kind for kind, count in counts.items() if count == best]
+    likely = [kind for kind, count in counts.items() if count == best]
     if best and len(likely) == 1:
         return likely[0]
     folder = Path(os.path.realpath(document.file)).parent.name
     return next((kind for kind in likely if kind == folder), likely[0] if best else None)
 
 
-_SHARED = {"id", "name", "aliases", "sources", "notes", "excused", "released", "hypothetical"}
-
-
-def shipped(kind: Kind) -> Path:
-    """Return the folder of shipped entries: inside an installed package, else beside it."""
-    return shipped_folder(kind)
-
-
 @dataclass(frozen=True)
 class Catalogue:
-    """The folders that names are looked up in, the person's own before the shipped ones.
-
-    Attributes
-    ----------
-    own : dict of Kind to tuple of Path
-        Extra folders by kind.
-
-    Raises
-    ------
-    InputError
-        If one of them is not a folder.
-    """
+    """The folders that names are looked up in, the user's own before the shipped ones."""
 
     own: dict[Kind, tuple[Path, ...]] = field(default_factory=dict)
 
@@ -157,7 +133,12 @@ class Catalogue:
             return entry
         if entry.id in below:
             raise InputError(f"engines extend each other in a circle: {' -> '.join(below)}")
-        with placed(lambda: _place(self._find(name, "engines"), "extends")):
+
+        def where() -> str:
+            path = self._find(name, "engines")  # a pipe cannot be read twice
+            return scan(path).place("extends") if path.is_file() else str(path)
+
+        with placed(where):
             return entry.over(self._engine(entry.extends, (*below, entry.id)))
 
     def engine_files(self) -> list[Engine]:
@@ -207,16 +188,16 @@ class Catalogue:
         aliases = self._by_alias(kind)
         if name.lower() in aliases:
             return aliases[name.lower()]
-        known = [*self.names(kind), *aliases]
-        raise InputError(_unknown(name, kind, known) + self._elsewhere(name, kind))
-
-    def _elsewhere(self, name: str, kind: Kind) -> str:
-        """Say so where a name is of another kind than the one asked for."""
-        places = {"hardware": "--on", "models": "MODEL", "engines": "--engine"}
-        for other, flag in places.items():
-            if other != kind and self._named(name, cast(Kind, other)):
-                return f"; {name} is among the {other}: it goes with {flag}"
-        return ""
+        near = nearest(name, [*self.names(kind), *aliases])
+        hint = f"did you mean {' or '.join(near)}?" if near else f"'fastcalc list {kind}' names all"
+        places: dict[Kind, str] = {"hardware": "--on", "models": "MODEL", "engines": "--engine"}
+        elsewhere = (
+            f"; {name} is among the {other}: it goes with {flag}"
+            for other, flag in places.items()
+            if other != kind and self._named(name, other)
+        )
+        sentence = f"no {_SINGULAR[kind]} is called '{shown(name)}'; {hint}"
+        raise InputError(sentence + next(elsewhere, ""))
 
     def _no_file(self, name: str, kind: Kind) -> str:
         """Return the sentence for a missing file, which may be a model's name on a hub."""
@@ -234,7 +215,7 @@ class Catalogue:
         return next((path for path in paths if name and path.is_file()), None)
 
     def _by_alias(self, kind: Kind) -> dict[str, Path]:
-        """Return the files of all ids and aliases in lower case, the person's own first."""
+        """Return the files of all ids and aliases in lower case, the user's own first."""
         found: dict[str, Path] = {}
         for folder in reversed(self.folders(kind)):
             for path in files_in(folder):
@@ -246,11 +227,6 @@ class Catalogue:
 def files_in(folder: Path) -> list[Path]:
     """Return the entries of a folder, sorted; a pipe called like one would be waited for."""
     return sorted(path for path in folder.glob("*.yaml") if os.path.isfile(path))
-
-
-def _place(path: Path, *steps: str | int) -> str:
-    """Return ``file:line:column`` of a value, of a pipe its name: it cannot be read twice."""
-    return scan(path).place(*steps) if path.is_file() else str(path)
 
 
 def _is_too_long(name: str) -> bool:
@@ -270,12 +246,6 @@ def _aliases(path: Path, changed: int, size: int) -> Iterable[str]:  # noqa: ARG
     return [path.stem.lower(), *(str(name).lower() for name in names)]
 
 
-def _unknown(name: str, kind: Kind, known: list[str]) -> str:
-    near = nearest(name, known)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"'fastcalc list {kind}' names all"
-    return f"no {_SINGULAR[kind]} is called '{shown(name)}'; {hint}"
-
-
 def nearest(name: str, known: Iterable[str]) -> list[str]:
     """Return up to three known names that look like one, or that hold it."""
     names, wanted = list(dict.fromkeys(known)), name.lower()
@@ -285,19 +255,7 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
 
 
 def load(path: Path, schema: type[AnyFile]) -> AnyFile:
-    """Read one file into its schema.
-
-    Parameters
-    ----------
-    path : Path
-        A YAML file.
-    schema : type of Entry
-        `Hardware`, `Model`, `Engine` or another.
-
-    Returns
-    -------
-    Entry
-        The validated, frozen record.
+    """Read one YAML file into its schema.
 
     Raises
     ------

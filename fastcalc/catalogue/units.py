@@ -16,20 +16,17 @@ _DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e
 _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
 
 
-def _prefixed(base: str, scale: float, prefixes: dict[str, float]) -> dict[str, float]:
-    return {prefix + base: scale * factor for prefix, factor in prefixes.items()}
-
-
 UNITS: dict[str, dict[str, float]] = {
-    "size": _prefixed("B", 1.0, _DECIMAL | _BINARY),
-    "bandwidth": _prefixed("B/s", 1.0, _DECIMAL | _BINARY) | _prefixed("b/s", 1 / 8, _DECIMAL),
+    "size": {f"{prefix}B": factor for prefix, factor in (_DECIMAL | _BINARY).items()},
+    "bandwidth": {f"{prefix}B/s": factor for prefix, factor in (_DECIMAL | _BINARY).items()}
+    | {f"{prefix}b/s": factor / 8 for prefix, factor in _DECIMAL.items()},
     "compute rate": {
         prefix + base: factor
         for base in ("FLOP/s", "FLOPS", "OP/s", "OPS")
         for prefix, factor in _DECIMAL.items()
     },
     "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
-    "power": _prefixed("W", 1.0, {"": 1.0, "k": 1e3, "M": 1e6}),
+    "power": {"W": 1.0, "kW": 1e3, "MW": 1e6},
     "area": {"mm2": 1e-6, "cm2": 1e-4},
     "price": {"USD": 1.0},
     "hourly price": {"USD/h": 1.0},
@@ -56,13 +53,10 @@ _LONGEST = 60
 
 
 class UnitError(InputError):
-    """A quantity that cannot be read.
+    """A quantity that cannot be read, with the rule of `fastcalc check` that says what is wrong.
 
-    Attributes
-    ----------
-    rule : str
-        What is wrong, as an id of `fastcalc check`: UN001 no unit, UN002 an unknown one, UN003
-        one of another dimension, UN004 no number that a quantity can be.
+    UN001 is no unit, UN002 an unknown one, UN003 one of another dimension, UN004 no number that a
+    quantity can be.
     """
 
     def __init__(self, sentence: str, rule: str) -> None:
@@ -71,20 +65,7 @@ class UnitError(InputError):
 
 
 def parse_quantity(text: object, dimension: str) -> float:
-    """Return the SI value of a number with its unit.
-
-    Parameters
-    ----------
-    text : object
-        What the file or flag holds, for example ``"3.35 TB/s"``.
-    dimension : str
-        A key of `UNITS`; the unit must belong to it.
-
-    Returns
-    -------
-    float
-        Finite and not negative, in bytes, bytes per second, FLOP/s, seconds, watts,
-        square metres or US dollars. [SI]
+    """Return the SI value, finite and not negative, of a number with a unit of a dimension.
 
     Raises
     ------
@@ -99,18 +80,17 @@ def parse_quantity(text: object, dimension: str) -> float:
     50000000000.0
     """
     name, written = _A.get(dimension, f"a {dimension}"), str(text)
+    hint = f"write for example '{EXAMPLES[dimension]}'"
     if len(written) > _LONGEST:
         raise UnitError(f"'{written[:_LONGEST]}...' is too long for {name}", "UN004")
     match = _QUANTITY.fullmatch(written)
     if isinstance(text, bool) or match is None:
-        hint = f"write for example '{EXAMPLES[dimension]}'"
         raise UnitError(f"{written!r} is not {name}: {hint}", "UN004")
     if match[2].startswith(","):
         hint = f"write digits and a point, such as '{EXAMPLES[dimension]}'"
         raise UnitError(f"{written!r} is not {name}, for a comma is read two ways: {hint}", "UN004")
     number, unit = float(match[1]), match[2]
     if not unit:
-        hint = f"write for example '{EXAMPLES[dimension]}'"
         raise UnitError(f"{text!s} has no unit: {hint}", "UN001")
     if unit not in UNITS[dimension]:
         raise _wrong_unit(f"{match[1]} {unit}", unit, dimension)
@@ -123,11 +103,6 @@ def parse_quantity(text: object, dimension: str) -> float:
 
 def dimension_of(text: str) -> tuple[str, str]:
     """Return the unit that a quantity is written in, and its dimension.
-
-    Parameters
-    ----------
-    text : str
-        For example ``"21 PB/s"``.
 
     Raises
     ------

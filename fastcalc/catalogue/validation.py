@@ -1,6 +1,7 @@
 """A document to its entry, and the schema's errors to faults with file, line and column."""
 
 import re
+from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, TypeVar
@@ -8,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fastcalc.catalogue.faults import MOST, Fault
-from fastcalc.catalogue.reader import Document, Mark, Path_
+from fastcalc.catalogue.reader import Document, Path_
 from fastcalc.catalogue.schema import Entry, QuantityError
 from fastcalc.written import shown
 
@@ -30,45 +31,41 @@ def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | Non
     """Return the entry that a document holds, or None, and what is wrong with it.
 
     Unknown keys come first where a line has several faults: a misspelt key is also a missing
-    one, and the misspelling is what a person can mend.
-
-    Parameters
-    ----------
-    document : Document
-        What was read.
-    schema : type of Entry
-        `Hardware`, `Model` or `Engine`.
+    one, and the misspelling is what the user can fix.
     """
     try:
         return schema.model_validate(document.data), []
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=True)[:MOST]
         names = _names(schema)
-        placed = [_fault(document, fault, names) for fault in found]
-        unknown = sorted((one for one in placed if one and one.rule == "ST015"), key=_position)
-        others = sorted((one for one in placed if one and one.rule != "ST015"), key=_position)
-        meant = {_meant(one) for one in unknown}
-        return None, [*unknown, *(one for one in others if one.message not in meant)]
+        placed = [one for fault in found for one in _faults(document, fault, names)]
+        placed.sort(key=lambda one: (one.rule != "ST015", one.line, one.column))
+        # Of the key that a misspelt one stands for, nothing more is said.
+        misspelt = [_MISSPELT.search(one.message) for one in placed if one.rule == "ST015"]
+        keys = [f"{one[1]}.{one[2]}" if one[1] else one[2] for one in misspelt if one]
+        meant = {f"'{key}' is missing" for key in keys}
+        return None, [one for one in placed if one.message not in meant]
 
 
-def _meant(unknown: Fault) -> str:
-    """Return what would be said of the key that a misspelt one stands for: nothing more is."""
-    match = re.search(r"(?: in (\S+))?; did you mean '([^']+)'\?$", unknown.message)
-    where = f"{match[1]}." if match and match[1] else ""
-    return f"'{where}{match[2]}' is missing" if match else ""
+_MISSPELT = re.compile(r"(?: in (\S+))?; did you mean '([^']+)'\?$")
 
 
-def _position(fault: Fault) -> tuple[int, int]:
-    return fault.line, fault.column
-
-
-def _fault(document: Document, fault: Any, names: set[str]) -> Fault | None:
-    path = _path_in(document, fault["loc"])
+def _faults(document: Document, fault: Any, names: set[str]) -> Iterator[Fault]:
+    """Yield the fault of an error of pydantic's, unless its value was refused before."""
+    # Steps that pydantic adds for unions are dropped: those that stand in the file are kept.
+    path: Path_ = ()
+    for number, step in enumerate(fault["loc"], start=1):
+        here = (*path, step)
+        if here in document.values or here in document.keys or number == len(fault["loc"]):
+            path = here
     if document.is_refused(path):
-        return None
-    line, column = _place(document, path, fault)
+        return
+    place, kind = path, fault["type"]
+    if kind == "value_error" and (*path, "value") in document.values:
+        place = (*path, "value")
+    mark = document.mark(place, key=kind == "extra_forbidden")
     sentence = " ".join(_sentence(document, path, fault, names).split())
-    return Fault(_rule(fault), document.file, line, column, sentence)
+    yield Fault(_rule(fault), document.file, *mark, sentence)
 
 
 _RULES = {"missing": "ST016", "extra_forbidden": "ST015", "literal_error": "ST018"}
@@ -96,24 +93,6 @@ _OF_SENTENCES = (
     (r"missing: a model needs|go together", "ST016"),
     (r"needs the dense", "ST016"),
 )
-
-
-def _path_in(document: Document, location: tuple[int | str, ...]) -> Path_:
-    """Drop the steps that pydantic adds for unions: keep those that stand in the file."""
-    path: Path_ = ()
-    for number, step in enumerate(location):
-        last = number == len(location) - 1
-        if (*path, step) in document.values or (*path, step) in document.keys or last:
-            path = (*path, step)
-    return path
-
-
-def _place(document: Document, path: Path_, fault: Any) -> Mark:
-    if fault["type"] == "extra_forbidden":
-        return document.mark(path, key=True)
-    if fault["type"] == "value_error" and (*path, "value") in document.values:
-        return document.mark((*path, "value"))
-    return document.mark(path)
 
 
 def _sentence(document: Document, path: Path_, fault: Any, names: set[str]) -> str:

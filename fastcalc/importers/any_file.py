@@ -15,22 +15,9 @@ if TYPE_CHECKING:
 
 
 def read(path: Path, *, catalogue: "Catalogue", given: Mapping[str, str] | None = None) -> Points:
-    """Read a CSV of points, or results of another program.
+    """Read a CSV of points, or results of another program: JSON, by what it holds or by its name.
 
-    Parameters
-    ----------
-    path : Path
-        JSON, by what it holds or by its name, is foreign; the rest is a CSV.
-    catalogue : Catalogue
-        What foreign names are looked up in.
-    given : Mapping of str to str, optional
-        What a foreign file leaves unsaid, as for
-        `fastcalc.importers.foreign.read_foreign`.
-
-    Returns
-    -------
-    Points
-        The points, the faults, and what is no point, with the reason.
+    Foreign names are looked up in the catalogue, and what such a file leaves unsaid is ``given``.
 
     Raises
     ------

@@ -1,11 +1,11 @@
-"""Measured points from the output of other programs, told apart by what it holds.
+"""Measured points from the output of other programs, recognized by what it holds.
 
 ``vllm bench serve --save-result`` and ``--append-result`` (`fastcalc.importers.vllm`), and
 ``llama-bench -o json`` and ``-o jsonl`` (`fastcalc.importers.llama_bench`), whose modules name
 the documentation that they follow.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from re import sub
@@ -21,27 +21,12 @@ from fastcalc.importers.naming import Names
 from fastcalc.importers.setup import Unsaid, checked
 from fastcalc.written import shown
 
-Measurements = Callable[[Record, Mapping[str, str], Names], list[Point | str]]
-
 
 def read_foreign(path: Path, *, catalogue: Catalogue, given: Mapping[str, str]) -> Points:
     """Read results of ``vllm bench serve`` or ``llama-bench`` as points.
 
-    Parameters
-    ----------
-    path : Path
-        One result, a list of results, or a result a line.
-    catalogue : Catalogue
-        What the names of chips and models are looked up in.
-    given : Mapping of str to str
-        What the file leaves unsaid or gets wrong: ``hardware``, ``model``, ``engine``,
-        ``weights``, ``kv``, ``chips``, ``tp``, ``ep``, ``pp``, ``dp``.
-
-    Returns
-    -------
-    Points
-        The points; a fault for each thing that has to be given first; and every measurement
-        that is no point, with the reason.
+    What the file leaves unsaid or gets wrong is given, by the names of `setup.OPTIONS`. What has to
+    be given first is a fault, and every measurement that is no point has its reason.
 
     Raises
     ------
@@ -62,41 +47,30 @@ def foreign_in(content: Text, *, catalogue: Catalogue, given: Mapping[str, str])
     unsaid: dict[str, Record] = {}
     measured: list[tuple[int, Point | str]] = []
     for record in found:
-        reader = _reader(record)
-        if reader is None:
-            faults.append(FileFault(content.file, *record.mark(), _neither(record)))
+        known = [one.measurements for one in (vllm, llama_bench) if one.is_result(record)]
+        if not known:
+            keys = ", ".join(shown(key, 20) for key in list(record.data)[:4]) or "none"
+            why = (
+                "neither a result of 'vllm bench serve --save-result' nor of "
+                f"'llama-bench -o json'; its keys begin with {keys}"
+            )
+            faults.append(FileFault(content.file, *record.mark(), why))
             continue
         try:
-            read = reader(record, said, names)
+            read = known[0](record, said, names)
         except Unsaid as error:
             unsaid.setdefault(str(error), record)
         except BeyondError as error:
             faults.append(FileFault(content.file, *record.mark(error.key), str(error)))
         else:
             measured += [(record.line, one) for one in read]
-            wrong = [told for one in read if isinstance(one, Point) for told in beyond(one)]
+            wrong = [words for one in read if isinstance(one, Point) for words in beyond(one)]
             faults += [
-                FileFault(content.file, *record.mark(), told) for told in dict.fromkeys(wrong)
+                FileFault(content.file, *record.mark(), words) for words in dict.fromkeys(wrong)
             ]
-    faults += [FileFault(content.file, *record.mark(), told) for told, record in unsaid.items()]
+    faults += [FileFault(content.file, *record.mark(), words) for words, record in unsaid.items()]
     points, skipped = _numbered(content.file, measured)
     return gathered(content.file, points, faults, skipped)
-
-
-def _reader(record: Record) -> Measurements | None:
-    if vllm.is_result(record):
-        return vllm.measurements
-    if llama_bench.is_result(record):
-        return llama_bench.measurements
-    return None
-
-
-def _neither(record: Record) -> str:
-    keys = ", ".join(shown(key, 20) for key in list(record.data)[:4]) or "none"
-    return (
-        "neither a result of 'vllm bench serve --save-result' nor of 'llama-bench -o json'; "
-        f"its keys begin with {keys}"
-    )
 
 
 def _numbered(

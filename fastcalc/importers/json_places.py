@@ -3,18 +3,14 @@
 import json
 import re
 
+_MOST_DIGITS = 40
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+')
 
 
 def json_marks(text: str, start: int = 0) -> dict[tuple[str | int, ...], tuple[int, int]]:
     """Return line and column, from 1, of every value by the keys and positions that lead to it.
 
-    Parameters
-    ----------
-    text : str
-        JSON that has been read without a fault.
-    start : int
-        Where the value begins; what follows it is not looked at.
+    The text has been read without a fault; what follows the value at ``start`` is not looked at.
 
     Examples
     --------
@@ -43,3 +39,8 @@ def json_marks(text: str, start: int = 0) -> dict[tuple[str | int, ...], tuple[i
         if not path:
             break
     return marks
+
+
+def short_whole(digits: str) -> int | float:
+    """Read a whole number; one that nothing counts becomes a float."""
+    return int(digits) if len(digits) < _MOST_DIGITS else float(digits)

@@ -9,11 +9,10 @@ from typing import Any
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.evidence.text_files import FileFault, Text
-from fastcalc.importers.json_places import json_marks
+from fastcalc.importers.json_places import json_marks, short_whole
 from fastcalc.written import shown
 
 _SPACE = re.compile(r"[ \t\r\n]*")
-_MOST_DIGITS = 40
 _MOST_TEXT = 10_000
 
 
@@ -99,7 +98,7 @@ class _Scanner:
 
     def mappings(self) -> Iterator[Record]:
         """Yield what a list at the top holds, or what stands one after another."""
-        decoder = json.JSONDecoder(parse_int=_whole)
+        decoder = json.JSONDecoder(parse_int=short_whole)
         index, line, counted = self._skip(0), 1, 0
         in_list = self.text.startswith("[", index)
         index = self._skip(index + 1) if in_list else index
@@ -135,8 +134,3 @@ class _Scanner:
     def _skip(self, index: int) -> int:
         match = _SPACE.match(self.text, index)
         return match.end() if match else index
-
-
-def _whole(digits: str) -> int | float:
-    """Read a whole number; one that nothing counts becomes a float."""
-    return int(digits) if len(digits) < _MOST_DIGITS else float(digits)

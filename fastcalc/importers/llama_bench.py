@@ -8,7 +8,6 @@ the names of all GPUs with a comma and counts one speed over prompt and generate
 from collections.abc import Mapping
 
 from fastcalc.catalogue.formats import FORMATS
-from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence.point import Point
 from fastcalc.importers.json_records import Record
@@ -28,13 +27,7 @@ def is_result(record: Record) -> bool:
 
 
 def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[Point | str]:
-    """Return the point of one test, or why it is none.
-
-    Raises
-    ------
-    Unsaid
-        If the machine or the model has to be named first.
-    """
+    """Return the point of one test, or why it is none; it may raise `Unsaid`."""
     prompt, output = record.count("n_prompt") or 0, record.count("n_gen") or 0
     depth, speed = record.count("n_depth") or 0, record.number("avg_ts") or 0.0
     reason = _no_point(record, prompt=prompt, output=output, depth=depth, speed=speed)
@@ -51,13 +44,13 @@ def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[
         metric, kind = "prefill_tokens_per_s", "prefill"
         words = f"n_ubatch {record.count('n_ubatch') or 'not stated'}"
     spread = record.number("stddev_ts")
+    build = shown(record.text("build_commit"))
     notes = [
         f"kind={kind}",
         words,
-        *([f"+- {spread:.4g}"] if spread is not None else []),
-        *([f"build {shown(record.text('build_commit'))}"] if record.text("build_commit") else []),
-        *([shown(record.text("gpu_info"), 100)] if record.text("gpu_info") else []),
-        *([shown(record.text("model_type"), 100)] if record.text("model_type") else []),
+        "" if spread is None else f"+- {spread:.4g}",
+        f"build {build}" if build else "",
+        *(shown(record.text(key), 100) for key in ("gpu_info", "model_type")),
     ]
     return [
         Point(
@@ -70,7 +63,7 @@ def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[
             metric=metric,
             value=speed,
             tokens_per_pass=1.0,
-            notes="; ".join(notes),
+            notes="; ".join(filter(None, notes)),
             line=record.line,
         )
     ]
@@ -108,14 +101,11 @@ def _on_the_host(record: Record, model: str, catalogue: Catalogue) -> str | None
     if offloaded == 0:
         return "no layer is on the GPU (n_gpu_layers 0)"
     is_entry = "/" not in model and "\\" not in model and catalogue.knows(model, "models")
-    layers = _layers(catalogue.model(model)) if is_entry else 0
+    entry = catalogue.model(model) if is_entry else None
+    layers = int(entry.layers or sum(block.count for block in entry.blocks)) if entry else 0
     if offloaded <= layers:
         return f"{offloaded} of {layers} layers and the output are on the GPU (n_gpu_layers)"
     return None
-
-
-def _layers(model: Model) -> int:
-    return int(model.layers or sum(block.count for block in model.blocks))
 
 
 def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
@@ -126,15 +116,8 @@ def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
     model = said.get("model") or names.model(called) or ""
     stored, no_format = _weights(record, said)
     cache, no_cache = _cache(record, said)
-    asked(
-        [
-            no_chip,
-            None if machine else problem,
-            None if model else no_model(called),
-            no_format,
-            no_cache,
-        ]
-    )
+    unnamed = None if model else no_model(called)
+    asked(no_chip, None if machine else problem, unnamed, no_format, no_cache)
     if machine is None:
         raise Unsaid("the file does not say on how many chips: give --chips")
     return Setup(
@@ -181,14 +164,14 @@ def _hardware(gpus: list[str], said: Mapping[str, str], names: Names) -> tuple[s
 
 def _layout(record: Record, gpus: list[str], said: Mapping[str, str]) -> dict[str, str]:
     """Return the layout: GPUs hold layers one after another, or rows or tensors of each."""
-    told = {name: said[name] for name in ("chips", "tp", "ep", "pp", "dp") if name in said}
-    if {"tp", "pp", "dp"} & told.keys():
-        return told
-    chips = told.get("chips") or (str(len(gpus)) if gpus else "")
+    stated = {name: said[name] for name in ("chips", "tp", "ep", "pp", "dp") if name in said}
+    if {"tp", "pp", "dp"} & stated.keys():
+        return stated
+    chips = stated.get("chips") or (str(len(gpus)) if gpus else "")
     if not chips:
-        return told
+        return stated
     shared = "tp" if record.text("split_mode") in ("row", "tensor") else "pp"
-    return {**told, "chips": chips, shared: chips}
+    return {**stated, "chips": chips, shared: chips}
 
 
 def _weights(record: Record, said: Mapping[str, str]) -> tuple[str, str | None]:

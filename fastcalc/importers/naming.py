@@ -49,7 +49,7 @@ def chip_id(text: str, catalogue: Catalogue) -> str | None:
 
     The name must hold all words of the chip's id, name or one alias, and no word that the chip
     has not; a chip that differs from another by its core count, its memory or its dies alone is
-    not told apart by a driver, so such names mean none.
+    not distinguished by a driver, so such names mean none.
 
     Examples
     --------
@@ -68,7 +68,11 @@ def chip_id(text: str, catalogue: Catalogue) -> str | None:
     alike = [
         name
         for name, labels in chips.items()
-        if name not in found and any(_is_variant(label, words) for label in labels)
+        if name not in found
+        and any(
+            label > words and all(_VARIANT.fullmatch(word) for word in label - words)
+            for label in labels
+        )
     ]
     return found[0] if len(found) == 1 and not alike else None
 
@@ -89,7 +93,7 @@ def _chips(catalogue: Catalogue) -> dict[str, list[frozenset[str]]]:
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the words of a name that tell parts apart.
+    """Return the words of a name that distinguish parts.
 
     Examples
     --------
@@ -99,10 +103,6 @@ def _words(text: str) -> frozenset[str]:
     plain = re.sub(r"\b(\d+)\s*gb?\b", r"\1gb", text.lower().replace("(tm)", " "))
     plain = re.sub(r"\bsxm\d\b", "sxm", plain)
     return frozenset(re.findall(r"[a-z0-9+.]+", plain)) - _NOISE
-
-
-def _is_variant(label: frozenset[str], words: frozenset[str]) -> bool:
-    return label > words and all(_VARIANT.fullmatch(word) for word in label - words)
 
 
 _TUNED = re.compile(r"-(?:instruct|chat|it|hf|base|gguf)(?=-|$)")

@@ -1,6 +1,6 @@
 """What a foreign file leaves unsaid: the machine and the model of its measurements."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import prod
 from typing import Any
@@ -12,7 +12,7 @@ from fastcalc.written import shown
 WORDS = ("hardware", "model", "engine", "weights", "kv")
 LAYOUT = ("chips", "tp", "ep", "pp", "dp")
 OPTIONS = (*WORDS, *LAYOUT)
-"""What a person may say of a file, as options of the same names."""
+"""What the user may say of a file, as options of the same names."""
 
 _LONGEST = 250  # file systems name nothing longer
 
@@ -46,14 +46,11 @@ class Setup:
 
 
 class Unsaid(Exception):  # noqa: N818  (it becomes a sentence)
-    """What a person has to say before a record is a point."""
-
-    def __init__(self, *asked: str) -> None:
-        super().__init__("; ".join(asked))
+    """What the user has to say before a record is a point."""
 
 
 def checked(given: Mapping[str, str]) -> dict[str, str]:
-    """Return what a person said, without what they left empty.
+    """Return what the user said, without what is empty.
 
     Raises
     ------
@@ -81,17 +78,12 @@ def layout(said: Mapping[str, str]) -> StatedLayout | None:
     """Return the layout that was said, completed where only one is possible; None without any.
 
     Ranks that are not mentioned are one each where that meets the chips, and not stated
-    where it does not.
-
-    Raises
-    ------
-    Unsaid
-        If the chips are no multiple of what is said to share them.
+    where it does not. Chips that are no multiple of what is said to share them are refused.
 
     Examples
     --------
     >>> layout({"tp": "4"}), layout({"chips": "8", "tp": "4"}).pp
-    (Layout(chips=4, tp=4, ep=None, pp=1, dp=1), None)
+    (StatedLayout(chips=4, tp=4, ep=None, pp=1, dp=1), None)
     """
     counts = {name: _count(said.get(name, "")) for name in LAYOUT}
     chips, ep = counts.pop("chips"), counts.pop("ep")
@@ -108,11 +100,6 @@ def layout(said: Mapping[str, str]) -> StatedLayout | None:
     return StatedLayout(chips=chips, ep=ep, **counts)
 
 
-def first(*texts: str) -> str:
-    """Return the first text that is not empty."""
-    return next((text for text in texts if text), "")
-
-
 def no_model(called: str) -> str:
     """Return the sentence for a model that a file does not name, or names like none known."""
     if called:
@@ -120,14 +107,8 @@ def no_model(called: str) -> str:
     return "the file does not name the model: give --model"
 
 
-def asked(problems: Sequence[str | None]) -> None:
-    """Raise what has to be said, if anything has.
-
-    Raises
-    ------
-    Unsaid
-        With a sentence for each problem.
-    """
+def asked(*problems: str | None) -> None:
+    """Raise all that has to be said in one `Unsaid`, if anything has."""
     said = [problem for problem in problems if problem]
     if said:
-        raise Unsaid(*said)
+        raise Unsaid("; ".join(said))

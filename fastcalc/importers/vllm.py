@@ -15,7 +15,7 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.evidence.point import Point
 from fastcalc.importers.json_records import Record
 from fastcalc.importers.naming import Names, checkpoint_format
-from fastcalc.importers.setup import OPTIONS, Setup, Unsaid, asked, first, layout, no_model
+from fastcalc.importers.setup import OPTIONS, Setup, Unsaid, asked, layout, no_model
 from fastcalc.written import shown
 
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}
@@ -41,13 +41,7 @@ class Load:
 
 
 def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[Point | str]:
-    """Return the points of one result, or why a measurement is none.
-
-    Raises
-    ------
-    Unsaid
-        If the machine or the model has to be named first.
-    """
+    """Return the points of one result, or why a measurement is none; it may raise `Unsaid`."""
     completed = record.count("completed") or 0
     duration = record.number("duration") or 0.0
     prompts = record.number("total_input_tokens")
@@ -67,15 +61,12 @@ def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[
 def _points(record: Record, setup: Setup, load: Load, prompt: float) -> list[Point | str]:
     completed = record.count("completed") or 1
     output = (record.number("total_output_tokens") or 0.0) / completed
-    failed = record.count("failed")
-    notes = "; ".join(
-        [
-            load.words,
-            f"requests {completed}",
-            *([f"{failed} failed"] if failed else []),
-            *([shown(record.text("model_id"), 100)] if record.text("model_id") else []),
-        ]
-    )
+    failed, called = record.count("failed"), shown(record.text("model_id"), 100)
+    said = (load.words, f"requests {completed}", f"{failed} failed" if failed else "", called)
+    notes = "; ".join(filter(None, said))
+    # A file without the mean acceptance length does not say that it is 1.
+    accepted = record.number("spec_decode_acceptance_length")
+    date = re.match(r"(\d{4})-?(\d{2})-?(\d{2})", record.text("date"))
     found: list[Point | str] = []
     for one in _metrics(record, load):
         if isinstance(one, str):
@@ -86,13 +77,13 @@ def _points(record: Record, setup: Setup, load: Load, prompt: float) -> list[Poi
             Point(
                 **setup.columns(),
                 source="vllm bench serve",
-                date=_date(record.text("date")),
+                date="-".join(date.groups()) if date else "",
                 concurrency=load.concurrency,
                 prompt=prompt,
                 output=output,
                 metric=metric,
                 value=value,
-                tokens_per_pass=_tokens_per_pass(record),
+                tokens_per_pass=accepted if accepted is not None and accepted >= 1 else None,
                 notes=f"kind={kind}; {notes}",
                 line=record.line,
             )
@@ -125,11 +116,6 @@ def _metrics(record: Record, load: Load) -> Iterator[tuple[str, float, str] | st
         yield "tokens_per_s_total", rate, served
 
 
-def _positive(record: Record, key: str) -> int | None:
-    count = record.count(key)
-    return count if count and count > 0 else None
-
-
 def _seconds(record: Record, key: str) -> float | None:
     milliseconds = record.number(key)
     return None if milliseconds is None else milliseconds / 1e3
@@ -139,7 +125,8 @@ def _load(record: Record, requests_per_s: float, output: float) -> Load | str:
     """Return how requests came, or why that cannot be known."""
     if record.data.get("ramp_up_strategy"):
         return "the request rate rose during the run (ramp_up_strategy)"
-    limit, sent = _positive(record, "max_concurrency"), _positive(record, "num_prompts")
+    counts = (record.count("max_concurrency"), record.count("num_prompts"))
+    limit, sent = (count if count and count > 0 else None for count in counts)
     rate = record.data.get("request_rate")
     if rate == "inf" or (isinstance(rate, float) and isinf(rate)):
         if limit is None:
@@ -180,61 +167,33 @@ def _mean_latency(record: Record, output: float) -> float | None:
 
 
 def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
-    told = {name: _metadata(record, name) for name in OPTIONS}
-    told = {name: text for name, text in told.items() if text} | dict(said)
-    called = first(record.text("model_id"), record.text("tokenizer_id"))
-    hardware = said.get("hardware") or names.chip(told.get("hardware", "")) or ""
-    model = said.get("model") or names.model(told.get("model", "")) or names.model(called) or ""
-    stored = told["weights"] if "weights" in told else checkpoint_format(called)
-    machine = layout(told)
+    # What --metadata said comes as text, or as a number from other writers.
+    counts = {name: record.count(name) for name in OPTIONS}
+    texts = {name: record.text(name) if one is None else str(one) for name, one in counts.items()}
+    stated = {name: text for name, text in texts.items() if text} | dict(said)
+    called = record.text("model_id") or record.text("tokenizer_id")
+    hardware = said.get("hardware") or names.chip(stated.get("hardware", "")) or ""
+    model = said.get("model") or names.model(stated.get("model", "")) or names.model(called) or ""
+    stored = stated["weights"] if "weights" in stated else checkpoint_format(called)
+    machine = layout(stated)
+    chip = shown(stated.get("hardware", ""))
+    no_chip = (
+        f"no chip of the catalogue is '{chip}'" if chip else "the file does not name the hardware"
+    )
+    unclear = f"the number format of '{shown(called)}' is not clear from its name: give --weights"
     asked(
-        [
-            None if hardware else _no_chip(told.get("hardware", "")),
-            None if machine else "the file does not say on how many chips: give --chips or --tp",
-            None if model else no_model(called),
-            None
-            if stored is not None
-            else f"the number format of '{shown(called)}' is not clear "
-            "from its name: give --weights",
-        ]
+        None if hardware else f"{no_chip}: give --hardware",
+        None if machine else "the file does not say on how many chips: give --chips or --tp",
+        None if model else no_model(called),
+        unclear if stored is None else None,
     )
     if machine is None or stored is None:
         raise Unsaid("give --chips and --weights")
     return Setup(
         hardware=hardware,
         model=model,
-        engine=told.get("engine") or _ENGINES.get(record.text("backend"), ""),
+        engine=stated.get("engine") or _ENGINES.get(record.text("backend"), ""),
         weights=stored,
-        kv=told.get("kv", ""),
+        kv=stated.get("kv", ""),
         layout=machine,
     )
-
-
-def _no_chip(called: str) -> str:
-    if called:
-        return f"no chip of the catalogue is '{shown(called)}': give --hardware"
-    return "the file does not name the hardware: give --hardware"
-
-
-def _metadata(record: Record, name: str) -> str:
-    """Return what ``--metadata`` said; it comes as text, or as a number from other writers."""
-    count = record.count(name)
-    return record.text(name) if count is None else str(count)
-
-
-def _tokens_per_pass(record: Record) -> float | None:
-    """Return the mean acceptance length; a file without one does not say that it is 1."""
-    length = record.number("spec_decode_acceptance_length")
-    return length if length is not None and length >= 1 else None
-
-
-def _date(text: str) -> str:
-    """Return a date as in the catalogue.
-
-    Examples
-    --------
-    >>> _date("20260722-060114")
-    '2026-07-22'
-    """
-    match = re.match(r"(\d{4})-?(\d{2})-?(\d{2})", text)
-    return "-".join(match.groups()) if match else ""

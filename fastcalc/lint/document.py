@@ -13,10 +13,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from fastcalc.catalogue.faults import Fault
 from fastcalc.catalogue.reader import Document, Path_
 from fastcalc.catalogue.schema import Quantity, QuantityError, QuantityReader
-from fastcalc.catalogue.store import Kind, schema_of
+from fastcalc.catalogue.store import SCHEMAS, Kind
 from fastcalc.catalogue.validation import dotted
 
 _LONGEST = 600
@@ -24,20 +23,9 @@ _LONGEST = 600
 
 @dataclass(frozen=True)
 class WrittenNumber:
-    """One number of a file in SI, with what the file says about it.
+    """One number of a file in SI, as the file writes it, and its other keys (source, note, ...).
 
-    Attributes
-    ----------
-    path : tuple
-        Where it stands.
-    dimension : str
-        A dimension of `units`, or ``number``.
-    si : float
-        The value. [SI]
-    text : str
-        As the file writes it.
-    about : dict
-        Its other keys: source, printed, reading, note, date, confidence, band.
+    Its dimension is one of `units`, or ``number``.
     """
 
     path: Path_
@@ -64,19 +52,7 @@ class WrittenNumber:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A document of a known kind.
-
-    Attributes
-    ----------
-    document : Document
-        The file.
-    kind : str
-        ``hardware``, ``models`` or ``engines``.
-    numbers : dict
-        Every number that could be read, by its dotted path.
-    entry : object or None
-        The validated entry, where the file is valid.
-    """
+    """A document of a known kind: its numbers by dotted path, and its entry where it is valid."""
 
     document: Document
     kind: Kind
@@ -116,18 +92,6 @@ class Sheet:
         text = str(self.at("released") or "")[:4]
         return int(text) if text.isdecimal() and len(text) == 4 else None
 
-    def fault(
-        self, rule: str, where: WrittenNumber | Path_, message: str, *, key: bool = False
-    ) -> Fault:
-        """Return a fault at a number, or at a path."""
-        path = where.path if isinstance(where, WrittenNumber) else where
-        if isinstance(where, WrittenNumber) and (*path, "value") in self.document.values:
-            path = (*path, "value")
-        line, column = self.document.mark(path, key=key)
-        name = f"{where.name}: " if isinstance(where, WrittenNumber) else ""
-        sentence = " ".join(f"{name}{message}".split())
-        return Fault(rule, self.document.file, line, column, sentence)
-
 
 def place_holders(document: Document) -> Iterator[Path_]:
     """Yield the places that still hold what 'fastcalc new' leaves to be filled in."""
@@ -143,7 +107,7 @@ _TO_FILL_IN = re.compile(r"FILL[ _]?IN|TODO|FIXME|\bXXX\b")
 
 def sheet(document: Document, kind: Kind, entry: Any = None) -> Sheet:
     """Return a document as rules see it."""
-    numbers = {one.name: one for one in _numbers(schema_of(kind), (), document.data, ())}
+    numbers = {one.name: one for one in _numbers(SCHEMAS[kind], (), document.data, ())}
     return Sheet(document, kind, numbers, entry)
 
 
@@ -197,13 +161,8 @@ def _plain(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[Any, 
     return annotation, metadata
 
 
-def reader_of(metadata: tuple[Any, ...]) -> QuantityReader | None:
-    """Return the reader among the annotations of a quantity."""
-    return next((one for one in metadata if isinstance(one, QuantityReader)), None)
-
-
 def _number(metadata: tuple[Any, ...], data: Any, path: Path_) -> Iterator[WrittenNumber]:
-    reader = reader_of(metadata)
+    reader = next((one for one in metadata if isinstance(one, QuantityReader)), None)
     about = dict(data) if isinstance(data, dict) else {"value": data}
     value = about.pop("value", None)
     if reader is None or value is None:

@@ -50,13 +50,6 @@ def values(printed: str, dimension: str) -> list[float]:
 
     The unit may follow its number, or stand before a row of them as in the head of a table.
 
-    Parameters
-    ----------
-    printed : str
-        A source's own characters.
-    dimension : str
-        A dimension of `units`, or ``number``.
-
     Examples
     --------
     >>> values("312 TFLOPS | 624 TFLOPS*", "compute rate")

@@ -1,61 +1,39 @@
-"""What a rule is: what it finds, why that matters, where it was seen, how to mend it."""
+"""What a rule is: what it finds, why that matters, where it was seen, what to write instead."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from typing import Literal
 
-from fastcalc.catalogue.faults import Fault, Severity
-from fastcalc.lint.document import Sheet
+from fastcalc.catalogue.faults import Severity
+from fastcalc.catalogue.reader import Path_, read
+from fastcalc.lint.document import Sheet, WrittenNumber
 
-Kinds = frozenset[str]
-HARDWARE, MODELS, ENGINES = frozenset({"hardware"}), frozenset({"models"}), frozenset({"engines"})
-EVERY: Kinds = HARDWARE | MODELS | ENGINES
+Findings = Iterator[tuple[WrittenNumber | Path_, str]]
+"""Numbers or places of a file, and what is wrong there."""
 
-Finder = Callable[[Sheet, "Setting"], Iterator[Fault]]
+_KINDS = {"HW": "hardware", "MD": "models", "EN": "engines"}
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a check knows beside the file.
-
-    Attributes
-    ----------
-    today : date
-        For what grows old.
-    strict : bool
-        Ask for the provenance of every number.
-    """
+    """What a check knows besides the file: the day, and whether every number must have a source."""
 
     today: date
     strict: bool = False
 
 
+Finder = Callable[[Sheet, Setting], Findings]
+
+
 @dataclass(frozen=True)
 class Rule:
-    """One rule, as data.
+    """One rule: two letters of its family and three digits, and what people read about it.
 
-    Attributes
-    ----------
-    id : str
-        Two letters of its family and three digits.
-    severity : str
-        An ``error`` is wrong in any file, a ``warning`` is doubtful, a ``note`` is only told.
-    title : str
-        What is wrong, in one line.
-    why : str
-        What goes wrong where nobody notices.
-    seen : str
-        An example from real life.
-    mend : str
-        What to write instead.
-    kinds : frozenset of str
-        The kinds of file that it looks at.
-    scope : str
-        ``always``, or ``strict`` where only ``--strict`` asks.
-    finds : callable or None
-        The function that finds it; None where reading the file does.
+    An ``error`` is wrong in any file, a ``warning`` is doubtful, a ``note`` is only reported.
+    Where ``finds`` is None, reading the file finds it.
     """
 
     id: str
@@ -64,9 +42,15 @@ class Rule:
     why: str
     seen: str
     mend: str
-    kinds: Kinds = EVERY
     scope: Literal["always", "strict"] = "always"
     finds: Finder | None = None
+    at_key: bool = False
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of file that it looks at: its family's, or all."""
+        family = _KINDS.get(self.id[:2])
+        return frozenset({family} if family else _KINDS.values())
 
     @property
     def excusable(self) -> bool:
@@ -77,51 +61,49 @@ class Rule:
 RULES: dict[str, Rule] = {}
 """Every rule by id; modules of `fastcalc.lint.rules` fill it when they are imported."""
 
+_TEXTS = re.compile(r"(.+?)\.\n\n(.+)\n *Seen: (.+)\n *Instead: (.+)", re.DOTALL)
+
 
 def rule(
     id: str,  # noqa: A002
-    severity: Severity,
-    title: str,
+    severity: Severity = "warning",
     *,
-    why: str,
-    seen: str,
-    mend: str,
-    kinds: Kinds = EVERY,
-    scope: Literal["always", "strict"] = "always",
+    strict: bool = False,
+    at_key: bool = False,
 ) -> Callable[[Finder], Finder]:
-    """Register the function below as the finder of a rule."""
+    """Register the function below as the finder of a rule, whose texts are its docstring.
+
+    Parameters
+    ----------
+    id : str
+        The rule's id.
+    severity : str
+        ``error``, ``warning`` or ``note``.
+    strict : bool
+        Whether only ``--strict`` asks.
+    at_key : bool
+        Whether faults stand at the keys of the places found, not at their values.
+    """
 
     def register(finds: Finder) -> Finder:
-        _add(Rule(id, severity, title, why, seen, mend, kinds, scope, finds))
+        match = _TEXTS.match(finds.__doc__ or "")
+        texts = match.groups() if match else [id] * 4  # python -OO drops docstrings
+        title, why, seen, mend = (" ".join(text.split()) for text in texts)
+        title = title if title[1].isupper() else title[0].lower() + title[1:]
+        scope: Literal["always", "strict"] = "strict" if strict else "always"
+        _add(Rule(id, severity, title, why, seen, mend, scope, finds, at_key))
         return finds
 
     return register
 
 
-def told_by_reader(
-    id: str,  # noqa: A002
-    title: str,
-    *,
-    why: str,
-    seen: str,
-    mend: str,
-    kinds: Kinds = EVERY,
-) -> None:
-    """Register a rule that reading a file or its schema finds."""
-    _add(Rule(id, "error", title, why, seen, mend, kinds))
+def add_rules_of_reader(path: Path) -> None:
+    """Register the rules of a file: those that reading an entry finds."""
+    for id_, texts in read(path).data.items():
+        _add(Rule(id_, "error", texts["title"], texts["why"], texts["seen"], texts["instead"]))
 
 
 def _add(one: Rule) -> None:
-    if one.id in RULES:
-        raise ValueError(f"two rules are called {one.id}")
-    if not re.fullmatch(r"[A-Z]{2}[0-9]{3}", one.id):
-        raise ValueError(f"{one.id} is not the id of a rule")
+    assert re.fullmatch(r"[A-Z]{2}[0-9]{3}", one.id), f"{one.id} is not the id of a rule"
+    assert one.id not in RULES, f"two rules are called {one.id}"
     RULES[one.id] = one
-
-
-def of_kind(kind: str, *, strict: bool) -> Iterable[Rule]:
-    """Return the rules that look at a kind of file, in the order of their ids."""
-    for id_ in sorted(RULES):
-        one = RULES[id_]
-        if one.finds and kind in one.kinds and (strict or one.scope == "always"):
-            yield one

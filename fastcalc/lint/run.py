@@ -7,33 +7,24 @@ from datetime import date
 from pathlib import Path
 
 from fastcalc.catalogue.faults import Fault, in_order
+from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.reader import Document, scan
-from fastcalc.catalogue.store import Kind, kind_of, schema_of, shipped
+from fastcalc.catalogue.store import SCHEMAS, Kind, kind_of
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
 from fastcalc.lint import rules
-from fastcalc.lint.document import place_holders, sheet
-from fastcalc.lint.rule import RULES, Setting, of_kind
+from fastcalc.lint.document import WrittenNumber, place_holders, sheet
+from fastcalc.lint.rule import RULES, Setting
 from fastcalc.written import shown
 
 assert rules  # importing it registers every rule
-KINDS: tuple[Kind, ...] = ("hardware", "models", "engines")
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a check found.
+    """What a check of some files found, in their order, and what they excuse with a reason.
 
-    Attributes
-    ----------
-    files : int
-        How many files were read.
-    faults : list of Fault
-        In the order of files and lines.
-    excused : list of Fault
-        What files say is right all the same, with their reasons.
-    strict : bool
-        Whether warnings count.
+    Warnings count where it is ``strict``.
     """
 
     files: int
@@ -61,7 +52,7 @@ def check(paths: Sequence[Path], *, strict: bool = False, today: date | None = N
     strict : bool
         Let warnings count, and ask for the provenance of every number.
     today : date, optional
-        The day that ages are reckoned from.
+        The day that ages are counted from.
 
     Raises
     ------
@@ -75,7 +66,12 @@ def check(paths: Sequence[Path], *, strict: bool = False, today: date | None = N
     files = files_of(paths)
     others = 0
     for path in files:
-        document = scan(path) if path in paths or path.is_file() else _no_file(path)
+        if path in paths or path.is_file():
+            document = scan(path)
+        else:  # a pipe or a broken link in a folder: nobody is waited for
+            why = "neither a file nor a link to one; take it out, or name it to have it read"
+            document = Document(str(path), faults=[Fault("ST001", str(path), 0, 0, why)])
+            document.is_whole = False
         kind = kind_of(document)
         if kind is None and path not in paths and not document.faults:
             others += 1  # a folder may hold YAML of other programs
@@ -90,20 +86,22 @@ def check(paths: Sequence[Path], *, strict: bool = False, today: date | None = N
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:
-    """Return the YAML files that paths name, each once, folders searched to their depth.
-
-    Raises
-    ------
-    InputError
-        If a path does not exist, or a folder holds no YAML file.
-    """
+    """Return the YAML files that paths name, each once, folders searched to their depth."""
     if not paths:
-        return [_from_here(path) for kind in KINDS for path in sorted(shipped(kind).glob("*.yaml"))]
+        here = Path.cwd()
+        listed = [path for kind in SCHEMAS for path in sorted(shipped_folder(kind).glob("*.yaml"))]
+        return [path.relative_to(here) if path.is_relative_to(here) else path for path in listed]
     found: dict[str, Path] = {}
     for path in paths:
         inside = [path]
         if os.path.isdir(path):
-            inside = [one for one in sorted(path.rglob("*.y*ml")) if _is_entry(one, path)]
+            inside = [
+                one
+                for one in sorted(path.rglob("*.y*ml"))
+                if one.suffix in (".yaml", ".yml")
+                and not any(part.startswith(".") for part in one.relative_to(path).parts)
+                and not one.is_dir()
+            ]
             if not inside:
                 raise InputError(f"{path} holds no YAML file to check")
         elif not os.path.exists(path):
@@ -111,25 +109,6 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
         for one in inside:  # a file named twice is checked once, as it was named first
             found.setdefault(os.path.realpath(one), one)
     return list(found.values())
-
-
-def _from_here(path: Path) -> Path:
-    """Return a path as seen from the working folder, where it lies in it."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
-
-
-def _is_entry(path: Path, folder: Path) -> bool:
-    """Return whether a file in a folder is to be checked: YAML, and nothing hidden."""
-    parts = path.relative_to(folder).parts
-    is_hidden = any(part.startswith(".") for part in parts)
-    return path.suffix in (".yaml", ".yml") and not is_hidden and not path.is_dir()
-
-
-def _no_file(path: Path) -> Document:
-    """Return what is said of a pipe or a broken link in a folder: nobody is waited for."""
-    message = "neither a file nor a link to one; take it out, or name it to have it read"
-    return Document(str(path), faults=[Fault("ST001", str(path), 0, 0, message)], is_whole=False)
 
 
 def check_document(document: Document, kind: Kind | None, setting: Setting) -> Iterator[Fault]:
@@ -147,7 +126,7 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
         return
     for path in place_holders(document):
         document.refused.add(path[:-1] if path[-1] == "value" else path)
-    entry, faults = validate(document, schema_of(kind))
+    entry, faults = validate(document, SCHEMAS[kind])
     yield from faults
     found = _plausible(document, kind, entry, setting)
     yield from _excuse(document, found, setting, is_broken=bool(faults or document.faults))
@@ -157,18 +136,26 @@ def _plausible(document: Document, kind: Kind, entry: object, setting: Setting) 
     """Yield what the rules find, with the severity of each rule."""
     seen = sheet(document, kind, entry)
     unfilled = {document.mark(path) for path in place_holders(document)}
-    for rule in of_kind(kind, strict=setting.strict):
-        assert rule.finds
-        for fault in rule.finds(seen, setting):
+    asked = {"always", "strict"} if setting.strict else {"always"}
+    for id_, rule in sorted(RULES.items()):
+        found = rule.finds if kind in rule.kinds and rule.scope in asked else None
+        for where, message in found(seen, setting) if found else ():
+            if isinstance(where, WrittenNumber):
+                path, sentence = where.path, f"{where.name}: {message}"
+                path = (*path, "value") if (*path, "value") in document.values else path
+            else:
+                path, sentence = where, message
+            mark = document.mark(path, key=rule.at_key)
             # Of a place-holder it is enough to say that it is one.
-            if rule.id == "PV014" or (fault.line, fault.column) not in unfilled:
-                yield replace(fault, severity=rule.severity)
+            if id_ == "PV014" or mark not in unfilled:
+                sentence = " ".join(sentence.split())
+                yield Fault(id_, document.file, *mark, sentence, rule.severity)
 
 
 def _excuse(
     document: Document, faults: Iterable[Fault], setting: Setting, *, is_broken: bool
 ) -> Iterator[Fault]:
-    """Attach the file's excuses; one that is not needed is told, if all numbers could be read."""
+    """Attach the file's excuses; report one that is not needed, if all numbers could be read."""
     given = document.data.get("excused")
     reasons = given if isinstance(given, dict) else {}
     used = set()
@@ -204,7 +191,5 @@ def _clashes(
         other = names.setdefault((kind, name.lower()), document)
         if other is not document:
             line, column = document.mark(path)
-            message = (
-                f"'{shown(name)}' also names the entry in {other.file}; keep it in one of them"
-            )
-            yield Fault("ST020", document.file, line, column, message)
+            message = f"'{shown(name)}' also names the entry in {other.file}; "
+            yield Fault("ST020", document.file, line, column, f"{message}keep it in one of them")

@@ -16,25 +16,9 @@ _FORMS = "a number, a list of numbers, a quantity such as '44 GB', a name, or a 
 class Input(Entry):
     """What a test is given: numbers, names, or numbers of catalogue entries.
 
-    A file writes ``6``, ``[0.75, 0.68]``, ``44 GB``, ``glm-4.7``, the same under ``value`` beside a
-    ``source`` and a ``note``, or ``{entry: hardware/wse-3, field: area}``.
-
-    Attributes
-    ----------
-    values : tuple of float
-        Numbers. [SI]
-    names : tuple of str
-        Names, where no number is given.
-    texts : tuple of str
-        What the file writes.
-    is_list : bool
-        True where a list is written.
-    factor, unit : float and str
-        SI value of the unit that is written, and the unit; 1 and empty without one.
-    entry : tuple of str
-        Catalogue entries, ``kind/id``.
-    field : str or None
-        The number of them, such as ``memory.bandwidth``.
+    A file writes ``6``, ``[0.75, 0.68]``, ``44 GB``, ``glm-4.7``, the same under ``value`` with a
+    ``source`` and a ``note``, or ``{entry: hardware/wse-3, field: area}``. Values are in SI, with
+    the ``unit`` that is written and the SI ``factor`` of it; ``texts`` are what the file writes.
     """
 
     values: tuple[float, ...] = ()
@@ -55,12 +39,12 @@ class Input(Entry):
         several = {"type": "array", "items": {"anyOf": [number, text]}, "minItems": 1}
         value: dict[str, Any] = {"anyOf": [number, text, several]}
         names = {"type": "array", "items": text, "minItems": 1}
-        told = {
+        keys = {
             "value": value,
             "entry": {"anyOf": [text, names]},
             **dict.fromkeys(("field", "source", "note"), text),
         }
-        whole = {"type": "object", "additionalProperties": False, "properties": told}
+        whole = {"type": "object", "additionalProperties": False, "properties": keys}
         return {"anyOf": [*value["anyOf"], whole]}
 
     @model_validator(mode="before")
@@ -71,13 +55,12 @@ class Input(Entry):
         fields = dict(raw)
         if "entry" in fields:
             named = fields["entry"]
-            several = isinstance(named, list)
             listed = named if isinstance(named, list) else [named]
             if not all(isinstance(one, str) and one.count("/") == 1 for one in listed):
                 raise ValueError("entry is 'hardware/NAME', 'models/NAME' or 'engines/NAME'")
             if not isinstance(fields.get("field"), str):
                 raise ValueError("entry needs 'field', such as memory.bandwidth")
-            return {**fields, "entry": tuple(listed), "is_list": several}
+            return {**fields, "entry": tuple(listed), "is_list": listed is named}
         if "value" not in fields:
             raise ValueError(f"a mapping needs 'value' or 'entry'; else write {_FORMS}")
         return {**_read(fields.pop("value")), **fields}
@@ -124,7 +107,7 @@ def _bounded(value: float) -> float:
 class Check(Entry):
     """A test, and what its number must be for the claim to hold.
 
-    ``expected`` is what the claim says or implies; several values stand beside as many numbers,
+    ``expected`` is what the claim says or implies; several values go with as many numbers,
     except with ``between``, where they are the two ends.
     """
 
@@ -157,26 +140,10 @@ class Article(Entry):
 
 
 class Claim(Entry):
-    """One thing that articles say.
+    """One thing that articles say, in our own words; without a ``check`` it is external.
 
-    Attributes
-    ----------
-    id : str
-        Its number, or its name.
-    claim : str
-        In our own words.
-    articles : list of str
-        Keys of ``articles``.
-    check : Check or None
-        The test of its number; without one the claim is external.
-    conclusion : Check or None
-        The test of what the article concludes from the number.
-    condition : str or None
-        A premise that the article does not state and the number needs.
-    unpublished : str or None
-        What would decide it and nobody has published.
-    reason : str
-        Why, in a sentence.
+    The ``conclusion`` tests what the article concludes from the number, the ``condition`` is a
+    premise that it does not state and needs, and what is ``unpublished`` would decide it.
     """
 
     id: Identifier

@@ -112,14 +112,7 @@ class Engine(Entry):
         return next((self.ranges[one] for one in (*names, UNSEEN) if one in self.ranges), None)
 
     def on(self, *groups: str | None) -> Parameters:
-        """Return the parameters for a chip, overrides applied.
-
-        Parameters
-        ----------
-        groups : str or None
-            Keys of ``architectures`` that the chip answers to, the most special last: its
-            kind and its architecture.
-        """
+        """Return the parameters for a chip of some kind and architecture, the latter's last."""
         overrides = [self.architectures[key] for key in groups if key in self.architectures]
         return merged(self.parameters, *overrides)
 

@@ -147,7 +147,7 @@ class MixtureOfExperts(Entry):
     """Experts of which a router picks a few for every token, and shared ones for all.
 
     ``shared_width`` is the width of everything that each token passes whole: shared experts
-    together, or a dense network beside the experts. With ``latent_size``, routed experts work
+    together, or a dense network next to the experts. With ``latent_size``, routed experts work
     on a projection of the hidden state to that width.
     """
 
@@ -200,7 +200,7 @@ class Block(Entry):
 
 
 class Mtp(Entry):
-    """Multi-token-prediction layers that a checkpoint stores beside the text core.
+    """Multi-token-prediction layers that a checkpoint stores besides the text core.
 
     Their attention and feed-forward network are the last block's unless given.
     """
@@ -221,14 +221,14 @@ class Published(Entry):
     checkpoint: Count | None = None
 
 
-def _known_format(name: str) -> str:
+def _known_format(name: object) -> str:
     try:
-        return number_format(name).id
+        return number_format(str(name)).id
     except InputError as error:
         raise ValueError(str(error)) from error
 
 
-FormatName = Annotated[str, BeforeValidator(lambda raw: _known_format(str(raw)))]
+FormatName = Annotated[str, BeforeValidator(_known_format)]
 
 
 class Model(Entry):
@@ -286,7 +286,7 @@ class Model(Entry):
             ]
             if given:
                 raise ValueError(
-                    f"{', '.join(given)} cannot stand beside blocks, from which they follow; "
+                    f"{', '.join(given)} cannot be given with blocks, from which they follow; "
                     "published counts go under 'published'"
                 )
             missing = [key for key in ("hidden_size", "vocabulary") if not getattr(self, key)]

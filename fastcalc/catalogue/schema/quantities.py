@@ -8,8 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import core_schema
 
 from fastcalc.catalogue.limits import LIMITS, Limit
-from fastcalc.catalogue.units import UNITS, parse_quantity
-from fastcalc.errors import InputError
+from fastcalc.catalogue.units import UNITS, UnitError, parse_quantity
 from fastcalc.written import shown
 
 Confidence = Literal["high", "medium", "low", "memory"]
@@ -39,20 +38,10 @@ class Source(Entry):
 
 
 class Quantity(Entry):
-    """A number in SI units with where it came from.
+    """A number in SI units, as the file writes it, and where it came from.
 
-    Attributes
-    ----------
-    si : float
-        The value. [SI]
-    text : str
-        The value as the file writes it.
-    source : str or None
-        A key of the entry's ``sources``.
-    printed : str or None
-        The source's own characters, for whoever searches the document.
-    reading : str or None
-        How the printed characters were read, where they need reading.
+    ``printed`` are the source's own characters, for whoever searches the document; ``reading``
+    says how they were read, where they need reading.
     """
 
     si: float
@@ -64,12 +53,6 @@ class Quantity(Entry):
     date: str | None = None
     confidence: Confidence | None = None
     band: list[float] | None = None
-
-
-def _plain_number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InputError(f"'{shown(value)}' is not a plain number")
-    return float(value)
 
 
 class QuantityError(ValueError):
@@ -84,10 +67,7 @@ class QuantityError(ValueError):
 class QuantityReader:
     """Reads what a file writes for a `Quantity`: bare, or a mapping with its provenance.
 
-    Attributes
-    ----------
-    kind : str
-        A key of `LIMITS`; one that is no dimension of `units` is of plain numbers.
+    The ``kind`` is a key of `LIMITS`; one that is no dimension of `units` is of plain numbers.
     """
 
     kind: str
@@ -125,11 +105,15 @@ class QuantityReader:
 
     def si(self, value: object) -> float:
         """Return the SI value of a bare quantity, or raise a `QuantityError`."""
-        try:
-            plain = self.dimension == "number"
-            si = _plain_number(value) if plain else parse_quantity(value, self.kind)
-        except InputError as error:
-            raise QuantityError(str(error), getattr(error, "rule", "ST017")) from error
+        if self.dimension != "number":
+            try:
+                si = parse_quantity(value, self.kind)
+            except UnitError as error:
+                raise QuantityError(str(error), error.rule) from error
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            si = float(value)
+        else:
+            raise QuantityError(f"'{shown(value)}' is not a plain number", "ST017")
         if self.limit.whole and math.isfinite(si) and si != int(si):
             raise QuantityError(f"'{value}' is not a whole number", "ST018")
         if si not in self.limit:

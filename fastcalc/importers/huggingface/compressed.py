@@ -37,7 +37,7 @@ def _compressions(fields: Fields) -> list[int]:
 
 
 def _attention(fields: Fields, rate: int) -> Part:
-    part: Part = {
+    return {
         "kind": "compressed",
         "heads": fields.count("num_attention_heads"),
         "head_dim": fields.count("head_dim"),
@@ -45,12 +45,9 @@ def _attention(fields: Fields, rate: int) -> Part:
         "output_groups": fields.count("o_groups"),
         "output_rank": fields.count("o_lora_rank"),
         "window": fields.count("sliding_window"),
+        **({"compression": rate} if rate else {}),
+        **({"indexer": parts.indexer(fields)} if rate == _PICKED else {}),
     }
-    if rate:
-        part["compression"] = rate
-    if rate == _PICKED:
-        part["indexer"] = parts.indexer(fields)
-    return part
 
 
 def streams(fields: Fields) -> dict[str, Any]:

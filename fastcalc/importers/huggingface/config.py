@@ -1,7 +1,7 @@
 """The fields of a configuration: each read with its type checked, each assumption noted."""
 
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.reader import Path_
@@ -11,24 +11,15 @@ from fastcalc.written import shown
 
 MOST = int(LIMITS["dimension"].most)
 MOST_LAYERS = int(LIMITS["layers"].most)
+T = TypeVar("T")
 
 
 class Fields:
-    """One configuration, read field by field.
+    """One configuration, read field by field, with remarks on how it was read.
 
     ``null`` counts as left out, as it does for the library that wrote the file. A field may
-    have several names, of which the first that is there counts.
-
-    Attributes
-    ----------
-    data : dict
-        What is read.
-    file : JsonFile
-        Where it stands, for sentences.
-    roots : tuple of path
-        The mappings of the file that it stands in, the first before the others.
-    remarks : list of str
-        What a person should know about the reading, in the order it was found.
+    have several names, of which the first that is there counts. Its data stand in the mappings
+    ``roots`` of the file, the first before the others.
     """
 
     most_layers = MOST_LAYERS
@@ -65,10 +56,7 @@ class Fields:
     def require(self, *fields: str | tuple[str, ...]) -> None:
         """Refuse in one sentence that names every field which is missing.
 
-        Parameters
-        ----------
-        *fields : str or tuple of str
-            Names; a tuple holds alternative names of one field.
+        A tuple holds alternative names of one field.
         """
         missing = []
         for field in fields:
@@ -84,14 +72,7 @@ class Fields:
     def count(self, *names: str, default: int | None = None, least: int = 1) -> int:
         """Return a whole number; without a default, one that must be there.
 
-        Parameters
-        ----------
-        *names : str
-            The field's names.
-        default : int, optional
-            What the family's code takes when the field is left out; the assumption is noted.
-        least : int
-            The smallest that makes sense.
+        The default is what the family's code takes when the field is left out, and is noted.
         """
         found = self.maybe(*names, least=least)
         if found is not None:
@@ -113,7 +94,6 @@ class Fields:
 
     def layers(self) -> int:
         """Return the number of layers."""
-        self.require("num_hidden_layers")
         found = self.count("num_hidden_layers")
         if found > MOST_LAYERS:
             raise self.refuse(f"num_hidden_layers {found} is out of range: at most {MOST_LAYERS}")
@@ -121,33 +101,21 @@ class Fields:
 
     def flag(self, name: str, default: bool, *, noted: bool = True) -> bool:
         """Return true or false; the default is noted unless it is the family's only habit."""
-        value = self.data.get(name)
-        if value is None:
-            default = bool(self.defaults.get(name, default))
-            if noted:
-                self.assume(name, "true" if default else "false")
-            return default
-        if not isinstance(value, bool):
-            raise self.refuse(f"{name} should be true or false, not {_shown(value)}")
-        return value
+        value = self._typed(name, bool, "true or false")
+        if value is not None:
+            return value
+        default = bool(self.defaults.get(name, default))
+        if noted:
+            self.assume(name, "true" if default else "false")
+        return default
 
     def word(self, name: str) -> str | None:
         """Return a text, or None where the field is left out."""
-        value = self.data.get(name)
-        if value is None:
-            return None
-        if not isinstance(value, str):
-            raise self.refuse(f"{name} should be text, not {_shown(value)}")
-        return value
+        return self._typed(name, str, "text")
 
     def mapping(self, name: str) -> dict[str, Any] | None:
         """Return a nested mapping, or None where the field is left out."""
-        value = self.data.get(name)
-        if value is None:
-            return None
-        if not isinstance(value, dict):
-            raise self.refuse(f"{name} should be a mapping, not {_shown(value)}")
-        return value
+        return self._typed(name, dict, "a mapping")
 
     def nested(self, name: str) -> "Fields":
         """Return the fields of a nested mapping, none where it is left out."""
@@ -190,9 +158,7 @@ class Fields:
     def words(self, name: str, layers: int, *, whole: bool = False) -> list[str] | None:
         """Return a list of texts, one a layer; more hold prediction layers, unless ``whole``."""
         found = self._list(name, layers, whole=whole)
-        if found is None:
-            return None
-        for value in found:
+        for value in found or ():
             if not isinstance(value, str):
                 raise self.refuse(f"{name} should hold texts, not {_shown(value)}")
         return found
@@ -200,21 +166,15 @@ class Fields:
     def switches(self, name: str, layers: int) -> list[bool] | None:
         """Return a list of 0 or 1, one a layer; a longer one holds prediction layers, too."""
         found = self._list(name, layers)
-        if found is None:
-            return None
-        for value in found:
+        for value in found or ():
             if value not in (0, 1) or isinstance(value, float):
                 raise self.refuse(f"{name} should hold 0 and 1, not {_shown(value)}")
-        return [bool(value) for value in found]
+        return None if found is None else [bool(value) for value in found]
 
     def indices(self, name: str) -> set[int]:
         """Return a list of layer numbers as a set, empty where the field is left out."""
-        value = self.data.get(name)
-        if value is None:
-            return set()
-        if not isinstance(value, list):
-            raise self.refuse(f"{name} should be a list of layer numbers, not {_shown(value)}")
-        return {self._whole(name, one, 0, MOST) for one in value}
+        found = self._typed(name, list, "a list of layer numbers") or []
+        return {self._whole(name, one, 0, MOST) for one in found}
 
     def assume(self, name: str, value: object) -> None:
         """Note that a field was left out and what is taken for it."""
@@ -245,14 +205,16 @@ class Fields:
         return value
 
     def _list(self, name: str, layers: int, *, whole: bool = False) -> list[Any] | None:
-        value = self.data.get(name)
-        if value is None:
-            return None
-        if not isinstance(value, list):
-            raise self.refuse(f"{name} should be a list, one entry a layer, not {_shown(value)}")
-        if len(value) < layers:
+        value = self._typed(name, list, "a list, one entry a layer")
+        if value is not None and len(value) < layers:
             raise self.refuse(f"{name} has {len(value)} entries for {layers} layers")
-        return value if whole else value[:layers]
+        return value if whole or value is None else value[:layers]
+
+    def _typed(self, name: str, kind: type[T], what: str) -> T | None:
+        value = self.data.get(name)
+        if value is not None and not isinstance(value, kind):
+            raise self.refuse(f"{name} should be {what}, not {_shown(value)}")
+        return value
 
 
 def _shown(value: object) -> str:

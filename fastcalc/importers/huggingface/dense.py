@@ -11,7 +11,7 @@ from fastcalc.importers.huggingface.parts import Part
 def llama(fields: Fields) -> list[Layer]:
     """Llama 2 and 3, and the many that share their code."""
     bias = fields.flag("attention_bias", False)
-    attention = parts.grouped(fields, qkv_bias=bias, output_bias=bias)
+    attention = parts.grouped(fields, bias=bias)
     return uniform(fields, attention, parts.dense(fields, bias=parts.flagged(fields, "mlp_bias")))
 
 
@@ -28,7 +28,7 @@ def qwen2(fields: Fields) -> list[Layer]:
 def qwen3(fields: Fields) -> list[Layer]:
     """Qwen 3: no biases unless asked, a norm on queries and keys."""
     bias = fields.flag("attention_bias", False)
-    return qwen(fields, qk_norm=True, qkv_bias=bias, output_bias=bias)
+    return qwen(fields, qk_norm=True, bias=bias)
 
 
 def mimo(fields: Fields) -> list[Layer]:
@@ -78,52 +78,45 @@ def seed_oss(fields: Fields) -> list[Layer]:
 def ernie(fields: Fields) -> list[Layer]:
     """Ernie 4.5: one flag for every bias."""
     bias = fields.flag("use_bias", False)
-    attention = parts.grouped(fields, qkv_bias=bias, output_bias=bias)
-    return uniform(fields, attention, parts.dense(fields, bias=bias))
+    return uniform(fields, parts.grouped(fields, bias=bias), parts.dense(fields, bias=bias))
 
 
 def head_norms(fields: Fields) -> list[Layer]:
     """Hunyuan dense and EXAONE 4: a norm on every query and key head; windows if any."""
     bias = parts.flagged(fields, "attention_bias")
-    return _windowed(fields, 4, qk_norm=True, qkv_bias=bias, output_bias=bias)
+    return _windowed(fields, 4, qk_norm=True, bias=bias)
 
 
 def olmo(fields: Fields) -> list[Layer]:
     """OLMo 2 and 3: one norm over all query heads, one over all key heads."""
     bias = parts.flagged(fields, "attention_bias")
-    return _windowed(fields, 4, qk_norm="full", qkv_bias=bias, output_bias=bias)
+    return _windowed(fields, 4, qk_norm="full", bias=bias)
 
 
 def cohere(fields: Fields) -> list[Layer]:
     """Command R: attention and network side by side after one norm."""
     bias = parts.flagged(fields, "attention_bias")
     is_normed = "full" if parts.flagged(fields, "use_qk_norm") else False
-    layers = _windowed(fields, 4, qk_norm=is_normed, qkv_bias=bias, output_bias=bias)
-    return [{**layer, "norms": 1} for layer in layers]
-
-
-def gemma(fields: Fields) -> list[Layer]:
-    """Gemma 1: as Llama, with a GELU for the gate."""
-    return llama(fields)
+    return _windowed(fields, 4, norms=1, qk_norm=is_normed, bias=bias)
 
 
 def gemma2(fields: Fields) -> list[Layer]:
     """Gemma 2: every second layer windowed, norms before and after each part."""
-    return [{**layer, "norms": 4} for layer in _windowed(fields, 2)]
+    return _windowed(fields, 2, norms=4)
 
 
 def gemma3(fields: Fields) -> list[Layer]:
     """Gemma 3: five windowed layers for a full one, a norm on queries and keys."""
-    return [{**layer, "norms": 4} for layer in _windowed(fields, 6, qk_norm=True)]
+    return _windowed(fields, 6, norms=4, qk_norm=True)
 
 
-def _windowed(fields: Fields, every: int, **habits: Any) -> list[Layer]:
+def _windowed(fields: Fields, every: int, norms: int = 0, **habits: Any) -> list[Layer]:
     """Return layers of which one in ``every`` sees the whole context, if there is a window."""
     count, window = fields.layers(), parts.window(fields)
-    full = parts.grouped(fields, **habits)
-    short = parts.grouped(fields, window=window, **habits)
+    full, short = parts.grouped(fields, **habits), parts.grouped(fields, window=window, **habits)
     switched = patterns.windowed(fields, count, every=every) if window else [False] * count
-    return mixed(choose(switched, short, full), [parts.dense(fields)] * count)
+    counted = {"norms": norms} if norms else {}
+    return mixed(choose(switched, short, full), [parts.dense(fields)] * count, **counted)
 
 
 def falcon(fields: Fields) -> list[Layer]:
@@ -137,7 +130,7 @@ def falcon(fields: Fields) -> list[Layer]:
     if not fields.has("tie_word_embeddings"):
         fields.remark("Falcon checkpoints store a head that the code ties to the embedding.")
     bias = fields.flag("bias", False)
-    attention = parts.grouped(fields, kv_heads=kv_heads, qkv_bias=bias, output_bias=bias)
+    attention = parts.grouped(fields, kv_heads=kv_heads, bias=bias)
     wide = fields.maybe("ffn_hidden_size") or 4 * fields.count("hidden_size")
     is_parallel = is_new or fields.flag("parallel_attn", True)
     norms = fields.count("num_ln_in_parallel_attn", default=2) if is_new else 2 - is_parallel
@@ -147,7 +140,7 @@ def falcon(fields: Fields) -> list[Layer]:
 def nemotron(fields: Fields) -> list[Layer]:
     """Nemotron 4 and Minitron: two matrices with a squared ReLU between them."""
     bias = parts.flagged(fields, "attention_bias")
-    attention = parts.grouped(fields, qkv_bias=bias, output_bias=bias)
+    attention = parts.grouped(fields, bias=bias)
     mlp_bias = parts.flagged(fields, "mlp_bias")
     return uniform(fields, attention, parts.dense(fields, matrices=2, bias=mlp_bias))
 
@@ -155,12 +148,18 @@ def nemotron(fields: Fields) -> list[Layer]:
 def starcoder2(fields: Fields) -> list[Layer]:
     """StarCoder 2: two matrices, biases everywhere, a window in every layer if any."""
     bias = fields.flag("use_bias", True)
-    attention = parts.grouped(fields, window=parts.window(fields), qkv_bias=bias, output_bias=bias)
+    attention = parts.grouped(fields, window=parts.window(fields), bias=bias)
     return uniform(fields, attention, parts.dense(fields, matrices=2, bias=bias))
 
 
 def muse_glimmer(fields: Fields) -> list[Layer]:
-    """Muse Glimmer: full layers counted from the last, a gate on what attention returns."""
+    """Muse Glimmer: Muse's attention, dense networks."""
+    attentions = gated(fields)
+    return mixed(attentions, [parts.dense(fields)] * len(attentions), norms=4)
+
+
+def gated(fields: Fields) -> list[Part]:
+    """Return Muse's attention: full layers counted from the last, a gate on what it returns."""
     count = fields.layers()
     full = parts.grouped(fields, output_gate=True)
     short = parts.grouped(fields, window=parts.window(fields), output_gate=True)
@@ -168,4 +167,4 @@ def muse_glimmer(fields: Fields) -> list[Layer]:
         switched = patterns.windowed(fields, count)
     else:
         switched = [(count - 1 - layer) % 4 != 0 for layer in range(count)]
-    return mixed(choose(switched, short, full), [parts.dense(fields)] * count, norms=4)
+    return choose(switched, short, full)

@@ -15,25 +15,11 @@ from fastcalc.importers.huggingface.layer_groups import Reader
 
 @dataclass(frozen=True)
 class ModelFamily:
-    """How one family's configurations are read.
+    """How one family's configurations are read: its layers, and further keys of the model file.
 
-    Attributes
-    ----------
-    read : Reader
-        From fields to layers.
-    tied : bool
-        Whether head and embedding are one matrix where the file does not say.
-    norm_bias : bool
-        Whether norms have a bias beside their weight.
-    defaults : dict
-        Values of fields that files of this family leave out.
-    mtp : dict or None
-        What the prediction layers of its checkpoints have of their own; None where they are
-        not like the last layer, or not stored.
-    extras : callable
-        From fields to further keys of the model file.
-    needs : tuple of str
-        Fields without which nothing can be read.
+    Head and embedding are ``tied`` where the file does not say. ``mtp`` is what the prediction
+    layers of its checkpoints have of their own; None where they are not like the last layer, or
+    not stored. Without the fields that it ``needs`` nothing can be read.
     """
 
     read: Reader
@@ -97,7 +83,7 @@ FAMILIES: dict[str, ModelFamily] = {
     "olmo3": ModelFamily(dense.olmo, defaults=_MISTRAL),
     "cohere": ModelFamily(dense.cohere, tied=True),
     "cohere2": ModelFamily(dense.cohere, tied=True, defaults=_MISTRAL),
-    "gemma": ModelFamily(dense.gemma, tied=True, defaults={"head_dim": 256}),
+    "gemma": ModelFamily(dense.llama, tied=True, defaults={"head_dim": 256}),
     "gemma2": ModelFamily(dense.gemma2, tied=True, defaults={"head_dim": 256, **_MISTRAL}),
     "gemma3_text": ModelFamily(dense.gemma3, tied=True, defaults=_GEMMA_3),
     "falcon": ModelFamily(dense.falcon, tied=True, norm_bias=True),

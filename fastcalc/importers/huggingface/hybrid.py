@@ -15,13 +15,9 @@ _SYNONYMS = {"linear_attention": "mamba", "full_attention": "attention"}
 def qwen_next(fields: Fields) -> list[Layer]:
     """Qwen3-Next and Qwen 3.5: three gated delta nets for one gated attention."""
     bias = fields.flag("attention_bias", False)
-    attention = parts.grouped(
-        fields,
-        qk_norm=True,
-        qkv_bias=bias,
-        output_bias=bias,
-        output_gate=fields.flag("attn_output_gate", True, noted=False),
-    )
+    gate = fields.flag("attn_output_gate", True, noted=False)
+    habits = {"qkv_bias": bias, "output_bias": bias, "output_gate": gate}
+    attention = parts.grouped(fields, qk_norm=True, **habits)
     switched = patterns.linear(fields, fields.layers())
     return mixed(choose(switched, parts.delta(fields), attention), qwen_networks(fields))
 
@@ -47,7 +43,7 @@ def kimi_linear(fields: Fields) -> list[Layer]:
 
 
 def kimi_extras(fields: Fields) -> dict[str, Any]:
-    """Return K3's norms of the experts' projection and the vectors that weigh residuals."""
+    """Return K3's norms of the experts' projection and the vectors that scale residuals."""
     count, extra = fields.layers(), 0
     latent_size = fields.maybe("routed_expert_hidden_size")
     if latent_size and parts.flagged(fields, "latent_moe_use_norm"):
@@ -56,7 +52,7 @@ def kimi_extras(fields: Fields) -> dict[str, Any]:
         extra += 2 * (2 * count + 1) * fields.count("hidden_size")
     if not extra:
         return {}
-    fields.remark("other_parameters is norms of the experts and vectors that weigh residuals.")
+    fields.remark("other_parameters is norms of the experts and vectors that scale residuals.")
     return {"other_parameters": extra}
 
 
@@ -78,27 +74,21 @@ def _kda(fields: Fields, nested: Fields) -> Part:
     heads = nested.maybe("num_heads") or fields.count("linear_num_heads")
     size = nested.maybe("head_dim") or fields.count("linear_head_dim")
     kernel = nested.maybe("short_conv_kernel_size") or fields.maybe("linear_conv_kernel_dim")
-    part: Part = {
+    return {
         "kind": "kda",
         "key_heads": heads,
         "value_heads": heads,
         "key_dim": size,
         "value_dim": size,
+        **parts.kernel(kernel),
+        **parts.given({"full_rank_gate": parts.flagged(nested, "use_full_rank_gate")}),
     }
-    if kernel not in (None, 4):
-        part["conv_kernel"] = kernel
-    if parts.flagged(nested, "use_full_rank_gate"):
-        part["full_rank_gate"] = True
-    return part
 
 
 def nemotron_h(fields: Fields) -> list[Layer]:
     """Nemotron H and 3: each layer is one part alone, Mamba-2, attention, network or experts."""
     kinds = _kinds(fields)
-    made: dict[str, Layer] = {}
-    for kind in kinds:
-        if kind not in made:
-            made[kind] = _single(fields, kind)
+    made = {kind: _single(fields, kind) for kind in dict.fromkeys(kinds)}
     return [made[kind] for kind in kinds]
 
 
@@ -121,10 +111,18 @@ def _kinds(fields: Fields) -> list[str]:
 
 def _single(fields: Fields, kind: str) -> Layer:
     if kind == "mamba":
-        return {"attention": _mamba(fields)}
+        mamba: Part = {
+            "kind": "mamba2",
+            "key_heads": fields.count("n_groups", "mamba_n_groups"),
+            "value_heads": fields.count("mamba_num_heads"),
+            "key_dim": fields.count("ssm_state_size"),
+            "value_dim": fields.count("mamba_head_dim"),
+            **parts.kernel(fields.maybe("conv_kernel", "mamba_d_conv")),
+        }
+        return {"attention": mamba}
     if kind == "attention":
         bias = parts.flagged(fields, "attention_bias")
-        return {"attention": parts.grouped(fields, qkv_bias=bias, output_bias=bias)}
+        return {"attention": parts.grouped(fields, bias=bias)}
     if kind == "mlp":
         return {"ffn": parts.dense(fields, matrices=2, bias=parts.flagged(fields, "mlp_bias"))}
     if kind == "moe":
@@ -141,22 +139,9 @@ def _single(fields: Fields, kind: str) -> Layer:
     raise fields.refuse(f"a layer is of the kind '{kind[:40]}', which is not known here")
 
 
-def _mamba(fields: Fields) -> Part:
-    part: Part = {
-        "kind": "mamba2",
-        "key_heads": fields.count("n_groups", "mamba_n_groups"),
-        "value_heads": fields.count("mamba_num_heads"),
-        "key_dim": fields.count("ssm_state_size"),
-        "value_dim": fields.count("mamba_head_dim"),
-    }
-    kernel = fields.maybe("conv_kernel", "mamba_d_conv")
-    return part | ({"conv_kernel": kernel} if kernel not in (None, 4) else {})
-
-
 def nemotron_nas(fields: Fields) -> list[Layer]:
     """Nemotron Super 49B and its kin: a search has cut every layer to its own size."""
-    blocks = fields.blocks("block_configs")
-    return [_cut(block) for block in blocks]
+    return [_cut(block) for block in fields.blocks("block_configs")]
 
 
 def _cut(block: Fields) -> Layer:
@@ -172,16 +157,11 @@ def _cut(block: Fields) -> Layer:
             raise block.refuse(f"n_heads_in_group {group} does not divide the {heads} heads")
         layer["attention"] = parts.grouped(block, kv_heads=heads // group)
     if not ffn.flag("no_op", False, noted=False):
-        layer["ffn"] = parts.dense_of(_multiplied(block, ffn))
+        wide = ffn.maybe("intermediate_size")
+        if wide is None:  # a multiple: 2/3 of it, rounded up to 256
+            multiple = ffn.number("ffn_mult")
+            wide = -int(-2 * multiple * block.count("hidden_size") / 3 // 256) * 256
+        layer["ffn"] = parts.dense_of(wide)
     if not layer:
         raise block.refuse("a layer without attention and network cannot stand in a model file")
     return layer
-
-
-def _multiplied(block: Fields, ffn: Fields) -> int:
-    """Return the width of a network given as a multiple: 2/3 of it, rounded up to 256. [1]"""
-    wide = ffn.maybe("intermediate_size")
-    if wide is not None:
-        return wide
-    multiple = ffn.number("ffn_mult")
-    return -int(-2 * multiple * block.count("hidden_size") / 3 // 256) * 256

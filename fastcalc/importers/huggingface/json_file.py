@@ -9,7 +9,7 @@ from typing import Any
 from fastcalc.catalogue.inputs import read_bytes
 from fastcalc.catalogue.reader import Path_
 from fastcalc.errors import InputError
-from fastcalc.importers.json_places import json_marks
+from fastcalc.importers.json_places import json_marks, short_whole
 from fastcalc.written import shown
 
 CONFIG = "config.json"
@@ -21,11 +21,6 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 def config_path(name: str | Path) -> Path:
     """Return the configuration that a file or folder name means.
-
-    Parameters
-    ----------
-    name : str or Path
-        A JSON file, or a folder that holds a ``config.json``.
 
     Raises
     ------
@@ -46,7 +41,7 @@ def config_path(name: str | Path) -> Path:
 
 
 def missing_file(name: str) -> str:
-    """Return the sentence for a file that is not there; a hub name is told how to fetch it.
+    """Return the sentence for a file that is not there; of a hub name it says how to fetch it.
 
     Examples
     --------
@@ -67,19 +62,7 @@ def missing_file(name: str) -> str:
 
 @dataclass
 class JsonFile:
-    """A JSON file that was read.
-
-    Attributes
-    ----------
-    file : str
-        The file, for sentences.
-    data : dict
-        What it holds.
-    text : str
-        The same as it is written.
-    sidecar : JsonFile or None
-        A second file, which ``quantization_config`` was taken from.
-    """
+    """A JSON file that was read, and a second one, which ``quantization_config`` was taken from."""
 
     file: str
     data: dict[str, Any]
@@ -96,12 +79,7 @@ class JsonFile:
 
 
 def read_json(path: Path) -> JsonFile:
-    """Read one JSON file whose top level is a mapping.
-
-    Parameters
-    ----------
-    path : Path
-        The file. At most `MAX_BYTES` are read.
+    """Read one JSON file whose top level is a mapping, at most `MAX_BYTES` of it.
 
     Raises
     ------
@@ -110,8 +88,7 @@ def read_json(path: Path) -> JsonFile:
     """
     text = _text(path)
     try:
-        # A number that no shape needs becomes a float, which readers refuse.
-        data = json.loads(text, parse_int=lambda one: int(one) if len(one) < 40 else float(one))
+        data = json.loads(text, parse_int=short_whole)  # readers refuse floats
     except json.JSONDecodeError as error:
         place = f"{path}:{error.lineno}:{error.colno}"
         problem = error.msg[:1].lower() + error.msg[1:] if text.strip() else "the file is empty"

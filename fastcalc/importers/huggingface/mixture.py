@@ -4,6 +4,7 @@ from typing import Any
 
 from fastcalc.importers.huggingface import parts, patterns
 from fastcalc.importers.huggingface.config import Fields
+from fastcalc.importers.huggingface.dense import gated
 from fastcalc.importers.huggingface.layer_groups import Layer, choose, mixed, uniform
 
 _INTERMEDIATE = ("intermediate_size",)
@@ -12,7 +13,7 @@ _INTERMEDIATE = ("intermediate_size",)
 def mixtral(fields: Fields) -> list[Layer]:
     """Mixtral, Phi-3.5-MoE, Granite MoE: Mistral with experts in every layer."""
     bias = parts.flagged(fields, "attention_bias")
-    attention = parts.grouped(fields, window=parts.window(fields), qkv_bias=bias, output_bias=bias)
+    attention = parts.grouped(fields, window=parts.window(fields), bias=bias)
     return uniform(fields, attention, parts.experts(fields, width=_INTERMEDIATE))
 
 
@@ -63,25 +64,22 @@ def _shared_networks(fields: Fields, **habits: Any) -> list[parts.Part]:
 
 def grouped(fields: Fields) -> list[Layer]:
     """GLM-4.5 to 4.7: grouped-query attention, a few dense layers, then experts."""
-    attention = parts.grouped(
-        fields,
-        qkv_bias=fields.flag("attention_bias", False),
-        qk_norm=fields.flag("use_qk_norm", False),
-    )
+    bias, is_normed = fields.flag("attention_bias", False), fields.flag("use_qk_norm", False)
+    attention = parts.grouped(fields, qkv_bias=bias, qk_norm=is_normed)
     return mixed([attention] * fields.layers(), _shared_networks(fields, router_bias=True))
 
 
 def head_norms(fields: Fields) -> list[Layer]:
     """Hy3 and dots: as GLM, always with a norm on queries and keys."""
     bias = parts.flagged(fields, "attention_bias")
-    attention = parts.grouped(fields, qk_norm=True, qkv_bias=bias, output_bias=bias)
+    attention = parts.grouped(fields, qk_norm=True, bias=bias)
     return mixed([attention] * fields.layers(), _shared_networks(fields, router_bias=True))
 
 
 def ernie(fields: Fields) -> list[Layer]:
     """Ernie 4.5 MoE: experts from one layer to another, at an interval."""
     count, bias = fields.layers(), fields.flag("use_bias", False)
-    attention = parts.grouped(fields, qkv_bias=bias, output_bias=bias)
+    attention = parts.grouped(fields, bias=bias)
     number = fields.maybe("moe_num_shared_experts", least=0) or 0
     wide = number * fields.count(*parts.EXPERT_WIDTH)
     experts = parts.experts(fields, shared=wide, router_bias=True)
@@ -97,19 +95,17 @@ def llama4(fields: Fields) -> list[Layer]:
     """Llama 4: three chunked layers for a full one; experts in every layer or every second."""
     count = fields.layers()
     bias = parts.flagged(fields, "attention_bias")
-    full = parts.grouped(fields, qkv_bias=bias, output_bias=bias)
+    full = parts.grouped(fields, bias=bias)
     chunk = fields.count("attention_chunk_size")
-    short = parts.grouped(fields, window=chunk, chunked=True, qkv_bias=bias, output_bias=bias)
+    short = parts.grouped(fields, window=chunk, chunked=True, bias=bias)
     switched = patterns.windowed(fields, count, every=4)
     wide = fields.count("intermediate_size")
     experts = parts.experts(fields, width=_INTERMEDIATE, shared=wide)
     named = fields.indices("moe_layers")
     step = fields.count("interleave_moe_layer_step", default=1)
     routed = [n in named if named else (n + 1) % step == 0 for n in range(count)]
-    if all(routed):
-        return mixed(choose(switched, short, full), [experts] * count)
-    networks = choose(routed, experts, parts.dense(fields, "intermediate_size_mlp"))
-    return mixed(choose(switched, short, full), networks)
+    others = experts if all(routed) else parts.dense(fields, "intermediate_size_mlp")
+    return mixed(choose(switched, short, full), choose(routed, experts, others))
 
 
 def minimax_m2(fields: Fields) -> list[Layer]:
@@ -133,9 +129,8 @@ def minimax_m3(fields: Fields) -> list[Layer]:
     routed = patterns.routed(fields, count, first_dense=3)
     networks = choose(routed, experts, parts.dense(fields, "dense_intermediate_size"))
     switched, indexer = parts.block_indexer(fields, count)
-    if indexer is None:
-        return mixed([plain] * count, networks)
-    return mixed(choose(switched, {**plain, "indexer": indexer}, plain), networks)
+    indexed = {**plain, "indexer": indexer} if indexer else plain
+    return mixed(choose(switched, indexed, plain), networks)
 
 
 def _minimax_norm(fields: Fields, usual: str) -> bool | str:
@@ -205,16 +200,9 @@ def step(fields: Fields) -> list[Layer]:
 
 def muse_spark(fields: Fields) -> list[Layer]:
     """Muse Spark: experts that work on a projection of the hidden state, in every layer."""
-    count = fields.layers()
-    full = parts.grouped(fields, output_gate=True)
-    short = parts.grouped(fields, window=parts.window(fields), output_gate=True)
-    if fields.has("layer_types"):
-        switched = patterns.windowed(fields, count)
-    else:
-        switched = [(count - 1 - layer) % 4 != 0 for layer in range(count)]
-    latent_size = fields.maybe("moe_hidden_size")
+    attentions, latent_size = gated(fields), fields.maybe("moe_hidden_size")
     experts = parts.experts(fields, latent_size=latent_size, router_bias=True)
-    return mixed(choose(switched, short, full), patterns.networks(fields, experts), norms=5)
+    return mixed(attentions, patterns.networks(fields, experts), norms=5)
 
 
 def latent_norms(fields: Fields) -> dict[str, Any]:
@@ -224,7 +212,7 @@ def latent_norms(fields: Fields) -> dict[str, Any]:
 
 
 def gemma4(fields: Fields) -> list[Layer]:
-    """Gemma 4: wider heads without a value projection in full layers; experts beside a network."""
+    """Gemma 4: wider heads without a value projection in full layers, experts with a network."""
     count = fields.layers()
     if fields.maybe("hidden_size_per_layer_input", least=0):
         raise fields.refuse(

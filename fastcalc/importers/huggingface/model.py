@@ -35,14 +35,9 @@ class Imported:
 
 
 def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noqa: A002
-    """Read a Hugging Face configuration.
+    """Read a Hugging Face configuration: a JSON file, or a folder that holds a ``config.json``.
 
-    Parameters
-    ----------
-    name : str or Path
-        A JSON file, or a folder that holds a ``config.json``.
-    id : str, optional
-        The model's id; from the file, its folder or the configuration unless given.
+    The model's id is from the file, its folder or the configuration unless given.
 
     Raises
     ------
@@ -55,7 +50,12 @@ def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noq
     name = label(path, file.data)
     entry, remarks = mapping(file)
     entry = {"id": id or slug(name), "name": name, **entry}
-    return Imported(entry, _validated(entry, file), remarks)
+    # What does not fit the schema is the configuration's fault.
+    places = dict.fromkeys(_paths(entry), (1, 1))
+    model, faults = validate(Document(file.file, entry, places, dict(places)), Model)
+    if model is None:
+        raise InputError(str(faults[0]))
+    return Imported(entry, model, remarks)
 
 
 def mapping(file: JsonFile) -> tuple[dict[str, Any], list[str]]:
@@ -66,26 +66,24 @@ def mapping(file: JsonFile) -> tuple[dict[str, Any], list[str]]:
     tied = fields.flag("tie_word_embeddings", family.tied)
     is_routed = any(layer.get("ffn", {}).get("kind") == "moe" for layer in layers)
     stored = formats(fields, has_experts=is_routed)
+    kind = file.data.get("model_type")
+    named = f", model_type {shown(kind, 40)}" if isinstance(kind, str) else ""
+    title = f"Hugging Face configuration {shown(file.file, 200)}{named}"
+    context = fields.maybe("max_position_embeddings", "n_positions", "max_sequence_length")
     entry: dict[str, Any] = {
-        "sources": {"config": {"title": _title(file)}},
+        "sources": {"config": {"title": title}},
         "shape_source": "config",
         "weight_format": stored.weights,
-    }
-    if stored.experts:
-        entry["expert_format"] = stored.experts
-    entry["kv_format"] = stored.cache
-    context = fields.maybe("max_position_embeddings", "n_positions", "max_sequence_length")
-    if context:
-        entry["max_context"] = context
-    entry |= {
+        **({"expert_format": stored.experts} if stored.experts else {}),
+        "kv_format": stored.cache,
+        **({"max_context": context} if context else {}),
         "hidden_size": fields.count("hidden_size"),
         "vocabulary": fields.count("vocab_size"),
         "tied_embeddings": tied,
+        **({"norm_bias": True} if family.norm_bias else {}),
+        **(family.extras(fields) if family.extras else {}),
+        "blocks": blocks(layers),
     }
-    if family.norm_bias:
-        entry["norm_bias"] = True
-    entry |= family.extras(fields) if family.extras else {}
-    entry["blocks"] = blocks(layers)
     _add_prediction(entry, fields, family)
     if any(file.data.get(tower) for tower in _TOWERS):
         fields.remark("Only the text model is counted; the vision or audio tower is left out.")
@@ -156,49 +154,33 @@ def _fields(file: JsonFile) -> tuple[Fields, ModelFamily]:
     return fields, unknown.family(fields, next((kind for kind in kinds if kind), None))
 
 
-def _validated(entry: dict[str, Any], file: JsonFile) -> Model:
-    """Hold an entry against the schema; what does not fit is the configuration's fault."""
-    places = dict.fromkeys(_paths(entry), (1, 1))
-    model, faults = validate(Document(file.file, entry, places, dict(places)), Model)
-    if model is None:
-        raise InputError(str(faults[0]))
-    return model
-
-
 def _paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     yield path
-    steps: Iterable[tuple[str | int, Any]] = ()
-    if isinstance(value, dict):
-        steps = value.items()
-    elif isinstance(value, list):
-        steps = enumerate(value)
-    for step, inner in steps:
-        yield from _paths(inner, (*path, step))
+    if isinstance(value, (dict, list)):
+        steps: Iterable[Any] = value.items() if isinstance(value, dict) else enumerate(value)
+        for step, inner in steps:
+            yield from _paths(inner, (*path, step))
 
 
 def _add_prediction(entry: dict[str, Any], fields: Fields, family: ModelFamily) -> None:
-    """Add the prediction layers that a checkpoint stores beside the text core."""
+    """Add the prediction layers that a checkpoint stores besides the text core."""
     names = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
     count = fields.maybe(*names, least=0)
     if not count:
         return
-    fields.remark("Multi-token-prediction layers stand beside the text core and are not in it.")
+    fields.remark(
+        "Multi-token-prediction layers are stored, too, and not counted in the text core."
+    )
     if family.mtp is not None:
         entry["mtp"] = {"layers": count, **family.mtp}
 
 
 def _add_sidecar(path: Path, file: JsonFile) -> None:
     """Take the quantization from ModelOpt's own file where the configuration has none."""
-    beside = path.with_name(_SIDECAR)
-    if path.name != CONFIG or file.data.get("quantization_config") or not beside.is_file():
+    sidecar = path.with_name(_SIDECAR)
+    if path.name != CONFIG or file.data.get("quantization_config") or not sidecar.is_file():
         return
-    file.sidecar = read_json(beside)
+    file.sidecar = read_json(sidecar)
     quantization = file.sidecar.data.get("quantization")
     if isinstance(quantization, dict):
         file.data["quantization_config"] = {"quant_method": "modelopt", **quantization}
-
-
-def _title(file: JsonFile) -> str:
-    kind = file.data.get("model_type")
-    family = f", model_type {shown(kind, 40)}" if isinstance(kind, str) else ""
-    return f"Hugging Face configuration {shown(file.file, 200)}{family}"

@@ -24,22 +24,18 @@ EXPERT_WIDTH = ("moe_intermediate_size", "expert_intermediate_size")
 
 
 def grouped(fields: Fields, *, window: int | None = None, **others: Any) -> Part:
-    """Return multi-head or grouped-query attention.
+    """Return multi-head or grouped-query attention that looks back over a window, if any. [1]
 
-    Parameters
-    ----------
-    fields : Fields
-        With ``num_attention_heads``; ``num_key_value_heads`` and ``head_dim`` if they differ
-        from the heads and from the hidden width divided by them.
-    window : int, optional
-        Tokens it looks back. [1]
-    **others : Any
-        Keys of the part that hold for the family, such as ``qkv_bias``; heads, kv_heads and
-        head_dim replace what is read. False and None are left out.
+    Others are keys of the part that hold for the family, such as ``qk_norm``; heads, kv_heads and
+    head_dim replace what is read. False and None are left out, and ``bias`` stands for both
+    ``qkv_bias`` and ``output_bias``.
     """
+    if "bias" in others:
+        others["qkv_bias"] = others["output_bias"] = others.pop("bias")
     heads = others.pop("heads", None) or fields.count("num_attention_heads")
-    kv_heads = others.pop("kv_heads", None) or kv_heads_of(fields, heads)
-    size = others.pop("head_dim", None) or head_dim_of(fields, heads)
+    names = ("num_key_value_heads", "num_kv_heads", "num_attention_groups")
+    kv_heads = others.pop("kv_heads", None) or fields.count(*names, default=heads)
+    size = others.pop("head_dim", None) or _head_dim(fields, heads)
     if heads % kv_heads:
         raise fields.refuse(f"num_key_value_heads {kv_heads} does not divide the {heads} heads")
     part: Part = {"kind": "mha" if kv_heads == heads else "gqa", "heads": heads}
@@ -49,17 +45,15 @@ def grouped(fields: Fields, *, window: int | None = None, **others: Any) -> Part
     limit = fields.maybe("max_position_embeddings")
     if window is not None and (limit is None or window < limit):
         part["window"] = window
-    return part | {key: value for key, value in others.items() if value not in (None, False)}
+    return part | given(others)
 
 
-def kv_heads_of(fields: Fields, heads: int) -> int:
-    """Return the key-value heads, as many as heads where the field is left out. [1]"""
-    return fields.count(
-        "num_key_value_heads", "num_kv_heads", "num_attention_groups", default=heads
-    )
+def given(keys: Part) -> Part:
+    """Return keys without those that say no more than their absence."""
+    return {key: value for key, value in keys.items() if value not in (None, False, 0)}
 
 
-def head_dim_of(fields: Fields, heads: int) -> int:
+def _head_dim(fields: Fields, heads: int) -> int:
     """Return the width of a head, the hidden width over the heads where it is left out. [1]"""
     if fields.has("head_dim", "attention_head_dim") or "head_dim" in fields.defaults:
         return fields.count("head_dim", "attention_head_dim")
@@ -76,30 +70,33 @@ def head_dim_of(fields: Fields, heads: int) -> int:
 def latent(fields: Fields, **others: Any) -> Part:
     """Return multi-head latent attention; ``head_dim`` means nothing there and is not read."""
     fields.require("num_attention_heads", "kv_lora_rank", "qk_nope_head_dim", "v_head_dim")
-    part: Part = {"kind": "mla", "heads": fields.count("num_attention_heads")}
-    q_rank = fields.maybe("q_lora_rank")
-    if q_rank is not None:
-        part["q_rank"] = q_rank
-    part |= {
+    return {
+        "kind": "mla",
+        "heads": fields.count("num_attention_heads"),
+        **given({"q_rank": fields.maybe("q_lora_rank")}),
         "kv_rank": fields.count("kv_lora_rank"),
         "nope_dim": fields.count("qk_nope_head_dim"),
         "rope_dim": fields.count("qk_rope_head_dim", default=0, least=0),
         "value_dim": fields.count("v_head_dim"),
+        **given(others),
     }
-    return part | {key: value for key, value in others.items() if value not in (None, False)}
 
 
 def delta(fields: Fields) -> Part:
     """Return a gated delta net."""
-    part: Part = {
+    return {
         "kind": "gated-deltanet",
         "key_heads": fields.count("linear_num_key_heads"),
         "value_heads": fields.count("linear_num_value_heads"),
         "key_dim": fields.count("linear_key_head_dim"),
         "value_dim": fields.count("linear_value_head_dim"),
+        **kernel(fields.maybe("linear_conv_kernel_dim")),
     }
-    kernel = fields.maybe("linear_conv_kernel_dim")
-    return part | ({"conv_kernel": kernel} if kernel not in (None, 4) else {})
+
+
+def kernel(size: int | None) -> Part:
+    """Return the width of a convolution where it is not the usual 4. [1]"""
+    return {} if size in (None, 4) else {"conv_kernel": size}
 
 
 def indexer(fields: Fields) -> Part:
@@ -118,23 +115,18 @@ def block_indexer(fields: Fields, layers: int) -> tuple[list[bool], Part | None]
     nested = fields.nested("sparse_attention_config")
     if nested.data and nested.flag("use_sparse_attention", True, noted=False):
         switched = nested.switches("sparse_attention_freq", layers) or [True] * layers
-        size = nested.count("sparse_block_size", default=128)
-        part = {
-            "heads": nested.count("sparse_num_index_heads"),
-            "head_dim": nested.count("sparse_index_dim"),
-            "top_k": nested.count("sparse_topk_blocks") * size,
-        }
+        keys = ["block_size", "num_index_heads", "index_dim", "topk_blocks"]
+        source, names = nested, [f"sparse_{key}" for key in keys]
     elif fields.has("index_topk_blocks"):
         switched = [layer >= 3 for layer in range(layers)]
-        size = fields.count("index_block_size", default=128)
-        part = {
-            "heads": fields.count("index_n_heads"),
-            "head_dim": fields.count("index_head_dim"),
-            "top_k": fields.count("index_topk_blocks") * size,
-        }
+        source = fields
+        names = ["index_block_size", "index_n_heads", "index_head_dim", "index_topk_blocks"]
     else:
         return [False] * layers, None
-    return switched, {**part, "head_weights": False}
+    size = source.count(names[0], default=128)
+    heads, head_dim, top_k = (source.count(name) for name in names[1:])
+    part = {"heads": heads, "head_dim": head_dim, "top_k": top_k * size, "head_weights": False}
+    return switched, part
 
 
 def window(fields: Fields) -> int | None:
@@ -156,27 +148,16 @@ def dense(fields: Fields, *names: str, matrices: int = 3, bias: bool = False) ->
 
 def dense_of(width: int, matrices: int = 3, *, bias: bool = False) -> Part:
     """Return a feed-forward network of a known width. [1]"""
-    part: Part = {"kind": "dense", "width": width}
-    if matrices != 3:
-        part["matrices"] = matrices
-    return part | ({"bias": True} if bias else {})
+    others = {"matrices": matrices if matrices != 3 else None, "bias": bias}
+    return {"kind": "dense", "width": width, **given(others)}
 
 
 def experts(
     fields: Fields, *, width: tuple[str, ...] = EXPERT_WIDTH, shared: int = 0, **others: Any
 ) -> Part:
-    """Return routed experts, and shared ones where there are.
+    """Return routed experts, and shared ones where there are: their width together. [1]
 
-    Parameters
-    ----------
-    fields : Fields
-        With the number of experts, how many a token picks, and their width.
-    width : tuple of str
-        Names of the field that holds an expert's width.
-    shared : int
-        Width of all shared experts together. [1]
-    **others : Any
-        Further keys of the part; False, 0 and None are left out.
+    The width of a routed one is a field's, by any of some names.
     """
     fields.require(EXPERTS, PICKED, width)
     part: Part = {
@@ -190,13 +171,10 @@ def experts(
             f"{next(filter(fields.has, PICKED))}: {part['active_experts']} experts a token "
             f"exceed the {part['experts']} there are"
         )
-    extra = {"shared_width": shared, **others}
-    return part | {key: value for key, value in extra.items() if value not in (None, False, 0)}
+    return part | given({"shared_width": shared, **others})
 
 
 def shared_width(fields: Fields) -> int:
     """Return the width of the shared experts together: a number of experts of one width. [1]"""
     number = fields.maybe("n_shared_experts", "num_shared_experts", least=0)
-    if not number:
-        return 0
-    return number * fields.count(*EXPERT_WIDTH)
+    return number * fields.count(*EXPERT_WIDTH) if number else 0

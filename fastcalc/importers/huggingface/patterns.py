@@ -22,22 +22,16 @@ _SPARSE = {"sparse", "moe"}
 def windowed(fields: Fields, layers: int, *, every: int | None = None) -> list[bool]:
     """Return for each layer whether it looks back over a window alone.
 
-    Parameters
-    ----------
-    fields : Fields
-        With ``layer_types``, ``sliding_window_pattern`` or neither.
-    layers : int
-        How many. [1]
-    every : int, optional
-        The family's habit: one full layer closes each group of this many. [1]
+    Where neither ``layer_types`` nor ``sliding_window_pattern`` says so, the family's habit does:
+    one full layer closes each group of so many.
     """
     kinds = fields.words("layer_types", layers)
     if kinds is not None:
-        for kind in dict.fromkeys(kinds):
-            if kind not in _KNOWN_LAYERS:
-                raise fields.refuse(
-                    f"layer_types holds '{kind}', a kind that fastcalc does not know"
-                )
+        unknown = next((kind for kind in kinds if kind not in _KNOWN_LAYERS), None)
+        if unknown is not None:
+            raise fields.refuse(
+                f"layer_types holds '{unknown}', a kind that fastcalc does not know"
+            )
         return [kind in ("sliding_attention", "chunked_attention") for kind in kinds]
     pattern = fields.data.get("sliding_window_pattern")
     if isinstance(pattern, str):
@@ -73,17 +67,9 @@ def linear(fields: Fields, layers: int) -> list[bool]:
 
 
 def routed(fields: Fields, layers: int, *, first_dense: int | None = None) -> list[bool]:
-    """Return for each layer whether it routes tokens to experts.
+    """Return for each layer whether it routes tokens to experts: all, where no field says more.
 
-    Parameters
-    ----------
-    fields : Fields
-        With ``mlp_layer_types``, ``moe_layer_freq``, ``first_k_dense_replace``,
-        ``decoder_sparse_step``, ``mlp_only_layers`` or none of them, which means all.
-    layers : int
-        How many. [1]
-    first_dense : int, optional
-        What the family takes where ``first_k_dense_replace`` is left out. [1]
+    The family takes ``first_dense`` where ``first_k_dense_replace`` is left out.
     """
     kinds = fields.words("mlp_layer_types", layers)
     if kinds is not None:
@@ -106,9 +92,7 @@ def routed(fields: Fields, layers: int, *, first_dense: int | None = None) -> li
 def networks(fields: Fields, experts: Part, *, first_dense: int | None = None) -> list[Part]:
     """Return for each layer the experts or, where they are not, the dense network."""
     switched = routed(fields, fields.layers(), first_dense=first_dense)
-    if all(switched):
-        return [experts] * len(switched)
-    return choose(switched, experts, dense(fields))
+    return choose(switched, experts, experts if all(switched) else dense(fields))
 
 
 def shared_indexers(fields: Fields, layers: int) -> list[bool]:

@@ -7,7 +7,7 @@ met by that when the rest of them is experts; what cannot be said so is noted.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,35 +22,21 @@ _DTYPES = {
     "float": "fp32",
 }
 _ALGORITHMS = {
-    "FP8": "fp8",
-    "FP8_PER_CHANNEL_PER_TOKEN": "fp8",
-    "FP8_PB_WO": "fp8",
-    "MXFP8": "fp8",
-    "NVFP4": "nvfp4",
-    "NVFP4_AWQ": "nvfp4",
-    "W4A16_NVFP4": "nvfp4",
-    "W4A8_NVFP4_FP8": "nvfp4",
-    "MXFP4": "mxfp4",
-    "W4A8_MXFP4_FP8": "mxfp4",
+    **dict.fromkeys(("FP8", "FP8_PER_CHANNEL_PER_TOKEN", "FP8_PB_WO", "MXFP8"), "fp8"),
+    **dict.fromkeys(("NVFP4", "NVFP4_AWQ", "W4A16_NVFP4", "W4A8_NVFP4_FP8"), "nvfp4"),
+    **dict.fromkeys(("MXFP4", "W4A8_MXFP4_FP8"), "mxfp4"),
+    **dict.fromkeys(("W4A16_AWQ", "W4A8_AWQ"), "awq-int4-g128"),
+    **dict.fromkeys(("W8A16", "W8A8_SQ_PER_CHANNEL"), "int8"),
     "W4A16": "int4",
-    "W4A16_AWQ": "awq-int4-g128",
-    "W4A8_AWQ": "awq-int4-g128",
-    "W8A16": "int8",
-    "W8A8_SQ_PER_CHANNEL": "int8",
 }
 _ATTENTION = ("self_attn", "attn", "attention", "linear_attn")
 
 
 @dataclass
 class Formats:
-    """The formats of a checkpoint.
+    """The formats of all matrices but routed experts, of those where they differ, and of the cache.
 
-    Attributes
-    ----------
-    weights, experts : str
-        Of all matrices but routed experts, and of those; None where they are alike.
-    cache : str
-        Of the KV cache: 16 bits unless the checkpoint comes with scales for 8.
+    A cache has 16 bits unless the checkpoint comes with scales for 8.
     """
 
     weights: str
@@ -59,15 +45,7 @@ class Formats:
 
 
 def formats(fields: Fields, *, has_experts: bool) -> Formats:
-    """Return the formats that a configuration states.
-
-    Parameters
-    ----------
-    fields : Fields
-        The configuration, its ``quantization_config`` included.
-    has_experts : bool
-        Whether the model routes tokens to experts.
-    """
+    """Return the formats that a configuration with its ``quantization_config`` states."""
     plain = _plain(fields)
     config = fields.mapping("quantization_config")
     if not config:
@@ -221,7 +199,10 @@ def _leaves_attention(config: Fields, fields: Fields) -> bool:
     layers = fields.data.get("num_hidden_layers")
     half = layers / 2 if isinstance(layers, int) else 1
     numbers: set[str] = set()
-    for pattern in _patterns(config):
+    names = ("ignore", "modules_to_not_convert", "exclude_modules", "exclude")
+    lists = (config.data.get(name) for name in names)
+    patterns = [one for listed in lists if isinstance(listed, list) for one in listed]
+    for pattern in (one[:200] for one in patterns if isinstance(one, str)):
         parts = [part for part in re.split(r"[.*\\:]+", pattern.removeprefix("re:")) if part]
         if parts and parts[-1] in _ATTENTION:
             digits = [part for part in parts if part.isdecimal()]
@@ -229,13 +210,6 @@ def _leaves_attention(config: Fields, fields: Fields) -> bool:
                 return True
             numbers.add(digits[0])
     return bool(numbers) and len(numbers) >= half
-
-
-def _patterns(config: Fields) -> Iterable[str]:
-    for name in ("ignore", "modules_to_not_convert", "exclude_modules", "exclude"):
-        listed = config.data.get(name)
-        if isinstance(listed, list):
-            yield from (one[:200] for one in listed if isinstance(one, str))
 
 
 def _cache(config: dict[str, Any]) -> str:

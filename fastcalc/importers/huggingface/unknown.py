@@ -7,33 +7,31 @@ from fastcalc.importers.huggingface.layer_groups import Layer, choose, mixed
 from fastcalc.written import shown
 
 _BEYOND = {
-    "ssm_state_size": "state-space layers",
-    "mamba_num_heads": "state-space layers",
-    "mamba_d_state": "state-space layers",
-    "state_size": "state-space layers",
-    "linear_attn_config": "linear attention",
-    "linear_num_value_heads": "linear attention",
-    "hybrid_override_pattern": "layers of several kinds",
-    "layers_block_type": "layers of several kinds",
-    "block_configs": "layers of several kinds",
-    "index_topk": "sparse attention",
-    "sparse_attention_config": "sparse attention",
-    "compress_ratios": "compressed attention",
-    "attention_chunk_size": "chunked attention",
-    "hc_mult": "hyper-connections",
-    "moe_latent_size": "experts behind a projection",
-    "routed_expert_hidden_size": "experts behind a projection",
-    "moe_hidden_size": "experts behind a projection",
-    "intermediate_size_mlp": "dense layers between those with experts",
-    "interleave_moe_layer_step": "dense layers between those with experts",
-    "global_head_dim": "layers with heads of their own",
-    "swa_head_dim": "layers with heads of their own",
-    "swa_num_attention_heads": "layers with heads of their own",
-    "attention_other_setting": "layers with heads of their own",
-    "cross_attention_layers": "cross-attention",
-    "is_encoder_decoder": "an encoder",
-    "num_encoder_layers": "an encoder",
-    "rwkv_version": "recurrent layers",
+    "state-space layers": ("ssm_state_size", "mamba_num_heads", "mamba_d_state", "state_size"),
+    "linear attention": ("linear_attn_config", "linear_num_value_heads"),
+    "layers of several kinds": ("hybrid_override_pattern", "layers_block_type", "block_configs"),
+    "sparse attention": ("index_topk", "sparse_attention_config"),
+    "compressed attention": ("compress_ratios",),
+    "chunked attention": ("attention_chunk_size",),
+    "hyper-connections": ("hc_mult",),
+    "experts behind a projection": (
+        "moe_latent_size",
+        "routed_expert_hidden_size",
+        "moe_hidden_size",
+    ),
+    "dense layers between those with experts": (
+        "intermediate_size_mlp",
+        "interleave_moe_layer_step",
+    ),
+    "layers with heads of their own": (
+        "global_head_dim",
+        "swa_head_dim",
+        "swa_num_attention_heads",
+        "attention_other_setting",
+    ),
+    "cross-attention": ("cross_attention_layers",),
+    "an encoder": ("is_encoder_decoder", "num_encoder_layers"),
+    "recurrent layers": ("rwkv_version",),
 }
 
 
@@ -50,8 +48,9 @@ def family(fields: Fields, kind: str | None) -> ModelFamily:
         If fields announce layers that a plain reading would miscount.
     """
     named = f"model_type '{shown(kind, 60)}'" if kind else "a file without model_type"
-    for name, what in _BEYOND.items():
-        if fields.data.get(name):
+    for what, names in _BEYOND.items():
+        name = next((name for name in names if fields.data.get(name)), None)
+        if name:
             raise fields.refuse(
                 f"{named} is not known here, and {name} announces {what}, which a plain reading "
                 "would miscount; write a model YAML instead"

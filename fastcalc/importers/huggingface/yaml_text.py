@@ -10,12 +10,7 @@ _GROUPS = ("sources", "weight_format", "blocks", "mtp", "published", "notes")
 
 
 def yaml_text(entry: dict[str, Any]) -> str:
-    """Return an entry as the text of a YAML file.
-
-    Parameters
-    ----------
-    entry : dict
-        Text, numbers, booleans, lists and mappings.
+    """Return an entry of text, numbers, booleans, lists and mappings as the text of a YAML file.
 
     Examples
     --------

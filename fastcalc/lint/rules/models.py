@@ -2,142 +2,92 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
-from fastcalc.catalogue.faults import Fault
+from fastcalc.catalogue.reader import Path_
 from fastcalc.lint.document import Sheet
-from fastcalc.lint.rule import MODELS, Setting, rule, told_by_reader
+from fastcalc.lint.rule import Findings, Setting, rule
 from fastcalc.lint.words import near
-
-told_by_reader(
-    "MD001",
-    "heads that do not divide",
-    kinds=MODELS,
-    why="Key-value heads are shared by equal groups of heads; a rest would be a head without one.",
-    seen="LLM-Viewer read the cache with all heads, not the key-value ones (issue 12).",
-    mend="Take heads and kv_heads from the same configuration.",
-)
-told_by_reader(
-    "MD002",
-    "more active experts than experts",
-    kinds=MODELS,
-    why="A token cannot visit more experts than there are.",
-    seen="num_experts and num_experts_per_tok swapped.",
-    mend="Swap them.",
-)
-told_by_reader(
-    "MD003",
-    "more active parameters than parameters",
-    kinds=MODELS,
-    why="A token touches at most all of them.",
-    seen="671 and 37 swapped.",
-    mend="Swap them.",
-)
-told_by_reader(
-    "MD004",
-    "a cache in a format that no cache has",
-    kinds=MODELS,
-    why="Block formats of weight files are not written token by token.",
-    seen="A GGUF weight format in the cache's field.",
-    mend="Write bf16, fp8, int8, nvfp4, q8_0 or q4_0.",
-)
-
-
-def _blocks(sheet: Sheet) -> Iterator[tuple[int, dict[str, Any]]]:
-    listed = sheet.at("blocks")
-    for index, block in enumerate(listed if isinstance(listed, list) else ()):
-        if isinstance(block, dict):
-            yield index, block
 
 
 def _whole(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
-@rule(
-    "MD005",
-    "error",
-    "the parameters of the shape differ from the checkpoint's",
-    kinds=MODELS,
-    why="The closed form reproduces real checkpoints to the last parameter; a difference is a "
-    "wrong field.",
-    seen="A catalogue page that gives Mistral Large 3 the shape of Mistral Large 2.",
-    mend="Compare with the configuration field by field; a difference that is understood is "
-    "excused in 'excused'.",
-)
-def shape_gives_checkpoint(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Compare the count of the shape with the checkpoint's, within 0.01 %."""
-    number, ours = sheet.numbers.get("published.checkpoint"), _count(sheet)
-    if number and ours and not near(ours, number.si, 1e-4):
-        share = 100 * (ours / number.si - 1)
-        message = f"the shape has {ours:,.0f} parameters, the checkpoint {number.si:,.0f}: "
-        yield sheet.fault("MD005", number, f"{message}{share:+.2g} %")
+def _of_blocks(sheet: Sheet, *steps: str) -> Iterator[tuple[Path_, int]]:
+    """Yield the whole numbers that every block has under a key, with their places."""
+    listed = sheet.at("blocks")
+    for index in range(len(listed) if isinstance(listed, list) else 0):
+        path: Path_ = ("blocks", index, *steps)
+        value = _whole(sheet.at(*path))
+        if value:
+            yield path, value
 
 
-def _count(sheet: Sheet) -> float | None:
-    """Return the parameters that a checkpoint of this shape stores."""
-    if sheet.entry is None or sheet.entry.is_minimal:
-        return None
+@rule("MD005", "error")
+def shape_gives_checkpoint(sheet: Sheet, _: Setting) -> Findings:
+    """The parameters of the shape differ from the checkpoint's.
+
+    The closed form reproduces real checkpoints to the last parameter; a difference is a wrong
+    field.
+    Seen: A catalogue page that gives Mistral Large 3 the shape of Mistral Large 2.
+    Instead: Compare with the configuration field by field; a difference that is understood is
+        excused in 'excused'.
+    """
+    number = sheet.numbers.get("published.checkpoint")
+    if sheet.entry is None or sheet.entry.is_minimal or not number:
+        return
     # Counting needs numpy, which a check of hardware alone does without.
     from fastcalc.core.workload import checkpoint_parameters
 
-    return float(checkpoint_parameters(sheet.entry))
+    ours = float(checkpoint_parameters(sheet.entry))
+    if ours and not near(ours, number.si, 1e-4):
+        share = 100 * (ours / number.si - 1)
+        message = f"the shape has {ours:,.0f} parameters, the checkpoint {number.si:,.0f}: "
+        yield number, f"{message}{share:+.2g} %"
 
 
 _LABEL = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([BMT])", re.IGNORECASE)
-
-
-@rule(
-    "MD006",
-    "warning",
-    "the parameters of the shape differ from the label",
-    kinds=MODELS,
-    why="Labels are rounded to a per cent; more is a missing part or a wrong field.",
-    seen="GLM-4.6's 357B counts a multi-token-prediction layer; the text core has 353B.",
-    mend="Correct the shape, or say in 'notes' what the label counts.",
-)
-def shape_gives_label(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Compare the shape with the label within 1 %, unless a checkpoint or a note settles it."""
-    label, ours = sheet.at("published", "label"), _core(sheet)
-    total = sheet.numbers.get("published.total")
-    match = _LABEL.search(label) if isinstance(label, str) else None
-    unit = _MANY[match[2].upper()] if match else 0.0
-    said = total.si if total else float(match[1]) * unit if match else None
-    if not said or not ours or "published.checkpoint" in sheet.numbers:
-        return
-    notes = " ".join(str(note) for note in sheet.at("notes") or ()).lower()
-    told = re.search(r"label|card|rounds|rounded|vision|counts|published", notes)
-    # Half a unit of the label's last digit.
-    step = 0.5 * 10.0 ** -len(match[1].partition(".")[2]) * unit if match and not total else 0.0
-    if abs(ours - said) > max(0.01 * said, step) and not told:
-        share = 100 * (ours / said - 1)
-        message = f"the shape has {ours / 1e9:.4g}B parameters, published are {said / 1e9:.4g}B: "
-        where = total if total else ("published", "label")
-        yield sheet.fault("MD006", where, f"{message}{share:+.2g} %; a note may say why")
-
-
 _MANY = {"M": 1e6, "B": 1e9, "T": 1e12}
 
 
-def _core(sheet: Sheet) -> float | None:
+@rule("MD006")
+def shape_gives_label(sheet: Sheet, _: Setting) -> Findings:
+    """The parameters of the shape differ from the label.
+
+    Labels are rounded to a per cent; more is a missing part or a wrong field.
+    Seen: GLM-4.6's 357B counts a multi-token-prediction layer; the text core has 353B.
+    Instead: Correct the shape, or say in 'notes' what the label counts.
+    """
+    label, total = sheet.at("published", "label"), sheet.numbers.get("published.total")
+    match = _LABEL.search(label) if isinstance(label, str) else None
+    unit = _MANY[match[2].upper()] if match else 0.0
+    said = total.si if total else float(match[1]) * unit if match else None
+    if not said or "published.checkpoint" in sheet.numbers:
+        return
     if sheet.entry is None or sheet.entry.is_minimal:
-        return None
+        return
     from fastcalc.core.workload import workload
 
-    return float(workload(sheet.entry).total_parameters)
+    ours = float(workload(sheet.entry).total_parameters)
+    notes = " ".join(str(note) for note in sheet.at("notes") or ()).lower()
+    explained = re.search(r"label|card|rounds|rounded|vision|counts|published", notes)
+    # Half a unit of the label's last digit.
+    step = 0.5 * 10.0 ** -len(match[1].partition(".")[2]) * unit if match and not total else 0.0
+    if abs(ours - said) > max(0.01 * said, step) and not explained:
+        share = 100 * (ours / said - 1)
+        message = f"the shape has {ours / 1e9:.4g}B parameters, published are {said / 1e9:.4g}B: "
+        where = total if total else ("published", "label")
+        yield where, f"{message}{share:+.2g} %; a note may say why"
 
 
-@rule(
-    "MD007",
-    "warning",
-    "the active parameters of the shape differ from the published ones",
-    kinds=MODELS,
-    why="Active parameters set FLOPs and bytes a token; vendors count them in three ways.",
-    seen="llmfit's estimate of 60B active for GLM-5, published as 40B.",
-    mend="Check experts, active_experts and shared_width.",
-)
-def active_is_published(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Compare active parameters with the best of three conventions, within 6 %."""
+@rule("MD007")
+def active_is_published(sheet: Sheet, _: Setting) -> Findings:
+    """The active parameters of the shape differ from the published ones.
+
+    Active parameters set FLOPs and bytes a token; vendors count them in three ways.
+    Seen: llmfit's estimate of 60B active for GLM-5, published as 40B.
+    Instead: Check experts, active_experts and shared_width.
+    """
     said = sheet.numbers.get("published.active")
     if sheet.entry is None or sheet.entry.is_minimal or not said:
         return
@@ -150,138 +100,108 @@ def active_is_published(sheet: Sheet, _: Setting) -> Iterator[Fault]:
     room = 0.5e9 if said.si < 10e9 and said.si % 1e9 == 0 else 0.0
     if not any(abs(one - said.si) <= max(0.06 * said.si, room) for one in counts):
         shown = " / ".join(f"{one / 1e9:.4g}B" for one in counts)
-        message = f"published are {said.si / 1e9:.4g}B active; the shape has {shown}"
-        yield sheet.fault(
-            "MD007", said, f"{message} (all, without the input embedding, without both)"
-        )
+        message = f"published are {said.si / 1e9:.4g}B active; the shape has {shown} "
+        yield said, f"{message}(all, without the input embedding, without both)"
 
 
-@rule(
-    "MD008",
-    "warning",
-    "a window longer than the context",
-    kinds=MODELS,
-    why="Such a window never closes: the layer is a full one.",
-    seen="sliding_window copied from a configuration whose use_sliding_window is false.",
-    mend="Leave the window out, or correct max_context.",
-)
-def window_inside_context(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Find windows that reach beyond the context."""
+@rule("MD008")
+def window_inside_context(sheet: Sheet, _: Setting) -> Findings:
+    """A window longer than the context.
+
+    Such a window never closes: the layer is a full one.
+    Seen: sliding_window copied from a configuration whose use_sliding_window is false.
+    Instead: Leave the window out, or correct max_context.
+    """
     context = _whole(sheet.at("max_context"))
-    for index, _block in _blocks(sheet):
-        window = _whole(sheet.at("blocks", index, "attention", "window"))
-        if window and context and window > context:
-            path = ("blocks", index, "attention", "window")
-            yield sheet.fault("MD008", path, f"a window of {window} exceeds max_context {context}")
+    for path, window in _of_blocks(sheet, "attention", "window"):
+        if context and window > context:
+            yield path, f"a window of {window} exceeds max_context {context}"
 
 
-@rule(
-    "MD009",
-    "warning",
-    "widths that no model has",
-    kinds=MODELS,
-    why="Widths are multiples of what tensor units take; an odd one is a digit slipped.",
-    seen="'hidden_size: 4069' for 4096.",
-    mend="Take the number from the configuration.",
-)
-def widths_are_multiples(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Find hidden sizes and widths that are no multiples of 8 (32 from 1,024 on)."""
-    places: list[tuple[str | int, ...]] = [("hidden_size",)]
-    for index, _block in _blocks(sheet):
-        places += [("blocks", index, "ffn", key) for key in ("width", "shared_width")]
-        places += [("blocks", index, "attention", key) for key in ("head_dim", "kv_rank", "q_rank")]
-    for path in places:
-        value = _whole(sheet.at(*path))
-        step = 32 if value and value >= 1024 else 8
-        if value and value % step:
-            yield sheet.fault("MD009", path, f"{path[-1]} {value} is no multiple of {step}")
+@rule("MD009")
+def widths_are_multiples(sheet: Sheet, _: Setting) -> Findings:
+    """Widths that no model has.
+
+    Widths are multiples of what tensor units take; an odd one is a digit slipped.
+    Seen: 'hidden_size: 4069' for 4096.
+    Instead: Take the number from the configuration.
+    """
+    widths: list[tuple[Path_, int]] = [(("hidden_size",), _whole(sheet.at("hidden_size")) or 0)]
+    for key in ("width", "shared_width"):
+        widths += _of_blocks(sheet, "ffn", key)
+    for key in ("head_dim", "kv_rank", "q_rank"):
+        widths += _of_blocks(sheet, "attention", key)
+    for path, value in widths:
+        step = 32 if value >= 1024 else 8
+        if value % step:
+            yield path, f"{path[-1]} {value} is no multiple of {step}"
 
 
-@rule(
-    "MD010",
-    "warning",
-    "a feed-forward width far from the hidden size",
-    kinds=MODELS,
-    why="Dense layers are a quarter to nine times as wide as the stream, experts 0.04 to 6.",
-    seen="An expert's width in the place of the dense layer's.",
-    mend="Check intermediate_size against moe_intermediate_size.",
-)
-def ffn_fits_hidden(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Compare feed-forward widths with the hidden size."""
+@rule("MD010")
+def ffn_fits_hidden(sheet: Sheet, _: Setting) -> Findings:
+    """A feed-forward width far from the hidden size.
+
+    Dense layers are a quarter to nine times as wide as the stream, experts 0.04 to 6.
+    Seen: An expert's width in the place of the dense layer's.
+    Instead: Check intermediate_size against moe_intermediate_size.
+    """
     hidden = _whole(sheet.at("hidden_size"))
-    for index, _block in _blocks(sheet) if hidden else ():
-        width = _whole(sheet.at("blocks", index, "ffn", "width"))
-        kind = sheet.at("blocks", index, "ffn", "kind")
+    for path, width in _of_blocks(sheet, "ffn", "width"):
+        kind = sheet.at(*path[:-1], "kind")
         low, high = (0.04, 6.0) if kind == "moe" else (0.25, 9.0)
-        if width and hidden and not low <= width / hidden <= high:
-            path = ("blocks", index, "ffn", "width")
+        if hidden and not low <= width / hidden <= high:
             message = f"width {width} is {width / hidden:.2g} of hidden_size {hidden}"
-            yield sheet.fault("MD010", path, f"{message}; {kind} layers have {low} to {high}")
+            yield path, f"{message}; {kind} layers have {low} to {high}"
 
 
-@rule(
-    "MD011",
-    "warning",
-    "heads of an odd size",
-    kinds=MODELS,
-    why="A head has 32 to 576 elements; another size is heads and head_dim swapped.",
-    seen="head_dim 8 and heads 128 for heads 8 and head_dim 128.",
-    mend="Swap them, or take head_dim from the configuration (it need not be hidden/heads).",
-)
-def head_dim_is_plausible(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Find head sizes outside what attention kernels have."""
-    for index, _block in _blocks(sheet):
-        for key in ("head_dim", "nope_dim", "value_dim"):
-            value = _whole(sheet.at("blocks", index, "attention", key))
-            if value and not 24 <= value <= 640:
-                path = ("blocks", index, "attention", key)
-                yield sheet.fault("MD011", path, f"{key} {value} is outside 24 to 640")
+@rule("MD011")
+def head_dim_is_plausible(sheet: Sheet, _: Setting) -> Findings:
+    """Heads of an odd size.
+
+    A head has 32 to 576 elements; another size is heads and head_dim swapped.
+    Seen: head_dim 8 and heads 128 for heads 8 and head_dim 128.
+    Instead: Swap them, or take head_dim from the configuration (it need not be hidden/heads).
+    """
+    for key in ("head_dim", "nope_dim", "value_dim"):
+        for path, value in _of_blocks(sheet, "attention", key):
+            if not 24 <= value <= 640:
+                yield path, f"{key} {value} is outside 24 to 640"
 
 
-@rule(
-    "MD012",
-    "warning",
-    "a vocabulary or a context that no model has",
-    kinds=MODELS,
-    why="The embedding is vocabulary x hidden: a slipped digit is billions of parameters.",
-    seen="max_position_embeddings of 131,072,000.",
-    mend="Take it from the configuration.",
-)
-def vocabulary_is_plausible(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Find vocabularies and contexts outside what models have."""
+@rule("MD012")
+def vocabulary_is_plausible(sheet: Sheet, _: Setting) -> Findings:
+    """A vocabulary or a context that no model has.
+
+    The embedding is vocabulary x hidden: a slipped digit is billions of parameters.
+    Seen: max_position_embeddings of 131,072,000.
+    Instead: Take it from the configuration.
+    """
     for key, low, high in (("vocabulary", 1000, 1_100_000), ("max_context", 512, 20_000_000)):
         value = _whole(sheet.at(key))
         if value and not low <= value <= high:
-            yield sheet.fault("MD012", (key,), f"{key} {value:,} is outside {low:,} to {high:,}")
+            yield (key,), f"{key} {value:,} is outside {low:,} to {high:,}"
 
 
-@rule(
-    "MD013",
-    "warning",
-    "a number of layers that no model has",
-    kinds=MODELS,
-    why="Layers multiply everything.",
-    seen="A pattern of layers counted once a layer instead of once.",
-    mend="Add up the counts of 'blocks'.",
-)
-def layers_are_plausible(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Find sums of layers outside 1 to 300."""
-    counts = [_whole(block.get("count")) or 0 for _, block in _blocks(sheet)]
-    if counts and sum(counts) > 300:
-        yield sheet.fault("MD013", ("blocks",), f"{sum(counts)} layers; models have up to 300")
+@rule("MD013")
+def layers_are_plausible(sheet: Sheet, _: Setting) -> Findings:
+    """A number of layers that no model has.
+
+    Layers multiply everything.
+    Seen: A pattern of layers counted once a layer instead of once.
+    Instead: Add up the counts of 'blocks'.
+    """
+    layers = sum(count for _, count in _of_blocks(sheet, "count"))
+    if layers > 300:
+        yield ("blocks",), f"{layers} layers; models have up to 300"
 
 
-@rule(
-    "MD014",
-    "warning",
-    "a shape without a source",
-    kinds=MODELS,
-    scope="strict",
-    why="A shape is twenty numbers from one configuration; that is what to look up.",
-    seen="Third-party catalogue pages with the shape of another model.",
-    mend="Write 'shape_source:' with a key of 'sources'.",
-)
-def shape_cites(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Find shapes that do not say where they are from."""
+@rule("MD014", strict=True, at_key=True)
+def shape_cites(sheet: Sheet, _: Setting) -> Findings:
+    """A shape without a source.
+
+    A shape is twenty numbers from one configuration; that is what to look up.
+    Seen: Third-party catalogue pages with the shape of another model.
+    Instead: Write 'shape_source:' with a key of 'sources'.
+    """
     if sheet.at("blocks") and not sheet.at("shape_source"):
-        yield sheet.fault("MD014", ("blocks",), "the shape has no shape_source", key=True)
+        yield ("blocks",), "the shape has no shape_source"

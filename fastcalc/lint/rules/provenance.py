@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterator
 from datetime import date
 
-from fastcalc.catalogue.faults import Fault
 from fastcalc.catalogue.reader import Path_
-from fastcalc.lint.document import Sheet, WrittenNumber, place_holders
+from fastcalc.lint.document import Sheet, place_holders
 from fastcalc.lint.notes import accepted, prints
-from fastcalc.lint.rule import Setting, rule
+from fastcalc.lint.rule import Findings, Setting, rule
 from fastcalc.lint.words import amount, near, ratio
 from fastcalc.written import shown
 
@@ -22,67 +21,51 @@ def _sources(sheet: Sheet) -> dict[str, dict[str, object]]:
     return {str(key): value for key, value in items if isinstance(value, dict)}
 
 
-def _cites(sheet: Sheet) -> bool:
-    """Return whether a file cites: most of its numbers name a source."""
-    cited = sum(1 for one in sheet.numbers.values() if one.said("source"))
-    return cited > 0 and 2 * cited >= len(sheet.numbers)
+@rule("PV001")
+def numbers_cite(sheet: Sheet, setting: Setting) -> Findings:
+    """A number without a source in a file that cites.
+
+    A number nobody can look up is a number nobody can correct.
+    Seen: H100 memory at 3,072 GB/s in two calculators that name no document; it is 3,350.
+    Instead: Write 'source:' with a key of 'sources'.
+    """
+    bare = [number for number in sheet.numbers.values() if not number.said("source")]
+    cites = len(bare) < len(sheet.numbers) and 2 * len(bare) <= len(sheet.numbers)
+    for number in bare if setting.strict or cites else ():
+        yield number, f"{number.text} has no source"
 
 
-@rule(
-    "PV001",
-    "warning",
-    "a number without a source in a file that cites",
-    why="A number nobody can look up is a number nobody can correct.",
-    seen="H100 memory at 3,072 GB/s in two calculators that name no document; it is 3,350.",
-    mend="Write 'source:' with a key of 'sources'.",
-)
-def numbers_cite(sheet: Sheet, setting: Setting) -> Iterator[Fault]:
-    """Find numbers without a source, where the others have one or where all must."""
-    if not setting.strict and not _cites(sheet):
-        return
-    for number in sheet.numbers.values():
-        if not number.said("source"):
-            yield sheet.fault("PV001", number, f"{number.text} has no source")
+@rule("PV002", "error")
+def sources_are_listed(sheet: Sheet, _: Setting) -> Findings:
+    """A source that is not listed.
 
-
-@rule(
-    "PV002",
-    "error",
-    "a source that is not listed",
-    why="A key without title and address cites nothing.",
-    seen="'source: datasheet' copied from another file, without its 'sources'.",
-    mend="List it under 'sources' with title, url and accessed.",
-)
-def sources_are_listed(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Find source keys that the file does not list."""
+    A key without title and address cites nothing.
+    Seen: 'source: datasheet' copied from another file, without its 'sources'.
+    Instead: List it under 'sources' with title, url and accessed.
+    """
     known = set(_sources(sheet))
     for path, name in _cited(sheet.data, ()):
         if name not in known:
             where = ".".join(str(step) for step in path[:-1])
-            message = f"source '{name}' is not listed under 'sources'"
-            yield sheet.fault("PV002", path, f"{where}: {message}")
+            yield path, f"{where}: source '{name}' is not listed under 'sources'"
     shape = sheet.at("shape_source")
     if isinstance(shape, str) and shape not in known:
-        message = f"shape_source '{shape}' is not listed under 'sources'"
-        yield sheet.fault("PV002", ("shape_source",), message)
+        yield ("shape_source",), f"shape_source '{shape}' is not listed under 'sources'"
 
 
-@rule(
-    "PV003",
-    "warning",
-    "a listed source that nothing uses",
-    why="It was the source of a number that lost it, or of none.",
-    seen="A 'source:' deleted while a line was rewritten.",
-    mend="Put it back on its number, or remove it from the list.",
-)
-def sources_are_used(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Find sources that no number names."""
+@rule("PV003", at_key=True)
+def sources_are_used(sheet: Sheet, _: Setting) -> Findings:
+    """A listed source that nothing uses.
+
+    It was the source of a number that lost it, or of none.
+    Seen: A 'source:' deleted while a line was rewritten.
+    Instead: Put it back on its number, or remove it from the list.
+    """
     used = {number.said("source") for number in sheet.numbers.values()}
     used |= set(_named(sheet.data))
     for name in _sources(sheet):
         if name not in used:
-            message = f"source '{name}' is listed and no number names it"
-            yield sheet.fault("PV003", ("sources", name), message, key=True)
+            yield ("sources", name), f"source '{name}' is listed and no number names it"
 
 
 def _cited(data: object, path: Path_) -> Iterator[tuple[Path_, str]]:
@@ -113,56 +96,48 @@ def _named(data: object) -> Iterator[str]:
             yield from _named(value)
 
 
-@rule(
-    "PV004",
-    "warning",
-    "a source without an address, trusted as if it had one",
-    scope="strict",
-    why="What cannot be opened cannot be checked; its numbers are at best 'medium'.",
-    seen="'Several secondary lists that agree' behind a price of 'high' confidence.",
-    mend="Give 'url', or mark each of its numbers 'confidence: medium', 'low' or 'memory'.",
-)
-def sources_have_addresses(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Find numbers that rest on a source without an address and do not say so."""
+@rule("PV004", strict=True)
+def sources_have_addresses(sheet: Sheet, _: Setting) -> Findings:
+    """A source without an address, trusted as if it had one.
+
+    What cannot be opened cannot be checked; its numbers are at best 'medium'.
+    Seen: 'Several secondary lists that agree' behind a price of 'high' confidence.
+    Instead: Give 'url', or mark each of its numbers 'confidence: medium', 'low' or 'memory'.
+    """
     if sheet.kind == "engines":  # fits and assumptions have no address; their notes say why
         return
     bare = {name for name, source in _sources(sheet).items() if not source.get("url")}
     for number in sheet.numbers.values():
         if number.said("source") in bare and number.said("confidence") in (None, "high"):
             message = f"source '{number.said('source')}' has no url, and no confidence says so"
-            yield sheet.fault("PV004", number, message)
+            yield number, message
 
 
-@rule(
-    "PV005",
-    "error",
-    "a date that is none",
-    why="Dates decide what is stale; one that cannot be read never is.",
-    seen="'2026-13-05' and '5/2026'.",
-    mend='Write "2026", "2026-05" or "2026-05-13", in quotes.',
-)
-def dates_parse(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Find dates that are not year, year-month or year-month-day."""
+@rule("PV005", "error")
+def dates_parse(sheet: Sheet, _: Setting) -> Findings:
+    """A date that is none.
+
+    Dates decide what is stale; one that cannot be read never is.
+    Seen: '2026-13-05' and '5/2026'.
+    Instead: Write "2026", "2026-05" or "2026-05-13", in quotes.
+    """
     for path, text in _dates(sheet):
         if day(text) is None:
-            message = f'\'{text}\' is no date; write for example "2026-05" or "2026-05-13"'
-            yield sheet.fault("PV005", path, message)
+            yield path, f'\'{text}\' is no date; write for example "2026-05" or "2026-05-13"'
 
 
-@rule(
-    "PV006",
-    "warning",
-    "a date in the future",
-    why="Nothing was looked up next year.",
-    seen="'accessed: 2062-11-21'.",
-    mend="Write the day on which it was looked up.",
-)
-def dates_are_past(sheet: Sheet, setting: Setting) -> Iterator[Fault]:
-    """Find dates of look-ups and prices more than a year ahead of today."""
+@rule("PV006")
+def dates_are_past(sheet: Sheet, setting: Setting) -> Findings:
+    """A date in the future.
+
+    Nothing was looked up next year.
+    Seen: 'accessed: 2062-11-21'.
+    Instead: Write the day on which it was looked up.
+    """
     for path, text in _dates(sheet):
         found = day(text)
         if path[-1] != "released" and found and (found - setting.today).days > 366:
-            yield sheet.fault("PV006", path, f"{text} lies more than a year ahead")
+            yield path, f"{text} lies more than a year ahead"
 
 
 def _dates(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -192,63 +167,48 @@ def day(text: str) -> date | None:
         return None
 
 
-def _prices(sheet: Sheet) -> Iterator[WrittenNumber]:
+@rule("PV007", strict=True)
+def prices_have_dates(sheet: Sheet, _: Setting) -> Findings:
+    """An hourly price without a date.
+
+    H100 rent fell from 8 to 2 dollars in two years: a price is a price of a day.
+    Seen: A cost table that still quotes 2023.
+    Instead: Write 'date:'.
+    """
     for number in sheet.numbers.values():
-        if number.dimension == "hourly price":
-            yield number
+        if number.dimension == "hourly price" and not number.said("date"):
+            yield number, f"{number.text} has no date"
 
 
-@rule(
-    "PV007",
-    "warning",
-    "an hourly price without a date",
-    scope="strict",
-    why="H100 rent fell from 8 to 2 dollars in two years: a price is a price of a day.",
-    seen="A cost table that still quotes 2023.",
-    mend="Write 'date:'.",
-)
-def prices_have_dates(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Find hourly prices that do not say of when they are."""
-    for number in _prices(sheet):
-        if not number.said("date"):
-            yield sheet.fault("PV007", number, f"{number.text} has no date")
+@rule("PV008")
+def prices_are_fresh(sheet: Sheet, setting: Setting) -> Findings:
+    """An hourly price older than a year.
 
-
-@rule(
-    "PV008",
-    "warning",
-    "an hourly price older than a year",
-    why="Dollars a million tokens follow the rent of the day.",
-    seen="A sizing guide with A100 at 4 dollars when they rented at 1.30.",
-    mend="Look it up again, and write the new date.",
-)
-def prices_are_fresh(sheet: Sheet, setting: Setting) -> Iterator[Fault]:
-    """Find hourly prices of more than a year ago."""
-    for number in _prices(sheet):
-        found = day(number.said("date") or "")
+    Dollars a million tokens follow the rent of the day.
+    Seen: A sizing guide with A100 at 4 dollars when they rented at 1.30.
+    Instead: Look it up again, and write the new date.
+    """
+    for number in sheet.numbers.values():
+        found = day(number.said("date") or "") if number.dimension == "hourly price" else None
         if found and (setting.today - found).days > 366:
-            message = f"{number.text} is of {number.said('date')}, more than a year ago"
-            yield sheet.fault("PV008", number, message)
+            yield number, f"{number.text} is of {number.said('date')}, more than a year ago"
 
 
-@rule(
-    "PV009",
-    "warning",
-    "the value is not what the source prints",
-    why="One of the two was mistyped, or the printed figure needs a reading that nobody wrote.",
-    seen="'1,979 teraFLOPS' printed, 989.5 stored: right, but only because sparsity was halved.",
-    mend="Correct the value, or write a 'reading' that says how it follows from what is printed.",
-)
-def value_is_printed(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Compare values with the printed characters where no reading explains a difference."""
+@rule("PV009")
+def value_is_printed(sheet: Sheet, _: Setting) -> Findings:
+    """The value is not what the source prints.
+
+    One of the two was mistyped, or the printed figure needs a reading that nobody wrote.
+    Seen: '1,979 teraFLOPS' printed, 989.5 stored: right, but only because sparsity was halved.
+    Instead: Correct the value, or write a 'reading' that says how it follows from what is printed.
+    """
     for number in sheet.numbers.values():
         printed = prints(number)
         if not printed or number.said("reading"):
             continue
         if not any(near(number.si, one, _CLOSE) for one in printed):
             closest = min(printed, key=lambda one: abs(one - number.si))
-            yield sheet.fault(
-                "PV009",
+            yield (
                 number,
                 f"{number.text} is {ratio(number.si / closest)} times the "
                 f"{amount(closest, number.dimension)} that the source prints "
@@ -268,64 +228,56 @@ def _guess(found: float) -> str:
     return "correct it, or let 'reading' say how it follows"
 
 
-@rule(
-    "PV010",
-    "warning",
-    "the reading does not lead from what is printed to the value",
-    why="A reading is arithmetic: half, GiB, per chip of eight. If it does not come out, one of "
-    "the three is wrong.",
-    seen="'both directions are printed, one is half' beside a value that is the whole.",
-    mend="Correct the value; or name in the reading the number that was taken.",
-)
-def reading_comes_out(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Compare values with what their reading makes of the printed characters."""
+@rule("PV010")
+def reading_comes_out(sheet: Sheet, _: Setting) -> Findings:
+    """The reading does not lead from what is printed to the value.
+
+    A reading is arithmetic: half, GiB, per chip of eight. If it does not come out, one of the three
+    is wrong.
+    Seen: 'both directions are printed, one is half' next to a value that is the whole.
+    Instead: Correct the value; or name in the reading the number that was taken.
+    """
     for number in sheet.numbers.values():
         if not number.said("reading"):
             continue
         wanted = accepted(sheet, number)
         if wanted and not any(near(number.si, one, 0.012) for one in wanted):
             closest = min(wanted, key=lambda one: abs(one - number.si))
-            yield sheet.fault(
-                "PV010",
+            yield (
                 number,
                 f'{number.text} does not follow from "{number.said("printed") or ""}" by '
                 f"'{number.said('reading')}': that gives {amount(closest, number.dimension)}",
             )
 
 
-@rule(
-    "PV011",
-    "note",
-    "a number from memory",
-    scope="strict",
-    why="Nobody was found to cite: it may be right, and nobody can tell.",
-    seen="TFLOPS of Apple chips, which Apple does not publish.",
-    mend="Find a document; until then tables flag it.",
-)
-def numbers_from_memory(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Tell which numbers have no better ground than memory."""
+@rule("PV011", "note", strict=True)
+def numbers_from_memory(sheet: Sheet, _: Setting) -> Findings:
+    """A number from memory.
+
+    No source was found: it may be right, and nobody can check.
+    Seen: TFLOPS of Apple chips, which Apple does not publish.
+    Instead: Find a document; until then tables flag it.
+    """
     for number in sheet.numbers.values():
         if number.said("confidence") == "memory":
-            yield sheet.fault("PV011", number, f"{number.text} is from memory")
+            yield number, f"{number.text} is from memory"
     if sheet.at("confidence") == "memory":
-        yield sheet.fault("PV011", ("confidence",), "the shape is from memory")
+        yield ("confidence",), "the shape is from memory"
 
 
-@rule(
-    "PV012",
-    "error",
-    "an address that is none",
-    why="A link that cannot be opened is no source.",
-    seen="'url: see datasheet'.",
-    mend="Write the whole address, beginning with https://.",
-)
-def addresses_are_addresses(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Find urls that do not look like one."""
+@rule("PV012", "error")
+def addresses_are_addresses(sheet: Sheet, _: Setting) -> Findings:
+    """An address that is none.
+
+    A link that cannot be opened is no source.
+    Seen: 'url: see datasheet'.
+    Instead: Write the whole address, beginning with https://.
+    """
     for name, source in _sources(sheet).items():
         url = source.get("url")
         if url is not None and not re.fullmatch(r"(?:https?|ftp)://[^\s/]+\.[^\s]+", str(url)):
             message = f"'{str(url)[:80]}' is no address; write one that begins with https://"
-            yield sheet.fault("PV012", ("sources", name, "url"), message)
+            yield ("sources", name, "url"), message
 
 
 _WHOLE = (
@@ -334,16 +286,14 @@ _WHOLE = (
 )
 
 
-@rule(
-    "PV013",
-    "warning",
-    "the printed characters say 'sparse' or 'both directions', and the value is all of it",
-    why="The source itself says that the number is twice what fastcalc wants.",
-    seen="'3,958 TFLOPS (with sparsity)' stored as 3,958.",
-    mend="Halve the value and write the reading.",
-)
-def printed_is_halved(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Find values taken whole where the printed characters say that they are doubled."""
+@rule("PV013")
+def printed_is_halved(sheet: Sheet, _: Setting) -> Findings:
+    """The printed characters say 'sparse' or 'both directions', and the value is all of it.
+
+    The source itself says that the number is twice what fastcalc wants.
+    Seen: '3,958 TFLOPS (with sparsity)' stored as 3,958.
+    Instead: Halve the value and write the reading.
+    """
     for number in sheet.numbers.values():
         if number.dimension not in ("compute rate", "bandwidth") or number.said("reading"):
             continue
@@ -351,35 +301,30 @@ def printed_is_halved(sheet: Sheet, _: Setting) -> Iterator[Fault]:
         for words, meaning in _WHOLE:
             if re.search(words, text) and len(printed) == 1 and near(number.si, printed[0], 0.01):
                 message = f"{number.text} is {meaning}: write half, and a 'reading' that says so"
-                yield sheet.fault("PV013", number, message)
+                yield number, message
 
 
-@rule(
-    "PV014",
-    "error",
-    "a place-holder that was never filled in",
-    why="A skeleton's numbers are nobody's.",
-    seen="'INFORMATION_REQUIRED' in machine files that were shipped.",
-    mend="Replace it, or remove the line if it is optional.",
-)
-def nothing_left_to_fill_in(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Find the place-holders that 'fastcalc new' writes."""
+@rule("PV014", "error")
+def nothing_left_to_fill_in(sheet: Sheet, _: Setting) -> Findings:
+    """A place-holder that was never filled in.
+
+    A skeleton's numbers are nobody's.
+    Seen: 'INFORMATION_REQUIRED' in machine files that were shipped.
+    Instead: Replace it, or remove the line if it is optional.
+    """
     for path in place_holders(sheet.document):
-        yield sheet.fault("PV014", path, f"'{shown(sheet.at(*path))}' is still to be filled in")
+        yield path, f"'{shown(sheet.at(*path))}' is still to be filled in"
 
 
-@rule(
-    "PV015",
-    "warning",
-    "a source that does not say when it was read",
-    scope="strict",
-    why="Pages change under their address: without a day nobody can find what was read.",
-    seen="Vendors' tables that silently swapped a dense column for a sparse one.",
-    mend="Write 'accessed:' with the day.",
-)
-def sources_say_when(sheet: Sheet, _: Setting) -> Iterator[Fault]:
-    """Find sources with an address and no day on which it was read."""
+@rule("PV015", strict=True, at_key=True)
+def sources_say_when(sheet: Sheet, _: Setting) -> Findings:
+    """A source that does not say when it was read.
+
+    Pages change under their address: without a day nobody can find what was read.
+    Seen: Vendors' tables that silently swapped a dense column for a sparse one.
+    Instead: Write 'accessed:' with the day.
+    """
     for name, source in _sources(sheet).items():
         if source.get("url") and not source.get("accessed"):
             message = f"source '{name}' does not say when it was read: write 'accessed:'"
-            yield sheet.fault("PV015", ("sources", name), message, key=True)
+            yield ("sources", name), message
