@@ -152,6 +152,8 @@ def models(draw: st.DrawFn, *, dense_only: bool = False) -> Model:
 @st.composite
 def engines(draw: st.DrawFn) -> Engine:
     share = st.floats(0.05, 1.0)
+    # Zero or at least 1e-12, as the schema asks of every number.
+    extra = st.floats(0.0, 2.0).map(lambda value: round(value, 9))
     micro = st.floats(0.0, 500.0).map(lambda value: f"{value:.3f} us")
     values: dict[str, Any] = {
         "bandwidth_fraction": draw(share),
@@ -161,7 +163,7 @@ def engines(draw: st.DrawFn) -> Engine:
         "grouped_gemm_fraction": draw(share),
         "block_gemm_fraction": draw(share),
         "minimum_rows": draw(st.integers(1, 128)),
-        "dequantization_operations": draw(st.floats(0, 4)),
+        "dequantization_operations": 2 * draw(extra),
         "link_fraction": draw(share),
         "collective_latency": draw(micro),
         "decode_layer_floor": draw(micro),
@@ -170,8 +172,8 @@ def engines(draw: st.DrawFn) -> Engine:
         "expert_correlation": draw(st.floats(0.3, 1.0)),
         "expert_imbalance": draw(st.floats(1.0, 2.0)),
         "memory_fraction": draw(st.floats(0.5, 1.0)),
-        "expert_layer_extra": draw(st.floats(0.0, 2.0)),
-        "latent_layer_extra": draw(st.floats(0.0, 2.0)),
+        "expert_layer_extra": draw(extra),
+        "latent_layer_extra": draw(extra),
         "request_overhead": draw(micro),
         "prompt_chunk": draw(st.sampled_from([512, 8192])),
     }

@@ -3,6 +3,7 @@
 import pytest
 
 from fastcalc.core.layout import Layout
+from fastcalc.core.legal import slots
 from fastcalc.core.scenario import Sharding
 from fastcalc.errors import InputError
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
@@ -91,8 +92,8 @@ def test_default_layouts_end_with_a_layer_a_stage():
     """Three layers on chips that join by a slow link alone: one, two and three stages."""
     slow = made_up.chip(links={"scale_out": {"bandwidth": "10 GB/s"}})
     site = made_up.site(made_up.minimal(layers=3), on=slow)
-    assert site.default_layouts == [Layout(), Layout(pp=2), Layout(pp=3)]
-    assert made_up.site(made_up.minimal(layers=3), on=ALONE).default_layouts == [Layout()]
+    assert site.default_layouts == (Layout(), Layout(pp=2), Layout(pp=3))
+    assert made_up.site(made_up.minimal(layers=3), on=ALONE).default_layouts == (Layout(),)
 
 
 def test_default_layouts_grow_in_the_domain_and_then_by_stages():
@@ -110,7 +111,7 @@ def test_experts_are_spread_over_replicas_up_to_the_whole_domain():
     model = made_up.blocks(blocks=[{"count": 1, "attention": odd, "ffn": ffn}])
     layouts = made_up.site(model).default_layouts
     spread = [Layout(ep=ranks, dp=ranks) for ranks in range(2, 9)]
-    assert layouts[:8] == [Layout(), *spread]
+    assert layouts[:8] == (Layout(), *spread)
 
 
 def test_mixtures_take_replicas_beyond_eight_ranks():
@@ -251,7 +252,7 @@ def test_regions_take_whole_layers_and_the_ends_some_more():
     wafer = made_up.chip(kind="wafer", execution="spatial", links={"scale_out": {"bandwidth": "10 GB/s"}})  # fmt: skip
     place = made_up.placed(made_up.blocks(layers=6), on=wafer)
     assert place.work.largest_layer_bytes == 2 * (MATRICES + NORMS)
-    assert place.slots == 6 + 4
+    assert slots(place.machine, place.work) == 6 + 4
     three = made_up.placed(made_up.blocks(layers=6), Layout(pp=3), on=wafer)
     # Ten slots over three chips: four on the fullest.
     assert three.layers_per_stage == 4

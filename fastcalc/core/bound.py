@@ -10,7 +10,7 @@ from math import inf
 import numpy as np
 
 from fastcalc.core.pass_work import FLOPS_PER_PARAMETER, PassInput, prompt_flops
-from fastcalc.core.placement import Placement
+from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.step import Component, Step, largest_of
 from fastcalc.formulas.network import all_reduce_bytes
 from fastcalc.formulas.roofline import time_of, time_over_tiers
@@ -63,7 +63,7 @@ class Bound:
         )
 
 
-def bound_step(placement: Placement, rows: PassInput) -> Bound:
+def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
     """Return the speed of light of a step on all chips of a layout.
 
     Parameters
@@ -120,7 +120,7 @@ def bound_step(placement: Placement, rows: PassInput) -> Bound:
     )
 
 
-def _sent(placement: Placement, tokens: Array) -> tuple[Array, Array]:
+def _sent(placement: AnyPlacement, tokens: Array) -> tuple[Array, Array]:
     """Return bytes that must cross links: half a ring all-reduce, or a hop a token."""
     work, layout, chip = placement.work, placement.layout, placement.machine.chip
     message = tokens * (work.hidden or 0.0) * NARROWEST_ACTIVATION_BYTES

@@ -10,7 +10,7 @@ from fastcalc.catalogue.schema.engines import BORROWED
 from fastcalc.core import timeline
 from fastcalc.core.bound import Bound
 from fastcalc.core.machine_class import class_of, engine_of_class
-from fastcalc.core.placement import Placement
+from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.step import LIMITERS, Step
 from fastcalc.core.traffic import Traffic
@@ -68,7 +68,7 @@ class Estimate:
     joules: Floats
 
     @property
-    def placement(self) -> Placement:
+    def placement(self) -> AnyPlacement:
         """The workload on its layout."""
         return self.passes.placement
 
@@ -116,7 +116,7 @@ class Estimate:
         )
 
 
-def evaluate(placement: Placement, *, batch: ArrayLike, traffic: Traffic) -> Estimate:
+def evaluate(placement: AnyPlacement, *, batch: ArrayLike, traffic: Traffic) -> Estimate:
     """Return the estimate of a placement for every batch.
 
     Parameters
@@ -167,7 +167,7 @@ def evaluate(placement: Placement, *, batch: ArrayLike, traffic: Traffic) -> Est
     )
 
 
-def range_of(placement: Placement, phase: str = "decode") -> SpeedRange | None:
+def range_of(placement: AnyPlacement, phase: str = "decode") -> SpeedRange | None:
     """Return the speed range for this class of chip and model, or None for the bound itself.
 
     Parameters

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastcalc.core.placement import Placement, link_domain
+from fastcalc.core.legal import link_domain
+from fastcalc.core.placement import AnyPlacement
 from fastcalc.formulas.experts import other_ranks
 from fastcalc.formulas.types import Array, ArrayLike
 
@@ -136,7 +137,7 @@ class PassWork:
         return np.asarray(self.sequences) * self.verified + self.prompt
 
 
-def load(placement: Placement, rows: PassInput, in_flight: ArrayLike) -> PassWork:
+def load(placement: AnyPlacement, rows: PassInput, in_flight: ArrayLike) -> PassWork:
     """Count a pass of a placement.
 
     Parameters
@@ -199,7 +200,7 @@ def _destinations(shards: ArrayLike, active: float) -> Array:
     return other_ranks(ranks=np.atleast_1d(shards), active=active).reshape(np.shape(shards))
 
 
-def prompt_flops(placement: Placement, rows: PassInput) -> ArrayLike:
+def prompt_flops(placement: AnyPlacement, rows: PassInput) -> ArrayLike:
     """Return the attention FLOPs of one prompt token on all chips of a replica. [FLOP]"""
     return placement.work.attention_flops(
         rows.prompt_context, spread=rows.prompt_spread, prompt=True

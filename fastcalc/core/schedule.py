@@ -10,7 +10,7 @@ import numpy as np
 
 from fastcalc.core.bound import Bound, bound_step
 from fastcalc.core.pass_work import PassInput, PassWork, load
-from fastcalc.core.placement import Placement
+from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.spatial import spatial_pass
 from fastcalc.core.step import Component, Step, expected_step
 from fastcalc.core.traffic import Traffic
@@ -42,7 +42,7 @@ class Schedule:
         Sequences of all replicas that meet in one copy of the experts, in one pass. [1]
     """
 
-    def __init__(self, placement: Placement, traffic: Traffic, batch: Floats) -> None:
+    def __init__(self, placement: AnyPlacement, traffic: Traffic, batch: Floats) -> None:
         self.placement, self.traffic, self.batch = placement, traffic, batch
         layout, self.machine = placement.layout, placement.machine
         self.is_bound = self.machine.engine.is_bound
@@ -124,7 +124,7 @@ class Schedule:
         sequences: ArrayLike,
         together: ArrayLike,
         prompt: ArrayLike,
-        replicas: float = 1.0,
+        replicas: ArrayLike = 1.0,
         verified: ArrayLike | None = None,
     ) -> PassInput:
         traffic = self.traffic

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc.core.layout import Layout, Layouts
-from fastcalc.core.placement import Placement, Site
+from fastcalc.core.layout import Layout
+from fastcalc.core.placement import AnyPlacement, Placement, Placements, Site
 from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.traffic import Traffic
@@ -28,7 +28,7 @@ _STEPS = 4
 _ROUNDING = 1e-12
 
 
-def speeds(placement: Placement, traffic: Traffic, batch: ArrayLike) -> Floats:
+def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Floats:
     """Return the expected tokens a second of each user, and nothing else of an estimate. [1/s]
 
     Parameters
@@ -53,7 +53,7 @@ class Tiers:
     ----------
     site : Site
         The tier.
-    placement : Placement
+    placement : Placements
         The layouts in it.
     lives : ndarray of bool
         Where batches live in it that no faster memory holds.
@@ -63,7 +63,7 @@ class Tiers:
     """
 
     site: Site
-    placement: Placement
+    placement: Placements
     lives: Bools
     batch: Floats
     speed: Floats
@@ -83,7 +83,7 @@ def tiers_at(space: Space, layouts: Sequence[Layout], *, steps: int = 1) -> Iter
     """
     held: Array = np.zeros((len(layouts), 1))
     for site in space.sites if layouts else ():
-        placement = site.place(Layouts.of(layouts, beside=1))
+        placement = site.place_all(layouts, axes=1)
         most = np.broadcast_to(placement.max_batch, held.shape)
         octaves = int(most.max()).bit_length()
         tried = np.unique(np.round(2.0 ** (np.arange(octaves * steps + 1) / steps)))

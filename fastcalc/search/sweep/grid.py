@@ -15,7 +15,7 @@ import numpy as np
 from fastcalc.core.columns import Columns, EvaluatedPoints, Words, chosen
 from fastcalc.core.estimate import Estimate, evaluate
 from fastcalc.core.layout import Layout, Layouts
-from fastcalc.core.placement import Placement, Site
+from fastcalc.core.placement import Placements, Site
 from fastcalc.core.scenario import Location, Scenario, sites_of, warnings_of
 from fastcalc.formulas.types import Floats
 from fastcalc.search.sweep.request_lists import OpenRequests, Requests
@@ -135,7 +135,7 @@ def _on(grid: Grid, site: Site) -> EvaluatedPoints:
     listed = grid.layouts or (*site.default_layouts, Layout())
     which = np.arange(len(listed))[:, np.newaxis] if grid.layouts else smallest[:, np.newaxis]
     layouts = Layouts.of(listed).at(which)
-    placement = Placement(site.machine, site.work, layouts, traffic.reserved_each)
+    placement = Placements(site.machine, site.work, layouts, traffic.reserved_each)
     estimate = evaluate(placement, batch=grid.batches, traffic=traffic)
     price = one.pricing.per_chip_hour(one.hardware)
     return EvaluatedPoints(
