@@ -9,12 +9,15 @@ from math import inf
 
 import numpy as np
 
-from fastcalc.core.pass_work import FLOPS_PER_PARAMETER, PassInput, prompt_flops
-from fastcalc.core.placement import AnyPlacement
+from fastcalc.core.layout import AnyLayout, Layout
+from fastcalc.core.machine import Machine
+from fastcalc.core.pass_work import FLOPS_PER_PARAMETER, PassInput
+from fastcalc.core.placement import AnyPlacement, once_a_layout
 from fastcalc.core.step import Component, Step, largest_of
+from fastcalc.core.workload import Workload
 from fastcalc.formulas.network import all_reduce_bytes
 from fastcalc.formulas.roofline import time_of, time_over_tiers
-from fastcalc.formulas.types import Array, ArrayLike, Ints
+from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
 
 NARROWEST_ACTIVATION_BYTES = 1.0
 """Engines that quantise what they send use a byte an element; the bound grants it to all."""
@@ -48,18 +51,16 @@ class Bound:
     def as_step(self) -> Step:
         """Return a step of its largest term alone."""
         work, largest = self.work, self.limiter
-        return Step(
-            (
-                Component(
-                    "speed of light",
-                    bytes=np.where(largest == 0, work.bytes, 0.0),
-                    bandwidth=work.bandwidth,
-                    flops=np.where(largest == 1, work.flops, 0.0),
-                    flop_rate=work.flop_rate,
-                    sent=np.where(largest == 2, work.sent, 0.0),
-                    link=work.link,
-                ),
-            )
+        return Step.of(
+            Component(
+                "speed of light",
+                bytes=np.where(largest == 0, work.bytes, 0.0),
+                bandwidth=work.bandwidth,
+                flops=np.where(largest == 1, work.flops, 0.0),
+                flop_rate=work.flop_rate,
+                sent=np.where(largest == 2, work.sent, 0.0),
+                link=work.link,
+            ),
         )
 
 
@@ -80,30 +81,27 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
         reductions happen in the switch.
     """
     machine, work, chips = placement.machine, placement.work, placement.layout.chips
-    sequences, prompt = np.asarray(rows.sequences) * 1.0, np.asarray(rows.prompt) * 1.0
-    decode = sequences * rows.verified
-    tokens = decode + prompt
-    tiers = machine.tiers
+    seen, light = rows.seen, machine.light
+    decode = rows.sequences * rows.verified
+    tokens = floats(decode + rows.prompt)
     routed = (work.routed.bytes + work.expert_biases.bytes) * work.active_share
     weights = work.dense.bytes + work.small.bytes + work.head.bytes + routed
-    moved = weights + sequences * work.cache_read_bytes(rows.context, spread=rows.spread)
-    memory = time_over_tiers(
-        work=moved,
-        capacities=np.stack([chips * tier.capacity.si for tier in tiers], axis=-1),
-        bandwidths=np.stack([chips * tier.bandwidth.si for tier in tiers], axis=-1),
+    moved = weights + rows.sequences * seen.cache
+    capacities, bandwidths = _tiers(machine, work, placement.layout)
+    memory = time_over_tiers(work=moved, capacities=capacities, bandwidths=bandwidths)
+    products = (
+        (tokens, work.dense.parameters, 1.0, light.dense),
+        (tokens, work.routed.parameters, work.active_share, light.routed),
+        (tokens, work.small.parameters, 1.0, max(light.dense, light.head)),  # norms run with either
+        (decode, work.head.parameters, 1.0, light.head),
     )
-    attention = decode * work.attention_flops(rows.context, spread=rows.spread)
-    fastest = max(machine.light.dense, machine.light.head)  # norms run beside either
-    parts = (
-        (tokens * FLOPS_PER_PARAMETER * work.dense.parameters, machine.light.dense),
-        (
-            tokens * FLOPS_PER_PARAMETER * work.routed.parameters * work.active_share,
-            machine.light.routed,
-        ),
-        (tokens * FLOPS_PER_PARAMETER * work.small.parameters, fastest),
-        (decode * FLOPS_PER_PARAMETER * work.head.parameters, machine.light.head),
-        (attention + prompt * prompt_flops(placement, rows), machine.light.attention),
-    )
+    parts = [
+        (count * FLOPS_PER_PARAMETER * parameters * share, rate)
+        for count, parameters, share, rate in products
+        if parameters
+    ]
+    attention = decode * seen.decode_flops + rows.prompt * seen.prompt_flops
+    parts.append((attention, light.attention))
     flops: ArrayLike = sum(amount for amount, _ in parts)
     compute: ArrayLike = sum(time_of(work=amount, rate=rate) for amount, rate in parts) / chips
     sent, link = _sent(placement, tokens)
@@ -120,9 +118,21 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
     )
 
 
-def _sent(placement: AnyPlacement, tokens: Array) -> tuple[Array, Array]:
+@once_a_layout
+def _tiers(machine: Machine, work: Workload, layout: AnyLayout) -> tuple[Array, Array]:
+    """Return the capacities and bandwidths of all chips, tier by tier."""
+    tiers = machine.tiers
+    return (
+        np.stack([layout.chips * tier.capacity.si for tier in tiers], axis=-1),
+        np.stack([layout.chips * tier.bandwidth.si for tier in tiers], axis=-1),
+    )
+
+
+def _sent(placement: AnyPlacement, tokens: Array) -> tuple[ArrayLike, ArrayLike]:
     """Return bytes that must cross links: half a ring all-reduce, or a hop a token."""
     work, layout, chip = placement.work, placement.layout, placement.machine.chip
+    if layout == Layout():
+        return 0.0, inf
     message = tokens * (work.hidden or 0.0) * NARROWEST_ACTIVATION_BYTES
     reduced = all_reduce_bytes(ranks=layout.tp, message=message) / 2.0
     reduced = 2.0 * work.depth / (layout.pp * layout.dp) * reduced

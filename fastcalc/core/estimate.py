@@ -15,7 +15,7 @@ from fastcalc.core.schedule import Schedule
 from fastcalc.core.step import LIMITERS, Step
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import money
-from fastcalc.formulas.types import ArrayLike, Bools, Floats
+from fastcalc.formulas.types import ArrayLike, Bools, Floats, floats
 
 SITE_FACTOR = 1.3
 """Power of a site over power of its machines (PUE): assumed, between 1.1 at the best sites and the
@@ -135,7 +135,7 @@ def evaluate(placement: AnyPlacement, *, batch: ArrayLike, traffic: Traffic) -> 
     """
     batches = np.atleast_1d(np.asarray(batch, dtype=np.float64))
     passes, kept = Schedule(placement, traffic, batches), traffic.speculation.tokens_per_pass
-    light = passes.light()
+    light = passes.decode_bound
     bound_tpot, tpot = light.seconds / kept, timeline.token(passes).seconds
     ttft, run = timeline.first_token(passes).seconds, timeline.served_run(passes).seconds
     speed, served = 1.0 / tpot, batches * traffic.output / run
@@ -150,8 +150,8 @@ def evaluate(placement: AnyPlacement, *, batch: ArrayLike, traffic: Traffic) -> 
         low=speed / speed_range.below if speed_range else None,
         high=np.minimum(speed * speed_range.above, 1.0 / bound_tpot) if speed_range else None,
         bound=1.0 / bound_tpot,
-        bound_memory=kept / light.work.memory_time,
-        bound_compute=kept / light.work.compute_time,
+        bound_memory=floats(kept / light.work.memory_time),
+        bound_compute=floats(kept / light.work.compute_time),
         total=batches * speed,
         served=served,
         tpot=tpot,

@@ -44,7 +44,8 @@ def _layers_per_stage(machine: Machine, work: Workload, layout: AnyLayout) -> Ar
 
 
 @once_a_layout
-def _stage_share(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
+def stage_share(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
+    """Return the share of all layers in the fullest stage. [1]"""
     if machine.is_spatial:
         return np.minimum(_layers_per_stage(machine, work, layout) / work.layers, 1.0)
     return floats(np.ceil(work.layers / layout.pp) / work.layers)
@@ -60,7 +61,7 @@ def _weights_per_chip(machine: Machine, work: Workload, layout: AnyLayout) -> Ar
     layers = (work.dense.bytes + work.small.bytes) / layout.tp + routed * share
     ends = (work.embedding.bytes, work.head.bytes)
     end = np.where(layout.pp == 1, sum(ends), max(ends))
-    return floats(layers * _stage_share(machine, work, layout) + end / layout.tp)
+    return floats(layers * stage_share(machine, work, layout) + end / layout.tp)
 
 
 @lru_cache(maxsize=512)
@@ -68,7 +69,7 @@ def _default_stack(machine: Machine, work: Workload, axes: int) -> tuple[Layouts
     """Return the default layouts as arrays, their weights on a chip and shares of the layers."""
     stack = Layouts.of(LegalLayouts(machine, work).default_layouts, axes=axes)
     weights = _weights_per_chip(machine, work, stack)
-    return stack, weights, _stage_share(machine, work, stack)
+    return stack, weights, stage_share(machine, work, stack)
 
 
 def _most(machine: Machine, layout: AnyLayout, weights: Array, cache: Array) -> Array:
@@ -125,7 +126,7 @@ class _Placed(Generic[OneOrMore]):
     @property
     def stage_share(self) -> Array:
         """Share of all layers in the fullest stage. [1]"""
-        return _stage_share(self.machine, self.work, self.layout)
+        return stage_share(self.machine, self.work, self.layout)
 
     @cached_property
     def max_batch(self) -> Array | int:

@@ -12,7 +12,7 @@ from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.estimate import SITE_FACTOR, Estimate, evaluate
 from fastcalc.core.layout import Layout
-from fastcalc.core.machine import machine
+from fastcalc.core.machine import machines
 from fastcalc.core.machine_class import engine_of_class
 from fastcalc.core.placement import Placement, Site
 from fastcalc.core.traffic import Traffic
@@ -236,12 +236,9 @@ def sites_of(scenario: Scenario, reserved_tokens: ArrayLike) -> list[Site]:
     InputError
         If a format is unknown.
     """
-    hardware, work = scenario.hardware, scenario.work
-    tiers = sorted(hardware.memory, key=lambda tier: -tier.bandwidth.si)
-    return [
-        Site(machine(hardware, scenario.engine, work, tier), work, reserved_tokens)
-        for tier in tiers
-    ]
+    work = scenario.work
+    found = machines(scenario.hardware, scenario.engine, work)
+    return [Site(one, work, reserved_tokens) for one in found]
 
 
 def locate(scenario: Scenario) -> Location:

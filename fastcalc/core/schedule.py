@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from fastcalc.core.bound import Bound, bound_step
-from fastcalc.core.pass_work import PassInput, PassWork, load
+from fastcalc.core.pass_work import LookBack, PassInput, PassWork, load, look_back
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.spatial import spatial_pass
 from fastcalc.core.step import Component, Step, expected_step
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import serving
-from fastcalc.formulas.types import Array, ArrayLike, Floats
+from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 DECODE, PROMPTS, FIRST, PREFILL = "decode", "prompts", "first", "prefill"
 """A pass that decodes, with what is drafted for it; what the prompts in a pass add to it; a pass
@@ -53,7 +53,12 @@ class Schedule:
         self.together = np.maximum(batch / (copies if self.is_staged else 1), 1.0)
         self.in_flight = np.maximum(batch / layout.dp, 1.0)
 
-    @property
+    @cached_property
+    def seen(self) -> LookBack:
+        """What its tokens look back on."""
+        return look_back(self.placement, self.traffic)
+
+    @cached_property
     def chunk(self) -> Array:
         """Prompt tokens that the engine takes into one pass. [1]"""
         return np.minimum(self.machine.software.prompt_chunk, self.traffic.computed_prompt)
@@ -73,12 +78,12 @@ class Schedule:
         """Passes with prompts in them while a batch of requests is served. [1]"""
         return self.streams * self.traffic.computed_prompt / self.lump
 
-    @property
+    @cached_property
     def steps(self) -> Array:
         """Passes that an answer takes. [1]"""
-        return np.asarray(self.traffic.output) / self.traffic.speculation.tokens_per_pass
+        return floats(self.traffic.output) / self.traffic.speculation.tokens_per_pass
 
-    @property
+    @cached_property
     def chunks(self) -> Array:
         """Passes that take in the prompt of one request. [1]"""
         return np.ceil(self.traffic.computed_prompt / self.chunk)
@@ -129,13 +134,10 @@ class Schedule:
     ) -> PassInput:
         traffic = self.traffic
         return PassInput(
+            seen=self.seen,
             sequences=sequences,
             together=together,
-            context=traffic.context,
-            spread=traffic.spread,
             prompt=prompt,
-            prompt_context=traffic.prompt_context,
-            prompt_spread=traffic.prompt_spread,
             prompt_replicas=replicas,
             verified=traffic.speculation.verified if verified is None else verified,
         )
@@ -150,9 +152,14 @@ class Schedule:
         return bound_step(self.placement, self._rows(everyone, everyone, prompt, 1.0, kept))
 
     @cached_property
+    def decode_bound(self) -> Bound:
+        """The speed of light of the pass between two tokens."""
+        return self.light()
+
+    @cached_property
     def decode(self) -> Step:
         """The pass between two tokens of a stream, and what was drafted for it."""
-        light = self.light()
+        light = self.decode_bound
         if self.is_bound:
             return light.as_step()
         step = self.expected(self.decode_load()).then(*self._drafting())

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastcalc.core.machine import Chip, EngineParameters
+from fastcalc.core.machine import Chip, EngineParameters, reached
 from fastcalc.core.pass_work import PassWork
 from fastcalc.core.step import ACTIVATION_BYTES, Component, Step
 from fastcalc.formulas.pipeline import spatial_step
@@ -25,16 +25,16 @@ def spatial_pass(load: PassWork, chip: Chip, software: EngineParameters) -> Step
         What a chip prints, and what the engine makes of it.
     """
     chips = np.asarray(load.stages) * 1.0
-    bandwidth, dense_rate = software.bandwidth(chip), software.rate(chip, "dense")
-    routed_rate = software.rate(chip, "routed") * software.grouped_gemm_fraction
+    rates = reached(chip, software)
+    bandwidth, dense_rate = rates.bandwidth, rates.dense
     moved = load.dense_bytes + load.head_bytes + load.routed_bytes + load.cache_bytes
     memory = time_of(work=moved, rate=chips * bandwidth)
     all_experts = load.routed_flops * np.asarray(load.experts) / load.active
     compute = (
         time_of(work=load.dense_flops, rate=dense_rate)
-        + time_of(work=load.head_flops, rate=software.rate(chip, "head"))
-        + time_of(work=all_experts, rate=routed_rate)
-        + time_of(work=load.attention_flops, rate=software.rate(chip, "attention"))
+        + time_of(work=load.head_flops, rate=rates.head)
+        + time_of(work=all_experts, rate=rates.routed)
+        + time_of(work=load.attention_flops, rate=rates.attention)
     ) / chips
     layer = np.maximum(np.maximum(memory, compute), software.decode_layer_floor)
     seconds = spatial_step(
@@ -44,26 +44,24 @@ def spatial_pass(load: PassWork, chip: Chip, software: EngineParameters) -> Step
     is_floor, is_memory = layer <= software.decode_layer_floor, layer <= memory
     in_memory, in_compute = ~is_floor & is_memory, ~is_floor & ~is_memory
     hop_bytes = np.asarray(load.hidden) * ACTIVATION_BYTES
-    return Step(
-        (
-            Component(
-                "layer sweeps",
-                bytes=np.where(in_memory, turns * moved, 0.0),
-                bandwidth=chips * bandwidth,
-                flops=np.where(in_compute, turns * compute * dense_rate * chips, 0.0),
-                flop_rate=dense_rate * chips,
-                count=np.where(is_floor, turns, 0.0),
-                each=software.decode_layer_floor,
-            ),
-            *_prompt(load, chip, software),
-            Component(
-                "hops",
-                sent=chips * hop_bytes * load.verified,
-                link=chip.link_out * np.asarray(software.link_fraction),
-                count=chips,
-                each=chip.hop,
-            ),
-        )
+    return Step.of(
+        Component(
+            "layer sweeps",
+            bytes=np.where(in_memory, turns * moved, 0.0),
+            bandwidth=chips * bandwidth,
+            flops=np.where(in_compute, turns * compute * dense_rate * chips, 0.0),
+            flop_rate=dense_rate * chips,
+            count=np.where(is_floor, turns, 0.0),
+            each=software.decode_layer_floor,
+        ),
+        *_prompt(load, chip, software),
+        Component(
+            "hops",
+            sent=chips * hop_bytes * load.verified,
+            link=chip.link_out * np.asarray(software.link_fraction),
+            count=chips,
+            each=chip.hop,
+        ),
     )
 
 
@@ -71,12 +69,12 @@ def _prompt(
     load: PassWork, chip: Chip, software: EngineParameters
 ) -> tuple[Component, Component, Component]:
     """Return the arithmetic of prompt tokens, spread over all chips."""
-    chips, prompt = np.asarray(load.stages) * 1.0, np.asarray(load.prompt) * 1.0
+    chips, prompt, rates = load.stages * 1.0, load.prompt, reached(chip, software)
     return (
         Component(
             "prompt: dense",
             flops=prompt * (load.dense_flops + load.norm_flops),
-            flop_rate=software.rate(chip, "dense") * chips,
+            flop_rate=rates.dense * chips,
         ),
         Component(
             "prompt: experts",
@@ -86,6 +84,6 @@ def _prompt(
         Component(
             "prompt: attention",
             flops=prompt * load.prompt_flops,
-            flop_rate=software.rate(chip, "attention") * chips,
+            flop_rate=rates.attention * chips,
         ),
     )

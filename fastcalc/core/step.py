@@ -9,12 +9,12 @@ measured prefill asks.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import inf
 
 import numpy as np
 
-from fastcalc.core.machine import Chip, EngineParameters
+from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.pass_work import PassWork
 from fastcalc.formulas.experts import distinct_experts
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
@@ -31,7 +31,7 @@ PRODUCTS, GROUPED_PRODUCTS = 3.0, 1.0
 LIMITERS = ("memory", "compute", "link", "latency")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Component:
     """One part of a step: its work on one chip, and the rates at which that is done.
 
@@ -62,61 +62,64 @@ class Component:
     each: ArrayLike = 0.0
     norm: float = PRODUCTS
 
-    @cached_property
-    def memory_time(self) -> Array:
-        """Time to move its bytes. [s]"""
-        return time_of(work=self.bytes, rate=self.bandwidth)
+    def __post_init__(self) -> None:
+        """Work out how long its bytes, FLOPs and messages take, each alone. [s]"""
+        self.memory_time = _time(self.bytes, self.bandwidth)
+        self.compute_time = _time(self.flops, self.flop_rate)
+        self.link_time = _time(self.sent, self.link)
+        self.latency = 0.0 if _is_nothing(self.count) else self.count * self.each
 
-    @cached_property
-    def compute_time(self) -> Array:
-        """Time to do its FLOPs. [s]"""
-        return time_of(work=self.flops, rate=self.flop_rate)
-
-    @cached_property
-    def link_time(self) -> ArrayLike:
-        """Time on links, added to the others. [s]"""
-        return 0.0 if _is_nothing(self.sent) else time_of(work=self.sent, rate=self.link)
-
-    @cached_property
-    def latency(self) -> ArrayLike:
-        """Time that no rate shortens, added to the others. [s]"""
-        return 0.0 if _is_nothing(self.count) else 1.0 * np.asarray(self.count) * self.each
-
-    @cached_property
+    @property
     def seconds(self) -> ArrayLike:
         """Time it takes. [s]"""
-        return _total((self.work_time, self.link_time, self.latency))
+        return _total((self.work_time(), self.link_time, self.latency))
 
-    @cached_property
-    def work_time(self) -> Array:
-        """Time of bytes and FLOPs together. [s]"""
-        if _is_nothing(self.flops):
+    def work_time(self) -> ArrayLike:
+        """Return the time of bytes and FLOPs together. [s]"""
+        if _is_nothing(self.compute_time):
             return self.memory_time
-        if _is_nothing(self.bytes):
+        if _is_nothing(self.memory_time):
             return self.compute_time
         return overlapped_time(memory=self.memory_time, compute=self.compute_time, norm=self.norm)
 
-    def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
-        """Return its time split into memory, compute, link and latency. [s]"""
-        if _is_nothing(self.flops):
+    def by_limiter(self, work: ArrayLike) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
+        """Return its time split into memory, compute, link and latency. [s]
+
+        Parameters
+        ----------
+        work : array_like
+            What `work_time` returned. [s]
+        """
+        if _is_nothing(self.compute_time):
             return self.memory_time, 0.0, self.link_time, self.latency
-        if _is_nothing(self.bytes):
+        if _is_nothing(self.memory_time):
             return 0.0, self.compute_time, self.link_time, self.latency
-        is_memory, work = self.memory_time >= self.compute_time, self.work_time
+        is_memory = self.memory_time >= self.compute_time
         return work * is_memory, work * ~is_memory, self.link_time, self.latency
 
 
 def _is_nothing(amount: ArrayLike) -> bool:
     """Return whether an amount is the number zero, so that arrays of it need not be made."""
-    return isinstance(amount, (int, float)) and amount == 0
+    return isinstance(amount, (float, int)) and amount == 0.0
+
+
+def _time(work: ArrayLike, rate: ArrayLike) -> ArrayLike:
+    return 0.0 if _is_nothing(work) else time_of(work=work, rate=rate)
 
 
 def _total(terms: Iterable[ArrayLike]) -> ArrayLike:
     """Return the sum of some times, in order, numbers that are zero left out. [s]"""
     total: ArrayLike = 0.0
     for term in terms:
-        total = total if _is_nothing(term) else total + term
+        if not _is_nothing(term):
+            total = total + term
     return total
+
+
+@lru_cache(maxsize=32)
+def _idle(name: str) -> Component:
+    """Return a component that has nothing to do."""
+    return Component(name)
 
 
 def largest_of(terms: Sequence[ArrayLike]) -> Ints:
@@ -130,14 +133,26 @@ def largest_of(terms: Sequence[ArrayLike]) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A step as the sum of its components."""
+    """A step as the sum of its components.
+
+    Attributes
+    ----------
+    components : tuple of Component
+        In order.
+    works : tuple of array_like
+        Time of bytes and FLOPs of each. [s]
+    seconds : array_like
+        Time of the whole step. [s]
+    """
 
     components: tuple[Component, ...]
+    works: tuple[ArrayLike, ...]
+    seconds: Array
 
-    @cached_property
-    def seconds(self) -> Array:
-        """Time of the whole step. [s]"""
-        return floats(_total(component.seconds for component in self.components))
+    @classmethod
+    def of(cls, *components: Component) -> "Step":
+        """Return the step of some components."""
+        return cls((), (), floats(0.0)).then(*components)
 
     def then(self, *more: Component) -> "Step":
         """Return the step with more components after its own, whose sum is not made again.
@@ -147,14 +162,17 @@ class Step:
         more : Component
             In order.
         """
-        longer = Step((*self.components, *more))
-        longer.__dict__["seconds"] = floats(_total((self.seconds, *(one.seconds for one in more))))
-        return longer
+        works, total = [one.work_time() for one in more], self.seconds
+        for one, work in zip(more, works, strict=True):
+            each = _total((work, one.link_time, one.latency))
+            total = total if _is_nothing(each) else total + each
+        return Step((*self.components, *more), (*self.works, *works), floats(total))
 
     @cached_property
     def limiter(self) -> Ints:
         """Index into `LIMITERS` of what takes most of it."""
-        parts = [component.by_limiter() for component in self.components]
+        pairs = zip(self.components, self.works, strict=True)
+        parts = [component.by_limiter(work) for component, work in pairs]
         return largest_of([_total(times) for times in zip(*parts, strict=True)])
 
 
@@ -175,23 +193,24 @@ def expected_step(load: PassWork, chip: Chip, software: EngineParameters) -> Ste
         Components in seconds: a pass through all layers, and with pipeline stages the hops
         and the wait for other micro-batches.
     """
-    touched = _touched(load, software)
-    passed = Step(
-        (
-            *_weights(load, chip, software, touched),
-            _attention(load, chip, software),
-            _unpacking(load, chip, software, touched),
-            *_prompt(load, chip, software),
-            _floor(load, software),
-            _all_reduce(load, chip, software),
-            _exchange(load, chip, software),
-            Component("sequences", count=load.sequences, each=software.sequence_overhead),
-        )
+    rates, touched = reached(chip, software), _touched(load, software)
+    sequences = _idle("sequences")
+    if not _is_nothing(load.sequences):
+        sequences = Component("sequences", count=load.sequences, each=software.sequence_overhead)
+    passed = Step.of(
+        *_weights(load, rates, software, touched),
+        _attention(load, rates),
+        _unpacking(load, chip, software, touched),
+        *_prompt(load, rates, software),
+        _floor(load, software),
+        _all_reduce(load, chip, software),
+        _exchange(load, chip, software),
+        sequences,
     )
     return passed.then(*_pipeline(load, chip, software, passed.seconds))
 
 
-def _either(condition: Bools, first: ArrayLike, second: ArrayLike) -> ArrayLike:
+def _either(condition: Bools | bool, first: ArrayLike, second: ArrayLike) -> ArrayLike:
     """Return one of two by a condition; where it holds of all or of none, without copying it."""
     if np.all(condition):
         return first
@@ -205,60 +224,64 @@ def _touched(load: PassWork, software: EngineParameters) -> ArrayLike:
     distinct = distinct_experts(
         experts=load.experts,
         active=load.active,
-        tokens=np.asarray(load.together) + load.prompt_together,
+        tokens=floats(load.together + load.prompt_together),
         correlation=software.expert_correlation,
     )
     return distinct / load.experts
 
 
-def _imbalance(load: PassWork, software: EngineParameters) -> Array:
-    """Return load of the fullest rank over the mean, where experts are spread. [1]"""
-    return 1.0 + np.asarray(load.spreads) * (np.asarray(software.expert_imbalance) - 1.0)
+def _imbalance(load: PassWork, software: EngineParameters) -> ArrayLike:
+    """Return the work of the fullest rank over the mean, where experts are spread. [1]"""
+    return 1.0 + load.spreads * (software.expert_imbalance - 1.0)
 
 
 def _weights(
-    load: PassWork, chip: Chip, software: EngineParameters, touched: ArrayLike
+    load: PassWork, rates: Reached, software: EngineParameters, touched: ArrayLike
 ) -> tuple[Component, Component, Component]:
     """Return the matrices every token passes, head and norms, and the experts that are picked."""
-    bandwidth = software.bandwidth(chip)
-    tokens = 1.0 * np.asarray(load.sequences) * load.verified
-    rows = _either(tokens > 0, np.maximum(tokens, software.minimum_rows), 0.0 * tokens)
-    uneven = _imbalance(load, software)
+    tokens = load.sequences * load.verified
+    rows = np.maximum(tokens, software.minimum_rows * (tokens > 0.0))
     return (
         Component(
             "dense weights",
             bytes=load.dense_bytes,
-            bandwidth=bandwidth,
+            bandwidth=rates.bandwidth,
             flops=rows * load.dense_flops,
-            flop_rate=software.rate(chip, "dense"),
+            flop_rate=rates.dense,
         ),
         Component(
             "head and norms",
             bytes=load.head_bytes,
-            bandwidth=bandwidth,
+            bandwidth=rates.bandwidth,
             flops=rows * load.head_flops,
-            flop_rate=software.rate(chip, "head"),
+            flop_rate=rates.head,
         ),
-        Component(
-            "routed experts",
-            bytes=load.routed_bytes * touched * uneven,
-            bandwidth=bandwidth,
-            flops=load.together * load.routed_flops * uneven,
-            flop_rate=software.rate(chip, "routed") * software.grouped_gemm_fraction,
-            norm=GROUPED_PRODUCTS,
-        ),
+        _routed(load, rates, _imbalance(load, software), touched),
     )
 
 
-def _attention(load: PassWork, chip: Chip, software: EngineParameters) -> Component:
+def _routed(load: PassWork, rates: Reached, uneven: ArrayLike, touched: ArrayLike) -> Component:
+    """Return the experts that are picked."""
+    if _is_nothing(load.routed_bytes):
+        return _idle("routed experts")
+    return Component(
+        "routed experts",
+        bytes=load.routed_bytes * touched * uneven,
+        bandwidth=rates.bandwidth,
+        flops=load.together * load.routed_flops * uneven,
+        flop_rate=rates.routed,
+        norm=GROUPED_PRODUCTS,
+    )
+
+
+def _attention(load: PassWork, rates: Reached) -> Component:
     """Return the reads of the decoded sequences' caches: once for all tokens of a sequence."""
-    sequences = 1.0 * np.asarray(load.sequences)
     return Component(
         "attention",
-        bytes=sequences * load.cache_bytes,
-        bandwidth=software.bandwidth(chip),
-        flops=sequences * load.verified * load.attention_flops,
-        flop_rate=software.rate(chip, "attention"),
+        bytes=load.sequences * load.cache_bytes,
+        bandwidth=rates.bandwidth,
+        flops=load.sequences * load.verified * load.attention_flops,
+        flop_rate=rates.attention,
     )
 
 
@@ -266,46 +289,48 @@ def _unpacking(
     load: PassWork, chip: Chip, software: EngineParameters, touched: ArrayLike
 ) -> Component:
     """Return narrow weights widened to 16 bits on the vector units, once each."""
-    weights = np.asarray(chip.dense_is_packed) * load.dense_weights
-    weights = weights + np.asarray(chip.head_is_packed) * load.head_weights
-    weights = weights + np.asarray(chip.routed_is_packed) * load.routed_weights * touched
-    return Component(
-        "unpacking",
-        flops=software.dequantization_operations * weights,
-        flop_rate=np.asarray(chip.vector) / _FUSED_MULTIPLY_ADD,
-    )
+    weights = chip.dense_is_packed * load.dense_weights
+    weights = weights + chip.head_is_packed * load.head_weights
+    weights = weights + chip.routed_is_packed * load.routed_weights * touched
+    operations = software.dequantization_operations * weights
+    if _is_nothing(operations):
+        return _idle("unpacking")
+    return Component("unpacking", flops=operations, flop_rate=chip.vector / _FUSED_MULTIPLY_ADD)
 
 
 def _prompt(
-    load: PassWork, chip: Chip, software: EngineParameters
+    load: PassWork, rates: Reached, software: EngineParameters
 ) -> tuple[Component, Component, Component]:
     """Return arithmetic of prompt tokens; the head serves only the last of them."""
-    blocks = 1.0 + np.asarray(chip.blocks) * (np.asarray(software.block_gemm_fraction) - 1.0)
-    prompt = 1.0 * np.asarray(load.prompt)
+    if _is_nothing(load.prompt):
+        return _idle("prompt: dense"), _idle("prompt: experts"), _idle("prompt: attention")
+    experts = _idle("prompt: experts")
+    if not _is_nothing(load.routed_flops):
+        experts = Component(
+            "prompt: experts",
+            flops=load.prompt_together * load.routed_flops * _imbalance(load, software),
+            flop_rate=rates.prompt_routed,
+        )
     return (
         Component(
             "prompt: dense",
-            flops=prompt * (load.dense_flops + load.norm_flops),
-            flop_rate=software.rate(chip, "dense") * blocks,
+            flops=load.prompt * (load.dense_flops + load.norm_flops),
+            flop_rate=rates.prompt_dense,
         ),
-        Component(
-            "prompt: experts",
-            flops=load.prompt_together * load.routed_flops * _imbalance(load, software),
-            flop_rate=software.rate(chip, "routed") * blocks * software.grouped_gemm_fraction,
-        ),
+        experts,
         Component(
             "prompt: attention",
-            flops=prompt * load.prompt_flops,
-            flop_rate=software.rate(chip, "attention"),
+            flops=load.prompt * load.prompt_flops,
+            flop_rate=rates.attention,
         ),
     )
 
 
 def _floor(load: PassWork, software: EngineParameters) -> Component:
     """Return launches, ramps and tails: a time per layer, larger without decode's graphs."""
-    layers = load.depth + software.expert_layer_extra * np.asarray(load.expert_layers)
-    latent = software.latent_layer_extra * np.asarray(load.latent_layers)
-    is_prompt = np.asarray(load.prompt) > 0
+    layers = load.depth + software.expert_layer_extra * load.expert_layers
+    latent = software.latent_layer_extra * load.latent_layers
+    is_prompt = load.prompt > 0.0
     return Component(
         "layer floors",
         count=_either(is_prompt, layers, layers + latent),
@@ -315,7 +340,9 @@ def _floor(load: PassWork, software: EngineParameters) -> Component:
 
 def _all_reduce(load: PassWork, chip: Chip, software: EngineParameters) -> Component:
     """Return two all-reduces a layer over the tensor-parallel group."""
-    link = chip.link * np.asarray(software.link_fraction)
+    if isinstance(load.tp, int) and load.tp == 1:
+        return _idle("all-reduce")
+    link = chip.link * software.link_fraction
     message = load.tokens * load.hidden * ACTIVATION_BYTES
     latency = software.collective_latency
     shots = all_reduce_shots(ranks=load.tp, message=message, bandwidth=link, latency=latency)
@@ -330,9 +357,9 @@ def _all_reduce(load: PassWork, chip: Chip, software: EngineParameters) -> Compo
 
 def _exchange(load: PassWork, chip: Chip, software: EngineParameters) -> Component:
     """Return tokens sent to the ranks of their experts and back, between replicas."""
-    if _is_nothing(load.expert_layers):
-        return Component("expert exchange")
-    layers = np.asarray(load.expert_layers) * load.exchanges
+    layers = load.expert_layers * load.exchanges
+    if _is_nothing(layers):
+        return _idle("expert exchange")
     link = np.where(load.exchange_is_inside, chip.link, chip.link_out)
     hop = np.where(load.exchange_is_inside, 0.0, chip.hop)
     return Component(
@@ -349,7 +376,9 @@ def _pipeline(
     load: PassWork, chip: Chip, software: EngineParameters, pass_time: Array
 ) -> tuple[Component, Component]:
     """Return the hops between pipeline stages, and the wait for the micro-batches ahead."""
-    crossings = np.asarray(load.stages) - 1.0
+    if isinstance(load.stages, int) and load.stages == 1:
+        return _idle("stage hops"), _idle("stage wait")
+    crossings = load.stages - 1.0
     link = np.where(load.hops_are_inside, chip.link, chip.link_out)
     hops = Component(
         "stage hops",

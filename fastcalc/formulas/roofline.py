@@ -44,6 +44,8 @@ def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: Array
     """
     held = floats(capacities)
     rates = floats(bandwidths)
+    if held.shape[-1] == 1:
+        return floats(work) / rates[..., 0]
     faster = np.cumsum(held, axis=-1) - held
     slower_rates = np.cumsum(rates[..., ::-1], axis=-1)[..., ::-1]
     time = (floats(work) - faster[..., 0]) / slower_rates[..., 0]
