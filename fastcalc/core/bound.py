@@ -40,8 +40,7 @@ class Bound:
     @cached_property
     def seconds(self) -> Array:
         """The largest of the three. [s]"""
-        work = self.work
-        return np.maximum(np.maximum(work.memory_time, work.compute_time), work.link_time)
+        return np.maximum(self.work.work_time, self.work.link_time)
 
     @cached_property
     def limiter(self) -> Ints:
@@ -114,6 +113,7 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
             flop_rate=flops / np.maximum(compute, _LEAST),
             sent=sent,
             link=link,
+            norm=inf,
         )
     )
 

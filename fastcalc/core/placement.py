@@ -194,7 +194,8 @@ class Site(LegalLayouts):
     def smallest(self, batch: float) -> Placement | None:
         """Return the smallest default placement that holds a batch, or None."""
         holds = self.most_by_default >= batch
-        return self.place(self.default_layouts[int(holds.argmax())]) if holds.any() else None
+        first = int(holds.argmax())
+        return self.place(self.default_layouts[first]) if holds[first] else None
 
     @cached_property
     def most_by_default(self) -> Array:

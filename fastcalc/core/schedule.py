@@ -12,7 +12,7 @@ from fastcalc.core.bound import Bound, bound_step
 from fastcalc.core.pass_work import LookBack, PassInput, PassWork, load, look_back
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.spatial import spatial_pass
-from fastcalc.core.step import Component, Step, expected_step
+from fastcalc.core.step import Component, Decoded, Step, decoded, expected_step
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import serving
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
@@ -162,7 +162,7 @@ class Schedule:
         light = self.decode_bound
         if self.is_bound:
             return light.as_step()
-        step = self.expected(self.decode_load()).then(*self._drafting())
+        step = self.expected(self._decode_work, self._decoded).then(*self._drafting())
         # The bound is a bound: rounding, or an engine of all ones, must not step over it.
         missing = np.maximum(light.seconds - step.seconds, 0.0)
         return step.then(Component("up to the bound", count=1.0, each=missing))
@@ -172,7 +172,7 @@ class Schedule:
         """The pass that decodes and takes in a lump of prompts."""
         if self.is_bound:
             return self.light(self.lump).as_step()
-        return self.expected(self.mixed_load()).then(*self._drafting())
+        return self.expected(self.mixed_load(), self._decoded).then(*self._drafting())
 
     @cached_property
     def first(self) -> Step:
@@ -205,11 +205,23 @@ class Schedule:
             loads.append((self.decode_load(verified=1.0), drafted / self.placement.work.depth))
         return loads
 
-    def expected(self, work: PassWork) -> Step:
+    @cached_property
+    def _decode_work(self) -> PassWork:
+        return self.decode_load()
+
+    @cached_property
+    def _decoded(self) -> Decoded | None:
+        """What the streams ask of the pass that decodes and of that with prompts alike."""
+        if self.machine.is_spatial:
+            return None
+        return decoded(self._decode_work, self.machine.chip, self.machine.software)
+
+    def expected(self, work: PassWork, same: Decoded | None = None) -> Step:
         """Return what the engine is expected to take for a pass."""
         chip, software = self.machine.chip, self.machine.software
-        one_pass = spatial_pass if self.machine.is_spatial else expected_step
-        return one_pass(work, chip, software)
+        if self.machine.is_spatial:
+            return spatial_pass(work, chip, software)
+        return expected_step(work, chip, software, same)
 
     def _drafting(self) -> tuple[Component, ...]:
         """Return the drafted tokens: a layer each, as multi-token-prediction modules are."""

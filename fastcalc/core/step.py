@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from fastcalc.formulas.experts import distinct_experts
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
 from fastcalc.formulas.pipeline import pipelined_step
 from fastcalc.formulas.roofline import overlapped_time, time_of
-from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
+from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
 
 ACTIVATION_BYTES = 2.0
 _FUSED_MULTIPLY_ADD = 2.0
@@ -63,38 +64,35 @@ class Component:
     norm: float = PRODUCTS
 
     def __post_init__(self) -> None:
-        """Work out how long its bytes, FLOPs and messages take, each alone. [s]"""
+        """Work out its times: of bytes and FLOPs alone and together, on links, and latency. [s]"""
         self.memory_time = _time(self.bytes, self.bandwidth)
         self.compute_time = _time(self.flops, self.flop_rate)
         self.link_time = _time(self.sent, self.link)
         self.latency = 0.0 if _is_nothing(self.count) else self.count * self.each
+        self.work_time = self._overlapped()
+        self.is_idle = all(map(_is_nothing, (self.work_time, self.link_time, self.latency)))
 
-    @property
-    def seconds(self) -> ArrayLike:
-        """Time it takes. [s]"""
-        return _total((self.work_time(), self.link_time, self.latency))
-
-    def work_time(self) -> ArrayLike:
-        """Return the time of bytes and FLOPs together. [s]"""
+    def _overlapped(self) -> ArrayLike:
         if _is_nothing(self.compute_time):
             return self.memory_time
         if _is_nothing(self.memory_time):
             return self.compute_time
+        if self.norm == inf:
+            return np.maximum(self.memory_time, self.compute_time)
         return overlapped_time(memory=self.memory_time, compute=self.compute_time, norm=self.norm)
 
-    def by_limiter(self, work: ArrayLike) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
-        """Return its time split into memory, compute, link and latency. [s]
+    @property
+    def seconds(self) -> ArrayLike:
+        """Time it takes. [s]"""
+        return _total((self.work_time, self.link_time, self.latency))
 
-        Parameters
-        ----------
-        work : array_like
-            What `work_time` returned. [s]
-        """
+    def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
+        """Return its time split into memory, compute, link and latency. [s]"""
         if _is_nothing(self.compute_time):
             return self.memory_time, 0.0, self.link_time, self.latency
         if _is_nothing(self.memory_time):
             return 0.0, self.compute_time, self.link_time, self.latency
-        is_memory = self.memory_time >= self.compute_time
+        is_memory, work = self.memory_time >= self.compute_time, self.work_time
         return work * is_memory, work * ~is_memory, self.link_time, self.latency
 
 
@@ -139,20 +137,17 @@ class Step:
     ----------
     components : tuple of Component
         In order.
-    works : tuple of array_like
-        Time of bytes and FLOPs of each. [s]
     seconds : array_like
         Time of the whole step. [s]
     """
 
     components: tuple[Component, ...]
-    works: tuple[ArrayLike, ...]
     seconds: Array
 
     @classmethod
     def of(cls, *components: Component) -> "Step":
         """Return the step of some components."""
-        return cls((), (), floats(0.0)).then(*components)
+        return cls((), floats(0.0)).then(*components)
 
     def then(self, *more: Component) -> "Step":
         """Return the step with more components after its own, whose sum is not made again.
@@ -162,21 +157,62 @@ class Step:
         more : Component
             In order.
         """
-        works, total = [one.work_time() for one in more], self.seconds
-        for one, work in zip(more, works, strict=True):
-            each = _total((work, one.link_time, one.latency))
-            total = total if _is_nothing(each) else total + each
-        return Step((*self.components, *more), (*self.works, *works), floats(total))
+        total: ArrayLike = self.seconds
+        for one in more:
+            if not one.is_idle:
+                total = total + one.seconds
+        return Step((*self.components, *more), floats(total))
 
     @cached_property
     def limiter(self) -> Ints:
         """Index into `LIMITERS` of what takes most of it."""
-        pairs = zip(self.components, self.works, strict=True)
-        parts = [component.by_limiter(work) for component, work in pairs]
+        parts = [one.by_limiter() for one in self.components if not one.is_idle]
         return largest_of([_total(times) for times in zip(*parts, strict=True)])
 
 
-def expected_step(load: PassWork, chip: Chip, software: EngineParameters) -> Step:
+class Decoded(NamedTuple):
+    """What of a pass depends on the decoded sequences alone, with prompts or without."""
+
+    dense: Component
+    head: Component
+    attention: Component
+    sequences: Component
+
+
+def decoded(load: PassWork, chip: Chip, software: EngineParameters) -> Decoded:
+    """Return matrices, caches and overheads of decoded sequences, as `expected_step` takes them."""
+    rates, tokens = reached(chip, software), load.sequences * load.verified
+    rows = np.maximum(tokens, software.minimum_rows * (tokens > 0.0))
+    return Decoded(
+        Component(
+            "dense weights",
+            bytes=load.dense_bytes,
+            bandwidth=rates.bandwidth,
+            flops=rows * load.dense_flops,
+            flop_rate=rates.dense,
+        ),
+        Component(
+            "head and norms",
+            bytes=load.head_bytes,
+            bandwidth=rates.bandwidth,
+            flops=rows * load.head_flops,
+            flop_rate=rates.head,
+        ),
+        # Caches are read once for all tokens of a sequence.
+        Component(
+            "attention",
+            bytes=load.sequences * load.cache_bytes,
+            bandwidth=rates.bandwidth,
+            flops=tokens * load.attention_flops,
+            flop_rate=rates.attention,
+        ),
+        Component("sequences", count=load.sequences, each=software.sequence_overhead),
+    )
+
+
+def expected_step(
+    load: PassWork, chip: Chip, software: EngineParameters, same: Decoded | None = None
+) -> Step:
     """Return the step an engine is expected to take on chips that run layer after layer.
 
     Parameters
@@ -185,7 +221,9 @@ def expected_step(load: PassWork, chip: Chip, software: EngineParameters) -> Ste
         The work of the pass.
     chip, software : Chip, EngineParameters
         What a chip prints, and what the engine makes of it; every field broadcasts with
-        those of the load.
+        those of the work.
+    same : Decoded, optional
+        What the decoded sequences ask, where another pass of the same ones has it already.
 
     Returns
     -------
@@ -194,27 +232,20 @@ def expected_step(load: PassWork, chip: Chip, software: EngineParameters) -> Ste
         and the wait for other micro-batches.
     """
     rates, touched = reached(chip, software), _touched(load, software)
-    sequences = _idle("sequences")
-    if not _is_nothing(load.sequences):
-        sequences = Component("sequences", count=load.sequences, each=software.sequence_overhead)
+    same = same or decoded(load, chip, software)
     passed = Step.of(
-        *_weights(load, rates, software, touched),
-        _attention(load, rates),
+        same.dense,
+        same.head,
+        _routed(load, rates, software, touched),
+        same.attention,
         _unpacking(load, chip, software, touched),
         *_prompt(load, rates, software),
         _floor(load, software),
         _all_reduce(load, chip, software),
         _exchange(load, chip, software),
-        sequences,
+        same.sequences,
     )
     return passed.then(*_pipeline(load, chip, software, passed.seconds))
-
-
-def _either(condition: Bools | bool, first: ArrayLike, second: ArrayLike) -> ArrayLike:
-    """Return one of two by a condition; where it holds of all or of none, without copying it."""
-    if np.all(condition):
-        return first
-    return np.where(condition, first, second) if np.any(condition) else second
 
 
 def _touched(load: PassWork, software: EngineParameters) -> ArrayLike:
@@ -235,35 +266,13 @@ def _imbalance(load: PassWork, software: EngineParameters) -> ArrayLike:
     return 1.0 + load.spreads * (software.expert_imbalance - 1.0)
 
 
-def _weights(
+def _routed(
     load: PassWork, rates: Reached, software: EngineParameters, touched: ArrayLike
-) -> tuple[Component, Component, Component]:
-    """Return the matrices every token passes, head and norms, and the experts that are picked."""
-    tokens = load.sequences * load.verified
-    rows = np.maximum(tokens, software.minimum_rows * (tokens > 0.0))
-    return (
-        Component(
-            "dense weights",
-            bytes=load.dense_bytes,
-            bandwidth=rates.bandwidth,
-            flops=rows * load.dense_flops,
-            flop_rate=rates.dense,
-        ),
-        Component(
-            "head and norms",
-            bytes=load.head_bytes,
-            bandwidth=rates.bandwidth,
-            flops=rows * load.head_flops,
-            flop_rate=rates.head,
-        ),
-        _routed(load, rates, _imbalance(load, software), touched),
-    )
-
-
-def _routed(load: PassWork, rates: Reached, uneven: ArrayLike, touched: ArrayLike) -> Component:
+) -> Component:
     """Return the experts that are picked."""
     if _is_nothing(load.routed_bytes):
         return _idle("routed experts")
+    uneven = _imbalance(load, software)
     return Component(
         "routed experts",
         bytes=load.routed_bytes * touched * uneven,
@@ -271,17 +280,6 @@ def _routed(load: PassWork, rates: Reached, uneven: ArrayLike, touched: ArrayLik
         flops=load.together * load.routed_flops * uneven,
         flop_rate=rates.routed,
         norm=GROUPED_PRODUCTS,
-    )
-
-
-def _attention(load: PassWork, rates: Reached) -> Component:
-    """Return the reads of the decoded sequences' caches: once for all tokens of a sequence."""
-    return Component(
-        "attention",
-        bytes=load.sequences * load.cache_bytes,
-        bandwidth=rates.bandwidth,
-        flops=load.sequences * load.verified * load.attention_flops,
-        flop_rate=rates.attention,
     )
 
 
@@ -330,11 +328,15 @@ def _floor(load: PassWork, software: EngineParameters) -> Component:
     """Return launches, ramps and tails: a time per layer, larger without decode's graphs."""
     layers = load.depth + software.expert_layer_extra * load.expert_layers
     latent = software.latent_layer_extra * load.latent_layers
-    is_prompt = load.prompt > 0.0
+    if _is_nothing(load.prompt):
+        return Component("layer floors", count=layers + latent, each=software.decode_layer_floor)
+    is_prompt = floats(load.prompt) > 0.0
+    if is_prompt.all():
+        return Component("layer floors", count=layers, each=software.prefill_layer_floor)
     return Component(
         "layer floors",
-        count=_either(is_prompt, layers, layers + latent),
-        each=_either(is_prompt, software.prefill_layer_floor, software.decode_layer_floor),
+        count=np.where(is_prompt, layers, layers + latent),
+        each=np.where(is_prompt, software.prefill_layer_floor, software.decode_layer_floor),
     )
 
 

@@ -123,7 +123,7 @@ class Traffic:
     @property
     def longest(self) -> float:
         """The most of all requests. [1]"""
-        return float(np.max(self.longest_each))
+        return float(self.longest_each.max())
 
     @property
     def reserved_each(self) -> Array:
@@ -133,4 +133,4 @@ class Traffic:
     @property
     def reserved(self) -> float:
         """The most of all requests. [1]"""
-        return float(np.max(self.reserved_each))
+        return float(self.reserved_each.max())

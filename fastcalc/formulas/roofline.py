@@ -147,6 +147,6 @@ def overlapped_time(*, memory: ArrayLike, compute: ArrayLike, norm: ArrayLike) -
     compute : time to do the FLOPs alone, :math:`t_c` [s]
     norm : :math:`p`, at least 1 [1]
     """
-    larger = np.maximum(memory, compute) * 1.0
+    larger = floats(np.maximum(memory, compute))
     ratio = np.minimum(memory, compute) / np.maximum(larger, 1e-300)
     return larger * (1.0 + ratio**norm) ** (1.0 / norm)
