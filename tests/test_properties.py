@@ -66,7 +66,7 @@ def test_no_step_is_faster_than_light(chip, model, engine, traffic):
     replicas = 1 if placement.machine.is_spatial else placement.layout.dp
     for prompt in (0.0, traffic.computed_prompt):
         work = replace(
-            passes.decode_load(),
+            passes.decode_work(),
             sequences=BATCHES,
             together=BATCHES
             * placement.layout.expert_shards

@@ -1,20 +1,19 @@
-"""The speed of light of a step: all chips at their printed peaks, everything overlapped.
+"""The bound of a step: all chips at their printed peaks, everything overlapped.
 
 No honest measurement may beat it: no latency, and only the bytes that must move.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import inf
 
 import numpy as np
 
-from fastcalc.core.layout import AnyLayout, Layout
+from fastcalc.core.layout import Layout
 from fastcalc.core.machine import Machine
 from fastcalc.core.pass_work import FLOPS_PER_PARAMETER, PassInput
-from fastcalc.core.placement import AnyPlacement, once_a_layout
+from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.step import Component, Step, largest_of
-from fastcalc.core.workload import Workload
 from fastcalc.formulas.network import all_reduce_bytes
 from fastcalc.formulas.roofline import time_of, time_over_tiers
 from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
@@ -52,7 +51,7 @@ class Bound:
         work, largest = self.work, self.limiter
         return Step.of(
             Component(
-                "speed of light",
+                "bound",
                 bytes=np.where(largest == 0, work.bytes, 0.0),
                 bandwidth=work.bandwidth,
                 flops=np.where(largest == 1, work.flops, 0.0),
@@ -64,7 +63,7 @@ class Bound:
 
 
 def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
-    """Return the speed of light of a step on all chips of a layout.
+    """Return the bound of a step on all chips of a layout.
 
     Parameters
     ----------
@@ -80,19 +79,20 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
         reductions happen in the switch.
     """
     machine, work, chips = placement.machine, placement.work, placement.layout.chips
-    seen, light = rows.seen, machine.light
+    seen, peaks = rows.seen, machine.peaks
     decode = rows.sequences * rows.verified
     tokens = floats(decode + rows.prompt)
     routed = (work.routed.bytes + work.expert_biases.bytes) * work.active_share
     weights = work.dense.bytes + work.small.bytes + work.head.bytes + routed
     moved = weights + rows.sequences * seen.cache
-    capacities, bandwidths = _tiers(machine, work, placement.layout)
+    each = floats(chips)[..., np.newaxis]
+    capacities, bandwidths = (each * one for one in _tiers(machine))
     memory = time_over_tiers(work=moved, capacities=capacities, bandwidths=bandwidths)
     products = (
-        (tokens, work.dense.parameters, 1.0, light.dense),
-        (tokens, work.routed.parameters, work.active_share, light.routed),
-        (tokens, work.small.parameters, 1.0, max(light.dense, light.head)),  # norms run with either
-        (decode, work.head.parameters, 1.0, light.head),
+        (tokens, work.dense.parameters, 1.0, peaks.dense),
+        (tokens, work.routed.parameters, work.active_share, peaks.routed),
+        (tokens, work.small.parameters, 1.0, max(peaks.dense, peaks.head)),  # norms run with either
+        (decode, work.head.parameters, 1.0, peaks.head),
     )
     parts = [
         (count * FLOPS_PER_PARAMETER * parameters * share, rate)
@@ -100,13 +100,13 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
         if parameters
     ]
     attention = decode * seen.decode_flops + rows.prompt * seen.prompt_flops
-    parts.append((attention, light.attention))
+    parts.append((attention, peaks.attention))
     flops: ArrayLike = sum(amount for amount, _ in parts)
     compute: ArrayLike = sum(time_of(work=amount, rate=rate) for amount, rate in parts) / chips
     sent, link = _sent(placement, tokens)
     return Bound(
         Component(
-            "speed of light",
+            "bound",
             bytes=moved,
             bandwidth=moved / memory,
             flops=flops,
@@ -118,14 +118,12 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
     )
 
 
-@once_a_layout
-def _tiers(machine: Machine, work: Workload, layout: AnyLayout) -> tuple[Array, Array]:
-    """Return the capacities and bandwidths of all chips, tier by tier."""
+@lru_cache(maxsize=256)
+def _tiers(machine: Machine) -> tuple[Array, Array]:
+    """Return the capacity and bandwidth of each memory tier of a chip."""
     tiers = machine.tiers
-    return (
-        np.stack([layout.chips * tier.capacity.si for tier in tiers], axis=-1),
-        np.stack([layout.chips * tier.bandwidth.si for tier in tiers], axis=-1),
-    )
+    capacities = np.array([tier.capacity.si for tier in tiers])
+    return capacities, np.array([tier.bandwidth.si for tier in tiers])
 
 
 def _sent(placement: AnyPlacement, tokens: Array) -> tuple[ArrayLike, ArrayLike]:

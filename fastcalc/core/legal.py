@@ -2,7 +2,7 @@
 
 Chips that run layer after layer cut each matrix over a tensor-parallel group inside the link
 domain, give mixtures of experts attention replicas with the experts spread over all of them, and
-cut layers into pipeline stages. Chips whose layers each have a region are pipelined by whole layers.
+cut layers into pipeline stages. Chips whose layers each have a region pipeline whole layers.
 
 `LegalLayouts.check` says what is legal. Of that, each search takes a part:
 

@@ -232,7 +232,7 @@ class Machine:
     ----------
     hardware, engine, tier : Hardware, Engine, Memory
         Entries of the catalogue, and the memory tier that holds the weights.
-    chip, software, light : Chip, EngineParameters, PeakRates
+    chip, software, peaks : Chip, EngineParameters, PeakRates
         Their numbers for this workload.
     """
 
@@ -241,7 +241,7 @@ class Machine:
     tier: Memory
     chip: Chip
     software: EngineParameters
-    light: PeakRates
+    peaks: PeakRates
 
     @property
     def usable_bytes(self) -> float:
@@ -286,7 +286,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, tier: Memory) ->
         tier=tier,
         chip=_chip(hardware, work, tier),
         software=EngineParameters.of(engine.on(hardware.kind, hardware.architecture)),
-        light=PeakRates(
+        peaks=PeakRates(
             dense=fastest_rate(hardware, work.dense.format),
             head=fastest_rate(hardware, work.head.format),
             routed=fastest_rate(hardware, work.routed.format),

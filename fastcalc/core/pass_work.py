@@ -169,7 +169,7 @@ class PassWork:
         return floats(self.sequences * self.verified + self.prompt)
 
 
-def load(placement: AnyPlacement, rows: PassInput, in_flight: ArrayLike) -> PassWork:
+def count_pass(placement: AnyPlacement, rows: PassInput, in_flight: ArrayLike) -> PassWork:
     """Count a pass of a placement.
 
     Parameters

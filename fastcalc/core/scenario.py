@@ -1,4 +1,4 @@
-"""From what a person asks to placed and priced estimates: the one path that all commands take."""
+"""From what a user asks to placed and priced estimates: the one path that all commands take."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ class Pricing:
     utilization : float
         Share of the hours paid for in which the machine serves. [1]
     given : dict of str to float
-        A person's own prices by hardware id. [USD/h]
+        A user's own prices by hardware id. [USD/h]
     """
 
     basis: PriceBasis = "cloud"
@@ -68,7 +68,7 @@ class Pricing:
         )
 
     def origin(self, hardware: Hardware) -> Quantity | None:
-        """Return the catalogue number that the price rests on; None for a person's own."""
+        """Return the catalogue number that the price rests on; None for a user's own."""
         if hardware.id in self.given:
             return None
         return hardware.price.cloud if self.basis == "cloud" else hardware.price.purchase
@@ -76,7 +76,7 @@ class Pricing:
 
 @dataclass(frozen=True)
 class Sharding:
-    """Chips and ranks that a person asks for; None leaves them to the placement."""
+    """Chips and ranks that a user asks for; None leaves them to the placement."""
 
     chips: int | None = None
     tp: int | None = None

@@ -179,45 +179,45 @@ class Decoded(NamedTuple):
     sequences: Component
 
 
-def decoded(load: PassWork, chip: Chip, software: EngineParameters) -> Decoded:
+def decoded(work: PassWork, chip: Chip, software: EngineParameters) -> Decoded:
     """Return matrices, caches and overheads of decoded sequences, as `expected_step` takes them."""
-    rates, tokens = reached(chip, software), load.sequences * load.verified
+    rates, tokens = reached(chip, software), work.sequences * work.verified
     rows = np.maximum(tokens, software.minimum_rows * (tokens > 0.0))
     return Decoded(
         Component(
             "dense weights",
-            bytes=load.dense_bytes,
+            bytes=work.dense_bytes,
             bandwidth=rates.bandwidth,
-            flops=rows * load.dense_flops,
+            flops=rows * work.dense_flops,
             flop_rate=rates.dense,
         ),
         Component(
             "head and norms",
-            bytes=load.head_bytes,
+            bytes=work.head_bytes,
             bandwidth=rates.bandwidth,
-            flops=rows * load.head_flops,
+            flops=rows * work.head_flops,
             flop_rate=rates.head,
         ),
         # Caches are read once for all tokens of a sequence.
         Component(
             "attention",
-            bytes=load.sequences * load.cache_bytes,
+            bytes=work.sequences * work.cache_bytes,
             bandwidth=rates.bandwidth,
-            flops=tokens * load.attention_flops,
+            flops=tokens * work.attention_flops,
             flop_rate=rates.attention,
         ),
-        Component("sequences", count=load.sequences, each=software.sequence_overhead),
+        Component("sequences", count=work.sequences, each=software.sequence_overhead),
     )
 
 
 def expected_step(
-    load: PassWork, chip: Chip, software: EngineParameters, same: Decoded | None = None
+    work: PassWork, chip: Chip, software: EngineParameters, same: Decoded | None = None
 ) -> Step:
     """Return the step an engine is expected to take on chips that run layer after layer.
 
     Parameters
     ----------
-    load : PassWork
+    work : PassWork
         The work of the pass.
     chip, software : Chip, EngineParameters
         What a chip prints, and what the engine makes of it; every field broadcasts with
@@ -231,65 +231,65 @@ def expected_step(
         Components in seconds: a pass through all layers, and with pipeline stages the hops
         and the wait for other micro-batches.
     """
-    rates, touched = reached(chip, software), _touched(load, software)
-    same = same or decoded(load, chip, software)
+    rates, touched = reached(chip, software), _touched(work, software)
+    same = same or decoded(work, chip, software)
     passed = Step.of(
         same.dense,
         same.head,
-        _routed(load, rates, software, touched),
+        _routed(work, rates, software, touched),
         same.attention,
-        _unpacking(load, chip, software, touched),
-        *_prompt(load, rates, software),
-        _floor(load, software),
-        _all_reduce(load, chip, software),
-        _exchange(load, chip, software),
+        _unpacking(work, chip, software, touched),
+        *_prompt(work, rates, software),
+        _floor(work, software),
+        _all_reduce(work, chip, software),
+        _exchange(work, chip, software),
         same.sequences,
     )
-    return passed.then(*_pipeline(load, chip, software, passed.seconds))
+    return passed.then(*_pipeline(work, chip, software, passed.seconds))
 
 
-def _touched(load: PassWork, software: EngineParameters) -> ArrayLike:
+def _touched(work: PassWork, software: EngineParameters) -> ArrayLike:
     """Return the share of the routed weights that the tokens of a pass read. [1]"""
-    if _is_nothing(load.expert_layers):
+    if _is_nothing(work.expert_layers):
         return 1.0
     distinct = distinct_experts(
-        experts=load.experts,
-        active=load.active,
-        tokens=floats(load.together + load.prompt_together),
+        experts=work.experts,
+        active=work.active,
+        tokens=floats(work.together + work.prompt_together),
         correlation=software.expert_correlation,
     )
-    return distinct / load.experts
+    return distinct / work.experts
 
 
-def _imbalance(load: PassWork, software: EngineParameters) -> ArrayLike:
+def _imbalance(work: PassWork, software: EngineParameters) -> ArrayLike:
     """Return the work of the fullest rank over the mean, where experts are spread. [1]"""
-    return 1.0 + load.spreads * (software.expert_imbalance - 1.0)
+    return 1.0 + work.spreads * (software.expert_imbalance - 1.0)
 
 
 def _routed(
-    load: PassWork, rates: Reached, software: EngineParameters, touched: ArrayLike
+    work: PassWork, rates: Reached, software: EngineParameters, touched: ArrayLike
 ) -> Component:
     """Return the experts that are picked."""
-    if _is_nothing(load.routed_bytes):
+    if _is_nothing(work.routed_bytes):
         return _idle("routed experts")
-    uneven = _imbalance(load, software)
+    uneven = _imbalance(work, software)
     return Component(
         "routed experts",
-        bytes=load.routed_bytes * touched * uneven,
+        bytes=work.routed_bytes * touched * uneven,
         bandwidth=rates.bandwidth,
-        flops=load.together * load.routed_flops * uneven,
+        flops=work.together * work.routed_flops * uneven,
         flop_rate=rates.routed,
         norm=GROUPED_PRODUCTS,
     )
 
 
 def _unpacking(
-    load: PassWork, chip: Chip, software: EngineParameters, touched: ArrayLike
+    work: PassWork, chip: Chip, software: EngineParameters, touched: ArrayLike
 ) -> Component:
     """Return narrow weights widened to 16 bits on the vector units, once each."""
-    weights = chip.dense_is_packed * load.dense_weights
-    weights = weights + chip.head_is_packed * load.head_weights
-    weights = weights + chip.routed_is_packed * load.routed_weights * touched
+    weights = chip.dense_is_packed * work.dense_weights
+    weights = weights + chip.head_is_packed * work.head_weights
+    weights = weights + chip.routed_is_packed * work.routed_weights * touched
     operations = software.dequantization_operations * weights
     if _is_nothing(operations):
         return _idle("unpacking")
@@ -297,40 +297,40 @@ def _unpacking(
 
 
 def _prompt(
-    load: PassWork, rates: Reached, software: EngineParameters
+    work: PassWork, rates: Reached, software: EngineParameters
 ) -> tuple[Component, Component, Component]:
     """Return arithmetic of prompt tokens; the head serves only the last of them."""
-    if _is_nothing(load.prompt):
+    if _is_nothing(work.prompt):
         return _idle("prompt: dense"), _idle("prompt: experts"), _idle("prompt: attention")
     experts = _idle("prompt: experts")
-    if not _is_nothing(load.routed_flops):
+    if not _is_nothing(work.routed_flops):
         experts = Component(
             "prompt: experts",
-            flops=load.prompt_together * load.routed_flops * _imbalance(load, software),
+            flops=work.prompt_together * work.routed_flops * _imbalance(work, software),
             flop_rate=rates.prompt_routed,
         )
     return (
         Component(
             "prompt: dense",
-            flops=load.prompt * (load.dense_flops + load.norm_flops),
+            flops=work.prompt * (work.dense_flops + work.norm_flops),
             flop_rate=rates.prompt_dense,
         ),
         experts,
         Component(
             "prompt: attention",
-            flops=load.prompt * load.prompt_flops,
+            flops=work.prompt * work.prompt_flops,
             flop_rate=rates.attention,
         ),
     )
 
 
-def _floor(load: PassWork, software: EngineParameters) -> Component:
+def _floor(work: PassWork, software: EngineParameters) -> Component:
     """Return launches, ramps and tails: a time per layer, larger without decode's graphs."""
-    layers = load.depth + software.expert_layer_extra * load.expert_layers
-    latent = software.latent_layer_extra * load.latent_layers
-    if _is_nothing(load.prompt):
+    layers = work.depth + software.expert_layer_extra * work.expert_layers
+    latent = software.latent_layer_extra * work.latent_layers
+    if _is_nothing(work.prompt):
         return Component("layer floors", count=layers + latent, each=software.decode_layer_floor)
-    is_prompt = floats(load.prompt) > 0.0
+    is_prompt = floats(work.prompt) > 0.0
     if is_prompt.all():
         return Component("layer floors", count=layers, each=software.prefill_layer_floor)
     return Component(
@@ -340,34 +340,34 @@ def _floor(load: PassWork, software: EngineParameters) -> Component:
     )
 
 
-def _all_reduce(load: PassWork, chip: Chip, software: EngineParameters) -> Component:
+def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
     """Return two all-reduces a layer over the tensor-parallel group."""
-    if isinstance(load.tp, int) and load.tp == 1:
+    if isinstance(work.tp, int) and work.tp == 1:
         return _idle("all-reduce")
     link = chip.link * software.link_fraction
-    message = load.tokens * load.hidden * ACTIVATION_BYTES
+    message = work.tokens * work.hidden * ACTIVATION_BYTES
     latency = software.collective_latency
-    shots = all_reduce_shots(ranks=load.tp, message=message, bandwidth=link, latency=latency)
+    shots = all_reduce_shots(ranks=work.tp, message=message, bandwidth=link, latency=latency)
     return Component(
         "all-reduce",
-        sent=2.0 * load.depth * all_reduce_bytes(ranks=load.tp, message=message, shots=shots),
+        sent=2.0 * work.depth * all_reduce_bytes(ranks=work.tp, message=message, shots=shots),
         link=link,
-        count=2.0 * load.depth * shots,
+        count=2.0 * work.depth * shots,
         each=latency,
     )
 
 
-def _exchange(load: PassWork, chip: Chip, software: EngineParameters) -> Component:
+def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
     """Return tokens sent to the ranks of their experts and back, between replicas."""
-    layers = load.expert_layers * load.exchanges
+    layers = work.expert_layers * work.exchanges
     if _is_nothing(layers):
         return _idle("expert exchange")
-    link = np.where(load.exchange_is_inside, chip.link, chip.link_out)
-    hop = np.where(load.exchange_is_inside, 0.0, chip.hop)
+    link = np.where(work.exchange_is_inside, chip.link, chip.link_out)
+    hop = np.where(work.exchange_is_inside, 0.0, chip.hop)
     return Component(
         "expert exchange",
         sent=layers
-        * exchange_bytes(tokens=load.tokens, hidden=load.hidden, destinations=load.destinations),
+        * exchange_bytes(tokens=work.tokens, hidden=work.hidden, destinations=work.destinations),
         link=link * software.link_fraction,
         count=2.0 * layers,
         each=software.collective_latency + hop,
@@ -375,26 +375,26 @@ def _exchange(load: PassWork, chip: Chip, software: EngineParameters) -> Compone
 
 
 def _pipeline(
-    load: PassWork, chip: Chip, software: EngineParameters, pass_time: Array
+    work: PassWork, chip: Chip, software: EngineParameters, pass_time: Array
 ) -> tuple[Component, Component]:
     """Return the hops between pipeline stages, and the wait for the micro-batches ahead."""
-    if isinstance(load.stages, int) and load.stages == 1:
+    if isinstance(work.stages, int) and work.stages == 1:
         return _idle("stage hops"), _idle("stage wait")
-    crossings = load.stages - 1.0
-    link = np.where(load.hops_are_inside, chip.link, chip.link_out)
+    crossings = work.stages - 1.0
+    link = np.where(work.hops_are_inside, chip.link, chip.link_out)
     hops = Component(
         "stage hops",
-        sent=crossings * load.tokens * load.hidden * ACTIVATION_BYTES,
+        sent=crossings * work.tokens * work.hidden * ACTIVATION_BYTES,
         link=link * software.link_fraction,
         count=crossings,
-        each=np.where(load.hops_are_inside, chip.hop_inside, chip.hop),
+        each=np.where(work.hops_are_inside, chip.hop_inside, chip.hop),
     )
     alone = pass_time + hops.seconds
     whole = pipelined_step(
         pass_time=pass_time,
         hops=hops.seconds,
-        stages=load.stages,
-        slowest=load.slowest,
-        streams=load.in_flight,
+        stages=work.stages,
+        slowest=work.slowest,
+        streams=work.in_flight,
     )
     return hops, Component("stage wait", count=1.0, each=whole - alone)

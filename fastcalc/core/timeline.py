@@ -47,11 +47,11 @@ class Timeline:
         terms = (count * self.passes.seconds(name) for name, count in self.counts)
         return floats((self.overhead + sum(terms)) / self.per)
 
-    def loads(self) -> Iterator[tuple[PassWork, Array]]:
+    def works(self) -> Iterator[tuple[PassWork, Array]]:
         """Yield the work of its passes, and how many of each it takes. [1]"""
         for name, count in self.counts:
-            for load, times in self.passes.loads(name):
-                yield load, floats(count * times / self.per)
+            for work, times in self.passes.works(name):
+                yield work, floats(count * times / self.per)
 
 
 def token(passes: Schedule) -> Timeline:

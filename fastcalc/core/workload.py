@@ -1,4 +1,4 @@
-"""What a model weighs and what a token costs: counted once, from the shape alone.
+"""What a model holds and what a token costs: counted once, from the shape alone.
 
 A `Workload` is a model in one weight format and one cache format, reduced to the sums
 that placement and the step function need. Everything is of the text core: no

@@ -109,7 +109,7 @@ def _compute(
     decoded: float,
     prompt: float,
 ) -> tuple[Equation, ...]:
-    work, rates, chips = placement.work, numbers.machine.light, number(placement.layout.chips)
+    work, rates, chips = placement.work, numbers.machine.peaks, number(placement.layout.chips)
     both = number(decoded + prompt)
     small = numbers.parameters(work.small, "norms, biases, routers")
     picked = over(number(work.active_experts), number(work.experts or 1.0))

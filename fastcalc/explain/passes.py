@@ -80,7 +80,7 @@ def _decode(row: _Row) -> Explained:
     passes, answer = row.passes, row.answer("TPOT", timeline.token(row.passes))
     if passes.is_bound:
         return _of_light(row, "decode step", answer, decoded=float(row.batch), prompt=0.0)
-    return _of_step(row, "decode step", passes.decode, passes.decode_load(), answer)
+    return _of_step(row, "decode step", passes.decode, passes.decode_work(), answer)
 
 
 def _first(row: _Row) -> Explained:
@@ -88,7 +88,7 @@ def _first(row: _Row) -> Explained:
     if passes.is_bound:
         prompt = one(passes.traffic.computed_prompt)
         return _of_light(row, "prompt pass", answer, decoded=0.0, prompt=prompt)
-    return _of_step(row, "prompt pass", passes.first, passes.first_load(), answer)
+    return _of_step(row, "prompt pass", passes.first, passes.first_work(), answer)
 
 
 def _of_light(
@@ -96,7 +96,7 @@ def _of_light(
 ) -> Explained:
     passes, outcome = row.passes, row.outcome
     nobody = None if decoded else 0.0 * passes.batch
-    light = passes.light(prompt, decode=nobody)
+    light = passes.bound(prompt, decode=nobody)
     parts = terms_of_light(outcome.placement, outcome.scenario.traffic, light, decoded, prompt)
     there = [part for part in parts if part.component.seconds > 0.0]
     lengths = [number(part.component.seconds, "s") for part in there]
@@ -155,10 +155,10 @@ def _special(
         turns = times(in_flight, number(load.slowest), passed)
         return (equation("time", component.each, "s", minus(turns, alone)),)
     if component.name == "drafting":
-        plain = passes.expected(passes.decode_load(verified=1.0)).seconds
+        plain = passes.expected(passes.decode_work(verified=1.0)).seconds
         layer = over(number(plain, "s"), number(row.placement.work.depth))
         return (equation("each", component.each, "s", layer),)
     if component.name == "up to the bound":
-        light = number(passes.light().seconds, "s")
+        light = number(passes.bound().seconds, "s")
         return (equation("time", component.each, "s", minus(light, number(before, "s"))),)
     return ()

@@ -92,7 +92,7 @@ class Space:
 
 
 def sharding(layout: Layout) -> Sharding:
-    """Return a layout as a person would ask for it, rank by rank."""
+    """Return a layout as a user would ask for it, rank by rank."""
     return Sharding(tp=layout.tp, pp=layout.pp, ep=layout.ep, dp=layout.dp)
 
 

@@ -131,7 +131,7 @@ def layouts_of(site: Site) -> list[Layout]:
     """Return the legal layouts that are worth a look, from few chips to many.
 
     Tensor-parallel groups of powers of two in the link domain; for mixtures of experts attention
-    replicas beside them, the experts spread over all; and pipeline stages, and whatever the
+    replicas alongside them, the experts spread over all; and pipeline stages, and whatever the
     placement takes by default. Copies of all weights are replicas, not layouts.
 
     Parameters
