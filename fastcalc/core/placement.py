@@ -193,6 +193,9 @@ class Site(LegalLayouts):
 
     def smallest(self, batch: float) -> Placement | None:
         """Return the smallest default placement that holds a batch, or None."""
+        fewest = self.place(self.default_layouts[0])
+        if fewest.max_batch >= batch:  # then no other need be looked at
+            return fewest
         holds = self.most_by_default >= batch
         first = int(holds.argmax())
         return self.place(self.default_layouts[first]) if holds[first] else None

@@ -84,7 +84,8 @@ class Component:
     @property
     def seconds(self) -> ArrayLike:
         """Time it takes. [s]"""
-        return _total((self.work_time, self.link_time, self.latency))
+        rest = [one for one in (self.link_time, self.latency) if not _is_nothing(one)]
+        return sum(rest, self.work_time)
 
     def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
         """Return its time split into memory, compute, link and latency. [s]"""
@@ -98,7 +99,7 @@ class Component:
 
 def _is_nothing(amount: ArrayLike) -> bool:
     """Return whether an amount is the number zero, so that arrays of it need not be made."""
-    return isinstance(amount, (float, int)) and amount == 0.0
+    return isinstance(amount, (float, int)) and not amount
 
 
 def _time(work: ArrayLike, rate: ArrayLike) -> ArrayLike:
