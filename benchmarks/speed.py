@@ -47,7 +47,7 @@ def traffic_of(prompt: int) -> Traffic:
 def record(asked: Scenario) -> object:
     """Evaluate a scenario, with all that is computed only where it is looked at."""
     found = solve(asked)
-    return found.usd, found.estimate.step.limiter, found.estimate.light.limiter
+    return found.usd, found.estimate.step.limiter, found.estimate.bound_pass.limiter
 
 
 def full_records(model: str, chip: str) -> float:

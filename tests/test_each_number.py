@@ -232,7 +232,7 @@ def test_the_bound_fills_the_tier_first_that_is_read_through_soonest():
     for bandwidth in (0.9, 1.1):
         tiers = [*large.memory, multiplied(small, ("bandwidth",), bandwidth)]
         chip = large.model_copy(update={"memory": tiers})
-        light = outcome("llama-3.1-8b", chip, prompt=1, output=1).estimate.light
+        light = outcome("llama-3.1-8b", chip, prompt=1, output=1).estimate.bound_pass
         found.append(light.work.memory_time[0])
         assert light.work.memory_time[0] == pytest.approx((light.work.bytes[0] - 2e9) / 10e12)
     assert found[0] == found[1]

@@ -66,7 +66,11 @@ def no_run(case):
         (["fit"], Outcome(2, "", f"fastcalc: {'x' * 5000}\n", 1.0), "a line of 2000 letters"),
         (["fit"], Outcome(2, "", "fastcalc: a\nb\n", 1.0), "does not begin with fastcalc"),
         (["fit"], Outcome(2, "", "fastcalc: a\n", 1.0, changed={"x": "new"}), "a file is new"),
-        (["fit"], Outcome(0, "", "", 1.0, changed={".x.csv.1.fastcalc-draft": "new"}), "a draft is left"),
+        (
+            ["fit"],
+            Outcome(0, "", "", 1.0, changed={".x.csv.1.fastcalc-draft": "new"}),
+            "a draft is left",
+        ),
         (["fit", "--format", "json"], Outcome(0, '{"a": NaN}', "", 1.0), "NaN"),
         (["fit", "--format=json"], Outcome(1, "", "", 1.0), "JSON is nothing"),
         (["fit", "--format", "csv"], Outcome(0, "a,b\n1\n", "", 1.0), "different widths"),

@@ -2,10 +2,15 @@
 
 import pytest
 
-from fastcalc.core.layout import Layout
+from fastcalc.core.layout import Layout, Layouts
+from fastcalc.core.legal import slots
+from fastcalc.core.machine import machines
+from fastcalc.core.placement import Site
 from fastcalc.core.scenario import Sharding
+from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
+from fastcalc.search.plan.candidates import layouts_of
 from tests import made_up
 
 ALONE = made_up.chip(links={})
@@ -91,8 +96,8 @@ def test_default_layouts_end_with_a_layer_a_stage():
     """Three layers on chips that join by a slow link alone: one, two and three stages."""
     slow = made_up.chip(links={"scale_out": {"bandwidth": "10 GB/s"}})
     site = made_up.site(made_up.minimal(layers=3), on=slow)
-    assert site.default_layouts == [Layout(), Layout(pp=2), Layout(pp=3)]
-    assert made_up.site(made_up.minimal(layers=3), on=ALONE).default_layouts == [Layout()]
+    assert site.default_layouts == (Layout(), Layout(pp=2), Layout(pp=3))
+    assert made_up.site(made_up.minimal(layers=3), on=ALONE).default_layouts == (Layout(),)
 
 
 def test_default_layouts_grow_in_the_domain_and_then_by_stages():
@@ -110,7 +115,7 @@ def test_experts_are_spread_over_replicas_up_to_the_whole_domain():
     model = made_up.blocks(blocks=[{"count": 1, "attention": odd, "ffn": ffn}])
     layouts = made_up.site(model).default_layouts
     spread = [Layout(ep=ranks, dp=ranks) for ranks in range(2, 9)]
-    assert layouts[:8] == [Layout(), *spread]
+    assert layouts[:8] == (Layout(), *spread)
 
 
 def test_mixtures_take_replicas_beyond_eight_ranks():
@@ -251,7 +256,7 @@ def test_regions_take_whole_layers_and_the_ends_some_more():
     wafer = made_up.chip(kind="wafer", execution="spatial", links={"scale_out": {"bandwidth": "10 GB/s"}})  # fmt: skip
     place = made_up.placed(made_up.blocks(layers=6), on=wafer)
     assert place.work.largest_layer_bytes == 2 * (MATRICES + NORMS)
-    assert place.slots == 6 + 4
+    assert slots(place.machine, place.work) == 6 + 4
     three = made_up.placed(made_up.blocks(layers=6), Layout(pp=3), on=wafer)
     # Ten slots over three chips: four on the fullest.
     assert three.layers_per_stage == 4
@@ -268,3 +273,29 @@ def test_a_layer_is_cut_where_there_are_more_chips_than_slots():
     # Seven chips hold four layers: one each.
     place = made_up.placed(made_up.minimal(layers=4), Layout(pp=7), on=lpus)
     assert place.chips_per_layer == 1
+
+
+@pytest.mark.parametrize("model", [made_up.minimal(), made_up.EXPERTS], ids=["dense", "experts"])
+def test_whatever_a_search_takes_is_legal(model):
+    site = made_up.site(model)
+    searched = [*site.default_layouts, *site.exactly(8), *site.of_one_copy(8), *layouts_of(site)]
+    assert [site.check(layout) for layout in searched] == searched
+
+
+def test_several_layouts_have_the_quantities_of_each():
+    """tp 2, pp 3, ep 4, dp 2: 12 chips, 4 ranks a stage, experts over 4."""
+    both = Layouts.of([Layout(2, 3, 4, 2), Layout(8)], axes=1)
+    assert both.chips.tolist() == [[12], [8]]
+    assert both.width.tolist() == [[4], [8]]
+    assert both.expert_shards.tolist() == [[4], [8]]
+
+
+def test_a_machine_and_its_default_layouts_are_found_once():
+    hardware, engine, model = made_up.chip(), made_up.engine(), made_up.minimal()
+    (one,), (same,) = (machines(hardware, engine, workload(model)) for _ in range(2))
+    assert one is same
+    sites = [Site(one, workload(model), tokens) for tokens in (1.0, 2.0)]
+    assert sites[0].default_layouts is sites[1].default_layouts
+    # Another entry that says the same is another machine: entries are known by identity.
+    (other,) = machines(made_up.chip(), engine, workload(model))
+    assert other is not one

@@ -66,7 +66,7 @@ def test_no_step_is_faster_than_light(chip, model, engine, traffic):
     replicas = 1 if placement.machine.is_spatial else placement.layout.dp
     for prompt in (0.0, traffic.computed_prompt):
         work = replace(
-            passes.decode_load(),
+            passes.decode_work(),
             sequences=BATCHES,
             together=BATCHES
             * placement.layout.expert_shards
@@ -167,7 +167,7 @@ def test_the_smallest_placement_is_legal_and_no_smaller_one_holds_the_batch(
     site = Site(placement.machine, placement.work, traffic.reserved)
     for batch in (1, 8, 100):
         smallest = site.smallest(batch)
-        for layout in site.layouts():
+        for layout in site.default_layouts:
             if smallest is None or layout.chips < smallest.layout.chips:
                 assert site.place(layout).max_batch < batch
         if smallest is not None:

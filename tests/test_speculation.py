@@ -26,12 +26,12 @@ def passes(speculation, *, model="gpt-oss-120b", batch=8.0):
 def test_verified_tokens_cost_arithmetic_experts_links_and_attention():
     """Eight sequences with three drafted tokens are 32 rows; their caches are read once."""
     plain, drafted = (passes(one).expected for one in (Speculation(), THREE_OF_FOUR))
-    alone = plain(passes(Speculation(), batch=64.0).decode_load())
-    verified = drafted(passes(THREE_OF_FOUR, batch=16.0).decode_load())
+    alone = plain(passes(Speculation(), batch=64.0).decode_work())
+    verified = drafted(passes(THREE_OF_FOUR, batch=16.0).decode_work())
     for name in ("dense weights", "routed experts", "all-reduce"):
         np.testing.assert_allclose(at(verified, name).seconds, at(alone, name).seconds)
-    one = at(plain(passes(Speculation()).decode_load()), "attention")
-    four = at(drafted(passes(THREE_OF_FOUR).decode_load()), "attention")
+    one = at(plain(passes(Speculation()).decode_work()), "attention")
+    four = at(drafted(passes(THREE_OF_FOUR).decode_work()), "attention")
     assert four.bytes == one.bytes
     assert four.flops == 4 * one.flops
 
@@ -39,7 +39,7 @@ def test_verified_tokens_cost_arithmetic_experts_links_and_attention():
 def test_drafting_costs_a_layer_a_token():
     step = passes(THREE_OF_FOUR).decode
     drafting = at(step, "drafting")
-    plain = passes(Speculation()).expected(passes(Speculation()).decode_load())
+    plain = passes(Speculation()).expected(passes(Speculation()).decode_work())
     assert drafting.count == 3
     assert drafting.each * 36 == pytest.approx(plain.seconds)
 

@@ -58,7 +58,7 @@ def test_products_take_at_least_the_rows_of_a_tile():
 def test_a_prompt_alone_pays_no_tile_of_rows():
     tile = made_up.engine(minimum_rows=64)
     made = passes(made_up.minimal(), under=tile)
-    step = made.expected(made.prefill_load(100.0))
+    step = made.expected(made.prefill_work(100.0))
     assert part(step, "dense weights").flops == 0
     assert part(step, "prompt: dense").flops == 100 * 2 * 500_000
 
@@ -77,13 +77,13 @@ def test_replicas_share_one_copy_of_the_experts():
 def test_tensor_parallel_groups_with_a_copy_each_share_nothing():
     """Four chips, two copies of the experts of two ranks each: half of four sequences meet in one."""
     made = passes(made_up.EXPERTS, Layout(tp=2, ep=2, dp=2), batch=4.0)
-    assert made.decode_load().together == 2
+    assert made.decode_work().together == 2
     made = passes(made_up.EXPERTS, Layout(tp=2, ep=4, dp=2), batch=4.0)
-    assert made.decode_load().together == 4
+    assert made.decode_work().together == 4
     # Two stages: half of them in each micro-batch.
     made = passes(made_up.EXPERTS, Layout(tp=2, ep=4, dp=2, pp=2), batch=4.0)
-    assert made.decode_load().together == 2
-    assert made.decode_load().sequences == 1
+    assert made.decode_work().together == 2
+    assert made.decode_work().sequences == 1
 
 
 @pytest.mark.parametrize(("ranks", "load"), [(1, 1.0), (2, 1.5), (4, 1.5)])
@@ -97,22 +97,22 @@ def test_experts_on_two_ranks_are_loaded_unevenly(ranks, load):
     # So many tokens pick 10 (1 - 0.8^n) experts of 200 bytes.
     picked = 10 * (1 - 0.8**ranks)
     assert routed.bytes == pytest.approx(200 * picked / ranks * load)
-    prompt = part(made.expected(made.first_load()), "prompt: experts")
+    prompt = part(made.expected(made.first_work()), "prompt: experts")
     assert prompt.flops == pytest.approx(100 * 400 / ranks * load)
 
 
 def test_prompts_of_all_replicas_meet_in_one_copy_of_the_experts():
     """Four replicas each take in 100 tokens in a mixed pass, one of them in a first pass."""
     made = passes(made_up.EXPERTS, Layout(ep=4, dp=4), batch=4.0)
-    assert made.mixed_load().prompt_together == 400
-    assert made.prefill_load(100.0).prompt_together == 400
-    assert made.first_load().prompt_together == 100
+    assert made.mixed_work().prompt_together == 400
+    assert made.prefill_work(100.0).prompt_together == 400
+    assert made.first_work().prompt_together == 100
     # Two copies of two ranks: prompts of two replicas meet in each.
     made = passes(made_up.EXPERTS, Layout(ep=2, dp=4), batch=4.0)
-    assert made.mixed_load().prompt_together == 200
+    assert made.mixed_work().prompt_together == 200
     # Two replicas of two ranks each, experts over all four: prompts of both.
     made = passes(made_up.EXPERTS, Layout(tp=2, ep=4, dp=2), batch=2.0)
-    assert made.mixed_load().prompt_together == 200
+    assert made.mixed_work().prompt_together == 200
 
 
 def test_verified_tokens_are_rows_of_every_product_and_the_cache_is_read_once():
@@ -143,14 +143,14 @@ def test_ranks_share_heads_and_what_they_keep():
     assert attention.flops == 4 * 256 * 150 / 2
     assert attention.bytes == 4 * 150 * 32 * 2
     made = passes(made_up.blocks(), Layout(tp=2))
-    prompt = part(made.expected(made.prefill_load(100.0)), "prompt: attention")
+    prompt = part(made.expected(made.prefill_work(100.0)), "prompt: attention")
     assert prompt.flops == 100 * 256 * 50 / 2
 
 
 def test_the_bound_computes_the_tokens_that_are_kept():
     """Two of three: products and attention of two tokens, the cache once, and both tables at most."""
     three = Speculation(2.0, 2.0)
-    light = passes(made_up.blocks(), batch=4.0, speculation=three).light().work
+    light = passes(made_up.blocks(), batch=4.0, speculation=three).bound().work
     layer, small = 64 * (6 * 32 + 3 * 128), 3 * 64
     assert light.flops == 4 * 2 * (2 * (layer + small + 64_000) + 256 * 150)
     assert light.bytes == 2 * (layer + small + 64_000) + 4 * 150 * 2 * 32 * 2
@@ -166,14 +166,14 @@ def test_the_bound_computes_the_tokens_that_are_kept():
     ],
 )
 def test_the_bound_is_the_longest_that_any_resource_of_all_chips_takes(batch, by_hand, limiter):
-    light = passes(made_up.minimal(), Layout(dp=2), batch=batch).light()
+    light = passes(made_up.minimal(), Layout(dp=2), batch=batch).bound()
     assert light.seconds == pytest.approx(by_hand, rel=1e-12)
     assert light.limiter == limiter
 
 
 def test_the_bound_reads_the_experts_of_one_token():
     """100 dense parameters and two experts of 100, whatever the batch; 150 bytes a sequence."""
-    light = passes(made_up.EXPERTS, batch=50.0).light().work
+    light = passes(made_up.EXPERTS, batch=50.0).bound().work
     assert light.bytes == pytest.approx(2 * 300 + 50 * 150)
     assert light.flops == pytest.approx(50 * 2 * 300)
 
@@ -181,7 +181,7 @@ def test_the_bound_reads_the_experts_of_one_token():
 def test_a_prompt_attends_to_half_of_itself_and_pays_no_head():
     """100 tokens: 256 FLOPs for each of 50 tokens on average."""
     made = passes(made_up.blocks())
-    step = made.expected(made.prefill_load(100.0))
+    step = made.expected(made.prefill_work(100.0))
     layer = 64 * (6 * 32 + 3 * 128)
     assert part(step, "prompt: attention").flops == 100 * 256 * 50
     assert part(step, "prompt: dense").flops == 100 * 2 * (layer + 3 * 64)
@@ -235,7 +235,7 @@ def test_floors_of_latent_layers_are_higher_in_decode_alone():
     made = passes(latent_model(), under=FLOORS)
     floor = part(made.decode, "layer floors")
     assert floor.seconds == pytest.approx(6e-3)
-    for work in (made.first_load(), made.mixed_load(), made.prefill_load(10.0)):
+    for work in (made.first_work(), made.mixed_work(), made.prefill_work(10.0)):
         assert part(made.expected(work), "layer floors").seconds == pytest.approx(8e-3)
 
 
@@ -243,7 +243,7 @@ def test_floors_of_layers_with_experts_are_higher_with_prompts_and_without():
     """Ten layers of experts: 12.5 x 1 ms, and 12.5 x 2 ms."""
     made = passes(made_up.EXPERTS, under=FLOORS)
     assert part(made.decode, "layer floors").seconds == pytest.approx(12.5e-3)
-    first = made.expected(made.first_load())
+    first = made.expected(made.first_work())
     assert part(first, "layer floors").seconds == pytest.approx(25e-3)
 
 
@@ -279,7 +279,7 @@ def test_prompt_tokens_and_verified_ones_are_reduced_too():
     """Eight sequences of three tokens; and 100 prompt tokens with 7 of the other sequences."""
     made = passes(WIDE, Layout(tp=4), batch=8.0, speculation=Speculation(2.0, 2.0))
     assert part(made.decode, "all-reduce").sent == 20 * 1.5 * 8 * 3 * 2000
-    first = made.expected(made.first_load())
+    first = made.expected(made.first_work())
     assert part(first, "all-reduce").sent == 20 * 1.5 * (100 + 7 * 3) * 2000
 
 
@@ -450,7 +450,7 @@ def test_a_sweep_reads_and_multiplies_all_experts():
     assert part(step, "layer sweeps").compute_time > 0
     # Prompts pass the experts that they pick alone.
     made = passes(made_up.EXPERTS, Layout(pp=2), on=slow)
-    prompt = made.expected(made.prefill_load(100.0))
+    prompt = made.expected(made.prefill_work(100.0))
     experts, dense = part(prompt, "prompt: experts"), part(prompt, "prompt: dense")
     assert experts.seconds == pytest.approx(100 * 2 * 200 / 1e12)
     assert dense.seconds == pytest.approx(100 * 2 * 100 / 1e12)

@@ -58,7 +58,7 @@ class Words:
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedPoints:
-    """What was evaluated, beside the estimate itself.
+    """What was evaluated, alongside the estimate itself.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class EvaluatedPoints:
             "warnings": self.warnings(),
             "served_tokens_per_s_total": estimate.served,
             "served_request_s": estimate.batch * estimate.traffic.output / estimate.served,
-            "bound_limiter": Words(estimate.light.limiter, LIMITERS),
+            "bound_limiter": Words(estimate.bound_pass.limiter, LIMITERS),
             "tokens_per_s_per_user_bound_memory": estimate.bound_memory,
             "tokens_per_s_per_user_bound_compute": estimate.bound_compute,
             "usd_per_hour": self.usd_per_hour,

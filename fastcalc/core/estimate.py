@@ -10,12 +10,12 @@ from fastcalc.catalogue.schema.engines import BORROWED
 from fastcalc.core import timeline
 from fastcalc.core.bound import Bound
 from fastcalc.core.machine_class import class_of, engine_of_class
-from fastcalc.core.placement import Placement
+from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.step import LIMITERS, Step
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import money
-from fastcalc.formulas.types import ArrayLike, Bools, Floats
+from fastcalc.formulas.types import ArrayLike, Bools, Floats, floats
 
 SITE_FACTOR = 1.3
 """Power of a site over power of its machines (PUE): assumed, between 1.1 at the best sites and the
@@ -30,12 +30,12 @@ class Estimate:
     ----------
     passes : Schedule
         The passes of the placement that was evaluated, and of its traffic.
-    light : Bound
-        The speed of light of the pass between two tokens.
+    bound_pass : Bound
+        The bound of the pass between two tokens.
     batch, fits : ndarray
         Sequences decoded together by the whole deployment, and whether memory holds them.
     speed, low, high, bound : ndarray
-        Tokens a second for each user: expected, 80 % range, speed of light. [1/s]
+        Tokens a second for each user: expected, 80 % range, speed of least. [1/s]
     bound_memory, bound_compute : ndarray
         The bound by one term alone. [1/s]
     total, served : ndarray
@@ -49,7 +49,7 @@ class Estimate:
     """
 
     passes: Schedule
-    light: Bound
+    bound_pass: Bound
     batch: Floats
     fits: Bools
     speed: Floats
@@ -68,7 +68,7 @@ class Estimate:
     joules: Floats
 
     @property
-    def placement(self) -> Placement:
+    def placement(self) -> AnyPlacement:
         """The workload on its layout."""
         return self.passes.placement
 
@@ -90,7 +90,7 @@ class Estimate:
     @property
     def bound_limiter(self) -> npt.NDArray[np.str_]:
         """Which term is the bound, a word for each."""
-        return np.take(np.array(LIMITERS), self.light.limiter)
+        return np.take(np.array(LIMITERS), self.bound_pass.limiter)
 
     def usd(self, usd_per_hour: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Return dollars a million tokens of input, of output, and of both. [USD]
@@ -116,7 +116,7 @@ class Estimate:
         )
 
 
-def evaluate(placement: Placement, *, batch: ArrayLike, traffic: Traffic) -> Estimate:
+def evaluate(placement: AnyPlacement, *, batch: ArrayLike, traffic: Traffic) -> Estimate:
     """Return the estimate of a placement for every batch.
 
     Parameters
@@ -135,23 +135,23 @@ def evaluate(placement: Placement, *, batch: ArrayLike, traffic: Traffic) -> Est
     """
     batches = np.atleast_1d(np.asarray(batch, dtype=np.float64))
     passes, kept = Schedule(placement, traffic, batches), traffic.speculation.tokens_per_pass
-    light = passes.light()
-    bound_tpot, tpot = light.seconds / kept, timeline.token(passes).seconds
+    least = passes.decode_bound
+    bound_tpot, tpot = least.seconds / kept, timeline.token(passes).seconds
     ttft, run = timeline.first_token(passes).seconds, timeline.served_run(passes).seconds
     speed, served = 1.0 / tpot, batches * traffic.output / run
     speed_range = range_of(placement)
     power = placement.machine.hardware.power
     return Estimate(
         passes=passes,
-        light=light,
+        bound_pass=least,
         batch=batches,
         fits=batches <= placement.max_batch,
         speed=speed,
         low=speed / speed_range.below if speed_range else None,
         high=np.minimum(speed * speed_range.above, 1.0 / bound_tpot) if speed_range else None,
         bound=1.0 / bound_tpot,
-        bound_memory=kept / light.work.memory_time,
-        bound_compute=kept / light.work.compute_time,
+        bound_memory=floats(kept / least.work.memory_time),
+        bound_compute=floats(kept / least.work.compute_time),
         total=batches * speed,
         served=served,
         tpot=tpot,
@@ -167,7 +167,7 @@ def evaluate(placement: Placement, *, batch: ArrayLike, traffic: Traffic) -> Est
     )
 
 
-def range_of(placement: Placement, phase: str = "decode") -> SpeedRange | None:
+def range_of(placement: AnyPlacement, phase: str = "decode") -> SpeedRange | None:
     """Return the speed range for this class of chip and model, or None for the bound itself.
 
     Parameters

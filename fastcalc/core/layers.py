@@ -61,7 +61,7 @@ class CacheGroup:
 
 @dataclass(frozen=True)
 class LayerCount:
-    """What a layer, or a part of one, weighs and keeps.
+    """What a layer, or a part of one, holds and keeps.
 
     Attributes
     ----------

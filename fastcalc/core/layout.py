@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -54,33 +54,47 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False)
-class Layouts(Layout):
+class Layouts:
     """Several layouts at once: arrays that broadcast with each other and with all else."""
 
-    tp: Any = 1
-    pp: Any = 1
-    ep: Any = 1
-    dp: Any = 1
+    tp: Ints
+    pp: Ints
+    ep: Ints
+    dp: Ints
 
     @classmethod
-    def of(cls, layouts: Sequence[Layout], *, beside: int = 0) -> "Layouts":
+    def of(cls, layouts: Sequence[Layout], *, axes: int = 0) -> "Layouts":
         """Return layouts as arrays, with so many axes of length one behind the first.
 
         Parameters
         ----------
         layouts : sequence of Layout
             One or more.
-        beside : int
+        axes : int
             Axes that other things vary along. [1]
         """
         ranks = np.array([(one.tp, one.pp, one.ep, one.dp) for one in layouts])
-        return cls(*ranks.T.reshape(4, len(layouts), *(1,) * beside))
+        return cls(*ranks.T.reshape(4, len(layouts), *(1,) * axes))
 
     def at(self, places: Ints) -> "Layouts":
         """Return the layouts at some positions, in the shape of those."""
         return Layouts(self.tp[places], self.pp[places], self.ep[places], self.dp[places])
 
     @property
-    def expert_shards(self) -> Any:
+    def chips(self) -> Ints:
+        """Chips used. [1]"""
+        return self.tp * self.pp * self.dp
+
+    @property
+    def expert_shards(self) -> Ints:
         """Ranks over which one copy of the experts is spread. [1]"""
         return np.maximum(self.tp, self.ep)
+
+    @property
+    def width(self) -> Ints:
+        """Ranks of one pipeline stage. [1]"""
+        return self.tp * self.dp
+
+
+AnyLayout: TypeAlias = Layout | Layouts
+"""Layouts have the quantities of one, by the same names, as arrays."""

@@ -1,6 +1,7 @@
 """What one chip gives, and what an engine makes of it: numbers that broadcast as arrays do."""
 
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from math import floor, inf
 from typing import Literal, NamedTuple
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from fastcalc.catalogue.formats import NumberFormat, number_format
 from fastcalc.catalogue.schema import Engine, Hardware, Memory, Parameters
+from fastcalc.core.once import once
 from fastcalc.core.workload import Workload
 from fastcalc.formulas.roofline import achieved_bandwidth, achieved_compute
 from fastcalc.formulas.types import Array, ArrayLike
@@ -184,6 +186,44 @@ class EngineParameters:
         )
 
 
+class Reached(NamedTuple):
+    """What an engine reaches on a chip, whatever it runs.
+
+    Attributes
+    ----------
+    bandwidth : array_like
+        Of long reads. [byte/s]
+    dense, head, routed, attention : array_like
+        Of products with these. [FLOP/s]
+    prompt_dense, prompt_routed : array_like
+        Of products of prompt tokens, where weights may be in blocks. [FLOP/s]
+    """
+
+    bandwidth: Array
+    dense: Array
+    head: Array
+    routed: Array
+    attention: Array
+    prompt_dense: Array
+    prompt_routed: Array
+
+
+@lru_cache(maxsize=64)
+def reached(chip: Chip, software: EngineParameters) -> Reached:
+    """Return what an engine reaches on a chip: found once, as it is the same for every pass."""
+    dense, routed = software.rate(chip, "dense"), software.rate(chip, "routed")
+    blocks = 1.0 + chip.blocks * (software.block_gemm_fraction - 1.0)
+    return Reached(
+        bandwidth=software.bandwidth(chip),
+        dense=dense,
+        head=software.rate(chip, "head"),
+        routed=routed * software.grouped_gemm_fraction,
+        attention=software.rate(chip, "attention"),
+        prompt_dense=dense * blocks,
+        prompt_routed=routed * blocks * software.grouped_gemm_fraction,
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Machine:
     """One chip under one engine for one workload.
@@ -192,7 +232,7 @@ class Machine:
     ----------
     hardware, engine, tier : Hardware, Engine, Memory
         Entries of the catalogue, and the memory tier that holds the weights.
-    chip, software, light : Chip, EngineParameters, PeakRates
+    chip, software, peaks : Chip, EngineParameters, PeakRates
         Their numbers for this workload.
     """
 
@@ -201,7 +241,7 @@ class Machine:
     tier: Memory
     chip: Chip
     software: EngineParameters
-    light: PeakRates
+    peaks: PeakRates
 
     @property
     def usable_bytes(self) -> float:
@@ -218,6 +258,13 @@ class Machine:
     def is_spatial(self) -> bool:
         """True where every layer has a region of its own."""
         return self.hardware.execution == "spatial"
+
+
+@once
+def machines(hardware: Hardware, engine: Engine, work: Workload) -> tuple[Machine, ...]:
+    """Return a chip under an engine for a workload, with each of its memory tiers."""
+    tiers = sorted(hardware.memory, key=lambda tier: -tier.bandwidth.si)
+    return tuple(machine(hardware, engine, work, tier) for tier in tiers)
 
 
 def machine(hardware: Hardware, engine: Engine, work: Workload, tier: Memory) -> Machine:
@@ -239,7 +286,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, tier: Memory) ->
         tier=tier,
         chip=_chip(hardware, work, tier),
         software=EngineParameters.of(engine.on(hardware.kind, hardware.architecture)),
-        light=PeakRates(
+        peaks=PeakRates(
             dense=fastest_rate(hardware, work.dense.format),
             head=fastest_rate(hardware, work.head.format),
             routed=fastest_rate(hardware, work.routed.format),

@@ -5,15 +5,53 @@ all batches of a scenario, or for thousands of measured points at once.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.core.placement import Placement, link_domain
+from fastcalc.core.layout import AnyLayout
+from fastcalc.core.legal import link_domain
+from fastcalc.core.machine import Machine
+from fastcalc.core.placement import AnyPlacement, once_a_layout, stage_share
+from fastcalc.core.traffic import Traffic
+from fastcalc.core.workload import Workload
 from fastcalc.formulas.experts import other_ranks
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 FLOPS_PER_PARAMETER = 2.0
 _UNPACKED_BITS = 16
+
+
+class LookBack(NamedTuple):
+    """What tokens of some traffic look back on, on all chips of a replica.
+
+    Attributes
+    ----------
+    cache, cache_on_rank : array_like
+        Cache that one sequence reads, and what of it one tensor-parallel rank reads. [byte]
+    decode_flops, prompt_flops : array_like
+        Attention FLOPs of a decoded token and of a prompt token. [FLOP]
+    """
+
+    cache: ArrayLike
+    cache_on_rank: ArrayLike
+    decode_flops: ArrayLike
+    prompt_flops: ArrayLike
+
+
+def look_back(placement: AnyPlacement, traffic: Traffic) -> LookBack:
+    """Count what tokens look back on: the same for every pass of some traffic."""
+    work, tp = placement.work, placement.layout.tp
+    attended = work.attended(traffic.context, traffic.spread)
+    cache = work.cache_of(attended)
+    return LookBack(
+        cache=cache,
+        cache_on_rank=cache if isinstance(tp, int) and tp == 1 else work.cache_of(attended, tp),
+        decode_flops=work.decode_flops_of(attended),
+        prompt_flops=work.attention_flops(
+            traffic.prompt_context, spread=traffic.prompt_spread, prompt=True
+        ),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,29 +60,24 @@ class PassInput:
 
     Attributes
     ----------
+    seen : LookBack
+        What its tokens look back on.
     sequences : array_like
         Sequences decoded, :math:`b`. [1]
     together : array_like
         Sequences decoded by all replicas that share one copy of the experts. [1]
-    context, spread : array_like
-        Tokens each of them attends to on average, and how far below and above it goes. [1]
     prompt : array_like
         Prompt tokens taken in, :math:`c`. [1]
-    prompt_context, prompt_spread : array_like
-        Tokens each of those attends to on average, and how far below and above it goes. [1]
     prompt_replicas : array_like
         Replicas that take in prompts in this pass. [1]
     verified : array_like
         Tokens of a sequence in one pass: 1, or the drafted ones and one more. [1]
     """
 
+    seen: LookBack
     sequences: ArrayLike
     together: ArrayLike
-    context: ArrayLike
-    spread: ArrayLike = 0.0
     prompt: ArrayLike = 0.0
-    prompt_context: ArrayLike = 0.0
-    prompt_spread: ArrayLike = 0.0
     prompt_replicas: ArrayLike = 1.0
     verified: ArrayLike = 1.0
 
@@ -133,10 +166,10 @@ class PassWork:
     @property
     def tokens(self) -> Array:
         """Decoded and prompt tokens of the replica. [1]"""
-        return np.asarray(self.sequences) * self.verified + self.prompt
+        return floats(self.sequences * self.verified + self.prompt)
 
 
-def load(placement: Placement, rows: PassInput, in_flight: ArrayLike) -> PassWork:
+def count_pass(placement: AnyPlacement, rows: PassInput, in_flight: ArrayLike) -> PassWork:
     """Count a pass of a placement.
 
     Parameters
@@ -148,47 +181,56 @@ def load(placement: Placement, rows: PassInput, in_flight: ArrayLike) -> PassWor
     in_flight : array_like
         Sequences of a replica that could be in different pipeline stages. [1]
     """
-    work, layout = placement.work, placement.layout
-    domain = link_domain(placement.machine.hardware)
+    layout, seen = placement.layout, rows.seen
     tp, shards = layout.tp, layout.expert_shards
-    small = work.small.parameters
     replicas = np.minimum(rows.prompt_replicas, shards / tp)
     return PassWork(
-        dense_bytes=work.dense.bytes / tp,
-        head_bytes=(work.small.bytes + work.head.bytes) / tp,
-        routed_bytes=(work.routed.bytes + work.expert_biases.bytes) / shards,
-        dense_flops=FLOPS_PER_PARAMETER * work.dense.parameters / tp,
-        head_flops=FLOPS_PER_PARAMETER * (small + work.head.parameters) / tp,
-        norm_flops=FLOPS_PER_PARAMETER * small / tp,
-        routed_flops=FLOPS_PER_PARAMETER * work.active_share * work.routed.parameters / shards,
-        cache_bytes=work.cache_read_bytes(rows.context, spread=rows.spread, ranks=tp),
-        attention_flops=work.attention_flops(rows.context, spread=rows.spread) / tp,
-        prompt_flops=prompt_flops(placement, rows) / tp,
-        dense_weights=work.dense.parameters / tp,
-        head_weights=(work.head.format.bits < _UNPACKED_BITS) * work.head.parameters / tp,
-        routed_weights=work.routed.parameters / shards,
-        experts=work.experts or 1.0,
-        active=work.active_experts or 1.0,
-        depth=work.depth,
-        expert_layers=work.expert_layers,
-        latent_layers=work.latent_layers,
-        hidden=work.hidden or 0.0,
+        **_of_layout(placement.machine, placement.work, layout),
+        cache_bytes=seen.cache_on_rank,
+        attention_flops=seen.decode_flops / tp,
+        prompt_flops=seen.prompt_flops / tp,
         sequences=rows.sequences,
         verified=rows.verified,
-        together=np.asarray(rows.together) * rows.verified,
+        together=rows.together * rows.verified,
         prompt=rows.prompt,
-        prompt_together=np.asarray(rows.prompt) * replicas,
-        tp=tp,
-        shards=shards,
-        exchanges=1.0 * (layout.dp > 1) * (layout.ep > 1) * (work.experts > 0),
-        destinations=_destinations(shards, work.active_experts),
-        exchange_is_inside=1.0 * (shards <= domain),
-        hops_are_inside=1.0 * (layout.chips <= domain),
-        spreads=1.0 * (layout.ep > 1),
-        stages=layout.pp,
-        slowest=placement.stage_share,
+        prompt_together=rows.prompt * replicas,
         in_flight=in_flight,
     )
+
+
+@once_a_layout
+def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, ArrayLike]:
+    """Return what of a pass depends on the layout alone."""
+    tp, shards = layout.tp, layout.expert_shards
+    domain = link_domain(machine.hardware)
+    small = work.small.parameters
+    return {
+        "dense_bytes": work.dense.bytes / tp,
+        "head_bytes": (work.small.bytes + work.head.bytes) / tp,
+        "routed_bytes": (work.routed.bytes + work.expert_biases.bytes) / shards,
+        "dense_flops": FLOPS_PER_PARAMETER * work.dense.parameters / tp,
+        "head_flops": FLOPS_PER_PARAMETER * (small + work.head.parameters) / tp,
+        "norm_flops": FLOPS_PER_PARAMETER * small / tp,
+        "routed_flops": FLOPS_PER_PARAMETER * work.active_share * work.routed.parameters / shards,
+        "dense_weights": work.dense.parameters / tp,
+        "head_weights": (work.head.format.bits < _UNPACKED_BITS) * work.head.parameters / tp,
+        "routed_weights": work.routed.parameters / shards,
+        "experts": work.experts or 1.0,
+        "active": work.active_experts or 1.0,
+        "depth": work.depth,
+        "expert_layers": work.expert_layers,
+        "latent_layers": work.latent_layers,
+        "hidden": work.hidden or 0.0,
+        "tp": tp,
+        "shards": shards,
+        "exchanges": 1.0 * (layout.dp > 1) * (layout.ep > 1) * (work.experts > 0),
+        "destinations": _destinations(shards, work.active_experts),
+        "exchange_is_inside": 1.0 * (shards <= domain),
+        "hops_are_inside": 1.0 * (layout.chips <= domain),
+        "spreads": 1.0 * (layout.ep > 1),
+        "stages": layout.pp,
+        "slowest": stage_share(machine, work, layout),
+    }
 
 
 def _destinations(shards: ArrayLike, active: float) -> Array:
@@ -197,10 +239,3 @@ def _destinations(shards: ArrayLike, active: float) -> Array:
     Powers of arrays and of bare numbers differ in the last bit.
     """
     return other_ranks(ranks=np.atleast_1d(shards), active=active).reshape(np.shape(shards))
-
-
-def prompt_flops(placement: Placement, rows: PassInput) -> ArrayLike:
-    """Return the attention FLOPs of one prompt token on all chips of a replica. [FLOP]"""
-    return placement.work.attention_flops(
-        rows.prompt_context, spread=rows.prompt_spread, prompt=True
-    )

@@ -1,4 +1,4 @@
-"""From what a person asks to placed and priced estimates: the one path that all commands take."""
+"""From what a user asks to placed and priced estimates: the one path that all commands take."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.estimate import SITE_FACTOR, Estimate, evaluate
 from fastcalc.core.layout import Layout
-from fastcalc.core.machine import machine
+from fastcalc.core.machine import machines
 from fastcalc.core.machine_class import engine_of_class
 from fastcalc.core.placement import Placement, Site
 from fastcalc.core.traffic import Traffic
@@ -41,7 +41,7 @@ class Pricing:
     utilization : float
         Share of the hours paid for in which the machine serves. [1]
     given : dict of str to float
-        A person's own prices by hardware id. [USD/h]
+        A user's own prices by hardware id. [USD/h]
     """
 
     basis: PriceBasis = "cloud"
@@ -68,7 +68,7 @@ class Pricing:
         )
 
     def origin(self, hardware: Hardware) -> Quantity | None:
-        """Return the catalogue number that the price rests on; None for a person's own."""
+        """Return the catalogue number that the price rests on; None for a user's own."""
         if hardware.id in self.given:
             return None
         return hardware.price.cloud if self.basis == "cloud" else hardware.price.purchase
@@ -76,7 +76,7 @@ class Pricing:
 
 @dataclass(frozen=True)
 class Sharding:
-    """Chips and ranks that a person asks for; None leaves them to the placement."""
+    """Chips and ranks that a user asks for; None leaves them to the placement."""
 
     chips: int | None = None
     tp: int | None = None
@@ -236,12 +236,9 @@ def sites_of(scenario: Scenario, reserved_tokens: ArrayLike) -> list[Site]:
     InputError
         If a format is unknown.
     """
-    hardware, work = scenario.hardware, scenario.work
-    tiers = sorted(hardware.memory, key=lambda tier: -tier.bandwidth.si)
-    return [
-        Site(machine(hardware, scenario.engine, work, tier), work, reserved_tokens)
-        for tier in tiers
-    ]
+    work = scenario.work
+    found = machines(scenario.hardware, scenario.engine, work)
+    return [Site(one, work, reserved_tokens) for one in found]
 
 
 def locate(scenario: Scenario) -> Location:

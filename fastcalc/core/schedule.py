@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from fastcalc.core.bound import Bound, bound_step
-from fastcalc.core.pass_work import PassInput, PassWork, load
-from fastcalc.core.placement import Placement
+from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass, look_back
+from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.spatial import spatial_pass
-from fastcalc.core.step import Component, Step, expected_step
+from fastcalc.core.step import Component, Decoded, Step, decoded, expected_step
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import serving
-from fastcalc.formulas.types import Array, ArrayLike, Floats
+from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 DECODE, PROMPTS, FIRST, PREFILL = "decode", "prompts", "first", "prefill"
 """A pass that decodes, with what is drafted for it; what the prompts in a pass add to it; a pass
@@ -42,7 +42,7 @@ class Schedule:
         Sequences of all replicas that meet in one copy of the experts, in one pass. [1]
     """
 
-    def __init__(self, placement: Placement, traffic: Traffic, batch: Floats) -> None:
+    def __init__(self, placement: AnyPlacement, traffic: Traffic, batch: Floats) -> None:
         self.placement, self.traffic, self.batch = placement, traffic, batch
         layout, self.machine = placement.layout, placement.machine
         self.is_bound = self.machine.engine.is_bound
@@ -53,7 +53,12 @@ class Schedule:
         self.together = np.maximum(batch / (copies if self.is_staged else 1), 1.0)
         self.in_flight = np.maximum(batch / layout.dp, 1.0)
 
-    @property
+    @cached_property
+    def seen(self) -> LookBack:
+        """What its tokens look back on."""
+        return look_back(self.placement, self.traffic)
+
+    @cached_property
     def chunk(self) -> Array:
         """Prompt tokens that the engine takes into one pass. [1]"""
         return np.minimum(self.machine.software.prompt_chunk, self.traffic.computed_prompt)
@@ -73,12 +78,12 @@ class Schedule:
         """Passes with prompts in them while a batch of requests is served. [1]"""
         return self.streams * self.traffic.computed_prompt / self.lump
 
-    @property
+    @cached_property
     def steps(self) -> Array:
         """Passes that an answer takes. [1]"""
-        return np.asarray(self.traffic.output) / self.traffic.speculation.tokens_per_pass
+        return floats(self.traffic.output) / self.traffic.speculation.tokens_per_pass
 
-    @property
+    @cached_property
     def chunks(self) -> Array:
         """Passes that take in the prompt of one request. [1]"""
         return np.ceil(self.traffic.computed_prompt / self.chunk)
@@ -94,54 +99,51 @@ class Schedule:
         replicas = self.placement.layout.dp
         return np.maximum(self.batch / replicas, 1.0) * self.traffic.computed_prompt
 
-    def decode_load(self, verified: float | None = None) -> PassWork:
+    def decode_work(self, verified: float | None = None) -> PassWork:
         """Return a pass that decodes only."""
         rows = self._rows(self.streams, self.together, 0.0, 1.0, verified)
-        return load(self.placement, rows, self.in_flight)
+        return count_pass(self.placement, rows, self.in_flight)
 
-    def mixed_load(self) -> PassWork:
+    def mixed_work(self) -> PassWork:
         """Return a pass that decodes and takes in a lump of prompts."""
         replicas = self.placement.layout.dp
         rows = self._rows(self.streams, self.together, self.lump, replicas)
-        return load(self.placement, rows, self.in_flight)
+        return count_pass(self.placement, rows, self.in_flight)
 
-    def first_load(self) -> PassWork:
-        """Return a pass that takes in a chunk of one request's prompt beside the others."""
+    def first_work(self) -> PassWork:
+        """Return a pass that takes in a chunk of one request's prompt alongside the others."""
         prompt = self.traffic.computed_prompt / self.chunks
         rows = self._rows(
             np.maximum(self.streams - 1.0, 0.0), np.maximum(self.together - 1.0, 0.0), prompt
         )
-        return load(self.placement, rows, self.in_flight)
+        return count_pass(self.placement, rows, self.in_flight)
 
-    def prefill_load(self, tokens: ArrayLike) -> PassWork:
+    def prefill_work(self, tokens: ArrayLike) -> PassWork:
         """Return a pass that takes in prompt tokens on every replica and decodes nothing."""
         none = 0.0 * self.batch
         rows = self._rows(none, none, tokens, self.placement.layout.dp)
-        return load(self.placement, rows, 1.0)
+        return count_pass(self.placement, rows, 1.0)
 
     def _rows(
         self,
         sequences: ArrayLike,
         together: ArrayLike,
         prompt: ArrayLike,
-        replicas: float = 1.0,
+        replicas: ArrayLike = 1.0,
         verified: ArrayLike | None = None,
     ) -> PassInput:
         traffic = self.traffic
         return PassInput(
+            seen=self.seen,
             sequences=sequences,
             together=together,
-            context=traffic.context,
-            spread=traffic.spread,
             prompt=prompt,
-            prompt_context=traffic.prompt_context,
-            prompt_spread=traffic.prompt_spread,
             prompt_replicas=replicas,
             verified=traffic.speculation.verified if verified is None else verified,
         )
 
-    def light(self, prompt: ArrayLike = 0.0, *, decode: ArrayLike | None = None) -> Bound:
-        """Return the speed of light of a pass of the whole deployment.
+    def bound(self, prompt: ArrayLike = 0.0, *, decode: ArrayLike | None = None) -> Bound:
+        """Return the bound of a pass of the whole deployment.
 
         With speculation at least the tokens that are kept must be computed.
         """
@@ -150,59 +152,76 @@ class Schedule:
         return bound_step(self.placement, self._rows(everyone, everyone, prompt, 1.0, kept))
 
     @cached_property
+    def decode_bound(self) -> Bound:
+        """The bound of the pass between two tokens."""
+        return self.bound()
+
+    @cached_property
     def decode(self) -> Step:
         """The pass between two tokens of a stream, and what was drafted for it."""
-        light = self.light()
+        least = self.decode_bound
         if self.is_bound:
-            return light.as_step()
-        step = self.expected(self.decode_load()).then(*self._drafting)
+            return least.as_step()
+        step = self.expected(self._decoding, self._decoded).then(*self._drafting)
         # The bound is a bound: rounding, or an engine of all ones, must not step over it.
-        missing = np.maximum(light.seconds - step.seconds, 0.0)
+        missing = np.maximum(least.seconds - step.seconds, 0.0)
         return step.then(Component("up to the bound", count=1.0, each=missing))
 
     @cached_property
     def mixed(self) -> Step:
         """The pass that decodes and takes in a lump of prompts."""
         if self.is_bound:
-            return self.light(self.lump).as_step()
-        return self.expected(self.mixed_load()).then(*self._drafting)
+            return self.bound(self.lump).as_step()
+        return self.expected(self.mixed_work(), self._decoded).then(*self._drafting)
 
     @cached_property
     def first(self) -> Step:
         """A pass of those that take in the prompt of one request."""
         if self.is_bound:
             nobody = 0.0 * self.batch
-            return self.light(self.traffic.computed_prompt, decode=nobody).as_step()
-        return self.expected(self.first_load())
+            return self.bound(self.traffic.computed_prompt, decode=nobody).as_step()
+        return self.expected(self.first_work())
 
     def seconds(self, name: str) -> Array:
         """Return the expected time of a pass, or what prompts add to it. [s]"""
         if name == PROMPTS:
             return np.maximum(self.mixed.seconds, self.decode.seconds) - self.decode.seconds
         if name == PREFILL:
-            ((load, _),) = self.loads(name)
-            return self.expected(load).seconds
+            ((work, _),) = self.works(name)
+            return self.expected(work).seconds
         return (self.decode if name == DECODE else self.first).seconds
 
-    def loads(self, name: str) -> list[tuple[PassWork, ArrayLike]]:
-        """Return the work of a pass as the sum of so many loads."""
+    def works(self, name: str) -> list[tuple[PassWork, ArrayLike]]:
+        """Return the work of a pass as the sum of so many others."""
         if name == PROMPTS:
-            return [(self.mixed_load(), 1.0), (self.decode_load(), -1.0)]
+            return [(self.mixed_work(), 1.0), (self.decode_work(), -1.0)]
         if name == PREFILL:
-            return [(self.prefill_load(self._prefill_tokens / self.prefill_passes), 1.0)]
+            return [(self.prefill_work(self._prefill_tokens / self.prefill_passes), 1.0)]
         if name == FIRST:
-            return [(self.first_load(), 1.0)]
-        loads: list[tuple[PassWork, ArrayLike]] = [(self.decode_load(), 1.0)]
+            return [(self.first_work(), 1.0)]
+        works: list[tuple[PassWork, ArrayLike]] = [(self.decode_work(), 1.0)]
         drafted = np.asarray(self.traffic.speculation.drafted)
         if np.any(drafted):  # a layer for each
-            loads.append((self.decode_load(verified=1.0), drafted / self.placement.work.depth))
-        return loads
+            works.append((self.decode_work(verified=1.0), drafted / self.placement.work.depth))
+        return works
 
-    def expected(self, work: PassWork) -> Step:
+    @cached_property
+    def _decoding(self) -> PassWork:
+        return self.decode_work()
+
+    @cached_property
+    def _decoded(self) -> Decoded | None:
+        """What the streams ask of the pass that decodes and of that with prompts alike."""
+        if self.machine.is_spatial:
+            return None
+        return decoded(self._decoding, self.machine.chip, self.machine.software)
+
+    def expected(self, work: PassWork, same: Decoded | None = None) -> Step:
         """Return what the engine is expected to take for a pass."""
         chip, software = self.machine.chip, self.machine.software
-        one_pass = spatial_pass if self.machine.is_spatial else expected_step
-        return one_pass(work, chip, software)
+        if self.machine.is_spatial:
+            return spatial_pass(work, chip, software)
+        return expected_step(work, chip, software, same)
 
     @cached_property
     def _drafting(self) -> tuple[Component, ...]:
@@ -210,5 +229,5 @@ class Schedule:
         drafted = self.traffic.speculation.drafted
         if drafted <= 0.0:
             return ()
-        layer = self.expected(self.decode_load(verified=1.0)).seconds / self.placement.work.depth
+        layer = self.expected(self.decode_work(verified=1.0)).seconds / self.placement.work.depth
         return (Component("drafting", count=drafted, each=layer),)

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from fastcalc.core.machine import Chip, EngineParameters
+from fastcalc.core.machine import Chip, EngineParameters, reached
 from fastcalc.core.pass_work import PassWork
 from fastcalc.core.step import ACTIVATION_BYTES, Component, Step
 from fastcalc.formulas.pipeline import spatial_step
 from fastcalc.formulas.roofline import time_of
 
 
-def spatial_pass(load: PassWork, chip: Chip, software: EngineParameters) -> Step:
+def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step:
     """Return the step an engine is expected to take where layers have regions.
 
     The whole machine's bandwidth reads all regions in one sweep, so the share of it that
@@ -19,73 +19,71 @@ def spatial_pass(load: PassWork, chip: Chip, software: EngineParameters) -> Step
 
     Parameters
     ----------
-    load : PassWork
+    work : PassWork
         The work of the pass; its stages are the chips.
     chip, software : Chip, EngineParameters
         What a chip prints, and what the engine makes of it.
     """
-    chips = np.asarray(load.stages) * 1.0
-    bandwidth, dense_rate = software.bandwidth(chip), software.rate(chip, "dense")
-    routed_rate = software.rate(chip, "routed") * software.grouped_gemm_fraction
-    moved = load.dense_bytes + load.head_bytes + load.routed_bytes + load.cache_bytes
+    chips = np.asarray(work.stages) * 1.0
+    rates = reached(chip, software)
+    bandwidth, dense_rate = rates.bandwidth, rates.dense
+    moved = work.dense_bytes + work.head_bytes + work.routed_bytes + work.cache_bytes
     memory = time_of(work=moved, rate=chips * bandwidth)
-    all_experts = load.routed_flops * np.asarray(load.experts) / load.active
+    all_experts = work.routed_flops * np.asarray(work.experts) / work.active
     compute = (
-        time_of(work=load.dense_flops, rate=dense_rate)
-        + time_of(work=load.head_flops, rate=software.rate(chip, "head"))
-        + time_of(work=all_experts, rate=routed_rate)
-        + time_of(work=load.attention_flops, rate=software.rate(chip, "attention"))
+        time_of(work=work.dense_flops, rate=dense_rate)
+        + time_of(work=work.head_flops, rate=rates.head)
+        + time_of(work=all_experts, rate=rates.routed)
+        + time_of(work=work.attention_flops, rate=rates.attention)
     ) / chips
     layer = np.maximum(np.maximum(memory, compute), software.decode_layer_floor)
     seconds = spatial_step(
-        layers=load.depth, layer_time=layer, streams=np.asarray(load.sequences) * load.verified
+        layers=work.depth, layer_time=layer, streams=np.asarray(work.sequences) * work.verified
     )
     turns = seconds / layer
     is_floor, is_memory = layer <= software.decode_layer_floor, layer <= memory
     in_memory, in_compute = ~is_floor & is_memory, ~is_floor & ~is_memory
-    hop_bytes = np.asarray(load.hidden) * ACTIVATION_BYTES
-    return Step(
-        (
-            Component(
-                "layer sweeps",
-                bytes=np.where(in_memory, turns * moved, 0.0),
-                bandwidth=chips * bandwidth,
-                flops=np.where(in_compute, turns * compute * dense_rate * chips, 0.0),
-                flop_rate=dense_rate * chips,
-                count=np.where(is_floor, turns, 0.0),
-                each=software.decode_layer_floor,
-            ),
-            *_prompt(load, chip, software),
-            Component(
-                "hops",
-                sent=chips * hop_bytes * load.verified,
-                link=chip.link_out * np.asarray(software.link_fraction),
-                count=chips,
-                each=chip.hop,
-            ),
-        )
+    hop_bytes = np.asarray(work.hidden) * ACTIVATION_BYTES
+    return Step.of(
+        Component(
+            "layer sweeps",
+            bytes=np.where(in_memory, turns * moved, 0.0),
+            bandwidth=chips * bandwidth,
+            flops=np.where(in_compute, turns * compute * dense_rate * chips, 0.0),
+            flop_rate=dense_rate * chips,
+            count=np.where(is_floor, turns, 0.0),
+            each=software.decode_layer_floor,
+        ),
+        *_prompt(work, chip, software),
+        Component(
+            "hops",
+            sent=chips * hop_bytes * work.verified,
+            link=chip.link_out * np.asarray(software.link_fraction),
+            count=chips,
+            each=chip.hop,
+        ),
     )
 
 
 def _prompt(
-    load: PassWork, chip: Chip, software: EngineParameters
+    work: PassWork, chip: Chip, software: EngineParameters
 ) -> tuple[Component, Component, Component]:
     """Return the arithmetic of prompt tokens, spread over all chips."""
-    chips, prompt = np.asarray(load.stages) * 1.0, np.asarray(load.prompt) * 1.0
+    chips, prompt, rates = work.stages * 1.0, work.prompt, reached(chip, software)
     return (
         Component(
             "prompt: dense",
-            flops=prompt * (load.dense_flops + load.norm_flops),
-            flop_rate=software.rate(chip, "dense") * chips,
+            flops=prompt * (work.dense_flops + work.norm_flops),
+            flop_rate=rates.dense * chips,
         ),
         Component(
             "prompt: experts",
-            flops=prompt * load.routed_flops,
+            flops=prompt * work.routed_flops,
             flop_rate=software.rate(chip, "routed") * chips * software.grouped_gemm_fraction,
         ),
         Component(
             "prompt: attention",
-            flops=prompt * load.prompt_flops,
-            flop_rate=software.rate(chip, "attention") * chips,
+            flops=prompt * work.prompt_flops,
+            flop_rate=rates.attention * chips,
         ),
     )

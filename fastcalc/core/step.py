@@ -9,18 +9,19 @@ measured prefill asks.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.core.machine import Chip, EngineParameters
+from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.pass_work import PassWork
 from fastcalc.formulas.experts import distinct_experts
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
 from fastcalc.formulas.pipeline import pipelined_step
 from fastcalc.formulas.roofline import overlapped_time, time_of
-from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
+from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
 
 ACTIVATION_BYTES = 2.0
 _FUSED_MULTIPLY_ADD = 2.0
@@ -31,7 +32,7 @@ PRODUCTS, GROUPED_PRODUCTS = 3.0, 1.0
 LIMITERS = ("memory", "compute", "link", "latency")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Component:
     """One part of a step: its work on one chip, and the rates at which that is done.
 
@@ -62,45 +63,35 @@ class Component:
     each: ArrayLike = 0.0
     norm: float = PRODUCTS
 
-    @cached_property
-    def memory_time(self) -> Array:
-        """Time to move its bytes. [s]"""
-        return time_of(work=self.bytes, rate=self.bandwidth)
+    def __post_init__(self) -> None:
+        """Work out its times: of bytes and FLOPs alone and together, on links, and latency. [s]"""
+        self.memory_time = _time(self.bytes, self.bandwidth)
+        self.compute_time = _time(self.flops, self.flop_rate)
+        self.link_time = _time(self.sent, self.link)
+        self.latency = 0.0 if _is_nothing(self.count) else self.count * self.each
+        self.work_time = self._overlapped()
+        self.is_idle = all(map(_is_nothing, (self.work_time, self.link_time, self.latency)))
 
-    @cached_property
-    def compute_time(self) -> Array:
-        """Time to do its FLOPs. [s]"""
-        return time_of(work=self.flops, rate=self.flop_rate)
+    def _overlapped(self) -> ArrayLike:
+        if _is_nothing(self.compute_time):
+            return self.memory_time
+        if _is_nothing(self.memory_time):
+            return self.compute_time
+        if self.norm == inf:
+            return np.maximum(self.memory_time, self.compute_time)
+        return overlapped_time(memory=self.memory_time, compute=self.compute_time, norm=self.norm)
 
-    @cached_property
-    def link_time(self) -> ArrayLike:
-        """Time on links, added to the others. [s]"""
-        return 0.0 if _is_nothing(self.sent) else time_of(work=self.sent, rate=self.link)
-
-    @cached_property
-    def latency(self) -> ArrayLike:
-        """Time that no rate shortens, added to the others. [s]"""
-        return 0.0 if _is_nothing(self.count) else 1.0 * np.asarray(self.count) * self.each
-
-    @cached_property
+    @property
     def seconds(self) -> ArrayLike:
         """Time it takes. [s]"""
-        return _total((self.work_time, self.link_time, self.latency))
-
-    @cached_property
-    def work_time(self) -> Array:
-        """Time of bytes and FLOPs together. [s]"""
-        if _is_nothing(self.flops):
-            return self.memory_time
-        if _is_nothing(self.bytes):
-            return self.compute_time
-        return overlapped_time(memory=self.memory_time, compute=self.compute_time, norm=self.norm)
+        rest = [one for one in (self.link_time, self.latency) if not _is_nothing(one)]
+        return sum(rest, self.work_time)
 
     def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
         """Return its time split into memory, compute, link and latency. [s]"""
-        if _is_nothing(self.flops):
+        if _is_nothing(self.compute_time):
             return self.memory_time, 0.0, self.link_time, self.latency
-        if _is_nothing(self.bytes):
+        if _is_nothing(self.memory_time):
             return 0.0, self.compute_time, self.link_time, self.latency
         is_memory, work = self.memory_time >= self.compute_time, self.work_time
         return work * is_memory, work * ~is_memory, self.link_time, self.latency
@@ -108,15 +99,26 @@ class Component:
 
 def _is_nothing(amount: ArrayLike) -> bool:
     """Return whether an amount is the number zero, so that arrays of it need not be made."""
-    return isinstance(amount, (int, float)) and amount == 0
+    return isinstance(amount, (float, int)) and not amount
+
+
+def _time(work: ArrayLike, rate: ArrayLike) -> ArrayLike:
+    return 0.0 if _is_nothing(work) else time_of(work=work, rate=rate)
 
 
 def _total(terms: Iterable[ArrayLike]) -> ArrayLike:
     """Return the sum of some times, in order, numbers that are zero left out. [s]"""
     total: ArrayLike = 0.0
     for term in terms:
-        total = total if _is_nothing(term) else total + term
+        if not _is_nothing(term):
+            total = total + term
     return total
+
+
+@lru_cache(maxsize=32)
+def _idle(name: str) -> Component:
+    """Return a component that has nothing to do."""
+    return Component(name)
 
 
 def largest_of(terms: Sequence[ArrayLike]) -> Ints:
@@ -130,14 +132,23 @@ def largest_of(terms: Sequence[ArrayLike]) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A step as the sum of its components."""
+    """A step as the sum of its components.
+
+    Attributes
+    ----------
+    components : tuple of Component
+        In order.
+    seconds : array_like
+        Time of the whole step. [s]
+    """
 
     components: tuple[Component, ...]
+    seconds: Array
 
-    @cached_property
-    def seconds(self) -> Array:
-        """Time of the whole step. [s]"""
-        return floats(_total(component.seconds for component in self.components))
+    @classmethod
+    def of(cls, *components: Component) -> "Step":
+        """Return the step of some components."""
+        return cls((), floats(0.0)).then(*components)
 
     def then(self, *more: Component) -> "Step":
         """Return the step with more components after its own, whose sum is not made again.
@@ -147,27 +158,73 @@ class Step:
         more : Component
             In order.
         """
-        longer = Step((*self.components, *more))
-        longer.__dict__["seconds"] = floats(_total((self.seconds, *(one.seconds for one in more))))
-        return longer
+        total: ArrayLike = self.seconds
+        for one in more:
+            if not one.is_idle:
+                total = total + one.seconds
+        return Step((*self.components, *more), floats(total))
 
     @cached_property
     def limiter(self) -> Ints:
         """Index into `LIMITERS` of what takes most of it."""
-        parts = [component.by_limiter() for component in self.components]
+        parts = [one.by_limiter() for one in self.components if not one.is_idle]
         return largest_of([_total(times) for times in zip(*parts, strict=True)])
 
 
-def expected_step(load: PassWork, chip: Chip, software: EngineParameters) -> Step:
+class Decoded(NamedTuple):
+    """What of a pass depends on the decoded sequences alone, with prompts or without."""
+
+    dense: Component
+    head: Component
+    attention: Component
+    sequences: Component
+
+
+def decoded(work: PassWork, chip: Chip, software: EngineParameters) -> Decoded:
+    """Return matrices, caches and overheads of decoded sequences, as `expected_step` takes them."""
+    rates, tokens = reached(chip, software), work.sequences * work.verified
+    rows = np.maximum(tokens, software.minimum_rows * (tokens > 0.0))
+    return Decoded(
+        Component(
+            "dense weights",
+            bytes=work.dense_bytes,
+            bandwidth=rates.bandwidth,
+            flops=rows * work.dense_flops,
+            flop_rate=rates.dense,
+        ),
+        Component(
+            "head and norms",
+            bytes=work.head_bytes,
+            bandwidth=rates.bandwidth,
+            flops=rows * work.head_flops,
+            flop_rate=rates.head,
+        ),
+        # Caches are read once for all tokens of a sequence.
+        Component(
+            "attention",
+            bytes=work.sequences * work.cache_bytes,
+            bandwidth=rates.bandwidth,
+            flops=tokens * work.attention_flops,
+            flop_rate=rates.attention,
+        ),
+        Component("sequences", count=work.sequences, each=software.sequence_overhead),
+    )
+
+
+def expected_step(
+    work: PassWork, chip: Chip, software: EngineParameters, same: Decoded | None = None
+) -> Step:
     """Return the step an engine is expected to take on chips that run layer after layer.
 
     Parameters
     ----------
-    load : PassWork
+    work : PassWork
         The work of the pass.
     chip, software : Chip, EngineParameters
         What a chip prints, and what the engine makes of it; every field broadcasts with
-        those of the load.
+        those of the work.
+    same : Decoded, optional
+        What the decoded sequences ask, where another pass of the same ones has it already.
 
     Returns
     -------
@@ -175,170 +232,143 @@ def expected_step(load: PassWork, chip: Chip, software: EngineParameters) -> Ste
         Components in seconds: a pass through all layers, and with pipeline stages the hops
         and the wait for other micro-batches.
     """
-    touched = _touched(load, software)
-    passed = Step(
-        (
-            *_weights(load, chip, software, touched),
-            _attention(load, chip, software),
-            _unpacking(load, chip, software, touched),
-            *_prompt(load, chip, software),
-            _floor(load, software),
-            _all_reduce(load, chip, software),
-            _exchange(load, chip, software),
-            Component("sequences", count=load.sequences, each=software.sequence_overhead),
-        )
+    rates, touched = reached(chip, software), _touched(work, software)
+    same = same or decoded(work, chip, software)
+    passed = Step.of(
+        same.dense,
+        same.head,
+        _routed(work, rates, software, touched),
+        same.attention,
+        _unpacking(work, chip, software, touched),
+        *_prompt(work, rates, software),
+        _floor(work, software),
+        _all_reduce(work, chip, software),
+        _exchange(work, chip, software),
+        same.sequences,
     )
-    return passed.then(*_pipeline(load, chip, software, passed.seconds))
+    return passed.then(*_pipeline(work, chip, software, passed.seconds))
 
 
-def _either(condition: Bools, first: ArrayLike, second: ArrayLike) -> ArrayLike:
-    """Return one of two by a condition; where it holds of all or of none, without copying it."""
-    if np.all(condition):
-        return first
-    return np.where(condition, first, second) if np.any(condition) else second
-
-
-def _touched(load: PassWork, software: EngineParameters) -> ArrayLike:
+def _touched(work: PassWork, software: EngineParameters) -> ArrayLike:
     """Return the share of the routed weights that the tokens of a pass read. [1]"""
-    if _is_nothing(load.expert_layers):
+    if _is_nothing(work.expert_layers):
         return 1.0
     distinct = distinct_experts(
-        experts=load.experts,
-        active=load.active,
-        tokens=np.asarray(load.together) + load.prompt_together,
+        experts=work.experts,
+        active=work.active,
+        tokens=floats(work.together + work.prompt_together),
         correlation=software.expert_correlation,
     )
-    return distinct / load.experts
+    return distinct / work.experts
 
 
-def _imbalance(load: PassWork, software: EngineParameters) -> Array:
-    """Return load of the fullest rank over the mean, where experts are spread. [1]"""
-    return 1.0 + np.asarray(load.spreads) * (np.asarray(software.expert_imbalance) - 1.0)
+def _imbalance(work: PassWork, software: EngineParameters) -> ArrayLike:
+    """Return the work of the fullest rank over the mean, where experts are spread. [1]"""
+    return 1.0 + work.spreads * (software.expert_imbalance - 1.0)
 
 
-def _weights(
-    load: PassWork, chip: Chip, software: EngineParameters, touched: ArrayLike
-) -> tuple[Component, Component, Component]:
-    """Return the matrices every token passes, head and norms, and the experts that are picked."""
-    bandwidth = software.bandwidth(chip)
-    tokens = 1.0 * np.asarray(load.sequences) * load.verified
-    rows = _either(tokens > 0, np.maximum(tokens, software.minimum_rows), 0.0 * tokens)
-    uneven = _imbalance(load, software)
-    return (
-        Component(
-            "dense weights",
-            bytes=load.dense_bytes,
-            bandwidth=bandwidth,
-            flops=rows * load.dense_flops,
-            flop_rate=software.rate(chip, "dense"),
-        ),
-        Component(
-            "head and norms",
-            bytes=load.head_bytes,
-            bandwidth=bandwidth,
-            flops=rows * load.head_flops,
-            flop_rate=software.rate(chip, "head"),
-        ),
-        Component(
-            "routed experts",
-            bytes=load.routed_bytes * touched * uneven,
-            bandwidth=bandwidth,
-            flops=load.together * load.routed_flops * uneven,
-            flop_rate=software.rate(chip, "routed") * software.grouped_gemm_fraction,
-            norm=GROUPED_PRODUCTS,
-        ),
-    )
-
-
-def _attention(load: PassWork, chip: Chip, software: EngineParameters) -> Component:
-    """Return the reads of the decoded sequences' caches: once for all tokens of a sequence."""
-    sequences = 1.0 * np.asarray(load.sequences)
+def _routed(
+    work: PassWork, rates: Reached, software: EngineParameters, touched: ArrayLike
+) -> Component:
+    """Return the experts that are picked."""
+    if _is_nothing(work.routed_bytes):
+        return _idle("routed experts")
+    uneven = _imbalance(work, software)
     return Component(
-        "attention",
-        bytes=sequences * load.cache_bytes,
-        bandwidth=software.bandwidth(chip),
-        flops=sequences * load.verified * load.attention_flops,
-        flop_rate=software.rate(chip, "attention"),
+        "routed experts",
+        bytes=work.routed_bytes * touched * uneven,
+        bandwidth=rates.bandwidth,
+        flops=work.together * work.routed_flops * uneven,
+        flop_rate=rates.routed,
+        norm=GROUPED_PRODUCTS,
     )
 
 
 def _unpacking(
-    load: PassWork, chip: Chip, software: EngineParameters, touched: ArrayLike
+    work: PassWork, chip: Chip, software: EngineParameters, touched: ArrayLike
 ) -> Component:
     """Return narrow weights widened to 16 bits on the vector units, once each."""
-    weights = np.asarray(chip.dense_is_packed) * load.dense_weights
-    weights = weights + np.asarray(chip.head_is_packed) * load.head_weights
-    weights = weights + np.asarray(chip.routed_is_packed) * load.routed_weights * touched
-    return Component(
-        "unpacking",
-        flops=software.dequantization_operations * weights,
-        flop_rate=np.asarray(chip.vector) / _FUSED_MULTIPLY_ADD,
-    )
+    weights = chip.dense_is_packed * work.dense_weights
+    weights = weights + chip.head_is_packed * work.head_weights
+    weights = weights + chip.routed_is_packed * work.routed_weights * touched
+    operations = software.dequantization_operations * weights
+    if _is_nothing(operations):
+        return _idle("unpacking")
+    return Component("unpacking", flops=operations, flop_rate=chip.vector / _FUSED_MULTIPLY_ADD)
 
 
 def _prompt(
-    load: PassWork, chip: Chip, software: EngineParameters
+    work: PassWork, rates: Reached, software: EngineParameters
 ) -> tuple[Component, Component, Component]:
     """Return arithmetic of prompt tokens; the head serves only the last of them."""
-    blocks = 1.0 + np.asarray(chip.blocks) * (np.asarray(software.block_gemm_fraction) - 1.0)
-    prompt = 1.0 * np.asarray(load.prompt)
+    if _is_nothing(work.prompt):
+        return _idle("prompt: dense"), _idle("prompt: experts"), _idle("prompt: attention")
+    experts = _idle("prompt: experts")
+    if not _is_nothing(work.routed_flops):
+        experts = Component(
+            "prompt: experts",
+            flops=work.prompt_together * work.routed_flops * _imbalance(work, software),
+            flop_rate=rates.prompt_routed,
+        )
     return (
         Component(
             "prompt: dense",
-            flops=prompt * (load.dense_flops + load.norm_flops),
-            flop_rate=software.rate(chip, "dense") * blocks,
+            flops=work.prompt * (work.dense_flops + work.norm_flops),
+            flop_rate=rates.prompt_dense,
         ),
-        Component(
-            "prompt: experts",
-            flops=load.prompt_together * load.routed_flops * _imbalance(load, software),
-            flop_rate=software.rate(chip, "routed") * blocks * software.grouped_gemm_fraction,
-        ),
+        experts,
         Component(
             "prompt: attention",
-            flops=prompt * load.prompt_flops,
-            flop_rate=software.rate(chip, "attention"),
+            flops=work.prompt * work.prompt_flops,
+            flop_rate=rates.attention,
         ),
     )
 
 
-def _floor(load: PassWork, software: EngineParameters) -> Component:
+def _floor(work: PassWork, software: EngineParameters) -> Component:
     """Return launches, ramps and tails: a time per layer, larger without decode's graphs."""
-    layers = load.depth + software.expert_layer_extra * np.asarray(load.expert_layers)
-    latent = software.latent_layer_extra * np.asarray(load.latent_layers)
-    is_prompt = np.asarray(load.prompt) > 0
+    layers = work.depth + software.expert_layer_extra * work.expert_layers
+    latent = software.latent_layer_extra * work.latent_layers
+    if _is_nothing(work.prompt):
+        return Component("layer floors", count=layers + latent, each=software.decode_layer_floor)
+    is_prompt = floats(work.prompt) > 0.0
+    if is_prompt.all():
+        return Component("layer floors", count=layers, each=software.prefill_layer_floor)
     return Component(
         "layer floors",
-        count=_either(is_prompt, layers, layers + latent),
-        each=_either(is_prompt, software.prefill_layer_floor, software.decode_layer_floor),
+        count=np.where(is_prompt, layers, layers + latent),
+        each=np.where(is_prompt, software.prefill_layer_floor, software.decode_layer_floor),
     )
 
 
-def _all_reduce(load: PassWork, chip: Chip, software: EngineParameters) -> Component:
+def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
     """Return two all-reduces a layer over the tensor-parallel group."""
-    link = chip.link * np.asarray(software.link_fraction)
-    message = load.tokens * load.hidden * ACTIVATION_BYTES
+    if isinstance(work.tp, int) and work.tp == 1:
+        return _idle("all-reduce")
+    link = chip.link * software.link_fraction
+    message = work.tokens * work.hidden * ACTIVATION_BYTES
     latency = software.collective_latency
-    shots = all_reduce_shots(ranks=load.tp, message=message, bandwidth=link, latency=latency)
+    shots = all_reduce_shots(ranks=work.tp, message=message, bandwidth=link, latency=latency)
     return Component(
         "all-reduce",
-        sent=2.0 * load.depth * all_reduce_bytes(ranks=load.tp, message=message, shots=shots),
+        sent=2.0 * work.depth * all_reduce_bytes(ranks=work.tp, message=message, shots=shots),
         link=link,
-        count=2.0 * load.depth * shots,
+        count=2.0 * work.depth * shots,
         each=latency,
     )
 
 
-def _exchange(load: PassWork, chip: Chip, software: EngineParameters) -> Component:
+def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
     """Return tokens sent to the ranks of their experts and back, between replicas."""
-    if _is_nothing(load.expert_layers):
-        return Component("expert exchange")
-    layers = np.asarray(load.expert_layers) * load.exchanges
-    link = np.where(load.exchange_is_inside, chip.link, chip.link_out)
-    hop = np.where(load.exchange_is_inside, 0.0, chip.hop)
+    layers = work.expert_layers * work.exchanges
+    if _is_nothing(layers):
+        return _idle("expert exchange")
+    link = np.where(work.exchange_is_inside, chip.link, chip.link_out)
+    hop = np.where(work.exchange_is_inside, 0.0, chip.hop)
     return Component(
         "expert exchange",
         sent=layers
-        * exchange_bytes(tokens=load.tokens, hidden=load.hidden, destinations=load.destinations),
+        * exchange_bytes(tokens=work.tokens, hidden=work.hidden, destinations=work.destinations),
         link=link * software.link_fraction,
         count=2.0 * layers,
         each=software.collective_latency + hop,
@@ -346,24 +376,26 @@ def _exchange(load: PassWork, chip: Chip, software: EngineParameters) -> Compone
 
 
 def _pipeline(
-    load: PassWork, chip: Chip, software: EngineParameters, pass_time: Array
+    work: PassWork, chip: Chip, software: EngineParameters, pass_time: Array
 ) -> tuple[Component, Component]:
     """Return the hops between pipeline stages, and the wait for the micro-batches ahead."""
-    crossings = np.asarray(load.stages) - 1.0
-    link = np.where(load.hops_are_inside, chip.link, chip.link_out)
+    if isinstance(work.stages, int) and work.stages == 1:
+        return _idle("stage hops"), _idle("stage wait")
+    crossings = work.stages - 1.0
+    link = np.where(work.hops_are_inside, chip.link, chip.link_out)
     hops = Component(
         "stage hops",
-        sent=crossings * load.tokens * load.hidden * ACTIVATION_BYTES,
+        sent=crossings * work.tokens * work.hidden * ACTIVATION_BYTES,
         link=link * software.link_fraction,
         count=crossings,
-        each=np.where(load.hops_are_inside, chip.hop_inside, chip.hop),
+        each=np.where(work.hops_are_inside, chip.hop_inside, chip.hop),
     )
     alone = pass_time + hops.seconds
     whole = pipelined_step(
         pass_time=pass_time,
         hops=hops.seconds,
-        stages=load.stages,
-        slowest=load.slowest,
-        streams=load.in_flight,
+        stages=work.stages,
+        slowest=work.slowest,
+        streams=work.in_flight,
     )
     return hops, Component("stage wait", count=1.0, each=whole - alone)

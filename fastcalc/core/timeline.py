@@ -12,7 +12,7 @@ import numpy as np
 
 from fastcalc.core.pass_work import PassWork
 from fastcalc.core.schedule import DECODE, FIRST, PREFILL, PROMPTS, Schedule
-from fastcalc.formulas.types import Array, ArrayLike, Floats
+from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,19 +39,19 @@ class Timeline:
     @property
     def overhead(self) -> Array:
         """The constant: what its requests cost, whatever their length. [s]"""
-        return self.requests * np.asarray(self.passes.machine.software.request_overhead)
+        return floats(self.requests * self.passes.machine.software.request_overhead)
 
     @property
     def seconds(self) -> Floats:
         """What the engine is expected to take. [s]"""
-        terms = (np.asarray(count) * self.passes.seconds(name) for name, count in self.counts)
-        return np.asarray((self.overhead + sum(terms, np.zeros(()))) / self.per)
+        terms = (count * self.passes.seconds(name) for name, count in self.counts)
+        return floats((self.overhead + sum(terms)) / self.per)
 
-    def loads(self) -> Iterator[tuple[PassWork, Array]]:
+    def works(self) -> Iterator[tuple[PassWork, Array]]:
         """Yield the work of its passes, and how many of each it takes. [1]"""
         for name, count in self.counts:
-            for load, times in self.passes.loads(name):
-                yield load, np.asarray(count) * times / self.per
+            for work, times in self.passes.works(name):
+                yield work, floats(count * times / self.per)
 
 
 def token(passes: Schedule) -> Timeline:
@@ -72,9 +72,11 @@ def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
         Runs of those before it, where memory has no place for it yet. [1]
     """
     wait = np.where((passes.batch > 1.0) & (not passes.is_bound), 0.5, 0.0)
-    queue = tuple((name, count * np.asarray(runs)) for name, count in served_run(passes).counts)
     own = ((DECODE, wait), (FIRST, passes.chunks))
-    return Timeline(passes, own + queue if np.any(runs) else own, requests=1.0)
+    if not np.any(runs):
+        return Timeline(passes, own, requests=1.0)
+    queue = tuple((name, count * runs) for name, count in served_run(passes).counts)
+    return Timeline(passes, own + queue, requests=1.0)
 
 
 def served_run(passes: Schedule) -> Timeline:

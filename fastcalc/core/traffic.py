@@ -1,6 +1,7 @@
 """What requests look like, and how many tokens of one a pass may yield."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -94,20 +95,20 @@ class Traffic:
     prefix_hit: ArrayLike = 0.0
     speculation: Speculation = Speculation()
 
-    @property
+    @cached_property
     def computed_prompt(self) -> Array:
         """Prompt tokens that must be computed; the last one always. [1]"""
-        return np.maximum(np.asarray(self.prompt) * (1.0 - np.asarray(self.prefix_hit)), 1.0)
+        return np.maximum(self.prompt * (1.0 - self.prefix_hit), 1.0)
 
     @property
     def prompt_context(self) -> Array:
         """Tokens that a computed prompt token attends to on average (causal). [1]"""
-        return (2.0 * np.asarray(self.prompt) - self.computed_prompt) / 2.0
+        return (2.0 * self.prompt - self.computed_prompt) / 2.0
 
     @property
     def spread(self) -> Array:
         """How far the context goes below and above its mean while a request decodes. [1]"""
-        return np.minimum(np.asarray(self.output) / 2.0, self.context)
+        return np.minimum(self.output / 2.0, self.context)
 
     @property
     def prompt_spread(self) -> Array:
@@ -117,12 +118,12 @@ class Traffic:
     @property
     def longest_each(self) -> Array:
         """Tokens of a sequence at its end. [1]"""
-        return np.maximum(np.asarray(self.prompt) + self.output, self.context)
+        return np.maximum(self.prompt + self.output, self.context)
 
     @property
     def longest(self) -> float:
         """The most of all requests. [1]"""
-        return float(np.max(self.longest_each))
+        return float(self.longest_each.max())
 
     @property
     def reserved_each(self) -> Array:
@@ -132,4 +133,4 @@ class Traffic:
     @property
     def reserved(self) -> float:
         """The most of all requests. [1]"""
-        return float(np.max(self.reserved_each))
+        return float(self.reserved_each.max())

@@ -1,10 +1,11 @@
-"""What a model weighs and what a token costs: counted once, from the shape alone.
+"""What a model holds and what a token costs: counted once, from the shape alone.
 
 A `Workload` is a model in one weight format and one cache format, reduced to the sums
 that placement and the step function need. Everything is of the text core: no
 multi-token-prediction layers and no vision tower.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -13,6 +14,7 @@ import numpy as np
 from fastcalc.catalogue.formats import FORMATS, NumberFormat, number_format, weight_formats
 from fastcalc.catalogue.schema import LatentAttention, MixtureOfExperts, Model
 from fastcalc.core.layers import CacheGroup, LayerCount, count_layer
+from fastcalc.core.once import once
 from fastcalc.formulas import counting
 from fastcalc.formulas.memory import attended_tokens, cache_bytes_per_layer
 from fastcalc.formulas.types import Array, ArrayLike
@@ -140,7 +142,8 @@ class Workload:
         ranks : array_like
             Ranks of the tensor-parallel group; heads are spread, latents copied. [1]
         """
-        return self._cache(tokens, 0.0, ranks, [group.window for group in self.caches])
+        held = [group.window for group in self.caches]
+        return self.cache_of(_attended(held, tokens, 0.0), ranks)
 
     def cache_read_bytes(
         self, tokens: ArrayLike, *, spread: ArrayLike = 0.0, ranks: ArrayLike = 1.0
@@ -156,17 +159,19 @@ class Workload:
         ranks : array_like
             Ranks of the tensor-parallel group. [1]
         """
-        return self._cache(tokens, spread, ranks, [group.attended for group in self.caches])
+        return self.cache_of(self.attended(tokens, spread), ranks)
 
-    def _cache(
-        self, tokens: ArrayLike, spread: ArrayLike, ranks: ArrayLike, limits: list[float]
-    ) -> Array:
-        """Return the bytes of one sequence's state, and of its last tokens up to a limit."""
+    def attended(self, context: ArrayLike, spread: ArrayLike) -> list[Array]:
+        """Return the tokens that a new one attends to in each group of layers. [1]"""
+        return _attended([group.attended for group in self.caches], context, spread)
+
+    def cache_of(self, tokens: Sequence[Array], ranks: ArrayLike = 1.0) -> Array:
+        """Return the bytes of one sequence's state, and of some tokens of each group. [byte]"""
         total: Array = self.state_bytes / np.asarray(ranks)
-        for group, limit in zip(self.caches, limits, strict=True):
+        for group, count in zip(self.caches, tokens, strict=True):
             layer = cache_bytes_per_layer(
                 elements=group.elements,
-                tokens=attended_tokens(context=tokens, spread=spread, window=limit),
+                tokens=count,
                 bytes_per_element=self.element_bytes(group),
             )
             total = total + group.layers * layer / np.minimum(ranks, group.shards)
@@ -198,16 +203,31 @@ class Workload:
             Count the form that prompts use, which for latent attention is the cheaper of two:
             expanded into heads over all tokens, or absorbed over those that are picked.
         """
+        picked = self.attended(context, spread)
+        if not prompt:
+            return self.decode_flops_of(picked)
+        seen = _attended([group.window for group in self.caches], context, spread)
         total: ArrayLike = 0.0
-        for group in self.caches:
-            picked = attended_tokens(context=context, spread=spread, window=group.attended)
-            flops: Array = group.decode_flops * picked
-            if prompt:
-                seen = attended_tokens(context=context, spread=spread, window=group.window)
-                expanded = group.prefill_flops * seen
-                flops = np.minimum(flops, expanded)
+        for group, few, whole in zip(self.caches, picked, seen, strict=True):
+            flops = np.minimum(group.decode_flops * few, group.prefill_flops * whole)
             total = total + group.layers * flops
         return total
+
+    def decode_flops_of(self, picked: Sequence[Array]) -> ArrayLike:
+        """Return the attention FLOPs of one new token for what it attends to. [FLOP]"""
+        total: ArrayLike = 0.0
+        for group, tokens in zip(self.caches, picked, strict=True):
+            total = total + group.layers * (group.decode_flops * tokens)
+        return total
+
+
+def _attended(limits: Sequence[float], context: ArrayLike, spread: ArrayLike) -> list[Array]:
+    """Return the tokens attended to under each limit; layers of one limit are counted once. [1]"""
+    found = {
+        limit: attended_tokens(context=context, spread=spread, window=limit)
+        for limit in dict.fromkeys(limits)
+    }
+    return [found[limit] for limit in limits]
 
 
 def workload(model: Model, weights: str | None = None, kv: str | None = None) -> Workload:
@@ -227,6 +247,11 @@ def workload(model: Model, weights: str | None = None, kv: str | None = None) ->
     InputError
         If a format is unknown.
     """
+    return _count(model, weights, kv)
+
+
+@once
+def _count(model: Model, weights: str | None, kv: str | None) -> Workload:
     kv_format = number_format(kv or model.kv_format, cache=True).id
     matrices, experts_in = weight_formats(weights or model.weight_format)
     native = weights is None or weights == model.expert_format

@@ -76,7 +76,7 @@ def prefill(placement: Placement, columns: Columns) -> Recipe:
     """Return prompts taken in at once, decoding nothing."""
     batch = columns.concurrency
     passes, tokens = _passes(placement, columns, batch), batch * columns.prompt
-    light = passes.light(tokens, decode=0.0 * batch).seconds
+    light = passes.bound(tokens, decode=0.0 * batch).seconds
     return Recipe(timeline.prefill(passes), tokens, batch, light)
 
 
@@ -118,7 +118,7 @@ def first_token(placement: Placement, columns: Columns) -> Recipe:
     batch = np.minimum(columns.concurrency, _room(placement, columns))
     passes = _passes(placement, columns, batch)
     made = timeline.first_token(passes, runs=columns.concurrency / batch - 1.0)
-    light = passes.light(columns.prompt, decode=0.0 * batch).seconds
+    light = passes.bound(columns.prompt, decode=0.0 * batch).seconds
     return Recipe(made, columns.prompt, batch, light)
 
 
@@ -151,13 +151,13 @@ def _passes(placement: Placement, columns: Columns, batch: Floats) -> Schedule:
 
 def _light_token(passes: Schedule) -> Array:
     """Return the least time per output token. [s]"""
-    return passes.light().seconds / passes.traffic.speculation.tokens_per_pass
+    return passes.bound().seconds / passes.traffic.speculation.tokens_per_pass
 
 
 def _light_run(passes: Schedule) -> Array:
     """Return the least time to serve a batch: each resource busy with its share of all work."""
-    decode, batch = passes.light().work, passes.batch
-    prompts = passes.light(batch * passes.traffic.computed_prompt, decode=0.0 * batch).work
+    decode, batch = passes.bound().work, passes.batch
+    prompts = passes.bound(batch * passes.traffic.computed_prompt, decode=0.0 * batch).work
     return np.maximum(
         passes.steps * decode.memory_time,
         np.maximum(

@@ -129,7 +129,7 @@ def _pile(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
     for batch in batches:
         machine, count = batch.placement.machine, len(batch.points)
         if machine.is_spatial == is_spatial:
-            for load, often in batch.recipe.timeline.loads():
+            for load, often in batch.recipe.timeline.works():
                 loads.append(_flat(load, count))
                 chips.append(_flat(machine.chip, count))
                 softwares.append(_flat(machine.software, count))

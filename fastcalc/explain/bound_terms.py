@@ -64,7 +64,7 @@ def _memory(made: BoundPass, part: Component) -> list[Equation]:
     "compute", "the FLOPs of all tokens, at the fastest printed dense rate that loses nothing"
 )
 def _compute(made: BoundPass, part: Component) -> list[Equation]:
-    numbers, rates = made.numbers, made.machine.light
+    numbers, rates = made.numbers, made.machine.peaks
     decoded = made.decoded * made.kept
     both, routed = decoded + made.prompt, numbers.parameters("routed") * made.picked
     products = (
@@ -99,7 +99,7 @@ def _link(made: BoundPass, part: Component) -> list[Equation]:
         ranks = number(layout.tp)
         crossed = number(2.0) * work.depth * (ranks - 1.0) * message
         sent = crossed / (ranks * layout.pp * layout.dp)
-    is_inside = layout.tp > 1 or bool(chip.link >= chip.link_out)
+    is_inside = bool(layout.tp > 1) or bool(chip.link >= chip.link_out)
     return [
         equation("sent", part.sent, "B", sent),
         equation("link rate", part.link, "B/s", made.numbers.link(is_inside=is_inside)),

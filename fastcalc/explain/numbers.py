@@ -4,7 +4,7 @@ from math import inf, isfinite
 from typing import get_args
 
 from fastcalc.catalogue.schema import Engine, Hardware, Memory, Parameters, Quantity
-from fastcalc.core.placement import Placement
+from fastcalc.core.placement import AnyPlacement
 from fastcalc.explain.terms import Origin, Term, number, one, total
 from fastcalc.formulas.types import ArrayLike
 
@@ -22,7 +22,7 @@ _WEIGHTS = {
 class Numbers:
     """What a placement takes from its engine, its hardware and its model."""
 
-    def __init__(self, placement: Placement) -> None:
+    def __init__(self, placement: AnyPlacement) -> None:
         self.work, self.machine = placement.work, placement.machine
         hardware = self.machine.hardware
         self._settings = self.machine.engine.on(hardware.kind, hardware.architecture)

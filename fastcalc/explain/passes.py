@@ -59,17 +59,17 @@ def _decode(row: _Row) -> Explained:
     passes, answer = row.passes, row.answer("TPOT", timeline.token(row.passes))
     if passes.is_bound:
         made = BoundPass(passes, decoded=float(row.batch), prompt=0.0)
-        return _at_the_bound("decode step", made, passes.light(), answer)
-    return _of_step("decode step", Pass(passes, passes.decode_load()), passes.decode, answer)
+        return _at_the_bound("decode step", made, passes.bound(), answer)
+    return _of_step("decode step", Pass(passes, passes.decode_work()), passes.decode, answer)
 
 
 def _first(row: _Row) -> Explained:
     passes, answer = row.passes, row.answer("TTFT", timeline.first_token(row.passes))
     if passes.is_bound:
         made = BoundPass(passes, decoded=0.0, prompt=one(passes.traffic.computed_prompt))
-        bound = passes.light(made.prompt, decode=0.0 * passes.batch)
+        bound = passes.bound(made.prompt, decode=0.0 * passes.batch)
         return _at_the_bound("prompt pass", made, bound, answer)
-    return _of_step("prompt pass", Pass(passes, passes.first_load()), passes.first, answer)
+    return _of_step("prompt pass", Pass(passes, passes.first_work()), passes.first, answer)
 
 
 def _at_the_bound(name: str, made: BoundPass, bound: Bound, answer: Equation) -> Explained:

@@ -87,11 +87,11 @@ def _stage_wait(made: Pass, part: Component) -> list[Equation]:
 
 @component("drafting", "tokens drafted before the pass, one layer's share of a step each")
 def _drafting(made: Pass, part: Component) -> list[Equation]:
-    plain = made.schedule.expected(made.schedule.decode_load(verified=1.0)).seconds
+    plain = made.schedule.expected(made.schedule.decode_work(verified=1.0)).seconds
     return [equation("each", part.each, "s", number(plain, "s") / made.work.depth)]
 
 
 @component("up to the bound", "what an engine without losses would else be ahead of the bound")
 def _up_to_the_bound(made: Pass, part: Component) -> list[Equation]:
-    bound, before = made.schedule.light().seconds, sum(made.seconds.values())
+    bound, before = made.schedule.bound().seconds, sum(made.seconds.values())
     return [equation("time", part.each, "s", number(bound, "s") - number(before, "s"))]

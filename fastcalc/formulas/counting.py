@@ -68,7 +68,7 @@ def latent_attention_matrices(
     width, rank = floats(hidden), floats(q_rank)
     head = floats(heads) * (nope_dim + rope_dim)
     query = np.where(rank == 0, width * head, rank * (width + head))
-    latent = width * (kv_rank + rope_dim) + floats(kv_rank) * heads * (nope_dim + value_dim)
+    latent = width * (floats(kv_rank) + rope_dim) + floats(kv_rank) * heads * (nope_dim + value_dim)
     return query + latent + width * heads * value_dim
 
 

@@ -24,9 +24,10 @@ def attended_tokens(*, context: ArrayLike, spread: ArrayLike, window: ArrayLike)
     window : tokens the layer looks back, :math:`w`; infinity for all [1]
     """
     mean = floats(context)
-    below = np.clip(np.minimum(window, mean + spread) - (mean - spread), 0.0, None)
+    seen = np.minimum(window, mean + spread)
+    below = np.maximum(seen - (mean - spread), 0.0)
     width = np.maximum(2.0 * floats(spread), 1e-300)
-    return np.minimum(window, mean + spread) - below * below / (2.0 * width)
+    return seen - below * below / (2.0 * width)
 
 
 def cache_bytes_per_layer(

@@ -44,6 +44,8 @@ def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: Array
     """
     held = floats(capacities)
     rates = floats(bandwidths)
+    if held.shape[-1] == 1:
+        return floats(work) / rates[..., 0]
     faster = np.cumsum(held, axis=-1) - held
     slower_rates = np.cumsum(rates[..., ::-1], axis=-1)[..., ::-1]
     time = (floats(work) - faster[..., 0]) / slower_rates[..., 0]
@@ -145,6 +147,6 @@ def overlapped_time(*, memory: ArrayLike, compute: ArrayLike, norm: ArrayLike) -
     compute : time to do the FLOPs alone, :math:`t_c` [s]
     norm : :math:`p`, at least 1 [1]
     """
-    larger = np.maximum(memory, compute) * 1.0
+    larger = floats(np.maximum(memory, compute))
     ratio = np.minimum(memory, compute) / np.maximum(larger, 1e-300)
     return larger * (1.0 + ratio**norm) ** (1.0 / norm)

@@ -12,8 +12,8 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 Array: TypeAlias = Floats
 """What a formula returns: of no dimensions, a numpy float, if all arguments are numbers."""
 
-ArrayLike: TypeAlias = float | Floats
-"""What a formula takes: a number or a float array."""
+ArrayLike: TypeAlias = float | npt.NDArray[np.floating[Any]] | Ints
+"""What a formula takes: a number or an array of numbers, such as ranks of layouts."""
 
 
 def floats(numbers: ArrayLike) -> Floats:

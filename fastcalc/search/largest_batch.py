@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc.core.layout import Layout, Layouts
-from fastcalc.core.placement import Placement, Site
+from fastcalc.core.layout import Layout
+from fastcalc.core.placement import AnyPlacement, Placement, Placements, Site
 from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.traffic import Traffic
@@ -28,7 +28,7 @@ _STEPS = 4
 _ROUNDING = 1e-12
 
 
-def speeds(placement: Placement, traffic: Traffic, batch: ArrayLike) -> Floats:
+def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Floats:
     """Return the expected tokens a second of each user, and nothing else of an estimate. [1/s]
 
     Parameters
@@ -53,7 +53,7 @@ class Tiers:
     ----------
     site : Site
         The tier.
-    placement : Placement
+    placement : Placements
         The layouts in it.
     lives : ndarray of bool
         Where batches live in it that no faster memory holds.
@@ -63,7 +63,7 @@ class Tiers:
     """
 
     site: Site
-    placement: Placement
+    placement: Placements
     lives: Bools
     batch: Floats
     speed: Floats
@@ -83,7 +83,7 @@ def tiers_at(space: Space, layouts: Sequence[Layout], *, steps: int = 1) -> Iter
     """
     held: Array = np.zeros((len(layouts), 1))
     for site in space.sites if layouts else ():
-        placement = site.place(Layouts.of(layouts, beside=1))
+        placement = site.place_all(layouts, axes=1)
         most = np.broadcast_to(placement.max_batch, held.shape)
         octaves = int(most.max()).bit_length()
         tried = np.unique(np.round(2.0 ** (np.arange(octaves * steps + 1) / steps)))
@@ -117,7 +117,7 @@ def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) ->
     reached = np.zeros(goals.shape, dtype=np.int64)
     missed = np.full(goals.shape, placement.max_batch + 1, dtype=np.int64)
     while np.any(missed - reached > 1):
-        tried = _between(reached, missed)
+        tried = _batches_between(reached, missed)
         reaches = (
             speeds(placement, traffic, tried.ravel().astype(float)).reshape(tried.shape)
             >= goals[:, None]
@@ -160,7 +160,7 @@ def cost_multiples(
     return np.where((before > 0) & (after > 0), totals[0] / totals[1], np.nan)
 
 
-def _between(reached: Batches, missed: Batches) -> Batches:
+def _batches_between(reached: Batches, missed: Batches) -> Batches:
     """Return batches between two for each speed, even in ratio, both neighbours among them.
 
     Where nothing is left between, the batch that reaches stands again.
@@ -289,7 +289,7 @@ def _closest(tier: BatchRange, traffic: Traffic, speed: float, below: float) -> 
     low, high = tier.fewest - 1, tier.most + 1
     best = (0.0, 0)
     while True:
-        tried = np.unique(_between(np.array([low]), np.array([high])))
+        tried = np.unique(_batches_between(np.array([low]), np.array([high])))
         reached = speeds(tier.placement, traffic, tried.astype(float))
         held = int(np.count_nonzero(reached >= speed * (1.0 - _ROUNDING)))
         if not held:
@@ -306,9 +306,9 @@ def _closest(tier: BatchRange, traffic: Traffic, speed: float, below: float) -> 
 
 
 def _bound(placement: Placement, traffic: Traffic) -> float:
-    """Return the speed of light of one user alone. [1/s]"""
-    light = Schedule(placement, traffic, np.ones(1)).light()
-    return float(traffic.speculation.tokens_per_pass / light.seconds[0])
+    """Return the bound of one user alone. [1/s]"""
+    bound = Schedule(placement, traffic, np.ones(1)).bound()
+    return float(traffic.speculation.tokens_per_pass / bound.seconds[0])
 
 
 def needed_tokens(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
@@ -329,7 +329,7 @@ def needed_tokens(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
 
 
 def _needed(outcome: Outcome, drafts: float, speed: float) -> float:
-    """Return the tokens a pass must yield; how long it takes does not hang on them."""
+    """Return the tokens a pass must yield; how long it takes does not depend on them."""
     batch, traffic = outcome.scenario.batches[0], outcome.scenario.traffic
 
     def speed_at(tokens: float) -> float:

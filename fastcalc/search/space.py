@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from fastcalc.core.layout import Layout, Layouts
-from fastcalc.core.placement import Placement, Site, divides_heads, link_domain
+from fastcalc.core.layout import Layout
+from fastcalc.core.placement import Placement, Site
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, check_traffic, sites_of, solve
 
 
@@ -70,36 +70,11 @@ class Space:
         chips : int
             Numbers of chips. [1]
         """
-        legal = [layout for count in chips for layout in self._legal(count)]
+        legal = [layout for count in chips for layout in self.sites[0].of_one_copy(count)]
         if not legal:
             return []
-        holds = np.stack([site.place(Layouts.of(legal)).max_batch >= 1 for site in self.sites])
+        holds = np.stack([site.place_all(legal).max_batch >= 1 for site in self.sites])
         return [legal[place] for place in np.flatnonzero(np.any(holds, axis=0))]
-
-    def _legal(self, chips: int) -> Iterator[Layout]:
-        """Yield what `Site.check` allows of so many chips, one copy of all weights each.
-
-        Ranks that share the experts are no more than those, as each has at least one.
-        """
-        site, experts = self.sites[0], self.sites[0].work.experts
-        if site.machine.is_spatial:
-            yield from [Layout(pp=chips)] if chips <= site.most_stages else []
-            return
-        for tp in self._widths:
-            for pp in range(1, min(chips // tp, site.most_stages) + 1):
-                dp, left = divmod(chips, tp * pp)
-                if left == 0 and dp == 1:
-                    ranks = (1, *(ep for ep in range(tp, 1, -1) if tp % ep == 0 and ep <= experts))
-                    yield from (Layout(tp, pp, ep) for ep in ranks)
-                elif left == 0 and tp * dp <= experts:
-                    yield Layout(tp, pp, tp * dp, dp)
-
-    @cached_property
-    def _widths(self) -> list[int]:
-        """Ranks of a tensor-parallel group that chip and model allow. [1]"""
-        domain = link_domain(self.scenario.hardware)
-        work = self.sites[0].work
-        return [ranks for ranks in range(1, domain + 1) if divides_heads(work, ranks)]
 
     def tiers(self, layout: Layout) -> Iterator[BatchRange]:
         """Yield where a layout's batches live, from small batches to large."""
@@ -117,7 +92,7 @@ class Space:
 
 
 def sharding(layout: Layout) -> Sharding:
-    """Return a layout as a person would ask for it, rank by rank."""
+    """Return a layout as a user would ask for it, rank by rank."""
     return Sharding(tp=layout.tp, pp=layout.pp, ep=layout.ep, dp=layout.dp)
 
 

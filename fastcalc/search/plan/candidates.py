@@ -1,13 +1,14 @@
 """The deployments there are: formats a chip computes in, layouts that are legal, batches."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.schema import Engine, Hardware, Model
-from fastcalc.core.layout import Layout, Layouts
-from fastcalc.core.placement import EXPERT_TENSOR_RANKS, Placement, Site, divides_heads, link_domain
+from fastcalc.core.layout import Layout
+from fastcalc.core.placement import Site
 from fastcalc.core.scenario import Pricing, Scenario, default_cache
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.formulas.types import Floats
@@ -122,7 +123,7 @@ def candidates(scenario: Scenario, *, prompt: float, output: float) -> Grid | No
 
 def _held(site: Site, layouts: tuple[Layout, ...], tokens: float) -> Floats:
     """Return the sequences that each layout holds. [1]"""
-    place = Placement(site.machine, site.work, Layouts.of(layouts), np.array([tokens]))
+    place = replace(site, reserved_tokens=np.array([tokens])).place_all(layouts)
     return np.asarray(np.broadcast_to(place.max_batch, (len(layouts),)), dtype=float)
 
 
@@ -130,7 +131,7 @@ def layouts_of(site: Site) -> list[Layout]:
     """Return the legal layouts that are worth a look, from few chips to many.
 
     Tensor-parallel groups of powers of two in the link domain; for mixtures of experts attention
-    replicas beside them, the experts spread over all; and pipeline stages, and whatever the
+    replicas alongside them, the experts spread over all; and pipeline stages, and whatever the
     placement takes by default. Copies of all weights are replicas, not layouts.
 
     Parameters
@@ -139,24 +140,11 @@ def layouts_of(site: Site) -> list[Layout]:
         A workload on a kind of chip.
     """
     found = set(site.default_layouts)
-    links = site.machine.hardware.links
     if not site.machine.is_spatial:
-        can_join = links.scale_up is not None or links.scale_out is not None
-        stages = [one for one in _STAGES if one <= site.most_stages] if can_join else [1]
-        for tp, dp in _widths(site):
-            spread = tp * dp if dp > 1 else 1
-            found |= {Layout(tp, pp, spread, dp) for pp in stages}
-    return sorted(found, key=lambda one: (one.chips, one))
-
-
-def _widths(site: Site) -> Iterator[tuple[int, int]]:
-    """Yield tensor-parallel ranks and attention replicas of a stage."""
-    domain = link_domain(site.machine.hardware)
-    tp = 1
-    while tp <= min(domain, EXPERT_TENSOR_RANKS if site.work.experts else domain):
-        if divides_heads(site.work, tp):
+        stages = [one for one in _STAGES if one <= site.most_stages] if site.has_links else [1]
+        for tp in site.doubled_groups:
             dp = 1
-            while tp * dp <= domain and (dp == 1 or tp * dp <= site.work.experts):
-                yield tp, dp
+            while tp * dp <= site.domain and (dp == 1 or tp * dp <= site.work.experts):
+                found |= {Layout(tp, pp, site.expert_ranks(tp, dp), dp) for pp in stages}
                 dp *= 2
-        tp *= 2
+    return sorted(found, key=lambda one: (one.chips, one))

@@ -6,7 +6,7 @@ import numpy as np
 
 from fastcalc.core.columns import Columns
 from fastcalc.core.layout import Layout, Layouts
-from fastcalc.core.placement import Placement
+from fastcalc.core.placement import Placements
 from fastcalc.formulas.types import Floats
 from fastcalc.search.plan.queues import Queues
 from fastcalc.search.plan.replicas import needed, waited
@@ -54,7 +54,7 @@ def transfer_seconds(grid: Grid, prompt: float) -> Floats:
     """
     site, beyond = grid.sites[0], grid.scenario.hardware.links.scale_out
     assert beyond is not None
-    place = Placement(site.machine, site.work, Layouts.of(grid.layouts), prompt)
+    place = Placements(site.machine, site.work, Layouts.of(grid.layouts), prompt)
     link = beyond.bandwidth.si * site.machine.software.link_fraction
     return np.broadcast_to(place.cache_per_chip / link, (len(grid.layouts),))
 

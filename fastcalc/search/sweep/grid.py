@@ -15,7 +15,7 @@ import numpy as np
 from fastcalc.core.columns import Columns, EvaluatedPoints, Words, chosen
 from fastcalc.core.estimate import Estimate, evaluate
 from fastcalc.core.layout import Layout, Layouts
-from fastcalc.core.placement import Placement, Site
+from fastcalc.core.placement import Placements, Site
 from fastcalc.core.scenario import Location, Scenario, sites_of, warnings_of
 from fastcalc.formulas.types import Floats
 from fastcalc.search.sweep.request_lists import OpenRequests, Requests
@@ -63,16 +63,14 @@ class Grid:
         return sites_of(self.scenario, 0.0)
 
     def part(self, **axes: Any) -> "Grid":
-        """Return the grid with other axes, on the same sites.
+        """Return the grid with other axes.
 
         Parameters
         ----------
         axes : object
             Layouts, requests or batches.
         """
-        part = replace(self, **axes)
-        part.__dict__["sites"] = self.sites  # they are the same, and take time
-        return part
+        return replace(self, **axes)
 
     def blocks(self, size: int = BLOCK) -> Iterator["Grid"]:
         """Yield the grid in parts of at most so many points, in order.
@@ -135,7 +133,7 @@ def _on(grid: Grid, site: Site) -> EvaluatedPoints:
     listed = grid.layouts or (*site.default_layouts, Layout())
     which = np.arange(len(listed))[:, np.newaxis] if grid.layouts else smallest[:, np.newaxis]
     layouts = Layouts.of(listed).at(which)
-    placement = Placement(site.machine, site.work, layouts, traffic.reserved_each)
+    placement = Placements(site.machine, site.work, layouts, traffic.reserved_each)
     estimate = evaluate(placement, batch=grid.batches, traffic=traffic)
     price = one.pricing.per_chip_hour(one.hardware)
     return EvaluatedPoints(

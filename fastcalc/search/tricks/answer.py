@@ -156,7 +156,7 @@ def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
     if scenario.sharding.names_ranks or scenario.sharding.chips is not None:
         placements = [asked.placement]
     else:
-        few = takewhile(lambda layout: layout.chips <= MOST_CHIPS, asked.site.layouts())
+        few = takewhile(lambda layout: layout.chips <= MOST_CHIPS, asked.site.default_layouts)
         placements = [asked.site.place(layout) for layout in few]
     for placement in placements:
         if placement.max_batch < 1:

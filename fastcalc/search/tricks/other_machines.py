@@ -2,7 +2,7 @@
 
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.layout import Layout
-from fastcalc.core.placement import link_domain
+from fastcalc.core.legal import link_domain
 from fastcalc.search import Reach, Space
 from fastcalc.search.space import chip_counts
 from fastcalc.search.tricks.option import Option, option_of

@@ -1,0 +1,198 @@
+"""Which layouts a model may have on a kind of chip, and those that each search looks at.
+
+Chips that run layer after layer cut each matrix over a tensor-parallel group inside the link
+domain, give mixtures of experts attention replicas with the experts spread over all of them, and
+cut layers into pipeline stages. Chips whose layers each have a region pipeline whole layers.
+
+`LegalLayouts.check` says what is legal. Of that, each search takes a part:
+
+- by default, groups of powers of two, replicas beyond them inside the domain, then stages;
+- of so many chips, the same with replicas of dense models, and stages anywhere;
+- of one copy of the weights, groups of any width and replicas and ranks of experts of any number;
+- the planner (`fastcalc.search.plan.candidates`), groups and replicas of powers of two.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, floor
+
+from fastcalc.catalogue.schema import Hardware, LinearAttention
+from fastcalc.core.layout import Layout, LayoutError
+from fastcalc.core.machine import Machine
+from fastcalc.core.workload import Workload
+
+EXPERT_TENSOR_RANKS = 8
+"""Tensor-parallel ranks beyond which a mixture of experts takes attention replicas instead."""
+
+MOST_CHIPS = 16_384
+"""Chips beyond which no placement that cuts layers is looked for."""
+
+
+def link_domain(hardware: Hardware) -> int:
+    """Return how many chips the fast link joins; 1 without one. [1]"""
+    link = hardware.links.scale_up
+    return floor(link.domain.si) if link and link.domain else 1
+
+
+def divides_heads(work: Workload, ranks: int) -> bool:
+    """Return whether a tensor-parallel group can share the heads of every attention layer."""
+    return all(
+        block.attention.heads % ranks == 0
+        for block in work.model.blocks
+        if block.attention is not None and not isinstance(block.attention, LinearAttention)
+    )
+
+
+@lru_cache(maxsize=512)
+def slots(machine: Machine, work: Workload) -> float:
+    """Return the layers to place; where they have regions, embedding and head take some, too."""
+    if not machine.is_spatial:
+        return work.layers
+    ends = work.embedding.bytes + work.head.bytes
+    return work.layers + ceil(ends / work.largest_layer_bytes)
+
+
+@dataclass(frozen=True, eq=False)
+class LegalLayouts:
+    """The layouts of a workload on a kind of chip."""
+
+    machine: Machine
+    work: Workload
+
+    @property
+    def default_layouts(self) -> tuple[Layout, ...]:
+        """The layouts taken where none is asked for, in order of chips."""
+        return _by_default(self.machine, self.work)
+
+    @property
+    def domain(self) -> int:
+        """Chips that the fast link joins. [1]"""
+        return link_domain(self.machine.hardware)
+
+    @property
+    def has_links(self) -> bool:
+        """True where chips are joined at all, so that there can be several stages."""
+        links = self.machine.hardware.links
+        return links.scale_up is not None or links.scale_out is not None
+
+    @property
+    def most_stages(self) -> int:
+        """Pipeline stages that get at least one layer, or the embedding or head. [1]
+
+        Chips with a fast link between them cut layers that are too large for one, so that there
+        may be more of them.
+        """
+        cuts_layers = self.machine.is_spatial and self.machine.hardware.links.scale_up is not None
+        return MOST_CHIPS if cuts_layers else ceil(slots(self.machine, self.work))
+
+    @property
+    def doubled_groups(self) -> list[int]:
+        """Ranks of tensor-parallel groups in powers of two, few enough for experts. [1]"""
+        most = min(self.domain, EXPERT_TENSOR_RANKS) if self.work.experts else self.domain
+        powers = (2**place for place in range(most.bit_length()))
+        return [ranks for ranks in powers if divides_heads(self.work, ranks)]
+
+    def expert_ranks(self, tp: int, dp: int) -> int:
+        """Return the ranks that share the experts where none are asked for. [1]
+
+        With attention replicas they are spread over the whole stage.
+
+        Parameters
+        ----------
+        tp, dp : int
+            Tensor-parallel ranks and replicas. [1]
+        """
+        return tp * dp if dp > 1 and self.work.experts else 1
+
+    def exactly(self, chips: int) -> Iterator[Layout]:
+        """Yield the layouts of so many chips that may be taken by default."""
+        if self.machine.is_spatial:
+            yield from self._pipeline(chips)
+            return
+        for tp in self.doubled_groups:
+            for dp in range(1, chips // tp + 1):
+                pp, left = divmod(chips, tp * dp)
+                is_joined = dp == 1 or not self.work.experts or tp * dp <= self.domain
+                if left == 0 and pp <= self.most_stages and is_joined:
+                    yield Layout(tp, pp, self.expert_ranks(tp, dp), dp)
+
+    def of_one_copy(self, chips: int) -> Iterator[Layout]:
+        """Yield what `check` allows of so many chips, one copy of all weights each.
+
+        Ranks that share the experts are no more than those, as each has at least one.
+        """
+        if self.machine.is_spatial:
+            yield from self._pipeline(chips)
+            return
+        experts = self.work.experts
+        groups = range(1, min(self.domain, chips) + 1)
+        for tp in (ranks for ranks in groups if divides_heads(self.work, ranks)):
+            for pp in range(1, min(chips // tp, self.most_stages) + 1):
+                dp, left = divmod(chips, tp * pp)
+                if left == 0 and dp == 1:
+                    ranks = (1, *(ep for ep in range(tp, 1, -1) if tp % ep == 0 and ep <= experts))
+                    yield from (Layout(tp, pp, ep) for ep in ranks)
+                elif left == 0 and tp * dp <= experts:
+                    yield Layout(tp, pp, tp * dp, dp)
+
+    def _pipeline(self, chips: int) -> list[Layout]:
+        return [Layout(pp=chips)] if chips <= self.most_stages else []
+
+    def check(self, layout: Layout) -> Layout:
+        """Return a layout that a user asked for, or say why it cannot be.
+
+        Raises
+        ------
+        LayoutError
+            If a number does not suit the chip or the model.
+        """
+        hardware, model, domain = self.machine.hardware, self.work.model, self.domain
+        if self.machine.is_spatial and (layout.tp, layout.ep, layout.dp) != (1, 1, 1):
+            raise LayoutError(
+                "tp, ep or dp on chips that pipeline whole layers",
+                f"{hardware.id} pipelines whole layers: only --pp or --chips says how many",
+            )
+        if not self.machine.is_spatial and layout.tp > domain:
+            raise LayoutError(
+                "tp beyond the link domain",
+                f"--tp {layout.tp} leaves the link domain of {hardware.id}, which has {domain} "
+                f"chip{'s' if domain > 1 else ''}; use --tp up to {domain} and --pp",
+            )
+        if not divides_heads(self.work, layout.tp):
+            raise LayoutError(
+                "tp that does not divide the heads",
+                f"--tp {layout.tp} does not divide the attention heads of {model.id}",
+            )
+        if layout.pp > self.most_stages:
+            raise LayoutError(
+                "pp beyond the layers",
+                f"--pp {layout.pp} exceeds the {self.work.layers:.0f} layers of {model.id}",
+            )
+        if layout.ep > 1 and not self.work.experts:
+            raise LayoutError(
+                "ep without experts", f"--ep {layout.ep}: {model.id} has no routed experts"
+            )
+        if layout.width % layout.ep or max(layout.ep, layout.tp) % min(layout.ep, layout.tp):
+            raise LayoutError(
+                "ep that does not suit tp x dp",
+                f"--ep {layout.ep} does not suit tp {layout.tp} x dp {layout.dp}: it divides their "
+                "product and is a multiple or a divisor of tp",
+            )
+        return layout
+
+
+@lru_cache(maxsize=512)
+def _by_default(machine: Machine, work: Workload) -> tuple[Layout, ...]:
+    """Return the default layouts in order of chips: found once for a machine and model."""
+    legal = LegalLayouts(machine, work)
+    groups = [1] if machine.is_spatial else legal.doubled_groups
+    found, tp = [Layout(ranks) for ranks in groups], groups[-1]
+    if work.experts and not machine.is_spatial:
+        found += [Layout(tp, 1, tp * dp, dp) for dp in range(2, legal.domain // tp + 1)]
+    if not legal.has_links:
+        return tuple(found)
+    last, layers = found[-1], ceil(slots(machine, work))
+    found += [Layout(last.tp, pp, last.ep, last.dp) for pp in range(2, layers + 1)]
+    found += [Layout(pp=pp) for pp in range(2 * layers, legal.most_stages + 1, layers)]
+    return tuple(found)
