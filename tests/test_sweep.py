@@ -164,7 +164,7 @@ def test_a_grid_beyond_a_block_has_the_columns_of_the_whole():
     assert all(part.size <= BLOCK for part, _ in found)
     assert [part.size for part in long.blocks()] == [part.size for part, _ in found[:-1]]
     for grid, blocks in ((long, found[:-1]), (short, found[-1:])):
-        whole = solve_grid(grid, words=False)
+        whole = solve_grid(grid)
         for key in ("tp", "batch", "context_tokens", "fits", "ttft_ms", "usd_per_mtok_total"):
             parts = [np.broadcast_to(held[key], part.shape).ravel() for part, held in blocks]
             expected = np.broadcast_to(whole[key], grid.shape).ravel()

@@ -1,43 +1,58 @@
-"""An estimate as columns: the keys of a record, each a number, an array or words by code."""
+"""The columns of records: what each is, how it comes from an estimate, how a table shows it.
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+Each is declared once. JSON, CSV and the files of a sweep take keys, order and values from here,
+tables the headings, ranks and formats, and the data dictionary in ``docs/`` the meanings.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fastcalc.core.estimate import Estimate
+from fastcalc.core.layout import Layout, Layouts
+from fastcalc.core.placement import Placement
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.step import LIMITERS
-from fastcalc.core.timeline import prompts_together, token_in_traffic
-from fastcalc.formulas.types import ArrayLike, Ints
+from fastcalc.core.traffic import Traffic
+from fastcalc.core.workload import Workload
+from fastcalc.formulas.types import ArrayLike, Floats, Ints
 
 Columns = dict[str, Any]
 """By key: text, a number, an array that broadcasts with the others, or `Words`."""
 
-HELD_ALONE = frozenset(
-    {
-        "tokens_per_s_per_user",
-        "tokens_per_s_per_user_low",
-        "tokens_per_s_per_user_high",
-        "tokens_per_s_per_user_bound",
-        "tokens_per_s_total",
-        "tokens_per_s_per_chip",
-        "tpot_ms",
-        "ttft_ms",
-        "request_s",
-        "usd_per_mtok_input",
-        "usd_per_mtok_output",
-        "usd_per_mtok_total",
-        "joules_per_token",
-        "served_tokens_per_s_total",
-        "served_request_s",
-        "bound_limiter",
-        "tokens_per_s_per_user_bound_memory",
-        "tokens_per_s_per_user_bound_compute",
-    }
-)
-"""Keys that have no value where the batch does not fit."""
+
+@dataclass(frozen=True)
+class Column:
+    """A column of records or of a table.
+
+    Attributes
+    ----------
+    key, unit, meaning : str
+        Name in a record; unit, or ``count``, ``text``, ``list`` or ``yes or no``; what it is.
+    value : callable
+        Takes it from what a record is of, as an `EvaluatedPoints`.
+    heading : tuple of str
+        In two lines.
+    rank : int
+        How readily it makes room in a narrow table; the largest leaves first, 0 never.
+    format : str or callable
+        How a table writes it, where its unit does not say: a name of `fastcalc.report.table`, or
+        what makes a cell of a record.
+    needs_fit : bool
+        Whether it has no value where the batch does not fit.
+    """
+
+    key: str
+    unit: str = "text"
+    meaning: str = ""
+    value: Callable[[Any], Any] = lambda _: None
+    heading: tuple[str, str] = ("", "")
+    rank: int = 0
+    format: str | Callable[[dict[str, Any]], str] = ""
+    needs_fit: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,100 +96,333 @@ class EvaluatedPoints:
     placed: Callable[[], Words]
     warnings: Callable[[], Words]
 
+    @property
+    def placement(self) -> Placement:
+        """The workload on its layouts."""
+        return self.estimate.placement
+
+    @property
+    def layout(self) -> Layout | Layouts:
+        """How it is cut."""
+        return self.placement.layout
+
+    @property
+    def work(self) -> Workload:
+        """The model in its formats."""
+        return self.placement.work
+
+    @property
+    def traffic(self) -> Traffic:
+        """What requests look like."""
+        return self.estimate.traffic
+
+    @property
+    def batch(self) -> Floats:
+        """Sequences decoded together. [1]"""
+        return self.estimate.batch
+
+    @property
+    def fits(self) -> Any:
+        """Whether memory holds them."""
+        return self.estimate.fits
+
+    @property
+    def used(self) -> Floats:
+        """Share of the usable memory that is taken. [1]"""
+        return self.placement.used_fraction(self.batch)
+
+    @cached_property
+    def usd(self) -> tuple[Floats | None, Floats | None, Floats | None]:
+        """Dollars a million tokens of input, output and both; None without a price. [USD]"""
+        price = self.usd_per_hour
+        return (None, None, None) if price is None else self.estimate.usd(price)
+
+    @property
+    def run(self) -> Floats:
+        """Time in which as many requests as the batch are served, prompts inside. [s]"""
+        estimate = self.estimate
+        return estimate.batch * estimate.traffic.output / estimate.served
+
     def columns(self) -> Columns:
         """Return the columns in the order of the contract."""
-        estimate = self.estimate
-        limiter = np.where(estimate.fits, estimate.step.limiter, len(LIMITERS))
-        return {
-            **self._deployment(),
-            "batch": estimate.batch,
-            **self._memory(words=True),
-            **self._rates(),
-            "limiter": Words(limiter, (*LIMITERS, "capacity")),
-            **self._money(),
-            "warnings": self.warnings(),
-            "served_tokens_per_s_total": estimate.served,
-            "served_request_s": estimate.batch * estimate.traffic.output / estimate.served,
-            "bound_limiter": Words(estimate.light.limiter, LIMITERS),
-            "tokens_per_s_per_user_bound_memory": estimate.bound_memory,
-            "tokens_per_s_per_user_bound_compute": estimate.bound_compute,
-            "usd_per_hour": self.usd_per_hour,
-        }
+        return values(COLUMNS, self)
 
-    def numbers(self) -> Columns:
-        """Return the columns of numbers, which take no time to put into words."""
-        estimate = self.estimate
-        return {
-            **self._deployment(),
-            "batch": estimate.batch,
-            **self._memory(words=False),
-            **self._rates(),
-            **self._money(),
-            "served_tokens_per_s_total": estimate.served,
-            "served_request_s": estimate.batch * estimate.traffic.output / estimate.served,
-            "tokens_per_s_per_user_bound_memory": estimate.bound_memory,
-            "tokens_per_s_per_user_bound_compute": estimate.bound_compute,
-            "usd_per_hour": self.usd_per_hour,
-            "service_tpot_ms": token_in_traffic(estimate.passes).seconds * 1e3,
-            "prompts_together_ms": prompts_together(estimate.passes).seconds * 1e3,
-        }
 
-    def _deployment(self) -> Columns:
-        """Return what runs on what: the keys before ``batch``."""
-        scenario, place = self.scenario, self.estimate.placement
-        layout = place.layout
-        return {
-            "hardware": scenario.hardware.id,
-            "model": scenario.model.id,
-            "engine": scenario.engine.id,
-            "chips": layout.chips,
-            "tp": layout.tp,
-            "pp": layout.pp,
-            "ep": layout.ep,
-            "dp": layout.dp,
-            "weight_format": place.work.weight_format,
-            "kv_format": place.work.kv_format,
-        }
+def _limiter(one: EvaluatedPoints) -> Words:
+    return Words(
+        np.where(one.fits, one.estimate.step.limiter, len(LIMITERS)), (*LIMITERS, "capacity")
+    )
 
-    def _memory(self, *, words: bool) -> Columns:
-        """Return the traffic, and whether and where it fits."""
-        estimate = self.estimate
-        place, traffic = estimate.placement, estimate.traffic
-        return {
-            "prompt_tokens": traffic.prompt,
-            "output_tokens": traffic.output,
-            "context_tokens": traffic.context,
-            "speculation_tokens_per_pass": traffic.speculation.tokens_per_pass,
-            "fits": estimate.fits,
-            "placement": self.placed() if words else None,
-            "min_chips": self.min_chips,
-            "max_batch": place.max_batch,
-            "weights_gb": place.work.weight_bytes / 1e9,
-            "kv_gb": estimate.batch * (place.work.cache_bytes(place.reserved_tokens) / 1e9),
-            "memory_used_fraction": place.used_fraction(estimate.batch),
-        }
 
-    def _rates(self) -> Columns:
-        """Return speeds and times."""
-        estimate = self.estimate
-        return {
-            "tokens_per_s_per_user": estimate.speed,
-            "tokens_per_s_per_user_low": estimate.low,
-            "tokens_per_s_per_user_high": estimate.high,
-            "tokens_per_s_per_user_bound": estimate.bound,
-            "tokens_per_s_total": estimate.total,
-            "tokens_per_s_per_chip": estimate.total / estimate.placement.layout.chips,
-            "tpot_ms": estimate.tpot * 1e3,
-            "ttft_ms": estimate.ttft * 1e3,
-            "request_s": estimate.request,
-        }
+COLUMNS = (
+    Column("hardware", "text", "chip", lambda one: one.scenario.hardware.id, ("", "hardware")),
+    Column("model", "text", "model", lambda one: one.scenario.model.id, ("", "model")),
+    Column("engine", "text", "engine", lambda one: one.scenario.engine.id),
+    Column("chips", "count", "tp x pp x dp", lambda one: one.layout.chips, ("", "chips")),
+    Column("tp", "count", "tensor-parallel ranks", lambda one: one.layout.tp),
+    Column("pp", "count", "pipeline stages", lambda one: one.layout.pp),
+    Column("ep", "count", "ranks that share the experts", lambda one: one.layout.ep),
+    Column("dp", "count", "attention replicas", lambda one: one.layout.dp),
+    Column(
+        "weight_format",
+        "text",
+        "format of the weights",
+        lambda one: one.work.weight_format,
+        ("weight", "format"),
+        3,
+    ),
+    Column(
+        "kv_format",
+        "text",
+        "format of the KV cache",
+        lambda one: one.work.kv_format,
+        ("KV", "cache"),
+        5,
+    ),
+    Column(
+        "batch",
+        "count",
+        "sequences decoded together by the whole deployment",
+        lambda one: one.batch,
+        ("", "batch"),
+    ),
+    Column("prompt_tokens", "count", "prompt of a request", lambda one: one.traffic.prompt),
+    Column("output_tokens", "count", "output of a request", lambda one: one.traffic.output),
+    Column("context_tokens", "tokens", "mean in decode", lambda one: one.traffic.context),
+    Column(
+        "speculation_tokens_per_pass",
+        "tokens",
+        "accepted in a decode pass",
+        lambda one: one.traffic.speculation.tokens_per_pass,
+        ("tokens", "a pass"),
+        4,
+    ),
+    Column("fits", "yes or no", "whether memory holds the batch", lambda one: one.fits),
+    Column("placement", "text", "where the model lives", lambda one: one.placed(), ("", "where")),
+    Column(
+        "min_chips",
+        "count",
+        "chips of the smallest deployment that holds the batch",
+        lambda one: one.min_chips,
+    ),
+    Column(
+        "max_batch",
+        "count",
+        "sequences that these chips hold, prompt and output reserved",
+        lambda one: one.placement.max_batch,
+        ("largest", "batch"),
+    ),
+    Column("weights_gb", "GB", "weights", lambda one: one.work.weight_bytes / 1e9),
+    Column(
+        "kv_gb",
+        "GB",
+        "KV cache of the batch, prompt and output reserved",
+        lambda one: one.batch * (one.work.cache_bytes(one.placement.reserved_tokens) / 1e9),
+    ),
+    Column(
+        "memory_used_fraction",
+        "ratio",
+        "of the usable memory; above 1 where the batch does not fit",
+        lambda one: one.used,
+        ("memory", "used"),
+        1,
+        "percent",
+    ),
+    Column(
+        "tokens_per_s_per_user",
+        "tokens/s",
+        "output tokens of each user, decode alone: expected",
+        lambda one: one.estimate.speed,
+        ("tok/s", "per user"),
+        needs_fit=True,
+    ),
+    Column(
+        "tokens_per_s_per_user_low",
+        "tokens/s",
+        "low end of the 80 % range",
+        lambda one: one.estimate.low,
+        ("80 %", "range"),
+        1,
+        "range",
+        needs_fit=True,
+    ),
+    Column(
+        "tokens_per_s_per_user_high",
+        "tokens/s",
+        "high end of the 80 % range",
+        lambda one: one.estimate.high,
+        needs_fit=True,
+    ),
+    Column(
+        "tokens_per_s_per_user_bound",
+        "tokens/s",
+        "what no implementation can exceed on these chips",
+        lambda one: one.estimate.bound,
+        ("speed of", "light"),
+        3,
+        needs_fit=True,
+    ),
+    Column(
+        "tokens_per_s_total",
+        "tokens/s",
+        "batch x tokens_per_s_per_user",
+        lambda one: one.estimate.total,
+        ("tok/s", "total"),
+        4,
+        needs_fit=True,
+    ),
+    Column(
+        "tokens_per_s_per_chip",
+        "tokens/s",
+        "tokens_per_s_total / chips",
+        lambda one: one.estimate.total / one.layout.chips,
+        needs_fit=True,
+    ),
+    Column(
+        "tpot_ms",
+        "ms",
+        "time per output token, decode alone",
+        lambda one: one.estimate.tpot * 1e3,
+        ("TPOT", "ms"),
+        7,
+        needs_fit=True,
+    ),
+    Column(
+        "ttft_ms",
+        "ms",
+        "time to the first token",
+        lambda one: one.estimate.ttft * 1e3,
+        ("TTFT", "ms"),
+        5,
+        needs_fit=True,
+    ),
+    Column(
+        "request_s",
+        "s",
+        "time of a request: its first token and the others at tpot_ms",
+        lambda one: one.estimate.request,
+        needs_fit=True,
+    ),
+    Column(
+        "limiter",
+        "text",
+        "what takes most of a decode step: memory, compute, link or latency; capacity where the "
+        "batch does not fit",
+        _limiter,
+        ("limited", "by"),
+        1,
+        "limiter",
+    ),
+    Column(
+        "usd_per_mtok_input",
+        "USD",
+        "price of a million prompt tokens, in served traffic",
+        lambda one: one.usd[0],
+        ("$/Mtok", "input"),
+        6,
+        needs_fit=True,
+    ),
+    Column(
+        "usd_per_mtok_output",
+        "USD",
+        "price of a million output tokens, in served traffic",
+        lambda one: one.usd[1],
+        ("$/Mtok", "output"),
+        3,
+        needs_fit=True,
+    ),
+    Column(
+        "usd_per_mtok_total",
+        "USD",
+        "price of a request over its tokens, prompt and output, times a million",
+        lambda one: one.usd[2],
+        ("$/Mtok", "total"),
+        2,
+        needs_fit=True,
+    ),
+    Column(
+        "joules_per_token",
+        "J",
+        "energy of an output token in served traffic, at the printed power and that of the site",
+        lambda one: one.estimate.joules,
+        ("J per", "token"),
+        9,
+        needs_fit=True,
+    ),
+    Column("warnings", "list", "what to know of this row", lambda one: one.warnings()),
+    Column(
+        "served_tokens_per_s_total",
+        "tokens/s",
+        "output tokens of the deployment, prompts taken in between",
+        lambda one: one.estimate.served,
+        ("tok/s", "served"),
+        8,
+        needs_fit=True,
+    ),
+    Column(
+        "served_request_s",
+        "s",
+        "time in which as many requests as the batch are served",
+        lambda one: one.run,
+        needs_fit=True,
+    ),
+    Column(
+        "bound_limiter",
+        "text",
+        "which term is the bound: memory, compute or link",
+        lambda one: Words(one.estimate.light.limiter, LIMITERS),
+        needs_fit=True,
+    ),
+    Column(
+        "tokens_per_s_per_user_bound_memory",
+        "tokens/s",
+        "the bound by memory alone",
+        lambda one: one.estimate.bound_memory,
+        needs_fit=True,
+    ),
+    Column(
+        "tokens_per_s_per_user_bound_compute",
+        "tokens/s",
+        "the bound by compute alone",
+        lambda one: one.estimate.bound_compute,
+        needs_fit=True,
+    ),
+    Column("usd_per_hour", "USD", "price of the deployment", lambda one: one.usd_per_hour),
+)
+"""Of ``compare``, ``frontier`` and ``sweep``, in the order of the contract."""
 
-    def _money(self) -> Columns:
-        """Return dollars and joules of served traffic."""
-        price = self.usd_per_hour
-        usd = (None, None, None) if price is None else self.estimate.usd(price)
-        names = ("usd_per_mtok_input", "usd_per_mtok_output", "usd_per_mtok_total")
-        return {**dict(zip(names, usd, strict=True)), "joules_per_token": self.estimate.joules}
+NEEDS_FIT = frozenset(column.key for column in COLUMNS if column.needs_fit)
+WHOLE = frozenset(column.key for column in COLUMNS if column.unit == "count")
+
+
+def pick(keys: str, columns: Sequence[Column] = (), *, keep: str = "") -> list[Column]:
+    """Return columns by their keys.
+
+    Parameters
+    ----------
+    keys : str
+        With blanks between.
+    columns : sequence of Column
+        Others than those of `COLUMNS`, or in place of them.
+    keep : str
+        Keys of those that a narrow table keeps, whatever their rank.
+    """
+    known = {column.key: column for column in (*COLUMNS, *columns)}
+    found = [known[key] for key in keys.split()]
+    return [replace(one, rank=0) if one.key in keep.split() else one for one in found]
+
+
+def values(columns: Sequence[Column], one: Any) -> dict[str, Any]:
+    """Return the value of each column by its key.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        In order.
+    one : object
+        What they take them from.
+    """
+    return {column.key: column.value(one) for column in columns}
 
 
 def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]]:
@@ -191,7 +439,7 @@ def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]
     cells = [_cells(column, shape) for column in columns.values()]
     for fits, *values in zip(held, *cells, strict=True):
         yield {
-            key: value if fits or key not in HELD_ALONE else None
+            key: value if fits or key not in NEEDS_FIT else None
             for key, value in zip(columns, values, strict=True)
         }
 

@@ -15,17 +15,7 @@ from fastcalc.written import to_csv, to_markdown
 
 SCHEMA = "fastcalc/1"
 Record = dict[str, Any]
-_KEYS = """
-hardware model engine chips tp pp ep dp weight_format kv_format batch prompt_tokens
-output_tokens context_tokens speculation_tokens_per_pass fits placement min_chips max_batch
-weights_gb kv_gb memory_used_fraction tokens_per_s_per_user tokens_per_s_per_user_low
-tokens_per_s_per_user_high tokens_per_s_per_user_bound tokens_per_s_total
-tokens_per_s_per_chip tpot_ms ttft_ms request_s limiter usd_per_mtok_input
-usd_per_mtok_output usd_per_mtok_total joules_per_token warnings served_tokens_per_s_total
-served_request_s bound_limiter tokens_per_s_per_user_bound_memory
-tokens_per_s_per_user_bound_compute usd_per_hour
-"""
-KEYS = tuple(_KEYS.split())
+KEYS = tuple(column.key for column in columns.COLUMNS)
 """Of the records of ``compare``, for a header without a record."""
 
 
