@@ -155,9 +155,11 @@ def _limiter(one: EvaluatedPoints) -> Words:
 
 
 COLUMNS = (
-    Column("hardware", "text", "chip", lambda one: one.scenario.hardware.id, ("", "hardware")),
-    Column("model", "text", "model", lambda one: one.scenario.model.id, ("", "model")),
-    Column("engine", "text", "engine", lambda one: one.scenario.engine.id),
+    Column(
+        "hardware", "text", "id of the chip", lambda one: one.scenario.hardware.id, ("", "hardware")
+    ),
+    Column("model", "text", "id of the model", lambda one: one.scenario.model.id, ("", "model")),
+    Column("engine", "text", "id of the engine", lambda one: one.scenario.engine.id),
     Column("chips", "count", "tp x pp x dp", lambda one: one.layout.chips, ("", "chips")),
     Column("tp", "count", "tensor-parallel ranks", lambda one: one.layout.tp),
     Column("pp", "count", "pipeline stages", lambda one: one.layout.pp),
@@ -188,7 +190,7 @@ COLUMNS = (
     ),
     Column("prompt_tokens", "count", "prompt of a request", lambda one: one.traffic.prompt),
     Column("output_tokens", "count", "output of a request", lambda one: one.traffic.output),
-    Column("context_tokens", "tokens", "mean in decode", lambda one: one.traffic.context),
+    Column("context_tokens", "tokens", "mean context in decode", lambda one: one.traffic.context),
     Column(
         "speculation_tokens_per_pass",
         "tokens",

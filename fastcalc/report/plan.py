@@ -35,12 +35,14 @@ _RATES = (
 def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
     """Return one record for each plan, in order."""
     return [
-        {
-            key: plain(value)
-            for key, value in values(COLUMNS, _of(rank, plan, service, typed)).items()
-        }
-        for rank, plan in enumerate(plans, 1)
+        {key: plain(value) for key, value in record.items()}
+        for record in unrounded(plans, service, typed)
     ]
+
+
+def unrounded(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
+    """Return the records with all digits, for a table to round once."""
+    return [values(COLUMNS, _of(rank, plan, service, typed)) for rank, plan in enumerate(plans, 1)]
 
 
 def _of(rank: int, plan: Plan, service: Service, typed: Typed) -> SimpleNamespace:
@@ -171,7 +173,7 @@ COLUMNS = (
     ),
     Column("watts", "W", "printed power of all chips and that of the site", lambda one: one.watts),
     Column("objective", "text", "what is least", lambda one: one.service.objective),
-    Column("cost", "", "of it, in its unit", lambda one: one.plan.cost),
+    Column("cost", "as objective", "how much of it", lambda one: one.plan.cost),
     *pick("warnings"),
     Column("command", "text", "prints one replica again", lambda one: one.command),
     Column(

@@ -8,7 +8,7 @@ from fastcalc.core.layout import Layout
 from fastcalc.report.commands import Typed
 from fastcalc.report.console import OPTIONAL, Notes, Part, Title
 from fastcalc.report.numbers_as_text import number
-from fastcalc.report.plan import COLUMNS, command, is_narrowed, notes, plan_records, tpot_range
+from fastcalc.report.plan import COLUMNS, command, is_narrowed, notes, tpot_range, unrounded
 from fastcalc.report.plan_notes import cut, times_the_cost, told, what
 from fastcalc.report.records import Record
 from fastcalc.report.table import Row, fitting, heading, markdown, row
@@ -23,7 +23,7 @@ def _cut(record: Record, prefix: str = "") -> str:
 
 def _prompts(record: Record) -> str:
     count = record["prefill_replicas"]
-    return "inside" if count is None else f"{count:,} x {_cut(record, 'prefill_')}"
+    return "inside" if count is None else f"{count:,.0f} x {_cut(record, 'prefill_')}"
 
 
 def _bound(record: Record) -> str:
@@ -71,7 +71,7 @@ def table(found: Decision, top: int, asked: str, typed: Typed, width: int) -> li
     whole = [own] if own is not None else []
     shown = [*plans, *whole, *others]
     columns = _columns(service, _unneeded(found, shown))
-    rows = [row(columns, record) for record in plan_records(shown, service, typed)]
+    rows = [row(columns, record) for record in unrounded(shown, service, typed)]
     fit, gap, left_out = _fitting(columns, rows, width)
     title = Title(best.scenario.hardware.id, f"{what(best)} for {asked}")
     parts: list[Part] = [title, "", laid_out(fit, gap, rows[: len(plans)]), ""]
@@ -137,4 +137,4 @@ def _fitting(
 
 def rows(plans: Iterable[Plan], service: Service) -> tuple[list[str], list[list[str]]]:
     """Return one header and a row for each plan, for a Markdown table."""
-    return markdown(_columns(service), plan_records(plans, service, Typed()))
+    return markdown(_columns(service), unrounded(plans, service, Typed()))

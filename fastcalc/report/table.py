@@ -52,7 +52,7 @@ def _needs(least: int | None, chips: int) -> str:
 FORMATS: dict[str, Callable[[Any], str]] = {
     "text": str,
     "limiter": str,
-    "count": "{:,}".format,
+    "count": "{:,.0f}".format,
     "USD": dollars,
     "percent": lambda share: f"{number(100.0 * share)} %",
 }
