@@ -6,19 +6,13 @@ tables the headings, ranks and formats, and the data dictionary in ``docs/`` the
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from fastcalc.core.estimate import Estimate
-from fastcalc.core.layout import Layout, Layouts
-from fastcalc.core.placement import Placement
-from fastcalc.core.scenario import Scenario
+from fastcalc.core.evaluated_points import EvaluatedPoints, Words
 from fastcalc.core.step import LIMITERS
-from fastcalc.core.traffic import Traffic
-from fastcalc.core.workload import Workload
-from fastcalc.formulas.types import ArrayLike, Floats, Ints
 
 Columns = dict[str, Any]
 """By key: text, a number, an array that broadcasts with the others, or `Words`."""
@@ -55,104 +49,14 @@ class Column:
     needs_fit: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Words:
-    """A column of few words.
-
-    Attributes
-    ----------
-    codes : ndarray of int
-        Position of each point's word.
-    words : tuple
-        Texts, or lists of them.
-    """
-
-    codes: Ints | np.integer[Any]
-    words: tuple[Any, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class EvaluatedPoints:
-    """What was evaluated, beside the estimate itself.
-
-    Attributes
-    ----------
-    scenario : Scenario
-        What holds of every point; its batches, traffic and sharding are the estimate's affair.
-    estimate : Estimate
-        Of arrays that broadcast with each other.
-    usd_per_hour : array_like or None
-        Price of each deployment. [USD/h]
-    min_chips : array_like
-        Chips of the smallest deployment; nan where there is none. [1]
-    placed, warnings : callable
-        Give where it lives, and what a reader must know, as `Words`.
-    """
-
-    scenario: Scenario
-    estimate: Estimate
-    usd_per_hour: ArrayLike | None
-    min_chips: ArrayLike
-    placed: Callable[[], Words]
-    warnings: Callable[[], Words]
-
-    @property
-    def placement(self) -> Placement:
-        """The workload on its layouts."""
-        return self.estimate.placement
-
-    @property
-    def layout(self) -> Layout | Layouts:
-        """How it is cut."""
-        return self.placement.layout
-
-    @property
-    def work(self) -> Workload:
-        """The model in its formats."""
-        return self.placement.work
-
-    @property
-    def traffic(self) -> Traffic:
-        """What requests look like."""
-        return self.estimate.traffic
-
-    @property
-    def batch(self) -> Floats:
-        """Sequences decoded together. [1]"""
-        return self.estimate.batch
-
-    @property
-    def fits(self) -> Any:
-        """Whether memory holds them."""
-        return self.estimate.fits
-
-    @property
-    def used(self) -> Floats:
-        """Share of the usable memory that is taken. [1]"""
-        return self.placement.used_fraction(self.batch)
-
-    @cached_property
-    def usd(self) -> tuple[Floats | None, Floats | None, Floats | None]:
-        """Dollars a million tokens of input, output and both; None without a price. [USD]"""
-        price = self.usd_per_hour
-        return (None, None, None) if price is None else self.estimate.usd(price)
-
-    @property
-    def run(self) -> Floats:
-        """Time in which as many requests as the batch are served, prompts inside. [s]"""
-        estimate = self.estimate
-        return estimate.batch * estimate.traffic.output / estimate.served
-
-    def columns(self) -> Columns:
-        """Return the columns in the order of the contract."""
-        return values(COLUMNS, self)
-
-
 def _limiter(one: EvaluatedPoints) -> Words:
     return Words(
         np.where(one.fits, one.estimate.step.limiter, len(LIMITERS)), (*LIMITERS, "capacity")
     )
 
+
+_held = partial(Column, needs_fit=True)
+"""A column without a value where the batch does not fit."""
 
 COLUMNS = (
     Column(
@@ -230,15 +134,14 @@ COLUMNS = (
         1,
         "percent",
     ),
-    Column(
+    _held(
         "tokens_per_s_per_user",
         "tokens/s",
         "output tokens of each user, decode alone: expected",
         lambda one: one.estimate.speed,
         ("tok/s", "per user"),
-        needs_fit=True,
     ),
-    Column(
+    _held(
         "tokens_per_s_per_user_low",
         "tokens/s",
         "low end of the 80 % range",
@@ -246,64 +149,56 @@ COLUMNS = (
         ("80 %", "range"),
         1,
         "range",
-        needs_fit=True,
     ),
-    Column(
+    _held(
         "tokens_per_s_per_user_high",
         "tokens/s",
         "high end of the 80 % range",
         lambda one: one.estimate.high,
-        needs_fit=True,
     ),
-    Column(
+    _held(
         "tokens_per_s_per_user_bound",
         "tokens/s",
         "what no implementation can exceed on these chips",
         lambda one: one.estimate.bound,
         ("speed of", "light"),
         3,
-        needs_fit=True,
     ),
-    Column(
+    _held(
         "tokens_per_s_total",
         "tokens/s",
         "batch x tokens_per_s_per_user",
         lambda one: one.estimate.total,
         ("tok/s", "total"),
         4,
-        needs_fit=True,
     ),
-    Column(
+    _held(
         "tokens_per_s_per_chip",
         "tokens/s",
         "tokens_per_s_total / chips",
         lambda one: one.estimate.total / one.layout.chips,
-        needs_fit=True,
     ),
-    Column(
+    _held(
         "tpot_ms",
         "ms",
         "time per output token, decode alone",
         lambda one: one.estimate.tpot * 1e3,
         ("TPOT", "ms"),
         7,
-        needs_fit=True,
     ),
-    Column(
+    _held(
         "ttft_ms",
         "ms",
         "time to the first token",
         lambda one: one.estimate.ttft * 1e3,
         ("TTFT", "ms"),
         5,
-        needs_fit=True,
     ),
-    Column(
+    _held(
         "request_s",
         "s",
         "time of a request: its first token and the others at tpot_ms",
         lambda one: one.estimate.request,
-        needs_fit=True,
     ),
     Column(
         "limiter",
@@ -315,79 +210,70 @@ COLUMNS = (
         1,
         "limiter",
     ),
-    Column(
+    _held(
         "usd_per_mtok_input",
         "USD",
         "price of a million prompt tokens, in served traffic",
         lambda one: one.usd[0],
         ("$/Mtok", "input"),
         6,
-        needs_fit=True,
     ),
-    Column(
+    _held(
         "usd_per_mtok_output",
         "USD",
         "price of a million output tokens, in served traffic",
         lambda one: one.usd[1],
         ("$/Mtok", "output"),
         3,
-        needs_fit=True,
     ),
-    Column(
+    _held(
         "usd_per_mtok_total",
         "USD",
         "price of a request over its tokens, prompt and output, times a million",
         lambda one: one.usd[2],
         ("$/Mtok", "total"),
         2,
-        needs_fit=True,
     ),
-    Column(
+    _held(
         "joules_per_token",
         "J",
         "energy of an output token in served traffic, at the printed power and that of the site",
         lambda one: one.estimate.joules,
         ("J per", "token"),
         9,
-        needs_fit=True,
     ),
     Column("warnings", "list", "what to know of this row", lambda one: one.warnings()),
-    Column(
+    _held(
         "served_tokens_per_s_total",
         "tokens/s",
         "output tokens of the deployment, prompts taken in between",
         lambda one: one.estimate.served,
         ("tok/s", "served"),
         8,
-        needs_fit=True,
     ),
-    Column(
+    _held(
         "served_request_s",
         "s",
         "time in which as many requests as the batch are served",
         lambda one: one.run,
-        needs_fit=True,
     ),
-    Column(
+    _held(
         "bound_limiter",
         "text",
         "which term is the bound: memory, compute or link",
         lambda one: Words(one.estimate.light.limiter, LIMITERS),
-        needs_fit=True,
     ),
-    Column(
+    _held(
         "tokens_per_s_per_user_bound_memory",
         "tokens/s",
         "the bound by memory alone",
         lambda one: one.estimate.bound_memory,
-        needs_fit=True,
     ),
-    Column(
+    _held(
         "tokens_per_s_per_user_bound_compute",
         "tokens/s",
         "the bound by compute alone",
         lambda one: one.estimate.bound_compute,
-        needs_fit=True,
     ),
     Column("usd_per_hour", "USD", "price of the deployment", lambda one: one.usd_per_hour),
 )
@@ -444,26 +330,6 @@ def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]
             key: value if fits or key not in NEEDS_FIT else None
             for key, value in zip(columns, values, strict=True)
         }
-
-
-def chosen(best: Ints, columns: list[Any]) -> Any:
-    """Return one of several columns at each point.
-
-    Parameters
-    ----------
-    best : ndarray of int
-        Position of the column to take, point by point.
-    columns : list
-        Of one key.
-    """
-    if isinstance(columns[0], Words):
-        starts = np.cumsum([0, *(len(one.words) for one in columns)])
-        codes = [one.codes + start for one, start in zip(columns, starts, strict=False)]
-        words = tuple(word for one in columns for word in one.words)
-        return Words(np.choose(best, np.broadcast_arrays(best, *codes)[1:]), words)
-    if columns[0] is None or isinstance(columns[0], str):
-        return columns[0]
-    return np.choose(best, np.broadcast_arrays(best, *columns)[1:])
 
 
 def _cells(column: Any, shape: tuple[int, ...]) -> list[Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from fastcalc.catalogue.schema import Model
 from fastcalc.core import columns
 from fastcalc.core.estimate import SITE_FACTOR
+from fastcalc.core.evaluated_points import EvaluatedPoints, Words
 from fastcalc.core.scenario import USD_PER_KWH, YEARS, Outcome, Scenario
 from fastcalc.written import to_csv, to_markdown
 
@@ -24,18 +25,20 @@ def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
     return [
         {key: plain(value) for key, value in record.items()}
         for outcome in outcomes
-        for record in columns.records(_points(outcome).columns(), outcome.estimate.batch.shape)
+        for record in columns.records(
+            columns.values(columns.COLUMNS, _points(outcome)), outcome.estimate.batch.shape
+        )
     ]
 
 
-def _points(outcome: Outcome) -> columns.EvaluatedPoints:
-    return columns.EvaluatedPoints(
+def _points(outcome: Outcome) -> EvaluatedPoints:
+    return EvaluatedPoints(
         scenario=outcome.scenario,
         estimate=outcome.estimate,
         usd_per_hour=outcome.usd_per_hour,
         min_chips=np.array(outcome.min_chips, dtype=float),
-        placed=lambda: columns.Words(np.int64(0), (str(outcome.placement),)),
-        warnings=lambda: columns.Words(np.int64(0), (outcome.warnings,)),
+        placed=lambda: Words(np.int64(0), (str(outcome.placement),)),
+        warnings=lambda: Words(np.int64(0), (outcome.warnings,)),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc.core.columns import EvaluatedPoints
+from fastcalc.core.evaluated_points import EvaluatedPoints
 from fastcalc.core.timeline import prompts_together, token_in_traffic
 from fastcalc.formulas.types import Bools, Floats
 from fastcalc.search.sweep.grid import Solved

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastcalc.core.columns import NEEDS_FIT, Columns, Words
+from fastcalc.core.columns import NEEDS_FIT, Columns
+from fastcalc.core.evaluated_points import Words
 from fastcalc.written import visible
 
 Write = Callable[[Any], str]

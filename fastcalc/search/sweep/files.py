@@ -5,7 +5,8 @@ from typing import Any, BinaryIO, Protocol, TextIO
 
 import numpy as np
 
-from fastcalc.core.columns import NEEDS_FIT, WHOLE, Columns, Words
+from fastcalc.core.columns import NEEDS_FIT, WHOLE, Columns
+from fastcalc.core.evaluated_points import Words
 from fastcalc.errors import InputError
 from fastcalc.search.sweep.cells import json_text, rows
 from fastcalc.written import csv_cell, csv_line, visible

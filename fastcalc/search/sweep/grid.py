@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc.core.columns import COLUMNS, Column, Columns, EvaluatedPoints, Words, chosen
+from fastcalc.core.columns import COLUMNS, Column, Columns
 from fastcalc.core.estimate import Estimate, evaluate
+from fastcalc.core.evaluated_points import EvaluatedPoints, Words, chosen
 from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.placement import Placement, Site
 from fastcalc.core.scenario import Location, Scenario, sites_of, warnings_of
