@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fastcalc.core.columns import pick
-from fastcalc.report import table
+from fastcalc.report import record_tables
 from fastcalc.report.records import KEYS
 from tests.helpers import run
 
@@ -93,4 +93,4 @@ def test_json_keeps_to_the_schema_and_csv_to_its_order(command, fastcalc):
     ],
 )
 def test_the_limit_of_a_batch_that_does_not_fit_is_the_chips_that_hold_it(record, cell):
-    assert table.row(pick("limiter"), record) == {"limiter": cell}
+    assert record_tables.row(pick("limiter"), record) == {"limiter": cell}

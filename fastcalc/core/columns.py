@@ -33,8 +33,8 @@ class Column:
     rank : int
         How readily it makes room in a narrow table; the largest leaves first, 0 never.
     format : str or callable
-        How a table writes it, where its unit does not say: a name of `fastcalc.report.table`, or
-        what makes a cell of a record.
+        How a table writes it, where its unit does not say: a name that the report knows, or what
+        makes a cell of a record.
     needs_fit : bool
         Whether it has no value where the batch does not fit.
     """

@@ -34,7 +34,7 @@ class Words:
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedPoints:
-    """What was evaluated, beside the estimate itself.
+    """An estimate, and what records say of it besides.
 
     Attributes
     ----------

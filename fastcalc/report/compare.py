@@ -7,7 +7,7 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.columns import pick
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.scenario import USD_PER_KWH, YEARS, Location, Outcome, Pricing
-from fastcalc.report import table
+from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.numbers_as_text import dollars, number, parameters, size
 from fastcalc.report.records import compare_records, drafter, models_of
@@ -37,16 +37,19 @@ def tables(outcomes: Sequence[Outcome], width: int) -> tuple[list[list[Part]], l
         Characters in a line.
     """
     rows = [_rows(outcome) for outcome in outcomes]
-    shown, gap = table.fitting(_COLUMNS, [row for some in rows for row in some], width)
+    shown, gap = record_tables.fitting(_COLUMNS, [row for some in rows for row in some], width)
     found: list[list[Part]] = [
-        [Title(outcome.scenario.hardware.id, _placed(outcome)), table.table(shown, gap, some)]
+        [
+            Title(outcome.scenario.hardware.id, _placed(outcome)),
+            record_tables.table(shown, gap, some),
+        ]
         for outcome, some in zip(outcomes, rows, strict=True)
     ]
-    return found, [table.heading(column) for column in _COLUMNS if column not in shown]
+    return found, [record_tables.heading(column) for column in _COLUMNS if column not in shown]
 
 
 def _rows(outcome: Outcome) -> list[dict[str, str]]:
-    return [table.row(_COLUMNS, record) for record in compare_records([outcome])]
+    return [record_tables.row(_COLUMNS, record) for record in compare_records([outcome])]
 
 
 def heading(outcome: Outcome) -> str:
@@ -68,7 +71,7 @@ def markdown_rows(outcomes: Sequence[Outcome]) -> tuple[list[str], list[list[str
     """Return one header and the rows of all outcomes, for a Markdown table."""
     model, hardware, chips = pick("model hardware chips")
     plain = replace(chips, format=lambda record: str(record["chips"]))
-    return table.markdown((model, hardware, plain, *_COLUMNS), compare_records(outcomes))
+    return record_tables.markdown((model, hardware, plain, *_COLUMNS), compare_records(outcomes))
 
 
 def _placed(outcome: Outcome) -> str:
@@ -104,7 +107,12 @@ def why(location: Location) -> str:
 
 def notes(outcomes: Sequence[Outcome], left_out: Sequence[str], next_command: str) -> Notes:
     """Return what a reader must know to trust the table, a line each, and what to type next."""
-    lines = [_how_to_read(), *_speculation(outcomes), prices(outcomes)]
+    lines = [
+        "speeds are of decode alone; $, served tokens and joules hold the prompts, too; joules are "
+        f"of the printed chip power x {SITE_FACTOR} (site), hosts not counted",
+        *_speculation(outcomes),
+        prices(outcomes),
+    ]
     lines += _engines(outcomes)
     lines += _bounds(outcomes)
     verdicts = {row["limiter"].split(" ")[0] for outcome in outcomes for row in _rows(outcome)}
@@ -114,13 +122,6 @@ def notes(outcomes: Sequence[Outcome], left_out: Sequence[str], next_command: st
     if left_out:
         lines.append(f"left out at this width: {', '.join(left_out)}; --format csv has all")
     return Notes(lines, next_command)
-
-
-def _how_to_read() -> str:
-    return (
-        "speeds are of decode alone; $, served tokens and joules hold the prompts, too; joules are "
-        f"of the printed chip power x {SITE_FACTOR} (site), hosts not counted"
-    )
 
 
 def _speculation(outcomes: Sequence[Outcome]) -> list[str]:

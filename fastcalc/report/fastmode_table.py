@@ -5,12 +5,11 @@ from dataclasses import replace
 from math import isnan
 
 from fastcalc.core.columns import Column, pick
-from fastcalc.report import compare
+from fastcalc.report import compare, record_tables
 from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.fastmode import COLUMNS, record_of
 from fastcalc.report.numbers_as_text import number, parameters
 from fastcalc.report.records import Record, compare_records
-from fastcalc.report.table import fitting, heading, row, table
 from fastcalc.search.tricks import Answer, Option
 from fastcalc.search.tricks.lighter_passes import PUBLISHED
 from fastcalc.search.tricks.option import TRICKS
@@ -44,14 +43,14 @@ _COLUMNS = pick(
 
 def header() -> list[str]:
     """Return the headings, each on one line."""
-    return [heading(column) for column in _COLUMNS]
+    return [record_tables.heading(column) for column in _COLUMNS]
 
 
 def cells(answer: Answer, options: Sequence[Option]) -> list[dict[str, str]]:
     """Return the cells of a table: today's point first, then the options given."""
     today = compare_records([answer.today])[0]
     every = [Option("today", "", answer.today), *options]
-    return [row(_COLUMNS, record_of(one, today, answer.speed)) for one in every]
+    return [record_tables.row(_COLUMNS, record_of(one, today, answer.speed)) for one in every]
 
 
 def identity(answer: Answer) -> str:
@@ -116,12 +115,12 @@ def parts(
     """
     rows = cells(answer, options)
     # The last column is wrapped, so it claims no more room than its heading.
-    shown, gap = fitting(_COLUMNS, [{**row, "how": ""} for row in rows], width)
+    shown, gap = record_tables.fitting(_COLUMNS, [{**row, "how": ""} for row in rows], width)
     return [
         compare.heading(answer.today),
         "",
         Title(answer.today.scenario.hardware.id, _from_to(answer)),
-        table(shown, gap, rows),
+        record_tables.table(shown, gap, rows),
         "",
         Notes(notes(answer, options, left), next_command),
     ]

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 
 from fastcalc.core.columns import Column, pick, values
 from fastcalc.core.scenario import Location
-from fastcalc.report import console
-from fastcalc.report import table as tables
+from fastcalc.report import console, record_tables
 from fastcalc.report.compare import why
 from fastcalc.report.numbers_as_text import parameters, size
 from fastcalc.report.records import Record, plain
@@ -97,7 +96,7 @@ def _of(location: Location) -> SimpleNamespace:
 
 def cells(locations: Sequence[Location]) -> tuple[list[str], list[list[str]]]:
     """Return one header and one row for each location."""
-    return tables.markdown([*pick("model"), *_SHOWN], fit_records(locations))
+    return record_tables.markdown([*pick("model"), *_SHOWN], fit_records(locations))
 
 
 def table(locations: Sequence[Location], next_command: str, *, to_file: bool) -> str:
@@ -106,9 +105,9 @@ def table(locations: Sequence[Location], next_command: str, *, to_file: bool) ->
     parts: list[console.Part] = []
     for _, group in groupby(locations, key=lambda one: one.scenario.model.id):
         members = list(group)
-        rows = [tables.row(_SHOWN, record) for record in fit_records(members)]
+        rows = [record_tables.row(_SHOWN, record) for record in fit_records(members)]
         parts += [_heading(members[0]), ""]
-        parts.append(tables.table(*tables.fitting(_SHOWN, rows, width), rows))
+        parts.append(record_tables.table(*record_tables.fitting(_SHOWN, rows, width), rows))
         reasons = dict.fromkeys(f"{one.scenario.hardware.id}: {why(one)}" for one in members)
         parts += ["", console.Notes(list(reasons)), ""]
     parts.append(console.Notes(next_command=next_command))

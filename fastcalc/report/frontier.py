@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from fastcalc.core.columns import Column, pick
 from fastcalc.core.scenario import Outcome
-from fastcalc.report import compare, table
+from fastcalc.report import compare, record_tables
 from fastcalc.report.chart import scatter
 from fastcalc.report.console import Notes, Part, Table
 from fastcalc.report.records import Record, compare_records
@@ -50,7 +50,7 @@ def outcomes(points: Sequence[FrontierPoint]) -> list[Outcome]:
 def markdown_rows(points: Sequence[FrontierPoint]) -> tuple[list[str], list[list[str]]]:
     """Return headings and rows of all columns, formats only where there are several."""
     records = frontier_records(points)
-    return table.markdown(_columns(records), records)
+    return record_tables.markdown(_columns(records), records)
 
 
 def _columns(records: Sequence[Record]) -> list[Column]:
@@ -104,8 +104,8 @@ def _shown(points: Sequence[FrontierPoint]) -> list[FrontierPoint]:
 def _table(points: Sequence[FrontierPoint], width: int) -> Table:
     records = frontier_records(_shown(points))
     columns = _columns(records)
-    rows = [table.row(columns, record) for record in records]
-    return table.table(*table.fitting(columns, rows, width), rows)
+    rows = [record_tables.row(columns, record) for record in records]
+    return record_tables.table(*record_tables.fitting(columns, rows, width), rows)
 
 
 def _chart(points: Sequence[FrontierPoint], width: int, *, is_ascii: bool) -> list[Part]:

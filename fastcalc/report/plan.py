@@ -12,9 +12,9 @@ from fastcalc.core.columns import Column, pick, values
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.scenario import Sharding
 from fastcalc.report.commands import Typed, compare_command
+from fastcalc.report.record_tables import ends
 from fastcalc.report.records import Record, grounds, plain
 from fastcalc.report.rounding import rounded_down, rounded_up
-from fastcalc.report.table import ends
 from fastcalc.search.plan.decision import REASONS, Decision, Plan, own_formats
 from fastcalc.search.plan.service import Service
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 from fastcalc.core.columns import Column, pick
 from fastcalc.core.layout import Layout
+from fastcalc.report import record_tables
 from fastcalc.report.commands import Typed
 from fastcalc.report.console import OPTIONAL, Notes, Part, Title
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.plan import COLUMNS, command, is_narrowed, notes, tpot_range, unrounded
 from fastcalc.report.plan_notes import cut, times_the_cost, told, what
+from fastcalc.report.record_tables import Row
 from fastcalc.report.records import Record
-from fastcalc.report.table import Row, fitting, heading, markdown, row
-from fastcalc.report.table import table as laid_out
 from fastcalc.search.plan.decision import Decision, Plan, own_formats
 from fastcalc.search.plan.service import Service
 
@@ -71,18 +71,18 @@ def table(found: Decision, top: int, asked: str, typed: Typed, width: int) -> li
     whole = [own] if own is not None else []
     shown = [*plans, *whole, *others]
     columns = _columns(service, _unneeded(found, shown))
-    rows = [row(columns, record) for record in unrounded(shown, service, typed)]
+    rows = [record_tables.row(columns, record) for record in unrounded(shown, service, typed)]
     fit, gap, left_out = _fitting(columns, rows, width)
     title = Title(best.scenario.hardware.id, f"{what(best)} for {asked}")
-    parts: list[Part] = [title, "", laid_out(fit, gap, rows[: len(plans)]), ""]
+    parts: list[Part] = [title, "", record_tables.table(fit, gap, rows[: len(plans)]), ""]
     rest = len(plans) + len(whole)
     if own is not None:
         weights, cache = own_formats(own.scenario.model)
         heading = f"in the model's own formats ({weights}, cache {cache}), "
         heading += times_the_cost(found, own)
-        parts += [heading, laid_out(fit, gap, rows[len(plans) : rest]), ""]
+        parts += [heading, record_tables.table(fit, gap, rows[len(plans) : rest]), ""]
     if others:
-        parts += ["the best of each other chip", laid_out(fit, gap, rows[rest:]), ""]
+        parts += ["the best of each other chip", record_tables.table(fit, gap, rows[rest:]), ""]
     warned = (line for plan in shown for line in plan.warnings)
     lines = [*told(found, shown), *notes(service), *dict.fromkeys(warned), *left_out]
     return [*parts, Notes(lines, command(best, service, typed))]
@@ -129,12 +129,12 @@ def _fitting(
         replace(one, rank=one.rank + OPTIONAL) if one.rank and one.key in same else one
         for one in columns
     ]
-    shown, gap = fitting(early, rows, width)
-    gone = [heading(one) + same.get(one.key, "") for one in early if one not in shown]
+    shown, gap = record_tables.fitting(early, rows, width)
+    gone = [record_tables.heading(one) + same.get(one.key, "") for one in early if one not in shown]
     told = f"left out at this width: {', '.join(gone)}; --format csv has all"
     return shown, gap, [told] if gone else []
 
 
 def rows(plans: Iterable[Plan], service: Service) -> tuple[list[str], list[list[str]]]:
     """Return one header and a row for each plan, for a Markdown table."""
-    return markdown(_columns(service), unrounded(plans, service, Typed()))
+    return record_tables.markdown(_columns(service), unrounded(plans, service, Typed()))
