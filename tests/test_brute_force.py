@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fastcalc.core.columns import pick
 from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Pricing, sites_of
 from fastcalc.core.traffic import Speculation, Traffic
@@ -55,11 +56,8 @@ def swept(one, chips):
     own = np.concatenate([ends, powers], axis=1)
     batches = np.unique(own[own > 0])
     grid = Grid(one, layouts, requests, batches)
-    columns = solve_grid(grid, words=False)
-    speed, usd, fits = (
-        np.broadcast_to(columns[key], grid.shape)[0]
-        for key in ("tokens_per_s_per_user", "usd_per_mtok_output", "fits")
-    )
+    columns = solve_grid(grid, pick("tokens_per_s_per_user usd_per_mtok_output fits"))
+    speed, usd, fits = (np.broadcast_to(one, grid.shape)[0] for one in columns.values())
     tried = np.array([np.isin(batches, row) for row in own]) & fits
     return np.stack([speed[tried], usd[tried]])
 

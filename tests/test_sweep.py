@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core import columns
+from fastcalc.core.evaluated_points import EvaluatedPoints, Words
 from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Pricing, Scenario, Sharding, default_cache, engine_for, solve
 from fastcalc.core.traffic import Speculation, Traffic
@@ -33,14 +34,17 @@ def alone(scenario, layout, prompt, output, context, batch):
     traffic = replace(scenario.traffic, prompt=prompt, output=output, context=context)
     outcome = solve(replace(scenario, batches=(int(batch),), sharding=sharding, traffic=traffic))
     (record,) = columns.records(
-        columns.EvaluatedPoints(
-            outcome.scenario,
-            outcome.estimate,
-            outcome.usd_per_hour,
-            np.array(outcome.min_chips, dtype=float),
-            lambda: columns.Words(np.int64(0), (str(outcome.placement),)),
-            lambda: columns.Words(np.int64(0), (outcome.warnings,)),
-        ).columns(),
+        columns.values(
+            columns.COLUMNS,
+            EvaluatedPoints(
+                outcome.scenario,
+                outcome.estimate,
+                outcome.usd_per_hour,
+                np.array(outcome.min_chips, dtype=float),
+                lambda: Words(np.int64(0), (str(outcome.placement),)),
+                lambda: Words(np.int64(0), (outcome.warnings,)),
+            ),
+        ),
         (1,),
     )
     return record
@@ -164,7 +168,7 @@ def test_a_grid_beyond_a_block_has_the_columns_of_the_whole():
     assert all(part.size <= BLOCK for part, _ in found)
     assert [part.size for part in long.blocks()] == [part.size for part, _ in found[:-1]]
     for grid, blocks in ((long, found[:-1]), (short, found[-1:])):
-        whole = solve_grid(grid, words=False)
+        whole = solve_grid(grid)
         for key in ("tp", "batch", "context_tokens", "fits", "ttft_ms", "usd_per_mtok_total"):
             parts = [np.broadcast_to(held[key], part.shape).ravel() for part, held in blocks]
             expected = np.broadcast_to(whole[key], grid.shape).ravel()

@@ -1,16 +1,81 @@
-"""Write the JSON Schemas beside this file, and their line at the head of every shipped YAML.
+"""Write the JSON Schemas alongside, their line at the head of every YAML, and ``docs/records.md``.
 
-Run ``python docs/schema/refresh.py`` after a change to the schema or a new file; a test says
-when it is due.
+Run ``python docs/schema/refresh.py`` after a change to the schema, a new column or a new file; a
+test says when it is due.
 """
 
+import json
 from pathlib import Path
+from typing import Any
 
 from fastcalc.catalogue.json_schema import as_text
+from fastcalc.core.columns import COLUMNS, Column
+from fastcalc.report import fastmode, fit, plan
+from fastcalc.report.records import SCHEMA
+from fastcalc.written import to_markdown
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FOLDERS = {"hardware": "hardware", "models": "model", "engines": "engine", "evidence": "claims"}
+COMMANDS = {
+    "compare, frontier, sweep": COLUMNS,
+    "fit": fit.COLUMNS,
+    "plan": plan.COLUMNS,
+    "fastmode": fastmode.COLUMNS,
+}
+"""What a record of each command holds."""
+
+TYPES = {"count": "integer", "text": "string", "yes or no": "boolean"}
+"""In JSON, by unit; other units are of numbers."""
+
+INTRODUCTION = """# What a record holds
+
+Written by `python docs/schema/refresh.py` from the table of columns. JSON, CSV and Parquet have
+these keys in this order. What does not apply is `null` in JSON and empty in CSV: all rates, times
+and prices of a batch that does not fit, for one. `docs/schema/records.schema.json` says the same as
+a JSON Schema.
+"""
+
+
+def data_dictionary() -> str:
+    """Return the page on what each key means and in which unit it is."""
+    parts = [INTRODUCTION]
+    for command, columns in COMMANDS.items():
+        rows = ([f"`{one.key}`", one.unit, one.meaning] for one in columns)
+        parts.append(f"## {command}\n\n" + to_markdown(["key", "unit", "meaning"], rows))
+    return "\n".join(parts)
+
+
+def records_schema() -> str:
+    """Return the JSON Schema of what ``--format json`` prints."""
+    kinds = {command.split(",")[0]: _record(columns) for command, columns in COMMANDS.items()}
+    records = {"type": "array", "items": {"anyOf": [{"$ref": f"#/definitions/{k}"} for k in kinds]}}
+    document = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "What fastcalc prints with --format json",
+        "type": "object",
+        "required": ["schema", "records"],
+        "properties": {"schema": {"const": SCHEMA}, "records": records},
+        "definitions": kinds,
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _record(columns: tuple[Column, ...]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": [one.key for one in columns],
+        "properties": {one.key: _property(one) for one in columns},
+        "additionalProperties": False,
+    }
+
+
+def _property(column: Column) -> dict[str, Any]:
+    if column.unit == "list":
+        return {"type": "array", "items": {"type": "string"}, "description": column.meaning}
+    kind = TYPES.get(column.unit, "number")
+    unit = f" [{column.unit}]" if kind == "number" and column.unit else ""
+    return {"type": [kind, "null"], "description": f"{column.meaning}{unit}"}
 
 
 def line(kind: str) -> str:
@@ -19,7 +84,9 @@ def line(kind: str) -> str:
 
 
 def main() -> None:
-    """Write schemas and lines."""
+    """Write schemas, lines and the data dictionary."""
+    (HERE / "records.schema.json").write_text(records_schema(), encoding="utf-8")
+    (HERE.parent / "records.md").write_text(data_dictionary(), encoding="utf-8")
     for folder, kind in FOLDERS.items():
         (HERE / f"{kind}.schema.json").write_text(as_text(kind), encoding="utf-8")
         for path in sorted((ROOT / folder).glob("*.yaml")):

@@ -1,180 +1,316 @@
-"""An estimate as columns: the keys of a record, each a number, an array or words by code."""
+"""The columns of records: what each is, how it comes from an estimate, how a table shows it.
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+Each is declared once. JSON, CSV and the files of a sweep take keys, order and values from here,
+tables the headings, ranks and formats, and the data dictionary in ``docs/`` the meanings.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from fastcalc.core.estimate import Estimate
-from fastcalc.core.scenario import Scenario
+from fastcalc.core.evaluated_points import EvaluatedPoints, Words
 from fastcalc.core.step import LIMITERS
-from fastcalc.core.timeline import prompts_together, token_in_traffic
-from fastcalc.formulas.types import ArrayLike, Ints
 
 Columns = dict[str, Any]
 """By key: text, a number, an array that broadcasts with the others, or `Words`."""
 
-HELD_ALONE = frozenset(
-    {
+
+@dataclass(frozen=True)
+class Column:
+    """A column of records or of a table.
+
+    Attributes
+    ----------
+    key, unit, meaning : str
+        Name in a record; unit, or ``count``, ``text``, ``list`` or ``yes or no``; what it is.
+    value : callable
+        Takes it from what a record is of, as an `EvaluatedPoints`.
+    heading : tuple of str
+        In two lines.
+    rank : int
+        How readily it makes room in a narrow table; the largest leaves first, 0 never.
+    format : str or callable
+        How a table writes it, where its unit does not say: a name that the report knows, or what
+        makes a cell of a record.
+    needs_fit : bool
+        Whether it has no value where the batch does not fit.
+    """
+
+    key: str
+    unit: str = "text"
+    meaning: str = ""
+    value: Callable[[Any], Any] = lambda _: None
+    heading: tuple[str, str] = ("", "")
+    rank: int = 0
+    format: str | Callable[[dict[str, Any]], str] = ""
+    needs_fit: bool = False
+
+
+def _limiter(one: EvaluatedPoints) -> Words:
+    return Words(
+        np.where(one.fits, one.estimate.step.limiter, len(LIMITERS)), (*LIMITERS, "capacity")
+    )
+
+
+_held = partial(Column, needs_fit=True)
+"""A column without a value where the batch does not fit."""
+
+COLUMNS = (
+    Column(
+        "hardware", "text", "id of the chip", lambda one: one.scenario.hardware.id, ("", "hardware")
+    ),
+    Column("model", "text", "id of the model", lambda one: one.scenario.model.id, ("", "model")),
+    Column("engine", "text", "id of the engine", lambda one: one.scenario.engine.id),
+    Column("chips", "count", "tp x pp x dp", lambda one: one.layout.chips, ("", "chips")),
+    Column("tp", "count", "tensor-parallel ranks", lambda one: one.layout.tp),
+    Column("pp", "count", "pipeline stages", lambda one: one.layout.pp),
+    Column("ep", "count", "ranks that share the experts", lambda one: one.layout.ep),
+    Column("dp", "count", "attention replicas", lambda one: one.layout.dp),
+    Column(
+        "weight_format",
+        "text",
+        "format of the weights",
+        lambda one: one.work.weight_format,
+        ("weight", "format"),
+        3,
+    ),
+    Column(
+        "kv_format",
+        "text",
+        "format of the KV cache",
+        lambda one: one.work.kv_format,
+        ("KV", "cache"),
+        5,
+    ),
+    Column(
+        "batch",
+        "count",
+        "sequences decoded together by the whole deployment",
+        lambda one: one.batch,
+        ("", "batch"),
+    ),
+    Column("prompt_tokens", "count", "prompt of a request", lambda one: one.traffic.prompt),
+    Column("output_tokens", "count", "output of a request", lambda one: one.traffic.output),
+    Column("context_tokens", "tokens", "mean context in decode", lambda one: one.traffic.context),
+    Column(
+        "speculation_tokens_per_pass",
+        "tokens",
+        "accepted in a decode pass",
+        lambda one: one.traffic.speculation.tokens_per_pass,
+        ("tokens", "a pass"),
+        4,
+    ),
+    Column("fits", "yes or no", "whether memory holds the batch", lambda one: one.fits),
+    Column("placement", "text", "where the model lives", lambda one: one.placed(), ("", "where")),
+    Column(
+        "min_chips",
+        "count",
+        "chips of the smallest deployment that holds the batch",
+        lambda one: one.min_chips,
+    ),
+    Column(
+        "max_batch",
+        "count",
+        "sequences that these chips hold, prompt and output reserved",
+        lambda one: one.placement.max_batch,
+        ("largest", "batch"),
+    ),
+    Column("weights_gb", "GB", "weights", lambda one: one.work.weight_bytes / 1e9),
+    Column(
+        "kv_gb",
+        "GB",
+        "KV cache of the batch, prompt and output reserved",
+        lambda one: one.batch * (one.work.cache_bytes(one.placement.reserved_tokens) / 1e9),
+    ),
+    Column(
+        "memory_used_fraction",
+        "ratio",
+        "of the usable memory; above 1 where the batch does not fit",
+        lambda one: one.used,
+        ("memory", "used"),
+        1,
+        "percent",
+    ),
+    _held(
         "tokens_per_s_per_user",
+        "tokens/s",
+        "output tokens of each user, decode alone: expected",
+        lambda one: one.estimate.speed,
+        ("tok/s", "per user"),
+    ),
+    _held(
         "tokens_per_s_per_user_low",
+        "tokens/s",
+        "low end of the 80 % range",
+        lambda one: one.estimate.low,
+        ("80 %", "range"),
+        1,
+        "range",
+    ),
+    _held(
         "tokens_per_s_per_user_high",
+        "tokens/s",
+        "high end of the 80 % range",
+        lambda one: one.estimate.high,
+    ),
+    _held(
         "tokens_per_s_per_user_bound",
+        "tokens/s",
+        "what no implementation can exceed on these chips",
+        lambda one: one.estimate.bound,
+        ("speed of", "light"),
+        3,
+    ),
+    _held(
         "tokens_per_s_total",
+        "tokens/s",
+        "batch x tokens_per_s_per_user",
+        lambda one: one.estimate.total,
+        ("tok/s", "total"),
+        4,
+    ),
+    _held(
         "tokens_per_s_per_chip",
+        "tokens/s",
+        "tokens_per_s_total / chips",
+        lambda one: one.estimate.total / one.layout.chips,
+    ),
+    _held(
         "tpot_ms",
+        "ms",
+        "time per output token, decode alone",
+        lambda one: one.estimate.tpot * 1e3,
+        ("TPOT", "ms"),
+        7,
+    ),
+    _held(
         "ttft_ms",
+        "ms",
+        "time to the first token",
+        lambda one: one.estimate.ttft * 1e3,
+        ("TTFT", "ms"),
+        5,
+    ),
+    _held(
         "request_s",
+        "s",
+        "time of a request: its first token and the others at tpot_ms",
+        lambda one: one.estimate.request,
+    ),
+    Column(
+        "limiter",
+        "text",
+        "what takes most of a decode step: memory, compute, link or latency; capacity where the "
+        "batch does not fit",
+        _limiter,
+        ("limited", "by"),
+        1,
+        "limiter",
+    ),
+    _held(
         "usd_per_mtok_input",
+        "USD",
+        "price of a million prompt tokens, in served traffic",
+        lambda one: one.usd[0],
+        ("$/Mtok", "input"),
+        6,
+    ),
+    _held(
         "usd_per_mtok_output",
+        "USD",
+        "price of a million output tokens, in served traffic",
+        lambda one: one.usd[1],
+        ("$/Mtok", "output"),
+        3,
+    ),
+    _held(
         "usd_per_mtok_total",
+        "USD",
+        "price of a request over its tokens, prompt and output, times a million",
+        lambda one: one.usd[2],
+        ("$/Mtok", "total"),
+        2,
+    ),
+    _held(
         "joules_per_token",
+        "J",
+        "energy of an output token in served traffic, at the printed power and that of the site",
+        lambda one: one.estimate.joules,
+        ("J per", "token"),
+        9,
+    ),
+    Column("warnings", "list", "what to know of this row", lambda one: one.warnings()),
+    _held(
         "served_tokens_per_s_total",
+        "tokens/s",
+        "output tokens of the deployment, prompts taken in between",
+        lambda one: one.estimate.served,
+        ("tok/s", "served"),
+        8,
+    ),
+    _held(
         "served_request_s",
+        "s",
+        "time in which as many requests as the batch are served",
+        lambda one: one.run,
+    ),
+    _held(
         "bound_limiter",
+        "text",
+        "which term is the bound: memory, compute or link",
+        lambda one: Words(one.estimate.bound_pass.limiter, LIMITERS),
+    ),
+    _held(
         "tokens_per_s_per_user_bound_memory",
+        "tokens/s",
+        "the bound by memory alone",
+        lambda one: one.estimate.bound_memory,
+    ),
+    _held(
         "tokens_per_s_per_user_bound_compute",
-    }
+        "tokens/s",
+        "the bound by compute alone",
+        lambda one: one.estimate.bound_compute,
+    ),
+    Column("usd_per_hour", "USD", "price of the deployment", lambda one: one.usd_per_hour),
 )
-"""Keys that have no value where the batch does not fit."""
+"""Of ``compare``, ``frontier`` and ``sweep``, in the order of the contract."""
+
+NEEDS_FIT = frozenset(column.key for column in COLUMNS if column.needs_fit)
+WHOLE = frozenset(column.key for column in COLUMNS if column.unit == "count")
 
 
-@dataclass(frozen=True, eq=False)
-class Words:
-    """A column of few words.
+def pick(keys: str, columns: Sequence[Column] = (), *, keep: str = "") -> list[Column]:
+    """Return columns by their keys.
 
-    Attributes
+    Parameters
     ----------
-    codes : ndarray of int
-        Position of each point's word.
-    words : tuple
-        Texts, or lists of them.
+    keys : str
+        With blanks between.
+    columns : sequence of Column
+        Others than those of `COLUMNS`, or in place of them.
+    keep : str
+        Keys of those that a narrow table keeps, whatever their rank.
     """
+    known = {column.key: column for column in (*COLUMNS, *columns)}
+    found = [known[key] for key in keys.split()]
+    return [replace(one, rank=0) if one.key in keep.split() else one for one in found]
 
-    codes: Ints | np.integer[Any]
-    words: tuple[Any, ...]
 
+def values(columns: Sequence[Column], one: Any) -> dict[str, Any]:
+    """Return the value of each column by its key.
 
-@dataclass(frozen=True, eq=False)
-class EvaluatedPoints:
-    """What was evaluated, alongside the estimate itself.
-
-    Attributes
+    Parameters
     ----------
-    scenario : Scenario
-        What holds of every point; its batches, traffic and sharding are the estimate's affair.
-    estimate : Estimate
-        Of arrays that broadcast with each other.
-    usd_per_hour : array_like or None
-        Price of each deployment. [USD/h]
-    min_chips : array_like
-        Chips of the smallest deployment; nan where there is none. [1]
-    placed, warnings : callable
-        Give where it lives, and what a reader must know, as `Words`.
+    columns : sequence of Column
+        In order.
+    one : object
+        What they take them from.
     """
-
-    scenario: Scenario
-    estimate: Estimate
-    usd_per_hour: ArrayLike | None
-    min_chips: ArrayLike
-    placed: Callable[[], Words]
-    warnings: Callable[[], Words]
-
-    def columns(self) -> Columns:
-        """Return the columns in the order of the contract."""
-        estimate = self.estimate
-        limiter = np.where(estimate.fits, estimate.step.limiter, len(LIMITERS))
-        return {
-            **self._deployment(),
-            "batch": estimate.batch,
-            **self._memory(words=True),
-            **self._rates(),
-            "limiter": Words(limiter, (*LIMITERS, "capacity")),
-            **self._money(),
-            "warnings": self.warnings(),
-            "served_tokens_per_s_total": estimate.served,
-            "served_request_s": estimate.batch * estimate.traffic.output / estimate.served,
-            "bound_limiter": Words(estimate.bound_pass.limiter, LIMITERS),
-            "tokens_per_s_per_user_bound_memory": estimate.bound_memory,
-            "tokens_per_s_per_user_bound_compute": estimate.bound_compute,
-            "usd_per_hour": self.usd_per_hour,
-        }
-
-    def numbers(self) -> Columns:
-        """Return the columns of numbers, which take no time to put into words."""
-        estimate = self.estimate
-        return {
-            **self._deployment(),
-            "batch": estimate.batch,
-            **self._memory(words=False),
-            **self._rates(),
-            **self._money(),
-            "served_tokens_per_s_total": estimate.served,
-            "served_request_s": estimate.batch * estimate.traffic.output / estimate.served,
-            "tokens_per_s_per_user_bound_memory": estimate.bound_memory,
-            "tokens_per_s_per_user_bound_compute": estimate.bound_compute,
-            "usd_per_hour": self.usd_per_hour,
-            "service_tpot_ms": token_in_traffic(estimate.passes).seconds * 1e3,
-            "prompts_together_ms": prompts_together(estimate.passes).seconds * 1e3,
-        }
-
-    def _deployment(self) -> Columns:
-        """Return what runs on what: the keys before ``batch``."""
-        scenario, place = self.scenario, self.estimate.placement
-        layout = place.layout
-        return {
-            "hardware": scenario.hardware.id,
-            "model": scenario.model.id,
-            "engine": scenario.engine.id,
-            "chips": layout.chips,
-            "tp": layout.tp,
-            "pp": layout.pp,
-            "ep": layout.ep,
-            "dp": layout.dp,
-            "weight_format": place.work.weight_format,
-            "kv_format": place.work.kv_format,
-        }
-
-    def _memory(self, *, words: bool) -> Columns:
-        """Return the traffic, and whether and where it fits."""
-        estimate = self.estimate
-        place, traffic = estimate.placement, estimate.traffic
-        return {
-            "prompt_tokens": traffic.prompt,
-            "output_tokens": traffic.output,
-            "context_tokens": traffic.context,
-            "speculation_tokens_per_pass": traffic.speculation.tokens_per_pass,
-            "fits": estimate.fits,
-            "placement": self.placed() if words else None,
-            "min_chips": self.min_chips,
-            "max_batch": place.max_batch,
-            "weights_gb": place.work.weight_bytes / 1e9,
-            "kv_gb": estimate.batch * (place.work.cache_bytes(place.reserved_tokens) / 1e9),
-            "memory_used_fraction": place.used_fraction(estimate.batch),
-        }
-
-    def _rates(self) -> Columns:
-        """Return speeds and times."""
-        estimate = self.estimate
-        return {
-            "tokens_per_s_per_user": estimate.speed,
-            "tokens_per_s_per_user_low": estimate.low,
-            "tokens_per_s_per_user_high": estimate.high,
-            "tokens_per_s_per_user_bound": estimate.bound,
-            "tokens_per_s_total": estimate.total,
-            "tokens_per_s_per_chip": estimate.total / estimate.placement.layout.chips,
-            "tpot_ms": estimate.tpot * 1e3,
-            "ttft_ms": estimate.ttft * 1e3,
-            "request_s": estimate.request,
-        }
-
-    def _money(self) -> Columns:
-        """Return dollars and joules of served traffic."""
-        price = self.usd_per_hour
-        usd = (None, None, None) if price is None else self.estimate.usd(price)
-        names = ("usd_per_mtok_input", "usd_per_mtok_output", "usd_per_mtok_total")
-        return {**dict(zip(names, usd, strict=True)), "joules_per_token": self.estimate.joules}
+    return {column.key: column.value(one) for column in columns}
 
 
 def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]]:
@@ -191,29 +327,9 @@ def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]
     cells = [_cells(column, shape) for column in columns.values()]
     for fits, *values in zip(held, *cells, strict=True):
         yield {
-            key: value if fits or key not in HELD_ALONE else None
+            key: value if fits or key not in NEEDS_FIT else None
             for key, value in zip(columns, values, strict=True)
         }
-
-
-def chosen(best: Ints, columns: list[Any]) -> Any:
-    """Return one of several columns at each point.
-
-    Parameters
-    ----------
-    best : ndarray of int
-        Position of the column to take, point by point.
-    columns : list
-        Of one key.
-    """
-    if isinstance(columns[0], Words):
-        starts = np.cumsum([0, *(len(one.words) for one in columns)])
-        codes = [one.codes + start for one, start in zip(columns, starts, strict=False)]
-        words = tuple(word for one in columns for word in one.words)
-        return Words(np.choose(best, np.broadcast_arrays(best, *codes)[1:]), words)
-    if columns[0] is None or isinstance(columns[0], str):
-        return columns[0]
-    return np.choose(best, np.broadcast_arrays(best, *columns)[1:])
 
 
 def _cells(column: Any, shape: tuple[int, ...]) -> list[Any]:

@@ -1,39 +1,23 @@
 """The comparison as a table: where it lives, how fast, at what price, and what limits it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from fastcalc.catalogue.schema import Hardware
+from fastcalc.core.columns import pick
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.scenario import USD_PER_KWH, YEARS, Location, Outcome, Pricing
-from fastcalc.report.console import Notes, Part, Table, Title, columns_that_fit
+from fastcalc.report import record_tables
+from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.numbers_as_text import dollars, number, parameters, size
+from fastcalc.report.records import compare_records, drafter, models_of
 
-
-@dataclass(frozen=True)
-class _Column:
-    """A column: its heading in two lines, and how readily it makes room (0 never)."""
-
-    heading: tuple[str, str]
-    gives_way: int = 0
-
-
-_COLUMNS = {
-    "batch": _Column(("", "batch")),
-    "user": _Column(("tok/s", "per user")),
-    "range": _Column(("80 %", "range")),
-    "bound": _Column(("speed of", "light")),
-    "total": _Column(("tok/s", "total"), 4),
-    "served": _Column(("tok/s", "served"), 8),
-    "tpot": _Column(("TPOT", "ms"), 7),
-    "ttft": _Column(("TTFT", "ms"), 5),
-    "input": _Column(("$/Mtok", "input"), 6),
-    "output": _Column(("$/Mtok", "output"), 3),
-    "blend": _Column(("$/Mtok", "total"), 2),
-    "joules": _Column(("J per", "token"), 9),
-    "limiter": _Column(("limited", "by"), 1),
-}
-
+_COLUMNS = pick(
+    "batch tokens_per_s_per_user tokens_per_s_per_user_low tokens_per_s_per_user_bound "
+    "tokens_per_s_total served_tokens_per_s_total tpot_ms ttft_ms usd_per_mtok_input "
+    "usd_per_mtok_output usd_per_mtok_total joules_per_token limiter",
+    keep="tokens_per_s_per_user_low tokens_per_s_per_user_bound",
+)
 
 _VERDICTS = {
     "needs": "needs N: the batch does not fit these chips; N would hold it",
@@ -52,23 +36,20 @@ def tables(outcomes: Sequence[Outcome], width: int) -> tuple[list[list[Part]], l
     width : int
         Characters in a line.
     """
-    cells = [_cells(outcome) for outcome in outcomes]
-    rows = [row for table in cells for row in table]
-    shown, gap = columns_that_fit(
-        {key: (*column.heading, *(row[key] for row in rows)) for key, column in _COLUMNS.items()},
-        {key: column.gives_way for key, column in _COLUMNS.items()},
-        width,
-    )
-    headings = [_COLUMNS[key].heading for key in shown]
-    left = [place for place, key in enumerate(shown) if key == "limiter"]
+    rows = [_rows(outcome) for outcome in outcomes]
+    shown, gap = record_tables.fitting(_COLUMNS, [row for some in rows for row in some], width)
     found: list[list[Part]] = [
         [
             Title(outcome.scenario.hardware.id, _placed(outcome)),
-            Table(headings, [[row[key] for key in shown] for row in table], left, gap),
+            record_tables.table(shown, gap, some),
         ]
-        for outcome, table in zip(outcomes, cells, strict=True)
+        for outcome, some in zip(outcomes, rows, strict=True)
     ]
-    return found, [" ".join(_COLUMNS[key].heading) for key in _COLUMNS if key not in shown]
+    return found, [record_tables.heading(column) for column in _COLUMNS if column not in shown]
+
+
+def _rows(outcome: Outcome) -> list[dict[str, str]]:
+    return [record_tables.row(_COLUMNS, record) for record in compare_records([outcome])]
 
 
 def heading(outcome: Outcome) -> str:
@@ -88,61 +69,9 @@ def heading(outcome: Outcome) -> str:
 
 def markdown_rows(outcomes: Sequence[Outcome]) -> tuple[list[str], list[list[str]]]:
     """Return one header and the rows of all outcomes, for a Markdown table."""
-    header = [
-        "model",
-        "hardware",
-        "chips",
-        *(" ".join(c.heading).strip() for c in _COLUMNS.values()),
-    ]
-    rows = [
-        [
-            outcome.scenario.model.id,
-            outcome.scenario.hardware.id,
-            str(outcome.placement.layout.chips),
-            *(row[key] for key in _COLUMNS),
-        ]
-        for outcome in outcomes
-        for row in _cells(outcome)
-    ]
-    return header, rows
-
-
-def _cells(outcome: Outcome) -> list[dict[str, str]]:
-    return [_row(outcome, index) for index in range(len(outcome.scenario.batches))]
-
-
-def _row(outcome: Outcome, index: int) -> dict[str, str]:
-    estimate, batch = outcome.estimate, outcome.scenario.batches[index]
-    if not estimate.fits[index]:
-        cells = dict.fromkeys(_COLUMNS, "-")
-        return cells | {"batch": f"{batch:,}", "limiter": _needs(outcome, index)}
-    usd = outcome.usd
-    low, high = estimate.low, estimate.high
-    spread = "-"
-    if low is not None and high is not None:
-        spread = f"{number(float(low[index]))}..{number(float(high[index]))}"
-    return {
-        "batch": f"{batch:,}",
-        "user": number(float(estimate.speed[index])),
-        "range": spread,
-        "bound": number(float(estimate.bound[index])),
-        "total": number(float(estimate.total[index])),
-        "served": number(float(estimate.served[index])),
-        "tpot": number(float(estimate.tpot[index]) * 1e3),
-        "ttft": number(float(estimate.ttft[index]) * 1e3),
-        "input": dollars(float(usd[0][index])) if usd else "-",
-        "output": dollars(float(usd[1][index])) if usd else "-",
-        "blend": dollars(float(usd[2][index])) if usd else "-",
-        "joules": number(float(estimate.joules[index])),
-        "limiter": str(estimate.limiter[index]),
-    }
-
-
-def _needs(outcome: Outcome, index: int) -> str:
-    chips = outcome.min_chips[index]
-    if chips is None:
-        return "no place"
-    return f"recut {chips:,}" if chips <= outcome.placement.layout.chips else f"needs {chips:,}"
+    model, hardware, chips = pick("model hardware chips")
+    plain = replace(chips, format=lambda record: str(record["chips"]))
+    return record_tables.markdown((model, hardware, plain, *_COLUMNS), compare_records(outcomes))
 
 
 def _placed(outcome: Outcome) -> str:
@@ -178,10 +107,15 @@ def why(location: Location) -> str:
 
 def notes(outcomes: Sequence[Outcome], left_out: Sequence[str], next_command: str) -> Notes:
     """Return what a reader must know to trust the table, a line each, and what to type next."""
-    lines = [_how_to_read(), *_speculation(outcomes), prices(outcomes)]
+    lines = [
+        "speeds are of decode alone; $, served tokens and joules hold the prompts, too; joules are "
+        f"of the printed chip power x {SITE_FACTOR} (site), hosts not counted",
+        *_speculation(outcomes),
+        prices(outcomes),
+    ]
     lines += _engines(outcomes)
     lines += _bounds(outcomes)
-    verdicts = {row["limiter"].split(" ")[0] for outcome in outcomes for row in _cells(outcome)}
+    verdicts = {row["limiter"].split(" ")[0] for outcome in outcomes for row in _rows(outcome)}
     lines += [told for verdict, told in _VERDICTS.items() if verdict in verdicts]
     shared = [warning for outcome in outcomes for warning in outcome.warnings]
     lines += dict.fromkeys(shared)
@@ -190,20 +124,11 @@ def notes(outcomes: Sequence[Outcome], left_out: Sequence[str], next_command: st
     return Notes(lines, next_command)
 
 
-def _how_to_read() -> str:
-    return (
-        "speeds are of decode alone; $, served tokens and joules hold the prompts, too; joules are "
-        f"of the printed chip power x {SITE_FACTOR} (site), hosts not counted"
-    )
-
-
 def _speculation(outcomes: Sequence[Outcome]) -> list[str]:
     """Say what a pass drafts and keeps, and who drafts."""
     one = outcomes[0].scenario.traffic.speculation
     if not one.drafted:
         return []
-    from fastcalc.report.records import drafter, models_of  # loads what a table does not need
-
     who = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
     kept = number(float(one.tokens_per_pass))
     return [

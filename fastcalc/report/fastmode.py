@@ -1,9 +1,13 @@
 """What each trick buys and costs: records, and cells for tables."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
+from fastcalc.core import columns
+from fastcalc.core.columns import Column, values
 from fastcalc.core.scenario import Outcome
+from fastcalc.report.numbers_as_text import dollars
 from fastcalc.report.records import KEYS, Record, compare_records, plain
 from fastcalc.search.tricks import Answer, Option
 from fastcalc.search.tricks.option import TRICKS
@@ -35,31 +39,12 @@ def record_of(
     option: Option, today: Record, speed: float, command: Command = lambda _: None
 ) -> Record:
     """Return the record of one option, ratios against today's record."""
-    point = dict.fromkeys(today) | {"warnings": []}
+    point = dict.fromkeys(KEYS) | {"warnings": []}
     if option.outcome is not None:
         point = compare_records([option.outcome])[0]
-    low = point["tokens_per_s_per_user_low"]
-    ratios = {
-        "speedup": _ratio(point, today, "tokens_per_s_per_user"),
-        "cost_multiple": _ratio(point, today, "usd_per_mtok_output"),
-        "cost_multiple_total": _ratio(point, today, "usd_per_mtok_total"),
-        "batch_ratio": _ratio(today, point, "batch"),
-    }
-    return {
-        "trick": option.trick,
-        "change": option.change or None,
-        "reaches": option.outcome is not None and option.trick != "today",
-        "cannot": option.why_not,
-        **{key: plain(value) for key, value in ratios.items()},
-        "low_end_reaches": None if low is None else low >= speed,
-        **point,
-        "compare": command(option.outcome) if option.outcome else None,
-    }
-
-
-def keys() -> list[str]:
-    """Return the keys of a record."""
-    return list(record_of(Option("today", "", None), dict.fromkeys(KEYS), 0.0))
+    one = SimpleNamespace(option=option, point=point, today=today, speed=speed, command=command)
+    before = {key: plain(value) for key, value in values(_BEFORE, one).items()}
+    return {**before, **point, **values(_AFTER, one)}
 
 
 def _ratio(above: Record, below: Record, key: str) -> float | None:
@@ -67,6 +52,76 @@ def _ratio(above: Record, below: Record, key: str) -> float | None:
     if above[key] is None or not below[key]:
         return None
     return float(above[key] / below[key])
+
+
+def _multiple(record: Record) -> str:
+    multiple = record["cost_multiple"]
+    return "-" if multiple is None else f"{dollars(multiple)}x"
+
+
+def _low_end_reaches(one: Any) -> bool | None:
+    low = one.point["tokens_per_s_per_user_low"]
+    return None if low is None else low >= one.speed
+
+
+_BEFORE = (
+    Column("trick", "text", "what is tried", lambda one: one.option.trick),
+    Column("change", "text", "what is changed", lambda one: one.option.change or None),
+    Column(
+        "reaches",
+        "yes or no",
+        "whether the speed is expected",
+        lambda one: one.option.outcome is not None and one.option.trick != "today",
+    ),
+    Column("cannot", "text", "why it is not", lambda one: one.option.why_not),
+    Column(
+        "speedup",
+        "ratio",
+        "over today's speed of each user",
+        lambda one: _ratio(one.point, one.today, "tokens_per_s_per_user"),
+    ),
+    Column(
+        "cost_multiple",
+        "ratio",
+        "over today's price of an output token",
+        lambda one: _ratio(one.point, one.today, "usd_per_mtok_output"),
+        ("", "cost"),
+        format=_multiple,
+    ),
+    Column(
+        "cost_multiple_total",
+        "ratio",
+        "over today's price of a token, prompts among them",
+        lambda one: _ratio(one.point, one.today, "usd_per_mtok_total"),
+    ),
+    Column(
+        "batch_ratio",
+        "ratio",
+        "today's batch over this one",
+        lambda one: _ratio(one.today, one.point, "batch"),
+    ),
+    Column(
+        "low_end_reaches",
+        "yes or no",
+        "whether it is at the low end of the 80 % range",
+        _low_end_reaches,
+    ),
+)
+_AFTER = (
+    Column(
+        "compare",
+        "text",
+        "command that prints the point again",
+        lambda one: one.command(one.option.outcome) if one.option.outcome else None,
+    ),
+)
+COLUMNS = (*_BEFORE, *columns.COLUMNS, *_AFTER)
+"""Of the records, in order."""
+
+
+def keys() -> list[str]:
+    """Return the keys of a record."""
+    return [column.key for column in COLUMNS]
 
 
 def beside(answer: Answer) -> dict[str, Any]:

@@ -1,65 +1,56 @@
 """What each trick buys and costs, as a table with notes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isnan
 
-from fastcalc.report import compare
-from fastcalc.report.console import Notes, Part, Table, Title, columns_that_fit
-from fastcalc.report.fastmode import record_of
-from fastcalc.report.numbers_as_text import dollars, number, parameters
+from fastcalc.core.columns import Column, pick
+from fastcalc.report import compare, record_tables
+from fastcalc.report.console import Notes, Part, Title
+from fastcalc.report.fastmode import COLUMNS, record_of
+from fastcalc.report.numbers_as_text import number, parameters
 from fastcalc.report.records import Record, compare_records
 from fastcalc.search.tricks import Answer, Option
 from fastcalc.search.tricks.lighter_passes import PUBLISHED
 from fastcalc.search.tricks.option import TRICKS
 from fastcalc.search.tricks.smaller_models import Shrunk
 
-COLUMNS = {
-    "trick": ("", "trick"),
-    "batch": ("", "batch"),
-    "chips": ("", "chips"),
-    "user": ("tok/s", "a user"),
-    "range": ("80 %", "range"),
-    "bound": ("speed of", "light"),
-    "usd": ("$/Mtok", "output"),
-    "cost": ("", "cost"),
-    "how": ("how; what limits it next,", "or why it cannot"),
-}
-"""Headings of the table by column."""
+
+def _trick(record: Record) -> str:
+    return str(TRICKS.get(record["trick"], record["trick"]))
+
+
+def _how(record: Record) -> str:
+    change, cannot = record["change"], record["cannot"]
+    if cannot:
+        return f"cannot: {change}, {cannot}" if change else f"cannot: {cannot}"
+    unpriced = None if record["usd_per_mtok_output"] is not None else "no price"
+    return "; ".join(word for word in (change, record["limiter"], unpriced) if word)
+
+
+_COLUMNS = pick(
+    "trick batch chips tokens_per_s_per_user tokens_per_s_per_user_low "
+    "tokens_per_s_per_user_bound usd_per_mtok_output cost_multiple how",
+    [
+        *COLUMNS,
+        *(replace(one, heading=("tok/s", "a user")) for one in pick("tokens_per_s_per_user")),
+        Column("trick", heading=("", "trick"), format=_trick),
+        Column("how", heading=("how; what limits it next,", "or why it cannot"), format=_how),
+    ],
+    keep="usd_per_mtok_output",
+)
 
 
 def header() -> list[str]:
     """Return the headings, each on one line."""
-    return [" ".join(words).strip() for words in COLUMNS.values()]
+    return [record_tables.heading(column) for column in _COLUMNS]
 
 
 def cells(answer: Answer, options: Sequence[Option]) -> list[dict[str, str]]:
     """Return the cells of a table: today's point first, then the options given."""
     today = compare_records([answer.today])[0]
     every = [Option("today", "", answer.today), *options]
-    return [_cells(record_of(one, today, answer.speed)) for one in every]
-
-
-def _cells(record: Record) -> dict[str, str]:
-    trick = str(TRICKS.get(record["trick"], record["trick"]))
-    change = record["change"]
-    if record["cannot"]:
-        why = f"{change}, {record['cannot']}" if change else record["cannot"]
-        empty: dict[str, str] = dict.fromkeys(COLUMNS, "-")
-        return {**empty, "trick": trick, "how": f"cannot: {why}"}
-    low, high = record["tokens_per_s_per_user_low"], record["tokens_per_s_per_user_high"]
-    unpriced = None if record["usd_per_mtok_output"] is not None else "no price"
-    multiple = record["cost_multiple"]
-    return {
-        "trick": trick,
-        "batch": f"{record['batch']:,}",
-        "chips": f"{record['chips']:,}",
-        "user": number(record["tokens_per_s_per_user"]),
-        "range": "-" if low is None else f"{number(low)}..{number(high)}",
-        "bound": number(record["tokens_per_s_per_user_bound"]),
-        "usd": dollars(record["usd_per_mtok_output"]),
-        "cost": "-" if multiple is None else f"{dollars(multiple)}x",
-        "how": "; ".join(word for word in (change, record["limiter"], unpriced) if word),
-    }
+    return [record_tables.row(_COLUMNS, record_of(one, today, answer.speed)) for one in every]
 
 
 def identity(answer: Answer) -> str:
@@ -104,9 +95,6 @@ def drafts_needed(answer: Answer) -> str:
     return f"speculation at batch {batch:,}, tokens a pass needed by drafts: " + ", ".join(parts)
 
 
-_GIVES_WAY = {"bound": 2, "range": 1}
-
-
 def parts(
     answer: Answer, options: Sequence[Option], left: dict[str, int], width: int, next_command: str
 ) -> list[Part]:
@@ -127,20 +115,12 @@ def parts(
     """
     rows = cells(answer, options)
     # The last column is wrapped, so it claims no more room than its heading.
-    claims = {
-        key: (*heading, *(row[key] for row in rows if key != "how"))
-        for key, heading in COLUMNS.items()
-    }
-    keys, gap = columns_that_fit(claims, {key: _GIVES_WAY.get(key, 0) for key in COLUMNS}, width)
-    words = [place for place, key in enumerate(keys) if key in ("trick", "how")]
-    table = Table(
-        [COLUMNS[key] for key in keys], [[row[key] for key in keys] for row in rows], words, gap
-    )
+    shown, gap = record_tables.fitting(_COLUMNS, [{**row, "how": ""} for row in rows], width)
     return [
         compare.heading(answer.today),
         "",
         Title(answer.today.scenario.hardware.id, _from_to(answer)),
-        table,
+        record_tables.table(shown, gap, rows),
         "",
         Notes(notes(answer, options, left), next_command),
     ]

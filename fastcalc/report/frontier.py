@@ -2,35 +2,39 @@
 
 from collections.abc import Sequence
 
+from fastcalc.core.columns import Column, pick
 from fastcalc.core.scenario import Outcome
-from fastcalc.report import compare
+from fastcalc.report import compare, record_tables
 from fastcalc.report.chart import scatter
-from fastcalc.report.console import Notes, Part, Table, columns_that_fit
-from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.report.console import Notes, Part, Table
 from fastcalc.report.records import Record, compare_records
 from fastcalc.search import FrontierPoint
 
-_HEADINGS = {
-    "user": ("tok/s", "per user"),
-    "range": ("80 %", "range"),
-    "bound": ("speed of", "light"),
-    "usd": ("$/Mtok", "output"),
-    "blend": ("$/Mtok", "total"),
-    "batch": ("", "batch"),
-    "chips": ("", "chips"),
-    "hardware": ("", "hardware"),
-    "layout": ("", "layout"),
-    "formats": ("", "formats"),
-    "limiter": ("limited", "by"),
-}
-_GIVES_WAY = {"bound": 4, "blend": 3, "range": 2, "layout": 1}
+
+def _layout(record: Record) -> str:
+    ranks = ((name, record[name]) for name in ("tp", "pp", "dp", "ep"))
+    return " ".join(f"{name} {count}" for name, count in ranks if count > 1)
+
+
+def _formats(record: Record) -> str:
+    return f"{record['weight_format']}, kv {record['kv_format']}"
+
+
+_COLUMNS = pick(
+    "tokens_per_s_per_user tokens_per_s_per_user_low tokens_per_s_per_user_bound "
+    "usd_per_mtok_output usd_per_mtok_total batch chips hardware layout formats limiter",
+    [
+        Column("layout", heading=("", "layout"), rank=1, format=_layout),
+        Column("formats", heading=("", "formats"), format=_formats),
+    ],
+    keep="usd_per_mtok_output limiter",
+)
+
 _CHART = 80
 """Characters in a line of the chart at most."""
 
 _ROWS = 40
 """Rows of the table at most; the chart and the other formats have all points."""
-
-_WORDS = ("hardware", "layout", "formats", "limiter")
 
 
 def frontier_records(points: Sequence[FrontierPoint]) -> list[Record]:
@@ -45,33 +49,13 @@ def outcomes(points: Sequence[FrontierPoint]) -> list[Outcome]:
 
 def markdown_rows(points: Sequence[FrontierPoint]) -> tuple[list[str], list[list[str]]]:
     """Return headings and rows of all columns, formats only where there are several."""
-    rows = [_cells(record) for record in frontier_records(points)]
-    keys = _keys(rows)
-    headings = [" ".join(_HEADINGS[key]).strip() for key in keys]
-    return headings, [[row[key] for key in keys] for row in rows]
+    records = frontier_records(points)
+    return record_tables.markdown(_columns(records), records)
 
 
-def _keys(rows: Sequence[dict[str, str]]) -> list[str]:
-    several = len({row["formats"] for row in rows}) > 1
-    return [key for key in _HEADINGS if several or key != "formats"]
-
-
-def _cells(record: Record) -> dict[str, str]:
-    low, high = record["tokens_per_s_per_user_low"], record["tokens_per_s_per_user_high"]
-    ranks = ((name, record[name]) for name in ("tp", "pp", "dp", "ep"))
-    return {
-        "user": number(record["tokens_per_s_per_user"]),
-        "range": "-" if low is None else f"{number(low)}..{number(high)}",
-        "bound": number(record["tokens_per_s_per_user_bound"]),
-        "usd": dollars(record["usd_per_mtok_output"]),
-        "blend": dollars(record["usd_per_mtok_total"]),
-        "batch": f"{record['batch']:,}",
-        "chips": f"{record['chips']:,}",
-        "hardware": record["hardware"],
-        "layout": " ".join(f"{name} {count}" for name, count in ranks if count > 1),
-        "formats": f"{record['weight_format']}, kv {record['kv_format']}",
-        "limiter": record["limiter"],
-    }
+def _columns(records: Sequence[Record]) -> list[Column]:
+    several = len(set(map(_formats, records))) > 1
+    return [column for column in _COLUMNS if several or column.key != "formats"]
 
 
 def parts(
@@ -118,16 +102,10 @@ def _shown(points: Sequence[FrontierPoint]) -> list[FrontierPoint]:
 
 
 def _table(points: Sequence[FrontierPoint], width: int) -> Table:
-    rows = [_cells(record) for record in frontier_records(_shown(points))]
-    keys, gap = columns_that_fit(
-        {key: (*_HEADINGS[key], *(row[key] for row in rows)) for key in _keys(rows)},
-        {key: _GIVES_WAY.get(key, 0) for key in _HEADINGS},
-        width,
-    )
-    left = [place for place, key in enumerate(keys) if key in _WORDS]
-    return Table(
-        [_HEADINGS[key] for key in keys], [[row[key] for key in keys] for row in rows], left, gap
-    )
+    records = frontier_records(_shown(points))
+    columns = _columns(records)
+    rows = [record_tables.row(columns, record) for record in records]
+    return record_tables.table(*record_tables.fitting(columns, rows, width), rows)
 
 
 def _chart(points: Sequence[FrontierPoint], width: int, *, is_ascii: bool) -> list[Part]:

@@ -2,15 +2,19 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from math import inf
+from types import SimpleNamespace
+from typing import Any
 
 from fastcalc.catalogue.formats import number_format, weight_formats
+from fastcalc.core.columns import Column, pick, values
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.scenario import Sharding
 from fastcalc.report.commands import Typed, compare_command
+from fastcalc.report.record_tables import ends
 from fastcalc.report.records import Record, grounds, plain
 from fastcalc.report.rounding import rounded_down, rounded_up
-from fastcalc.search.plan.decide import KEPT
 from fastcalc.search.plan.decision import REASONS, Decision, Plan, own_formats
 from fastcalc.search.plan.service import Service
 
@@ -27,92 +31,171 @@ _RATES = (
     "usd_per_mtok_total counts the share of its capacity that must stay idle"
 )
 
-_KEYS = """
-rank hardware model engine weight_format kv_format speculation_tokens_per_pass prefill
-replicas utilization chips_per_replica tp pp ep dp batch prefill_replicas
-prefill_utilization prefill_tp prefill_pp prefill_ep prefill_dp chips_total service_ttft_ms
-service_ttft_percentile service_tpot_ms ttft_ms tpot_ms tokens_per_s_per_user
-tokens_per_s_per_user_low tokens_per_s_per_user_high tokens_per_s_per_user_bound
-memory_used_fraction usd_per_mtok_total joules_per_token usd_per_hour usd_per_month watts
-objective cost warnings command service_tpot_ms_low service_tpot_ms_high
-service_usd_per_mtok_total service_joules_per_token
-"""
-KEYS = tuple(_KEYS.split())
-"""Of the records, for a header without one."""
-
 
 def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
     """Return one record for each plan, in order."""
     return [
-        {key: plain(value) for key, value in _record(rank, plan, service, typed).items()}
-        for rank, plan in enumerate(plans, 1)
+        {key: plain(value) for key, value in record.items()}
+        for record in unrounded(plans, service, typed)
     ]
 
 
-def _record(rank: int, plan: Plan, service: Service, typed: Typed) -> Record:
-    scenario, layout, prefill = plan.scenario, plan.layout, plan.prefill_layout
-    work, usd = plan.site.work, plan.numbers.get("usd_per_mtok_total")
-    return {
-        "rank": rank,
-        "hardware": scenario.hardware.id,
-        "model": scenario.model.id,
-        "engine": scenario.engine.id,
-        "weight_format": work.weight_format,
-        "kv_format": work.kv_format,
-        "speculation_tokens_per_pass": scenario.traffic.speculation.tokens_per_pass,
-        "prefill": "together" if prefill is None else "apart",
-        "replicas": plan.replicas,
-        "utilization": plan.busy,
-        "chips_per_replica": layout.chips,
-        "tp": layout.tp,
-        "pp": layout.pp,
-        "ep": layout.ep,
-        "dp": layout.dp,
-        "batch": plan.batch,
-        "prefill_replicas": plan.prefill_replicas if prefill else None,
-        "prefill_utilization": plan.prefill_busy if prefill else None,
-        "prefill_tp": prefill.tp if prefill else None,
-        "prefill_pp": prefill.pp if prefill else None,
-        "prefill_ep": prefill.ep if prefill else None,
-        "prefill_dp": prefill.dp if prefill else None,
-        "chips_total": plan.values["chips"],
-        "service_ttft_ms": plan.values["ttft"] * 1e3,
-        "service_ttft_percentile": service.share and service.share * 100.0,
-        "service_tpot_ms": plan.values["tpot"] * 1e3,
-        **{key: plan.numbers.get(key) for key in KEPT},
-        "usd_per_mtok_total": usd and usd / _paid_for(plan, service),
-        "service_usd_per_hour": plan.usd_per_hour,
-        "usd_per_month": plan.usd_per_month,
-        "watts": _watts(plan),
-        "objective": service.objective,
-        "cost": plan.cost,
-        "warnings": plan.warnings,
-        "command": command(plan, service, typed),
-        **_of_the_service(plan, service),
-    }
+def unrounded(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
+    """Return the records with all digits, for a table to round once."""
+    return [values(COLUMNS, _of(rank, plan, service, typed)) for rank, plan in enumerate(plans, 1)]
 
 
-def _of_the_service(plan: Plan, service: Service) -> Record:
-    """Return the range of the time between tokens, and what a token of the asked rate costs.
-
-    Of both prompt and output as in ``usd_per_mtok_total``, and of output as in
-    ``joules_per_token``. Without a rate nothing says how many tokens there are.
-    """
+def _of(rank: int, plan: Plan, service: Service, typed: Typed) -> SimpleNamespace:
+    """Return what the columns are taken from, by the names of `EvaluatedPoints`."""
+    scenario, power, replica = plan.scenario, plan.scenario.hardware.power, plan.replica
     fast, slow = tpot_range(plan) or (None, None)
-    usd, watts, rate = plan.usd_per_hour, _watts(plan), service.rate
-    moved = rate and rate * (service.prompt + service.output)
-    return {
-        "service_tpot_ms_low": fast and fast * 1e3,
-        "service_tpot_ms_high": slow and slow * 1e3,
-        "service_usd_per_mtok_total": usd / 3600.0 / moved * 1e6 if moved and usd else None,
-        "service_joules_per_token": watts / (rate * service.output) if rate and watts else None,
-    }
+    return SimpleNamespace(
+        rank=rank,
+        plan=plan,
+        service=service,
+        scenario=scenario,
+        traffic=scenario.traffic,
+        work=plan.site.work,
+        layout=plan.layout,
+        prefill=plan.prefill_layout,
+        batch=plan.batch,
+        estimate=replica,
+        used=replica.used,
+        usd=(None, None, replica.usd and replica.usd / _paid_for(plan, service)),
+        watts=power and power.chip.si * SITE_FACTOR * plan.values["chips"],
+        fast=fast and fast * 1e3,
+        slow=slow and slow * 1e3,
+        warnings=lambda: plan.warnings,
+        command=command(plan, service, typed),
+    )
 
 
-def _watts(plan: Plan) -> float | None:
-    """Return the printed power of all chips with that of the site. [W]"""
-    power = plan.scenario.hardware.power
-    return power.chip.si * SITE_FACTOR * plan.values["chips"] if power else None
+def _usd_per_mtok(one: Any) -> float | None:
+    """Return the price of a million tokens of the rate asked for; None where none says how many."""
+    usd, service = one.plan.usd_per_hour, one.service
+    moved = service.rate and service.rate * (service.prompt + service.output)
+    return usd / 3600.0 / moved * 1e6 if moved and usd else None
+
+
+def _joules(one: Any) -> float | None:
+    """Return the energy of an output token of the rate asked for, likewise. [J]"""
+    rate = one.service.rate
+    return one.watts / (rate * one.service.output) if rate and one.watts else None
+
+
+def _of_prefill(rank: str, one: Any) -> int | None:
+    return getattr(one.prefill, rank, None)
+
+
+COLUMNS = (
+    Column("rank", "count", "place among the plans", lambda one: one.rank),
+    *pick("hardware model engine weight_format kv_format speculation_tokens_per_pass"),
+    Column(
+        "prefill",
+        "text",
+        "together with decode, or apart on replicas of its own",
+        lambda one: "apart" if one.prefill else "together",
+    ),
+    Column("replicas", "count", "that decode", lambda one: one.plan.replicas, ("repli-", "cas")),
+    Column(
+        "utilization",
+        "ratio",
+        "share of its capacity that each of them does",
+        lambda one: one.plan.busy,
+        ("busy", "%"),
+        6,
+        lambda record: f"{record['utilization']:.1%}".rstrip("%"),
+    ),
+    Column("chips_per_replica", "count", "tp x pp x dp", lambda one: one.layout.chips),
+    *pick("tp pp ep dp batch"),
+    Column(
+        "prefill_replicas",
+        "count",
+        "that only take in prompts",
+        lambda one: one.plan.prefill_replicas if one.prefill else None,
+    ),
+    Column(
+        "prefill_utilization",
+        "ratio",
+        "share of its capacity that each of those does",
+        lambda one: one.plan.prefill_busy if one.prefill else None,
+    ),
+    *(
+        Column(
+            f"prefill_{one.key}",
+            one.unit,
+            f"{one.meaning} of each of those",
+            partial(_of_prefill, one.key),
+        )
+        for one in pick("tp pp ep dp")
+    ),
+    Column(
+        "chips_total",
+        "count",
+        "of all replicas",
+        lambda one: one.plan.values["chips"],
+        ("", "chips"),
+    ),
+    Column(
+        "service_ttft_ms",
+        "ms",
+        "time to the first token, with any wait: held against --ttft",
+        lambda one: one.plan.values["ttft"] * 1e3,
+        ("TTFT", "ms"),
+    ),
+    Column(
+        "service_ttft_percentile",
+        "%",
+        "of requests that meet it, where they arrive at random",
+        lambda one: one.service.share and one.service.share * 100.0,
+    ),
+    Column(
+        "service_tpot_ms",
+        "ms",
+        "time per output token, with the prompts of others between: held against --tpot",
+        lambda one: one.plan.values["tpot"] * 1e3,
+        ("TPOT", "ms"),
+    ),
+    *pick(
+        "ttft_ms tpot_ms tokens_per_s_per_user tokens_per_s_per_user_low "
+        "tokens_per_s_per_user_high tokens_per_s_per_user_bound memory_used_fraction "
+        "usd_per_mtok_total joules_per_token"
+    ),
+    Column(
+        "service_usd_per_hour", "USD", "price of all replicas", lambda one: one.plan.usd_per_hour
+    ),
+    Column(
+        "usd_per_month",
+        "USD",
+        "price of all replicas for 730 hours",
+        lambda one: one.plan.usd_per_month,
+        ("$ a", "month"),
+    ),
+    Column("watts", "W", "printed power of all chips and that of the site", lambda one: one.watts),
+    Column("objective", "text", "what is least", lambda one: one.service.objective),
+    Column("cost", "as objective", "how much of it", lambda one: one.plan.cost),
+    *pick("warnings"),
+    Column("command", "text", "prints one replica again", lambda one: one.command),
+    Column(
+        "service_tpot_ms_low",
+        "ms",
+        "fast end of the 80 % range",
+        lambda one: one.fast,
+        ("80 %", "range"),
+        1,
+        lambda record: ends(record, "service_tpot_ms_low", digits=2),
+    ),
+    Column("service_tpot_ms_high", "ms", "slow end of the 80 % range", lambda one: one.slow),
+    Column(
+        "service_usd_per_mtok_total",
+        "USD",
+        "service_usd_per_hour over the tokens, prompts and outputs, that the rate moves",
+        _usd_per_mtok,
+    ),
+    Column("service_joules_per_token", "J", "watts over the output tokens of the rate", _joules),
+)
+KEYS = tuple(column.key for column in COLUMNS)
+"""Of the records, for a header without one."""
 
 
 def command(plan: Plan, service: Service, typed: Typed) -> str:
@@ -199,12 +282,10 @@ def tpot_range(plan: Plan) -> tuple[float, float] | None:
 
     It scales as the speed of each user does. None where the engine states no range.
     """
-    speed, low, high = (
-        plan.numbers.get(f"tokens_per_s_per_user{end}") for end in ("", "_low", "_high")
-    )
-    if speed is None or low is None or high is None:
+    one, tpot = plan.replica, plan.values["tpot"]
+    if one.low is None or one.high is None:
         return None
-    return plan.values["tpot"] * speed / high, plan.values["tpot"] * speed / low
+    return float(tpot * one.speed / one.high), float(tpot * one.speed / one.low)
 
 
 def is_narrowed(plan: Plan) -> bool:

@@ -1,40 +1,48 @@
 """Plans as a table: what to rent, what it does, and why not the others."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import replace
 
+from fastcalc.core.columns import Column, pick
+from fastcalc.core.layout import Layout
+from fastcalc.report import record_tables
 from fastcalc.report.commands import Typed
-from fastcalc.report.console import OPTIONAL, Notes, Part, Table, Title, columns_that_fit
-from fastcalc.report.numbers_as_text import dollars, number
-from fastcalc.report.plan import (
-    command,
-    is_narrowed,
-    notes,
-    tpot_range,
-)
+from fastcalc.report.console import OPTIONAL, Notes, Part, Title
+from fastcalc.report.numbers_as_text import number
+from fastcalc.report.plan import COLUMNS, command, is_narrowed, notes, tpot_range, unrounded
 from fastcalc.report.plan_notes import cut, times_the_cost, told, what
+from fastcalc.report.record_tables import Row
+from fastcalc.report.records import Record
 from fastcalc.search.plan.decision import Decision, Plan, own_formats
 from fastcalc.search.plan.service import Service
 
-_COLUMNS = {
-    "chip": (("", "chip"), 0),
-    "weights": (("weight", "format"), 3),
-    "cache": (("KV", "cache"), 5),
-    "drafts": (("tokens", "a pass"), 4),
-    "replicas": (("repli-", "cas"), 0),
-    "busy": (("busy", "%"), 6),
-    "each": (("", "each"), 0),
-    "batch": (("", "batch"), 0),
-    "prompts": (("", "prompts"), 2),
-    "chips": (("", "chips"), 0),
-    "ttft": (("TTFT", "ms"), 0),
-    "tpot": (("TPOT", "ms"), 0),
-    "range": (("80 %", "range"), 1),
-    "bound": (("bound", "ms"), 7),
-    "usd": (("$ a", "month"), 0),
-}
-"""Headings in two lines, and how readily each column makes room (0 never)."""
 
-_WORDS = ("chip", "weights", "cache", "each", "prompts")
+def _cut(record: Record, prefix: str = "") -> str:
+    return cut(Layout(*(record[f"{prefix}{name}"] for name in ("tp", "pp", "ep", "dp"))))
+
+
+def _prompts(record: Record) -> str:
+    count = record["prefill_replicas"]
+    return "inside" if count is None else f"{count:,.0f} x {_cut(record, 'prefill_')}"
+
+
+def _bound(record: Record) -> str:
+    slowed = record["tokens_per_s_per_user"] / record["tokens_per_s_per_user_bound"]
+    return number(record["service_tpot_ms"] * slowed)
+
+
+_COLUMNS = pick(
+    "hardware weight_format kv_format speculation_tokens_per_pass replicas utilization each "
+    "batch prompts chips_total service_ttft_ms service_tpot_ms service_tpot_ms_low bound "
+    "usd_per_month",
+    (
+        *COLUMNS,
+        *(replace(one, heading=("", "chip")) for one in pick("hardware")),
+        Column("each", heading=("", "each"), format=_cut),
+        Column("prompts", heading=("", "prompts"), rank=2, format=_prompts),
+        Column("bound", "ms", heading=("bound", "ms"), rank=7, format=_bound),
+    ),
+)
 
 _RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "a token")}
 """What is least where no rate says how many replicas there are: one column for the other."""
@@ -62,26 +70,19 @@ def table(found: Decision, top: int, asked: str, typed: Typed, width: int) -> li
     own = found.in_own_formats if is_narrowed(best) else None
     whole = [own] if own is not None else []
     shown = [*plans, *whole, *others]
-    rows = [_row(plan, service) for plan in shown]
-    unneeded = _unneeded(found, shown)
-    headings = {key: heading for key, heading in _headings(service).items() if key not in unneeded}
-    keys, gap, left_out = _fitting(headings, rows, width)
-
-    def part(some: Sequence[Mapping[str, str]]) -> Table:
-        left = [place for place, key in enumerate(keys) if key in _WORDS]
-        cells = [[row[key] for key in keys] for row in some]
-        return Table([headings[key] for key in keys], cells, left, gap)
-
+    columns = _columns(service, _unneeded(found, shown))
+    rows = [record_tables.row(columns, record) for record in unrounded(shown, service, typed)]
+    fit, gap, left_out = _fitting(columns, rows, width)
     title = Title(best.scenario.hardware.id, f"{what(best)} for {asked}")
-    parts: list[Part] = [title, "", part(rows[: len(plans)]), ""]
+    parts: list[Part] = [title, "", record_tables.table(fit, gap, rows[: len(plans)]), ""]
     rest = len(plans) + len(whole)
     if own is not None:
         weights, cache = own_formats(own.scenario.model)
         heading = f"in the model's own formats ({weights}, cache {cache}), "
         heading += times_the_cost(found, own)
-        parts += [heading, part(rows[len(plans) : rest]), ""]
+        parts += [heading, record_tables.table(fit, gap, rows[len(plans) : rest]), ""]
     if others:
-        parts += ["the best of each other chip", part(rows[rest:]), ""]
+        parts += ["the best of each other chip", record_tables.table(fit, gap, rows[rest:]), ""]
     warned = (line for plan in shown for line in plan.warnings)
     lines = [*told(found, shown), *notes(service), *dict.fromkeys(warned), *left_out]
     return [*parts, Notes(lines, command(best, service, typed))]
@@ -91,83 +92,49 @@ def _unneeded(found: Decision, shown: Sequence[Plan]) -> set[str]:
     """Return the columns that would say nothing."""
     service = found.service
     is_needed = {
-        "drafts": any(plan.scenario.traffic.speculation.drafted for plan in found.plans),
-        "busy": service.rate is not None or service.share is not None,
-        "range": any(tpot_range(plan) is not None for plan in shown),
+        "speculation_tokens_per_pass": any(
+            plan.scenario.traffic.speculation.drafted for plan in found.plans
+        ),
+        "utilization": service.rate is not None or service.share is not None,
+        "service_tpot_ms_low": any(tpot_range(plan) is not None for plan in shown),
     }
     return {key for key, needed in is_needed.items() if not needed}
 
 
+def _columns(service: Service, unneeded: Container[str] = ()) -> list[Column]:
+    """Return the columns; without a rate all plans are one replica, and tokens are what costs."""
+    columns = {column.key: column for column in _COLUMNS if column.key not in unneeded}
+    if service.rate is None and service.objective in _RATELESS:
+        columns["replicas"] = replace(
+            columns["replicas"],
+            heading=_RATELESS[service.objective],
+            format=lambda record: number(record["cost"]),
+        )
+    if service.share is not None:
+        heading = (f"TTFT p{service.share * 100:g}", "ms")
+        columns["service_ttft_ms"] = replace(columns["service_ttft_ms"], heading=heading)
+    return list(columns.values())
+
+
 def _fitting(
-    headings: Mapping[str, tuple[str, str]], rows: Sequence[Mapping[str, str]], width: int
-) -> tuple[list[str], int, list[str]]:
+    columns: Sequence[Column], rows: Sequence[Row], width: int
+) -> tuple[list[Column], int, list[str]]:
     """Return the columns that fit, the gap between them, and a line on those left out.
 
     A column that says the same in every row leaves first, and the line says what that is.
     """
-    texts = {key: [row[key] for row in rows] for key in headings}
-    same = {key: cells[0] for key, cells in texts.items() if len(set(cells)) == 1}
-    ranks = {key: _COLUMNS[key][1] for key in headings}
-    keys, gap = columns_that_fit(
-        {key: (*headings[key], *cells) for key, cells in texts.items()},
-        {key: rank + OPTIONAL * (rank > 0 and key in same) for key, rank in ranks.items()},
-        width,
-    )
-    gone = [
-        _joined(headings[key]) + (f" ({same[key]})" if key in same else "")
-        for key in headings
-        if key not in keys
+    texts = {column.key: {row[column.key] for row in rows} for column in columns}
+    same = {key: f" ({cells.pop()})" for key, cells in texts.items() if len(cells) == 1}
+    early = [
+        replace(one, rank=one.rank + OPTIONAL) if one.rank and one.key in same else one
+        for one in columns
     ]
+    shown, gap = record_tables.fitting(early, rows, width)
+    gone = [record_tables.heading(one) + same.get(one.key, "") for one in early if one not in shown]
     told = f"left out at this width: {', '.join(gone)}; --format csv has all"
-    return keys, gap, [told] if gone else []
+    return shown, gap, [told] if gone else []
 
 
 def rows(plans: Iterable[Plan], service: Service) -> tuple[list[str], list[list[str]]]:
     """Return one header and a row for each plan, for a Markdown table."""
-    header = [_joined(heading) for heading in _headings(service).values()]
-    return header, [list(_row(plan, service).values()) for plan in plans]
-
-
-def _joined(heading: tuple[str, str]) -> str:
-    return " ".join(heading).strip().replace("- ", "")
-
-
-def _headings(service: Service) -> dict[str, tuple[str, str]]:
-    """Return the headings; without a rate all plans are one replica, and tokens are what costs."""
-    headings = {key: heading for key, (heading, _) in _COLUMNS.items()}
-    if service.rate is None and service.objective in _RATELESS:
-        headings["replicas"] = _RATELESS[service.objective]
-    if service.share is not None:
-        headings["ttft"] = (f"TTFT p{service.share * 100:g}", "ms")
-    return headings
-
-
-def _row(plan: Plan, service: Service) -> dict[str, str]:
-    prefill = plan.prefill_layout
-    apart = f"{plan.prefill_replicas:,.0f} x {cut(prefill)}" if prefill else "inside"
-    is_priced_by_token = service.rate is None and service.objective in _RATELESS
-    numbers, tpot = plan.numbers, plan.values["tpot"] * 1e3
-    slowed = numbers["tokens_per_s_per_user"] / numbers["tokens_per_s_per_user_bound"]
-    return {
-        "chip": plan.scenario.hardware.id,
-        "weights": plan.site.work.weight_format,
-        "cache": plan.site.work.kv_format,
-        "drafts": number(float(plan.scenario.traffic.speculation.tokens_per_pass)),
-        "replicas": number(plan.cost) if is_priced_by_token else f"{plan.replicas:,.0f}",
-        "busy": f"{plan.busy:.1%}".rstrip("%"),
-        "each": cut(plan.layout),
-        "batch": f"{plan.batch:,.0f}",
-        "prompts": apart,
-        "chips": f"{plan.values['chips']:,.0f}",
-        "ttft": number(plan.values["ttft"] * 1e3),
-        "tpot": number(tpot),
-        "range": _range(plan),
-        "bound": number(tpot * slowed),
-        "usd": dollars(plan.usd_per_month),
-    }
-
-
-def _range(plan: Plan) -> str:
-    """Return the milliseconds between tokens from the fast end to the slow, in few digits."""
-    ends = tpot_range(plan)
-    return "-" if ends is None else "..".join(number(end * 1e3, 2) for end in ends)
+    return record_tables.markdown(_columns(service), unrounded(plans, service, Typed()))

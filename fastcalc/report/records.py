@@ -10,22 +10,13 @@ import numpy as np
 from fastcalc.catalogue.schema import Model
 from fastcalc.core import columns
 from fastcalc.core.estimate import SITE_FACTOR
+from fastcalc.core.evaluated_points import EvaluatedPoints, Words
 from fastcalc.core.scenario import USD_PER_KWH, YEARS, Outcome, Scenario
 from fastcalc.written import to_csv, to_markdown
 
 SCHEMA = "fastcalc/1"
 Record = dict[str, Any]
-_KEYS = """
-hardware model engine chips tp pp ep dp weight_format kv_format batch prompt_tokens
-output_tokens context_tokens speculation_tokens_per_pass fits placement min_chips max_batch
-weights_gb kv_gb memory_used_fraction tokens_per_s_per_user tokens_per_s_per_user_low
-tokens_per_s_per_user_high tokens_per_s_per_user_bound tokens_per_s_total
-tokens_per_s_per_chip tpot_ms ttft_ms request_s limiter usd_per_mtok_input
-usd_per_mtok_output usd_per_mtok_total joules_per_token warnings served_tokens_per_s_total
-served_request_s bound_limiter tokens_per_s_per_user_bound_memory
-tokens_per_s_per_user_bound_compute usd_per_hour
-"""
-KEYS = tuple(_KEYS.split())
+KEYS = tuple(column.key for column in columns.COLUMNS)
 """Of the records of ``compare``, for a header without a record."""
 
 
@@ -34,18 +25,20 @@ def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
     return [
         {key: plain(value) for key, value in record.items()}
         for outcome in outcomes
-        for record in columns.records(_points(outcome).columns(), outcome.estimate.batch.shape)
+        for record in columns.records(
+            columns.values(columns.COLUMNS, _points(outcome)), outcome.estimate.batch.shape
+        )
     ]
 
 
-def _points(outcome: Outcome) -> columns.EvaluatedPoints:
-    return columns.EvaluatedPoints(
+def _points(outcome: Outcome) -> EvaluatedPoints:
+    return EvaluatedPoints(
         scenario=outcome.scenario,
         estimate=outcome.estimate,
         usd_per_hour=outcome.usd_per_hour,
         min_chips=np.array(outcome.min_chips, dtype=float),
-        placed=lambda: columns.Words(np.int64(0), (str(outcome.placement),)),
-        warnings=lambda: columns.Words(np.int64(0), (outcome.warnings,)),
+        placed=lambda: Words(np.int64(0), (str(outcome.placement),)),
+        warnings=lambda: Words(np.int64(0), (outcome.warnings,)),
     )
 
 

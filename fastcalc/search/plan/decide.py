@@ -20,19 +20,6 @@ from fastcalc.search.sweep.grid import Grid
 NEAR = 2.0
 """A miss by less than this is near."""
 
-KEPT = (
-    "ttft_ms",
-    "tpot_ms",
-    "tokens_per_s_per_user",
-    "tokens_per_s_per_user_low",
-    "tokens_per_s_per_user_high",
-    "tokens_per_s_per_user_bound",
-    "memory_used_fraction",
-    "usd_per_mtok_total",
-    "joules_per_token",
-)
-"""Numbers of one full replica that a plan keeps, by the names of `compare`."""
-
 
 def decide(grids: Iterable[Grid], service: Service, *, shown: int = 5) -> Decision:
     """Return the best deployments for a service, and why the others lose.
@@ -158,13 +145,6 @@ def _argmin(values: Floats, among: Bools) -> int | None:
 def _plan(weighed: Weighed, misses: dict[str, Any], place: int, service: Service) -> Plan:
     grid, row, column = weighed.grid, int(weighed.layout[place]), int(weighed.place[place])
     pool = weighed.pool
-
-    def at(values: Any) -> float:
-        array = np.asarray(values)
-        # An axis that a column lacks, or has once, is the same for all.
-        axes = (0, row, column)[3 - array.ndim :]
-        return float(array[tuple(map(min, axes, (length - 1 for length in array.shape)))])
-
     return Plan(
         site=grid.sites[0],
         scenario=grid.scenario,
@@ -179,5 +159,5 @@ def _plan(weighed: Weighed, misses: dict[str, Any], place: int, service: Service
         misses={name: float(misses[name][place]) for name in LIMITS},
         cost=float(weighed.cost[place]),
         last_resort=float(weighed.last_resort(service)[place]),
-        numbers={key: at(weighed.columns[key]) for key in KEPT if weighed.columns[key] is not None},
+        replica=weighed.replica.at(place),
     )

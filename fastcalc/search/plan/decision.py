@@ -8,6 +8,7 @@ from fastcalc.core.layout import Layout
 from fastcalc.core.placement import Site
 from fastcalc.core.scenario import Location, Scenario, warnings_of
 from fastcalc.formulas.money import HOURS_PER_YEAR
+from fastcalc.search.plan.replica import Replica
 from fastcalc.search.plan.service import Service
 
 REASONS = {
@@ -63,8 +64,8 @@ class Plan:
         Each of them over its limit: at most 1 where it is met.
     cost, last_resort : float
         What is to be least, and what decides between those of one cost and as many chips.
-    numbers : dict of str to float
-        Of one replica that decodes, by the names of `compare`.
+    replica : Replica
+        What one that decodes does.
     """
 
     site: Site
@@ -80,7 +81,7 @@ class Plan:
     misses: dict[str, float]
     cost: float
     last_resort: float
-    numbers: dict[str, float]
+    replica: Replica
 
     @property
     def order(self) -> tuple[float, float, float]:

@@ -4,14 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastcalc.core.columns import Columns
 from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.placement import Placements
 from fastcalc.formulas.types import Floats
 from fastcalc.search.plan.queues import Queues
 from fastcalc.search.plan.replicas import needed, waited
 from fastcalc.search.plan.service import Service
-from fastcalc.search.sweep.grid import Grid
+from fastcalc.search.sweep.grid import Grid, Solved
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def can_be_apart(grid: Grid, service: Service) -> bool:
     return service.rate is not None and has_link and not is_whole and bool(grid.batches[0] == 1)
 
 
-def pools(grid: Grid, service: Service, columns: Columns) -> list[Pool]:
+def pools(grid: Grid, service: Service, points: Solved) -> list[Pool]:
     """Return pools that take in all prompts, and that none beats both in chips and in time.
 
     A prompt alone on a replica takes as long as the first token at batch 1. Of those in time, the
@@ -90,17 +89,18 @@ def pools(grid: Grid, service: Service, columns: Columns) -> list[Pool]:
         Where `can_be_apart`.
     service : Service
         What is asked.
-    columns : dict of str to ndarray
-        Of the grid, with ``fits`` and ``ttft_ms``.
+    points : Solved
+        Of the grid.
     """
-    (where,) = np.nonzero(np.broadcast_to(columns["fits"], grid.shape)[0, :, 0])
-    alone = np.broadcast_to(columns["ttft_ms"], grid.shape)[0, where, 0] / 1e3
+    fits, ttft = points.of(lambda one: one.fits), points.of(lambda one: one.estimate.ttft)
+    (where,) = np.nonzero(np.broadcast_to(fits, grid.shape)[0, :, 0])
+    alone = np.broadcast_to(ttft, grid.shape)[0, where, 0]
     layouts = [grid.layouts[place] for place in where]
     sending = transfer_seconds(grid, service.prompt)[where]
     queues = None if service.share is None else Queues(service.share, alone, 1.0)
     # Half of the time that is left is for this queue; the other half is for that of a slot.
-    each_takes, ttft = np.maximum(alone, sending), alone + sending
-    replicas, busy = needed(service, each_takes, ttft, queues, part=0.5)
+    each_takes = np.maximum(alone, sending)
+    replicas, busy = needed(service, each_takes, alone + sending, queues, part=0.5)
     each = np.array([layout.chips for layout in layouts], dtype=float)
     waits = waited(queues, busy)
     chips, seconds = replicas * each, alone + waits

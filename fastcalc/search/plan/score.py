@@ -6,28 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc.core.columns import Columns
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.scenario import Scenario
 from fastcalc.formulas.types import Bools, Floats, Ints
 from fastcalc.search.plan.pools import Pool, can_be_apart, pools, transfer_seconds
 from fastcalc.search.plan.queues import Queues
+from fastcalc.search.plan.replica import Replica
 from fastcalc.search.plan.replicas import first_token, needed, waited
 from fastcalc.search.plan.service import Service
-from fastcalc.search.sweep.grid import Grid, solve_grid
-
-_NEEDED = (
-    "chips",
-    "tpot_ms",
-    "ttft_ms",
-    "service_tpot_ms",
-    "prompts_together_ms",
-    "tokens_per_s_total",
-    "served_tokens_per_s_total",
-    "served_request_s",
-    "usd_per_mtok_total",
-    "joules_per_token",
-)
+from fastcalc.search.sweep.grid import Grid, solved
 
 LIMITS = ("ttft", "tpot", "chips")
 """What a deployment that fits may miss."""
@@ -39,8 +26,10 @@ class Weighed:
 
     Attributes
     ----------
-    grid, columns : Grid, Columns
-        What they are of, and all numbers of each.
+    grid : Grid
+        What they are of.
+    replica : Replica
+        What one full replica of each does.
     pool : Pool or None
         Replicas that take in the prompts of all, where those are apart.
     layout, place : ndarray
@@ -59,7 +48,7 @@ class Weighed:
     """
 
     grid: Grid
-    columns: Columns
+    replica: Replica
     pool: Pool | None
     layout: Ints
     place: Ints
@@ -109,35 +98,32 @@ def weigh(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> 
     given : sequence of Pool, optional
         What takes in prompts that are apart; found among the grid's layouts if left out.
     """
-    columns = solve_grid(grid, words=False)
+    points = solved(grid)
     limit = float(grid.sites[0].machine.software.max_sequences)
     dp = np.array([layout.dp for layout in grid.layouts])[:, np.newaxis]
-    fits = np.broadcast_to(columns["fits"], grid.shape)[0] & (grid.batches <= limit * dp)
+    held = np.broadcast_to(points.of(lambda one: one.fits), grid.shape)[0]
+    fits = held & (grid.batches <= limit * dp)
     layout, place = np.nonzero(fits)
-    numbers = {
-        key: np.broadcast_to(columns[key], grid.shape)[0][fits]
-        for key in _NEEDED
-        if columns[key] is not None
-    }
+    replica = Replica.of(points, fits)
     unfit = int(fits.size - fits.sum())
-    common: dict[str, Any] = {"grid": grid, "columns": columns, "layout": layout, "place": place}
-    together = _together(grid, service, numbers, layout, place)
+    common: dict[str, Any] = {"grid": grid, "replica": replica, "layout": layout, "place": place}
+    together = _together(grid, service, replica, layout, place)
     found = [Weighed(**common, **together, pool=None, unfit=unfit)]
     if given is None:
-        given = pools(grid, service, columns) if can_be_apart(grid, service) else ()
+        given = pools(grid, service, points) if can_be_apart(grid, service) else ()
     for pool in given:
-        found.append(Weighed(**common, **_apart(grid, service, numbers, layout, place, pool)))
+        found.append(Weighed(**common, **_apart(grid, service, replica, layout, place, pool)))
     return found
 
 
 def _together(
-    grid: Grid, service: Service, numbers: Columns, layout: Ints, place: Ints
+    grid: Grid, service: Service, replica: Replica, layout: Ints, place: Ints
 ) -> dict[str, Any]:
     """Return what replicas that take in prompts and decode need for the rate."""
-    batch, run = grid.batches[place], numbers["served_request_s"]
+    batch, run = grid.batches[place], replica.run
     # Where prompts cost next to nothing, rounding may leave less than nothing.
-    prompts = np.maximum(run - service.output * numbers["tpot_ms"] / 1e3, 0.0)
-    ttft = _first_token(grid, numbers, layout, batch)
+    prompts = np.maximum(run - service.output * replica.tpot, 0.0)
+    ttft = _first_token(grid, replica, layout, batch)
     queues = _queues(
         service,
         prompt=prompts / batch * (1.0 - 1.0 / batch),  # nobody's prompt is before that of one alone
@@ -146,32 +132,32 @@ def _together(
         kind=place,
         holds=run,
     )
-    seconds = service.output / numbers["served_tokens_per_s_total"]
+    seconds = service.output / replica.served
     replicas, busy = needed(service, seconds, ttft, queues)
-    chips = replicas * numbers["chips"]
+    chips = replicas * replica.chips
     return {
         "values": {
             "ttft": first_token(service, ttft, waited(queues, busy)),
-            "tpot": numbers["service_tpot_ms"] / 1e3,
+            "tpot": replica.tpot_in_traffic,
             "chips": chips,
         },
         "seconds": seconds,
         "replicas": replicas,
         "busy": busy,
-        "cost": _cost(grid, service, numbers, chips, busy),
+        "cost": _cost(grid, service, replica, chips, busy),
     }
 
 
-def _first_token(grid: Grid, numbers: Columns, layout: Ints, batch: Floats) -> Floats:
+def _first_token(grid: Grid, replica: Replica, layout: Ints, batch: Floats) -> Floats:
     """Return the time to the first token of a request that joins the others. [s]
 
     Attention replicas run in step. If requests come faster than their prompts are taken in one by
     one, several replicas take in prompts in the same pass, which is then as long as that of all.
     """
-    alone, together = numbers["ttft_ms"] / 1e3, numbers["prompts_together_ms"] / 1e3
+    alone = replica.ttft
     dp = np.array([one.dp for one in grid.layouts])[layout]
-    meets = np.minimum(alone * batch / numbers["served_request_s"], 1.0) * (1.0 - 1.0 / dp)
-    return np.asarray(alone + meets * np.maximum(together - alone, 0.0))
+    meets = np.minimum(alone * batch / replica.run, 1.0) * (1.0 - 1.0 / dp)
+    return np.asarray(alone + meets * np.maximum(replica.prompts_together - alone, 0.0))
 
 
 def _queues(service: Service, **given: Any) -> Queues | None:
@@ -180,7 +166,7 @@ def _queues(service: Service, **given: Any) -> Queues | None:
 
 
 def _apart(
-    grid: Grid, service: Service, numbers: Columns, layout: Ints, place: Ints, pool: Pool
+    grid: Grid, service: Service, replica: Replica, layout: Ints, place: Ints, pool: Pool
 ) -> dict[str, Any]:
     """Return what replicas that only decode need for the rate, and the pool beside them.
 
@@ -190,7 +176,7 @@ def _apart(
     batch = grid.batches[place]
     receiving = transfer_seconds(grid, service.prompt)[layout]
     dp = np.array([one.dp for one in grid.layouts])[layout]
-    decoding = service.output / numbers["tokens_per_s_total"]
+    decoding = service.output / replica.total
     queues = _queues(
         service,
         prompt=np.zeros(place.shape),
@@ -202,7 +188,7 @@ def _apart(
     ttft = pool.seconds + np.maximum(pool.sending, receiving)
     seconds = np.maximum(decoding, receiving / dp)
     replicas, busy = needed(service, seconds, ttft, queues)
-    chips = replicas * numbers["chips"] + pool.chips
+    chips = replicas * replica.chips + pool.chips
     waits = waited(queues, busy)
     seconds_to_first = first_token(service, ttft, waits)
     # Of what is late it is the limit that would do, half of which is for each of the queues.
@@ -210,13 +196,13 @@ def _apart(
     return {
         "values": {
             "ttft": np.where(seconds_to_first > service.ttft, enough, seconds_to_first),
-            "tpot": numbers["tpot_ms"] / 1e3,
+            "tpot": replica.tpot,
             "chips": chips,
         },
         "seconds": seconds,
         "replicas": replicas,
         "busy": busy,
-        "cost": _cost(grid, service, numbers, chips, busy),
+        "cost": _cost(grid, service, replica, chips, busy),
         "pool": pool,
     }
 
@@ -237,14 +223,15 @@ def has_cost(scenario: Scenario, service: Service) -> bool:
     return known or service.objective == "chips"
 
 
-def _cost(grid: Grid, service: Service, numbers: Columns, chips: Floats, busy: Floats) -> Floats:
+def _cost(grid: Grid, service: Service, replica: Replica, chips: Floats, busy: Floats) -> Floats:
     """Return what is to be least."""
     hardware, pricing = grid.scenario.hardware, grid.scenario.pricing
     if service.objective == "chips":
         return chips
     if service.rate is None:
-        key = "usd_per_mtok_total" if service.objective == "usd" else "joules_per_token"
-        return np.asarray(numbers[key] / busy)
+        least = replica.usd if service.objective == "usd" else replica.joules
+        assert least is not None
+        return np.asarray(least / busy)
     if service.objective == "usd":
         return np.asarray((pricing.per_chip_hour(hardware) or 0.0) * chips)
     assert hardware.power is not None

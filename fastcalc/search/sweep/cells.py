@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastcalc.core.columns import HELD_ALONE, Columns, Words
+from fastcalc.core.columns import NEEDS_FIT, Columns
+from fastcalc.core.evaluated_points import Words
 from fastcalc.written import visible
 
 Write = Callable[[Any], str]
@@ -29,7 +30,7 @@ def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tup
     table = []
     for key, column in columns.items():
         texts = np.broadcast_to(_texts(column, write), shape).ravel()
-        if key in HELD_ALONE and void.any():
+        if key in NEEDS_FIT and void.any():
             texts = np.where(void, write(None), texts)
         table.append(texts.tolist())
     return zip(*table, strict=True)

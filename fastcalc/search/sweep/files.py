@@ -5,18 +5,13 @@ from typing import Any, BinaryIO, Protocol, TextIO
 
 import numpy as np
 
-from fastcalc.core.columns import HELD_ALONE, Columns, Words
+from fastcalc.core.columns import NEEDS_FIT, WHOLE, Columns
+from fastcalc.core.evaluated_points import Words
 from fastcalc.errors import InputError
 from fastcalc.search.sweep.cells import json_text, rows
 from fastcalc.written import csv_cell, csv_line, visible
 
 FORMATS = ("csv", "json", "parquet")
-
-WHOLE = frozenset(
-    {"chips", "tp", "pp", "ep", "dp", "batch", "prompt_tokens", "output_tokens", "min_chips"}
-    | {"max_batch"}
-)
-"""Keys of whole numbers."""
 
 
 class Sink(Protocol):
@@ -102,7 +97,7 @@ class ParquetSink:
             self.writer.close()
 
     def _array(self, key: str, column: Any, shape: tuple[int, ...], void: Any) -> Any:
-        arrow, missing = self.arrow, void if key in HELD_ALONE else None
+        arrow, missing = self.arrow, void if key in NEEDS_FIT else None
         if column is None:
             return arrow.nulls(int(np.prod(shape)), arrow.float64())
         if isinstance(column, str):

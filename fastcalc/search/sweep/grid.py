@@ -4,7 +4,7 @@ Nothing loops over points. Each axis stays an axis, so that what depends on few 
 computed once, and a block is small enough for its arrays to stay in the cache.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import floor, inf
@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc.core.columns import Columns, EvaluatedPoints, Words, chosen
+from fastcalc.core.columns import COLUMNS, Column, Columns
 from fastcalc.core.estimate import Estimate, evaluate
+from fastcalc.core.evaluated_points import EvaluatedPoints, Words, chosen
 from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.placement import Placements, Site
 from fastcalc.core.scenario import Location, Scenario, sites_of, warnings_of
-from fastcalc.formulas.types import Floats
+from fastcalc.formulas.types import Floats, Ints
 from fastcalc.search.sweep.request_lists import OpenRequests, Requests
 from fastcalc.search.sweep.smallest import smallest_layouts
 
@@ -94,29 +95,58 @@ class Grid:
                     )
 
 
-def solve_grid(grid: Grid, *, words: bool = True) -> Columns:
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """The points of a grid, evaluated on each memory tier that may hold the weights.
+
+    Attributes
+    ----------
+    tiers : list of EvaluatedPoints
+        One for each site of the grid.
+    best : ndarray of int
+        Position of the tier that each point is on.
+    """
+
+    tiers: list[EvaluatedPoints]
+    best: Ints
+
+    def of(self, value: Callable[[EvaluatedPoints], Any]) -> Any:
+        """Return a value at each point, as the tier has it that the point is on.
+
+        Parameters
+        ----------
+        value : callable
+            As that of a `Column`.
+        """
+        found = [value(one) for one in self.tiers]
+        return found[0] if len(found) == 1 else chosen(self.best, found)
+
+
+def solved(grid: Grid) -> Solved:
     """Evaluate every point of a grid at once, to the same bits as one by one.
 
     Parameters
     ----------
     grid : Grid
         A part of one, as `Grid.blocks` yields them.
-    words : bool
-        Whether columns of words are wanted beside the numbers.
-
-    Returns
-    -------
-    Columns
-        That broadcast to the shape of the grid.
     """
     found = [_on(grid, site) for site in grid.sites]
-    columns = [one.columns() if words else one.numbers() for one in found]
-    if len(found) == 1:
-        return columns[0]
-    estimates = [one.estimate for one in found]
-    chips = [np.where(one.fits, one.placement.layout.chips, np.inf) for one in estimates]
-    best = np.argmin(np.stack(np.broadcast_arrays(*chips)), axis=0)
-    return {key: chosen(best, [one[key] for one in columns]) for key in columns[0]}
+    chips = [np.where(one.fits, one.layout.chips, np.inf) for one in found]
+    return Solved(found, np.argmin(np.stack(np.broadcast_arrays(*chips)), axis=0))
+
+
+def solve_grid(grid: Grid, columns: Sequence[Column] = COLUMNS) -> Columns:
+    """Return columns that broadcast to the shape of a grid.
+
+    Parameters
+    ----------
+    grid : Grid
+        A part of one, as `Grid.blocks` yields them.
+    columns : sequence of Column
+        Those wanted; words take time.
+    """
+    points = solved(grid)
+    return {column.key: points.of(column.value) for column in columns}
 
 
 def _on(grid: Grid, site: Site) -> EvaluatedPoints:
@@ -147,7 +177,7 @@ def _on(grid: Grid, site: Site) -> EvaluatedPoints:
 
 
 def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> Words:
-    """Return what a reader must know: it hangs on one chip or more, and on the engine's limit."""
+    """Return what a reader must know: it depends on one chip or more, and on the engine's limit."""
     limit, layout = float(site.machine.software.max_sequences), estimate.placement.layout
     is_beyond = estimate.batch / layout.dp > limit
     beyond = floor(limit) + 1 if limit < inf else 1

@@ -1,0 +1,125 @@
+"""What was evaluated, point by point or as arrays, by the names that columns take it from."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fastcalc.core.estimate import Estimate
+from fastcalc.core.layout import Layout, Layouts
+from fastcalc.core.placement import AnyPlacement
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.traffic import Traffic
+from fastcalc.core.workload import Workload
+from fastcalc.formulas.types import ArrayLike, Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """A column of few words.
+
+    Attributes
+    ----------
+    codes : ndarray of int
+        Position of each point's word.
+    words : tuple
+        Texts, or lists of them.
+    """
+
+    codes: Ints | np.integer[Any]
+    words: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluatedPoints:
+    """An estimate, and what records say of it besides.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        What holds of every point; its batches, traffic and sharding are the estimate's affair.
+    estimate : Estimate
+        Of arrays that broadcast with each other.
+    usd_per_hour : array_like or None
+        Price of each deployment. [USD/h]
+    min_chips : array_like
+        Chips of the smallest deployment; nan where there is none. [1]
+    placed, warnings : callable
+        Give where it lives, and what a reader must know, as `Words`.
+    """
+
+    scenario: Scenario
+    estimate: Estimate
+    usd_per_hour: ArrayLike | None
+    min_chips: ArrayLike
+    placed: Callable[[], Words]
+    warnings: Callable[[], Words]
+
+    @property
+    def placement(self) -> AnyPlacement:
+        """The workload on its layouts."""
+        return self.estimate.placement
+
+    @property
+    def layout(self) -> Layout | Layouts:
+        """How it is cut."""
+        return self.placement.layout
+
+    @property
+    def work(self) -> Workload:
+        """The model in its formats."""
+        return self.placement.work
+
+    @property
+    def traffic(self) -> Traffic:
+        """What requests look like."""
+        return self.estimate.traffic
+
+    @property
+    def batch(self) -> Floats:
+        """Sequences decoded together. [1]"""
+        return self.estimate.batch
+
+    @property
+    def fits(self) -> Any:
+        """Whether memory holds them."""
+        return self.estimate.fits
+
+    @property
+    def used(self) -> Floats:
+        """Share of the usable memory that is taken. [1]"""
+        return self.placement.used_fraction(self.batch)
+
+    @cached_property
+    def usd(self) -> tuple[Floats | None, Floats | None, Floats | None]:
+        """Dollars a million tokens of input, output and both; None without a price. [USD]"""
+        price = self.usd_per_hour
+        return (None, None, None) if price is None else self.estimate.usd(price)
+
+    @property
+    def run(self) -> Floats:
+        """Time in which as many requests as the batch are served, prompts inside. [s]"""
+        estimate = self.estimate
+        return estimate.batch * estimate.traffic.output / estimate.served
+
+
+def chosen(best: Ints, columns: list[Any]) -> Any:
+    """Return one of several columns at each point.
+
+    Parameters
+    ----------
+    best : ndarray of int
+        Position of the column to take, point by point.
+    columns : list
+        Of one key.
+    """
+    if isinstance(columns[0], Words):
+        starts = np.cumsum([0, *(len(one.words) for one in columns)])
+        codes = [one.codes + start for one, start in zip(columns, starts, strict=False)]
+        words = tuple(word for one in columns for word in one.words)
+        return Words(np.choose(best, np.broadcast_arrays(best, *codes)[1:]), words)
+    if columns[0] is None or isinstance(columns[0], str):
+        return columns[0]
+    return np.choose(best, np.broadcast_arrays(best, *columns)[1:])

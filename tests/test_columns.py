@@ -1,0 +1,96 @@
+"""Records hold what the contract lists, and what the data dictionary and the schema say of them."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from fastcalc.core.columns import pick
+from fastcalc.report import record_tables
+from fastcalc.report.records import KEYS
+from tests.helpers import run
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+CONTRACT = """
+hardware model engine chips tp pp ep dp weight_format kv_format batch prompt_tokens output_tokens
+context_tokens speculation_tokens_per_pass fits placement min_chips max_batch weights_gb kv_gb
+memory_used_fraction tokens_per_s_per_user tokens_per_s_per_user_low tokens_per_s_per_user_high
+tokens_per_s_per_user_bound tokens_per_s_total tokens_per_s_per_chip tpot_ms ttft_ms request_s
+limiter usd_per_mtok_input usd_per_mtok_output usd_per_mtok_total joules_per_token warnings
+"""
+"""Keys that scripts rely on, in their order; others may follow."""
+
+SMALL = ("llama-3.1-8b", "--on", "h100-sxm")
+COMMANDS = {
+    "compare": ("compare", *SMALL, "--batch", "1,100000"),
+    "frontier": ("frontier", *SMALL, "--max-chips", 2),
+    "sweep": ("sweep", *SMALL, "--batch", "1,100000", "--prompt", 1000, "--output", 100),
+    "fit": ("fit", *SMALL, "--batch", "1,100000"),
+    "plan": ("plan", *SMALL, "--rate", "5/s", "--ttft", "1s"),
+    "fastmode": ("fastmode", *SMALL),
+}
+
+
+@pytest.fixture
+def fastcalc(capsys, monkeypatch):
+    return lambda *args: run(*args, capsys=capsys, monkeypatch=monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def refresh():
+    spec = importlib.util.spec_from_file_location("refresh", DOCS / "schema" / "refresh.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_records_begin_with_the_keys_of_the_contract():
+    contract = tuple(CONTRACT.split())
+    assert KEYS[: len(contract)] == contract
+
+
+def test_the_shipped_data_dictionary_and_schema_are_current(refresh):
+    """``python docs/schema/refresh.py`` writes them."""
+    assert (DOCS / "records.md").read_text(encoding="utf-8") == refresh.data_dictionary()
+    schema = (DOCS / "schema" / "records.schema.json").read_text(encoding="utf-8")
+    assert schema == refresh.records_schema()
+
+
+def test_every_key_says_its_unit_and_what_it_is(refresh):
+    for columns in refresh.COMMANDS.values():
+        assert all(column.unit and column.meaning for column in columns)
+        assert len({column.key for column in columns}) == len(columns)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_json_keeps_to_the_schema_and_csv_to_its_order(command, fastcalc):
+    document = json.loads(fastcalc(*COMMANDS[command], "--format", "json").out)
+    schema = json.loads((DOCS / "schema" / "records.schema.json").read_text(encoding="utf-8"))
+    assert document["schema"] == schema["properties"]["schema"]["const"]
+    kinds = schema["definitions"]
+    properties = kinds[command if command in kinds else "compare"]["properties"]
+    types = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list}
+    assert document["records"]
+    for record in document["records"]:
+        assert list(record) == list(properties)
+        for key, value in record.items():
+            kind = properties[key]["type"]
+            if kind == "array" or value is not None:
+                assert isinstance(value, types[kind if kind == "array" else kind[0]]), key
+    header, *_ = fastcalc(*COMMANDS[command], "--format", "csv").out.splitlines()
+    assert header.split(",") == list(properties)
+
+
+@pytest.mark.parametrize(
+    ("record", "cell"),
+    [
+        ({"fits": True, "limiter": "link", "min_chips": 1, "chips": 2}, "link"),
+        ({"fits": False, "limiter": "capacity", "min_chips": 4, "chips": 2}, "needs 4"),
+        ({"fits": False, "limiter": "capacity", "min_chips": 2, "chips": 2}, "recut 2"),
+        ({"fits": False, "limiter": "capacity", "min_chips": None, "chips": 2}, "no place"),
+    ],
+)
+def test_the_limit_of_a_batch_that_does_not_fit_is_the_chips_that_hold_it(record, cell):
+    assert record_tables.row(pick("limiter"), record) == {"limiter": cell}
