@@ -8,12 +8,12 @@ from typing import Any, cast
 from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue, Kind, kind_of, nearest
-from fastcalc.cli import options, output
+from fastcalc.cli import options, output, requests
+from fastcalc.cli.commands.catalogue import ListEntries, ShowEntry
 from fastcalc.errors import InputError
 from fastcalc.report import console, entries, records
 from fastcalc.written import shown, to_markdown
 
-_FORMATS = ("table", "json", "csv", "markdown")
 _ROWS: dict[str, Callable[[Any], dict[str, str]]] = {
     "hardware": entries.hardware_row,
     "models": entries.model_row,
@@ -26,30 +26,27 @@ _RECORDS: dict[str, Callable[[Any], records.Record]] = {
 }
 
 
-def run_list(catalogue: Catalogue, kind: str, format: str, file: Path | None) -> int:  # noqa: A002
+def run_list(asked: ListEntries) -> int:
     """List one kind of entry in a format; return 1 if a file is left out because it is broken."""
-    kind = options.choice(kind, "list", tuple(_ROWS))
-    format = options.choice(format, "--format", _FORMATS)  # noqa: A001
-    named = cast(Kind, kind)
+    kind = cast(Kind, options.choice(asked.kind, "list", tuple(_ROWS)))
+    catalogue = requests.catalogue(asked)
     found, broken = [], []
-    for name in catalogue.names(named):
+    for name in catalogue.names(kind):
         try:
-            found.append(_loaders(catalogue)[named](name))
+            found.append(_loaders(catalogue)[kind](name))
         except InputError as error:
             broken.append(f"left out: {error}")
     output.warn(broken)
-    code = 1 if broken else 0
-    if format in ("json", "csv"):
-        rows = [_RECORDS[kind](entry) for entry in found]
-        output.write(records.as_text(format, rows), file)
-        return code
     lines = [_ROWS[kind](entry) for entry in found]
-    if format == "markdown":
-        output.write(to_markdown(list(lines[0]), [list(row.values()) for row in lines]), file)
-        return code
-    colour = file is None and console.wants_colour()
-    output.write(_list_table(lines, kind, entries.cautions(found), colour=colour), file)
-    return code
+    if asked.format == "table":
+        colour = asked.out is None and console.wants_colour()
+        text = _list_table(lines, kind, entries.cautions(found), colour=colour)
+    elif asked.format == "markdown":
+        text = to_markdown(list(lines[0]), [list(row.values()) for row in lines])
+    else:
+        text = records.as_text(asked.format, [_RECORDS[kind](entry) for entry in found])
+    output.write(text, asked.out)
+    return 1 if broken else 0
 
 
 def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], Hardware | Model | Engine]]:
@@ -84,21 +81,13 @@ def _list_table(
     return console.render([table, "", count, notes], width, colour=colour)
 
 
-def run_show(
-    catalogue: Catalogue,
-    name: str,
-    weights: str | None,
-    kv: str | None,
-    format: str,  # noqa: A002
-    file: Path | None,
-) -> None:
+def run_show(asked: ShowEntry) -> None:
     """Show one entry in a format."""
-    format = options.choice(format, "--format", ("table", "json"))  # noqa: A001
-    entry = find(catalogue, name)
+    entry, weights, kv = find(requests.catalogue(asked), asked.name), asked.weights, asked.kv
     if not isinstance(entry, Model) and (weights or kv):
         raise InputError(f"--weights and --kv are of models; {entry.id} is none")
-    if format == "json":
-        output.write(records.json_text(_record(entry, weights, kv)), file)
+    if asked.format == "json":
+        output.write(records.json_text(_record(entry, weights, kv)), asked.out)
         return
     if isinstance(entry, Model):
         parts = entries.model_parts(entry, weights, kv)
@@ -106,8 +95,8 @@ def run_show(
         parts = entries.hardware_parts(entry)
     else:
         parts = entries.engine_parts(entry)
-    colour = file is None and console.wants_colour()
-    output.write(console.render(parts, console.output_width(), colour=colour), file)
+    colour = asked.out is None and console.wants_colour()
+    output.write(console.render(parts, console.output_width(), colour=colour), asked.out)
 
 
 def _record(
