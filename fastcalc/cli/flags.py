@@ -5,7 +5,7 @@ from inspect import get_annotations
 from pathlib import Path
 from typing import Annotated, Any, Self, dataclass_transform
 
-import typer
+from typer import Argument, Option
 
 from fastcalc.cli import completion
 from fastcalc.cli.options import choice, file_of, format_of, tokens_of
@@ -50,7 +50,7 @@ class ModelNames(Flags):
 
     models: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="MODEL",
             help="Models: names, YAML files or config.json.",
             autocompletion=completion.models,
@@ -63,7 +63,7 @@ class ModelName(Flags):
 
     model: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="MODEL",
             help="A model: a name, YAML file or config.json.",
             autocompletion=completion.models,
@@ -71,96 +71,56 @@ class ModelName(Flags):
     ]
 
 
+def _tokens(flag: str, summary: str) -> Any:
+    return Option(metavar="TOKENS", parser=tokens_of(flag), help=summary)
+
+
 class RequestTokens(Flags):
     """Traffic."""
 
-    prompt: Annotated[
-        int,
-        typer.Option(
-            metavar="TOKENS", parser=tokens_of("--prompt"), help="Prompt tokens of a request: 8k."
-        ),
-    ] = 1000
-    output: Annotated[
-        int,
-        typer.Option(
-            metavar="TOKENS", parser=tokens_of("--output"), help="Output tokens of a request."
-        ),
-    ] = 1000
+    prompt: Annotated[int, _tokens("--prompt", "Prompt tokens of a request: 8k.")] = 1000
+    output: Annotated[int, _tokens("--output", "Output tokens of a request.")] = 1000
 
 
 class MeanContext(Flags):
     """Traffic."""
 
     context: Annotated[
-        int | None,
-        typer.Option(
-            metavar="TOKENS",
-            parser=tokens_of("--context"),
-            help="Mean context in decode; prompt + output/2 unless given.",
-        ),
+        int | None, _tokens("--context", "Mean context in decode; prompt + output/2 unless given.")
     ] = None
-
-
-class Batches(Flags):
-    """Traffic."""
-
-    batch: Annotated[
-        str, typer.Option(metavar="LIST", help="Batches: 1,8,32 or 1..256x2 or 8..64+8.")
-    ] = "1"
 
 
 class PrefixHits(Flags):
     """Traffic."""
 
     prefix_hit: Annotated[
-        float, typer.Option(metavar="SHARE", help="Share of the prompt found in the prefix cache.")
+        float, Option(metavar="SHARE", help="Share of the prompt found in the prefix cache.")
     ] = 0.0
 
 
-class Drafts(Flags):
-    """Traffic."""
-
-    speculate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TOKENS|AxN",
-            help="Speculative decoding: tokens a pass (2.5), or acceptance x drafted tokens "
-            "(0.8x3).",
-        ),
-    ] = None
+def _format(flag: str, summary: str) -> Any:
+    return Option(metavar="FORMAT", parser=format_of(flag), help=summary)
 
 
 class FormatOfEach(Flags):
     """Formats."""
 
     weights: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FORMAT",
-            parser=format_of("--weights"),
-            help="Weight format; the model's own unless given.",
-        ),
+        str | None, _format("--weights", "Weight format; the model's own unless given.")
     ] = None
-    kv: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FORMAT",
-            parser=format_of("--kv"),
-            help="KV cache format; the model's own unless given.",
-        ),
-    ] = None
+    kv: Annotated[str | None, _format("--kv", "KV cache format; the model's own unless given.")] = (
+        None
+    )
 
 
 class FormatsToTry(Flags):
     """Formats."""
 
     weights: Annotated[
-        str | None,
-        typer.Option(metavar="NAMES", help="Weight formats to try, separated by commas."),
+        str | None, Option(metavar="NAMES", help="Weight formats to try, separated by commas.")
     ] = None
     kv: Annotated[
-        str | None,
-        typer.Option(metavar="NAMES", help="KV cache formats to try, separated by commas."),
+        str | None, Option(metavar="NAMES", help="KV cache formats to try, separated by commas.")
     ] = None
 
 
@@ -169,7 +129,7 @@ class DraftsToTry(Flags):
 
     speculate: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help="Ways to draft ahead, as of compare: none,2.5,0.8x3."),
+        Option(metavar="LIST", help="Ways to draft ahead, as of compare: none,2.5,0.8x3."),
     ] = None
 
 
@@ -178,7 +138,7 @@ class ChipNames(Flags):
 
     on: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="CHIPS",
             help="Hardware: names or YAML files, separated by commas.",
             autocompletion=completion.hardware,
@@ -191,7 +151,7 @@ class AnyChips(Flags):
 
     on: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="CHIPS|all",
             help="Hardware: names or YAML files, or the whole catalogue.",
             autocompletion=completion.hardware,
@@ -199,17 +159,15 @@ class AnyChips(Flags):
     ] = "h100-sxm,gb200,wse-3"
 
 
+def engine_named(summary: str, metavar: str = "NAME") -> Any:
+    """Return what is shown of a flag that names engines."""
+    return Option(metavar=metavar, help=summary, autocompletion=completion.engines)
+
+
 class EngineName(Flags):
     """Deployment."""
 
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Engine; by kind of chip unless given.",
-            autocompletion=completion.engines,
-        ),
-    ] = None
+    engine: Annotated[str | None, engine_named("Engine; by kind of chip unless given.")] = None
 
 
 class ChipCount(Flags):
@@ -217,28 +175,24 @@ class ChipCount(Flags):
 
     chips: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", help="Chips; the fewest that hold the smallest batch unless given."
-        ),
+        Option(metavar="N", help="Chips; the fewest that hold the smallest batch unless given."),
     ] = None
 
 
 class ParallelRanks(Flags):
     """Deployment."""
 
-    tp: Annotated[int | None, typer.Option(metavar="N", help="Tensor-parallel ranks.")] = None
-    pp: Annotated[int | None, typer.Option(metavar="N", help="Pipeline stages.")] = None
-    ep: Annotated[int | None, typer.Option(metavar="N", help="Ranks that share the experts.")] = (
-        None
-    )
-    dp: Annotated[int | None, typer.Option(metavar="N", help="Attention replicas.")] = None
+    tp: Annotated[int | None, Option(metavar="N", help="Tensor-parallel ranks.")] = None
+    pp: Annotated[int | None, Option(metavar="N", help="Pipeline stages.")] = None
+    ep: Annotated[int | None, Option(metavar="N", help="Ranks that share the experts.")] = None
+    dp: Annotated[int | None, Option(metavar="N", help="Attention replicas.")] = None
 
 
 class PriceBasisOnly(Flags):
     """Prices."""
 
     price_basis: Annotated[
-        str, typer.Option(metavar="cloud|tco", help="Cloud price, or cost of ownership.")
+        str, Option(metavar="cloud|tco", help="Cloud price, or cost of ownership.")
     ] = "cloud"
 
 
@@ -247,9 +201,7 @@ class Prices(PriceBasisOnly):
 
     price: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="CHIP=USD", help="Price of a chip-hour, e.g. h100-sxm=2.10; repeatable."
-        ),
+        Option(metavar="CHIP=USD", help="Price of a chip-hour, e.g. h100-sxm=2.10; repeatable."),
     ] = None
 
 
@@ -257,8 +209,7 @@ class PaidHours(Flags):
     """Prices."""
 
     utilization: Annotated[
-        float,
-        typer.Option(metavar="SHARE", help="Share of the paid hours in which the machine serves."),
+        float, Option(metavar="SHARE", help="Share of the paid hours in which the machine serves.")
     ] = 1.0
 
 
@@ -267,7 +218,7 @@ class OutputFile(Flags):
 
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "-o",
             "--out",
             metavar="FILE",
@@ -280,9 +231,9 @@ class OutputFile(Flags):
 class Output(OutputFile):
     """Output."""
 
-    format: Annotated[
-        str, typer.Option(metavar="table|json|csv|markdown", help="Output format.")
-    ] = "table"
+    format: Annotated[str, Option(metavar="table|json|csv|markdown", help="Output format.")] = (
+        "table"
+    )
 
     def __post_init__(self) -> None:
         """Refuse a format that the command does not write."""
@@ -290,30 +241,13 @@ class Output(OutputFile):
         choice(self.format, "--format", tuple(shown.__metadata__[0].metavar.split("|")))
 
 
+def _folder(variable: str, what: str) -> Any:
+    return Option(metavar="FOLDER", envvar=variable, help=f"Folder of your own {what} YAMLs.")
+
+
 class OwnFolders(Flags):
     """Your own files."""
 
-    hardware_dir: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FOLDER",
-            envvar="FASTCALC_HARDWARE_DIR",
-            help="Folder of your own hardware YAMLs.",
-        ),
-    ] = None
-    models_dir: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FOLDER",
-            envvar="FASTCALC_MODELS_DIR",
-            help="Folder of your own model YAMLs.",
-        ),
-    ] = None
-    engines_dir: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FOLDER",
-            envvar="FASTCALC_ENGINES_DIR",
-            help="Folder of your own engine YAMLs.",
-        ),
-    ] = None
+    hardware_dir: Annotated[list[Path] | None, _folder("FASTCALC_HARDWARE_DIR", "hardware")] = None
+    models_dir: Annotated[list[Path] | None, _folder("FASTCALC_MODELS_DIR", "model")] = None
+    engines_dir: Annotated[list[Path] | None, _folder("FASTCALC_ENGINES_DIR", "engine")] = None

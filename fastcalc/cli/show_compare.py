@@ -1,6 +1,7 @@
 """``fastcalc compare``: scenarios to a table or to records."""
 
 from itertools import groupby
+from typing import Any
 
 from fastcalc.cli import output
 from fastcalc.cli.commands.evaluation import Compare
@@ -27,7 +28,7 @@ def run(asked: Compare) -> None:
 
         text = to_markdown(*markdown_rows(outcomes))
     else:
-        notes = {"assumptions": records.assumptions(outcomes)}
+        notes: dict[str, Any] = {"assumptions": records.assumptions(outcomes)}
         if asked.explain:
             from fastcalc.report.explain import explanation_records
 

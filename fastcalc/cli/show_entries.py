@@ -14,21 +14,22 @@ from fastcalc.errors import InputError
 from fastcalc.report import console, entries, records
 from fastcalc.written import shown, to_markdown
 
-_ROWS: dict[str, Callable[[Any], dict[str, str]]] = {
-    "hardware": entries.hardware_row,
-    "models": entries.model_row,
-    "engines": entries.engine_row,
+_CLASSES: dict[Kind, type[Hardware | Model | Engine]] = {
+    "hardware": Hardware,
+    "models": Model,
+    "engines": Engine,
 }
-_RECORDS: dict[str, Callable[[Any], records.Record]] = {
-    "hardware": entries.hardware_record,
-    "models": entries.model_record,
-    "engines": entries.engine_record,
+_WRITTEN: dict[type, tuple[Callable[..., Any], ...]] = {
+    Hardware: (entries.hardware_row, entries.hardware_record, entries.hardware_parts),
+    Model: (entries.model_row, entries.model_record, entries.model_parts),
+    Engine: (entries.engine_row, entries.engine_record, entries.engine_parts),
 }
+"""How an entry is written: as a row of a table, as a record, and by itself."""
 
 
 def run_list(asked: ListEntries) -> int:
     """List one kind of entry in a format; return 1 if a file is left out because it is broken."""
-    kind = cast(Kind, options.choice(asked.kind, "list", tuple(_ROWS)))
+    kind = cast(Kind, options.choice(asked.kind, "list", tuple(_CLASSES)))
     catalogue = requests.catalogue(asked)
     found, broken = [], []
     for name in catalogue.names(kind):
@@ -37,14 +38,15 @@ def run_list(asked: ListEntries) -> int:
         except InputError as error:
             broken.append(f"left out: {error}")
     output.warn(broken)
-    lines = [_ROWS[kind](entry) for entry in found]
+    as_row, as_record, _ = _WRITTEN[_CLASSES[kind]]
+    lines = [as_row(entry) for entry in found]
     if asked.format == "table":
         colour = asked.out is None and console.wants_colour()
         text = _list_table(lines, kind, entries.cautions(found), colour=colour)
     elif asked.format == "markdown":
         text = to_markdown(list(lines[0]), [list(row.values()) for row in lines])
     else:
-        text = records.as_text(asked.format, [_RECORDS[kind](entry) for entry in found])
+        text = records.as_text(asked.format, [as_record(entry) for entry in found])
     output.write(text, asked.out)
     return 1 if broken else 0
 
@@ -83,32 +85,17 @@ def _list_table(
 
 def run_show(asked: ShowEntry) -> None:
     """Show one entry in a format."""
-    entry, weights, kv = find(requests.catalogue(asked), asked.name), asked.weights, asked.kv
-    if not isinstance(entry, Model) and (weights or kv):
+    entry = find(requests.catalogue(asked), asked.name)
+    formats = (asked.weights, asked.kv) if isinstance(entry, Model) else ()
+    if not formats and (asked.weights or asked.kv):
         raise InputError(f"--weights and --kv are of models; {entry.id} is none")
+    _, as_record, as_parts = _WRITTEN[type(entry)]
     if asked.format == "json":
-        output.write(records.json_text(_record(entry, weights, kv)), asked.out)
+        output.write(records.json_text(as_record(entry, *formats)), asked.out)
         return
-    if isinstance(entry, Model):
-        parts = entries.model_parts(entry, weights, kv)
-    elif isinstance(entry, Hardware):
-        parts = entries.hardware_parts(entry)
-    else:
-        parts = entries.engine_parts(entry)
     colour = asked.out is None and console.wants_colour()
-    output.write(console.render(parts, console.output_width(), colour=colour), asked.out)
-
-
-def _record(
-    entry: Hardware | Model | Engine, weights: str | None, kv: str | None
-) -> records.Record:
-    if isinstance(entry, Model):
-        return entries.model_record(entry, weights, kv)
-    return (
-        entries.hardware_record(entry)
-        if isinstance(entry, Hardware)
-        else entries.engine_record(entry)
-    )
+    text = console.render(as_parts(entry, *formats), console.output_width(), colour=colour)
+    output.write(text, asked.out)
 
 
 def find(catalogue: Catalogue, name: str) -> Hardware | Model | Engine:

@@ -10,7 +10,7 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.units import parse_quantity
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.commands.search import Plan
-from fastcalc.cli.speculation_list import speculations
+from fastcalc.cli.speculate import speculations
 from fastcalc.core.scenario import check_context
 from fastcalc.errors import InputError
 from fastcalc.report import commands, records
@@ -142,11 +142,12 @@ def _typed(asked: Plan) -> commands.Typed:
 
 
 def _text(asked: Plan, found: Decision) -> str:
-    plans, typed = found.plans[: asked.top], _typed(asked)
+    plans = found.plans[: asked.top]
     if asked.format == "markdown":
         from fastcalc.report import plan_table
 
         return to_markdown(*plan_table.rows(plans, found.service))
+    typed = _typed(asked)
     if asked.format == "table":
         from fastcalc.report import console, plan_table
 

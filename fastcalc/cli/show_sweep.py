@@ -16,7 +16,7 @@ from fastcalc.cli import options, output, requests
 from fastcalc.cli.commands.search import Sweep
 from fastcalc.cli.number_lists import numbers
 from fastcalc.cli.size import foresee
-from fastcalc.cli.speculation_list import speculations
+from fastcalc.cli.speculate import speculations
 from fastcalc.errors import InputError
 from fastcalc.report import records
 from fastcalc.search.sweep.axes import Axes, Ranks, grids

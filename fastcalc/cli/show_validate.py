@@ -29,7 +29,11 @@ def run(asked: Validate) -> int:
         if any(given.values()):
             raise InputError("give a file; the shipped evidence names its own hardware and engines")
         both = validate_shipped(shipped(), catalogue)
-        found = _together(both.fitted, both.set_aside)
+        found = Validation(
+            [*both.fitted.predictions, *both.set_aside.predictions],
+            [*both.fitted.skipped, *both.set_aside.skipped],
+            both.fitted.groups,
+        )
         text = report.shipped_table(both, width, colour=colour)
     else:
         found = _of_file(catalogue, asked.path, given)
@@ -59,12 +63,6 @@ def _of_file(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Vali
         line = result.skipped[0].line if result.skipped else 1
         raise InputError(f"{path}:{line}:1: nothing can be predicted: {why}")
     return result
-
-
-def _together(fitted: Validation, set_aside: Validation) -> Validation:
-    predictions = [*fitted.predictions, *set_aside.predictions]
-    skipped = [*fitted.skipped, *set_aside.skipped]
-    return Validation(predictions, skipped, fitted.groups)
 
 
 def _written(found: Validation, format: str) -> str:  # noqa: A002

@@ -1,15 +1,15 @@
 """Flags of the commands about the files of the catalogue."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from fastcalc.cli import completion, flags
 
 _Entry = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="NAME",
         help="A chip, model or engine, a YAML file or a config.json.",
         autocompletion=completion.anything,
@@ -17,15 +17,17 @@ _Entry = Annotated[
 ]
 
 
+def _kind(metavar: str) -> Any:
+    return Argument(metavar=metavar, help="What kind of file.", autocompletion=completion.kind)
+
+
 class ListEntries(flags.Output, flags.OwnFolders):
     """List the catalogue: hardware, models or engines."""
 
     kind: Annotated[
         str,
-        typer.Argument(
-            metavar="hardware|models|engines",
-            help="What to list.",
-            autocompletion=completion.kinds,
+        Argument(
+            metavar="hardware|models|engines", help="What to list.", autocompletion=completion.kinds
         ),
     ]
 
@@ -34,7 +36,7 @@ class ShowEntry(flags.FormatOfEach, flags.Output, flags.OwnFolders):
     """Show an entry with every number and its source."""
 
     name: _Entry
-    format: Annotated[str, typer.Option(metavar="table|json", help="Output format.")] = "table"
+    format: Annotated[str, Option(metavar="table|json", help="Output format.")] = "table"
 
 
 class CheckFiles(flags.Output):
@@ -45,42 +47,26 @@ class CheckFiles(flags.Output):
 
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="PATH", help="YAML files and folders; the catalogue if none."),
+        Argument(metavar="PATH", help="YAML files and folders; the catalogue if none."),
     ] = None
     strict: Annotated[
-        bool, typer.Option("--strict", help="Let warnings count; ask every number for a source.")
+        bool, Option("--strict", help="Let warnings count; ask every number for a source.")
     ] = False
-    explain: Annotated[
-        str | None, typer.Option(metavar="RULE|all", help="Say what a rule means.")
-    ] = None
-    format: Annotated[str, typer.Option(metavar="text|json|github", help="Output format.")] = "text"
+    explain: Annotated[str | None, Option(metavar="RULE|all", help="Say what a rule means.")] = None
+    format: Annotated[str, Option(metavar="text|json|github", help="Output format.")] = "text"
 
 
 class NewEntry(flags.OutputFile):
     """Print a commented file to fill in: hardware, model or engine."""
 
-    kind: Annotated[
-        str,
-        typer.Argument(
-            metavar="hardware|model|engine",
-            help="What kind of file.",
-            autocompletion=completion.kind,
-        ),
-    ]
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Its id, such as my-chip.")]
+    kind: Annotated[str, _kind("hardware|model|engine")]
+    name: Annotated[str, Argument(metavar="NAME", help="Its id, such as my-chip.")]
 
 
 class PrintSchema(flags.OutputFile):
     """Print the JSON Schema of a kind of file, for editors."""
 
-    kind: Annotated[
-        str,
-        typer.Argument(
-            metavar="hardware|model|engine|claims",
-            help="What kind of file.",
-            autocompletion=completion.kind,
-        ),
-    ]
+    kind: Annotated[str, _kind("hardware|model|engine|claims")]
 
 
 class DiffEntries(flags.Output, flags.OwnFolders):
@@ -88,7 +74,7 @@ class DiffEntries(flags.Output, flags.OwnFolders):
 
     left: _Entry
     right: _Entry
-    format: Annotated[str, typer.Option(metavar="table|json|csv", help="Output format.")] = "table"
+    format: Annotated[str, Option(metavar="table|json|csv", help="Output format.")] = "table"
 
 
 class ImportModel(flags.OutputFile):
@@ -98,8 +84,8 @@ class ImportModel(flags.OutputFile):
     """
 
     path: Annotated[
-        str, typer.Argument(metavar="PATH", help="A config.json, or a folder that holds one.")
+        str, Argument(metavar="PATH", help="A config.json, or a folder that holds one.")
     ]
     id: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model's id; from PATH if not given.")
+        str | None, Option(metavar="NAME", help="The model's id; from PATH if not given.")
     ] = None

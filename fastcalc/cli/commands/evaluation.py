@@ -2,18 +2,33 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from fastcalc.cli import completion, flags
 from fastcalc.cli.options import tokens_of
 
 
+class Decoding(flags.Flags):
+    """Traffic."""
+
+    batch: Annotated[
+        str, Option(metavar="LIST", help="Batches: 1,8,32 or 1..256x2 or 8..64+8.")
+    ] = "1"
+    speculate: Annotated[
+        str | None,
+        Option(
+            metavar="TOKENS|AxN",
+            help="Speculative decoding: tokens a pass (2.5), or acceptance x drafted tokens "
+            "(0.8x3).",
+        ),
+    ] = None
+
+
 class Evaluated(
     flags.ModelNames,
-    flags.Batches,
     flags.RequestTokens,
     flags.MeanContext,
-    flags.Drafts,
+    Decoding,
     flags.FormatOfEach,
     flags.ChipNames,
     flags.EngineName,
@@ -24,12 +39,7 @@ class Evaluated(
 
 
 class Compare(
-    Evaluated,
-    flags.PrefixHits,
-    flags.Prices,
-    flags.PaidHours,
-    flags.Output,
-    flags.OwnFolders,
+    Evaluated, flags.PrefixHits, flags.Prices, flags.PaidHours, flags.Output, flags.OwnFolders
 ):
     """Compare chips on models, batch by batch.
 
@@ -38,8 +48,7 @@ class Compare(
 
     batch: str = "1,8,32,128"
     explain: Annotated[
-        bool,
-        typer.Option("--explain", help="Take each step apart: every component, rate and source."),
+        bool, Option("--explain", help="Take each step apart: every component, rate and source.")
     ] = False
 
 
@@ -54,43 +63,37 @@ class FitMemory(Evaluated, flags.Output, flags.OwnFolders):
 class Steps(flags.Flags):
     """Task."""
 
-    steps: Annotated[int, typer.Option(metavar="N", help="Steps of a run.")] = 1
+    steps: Annotated[int, Option(metavar="N", help="Steps of a run.")] = 1
     accuracy: Annotated[
-        str, typer.Option(metavar="LIST", help="Chance that a step is right; several to compare.")
+        str, Option(metavar="LIST", help="Chance that a step is right; several to compare.")
     ] = "1"
     tokens: Annotated[
-        int,
-        typer.Option(metavar="N", parser=tokens_of("--tokens"), help="Output tokens of a step."),
+        int, Option(metavar="N", parser=tokens_of("--tokens"), help="Output tokens of a step.")
     ] = 1000
     prompt: Annotated[
         int | None,
-        typer.Option(
+        Option(
             metavar="TOKENS",
             parser=tokens_of("--prompt"),
             help="Prompt of a step, to count prefill.",
         ),
     ] = None
-    tool_seconds: Annotated[
-        float, typer.Option(metavar="S", help="Seconds of tools in a step.")
-    ] = 0.0
+    tool_seconds: Annotated[float, Option(metavar="S", help="Seconds of tools in a step.")] = 0.0
     retries: Annotated[
-        int, typer.Option(metavar="N", help="How often a step found wrong is done again.")
+        int, Option(metavar="N", help="How often a step found wrong is done again.")
     ] = 0
-    best_of: Annotated[
-        int, typer.Option(metavar="N", help="Answers to a step, one of them taken.")
-    ] = 1
+    best_of: Annotated[int, Option(metavar="N", help="Answers to a step, one of them taken.")] = 1
     judge: Annotated[
-        str, typer.Option(metavar="oracle|majority|SHARE", help="Who takes one, and how surely.")
+        str, Option(metavar="oracle|majority|SHARE", help="Who takes one, and how surely.")
     ] = "oracle"
     serial: Annotated[
-        bool, typer.Option("--serial", help="Answers come one after another, not at once.")
+        bool, Option("--serial", help="Answers come one after another, not at once.")
     ] = False
-    round_trip_ms: Annotated[
-        float, typer.Option(metavar="MS", help="Way there and back of a call.")
-    ] = 0.0
+    round_trip_ms: Annotated[float, Option(metavar="MS", help="Way there and back of a call.")] = (
+        0.0
+    )
     window_ms: Annotated[
-        float | None,
-        typer.Option(metavar="MS", help="A gap in a conversation: what fits it."),
+        float | None, Option(metavar="MS", help="A gap in a conversation: what fits it.")
     ] = None
 
 
@@ -98,24 +101,19 @@ class OwnSpeed(flags.Flags):
     """A speed of your own."""
 
     speed: Annotated[
-        float | None, typer.Option(metavar="TOK/S", help="A speed of your own, no model on a chip.")
+        float | None, Option(metavar="TOK/S", help="A speed of your own, no model on a chip.")
     ] = None
     price: Annotated[
-        float | None, typer.Option(metavar="USD", help="Its price of a million tokens out.")
+        float | None, Option(metavar="USD", help="Its price of a million tokens out.")
     ] = None
-    input_price: Annotated[
-        float | None, typer.Option(metavar="USD", help="And of a million in.")
-    ] = None
-    ttft_ms: Annotated[
-        float | None, typer.Option(metavar="MS", help="Time to its first token.")
-    ] = None
+    input_price: Annotated[float | None, Option(metavar="USD", help="And of a million in.")] = None
+    ttft_ms: Annotated[float | None, Option(metavar="MS", help="Time to its first token.")] = None
     subscription: Annotated[
-        float | None,
-        typer.Option(metavar="USD", help="A subscription, against the price of tokens."),
+        float | None, Option(metavar="USD", help="A subscription, against the price of tokens.")
     ] = None
     against: Annotated[
         str | None,
-        typer.Option(metavar="KEY=VALUE,...", help="A second option: speed=1000,accuracy=0.75."),
+        Option(metavar="KEY=VALUE,...", help="A second option: speed=1000,accuracy=0.75."),
     ] = None
 
 
@@ -124,9 +122,9 @@ class ModelsOnChips(flags.Flags):
 
     on: Annotated[
         str | None,
-        typer.Option(metavar="CHIPS", help="As of compare.", autocompletion=completion.hardware),
+        Option(metavar="CHIPS", help="As of compare.", autocompletion=completion.hardware),
     ] = None
-    batch: Annotated[str | None, typer.Option(metavar="LIST", help="Batches; 1.")] = None
+    batch: Annotated[str | None, Option(metavar="LIST", help="Batches; 1.")] = None
 
 
 class AgentTask(

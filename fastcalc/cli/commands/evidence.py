@@ -3,13 +3,11 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from fastcalc.cli import completion, flags
+from fastcalc.cli import flags
 
-_Measured = Annotated[
-    str | None, typer.Option(metavar="NAME", help="What a JSON file was measured on.")
-]
+_Measured = Annotated[str | None, Option(metavar="NAME", help="What a JSON file was measured on.")]
 
 
 class Measurements(flags.FormatOfEach, flags.ChipCount, flags.ParallelRanks):
@@ -17,7 +15,7 @@ class Measurements(flags.FormatOfEach, flags.ChipCount, flags.ParallelRanks):
 
     path: Annotated[
         Path | None,
-        typer.Argument(
+        Argument(
             metavar="FILE",
             help="A CSV of measured points, or JSON of vllm bench serve or llama-bench; "
             "the shipped evidence if none.",
@@ -25,14 +23,9 @@ class Measurements(flags.FormatOfEach, flags.ChipCount, flags.ParallelRanks):
     ] = None
     hardware: _Measured = None
     model: _Measured = None
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Predict every point with this engine.",
-            autocompletion=completion.engines,
-        ),
-    ] = None
+    engine: Annotated[str | None, flags.engine_named("Predict every point with this engine.")] = (
+        None
+    )
 
     def given(self) -> dict[str, str]:
         """Return what is said of a file of measurements, by the name of the flag."""
@@ -48,7 +41,7 @@ class Validate(Measurements, flags.Output, flags.OwnFolders):
     """
 
     max_median_factor: Annotated[
-        float | None, typer.Option(metavar="X", help="Exit with 1 if the median factor is above.")
+        float | None, Option(metavar="X", help="Exit with 1 if the median factor is above.")
     ] = None
 
 
@@ -61,16 +54,9 @@ class Calibrate(Measurements, flags.OutputFile, flags.OwnFolders):
 
     path: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="Your measurements; the shipped evidence if none."),
+        Argument(metavar="FILE", help="Your measurements; the shipped evidence if none."),
     ] = None
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The engine to start from; vllm.",
-            autocompletion=completion.engines,
-        ),
-    ] = None
+    engine: Annotated[str | None, flags.engine_named("The engine to start from; vllm.")] = None
 
 
 class JudgeClaims(flags.Output, flags.OwnFolders):
@@ -80,13 +66,11 @@ class JudgeClaims(flags.Output, flags.OwnFolders):
     """
 
     path: Annotated[
-        Path | None,
-        typer.Argument(metavar="FILE", help="A file of claims; the shipped one if none."),
+        Path | None, Argument(metavar="FILE", help="A file of claims; the shipped one if none.")
     ] = None
     only: Annotated[
-        str | None,
-        typer.Option(metavar="VERDICTS", help="Claims of these verdicts, such as refuted."),
+        str | None, Option(metavar="VERDICTS", help="Claims of these verdicts, such as refuted.")
     ] = None
-    explain: Annotated[
-        str | None, typer.Option(metavar="ID", help="One claim in full, such as 30.")
-    ] = None
+    explain: Annotated[str | None, Option(metavar="ID", help="One claim in full, such as 30.")] = (
+        None
+    )

@@ -2,28 +2,20 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from fastcalc.cli import completion, flags
+from fastcalc.cli import flags
 
 
 class ListedTraffic(flags.PrefixHits):
     """Traffic."""
 
-    batch: Annotated[str, typer.Option(metavar="LIST", help="Sequences decoded together.")] = (
-        "1..256x2"
-    )
-    prompt: Annotated[str, typer.Option(metavar="LIST", help="Prompt tokens of a request.")] = (
-        "1000"
-    )
-    output: Annotated[str, typer.Option(metavar="LIST", help="Output tokens of a request.")] = (
-        "1000"
-    )
+    batch: Annotated[str, Option(metavar="LIST", help="Sequences decoded together.")] = "1..256x2"
+    prompt: Annotated[str, Option(metavar="LIST", help="Prompt tokens of a request.")] = "1000"
+    output: Annotated[str, Option(metavar="LIST", help="Output tokens of a request.")] = "1000"
     context: Annotated[
         str | None,
-        typer.Option(
-            metavar="LIST", help="Mean context in decode; prompt + output/2 unless given."
-        ),
+        Option(metavar="LIST", help="Mean context in decode; prompt + output/2 unless given."),
     ] = None
 
 
@@ -31,32 +23,24 @@ class ListedRanks(flags.Flags):
     """Deployment."""
 
     engine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Engines to try; by kind of chip unless given.",
-            autocompletion=completion.engines,
-        ),
+        str | None, flags.engine_named("Engines to try; by kind of chip unless given.", "NAMES")
     ] = None
     tp: Annotated[
-        str | None,
-        typer.Option(metavar="LIST", help="Tensor-parallel ranks; 1 if others are given."),
+        str | None, Option(metavar="LIST", help="Tensor-parallel ranks; 1 if others are given.")
     ] = None
-    pp: Annotated[str | None, typer.Option(metavar="LIST", help="Pipeline stages.")] = None
-    ep: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Ranks that share the experts.")
-    ] = None
-    dp: Annotated[str | None, typer.Option(metavar="LIST", help="Attention replicas.")] = None
+    pp: Annotated[str | None, Option(metavar="LIST", help="Pipeline stages.")] = None
+    ep: Annotated[str | None, Option(metavar="LIST", help="Ranks that share the experts.")] = None
+    dp: Annotated[str | None, Option(metavar="LIST", help="Attention replicas.")] = None
 
 
 class OutputOfPoints(flags.OutputFile):
     """Output."""
 
     format: Annotated[
-        str | None, typer.Option(metavar="csv|json|parquet", help="By the ending of -o if left.")
+        str | None, Option(metavar="csv|json|parquet", help="By the ending of -o if left.")
     ] = None
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Even beyond 10 minutes or what is free on the disk.")
+        bool, Option("--anyway", help="Even beyond 10 minutes or what is free on the disk.")
     ] = False
 
 
@@ -84,39 +68,37 @@ class ServiceLevel(flags.Flags):
     """Service level."""
 
     ttft: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Most time to the first token: 1s.")
+        str | None, Option(metavar="TIME", help="Most time to the first token: 1s.")
     ] = None
     percentile: Annotated[
         float | None,
-        typer.Option(
+        Option(
             metavar="P",
             help="Percent of requests that must meet --ttft, where they arrive at random: 99.",
         ),
     ] = None
     tpot: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Most time between two tokens: 25ms.")
+        str | None, Option(metavar="TIME", help="Most time between two tokens: 25ms.")
     ] = None
-    min_speed: Annotated[
-        float | None, typer.Option(metavar="TOK/S", help="The same as a speed.")
-    ] = None
+    min_speed: Annotated[float | None, Option(metavar="TOK/S", help="The same as a speed.")] = None
     rate: Annotated[
-        str | None, typer.Option(metavar="N/s", help="Requests to carry; one replica if left.")
+        str | None, Option(metavar="N/s", help="Requests to carry; one replica if left.")
     ] = None
 
 
 class WantedPlans(flags.Flags):
     """Search."""
 
-    max_chips: Annotated[
-        int | None, typer.Option(metavar="N", help="Chips, all replicas together.")
-    ] = None
-    objective: Annotated[
-        str, typer.Option(metavar="usd|watts|chips", help="What is to be least.")
-    ] = "usd"
+    max_chips: Annotated[int | None, Option(metavar="N", help="Chips, all replicas together.")] = (
+        None
+    )
+    objective: Annotated[str, Option(metavar="usd|watts|chips", help="What is to be least.")] = (
+        "usd"
+    )
     utilization: Annotated[
-        float, typer.Option(metavar="SHARE", help="Share of its capacity a replica is given.")
+        float, Option(metavar="SHARE", help="Share of its capacity a replica is given.")
     ] = 1.0
-    top: Annotated[int, typer.Option(metavar="N", help="Plans to show.")] = 5
+    top: Annotated[int, Option(metavar="N", help="Plans to show.")] = 5
 
 
 class Plan(
@@ -144,18 +126,18 @@ class Plan(
 class FromAndTo(flags.Flags):
     """Speed today and wanted."""
 
-    batch: Annotated[
-        str | None, typer.Option(metavar="N", help="Sequences decoded together today.")
-    ] = None
+    batch: Annotated[str | None, Option(metavar="N", help="Sequences decoded together today.")] = (
+        None
+    )
     from_speed: Annotated[
         float | None,
-        typer.Option(metavar="TOKENS", help="Tokens/s of each user today: solve for the batch."),
+        Option(metavar="TOKENS", help="Tokens/s of each user today: solve for the batch."),
     ] = None
     speedup: Annotated[
-        float | None, typer.Option(metavar="X", help="How many times faster; 2.5 unless given.")
+        float | None, Option(metavar="X", help="How many times faster; 2.5 unless given.")
     ] = None
     to_speed: Annotated[
-        float | None, typer.Option(metavar="TOKENS", help="Tokens/s that each user is to get.")
+        float | None, Option(metavar="TOKENS", help="Tokens/s that each user is to get.")
     ] = None
 
 
@@ -183,7 +165,7 @@ class Fastmode(
 
     on: str = "h100-sxm"
     everything: Annotated[
-        bool, typer.Option("--all", help="Show every chip, format and model that was tried.")
+        bool, Option("--all", help="Show every chip, format and model that was tried.")
     ] = False
 
 
@@ -208,7 +190,7 @@ class Frontier(
 
     weights: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help="Weight formats to try; the model's own unless given."),
+        Option(metavar="LIST", help="Weight formats to try; the model's own unless given."),
     ] = None
-    kv: Annotated[str | None, typer.Option(metavar="LIST", help="KV cache formats to try.")] = None
-    max_chips: Annotated[int, typer.Option(metavar="N", help="Most chips of a deployment.")] = 72
+    kv: Annotated[str | None, Option(metavar="LIST", help="KV cache formats to try.")] = None
+    max_chips: Annotated[int, Option(metavar="N", help="Most chips of a deployment.")] = 72
