@@ -39,7 +39,7 @@ def declared(flags: type[Flags]) -> dict[str, tuple[Any, str]]:
     for owner in flags.__mro__:
         heading = "Options" if owner is flags else (owner.__doc__ or "").partition(".")[0]
         for name, annotation in get_annotations(owner).items():
-            nearest, _ = found.get(name, (annotation, heading))
+            nearest, _ = found.pop(name, (annotation, heading))  # to stand where it stands first
             is_shown = hasattr(nearest, "__metadata__")
             found[name] = (nearest if is_shown else annotation, heading)
     return found
