@@ -80,7 +80,7 @@ def _leave(code: int) -> None:
 
 
 def _refuse(*sentences: str) -> int:
-    output.tell("fastcalc: " + "\n".join(map(line, sentences)) + "\n")
+    output.notify("fastcalc: " + "\n".join(map(line, sentences)) + "\n")
     return EXIT_WRONG_REQUEST
 
 

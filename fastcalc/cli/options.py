@@ -50,7 +50,7 @@ def number(value: float, flag: str, limit: Limit, example: float, *, zero: bool 
 
 
 def tokens_of(flag: str) -> Callable[[str | int], int]:
-    """Return what reads the tokens of a flag, for a parser is not told which flag it reads."""
+    """Return what reads the tokens of a flag, for a parser does not know which flag it reads."""
 
     def read(text: str | int) -> int:
         return whole(str(text), flag, LIMITS["tokens"], "1000 or 8k")

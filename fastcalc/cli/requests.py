@@ -89,7 +89,7 @@ def _shardings(asked: Sharding, chips: list[Hardware]) -> list[Sharding]:
 
 
 def prices(asked: Prices, entries: Catalogue) -> dict[str, float]:
-    """Return a person's own prices by id, of any chip that the catalogue knows. [USD/h]"""
+    """Return the user's own prices by id, of any chip that the catalogue knows. [USD/h]"""
     given = (options.price(text) for text in asked.price or ())
     return {entries.hardware(name).id: value for name, value in given}
 
@@ -122,12 +122,12 @@ def again(asked: Compare, command: str) -> str:
 
 
 def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
-    """Return the models that a person names, or the one taken where none is named."""
+    """Return the models that the user names, or the one taken where none is named."""
     return _each_once(_model(entries, name) for name in names or DEFAULT_MODELS)
 
 
 def chips_of(entries: Catalogue, on: str) -> list[Hardware]:
-    """Return the chips that a person names; ``all`` for the whole catalogue."""
+    """Return the chips that the user names; ``all`` for the whole catalogue."""
     names = entries.names("hardware") if is_all(on) else options.names(on, "--on")
     return _each_once(entries.hardware(name) for name in names)
 
@@ -138,7 +138,7 @@ def is_all(on: str) -> bool:
     Raises
     ------
     InputError
-        If chips are named beside ``all``.
+        If chips are named alongside ``all``.
     """
     names = options.names(on, "--on")
     has_all = "all" in [name.lower() for name in names]
@@ -164,7 +164,7 @@ def engines_of(
 
 
 def _class(chip: Hardware) -> tuple[str, str, str]:
-    """Return what the engine taken by default hangs on."""
+    """Return what the engine taken by default depends on."""
     return chip.kind, chip.execution, chip.market
 
 
@@ -189,7 +189,7 @@ _Entry = TypeVar("_Entry", Hardware, Model)
 
 
 def _each_once(entries: Iterable[_Entry]) -> list[_Entry]:
-    """Return entries in order, an alias beside its own name left out."""
+    """Return entries in order, an alias of one that is there left out."""
     kept: list[_Entry] = []
     for entry in entries:
         if entry not in kept:
@@ -206,7 +206,7 @@ def _model(entries: Catalogue, name: str) -> Model:
 
 
 def catalogue(asked: OwnFolders) -> Catalogue:
-    """Return the catalogue with a person's own folders before the shipped ones."""
+    """Return the catalogue with the user's own folders before the shipped ones."""
     return Catalogue(
         {
             "hardware": tuple(asked.hardware_dir or ()),
@@ -217,7 +217,7 @@ def catalogue(asked: OwnFolders) -> Catalogue:
 
 
 def folders(asked: OwnFolders) -> list[str]:
-    """Return the words that name a person's own folders."""
+    """Return the words that name the user's own folders."""
     named = (
         ("--hardware-dir", asked.hardware_dir),
         ("--models-dir", asked.models_dir),

@@ -99,7 +99,7 @@ def run_show(asked: ShowEntry) -> None:
 
 
 def find(catalogue: Catalogue, name: str) -> Hardware | Model | Engine:
-    """Return the entry of a name, whatever its kind; a file's keys tell its kind."""
+    """Return the entry of a name, whatever its kind; a file's keys give its kind."""
     if name.endswith((".yaml", ".yml")):
         return _load_file(catalogue, name)
     if catalogue.is_configuration(name) or "/" in name:

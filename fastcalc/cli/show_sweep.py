@@ -41,7 +41,7 @@ def run(asked: Sweep) -> None:
             done += grid.size
             unfit += int(np.sum(~np.broadcast_to(columns["fits"], grid.shape)))
             _progress(done, total, file)
-        sink.close(_beside(found, total, skipped))
+        sink.close(_notes(found, total, skipped))
     output.warn(_counted(total, unfit, skipped))
 
 
@@ -107,8 +107,8 @@ def _sink(kind: str, file: Path | None) -> Iterator[Sink]:
             yield text[kind](stream)
 
 
-def _beside(found: list[Grid], total: int, skipped: Counter[str]) -> dict[str, Any]:
-    """Return what stands beside the points: how many, what is left out, what they rest on."""
+def _notes(found: list[Grid], total: int, skipped: Counter[str]) -> dict[str, Any]:
+    """Return what goes with the points: how many, what is left out, what they are based on."""
     return {
         "points": total,
         "left_out": dict(skipped),
@@ -121,16 +121,16 @@ def _progress(done: int, total: int, file: Path | None) -> None:
     is_seen = sys.stderr is not None and sys.stderr.isatty()
     if is_seen and (file is not None or not sys.stdout.isatty()):
         end = "\n" if done == total else ""
-        output.tell(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
+        output.notify(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
 
 
 def _counted(total: int, unfit: int, skipped: Counter[str]) -> list[str]:
     """Say how many points have no speed and how many are none; nothing where all is well."""
-    told = [f"{total:,} points"]
-    told += [f"{unfit:,} with fits false, for want of memory"] if unfit else []
+    lines = [f"{total:,} points"]
+    lines += [f"{unfit:,} with fits false, for want of memory"] if unfit else []
     left_out = sum(skipped.values())
-    told += [f"{left_out:,} combinations left out: {_reasons(skipped)}"] if skipped else []
-    return ["; ".join(told)] if len(told) > 1 else []
+    lines += [f"{left_out:,} combinations left out: {_reasons(skipped)}"] if skipped else []
+    return ["; ".join(lines)] if len(lines) > 1 else []
 
 
 def _reasons(skipped: Counter[str]) -> str:

@@ -27,7 +27,7 @@ _KEYS = (
 
 
 def run(asked: AgentTask) -> None:
-    """Reckon a task for every option and write it in a format."""
+    """Compute a task for every option and write it in a format."""
     window = None if asked.window_ms is None else _least(asked.window_ms, "--window-ms") / 1e3
     choices, warnings = _choices(asked)
     rival = None
@@ -94,7 +94,7 @@ def _task(asked: AgentTask) -> Task:
 
 
 def _given(asked: AgentTask, task: Task) -> report.Choice:
-    """Return the option that a person's own speed and price make."""
+    """Return the option that the user's own speed and price make."""
     speed = _least(asked.speed or 0.0, "--speed")
     given = [name for name in _EVALUATED if getattr(asked, name) is not None]
     if given:
@@ -131,7 +131,7 @@ def _evaluated(asked: AgentTask, task: Task) -> tuple[list[report.Choice], list[
     ]
     if not found:
         raise InputError(f"nothing fits: {missing[0].removesuffix(': left out')}")
-    return found, [*missing, *(told for one in outcomes for told in one.warnings)]
+    return found, [*missing, *(line for one in outcomes for line in one.warnings)]
 
 
 def _choice(outcome: Outcome, place: int, asked: AgentTask, task: Task) -> report.Choice:
@@ -205,7 +205,7 @@ def _notes(asked: AgentTask, choices: list[report.Choice]) -> list[str]:
         "steps fail independently; a failed run is noticed at no cost and starts afresh; one "
         "success takes one run over its chance on average"
     )
-    lines += [told for told in map(report.tool_limit, choices) if told]
+    lines += [limit for limit in map(report.tool_limit, choices) if limit]
     if any(one.model for one in choices):
         lead = "prefill counted" if asked.prompt is not None else "prefill left out (--prompt)"
         lines.append(f"speeds and prices of models on chips are expected values; {lead}")

@@ -45,7 +45,7 @@ def run(asked: Validate) -> int:
 def points_of(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Points:
     """Read a file of measurements; refuse it with every fault it has.
 
-    The engine that a person names is taken for all points, so no file needs to be told of it.
+    The engine that the user names is taken for all points, so no file needs to name one.
     """
     said = {key: value for key, value in given.items() if value and key != "engine"}
     found = read(path, catalogue=catalogue, given=said)

@@ -140,7 +140,7 @@ class AgentTask(
     flags.Output,
     flags.OwnFolders,
 ):
-    """Reckon an agent's task: time and money to one success.
+    """Compute an agent's task: time and cost to one success.
 
     Steps that may fail, tools, retries, best of several answers; or what fits a voice's gap.
     """
