@@ -16,7 +16,7 @@ from typer.models import OptionInfo
 from fastcalc.cli.app import COMMANDS
 from fastcalc.cli.commands.catalogue import ShowEntry
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
-from fastcalc.cli.commands.search import Fastmode, Plan
+from fastcalc.cli.commands.search import Fastmode, FindPlans
 from fastcalc.cli.flags import declared
 from fastcalc.errors import InputError
 from tests.helpers import run, words
@@ -458,7 +458,7 @@ def test_flags_refuse_a_name_that_none_of_them_has():
     with pytest.raises(TypeError, match="prefix_hit"):
         FitMemory(prefix_hit=0.5)
     with pytest.raises(TypeError, match="model"):
-        Plan()
+        FindPlans()
 
 
 def test_flags_are_frozen_fields_with_the_defaults_of_the_command_line():

@@ -8,7 +8,7 @@ from pathlib import Path
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import output, requests
-from fastcalc.cli.commands.evidence import Calibrate
+from fastcalc.cli.commands.measurements import Calibrate
 from fastcalc.cli.show_validate import points_of
 from fastcalc.errors import InputError
 from fastcalc.evidence import left_out

@@ -5,7 +5,7 @@ from fastcalc.articles.judge import MEANING, Judged, judge
 from fastcalc.catalogue.schema.claims import Claim, Claims
 from fastcalc.catalogue.store import nearest
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.commands.evidence import JudgeClaims
+from fastcalc.cli.commands.measurements import JudgeClaims
 from fastcalc.errors import InputError
 from fastcalc.report import claims as report
 from fastcalc.report import console, records

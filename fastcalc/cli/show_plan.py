@@ -9,7 +9,7 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.units import parse_quantity
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.commands.search import Plan
+from fastcalc.cli.commands.search import FindPlans
 from fastcalc.cli.speculate import speculations
 from fastcalc.core.scenario import check_context
 from fastcalc.errors import InputError
@@ -27,7 +27,7 @@ _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/(s|min|h))?")
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
-def run(asked: Plan) -> int:
+def run(asked: FindPlans) -> int:
     """Search, write the plans, and return the exit code: 1 where there is none."""
     options.number(asked.top, "--top", LIMITS["sequences"], 5)
     service = _service(asked)
@@ -47,7 +47,7 @@ def run(asked: Plan) -> int:
     return 1
 
 
-def _service(asked: Plan) -> Service:
+def _service(asked: FindPlans) -> Service:
     """Return what is asked of a deployment."""
     tpot, is_speed = _seconds(asked.tpot, "--tpot"), False
     if asked.min_speed is not None:
@@ -70,7 +70,7 @@ def _service(asked: Plan) -> Service:
     )
 
 
-def _share(asked: Plan) -> float | None:
+def _share(asked: FindPlans) -> float | None:
     """Return the share of requests that must meet the limit on the first token."""
     if asked.percentile is None:
         return None
@@ -83,7 +83,7 @@ def _share(asked: Plan) -> float | None:
     return asked.percentile / 100.0
 
 
-def _grids(asked: Plan, service: Service) -> list[Grid]:
+def _grids(asked: FindPlans, service: Service) -> list[Grid]:
     """Return every deployment to look at."""
     entries = requests.catalogue(asked)
     (model, *_) = requests.models_of(entries, [asked.model])
@@ -110,7 +110,7 @@ def _grids(asked: Plan, service: Service) -> list[Grid]:
     return [grid for grid in grids if grid is not None]
 
 
-def _formats(asked: Plan, chips: list[Hardware]) -> dict[str, dict[str, list[str] | None]]:
+def _formats(asked: FindPlans, chips: list[Hardware]) -> dict[str, dict[str, list[str] | None]]:
     """Return the weight and cache formats asked of each chip that has units for one of each."""
     weights = options.names_if_any(asked.weights, "--weights")
     kv = options.names_if_any(asked.kv, "--kv")
@@ -130,7 +130,7 @@ def _formats(asked: Plan, chips: list[Hardware]) -> dict[str, dict[str, list[str
     return kept
 
 
-def _typed(asked: Plan) -> commands.Typed:
+def _typed(asked: FindPlans) -> commands.Typed:
     """Return what a command must repeat: files by the paths typed, and folders."""
     entries = requests.catalogue(asked)
     names = {entries.model(asked.model).id: asked.model}
@@ -141,7 +141,7 @@ def _typed(asked: Plan) -> commands.Typed:
     return commands.Typed(names, requests.folders(asked))
 
 
-def _text(asked: Plan, found: Decision) -> str:
+def _text(asked: FindPlans, found: Decision) -> str:
     plans = found.plans[: asked.top]
     if asked.format == "markdown":
         from fastcalc.report import plan_table
@@ -158,7 +158,7 @@ def _text(asked: Plan, found: Decision) -> str:
     return records.as_text(asked.format, rows, **report.beside(found, typed))
 
 
-def _phrase(asked: Plan) -> str:
+def _phrase(asked: FindPlans) -> str:
     """Say what was asked, in a phrase."""
     tokens = f"{asked.output:,} token{'' if asked.output == 1 else 's'}"
     words = [f"{asked.model}, prompts of {asked.prompt:,} and outputs of {tokens}"]

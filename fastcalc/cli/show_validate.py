@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import output, requests
-from fastcalc.cli.commands.evidence import Validate
+from fastcalc.cli.commands.measurements import Validate
 from fastcalc.errors import InputError
 from fastcalc.evidence.points import Points
 from fastcalc.evidence.score import Group

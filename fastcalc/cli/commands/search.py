@@ -101,7 +101,7 @@ class WantedPlans(flags.Flags):
     top: Annotated[int, Option(metavar="N", help="Plans to show.")] = 5
 
 
-class Plan(
+class FindPlans(
     flags.ModelName,
     flags.RequestTokens,
     flags.DraftsToTry,
