@@ -4,11 +4,21 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
+from dataclasses import FrozenInstanceError
+from importlib import import_module
 
 import pytest
+from typer.models import OptionInfo
 
+from fastcalc.cli.app import COMMANDS
+from fastcalc.cli.commands.catalogue import ShowEntry
+from fastcalc.cli.commands.evaluation import Compare, FitMemory
+from fastcalc.cli.commands.search import Fastmode, FindPlans
+from fastcalc.cli.flags import declared
+from fastcalc.errors import InputError
 from tests.helpers import run, words
 
 CONTRACT = (
@@ -408,6 +418,69 @@ def test_batches_take_ranges(fastcalc):
 def fresh(*args, **more):
     command = [sys.executable, "-m", "fastcalc", *args]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, **more)
+
+
+SECTIONS = {
+    "compare": "Arguments, Traffic, Formats, Deployment, Prices, Output, Your own files, Options",
+    "plan": "Arguments, Traffic, Service level, Search, Formats, Deployment, Prices, Output, "
+    "Your own files, Options",
+    "import": "Arguments, Output, Options",
+    "new": "Arguments, Output, Options",
+}
+
+
+@pytest.mark.parametrize("command", SECTIONS)
+def test_help_has_a_section_for_each_group_of_flags(command, fastcalc):
+    lines = fastcalc(command, "--help").out.splitlines()
+    headings = [line[:-1] for line in lines if line.endswith(":") and line[:1].isalpha()]
+    assert headings == SECTIONS[command].split(", ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_every_flag_once(command, fastcalc):
+    path, _ = COMMANDS[command]
+    module, _, name = path.partition(".")
+    flags = getattr(import_module(f"fastcalc.cli.commands.{module}"), name)
+    shown = re.findall(r"^  (?:-\w, )?--([a-z-]+)", fastcalc(command, "--help").out, re.M)
+    names = {"everything": "all"}
+    expected = [
+        names.get(flag, flag).replace("_", "-")
+        for flag, (annotation, _) in declared(flags).items()
+        if isinstance(annotation.__metadata__[0], OptionInfo)
+    ]
+    assert sorted(shown) == sorted([*expected, "help"])
+
+
+def test_flags_refuse_a_name_that_none_of_them_has():
+    """`prefix_hits` for `prefix_hit` was once dropped in silence."""
+    with pytest.raises(TypeError, match="prefix_hits"):
+        Compare(prefix_hits=0.5)
+    with pytest.raises(TypeError, match="prefix_hit"):
+        FitMemory(prefix_hit=0.5)
+    with pytest.raises(TypeError, match="model"):
+        FindPlans()
+
+
+def test_flags_are_frozen_fields_with_the_defaults_of_the_command_line():
+    asked = Compare(models=["llama-3.1-8b"], prompt=8000)
+    assert (asked.models, asked.prompt, asked.output) == (["llama-3.1-8b"], 8000, 1000)
+    assert (asked.batch, FitMemory().batch) == ("1,8,32,128", "1")
+    with pytest.raises(FrozenInstanceError):
+        asked.prompt = 1
+
+
+def test_flags_shared_with_another_command_are_carried_over():
+    fastmode = Fastmode(model="m", prompt=7, prefix_hit=0.5, price=["h100-sxm=2"])
+    asked = Compare.like(fastmode, models=["m"], batch="4")
+    assert (asked.prompt, asked.prefix_hit, asked.price) == (7, 0.5, ["h100-sxm=2"])
+    assert (asked.models, asked.batch, asked.on) == (["m"], "4", "h100-sxm")
+    with pytest.raises(TypeError, match="batches"):
+        Compare.like(fastmode, batches="4")
+
+
+def test_flags_refuse_a_format_that_the_command_does_not_write():
+    with pytest.raises(InputError, match="--format 'csv' is not known: one of table, json"):
+        ShowEntry(name="h100-sxm", format="csv")
 
 
 def test_help_and_version_and_nothing_at_all():

@@ -80,7 +80,7 @@ def _leave(code: int) -> None:
 
 
 def _refuse(*sentences: str) -> int:
-    output.tell("".join(f"fastcalc: {line(one)}\n" for one in sentences))
+    output.notify("".join(f"fastcalc: {line(one)}\n" for one in sentences))
     return EXIT_WRONG_REQUEST
 
 

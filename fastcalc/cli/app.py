@@ -6,28 +6,28 @@ from typing import Annotated
 import typer
 
 from fastcalc.cli import output
-from fastcalc.cli.lazy_commands import Commands
+from fastcalc.cli.lazy_commands import Commands, SectionedCommand, as_function
 
 COMMANDS = {
-    "compare": "evaluation.compare",
-    "sweep": "search.sweep",
-    "plan": "search.plan",
-    "fit": "evaluation.fit",
-    "fastmode": "search.fastmode",
-    "frontier": "search.frontier",
-    "list": "catalogue.list_",
-    "show": "catalogue.show",
-    "check": "catalogue.check",
-    "validate": "evidence.validate",
-    "calibrate": "evidence.calibrate",
-    "claims": "evidence.claims",
-    "task": "evaluation.task",
-    "new": "catalogue.new",
-    "schema": "catalogue.schema",
-    "diff": "catalogue.diff",
-    "import": "catalogue.import_",
+    "compare": ("evaluation.Compare", "show_compare.run"),
+    "sweep": ("search.Sweep", "show_sweep.run"),
+    "plan": ("search.FindPlans", "show_plan.run"),
+    "fit": ("evaluation.FitMemory", "show_fit.run"),
+    "fastmode": ("search.Fastmode", "show_fastmode.run"),
+    "frontier": ("search.Frontier", "show_frontier.run"),
+    "list": ("catalogue.ListEntries", "show_entries.run_list"),
+    "show": ("catalogue.ShowEntry", "show_entries.run_show"),
+    "check": ("catalogue.CheckFiles", "show_check.run"),
+    "validate": ("measurements.Validate", "show_validate.run"),
+    "calibrate": ("measurements.Calibrate", "show_calibrate.run"),
+    "claims": ("measurements.JudgeClaims", "show_claims.run"),
+    "task": ("evaluation.AgentTask", "show_task.run"),
+    "new": ("catalogue.NewEntry", "show_new.run_new"),
+    "schema": ("catalogue.PrintSchema", "show_new.run_schema"),
+    "diff": ("catalogue.DiffEntries", "show_diff.run"),
+    "import": ("catalogue.ImportModel", "show_import.run"),
 }
-"""Module and function of every command, in the order of ``--help``."""
+"""The flags of every command and what answers them, in the order of ``--help``."""
 
 
 def program(asked: str | None = None) -> typer.Typer:
@@ -48,8 +48,10 @@ def program(asked: str | None = None) -> typer.Typer:
     )
     app.callback()(_main)
     for name in [asked] if asked in COMMANDS else COMMANDS:
-        module, _, function = COMMANDS[name].partition(".")
-        app.command(name)(getattr(import_module(f"fastcalc.cli.commands.{module}"), function))
+        flags, run = COMMANDS[name]
+        module, _, group = flags.partition(".")
+        found = getattr(import_module(f"fastcalc.cli.commands.{module}"), group)
+        app.command(name, cls=SectionedCommand)(as_function(found, run))
     return app
 
 

@@ -1,9 +1,60 @@
-"""Options that nobody typed are not checked: their defaults are ours, and of the right type."""
+"""Commands made of their flags: in sections under ``--help``, unchecked where nobody typed them."""
 
+from collections.abc import Callable
 from functools import partial
+from importlib import import_module
+from inspect import Parameter, Signature
 from typing import Any
 
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+
+from fastcalc.cli.flags import Flags, declared
+
+
+def as_function(flags: type[Flags], run: str) -> Callable[..., Any]:
+    """Return what typer makes a command of: it builds the flags and runs what answers them.
+
+    Parameters
+    ----------
+    flags : type
+        The flags of the command.
+    run : str
+        Module and function that answer them, imported when the command runs.
+    """
+
+    def command(**typed: Any) -> Any:
+        module, _, function = run.partition(".")
+        request = flags(**typed)
+        return getattr(import_module(f"fastcalc.cli.{module}"), function)(request)
+
+    parameters = []
+    for name, (annotation, heading) in declared(flags).items():
+        annotation.__metadata__[0].rich_help_panel = heading
+        default = getattr(flags, name, Parameter.empty)
+        parameters.append(
+            Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        )
+    made: Any = command
+    made.__doc__, made.__signature__ = flags.__doc__, Signature(parameters)
+    return command
+
+
+class SectionedCommand(TyperCommand):
+    """A command whose help has a section for each group of flags."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options under the headings of their groups, the command's own at the end."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            heading = getattr(parameter, "rich_help_panel", None) or "Options"
+            heading = "Arguments" if parameter.param_type_name == "argument" else heading
+            sections.setdefault(heading, []).extend([record] if record else [])
+        sections["Options"] = sections.pop("Options")
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
 
 
 class Commands(TyperGroup):

@@ -245,10 +245,10 @@ def _umask() -> int:
 
 def warn(lines: list[str]) -> None:
     """Write each line once to standard error."""
-    tell("".join(f"fastcalc: note: {line(one)}\n" for one in dict.fromkeys(lines)))
+    notify("".join(f"fastcalc: note: {line(one)}\n" for one in dict.fromkeys(lines)))
 
 
-def tell(text: str) -> None:
+def notify(text: str) -> None:
     """Write to standard error where that is possible: what is lost there changes no answer."""
     if sys.stderr is None:
         return

@@ -2,14 +2,15 @@
 
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
-from typing import Any, TypeVar, cast
+from dataclasses import replace
+from typing import TypeVar, cast
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options, output
+from fastcalc.cli.commands.evaluation import Compare
+from fastcalc.cli.flags import OwnFolders, Prices
 from fastcalc.cli.number_lists import numbers
 from fastcalc.cli.speculate import speculation
 from fastcalc.core.scenario import Outcome, PriceBasis, Pricing, Scenario, Sharding, engine_for
@@ -23,152 +24,110 @@ MOST_POINTS = 30_000
 DEFAULT_MODELS = ("llama-3.1-70b",)
 
 
-@dataclass(frozen=True)
-class Request:
-    """What a person typed."""
+def scenarios(asked: Compare) -> list[Scenario]:
+    """Return one scenario for each model on each chip, in the order typed.
 
-    models: list[str] | None
-    on: str
-    prompt: int
-    output: int
-    context: int | None
-    weights: str | None
-    kv: str | None
-    engine: str | None
-    hardware_dir: list[Path] | None
-    models_dir: list[Path] | None
-    engines_dir: list[Path] | None
-    batch: str = "1"
-    chips: int | None = None
-    tp: int | None = None
-    pp: int | None = None
-    ep: int | None = None
-    dp: int | None = None
-    prefix_hit: float = 0.0
-    speculate: str | None = None
-    price: list[str] | None = None
-    price_basis: str = "cloud"
-    utilization: float = 1.0
-
-    @classmethod
-    def of(cls, flags: dict[str, Any]) -> "Request":
-        """Return the request among the arguments of a command; the others are its own affair."""
-        known = {one.name for one in fields(cls)}
-        return cls(**{name: value for name, value in flags.items() if name in known})
-
-    def scenarios(self) -> list[Scenario]:
-        """Return one scenario for each model on each chip, in the order typed.
-
-        Raises
-        ------
-        InputError
-            At the first flag, name or file that is wrong.
-        """
-        batches = numbers(self.batch, "--batch", LIMITS["sequences"])
-        traffic = self._traffic()
-        entries = self.catalogue()
-        models, chips = models_of(entries, self.models), chips_of(entries, self.on)
-        points = len(models) * len(chips) * len(batches)
-        if points > MOST_POINTS:
-            raise InputError(
-                f"{points:,} points (models x chips x batches) are more than {MOST_POINTS:,}; name "
-                "fewer, or write them with 'fastcalc sweep', which keeps few of them in memory"
-            )
-        pricing = pricing_of(
-            chips, self.price, basis=self.price_basis, utilization=self.utilization
+    Raises
+    ------
+    InputError
+        At the first flag, name or file that is wrong.
+    """
+    batches = numbers(asked.batch, "--batch", LIMITS["sequences"])
+    traffic = _traffic(asked)
+    entries = catalogue(asked)
+    models, chips = models_of(entries, asked.models), chips_of(entries, asked.on)
+    points = len(models) * len(chips) * len(batches)
+    if points > MOST_POINTS:
+        raise InputError(
+            f"{points:,} points (models x chips x batches) are more than {MOST_POINTS:,}; name "
+            "fewer, or write them with 'fastcalc sweep', which keeps few of them in memory"
         )
-        engines = engines_of(entries, chips, self.engine)
-        shardings = self._shardings(chips)
-        return [
-            Scenario(
-                hardware=chip,
-                model=model,
-                engine=engine,
-                batches=batches,
-                traffic=traffic,
-                weights=self.weights,
-                kv=self.kv,
-                sharding=sharding,
-                ignores_ranks=sharding.ranks_of_layers != self._sharding().ranks_of_layers,
-                pricing=pricing,
-                engine_is_borrowed=is_borrowed,
-            )
-            for model in models
-            for chip, (engine, is_borrowed), sharding in zip(chips, engines, shardings, strict=True)
-        ]
-
-    def catalogue(self) -> Catalogue:
-        """Return the catalogue with this request's own folders before the shipped ones."""
-        return catalogue(self.hardware_dir, self.models_dir, self.engines_dir)
-
-    def prices(self, entries: Catalogue) -> dict[str, float]:
-        """Return a person's own prices by id, of any chip that the catalogue knows. [USD/h]"""
-        given = (options.price(text) for text in self.price or ())
-        return {entries.hardware(name).id: value for name, value in given}
-
-    def command(self, outcome: Outcome, today: Outcome) -> str:
-        """Return the command that prints a point again; entries go by the names typed."""
-        from fastcalc.report.commands import Typed, compare_command
-
-        scenario, layout = today.scenario, outcome.placement.layout
-        names = {scenario.model.id: (self.models or list(DEFAULT_MODELS))[0]}
-        names[scenario.hardware.id] = options.names(self.on, "--on")[0]
-        names |= {scenario.engine.id: self.engine} if self.engine else {}
-        sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
-        placed = replace(outcome.scenario, sharding=sharding)
-        return compare_command(placed, Typed(names, self._folders()))
-
-    def _folders(self) -> list[str]:
-        """Return the words that name a person's own folders."""
-        return folders(self.hardware_dir, self.models_dir, self.engines_dir)
-
-    def _traffic(self) -> Traffic:
-        context = self.prompt + self.output / 2 if self.context is None else self.context
-        hit = options.share(self.prefix_hit, "--prefix-hit", zero=True)
-        drafting = speculation(self.speculate)
-        return Traffic(float(self.prompt), float(self.output), float(context), hit, drafting)
-
-    def _sharding(self) -> Sharding:
-        return Sharding(
-            **{
-                name: options.ranks(getattr(self, name), f"--{name}")
-                for name in ("chips", "tp", "pp", "ep", "dp")
-            }
+    pricing = pricing_of(chips, asked, utilization=asked.utilization)
+    engines = engines_of(entries, chips, asked.engine)
+    sharding = Sharding(
+        **{
+            name: options.ranks(getattr(asked, name), f"--{name}")
+            for name in ("chips", "tp", "pp", "ep", "dp")
+        }
+    )
+    shardings = _shardings(sharding, chips)
+    return [
+        Scenario(
+            hardware=chip,
+            model=model,
+            engine=engine,
+            batches=batches,
+            traffic=traffic,
+            weights=asked.weights,
+            kv=asked.kv,
+            sharding=placed,
+            ignores_ranks=placed.ranks_of_layers != sharding.ranks_of_layers,
+            pricing=pricing,
+            engine_is_borrowed=is_borrowed,
         )
+        for model in models
+        for chip, (engine, is_borrowed), placed in zip(chips, engines, shardings, strict=True)
+    ]
 
-    def _shardings(self, chips: list[Hardware]) -> list[Sharding]:
-        """Return what is asked of each chip: ranks of a layer go to chips that cut layers.
 
-        Where no chip cuts layers, the ranks stay, and the placement says why they cannot be.
-        """
-        asked = self._sharding()
-        if all(chip.execution == "spatial" for chip in chips):
-            return [asked] * len(chips)
-        whole_layers = Sharding(chips=asked.chips, pp=asked.pp)
-        return [whole_layers if chip.execution == "spatial" else asked for chip in chips]
+def _traffic(asked: Compare) -> Traffic:
+    context = asked.prompt + asked.output / 2 if asked.context is None else asked.context
+    hit = options.share(asked.prefix_hit, "--prefix-hit", zero=True)
+    drafting = speculation(asked.speculate)
+    return Traffic(float(asked.prompt), float(asked.output), float(context), hit, drafting)
 
-    def again(self, command: str) -> str:
-        """Return a command that asks about the first model and chip of this request."""
-        words = ["fastcalc", command, (self.models or list(DEFAULT_MODELS))[0]]
-        words += ["--on", options.names(self.on, "--on")[0]]
-        named = (
-            ("--weights", self.weights),
-            ("--kv", self.kv),
-            ("--speculate", self.speculate),
-        )
-        for flag, value in named:
-            words += [flag, value] if value else []
-        words += self._folders()
-        return shlex.join(words)
+
+def _shardings(asked: Sharding, chips: list[Hardware]) -> list[Sharding]:
+    """Return what is asked of each chip: ranks of a layer go to chips that cut layers.
+
+    Where no chip cuts layers, the ranks stay, and the placement says why they cannot be.
+    """
+    if all(chip.execution == "spatial" for chip in chips):
+        return [asked] * len(chips)
+    whole_layers = Sharding(chips=asked.chips, pp=asked.pp)
+    return [whole_layers if chip.execution == "spatial" else asked for chip in chips]
+
+
+def prices(asked: Prices, entries: Catalogue) -> dict[str, float]:
+    """Return the user's own prices by id, of any chip that the catalogue knows. [USD/h]"""
+    given = (options.price(text) for text in asked.price or ())
+    return {entries.hardware(name).id: value for name, value in given}
+
+
+def command(asked: Compare, outcome: Outcome, today: Outcome) -> str:
+    """Return the command that prints a point again; entries go by the names typed."""
+    from fastcalc.report.commands import Typed, compare_command
+
+    scenario, layout = today.scenario, outcome.placement.layout
+    names = {scenario.model.id: (asked.models or list(DEFAULT_MODELS))[0]}
+    names[scenario.hardware.id] = options.names(asked.on, "--on")[0]
+    names |= {scenario.engine.id: asked.engine} if asked.engine else {}
+    sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
+    placed = replace(outcome.scenario, sharding=sharding)
+    return compare_command(placed, Typed(names, folders(asked)))
+
+
+def again(asked: Compare, command: str) -> str:
+    """Return a command that asks about the first model and chip of a comparison."""
+    words = ["fastcalc", command, (asked.models or list(DEFAULT_MODELS))[0]]
+    words += ["--on", options.names(asked.on, "--on")[0]]
+    named = (
+        ("--weights", asked.weights),
+        ("--kv", asked.kv),
+        ("--speculate", asked.speculate),
+    )
+    for flag, value in named:
+        words += [flag, value] if value else []
+    return shlex.join([*words, *folders(asked)])
 
 
 def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
-    """Return the models that a person names, or the one taken where none is named."""
+    """Return the models that the user names, or the one taken where none is named."""
     return _each_once(_model(entries, name) for name in names or DEFAULT_MODELS)
 
 
 def chips_of(entries: Catalogue, on: str) -> list[Hardware]:
-    """Return the chips that a person names; ``all`` for the whole catalogue."""
+    """Return the chips that the user names; ``all`` for the whole catalogue."""
     names = entries.names("hardware") if is_all(on) else options.names(on, "--on")
     return _each_once(entries.hardware(name) for name in names)
 
@@ -179,7 +138,7 @@ def is_all(on: str) -> bool:
     Raises
     ------
     InputError
-        If chips are named beside ``all``.
+        If chips are named alongside ``all``.
     """
     names = options.names(on, "--on")
     has_all = "all" in [name.lower() for name in names]
@@ -205,18 +164,16 @@ def engines_of(
 
 
 def _class(chip: Hardware) -> tuple[str, str, str]:
-    """Return what the engine taken by default hangs on."""
+    """Return what the engine taken by default depends on."""
     return chip.kind, chip.execution, chip.market
 
 
-def pricing_of(
-    chips: list[Hardware], prices: list[str] | None, *, basis: str, utilization: float
-) -> Pricing:
+def pricing_of(chips: list[Hardware], asked: Prices, *, utilization: float) -> Pricing:
     """Return how an hour of each chip is priced."""
-    basis = options.choice(basis, "--price-basis", ("cloud", "tco"))
+    basis = options.choice(asked.price_basis, "--price-basis", ("cloud", "tco"))
     share = options.share(utilization, "--utilization")
     given: dict[str, float] = {}
-    for text in prices or ():
+    for text in asked.price or ():
         name, value = options.price(text)
         found = [chip.id for chip in chips if name in (chip.id, *chip.aliases)]
         if not found:
@@ -232,7 +189,7 @@ _Entry = TypeVar("_Entry", Hardware, Model)
 
 
 def _each_once(entries: Iterable[_Entry]) -> list[_Entry]:
-    """Return entries in order, an alias beside its own name left out."""
+    """Return entries in order, an alias of one that is there left out."""
     kept: list[_Entry] = []
     for entry in entries:
         if entry not in kept:
@@ -248,22 +205,22 @@ def _model(entries: Catalogue, name: str) -> Model:
     return model
 
 
-def catalogue(
-    hardware: list[Path] | None, models: list[Path] | None, engines: list[Path] | None
-) -> Catalogue:
-    """Return the catalogue with a person's own folders before the shipped ones."""
+def catalogue(asked: OwnFolders) -> Catalogue:
+    """Return the catalogue with the user's own folders before the shipped ones."""
     return Catalogue(
         {
-            "hardware": tuple(hardware or ()),
-            "models": tuple(models or ()),
-            "engines": tuple(engines or ()),
+            "hardware": tuple(asked.hardware_dir or ()),
+            "models": tuple(asked.models_dir or ()),
+            "engines": tuple(asked.engines_dir or ()),
         }
     )
 
 
-def folders(
-    hardware: list[Path] | None, models: list[Path] | None, engines: list[Path] | None
-) -> list[str]:
-    """Return the words that name a person's own folders."""
-    named = (("--hardware-dir", hardware), ("--models-dir", models), ("--engines-dir", engines))
+def folders(asked: OwnFolders) -> list[str]:
+    """Return the words that name the user's own folders."""
+    named = (
+        ("--hardware-dir", asked.hardware_dir),
+        ("--models-dir", asked.models_dir),
+        ("--engines-dir", asked.engines_dir),
+    )
     return [word for flag, paths in named for path in paths or () for word in (flag, str(path))]

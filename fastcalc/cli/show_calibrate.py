@@ -2,13 +2,13 @@
 
 import os
 import re
-from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.cli import output
+from fastcalc.cli import output, requests
+from fastcalc.cli.commands.measurements import Calibrate
 from fastcalc.cli.show_validate import points_of
 from fastcalc.errors import InputError
 from fastcalc.evidence import left_out
@@ -24,33 +24,32 @@ from fastcalc.report import console
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
 
 
-def run(
-    catalogue: Catalogue, path: Path | None, given: Mapping[str, str], file: Path | None
-) -> None:
+def run(asked: Calibrate) -> None:
     """Fit engines and write them.
 
     Without measurements the shipped engines are fitted on the shipped evidence, and written into
     the folders ``engines`` and ``evidence`` of a folder. With them, one engine is, and written
     to a file.
     """
+    catalogue, path, given = requests.catalogue(asked), asked.path, asked.given()
     if path is None:
         if any(given.values()):
             raise InputError("give a file of measurements; the shipped evidence needs no options")
-        _shipped(catalogue, file)
+        _shipped(catalogue, asked.out)
         return
     base = catalogue.engine(given.get("engine") or "vllm")
     found = points_of(catalogue, path, given)
-    name = _name(file)
+    name = _name(asked.out)
     if catalogue.knows(name, "engines"):
         raise InputError(
-            f"-o {file}: {name} is an engine of the catalogue already; call the file something "
-            f"else, for example our-{name}.yaml"
+            f"-o {asked.out}: {name} is an engine of the catalogue already; call the file "
+            f"something else, for example our-{name}.yaml"
         )
     fit = fit_own(found.points, catalogue, base, str(path))
     dates = [point.date for point in found.points if _DATE.fullmatch(point.date)]
     dates = dates or [date.today().isoformat()]
     text = own_engine(fit, name=name, measured=path.name, measured_on=max(dates))
-    output.write(text, file)
+    output.write(text, asked.out)
     output.warn(report.own_lines(fit, path.name))
 
 

@@ -8,48 +8,47 @@ from typing import Any, cast
 from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue, Kind, kind_of, nearest
-from fastcalc.cli import options, output
+from fastcalc.cli import options, output, requests
+from fastcalc.cli.commands.catalogue import ListEntries, ShowEntry
 from fastcalc.errors import InputError
 from fastcalc.report import console, entries, records
 from fastcalc.written import shown, to_markdown
 
-_FORMATS = ("table", "json", "csv", "markdown")
-_ROWS: dict[str, Callable[[Any], dict[str, str]]] = {
-    "hardware": entries.hardware_row,
-    "models": entries.model_row,
-    "engines": entries.engine_row,
+_CLASSES: dict[Kind, type[Hardware | Model | Engine]] = {
+    "hardware": Hardware,
+    "models": Model,
+    "engines": Engine,
 }
-_RECORDS: dict[str, Callable[[Any], records.Record]] = {
-    "hardware": entries.hardware_record,
-    "models": entries.model_record,
-    "engines": entries.engine_record,
+_WRITTEN: dict[type, tuple[Callable[..., Any], ...]] = {
+    Hardware: (entries.hardware_row, entries.hardware_record, entries.hardware_parts),
+    Model: (entries.model_row, entries.model_record, entries.model_parts),
+    Engine: (entries.engine_row, entries.engine_record, entries.engine_parts),
 }
+"""How an entry is written: as a row of a table, as a record, and by itself."""
 
 
-def run_list(catalogue: Catalogue, kind: str, format: str, file: Path | None) -> int:  # noqa: A002
+def run_list(asked: ListEntries) -> int:
     """List one kind of entry in a format; return 1 if a file is left out because it is broken."""
-    kind = options.choice(kind, "list", tuple(_ROWS))
-    format = options.choice(format, "--format", _FORMATS)  # noqa: A001
-    named = cast(Kind, kind)
+    kind = cast(Kind, options.choice(asked.kind, "list", tuple(_CLASSES)))
+    catalogue = requests.catalogue(asked)
     found, broken = [], []
-    for name in catalogue.names(named):
+    for name in catalogue.names(kind):
         try:
-            found.append(_loaders(catalogue)[named](name))
+            found.append(_loaders(catalogue)[kind](name))
         except InputError as error:
             broken.append(f"left out: {error}")
     output.warn(broken)
-    code = 1 if broken else 0
-    if format in ("json", "csv"):
-        rows = [_RECORDS[kind](entry) for entry in found]
-        output.write(records.as_text(format, rows), file)
-        return code
-    lines = [_ROWS[kind](entry) for entry in found]
-    if format == "markdown":
-        output.write(to_markdown(list(lines[0]), [list(row.values()) for row in lines]), file)
-        return code
-    colour = file is None and console.wants_colour()
-    output.write(_list_table(lines, kind, entries.cautions(found), colour=colour), file)
-    return code
+    as_row, as_record, _ = _WRITTEN[_CLASSES[kind]]
+    lines = [as_row(entry) for entry in found]
+    if asked.format == "table":
+        colour = asked.out is None and console.wants_colour()
+        text = _list_table(lines, kind, entries.cautions(found), colour=colour)
+    elif asked.format == "markdown":
+        text = to_markdown(list(lines[0]), [list(row.values()) for row in lines])
+    else:
+        text = records.as_text(asked.format, [as_record(entry) for entry in found])
+    output.write(text, asked.out)
+    return 1 if broken else 0
 
 
 def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], Hardware | Model | Engine]]:
@@ -84,46 +83,23 @@ def _list_table(
     return console.render([table, "", count, notes], width, colour=colour)
 
 
-def run_show(
-    catalogue: Catalogue,
-    name: str,
-    weights: str | None,
-    kv: str | None,
-    format: str,  # noqa: A002
-    file: Path | None,
-) -> None:
+def run_show(asked: ShowEntry) -> None:
     """Show one entry in a format."""
-    format = options.choice(format, "--format", ("table", "json"))  # noqa: A001
-    entry = find(catalogue, name)
-    if not isinstance(entry, Model) and (weights or kv):
+    entry = find(requests.catalogue(asked), asked.name)
+    formats = (asked.weights, asked.kv) if isinstance(entry, Model) else ()
+    if not formats and (asked.weights or asked.kv):
         raise InputError(f"--weights and --kv are of models; {entry.id} is none")
-    if format == "json":
-        output.write(records.json_text(_record(entry, weights, kv)), file)
+    _, as_record, as_parts = _WRITTEN[type(entry)]
+    if asked.format == "json":
+        output.write(records.json_text(as_record(entry, *formats)), asked.out)
         return
-    if isinstance(entry, Model):
-        parts = entries.model_parts(entry, weights, kv)
-    elif isinstance(entry, Hardware):
-        parts = entries.hardware_parts(entry)
-    else:
-        parts = entries.engine_parts(entry)
-    colour = file is None and console.wants_colour()
-    output.write(console.render(parts, console.output_width(), colour=colour), file)
-
-
-def _record(
-    entry: Hardware | Model | Engine, weights: str | None, kv: str | None
-) -> records.Record:
-    if isinstance(entry, Model):
-        return entries.model_record(entry, weights, kv)
-    return (
-        entries.hardware_record(entry)
-        if isinstance(entry, Hardware)
-        else entries.engine_record(entry)
-    )
+    colour = asked.out is None and console.wants_colour()
+    text = console.render(as_parts(entry, *formats), console.output_width(), colour=colour)
+    output.write(text, asked.out)
 
 
 def find(catalogue: Catalogue, name: str) -> Hardware | Model | Engine:
-    """Return the entry of a name, whatever its kind; a file's keys tell its kind."""
+    """Return the entry of a name, whatever its kind; a file's keys give its kind."""
     if name.endswith((".yaml", ".yml")):
         return _load_file(catalogue, name)
     if catalogue.is_configuration(name) or "/" in name:

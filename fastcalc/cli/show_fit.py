@@ -1,30 +1,30 @@
 """``fastcalc fit``: does it fit, where, on how many chips, and how large a batch."""
 
 from dataclasses import replace
-from pathlib import Path
 
-from fastcalc.cli import options, output
-from fastcalc.cli.requests import Request
+from fastcalc.cli import output
+from fastcalc.cli.commands.evaluation import Compare, FitMemory
+from fastcalc.cli.requests import again, scenarios
 from fastcalc.core.scenario import locate
 from fastcalc.report import fit as report
 from fastcalc.report import records
 from fastcalc.written import to_markdown
 
 
-def run(request: Request, format: str, file: Path | None) -> int:  # noqa: A002
-    """Place a request's models, write where they go, and return the exit code."""
-    format = options.choice(format, "--format", ("table", "json", "csv", "markdown"))  # noqa: A001
+def run(asked: FitMemory) -> int:
+    """Place the models, write where they go, and return the exit code."""
+    comparison = Compare.like(asked)
     locations = [
         locate(replace(scenario, batches=(batch,)))
-        for scenario in request.scenarios()
+        for scenario in scenarios(comparison)
         for batch in scenario.batches
     ]
-    if format == "table":
-        output.write(
-            report.table(locations, request.again("compare"), to_file=file is not None), file
-        )
-    elif format == "markdown":
-        output.write(to_markdown(*report.cells(locations)), file)
+    if asked.format == "table":
+        next_command = again(comparison, "compare")
+        text = report.table(locations, next_command, to_file=asked.out is not None)
+    elif asked.format == "markdown":
+        text = to_markdown(*report.cells(locations))
     else:
-        output.write(records.as_text(format, report.fit_records(locations)), file)
+        text = records.as_text(asked.format, report.fit_records(locations))
+    output.write(text, asked.out)
     return 0 if any(location.fits for location in locations) else 1

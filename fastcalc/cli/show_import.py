@@ -1,21 +1,21 @@
 """``fastcalc import``: a Hugging Face configuration to a model YAML."""
 
-from pathlib import Path
-
 from fastcalc.cli import output
+from fastcalc.cli.commands.catalogue import ImportModel
 from fastcalc.errors import InputError
 from fastcalc.importers.huggingface import import_model, slug, yaml_text
 
 
-def run(path: str, id: str | None, file: Path | None) -> None:  # noqa: A002
+def run(asked: ImportModel) -> None:
     """Read a configuration and write the model file it means."""
-    if id is not None and id != slug(id):
-        hint = f", such as '{slug(id)}'" if slug(id) else ""
+    name = asked.id
+    if name is not None and name != slug(name):
+        hint = f", such as '{slug(name)}'" if slug(name) else ""
         raise InputError(
-            f"--id '{id}' must be lower case letters, digits, '.', '-' and '_' only{hint}"
+            f"--id '{name}' must be lower case letters, digits, '.', '-' and '_' only{hint}"
         )
-    if id is None and file is not None:
-        id = slug(file.stem) or None  # noqa: A001  (an entry is named after its file)
-    imported = import_model(path, id=id)
-    output.write(yaml_text(imported.entry), file)
+    if name is None and asked.out is not None:
+        name = slug(asked.out.stem) or None  # an entry is named after its file
+    imported = import_model(asked.path, id=name)
+    output.write(yaml_text(imported.entry), asked.out)
     output.warn(imported.remarks)

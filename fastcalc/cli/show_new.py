@@ -3,30 +3,31 @@
 import os
 import re
 from datetime import date
-from pathlib import Path
 
 from fastcalc.catalogue.json_schema import as_text
 from fastcalc.catalogue.skeleton import skeleton
 from fastcalc.cli import options, output
+from fastcalc.cli.commands.catalogue import NewEntry, PrintSchema
 from fastcalc.errors import InputError
 from fastcalc.written import shown
 
 _KINDS = ("hardware", "model", "engine")
 
 
-def run_schema(kind: str, file: Path | None) -> None:
+def run_schema(asked: PrintSchema) -> None:
     """Write the JSON Schema of a kind of file."""
-    output.write(as_text(_kind(kind, (*_KINDS, "claims"))), file)
+    output.write(as_text(_kind(asked.kind, (*_KINDS, "claims"))), asked.out)
 
 
-def run_new(kind: str, name: str, file: Path | None) -> None:
+def run_new(asked: NewEntry) -> None:
     """Write a skeleton of a kind of file."""
-    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,79}", name):
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,79}", asked.name):
         hint = "lower case letters, digits, '.', '-' and '_' only, such as my-chip"
-        raise InputError(f"'{shown(name)}' cannot be an id: {hint}")
+        raise InputError(f"'{shown(asked.name)}' cannot be an id: {hint}")
+    file = asked.out
     if file is not None and os.path.exists(file) and not output.is_stream(file):
         raise InputError(f"-o {file} exists already; 'new' overwrites nothing")
-    output.write(skeleton(_kind(kind), name, date.today()), file)
+    output.write(skeleton(_kind(asked.kind), asked.name, date.today()), file)
 
 
 def _kind(kind: str, known: tuple[str, ...] = _KINDS) -> str:

@@ -1,17 +1,16 @@
 """``fastcalc plan``: the deployments that meet a service, the cheapest first."""
 
 import re
-from dataclasses import dataclass, fields
 from math import inf
-from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.units import parse_quantity
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.speculation_list import speculations
+from fastcalc.cli.commands.search import FindPlans
+from fastcalc.cli.speculate import speculations
 from fastcalc.core.scenario import check_context
 from fastcalc.errors import InputError
 from fastcalc.report import commands, records
@@ -28,167 +27,138 @@ _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/(s|min|h))?")
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a person typed."""
-
-    model: str
-    on: str
-    prompt: int
-    output: int
-    ttft: str | None
-    percentile: float | None
-    tpot: str | None
-    min_speed: float | None
-    rate: str | None
-    max_chips: int | None
-    objective: str
-    utilization: float
-    weights: str | None
-    kv: str | None
-    engine: str | None
-    speculate: str | None
-    price: list[str] | None
-    price_basis: str
-    hardware_dir: list[Path] | None
-    models_dir: list[Path] | None
-    engines_dir: list[Path] | None
-
-    @classmethod
-    def of(cls, flags: dict[str, Any]) -> "Asked":
-        """Return the request among the arguments of the command."""
-        return cls(**{one.name: flags[one.name] for one in fields(cls)})
-
-    def service(self) -> Service:
-        """Return what is asked of a deployment."""
-        tpot, is_speed = _seconds(self.tpot, "--tpot"), False
-        if self.min_speed is not None:
-            options.number(self.min_speed, "--min-speed", LIMITS["speed"], 50)
-            is_speed, tpot = 1.0 / self.min_speed < tpot, min(tpot, 1.0 / self.min_speed)
-        chips = options.ranks(self.max_chips, "--max-chips")
-        return Service(
-            prompt=float(self.prompt),
-            output=float(self.output),
-            ttft=_seconds(self.ttft, "--ttft"),
-            tpot=tpot,
-            rate=_rate(self.rate),
-            share=self._share(),
-            max_chips=inf if chips is None else chips,
-            utilization=options.share(self.utilization, "--utilization"),
-            is_speed=is_speed,
-            objective=cast(
-                Objective, options.choice(self.objective, "--objective", ("usd", "watts", "chips"))
-            ),
-        )
-
-    def _share(self) -> float | None:
-        """Return the share of requests that must meet the limit on the first token."""
-        if self.percentile is None:
-            return None
-        if self.ttft is None:
-            raise InputError("--percentile is of requests that meet --ttft; give that too, as 1s")
-        if not 50 <= self.percentile <= 99.99:
-            raise InputError(
-                f"--percentile {self.percentile:g} is not from 50 to 99.99; write for example 99"
-            )
-        return self.percentile / 100.0
-
-    def grids(self, service: Service) -> list[Grid]:
-        """Return every deployment to look at."""
-        entries = requests.catalogue(self.hardware_dir, self.models_dir, self.engines_dir)
-        (model, *_) = requests.models_of(entries, [self.model])
-        tokens = service.prompt + service.output
-        check_context(model, tokens, f"prompt + output = {tokens:,.0f} tokens")
-        chips = requests.chips_of(entries, self.on)
-        engines = requests.engines_of(entries, chips, self.engine)
-        pricing = requests.pricing_of(chips, self.price, basis=self.price_basis, utilization=1.0)
-        choices = self._formats(chips)
-        speculated = speculations(self.speculate)
-        scenarios = (
-            scenario
-            for chip, engine in zip(chips, engines, strict=True)
-            if chip.id in choices
-            for scenario in deployments(
-                model,
-                [(chip, *engine)],
-                **choices[chip.id],
-                speculations=speculated,
-                pricing=pricing,
-            )
-        )
-        grids = (candidates(one, prompt=service.prompt, output=service.output) for one in scenarios)
-        return [grid for grid in grids if grid is not None]
-
-    def _formats(self, chips: list[Hardware]) -> dict[str, dict[str, list[str] | None]]:
-        """Return the weight and cache formats asked of each chip that has units for one of each."""
-        weights = options.names_if_any(self.weights, "--weights")
-        kv = options.names_if_any(self.kv, "--kv")
-        found = {
-            chip.id: {"weights": _in_full(weights, chip), "kv": _in_full(kv, chip, cache=True)}
-            for chip in chips
-        }
-        kept = {chip: choice for chip, choice in found.items() if [] not in choice.values()}
-        if not kept:
-            flag = "--weights" if all(one["weights"] == [] for one in found.values()) else "--kv"
-            raise InputError(
-                f"{flag} fp4: no chip of --on has units for that; name one that does, such as b200"
-            )
-        if len(kept) < len(found):
-            less = len(found) - len(kept)
-            output.warn(
-                [f"fp4: {less} of {len(found)} chips have no units for it, and are left out"]
-            )
-        return kept
-
-    def typed(self) -> commands.Typed:
-        """Return what a command must repeat: files by the paths typed, and folders."""
-        entries = requests.catalogue(self.hardware_dir, self.models_dir, self.engines_dir)
-        names = {entries.model(self.model).id: self.model}
-        if not requests.is_all(self.on):
-            typed = options.names(self.on, "--on")
-            names |= {entries.hardware(name).id: name for name in typed}
-        names |= {entries.engine(self.engine).id: self.engine} if self.engine else {}
-        folders = requests.folders(self.hardware_dir, self.models_dir, self.engines_dir)
-        return commands.Typed(names, folders)
-
-
-def run(asked: Asked, top: int, format: str, file: Path | None) -> int:  # noqa: A002
+def run(asked: FindPlans) -> int:
     """Search, write the plans, and return the exit code: 1 where there is none."""
-    format = options.choice(format, "--format", ("table", "json", "csv", "markdown"))  # noqa: A001
-    options.number(top, "--top", LIMITS["sequences"], 5)
-    service = asked.service()
-    found = decide(asked.grids(service), service, shown=top)
+    options.number(asked.top, "--top", LIMITS["sequences"], 5)
+    service = _service(asked)
+    found = decide(_grids(asked, service), service, shown=asked.top)
     if found.plans:
-        output.write(_text(asked, found, top, format, to_file=file is not None), file)
+        output.write(_text(asked, found), asked.out)
         return 0
     reason = report.refusal(found)
-    if format != "table":
+    if asked.format != "table":
         from fastcalc.report import plan_table
 
         headings, _ = plan_table.rows([], service)
-        beside = report.beside(found, asked.typed())
-        output.write(records.nothing(format, report.KEYS, headings, reason, **beside), file)
+        beside = report.beside(found, _typed(asked))
+        text = records.nothing(asked.format, report.KEYS, headings, reason, **beside)
+        output.write(text, asked.out)
     output.warn([reason])
     return 1
 
 
-def _text(asked: Asked, found: Decision, top: int, format: str, *, to_file: bool) -> str:  # noqa: A002
-    if format == "markdown":
+def _service(asked: FindPlans) -> Service:
+    """Return what is asked of a deployment."""
+    tpot, is_speed = _seconds(asked.tpot, "--tpot"), False
+    if asked.min_speed is not None:
+        options.number(asked.min_speed, "--min-speed", LIMITS["speed"], 50)
+        is_speed, tpot = 1.0 / asked.min_speed < tpot, min(tpot, 1.0 / asked.min_speed)
+    chips = options.ranks(asked.max_chips, "--max-chips")
+    return Service(
+        prompt=float(asked.prompt),
+        output=float(asked.output),
+        ttft=_seconds(asked.ttft, "--ttft"),
+        tpot=tpot,
+        rate=_rate(asked.rate),
+        share=_share(asked),
+        max_chips=inf if chips is None else chips,
+        utilization=options.share(asked.utilization, "--utilization"),
+        is_speed=is_speed,
+        objective=cast(
+            Objective, options.choice(asked.objective, "--objective", ("usd", "watts", "chips"))
+        ),
+    )
+
+
+def _share(asked: FindPlans) -> float | None:
+    """Return the share of requests that must meet the limit on the first token."""
+    if asked.percentile is None:
+        return None
+    if asked.ttft is None:
+        raise InputError("--percentile is of requests that meet --ttft; give that too, as 1s")
+    if not 50 <= asked.percentile <= 99.99:
+        raise InputError(
+            f"--percentile {asked.percentile:g} is not from 50 to 99.99; write for example 99"
+        )
+    return asked.percentile / 100.0
+
+
+def _grids(asked: FindPlans, service: Service) -> list[Grid]:
+    """Return every deployment to look at."""
+    entries = requests.catalogue(asked)
+    (model, *_) = requests.models_of(entries, [asked.model])
+    tokens = service.prompt + service.output
+    check_context(model, tokens, f"prompt + output = {tokens:,.0f} tokens")
+    chips = requests.chips_of(entries, asked.on)
+    engines = requests.engines_of(entries, chips, asked.engine)
+    pricing = requests.pricing_of(chips, asked, utilization=1.0)
+    choices = _formats(asked, chips)
+    speculated = speculations(asked.speculate)
+    scenarios = (
+        scenario
+        for chip, engine in zip(chips, engines, strict=True)
+        if chip.id in choices
+        for scenario in deployments(
+            model,
+            [(chip, *engine)],
+            **choices[chip.id],
+            speculations=speculated,
+            pricing=pricing,
+        )
+    )
+    grids = (candidates(one, prompt=service.prompt, output=service.output) for one in scenarios)
+    return [grid for grid in grids if grid is not None]
+
+
+def _formats(asked: FindPlans, chips: list[Hardware]) -> dict[str, dict[str, list[str] | None]]:
+    """Return the weight and cache formats asked of each chip that has units for one of each."""
+    weights = options.names_if_any(asked.weights, "--weights")
+    kv = options.names_if_any(asked.kv, "--kv")
+    found = {
+        chip.id: {"weights": _in_full(weights, chip), "kv": _in_full(kv, chip, cache=True)}
+        for chip in chips
+    }
+    kept = {chip: choice for chip, choice in found.items() if [] not in choice.values()}
+    if not kept:
+        flag = "--weights" if all(one["weights"] == [] for one in found.values()) else "--kv"
+        raise InputError(
+            f"{flag} fp4: no chip of --on has units for that; name one that does, such as b200"
+        )
+    if len(kept) < len(found):
+        less = len(found) - len(kept)
+        output.warn([f"fp4: {less} of {len(found)} chips have no units for it, and are left out"])
+    return kept
+
+
+def _typed(asked: FindPlans) -> commands.Typed:
+    """Return what a command must repeat: files by the paths typed, and folders."""
+    entries = requests.catalogue(asked)
+    names = {entries.model(asked.model).id: asked.model}
+    if not requests.is_all(asked.on):
+        typed = options.names(asked.on, "--on")
+        names |= {entries.hardware(name).id: name for name in typed}
+    names |= {entries.engine(asked.engine).id: asked.engine} if asked.engine else {}
+    return commands.Typed(names, requests.folders(asked))
+
+
+def _text(asked: FindPlans, found: Decision) -> str:
+    plans = found.plans[: asked.top]
+    if asked.format == "markdown":
         from fastcalc.report import plan_table
 
-        return to_markdown(*plan_table.rows(found.plans[:top], found.service))
-    typed = asked.typed()
-    if format == "table":
+        return to_markdown(*plan_table.rows(plans, found.service))
+    typed = _typed(asked)
+    if asked.format == "table":
         from fastcalc.report import console, plan_table
 
         width = console.output_width()
-        parts = plan_table.table(found, top, _phrase(asked), typed, width)
-        return console.render(parts, width, colour=console.wants_colour() and not to_file)
-    rows = report.plan_records(found.plans[:top], found.service, typed)
-    return records.as_text(format, rows, **report.beside(found, typed))
+        parts = plan_table.table(found, asked.top, _phrase(asked), typed, width)
+        return console.render(parts, width, colour=console.wants_colour() and not asked.out)
+    rows = report.plan_records(plans, found.service, typed)
+    return records.as_text(asked.format, rows, **report.beside(found, typed))
 
 
-def _phrase(asked: Asked) -> str:
+def _phrase(asked: FindPlans) -> str:
     """Say what was asked, in a phrase."""
     tokens = f"{asked.output:,} token{'' if asked.output == 1 else 's'}"
     words = [f"{asked.model}, prompts of {asked.prompt:,} and outputs of {tokens}"]

@@ -5,7 +5,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,10 @@ import numpy as np
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli import options, output, requests
+from fastcalc.cli.commands.search import Sweep
 from fastcalc.cli.number_lists import numbers
 from fastcalc.cli.size import foresee
-from fastcalc.cli.speculation_list import speculations
+from fastcalc.cli.speculate import speculations
 from fastcalc.errors import InputError
 from fastcalc.report import records
 from fastcalc.search.sweep.axes import Axes, Ranks, grids
@@ -25,79 +25,14 @@ from fastcalc.search.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink,
 from fastcalc.search.sweep.grid import Grid
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a person typed."""
-
-    models: list[str] | None
-    on: str
-    batch: str
-    prompt: str
-    output: str
-    context: str | None
-    weights: str | None
-    kv: str | None
-    engine: str | None
-    speculate: str | None
-    tp: str | None
-    pp: str | None
-    ep: str | None
-    dp: str | None
-    prefix_hit: float
-    price: list[str] | None
-    price_basis: str
-    utilization: float
-    hardware_dir: list[Path] | None
-    models_dir: list[Path] | None
-    engines_dir: list[Path] | None
-
-    @classmethod
-    def of(cls, flags: dict[str, Any]) -> "Asked":
-        """Return the request among the arguments of the command."""
-        return cls(**{one.name: flags[one.name] for one in fields(cls)})
-
-    def axes(self) -> Axes:
-        """Return what is varied."""
-        entries = requests.catalogue(self.hardware_dir, self.models_dir, self.engines_dir)
-        chips = requests.chips_of(entries, self.on)
-        names = [None] if self.engine is None else options.names(self.engine, "--engine")
-        engines = [requests.engines_of(entries, chips, name) for name in names]
-        pairs = [
-            (chip, *engine) for chip, *each in zip(chips, *engines, strict=True) for engine in each
-        ]
-        tokens = LIMITS["tokens"]
-        return Axes(
-            models=requests.models_of(entries, self.models),
-            chips=pairs,
-            prompts=numbers(self.prompt, "--prompt", tokens),
-            outputs=numbers(self.output, "--output", tokens),
-            batches=numbers(self.batch, "--batch", LIMITS["sequences"]),
-            contexts=() if self.context is None else numbers(self.context, "--context", tokens),
-            weights=options.names_if_any(self.weights, "--weights") or (None,),
-            kv=options.names_if_any(self.kv, "--kv") or (None,),
-            speculations=speculations(self.speculate),
-            ranks=Ranks(
-                **{
-                    name: numbers(text, f"--{name}", LIMITS["chips"])
-                    for name in ("tp", "pp", "ep", "dp")
-                    if (text := getattr(self, name)) is not None
-                }
-            ),
-            prefix_hit=options.share(self.prefix_hit, "--prefix-hit", zero=True),
-            pricing=requests.pricing_of(
-                chips, self.price, basis=self.price_basis, utilization=self.utilization
-            ),
-        )
-
-
-def run(asked: Asked, format: str | None, file: Path | None, *, is_meant: bool) -> None:  # noqa: A002
+def run(asked: Sweep) -> None:
     """Evaluate every combination and write it."""
-    kind = _format(format, file)
-    found, skipped = grids(asked.axes())
+    file, kind = asked.out, _format(asked.format, asked.out)
+    found, skipped = grids(_axes(asked))
     total = sum(grid.size for grid in found)
     if not total:
         raise InputError(f"no combination is left: {_reasons(skipped)}")
-    foresee(total, len(found), kind, file, is_meant=is_meant)
+    foresee(total, len(found), kind, file, is_meant=asked.anyway)
     gc.enable()  # a sweep lives longer than a table
     with _sink(kind, file) as sink:
         done = unfit = 0
@@ -106,8 +41,40 @@ def run(asked: Asked, format: str | None, file: Path | None, *, is_meant: bool) 
             done += grid.size
             unfit += int(np.sum(~np.broadcast_to(columns["fits"], grid.shape)))
             _progress(done, total, file)
-        sink.close(_beside(found, total, skipped))
+        sink.close(_notes(found, total, skipped))
     output.warn(_counted(total, unfit, skipped))
+
+
+def _axes(asked: Sweep) -> Axes:
+    """Return what is varied."""
+    entries = requests.catalogue(asked)
+    chips = requests.chips_of(entries, asked.on)
+    names = [None] if asked.engine is None else options.names(asked.engine, "--engine")
+    engines = [requests.engines_of(entries, chips, name) for name in names]
+    pairs = [
+        (chip, *engine) for chip, *each in zip(chips, *engines, strict=True) for engine in each
+    ]
+    tokens = LIMITS["tokens"]
+    return Axes(
+        models=requests.models_of(entries, asked.models),
+        chips=pairs,
+        prompts=numbers(asked.prompt, "--prompt", tokens),
+        outputs=numbers(asked.output, "--output", tokens),
+        batches=numbers(asked.batch, "--batch", LIMITS["sequences"]),
+        contexts=() if asked.context is None else numbers(asked.context, "--context", tokens),
+        weights=options.names_if_any(asked.weights, "--weights") or (None,),
+        kv=options.names_if_any(asked.kv, "--kv") or (None,),
+        speculations=speculations(asked.speculate),
+        ranks=Ranks(
+            **{
+                name: numbers(text, f"--{name}", LIMITS["chips"])
+                for name in ("tp", "pp", "ep", "dp")
+                if (text := getattr(asked, name)) is not None
+            }
+        ),
+        prefix_hit=options.share(asked.prefix_hit, "--prefix-hit", zero=True),
+        pricing=requests.pricing_of(chips, asked, utilization=asked.utilization),
+    )
 
 
 def _format(format: str | None, file: Path | None) -> str:  # noqa: A002
@@ -140,8 +107,8 @@ def _sink(kind: str, file: Path | None) -> Iterator[Sink]:
             yield text[kind](stream)
 
 
-def _beside(found: list[Grid], total: int, skipped: Counter[str]) -> dict[str, Any]:
-    """Return what stands beside the points: how many, what is left out, what they rest on."""
+def _notes(found: list[Grid], total: int, skipped: Counter[str]) -> dict[str, Any]:
+    """Return what goes with the points: how many, what is left out, what they are based on."""
     return {
         "points": total,
         "left_out": dict(skipped),
@@ -154,16 +121,16 @@ def _progress(done: int, total: int, file: Path | None) -> None:
     is_seen = sys.stderr is not None and sys.stderr.isatty()
     if is_seen and (file is not None or not sys.stdout.isatty()):
         end = "\n" if done == total else ""
-        output.tell(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
+        output.notify(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
 
 
 def _counted(total: int, unfit: int, skipped: Counter[str]) -> list[str]:
     """Say how many points have no speed and how many are none; nothing where all is well."""
-    told = [f"{total:,} points"]
-    told += [f"{unfit:,} with fits false, for want of memory"] if unfit else []
+    lines = [f"{total:,} points"]
+    lines += [f"{unfit:,} with fits false, for want of memory"] if unfit else []
     left_out = sum(skipped.values())
-    told += [f"{left_out:,} combinations left out: {_reasons(skipped)}"] if skipped else []
-    return ["; ".join(told)] if len(told) > 1 else []
+    lines += [f"{left_out:,} combinations left out: {_reasons(skipped)}"] if skipped else []
+    return ["; ".join(lines)] if len(lines) > 1 else []
 
 
 def _reasons(skipped: Counter[str]) -> str:

@@ -1,14 +1,14 @@
 """``fastcalc task``: options of speed, price and accuracy for a chain of steps."""
 
 import math
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from fastcalc.articles.agent_task import ServingOption, Task
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli import options, output
-from fastcalc.cli.requests import Request
+from fastcalc.cli.commands.evaluation import AgentTask, Compare
+from fastcalc.cli.requests import scenarios
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
 from fastcalc.report import console, records
@@ -19,46 +19,6 @@ PROMPT = 1000
 """Prompt at which speeds are evaluated where none is asked for; then it costs no time."""
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The flags of a task, as typed."""
-
-    steps: int
-    accuracy: str
-    tokens: int
-    tool_seconds: float
-    retries: int
-    best_of: int
-    judge: str
-    serial: bool
-    speed: float | None
-    price: float | None
-    input_price: float | None
-    ttft_ms: float | None
-    round_trip_ms: float
-    window_ms: float | None
-    subscription: float | None
-    against: str | None
-    models: list[str] | None
-    on: str | None
-    batch: str | None
-    prompt: int | None
-    weights: str | None
-    kv: str | None
-    engine: str | None
-    chips: int | None
-    price_basis: str
-    utilization: float
-    hardware_dir: list[Path] | None
-    models_dir: list[Path] | None
-    engines_dir: list[Path] | None
-
-    @classmethod
-    def of(cls, flags: dict[str, Any]) -> "Asked":
-        """Return what is asked among the arguments of a command."""
-        return cls(**{one.name: flags[one.name] for one in fields(cls)})
-
-
 _EVALUATED = ("models", "on", "batch", "weights", "kv", "engine", "chips")
 _KEYS = (
     *("speed", "price", "input-price", "ttft-ms", "accuracy", "tokens", "retries", "best-of"),
@@ -66,9 +26,8 @@ _KEYS = (
 )
 
 
-def run(asked: Asked, format: str, file: Path | None) -> None:  # noqa: A002
-    """Reckon a task for every option and write it in a format."""
-    format = options.choice(format, "--format", ("table", "json", "csv", "markdown"))  # noqa: A001
+def run(asked: AgentTask) -> None:
+    """Compute a task for every option and write it in a format."""
     window = None if asked.window_ms is None else _least(asked.window_ms, "--window-ms") / 1e3
     choices, warnings = _choices(asked)
     rival = None
@@ -80,22 +39,24 @@ def run(asked: Asked, format: str, file: Path | None) -> None:  # noqa: A002
         if rival.name in [one.name for one in choices]:
             rival = replace(rival, name=f"{rival.name} (2)")
     everyone = [*choices, *([rival] if rival else [])]
-    if format == "table":
-        colour = file is None and console.wants_colour()
+    if asked.format == "table":
+        colour = asked.out is None and console.wants_colour()
         notes = [*_notes(asked, everyone), *dict.fromkeys(warnings)]
         width = console.output_width()
         text = report.table(choices, rival, notes, window, width, colour=colour)
-    elif format == "markdown":
+    elif asked.format == "markdown":
         text = to_markdown(*report.markdown_rows(everyone, window))
     else:
         equal = report.break_even_records(choices, rival) if rival else []
-        text = records.as_text(format, report.task_records(everyone, window), break_even=equal)
-    output.write(text, file)
-    if format != "table":
+        text = records.as_text(
+            asked.format, report.task_records(everyone, window), break_even=equal
+        )
+    output.write(text, asked.out)
+    if asked.format != "table":
         output.warn(warnings)
 
 
-def _choices(asked: Asked) -> tuple[list[report.Choice], list[str]]:
+def _choices(asked: AgentTask) -> tuple[list[report.Choice], list[str]]:
     """Return an option for each accuracy of each given or evaluated speed, and warnings."""
     task = _task(asked)
     accuracies = [
@@ -111,7 +72,7 @@ def _choices(asked: Asked) -> tuple[list[report.Choice], list[str]]:
     ], warnings
 
 
-def _task(asked: Asked) -> Task:
+def _task(asked: AgentTask) -> Task:
     judge: float | None = 1.0
     if asked.judge == "majority":
         judge = None
@@ -132,8 +93,8 @@ def _task(asked: Asked) -> Task:
     )
 
 
-def _given(asked: Asked, task: Task) -> report.Choice:
-    """Return the option that a person's own speed and price make."""
+def _given(asked: AgentTask, task: Task) -> report.Choice:
+    """Return the option that the user's own speed and price make."""
     speed = _least(asked.speed or 0.0, "--speed")
     given = [name for name in _EVALUATED if getattr(asked, name) is not None]
     if given:
@@ -148,13 +109,13 @@ def _given(asked: Asked, task: Task) -> report.Choice:
     return report.Choice(f"{speed:g} tok/s", option, task)
 
 
-def _evaluated(asked: Asked, task: Task) -> tuple[list[report.Choice], list[str]]:
+def _evaluated(asked: AgentTask, task: Task) -> tuple[list[report.Choice], list[str]]:
     """Return the options that models on chips make, and what to know of them."""
     for name in ("price", "input_price"):
         if getattr(asked, name) is not None and asked.speed is None:
             flag = f"--{name.replace('_', '-')}"
             raise InputError(f"{flag} goes with --speed; prices of chips follow --price-basis")
-    outcomes = [solve(scenario) for scenario in _request(asked).scenarios()]
+    outcomes = [solve(scenario) for scenario in scenarios(_comparison(asked))]
     found = [
         _choice(outcome, place, asked, task)
         for outcome in outcomes
@@ -170,10 +131,10 @@ def _evaluated(asked: Asked, task: Task) -> tuple[list[report.Choice], list[str]
     ]
     if not found:
         raise InputError(f"nothing fits: {missing[0].removesuffix(': left out')}")
-    return found, [*missing, *(told for one in outcomes for told in one.warnings)]
+    return found, [*missing, *(line for one in outcomes for line in one.warnings)]
 
 
-def _choice(outcome: Outcome, place: int, asked: Asked, task: Task) -> report.Choice:
+def _choice(outcome: Outcome, place: int, asked: AgentTask, task: Task) -> report.Choice:
     estimate, scenario, usd = outcome.estimate, outcome.scenario, outcome.usd
     batch, counts_prompt = scenario.batches[place], asked.prompt is not None
     lead = 0.0
@@ -191,31 +152,18 @@ def _choice(outcome: Outcome, place: int, asked: Asked, task: Task) -> report.Ch
     return report.Choice(name, option, task, scenario.model.id, scenario.hardware.id, batch)
 
 
-def _request(asked: Asked) -> Request:
-    return Request(
-        models=asked.models,
+def _comparison(asked: AgentTask) -> Compare:
+    return Compare.like(
+        asked,
         on=asked.on or "h100-sxm,gb200,wse-3",
         batch=asked.batch or "1",
         prompt=PROMPT if asked.prompt is None else asked.prompt,
         output=asked.tokens,
-        context=None,
-        weights=asked.weights,
-        kv=asked.kv,
-        engine=asked.engine,
-        chips=asked.chips,
-        tp=None,
-        pp=None,
-        ep=None,
-        dp=None,
-        hardware_dir=asked.hardware_dir,
-        models_dir=asked.models_dir,
-        engines_dir=asked.engines_dir,
-        price_basis=asked.price_basis,
-        utilization=asked.utilization,
+        price=None,
     )
 
 
-def _against(asked: Asked) -> Asked:
+def _against(asked: AgentTask) -> AgentTask:
     """Return the flags of the second option: those of the first, but for what it names."""
     changed: dict[str, Any] = {}
     for part in options.names(asked.against or "", "--against"):
@@ -248,7 +196,7 @@ def _value(key: str, text: str) -> Any:
     return text
 
 
-def _notes(asked: Asked, choices: list[report.Choice]) -> list[str]:
+def _notes(asked: AgentTask, choices: list[report.Choice]) -> list[str]:
     lines = []
     if asked.window_ms is not None:
         lines.append("the gap holds the round trip, the first token and the stream")
@@ -257,7 +205,7 @@ def _notes(asked: Asked, choices: list[report.Choice]) -> list[str]:
         "steps fail independently; a failed run is noticed at no cost and starts afresh; one "
         "success takes one run over its chance on average"
     )
-    lines += [told for told in map(report.tool_limit, choices) if told]
+    lines += [limit for limit in map(report.tool_limit, choices) if limit]
     if any(one.model for one in choices):
         lead = "prefill counted" if asked.prompt is not None else "prefill left out (--prompt)"
         lines.append(f"speeds and prices of models on chips are expected values; {lead}")

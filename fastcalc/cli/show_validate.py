@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.cli import options, output
+from fastcalc.cli import output, requests
+from fastcalc.cli.commands.measurements import Validate
 from fastcalc.errors import InputError
 from fastcalc.evidence.points import Points
 from fastcalc.evidence.score import Group
@@ -15,41 +16,36 @@ from fastcalc.report import console
 from fastcalc.report import validation as report
 from fastcalc.written import to_csv, to_markdown
 
-FORMATS = ("table", "json", "csv", "markdown")
 MISSED = 1
 
 
-def run(
-    catalogue: Catalogue,
-    path: Path | None,
-    *,
-    given: Mapping[str, str],
-    most: float | None,
-    format: str,  # noqa: A002
-    file: Path | None,
-) -> int:
+def run(asked: Validate) -> int:
     """Score predictions and write them in a format; return 1 if their median is too far off."""
-    format = options.choice(format, "--format", FORMATS)  # noqa: A001
+    catalogue, given, most = requests.catalogue(asked), asked.given(), asked.max_median_factor
     if most is not None and not most >= 1.0:
         raise InputError(f"--max-median-factor {most:g} is below 1, which nothing can reach")
-    colour, width = file is None and console.wants_colour(), console.output_width()
-    if path is None:
+    colour, width = asked.out is None and console.wants_colour(), console.output_width()
+    if asked.path is None:
         if any(given.values()):
             raise InputError("give a file; the shipped evidence names its own hardware and engines")
         both = validate_shipped(shipped(), catalogue)
-        found = _together(both.fitted, both.set_aside)
+        found = Validation(
+            [*both.fitted.predictions, *both.set_aside.predictions],
+            [*both.fitted.skipped, *both.set_aside.skipped],
+            both.fitted.groups,
+        )
         text = report.shipped_table(both, width, colour=colour)
     else:
-        found = _of_file(catalogue, path, given)
-        text = report.table(found, path.name, width, colour=colour)
-    output.write(text if format == "table" else _written(found, format), file)
+        found = _of_file(catalogue, asked.path, given)
+        text = report.table(found, asked.path.name, width, colour=colour)
+    output.write(text if asked.format == "table" else _written(found, asked.format), asked.out)
     return _verdict(found, most)
 
 
 def points_of(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Points:
     """Read a file of measurements; refuse it with every fault it has.
 
-    The engine that a person names is taken for all points, so no file needs to be told of it.
+    The engine that the user names is taken for all points, so no file needs to name one.
     """
     said = {key: value for key, value in given.items() if value and key != "engine"}
     found = read(path, catalogue=catalogue, given=said)
@@ -67,12 +63,6 @@ def _of_file(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Vali
         line = result.skipped[0].line if result.skipped else 1
         raise InputError(f"{path}:{line}:1: nothing can be predicted: {why}")
     return result
-
-
-def _together(fitted: Validation, set_aside: Validation) -> Validation:
-    predictions = [*fitted.predictions, *set_aside.predictions]
-    skipped = [*fitted.skipped, *set_aside.skipped]
-    return Validation(predictions, skipped, fitted.groups)
 
 
 def _written(found: Validation, format: str) -> str:  # noqa: A002

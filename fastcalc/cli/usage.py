@@ -23,7 +23,7 @@ def sentence(error: Exception) -> str:
     """
     message = " ".join(str(getattr(error, "format_message", error.__str__)()).split()).rstrip(".")
     flag = _FLAG.match(message)
-    kind = next((told for word, told in _KINDS.items() if word in message), None)
+    kind = next((each for word, each in _KINDS.items() if word in message), None)
     if flag is None or kind is None:
         return f"{message}; --help shows what there is"
     return f"{flag[1]}{_given(error, message[flag.end() :])} is not {kind}"

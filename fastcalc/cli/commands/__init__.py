@@ -1,1 +1,1 @@
-"""What each command takes. What it needs is imported when it runs: ``--help`` is quick."""
+"""The flags of each command. What runs it is imported when it runs: ``--help`` is quick."""

@@ -1,154 +1,91 @@
-"""Commands about the files of the catalogue."""
+"""Flags of the commands about the files of the catalogue."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from fastcalc.cli import completion, options
+from fastcalc.cli import completion, flags
 
-Entry = typer.Argument(
-    metavar="NAME",
-    help="A chip, model or engine, a YAML file or a config.json.",
-    autocompletion=completion.anything,
-)
-Kind = Annotated[
+_Entry = Annotated[
     str,
-    typer.Argument(
-        metavar="hardware|model|engine", help="What kind of file.", autocompletion=completion.kind
+    Argument(
+        metavar="NAME",
+        help="A chip, model or engine, a YAML file or a config.json.",
+        autocompletion=completion.anything,
     ),
 ]
 
 
-def list_(
+def _kind(metavar: str) -> Any:
+    return Argument(metavar=metavar, help="What kind of file.", autocompletion=completion.kind)
+
+
+class ListEntries(flags.Output, flags.OwnFolders):
+    """List the catalogue: hardware, models or engines."""
+
     kind: Annotated[
         str,
-        typer.Argument(
-            metavar="hardware|models|engines",
-            help="What to list.",
-            autocompletion=completion.kinds,
+        Argument(
+            metavar="hardware|models|engines", help="What to list.", autocompletion=completion.kinds
         ),
-    ],
-    format: options.Format = "table",  # noqa: A002
-    out: options.OutFile = None,
-    hardware_dir: options.HardwareDir = None,
-    models_dir: options.ModelsDir = None,
-    engines_dir: options.EnginesDir = None,
-) -> None:
-    """List the catalogue: hardware, models or engines."""
-    from fastcalc.cli import requests, show_entries
-
-    catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)
-    raise typer.Exit(show_entries.run_list(catalogue, kind, format, out))
+    ]
 
 
-def show(
-    name: Annotated[str, Entry],
-    weights: options.Weights = None,
-    kv: options.KV = None,
-    format: Annotated[  # noqa: A002
-        str, typer.Option("--format", metavar="table|json", help="Output format.")
-    ] = "table",
-    out: options.OutFile = None,
-    hardware_dir: options.HardwareDir = None,
-    models_dir: options.ModelsDir = None,
-    engines_dir: options.EnginesDir = None,
-) -> None:
+class ShowEntry(flags.FormatOfEach, flags.Output, flags.OwnFolders):
     """Show an entry with every number and its source."""
-    from fastcalc.cli import requests, show_entries
 
-    catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)
-    show_entries.run_show(catalogue, name, weights, kv, format, out)
+    name: _Entry
+    format: Annotated[str, Option(metavar="table|json", help="Output format.")] = "table"
 
 
-def check(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="PATH", help="YAML files and folders; the catalogue if none."),
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Let warnings count; ask every number for a source.")
-    ] = False,
-    explain: Annotated[
-        str | None, typer.Option(metavar="RULE|all", help="Say what a rule means.")
-    ] = None,
-    format: Annotated[  # noqa: A002
-        str, typer.Option("--format", metavar="text|json|github", help="Output format.")
-    ] = "text",
-    out: options.OutFile = None,
-) -> None:
+class CheckFiles(flags.Output):
     """Find what is wrong or doubtful in hardware, model and engine files.
 
     Exits with 0 if they are clean, 1 if they have faults, 2 if the request is wrong.
     """
-    from fastcalc.cli import show_check
 
-    if explain is not None:
-        show_check.run_explain(explain, format, out)
-        return
-    raise typer.Exit(show_check.run(paths or [], strict=strict, format=format, file=out))
+    paths: Annotated[
+        list[Path] | None,
+        Argument(metavar="PATH", help="YAML files and folders; the catalogue if none."),
+    ] = None
+    strict: Annotated[
+        bool, Option("--strict", help="Let warnings count; ask every number for a source.")
+    ] = False
+    explain: Annotated[str | None, Option(metavar="RULE|all", help="Say what a rule means.")] = None
+    format: Annotated[str, Option(metavar="text|json|github", help="Output format.")] = "text"
 
 
-def new(
-    kind: Kind,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Its id, such as my-chip.")],
-    out: options.OutFile = None,
-) -> None:
+class NewEntry(flags.OutputFile):
     """Print a commented file to fill in: hardware, model or engine."""
-    from fastcalc.cli import show_new
 
-    show_new.run_new(kind, name, out)
+    kind: Annotated[str, _kind("hardware|model|engine")]
+    name: Annotated[str, Argument(metavar="NAME", help="Its id, such as my-chip.")]
 
 
-def schema(
-    kind: Annotated[
-        str,
-        typer.Argument(
-            metavar="hardware|model|engine|claims",
-            help="What kind of file.",
-            autocompletion=completion.kind,
-        ),
-    ],
-    out: options.OutFile = None,
-) -> None:
+class PrintSchema(flags.OutputFile):
     """Print the JSON Schema of a kind of file, for editors."""
-    from fastcalc.cli import show_new
 
-    show_new.run_schema(kind, out)
+    kind: Annotated[str, _kind("hardware|model|engine|claims")]
 
 
-def diff(
-    left: Annotated[str, Entry],
-    right: Annotated[str, Entry],
-    format: Annotated[  # noqa: A002
-        str, typer.Option("--format", metavar="table|json|csv", help="Output format.")
-    ] = "table",
-    out: options.OutFile = None,
-    hardware_dir: options.HardwareDir = None,
-    models_dir: options.ModelsDir = None,
-    engines_dir: options.EnginesDir = None,
-) -> None:
+class DiffEntries(flags.Output, flags.OwnFolders):
     """Show two entries side by side, with ratios."""
-    from fastcalc.cli import requests, show_diff
 
-    catalogue = requests.catalogue(hardware_dir, models_dir, engines_dir)
-    show_diff.run(catalogue, left, right, format, out)
+    left: _Entry
+    right: _Entry
+    format: Annotated[str, Option(metavar="table|json|csv", help="Output format.")] = "table"
 
 
-def import_(
-    path: Annotated[
-        str, typer.Argument(metavar="PATH", help="A config.json, or a folder that holds one.")
-    ],
-    id: Annotated[  # noqa: A002
-        str | None,
-        typer.Option("--id", metavar="NAME", help="The model's id; from PATH if not given."),
-    ] = None,
-    out: options.OutFile = None,
-) -> None:
+class ImportModel(flags.OutputFile):
     """Turn a Hugging Face config into a model YAML.
 
     Nothing is downloaded. What was assumed stands under notes and on standard error.
     """
-    from fastcalc.cli import show_import
 
-    show_import.run(path, id, out)
+    path: Annotated[
+        str, Argument(metavar="PATH", help="A config.json, or a folder that holds one.")
+    ]
+    id: Annotated[
+        str | None, Option(metavar="NAME", help="The model's id; from PATH if not given.")
+    ] = None

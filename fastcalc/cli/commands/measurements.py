@@ -1,0 +1,76 @@
+"""Flags of the commands about the evidence: `validate`, `calibrate` and `claims`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from fastcalc.cli import flags
+
+_Measured = Annotated[str | None, Option(metavar="NAME", help="What a JSON file was measured on.")]
+
+
+class Measurements(flags.FormatOfEach, flags.ChipCount, flags.ParallelRanks):
+    """Measurements."""
+
+    path: Annotated[
+        Path | None,
+        Argument(
+            metavar="FILE",
+            help="A CSV of measured points, or JSON of vllm bench serve or llama-bench; "
+            "the shipped evidence if none.",
+        ),
+    ] = None
+    hardware: _Measured = None
+    model: _Measured = None
+    engine: Annotated[str | None, flags.engine_named("Predict every point with this engine.")] = (
+        None
+    )
+
+    def given(self) -> dict[str, str]:
+        """Return what is said of a file of measurements, by the name of the flag."""
+        names = ("hardware", "model", "engine", "weights", "kv", "chips", "tp", "pp", "ep", "dp")
+        values = {name: getattr(self, name) for name in names}
+        return {name: str(value) for name, value in values.items() if value is not None}
+
+
+class Validate(Measurements, flags.Output, flags.OwnFolders):
+    """Show predictions against measurements: factor, bias and coverage by class of machine.
+
+    Chip, model and layout may be given for JSON files that do not name them.
+    """
+
+    max_median_factor: Annotated[
+        float | None, Option(metavar="X", help="Exit with 1 if the median factor is above.")
+    ] = None
+
+
+class Calibrate(Measurements, flags.OutputFile, flags.OwnFolders):
+    """Fit an engine on measurements, and say how well.
+
+    Needs scipy. Without FILE the shipped engines are fitted again, and -o names the folder of
+    engines and evidence.
+    """
+
+    path: Annotated[
+        Path | None,
+        Argument(metavar="FILE", help="Your measurements; the shipped evidence if none."),
+    ] = None
+    engine: Annotated[str | None, flags.engine_named("The engine to start from; vllm.")] = None
+
+
+class JudgeClaims(flags.Output, flags.OwnFolders):
+    """Test what articles say about fast inference.
+
+    The verdict on each claim, the number behind it, its formula and its source.
+    """
+
+    path: Annotated[
+        Path | None, Argument(metavar="FILE", help="A file of claims; the shipped one if none.")
+    ] = None
+    only: Annotated[
+        str | None, Option(metavar="VERDICTS", help="Claims of these verdicts, such as refuted.")
+    ] = None
+    explain: Annotated[str | None, Option(metavar="ID", help="One claim in full, such as 30.")] = (
+        None
+    )

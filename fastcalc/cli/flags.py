@@ -1,0 +1,253 @@
+"""The flags that commands share, each declared once, in groups that commands are composed of."""
+
+from dataclasses import dataclass
+from inspect import get_annotations
+from pathlib import Path
+from typing import Annotated, Any, Self, dataclass_transform
+
+from typer import Argument, Option
+
+from fastcalc.cli import completion
+from fastcalc.cli.options import choice, file_of, format_of, tokens_of
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Flags:
+    """A group of flags, or a command: a frozen dataclass of its own flags and its groups'.
+
+    A flag is a field with a default and what ``typer`` shows of it; a class that repeats a field
+    without the latter changes the default alone. The summary of a group heads it in ``--help``.
+    """
+
+    def __new__(cls, **_: Any) -> Self:
+        """Make the class a dataclass at first use: a millisecond that ``--help`` has no use for."""
+        if "__dataclass_fields__" not in vars(cls):
+            cls.__annotations__ = {name: flag for name, (flag, _) in declared(cls).items()}
+            dataclass(frozen=True, kw_only=True)(cls)
+        return super().__new__(cls)
+
+    @classmethod
+    def like(cls, other: "Flags", **changes: Any) -> Self:
+        """Return flags of this class: those it shares with another, but for the changes."""
+        shared = {name: getattr(other, name) for name in declared(cls) if hasattr(other, name)}
+        return cls(**shared | changes)
+
+
+def declared(flags: type[Flags]) -> dict[str, tuple[Any, str]]:
+    """Return the annotation of each flag and the heading that it stands under, by name."""
+    found: dict[str, tuple[Any, str]] = {}
+    for owner in flags.__mro__:
+        heading = "Options" if owner is flags else (owner.__doc__ or "").partition(".")[0]
+        for name, annotation in get_annotations(owner).items():
+            nearest, _ = found.pop(name, (annotation, heading))  # to stand where it stands first
+            is_shown = hasattr(nearest, "__metadata__")
+            found[name] = (nearest if is_shown else annotation, heading)
+    return found
+
+
+class ModelNames(Flags):
+    """Arguments."""
+
+    models: Annotated[
+        list[str] | None,
+        Argument(
+            metavar="MODEL",
+            help="Models: names, YAML files or config.json.",
+            autocompletion=completion.models,
+        ),
+    ] = None
+
+
+class ModelName(Flags):
+    """Arguments."""
+
+    model: Annotated[
+        str,
+        Argument(
+            metavar="MODEL",
+            help="A model: a name, YAML file or config.json.",
+            autocompletion=completion.models,
+        ),
+    ]
+
+
+def _tokens(flag: str, summary: str) -> Any:
+    return Option(metavar="TOKENS", parser=tokens_of(flag), help=summary)
+
+
+class RequestTokens(Flags):
+    """Traffic."""
+
+    prompt: Annotated[int, _tokens("--prompt", "Prompt tokens of a request: 8k.")] = 1000
+    output: Annotated[int, _tokens("--output", "Output tokens of a request.")] = 1000
+
+
+class MeanContext(Flags):
+    """Traffic."""
+
+    context: Annotated[
+        int | None, _tokens("--context", "Mean context in decode; prompt + output/2 unless given.")
+    ] = None
+
+
+class PrefixHits(Flags):
+    """Traffic."""
+
+    prefix_hit: Annotated[
+        float, Option(metavar="SHARE", help="Share of the prompt found in the prefix cache.")
+    ] = 0.0
+
+
+def _format(flag: str, summary: str) -> Any:
+    return Option(metavar="FORMAT", parser=format_of(flag), help=summary)
+
+
+class FormatOfEach(Flags):
+    """Formats."""
+
+    weights: Annotated[
+        str | None, _format("--weights", "Weight format; the model's own unless given.")
+    ] = None
+    kv: Annotated[str | None, _format("--kv", "KV cache format; the model's own unless given.")] = (
+        None
+    )
+
+
+class FormatsToTry(Flags):
+    """Formats."""
+
+    weights: Annotated[
+        str | None, Option(metavar="NAMES", help="Weight formats to try, separated by commas.")
+    ] = None
+    kv: Annotated[
+        str | None, Option(metavar="NAMES", help="KV cache formats to try, separated by commas.")
+    ] = None
+
+
+class DraftsToTry(Flags):
+    """Traffic."""
+
+    speculate: Annotated[
+        str | None,
+        Option(metavar="LIST", help="Ways to draft ahead, as of compare: none,2.5,0.8x3."),
+    ] = None
+
+
+class ChipNames(Flags):
+    """Deployment."""
+
+    on: Annotated[
+        str,
+        Option(
+            metavar="CHIPS",
+            help="Hardware: names or YAML files, separated by commas.",
+            autocompletion=completion.hardware,
+        ),
+    ] = "h100-sxm,gb200,wse-3"
+
+
+class AnyChips(Flags):
+    """Deployment."""
+
+    on: Annotated[
+        str,
+        Option(
+            metavar="CHIPS|all",
+            help="Hardware: names or YAML files, or the whole catalogue.",
+            autocompletion=completion.hardware,
+        ),
+    ] = "h100-sxm,gb200,wse-3"
+
+
+def engine_named(summary: str, metavar: str = "NAME") -> Any:
+    """Return what is shown of a flag that names engines."""
+    return Option(metavar=metavar, help=summary, autocompletion=completion.engines)
+
+
+class EngineName(Flags):
+    """Deployment."""
+
+    engine: Annotated[str | None, engine_named("Engine; by kind of chip unless given.")] = None
+
+
+class ChipCount(Flags):
+    """Deployment."""
+
+    chips: Annotated[
+        int | None,
+        Option(metavar="N", help="Chips; the fewest that hold the smallest batch unless given."),
+    ] = None
+
+
+class ParallelRanks(Flags):
+    """Deployment."""
+
+    tp: Annotated[int | None, Option(metavar="N", help="Tensor-parallel ranks.")] = None
+    pp: Annotated[int | None, Option(metavar="N", help="Pipeline stages.")] = None
+    ep: Annotated[int | None, Option(metavar="N", help="Ranks that share the experts.")] = None
+    dp: Annotated[int | None, Option(metavar="N", help="Attention replicas.")] = None
+
+
+class PriceBasisOnly(Flags):
+    """Prices."""
+
+    price_basis: Annotated[
+        str, Option(metavar="cloud|tco", help="Cloud price, or cost of ownership.")
+    ] = "cloud"
+
+
+class Prices(PriceBasisOnly):
+    """Prices."""
+
+    price: Annotated[
+        list[str] | None,
+        Option(metavar="CHIP=USD", help="Price of a chip-hour, e.g. h100-sxm=2.10; repeatable."),
+    ] = None
+
+
+class PaidHours(Flags):
+    """Prices."""
+
+    utilization: Annotated[
+        float, Option(metavar="SHARE", help="Share of the paid hours in which the machine serves.")
+    ] = 1.0
+
+
+class OutputFile(Flags):
+    """Output."""
+
+    out: Annotated[
+        Path | None,
+        Option(
+            "-o",
+            "--out",
+            metavar="FILE",
+            parser=file_of,
+            help="Write to a file, whole or not at all; - is standard output.",
+        ),
+    ] = None
+
+
+class Output(OutputFile):
+    """Output."""
+
+    format: Annotated[str, Option(metavar="table|json|csv|markdown", help="Output format.")] = (
+        "table"
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse a format that the command does not write."""
+        shown, _ = declared(type(self))["format"]
+        choice(self.format, "--format", tuple(shown.__metadata__[0].metavar.split("|")))
+
+
+def _folder(variable: str, what: str) -> Any:
+    return Option(metavar="FOLDER", envvar=variable, help=f"Folder of your own {what} YAMLs.")
+
+
+class OwnFolders(Flags):
+    """Your own files."""
+
+    hardware_dir: Annotated[list[Path] | None, _folder("FASTCALC_HARDWARE_DIR", "hardware")] = None
+    models_dir: Annotated[list[Path] | None, _folder("FASTCALC_MODELS_DIR", "model")] = None
+    engines_dir: Annotated[list[Path] | None, _folder("FASTCALC_ENGINES_DIR", "engine")] = None
