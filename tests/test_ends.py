@@ -229,3 +229,20 @@ def test_where_there_are_no_locks_files_are_written_all_the_same(tmp_path, monke
     draft.write_text("held")
     output.write("whole", tmp_path / "found")
     assert {one.name for one in tmp_path.iterdir()} == {"found", draft.name}
+
+
+@pytest.mark.parametrize(
+    "asked", ["frontier", "sweep", "plan", "compare", "fit", "fastmode --speedup 2"]
+)
+def test_a_closed_standard_output_gets_a_sentence(asked, tmp_path):
+    command, *flags = asked.split()
+    ran = shell(f"fastcalc {command} llama-3.1-8b --on h100-sxm {' '.join(flags)} >&-", tmp_path)
+    assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
+    assert "standard output is closed" in ran.stderr
+
+
+def test_an_end_as_of_a_folder_does_not_overwrite_a_file(tmp_path, capsys, monkeypatch):
+    (tmp_path / "kept").write_text("mine")
+    ran = run("list", "engines", "-o", f"{tmp_path}/kept/", capsys=capsys, monkeypatch=monkeypatch)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert (tmp_path / "kept").read_text() == "mine"

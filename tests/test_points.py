@@ -123,7 +123,7 @@ COLUMN = {
         ({"value": ""}, "value is empty"),
         ({"prompt": "-1"}, "prompt is -1; a length is 0 or more tokens"),
         ({"output": "many"}, "output is 'many', not a number; leave the cell empty"),
-        ({"concurrency": "2.5"}, "concurrency is '2.5'; it counts, so it is a whole number"),
+        ({"concurrency": "2.5"}, "concurrency is '2.5'; write a whole number"),
         ({"concurrency": "16.0"}, "concurrency is '16.0'; write 16"),
         ({"concurrency": "0"}, "concurrency is '0'; it is 1 or more"),
         ({"concurrency": "9" * 5000}, f"concurrency is '{'9' * 57}...'"),

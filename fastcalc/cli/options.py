@@ -73,6 +73,8 @@ def file_of(text: str) -> Path | None:
     """Return the file to write, or None for standard output; ``./-`` is a file called ``-``."""
     if not text:
         raise InputError("-o names no file; write one, such as plan.json, or - for the terminal")
+    if text.endswith(("/", os.sep)) and os.path.isfile(text.rstrip(f"/{os.sep}")):
+        raise InputError(f"-o {shown(text)} ends as a folder, and is a file; leave the end out")
     return None if text == "-" else Path(text)
 
 

@@ -36,7 +36,9 @@ def _unanswered(reasons: list[str], asked: Frontier) -> int:
         from fastcalc.report import frontier, records
 
         headings, _ = frontier.markdown_rows([])
-        text = records.nothing(asked.format, records.KEYS, headings, "; ".join(reasons))
+        text = records.nothing(
+            asked.format, records.KEYS, headings, "; ".join(reasons), assumptions={}
+        )
         output.write(text, asked.out)
     output.warn(reasons)
     return 1
@@ -82,7 +84,7 @@ def _text(
 def _draws() -> bool:
     """Return whether standard output has the characters of a frame."""
     try:
-        "─│└".encode(sys.stdout.encoding or "ascii")
+        "─│└".encode(getattr(sys.stdout, "encoding", None) or "ascii")  # it may be closed
     except (UnicodeEncodeError, LookupError):
         return False
     return True

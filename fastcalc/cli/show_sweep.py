@@ -18,7 +18,7 @@ from fastcalc.cli.number_lists import numbers
 from fastcalc.cli.size import foresee
 from fastcalc.cli.speculate import speculations
 from fastcalc.errors import InputError
-from fastcalc.report import records
+from fastcalc.report import console, records
 from fastcalc.search.sweep.axes import Axes, Ranks, grids
 from fastcalc.search.sweep.blocks import solve_all
 from fastcalc.search.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink, Sink
@@ -119,7 +119,7 @@ def _notes(found: list[Grid], total: int, skipped: Counter[str]) -> dict[str, An
 def _progress(done: int, total: int, file: Path | None) -> None:
     """Say how far it is, unless the points themselves go to the same terminal."""
     is_seen = sys.stderr is not None and sys.stderr.isatty()
-    if is_seen and (file is not None or not sys.stdout.isatty()):
+    if is_seen and (file is not None or not console.is_terminal()):
         end = "\n" if done == total else ""
         output.notify(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
 

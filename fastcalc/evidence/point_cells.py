@@ -85,7 +85,7 @@ def _not_a_count(name: str, text: str) -> str:
             return _out_of_range(name, text)
         if value.is_integer():
             return f"{what}; write {value:.0f}"
-        return f"{what}; it counts, so it is a whole number"
+        return f"{what}; write a whole number"
     return _not_a_number(name, text)
 
 

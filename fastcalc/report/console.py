@@ -87,9 +87,14 @@ def output_width() -> int:
     return max(shutil.get_terminal_size((_UNTOLD_WIDTH, 24)).columns, 20)
 
 
+def is_terminal() -> bool:
+    """Return whether standard output is open, and a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
 def wants_colour() -> bool:
     """Return whether standard output is a terminal whose owner did not refuse colour."""
-    if sys.stdout is None or not sys.stdout.isatty():
+    if not is_terminal():
         return False
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 

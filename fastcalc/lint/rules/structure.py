@@ -16,8 +16,9 @@ def id_is_file_name(sheet: Sheet, _: Setting) -> Findings:
     Seen: h200.yaml, copied from h100.yaml, with 'id: h100' still inside.
     Instead: Rename the file or change the id; both must be the same.
     """
-    given, stem = sheet.at("id"), Path(sheet.document.file).stem
-    if isinstance(given, str) and given != stem:
+    given, file = sheet.at("id"), Path(sheet.document.file)
+    stem = file.stem
+    if isinstance(given, str) and given != stem and not file.is_fifo():  # a pipe has no name
         message = f"id '{given}' differs from the file name '{stem}': names are looked up by file"
         yield ("id",), message
 
