@@ -80,13 +80,10 @@ def test_no_step_is_faster_than_light(chip, model, engine, traffic):
             / placement.layout.tp,
         )
         everyone = PassInput(
+            seen=passes.seen,
             sequences=BATCHES * replicas,
             together=BATCHES,
-            context=traffic.context,
-            spread=traffic.spread,
             prompt=prompt,
-            prompt_context=traffic.prompt_context,
-            prompt_spread=traffic.prompt_spread,
             verified=traffic.speculation.tokens_per_pass,
         )
         fastest = bound_step(placement, everyone).seconds

@@ -31,6 +31,7 @@ def numbers(text: str, flag: str, limit: Limit) -> tuple[int, ...]:
 
     Examples
     --------
+    >>> from fastcalc.catalogue.limits import LIMITS
     >>> numbers("1k,1..8x2,10..20+5", "--batch", LIMITS["sequences"])
     (1, 2, 4, 8, 10, 15, 20, 1000)
     """
