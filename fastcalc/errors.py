@@ -1,4 +1,4 @@
-"""The one exception that a person's input can raise, and what its sentences share."""
+"""The one exception that a user's input can raise, and what its sentences share."""
 
 import re
 from collections.abc import Callable, Iterator

@@ -37,7 +37,7 @@ def faults(tmp_path, name, text, *, strict=False) -> list[Fault]:
 def test_there_are_rules_and_each_says_what_it_is():
     assert len(RULES) >= 40
     for rule in RULES.values():
-        for text in (rule.title, rule.why, rule.seen, rule.mend):
+        for text in (rule.title, rule.why, rule.seen, rule.fix):
             assert len(text) >= 10, rule.id
         assert not rule.title.endswith(".")
         assert rule.why.endswith((".", "?"))
@@ -203,7 +203,7 @@ def test_warnings_count_when_strict(fastcalc, tmp_path):
 def test_every_rule_is_explained(fastcalc, rule):
     ran = fastcalc("check", "--explain", rule.lower())
     assert ran.code == 0
-    for word in ("why", "seen", "mend", "looks at"):
+    for word in ("why", "seen", "fix", "looks at"):
         assert f"\n  {word}" in ran.out
     assert all(len(line) <= 100 for line in ran.out.splitlines())
 

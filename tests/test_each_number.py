@@ -198,7 +198,7 @@ def test_a_rate_that_no_product_runs_at_changes_nothing(chip, model, weights, ra
 def test_products_reach_what_their_own_peak_and_width_allow():
     """10 cores fed 1 TFLOP/s at 16 bits each, 2 at 8; a share of a half: times add.
 
-    8 bits: 40 TFLOP/s x 0.5 = 20 beside 20 fed make 10. 16 bits: 20 x 0.5 = 10 beside 10: 5.
+    8 bits: 40 TFLOP/s x 0.5 = 20 alongside 20 fed make 10. 16 bits: 20 x 0.5 = 10 alongside 10: 5.
     """
     engine = Engine.model_validate(
         {

@@ -1,4 +1,4 @@
-"""What a person writes a file with: skeletons, JSON Schema, diff, and names for the shell."""
+"""What a user writes a file with: skeletons, JSON Schema, diff, and names for the shell."""
 
 import json
 import re

@@ -215,7 +215,7 @@ def test_layouts_of_so_many_chips_are_those_that_hold_most_then_of_few_stages_th
     """0.9 GB of weights: replicas leave 0.1 GB of a chip, two ranks 0.55 GB."""
     model = made_up.minimal(total_parameters=450_000_000, kv_bytes_per_token=1_000_000)
     site = made_up.site(model, reserved=100)
-    # One of 0.1 GB fits beside all weights; of the layouts without stages two ranks are widest.
+    # One of 0.1 GB fits alongside all weights; of the layouts without stages two ranks are widest.
     assert site.with_chips(2, [1]) == Layout(tp=2)
     assert site.with_chips(2, [1, 11]) == Layout(tp=2)
 

@@ -238,11 +238,11 @@ def test_a_field_of_a_configuration_is_named_with_its_place(old, new, said, tmp_
 def test_a_quantization_of_its_own_file_is_named_there(tmp_path):
     config = json.loads((ROOT / "tests/configs/llama-3.1-8b.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config))
-    beside = tmp_path / "hf_quant_config.json"
-    beside.write_text('{"quantization":\n  {"quant_algo": 8}}')
+    alongside = tmp_path / "hf_quant_config.json"
+    alongside.write_text('{"quantization":\n  {"quant_algo": 8}}')
     with pytest.raises(InputError) as error:
         import_model(tmp_path)
-    assert str(error.value).startswith(f"{beside}:2:18: quant_algo should be text")
+    assert str(error.value).startswith(f"{alongside}:2:18: quant_algo should be text")
 
 
 def test_an_engine_that_extends_nothing_known_is_named(tmp_path):

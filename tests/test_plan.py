@@ -526,7 +526,7 @@ def first_token(plan, share, replicas, rate=20, output=500):
 def test_random_arrivals_are_given_as_many_replicas_as_their_waits_ask(
     percentile, capsys, monkeypatch
 ):
-    """Reckoned anew from the record: enough for the percentile, and one replica less is not."""
+    """Recomputed from the record: enough for the percentile, and one replica less is not."""
     asked = ("--ttft", "1s", "--percentile", percentile, "--top", 40)
     plans = random_arrivals(capsys, monkeypatch, *asked)
     assert {plan["prefill"] for plan in plans} == {"together", "apart"}

@@ -13,7 +13,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.scenario import Pricing, engine_for
 from fastcalc.report import plan as report
 from fastcalc.report.commands import Typed, compare_command
-from fastcalc.report.plan_notes import told
+from fastcalc.report.plan_notes import reported
 from fastcalc.report.plan_table import table
 from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.decide import decide
@@ -73,7 +73,7 @@ def found():
 
 
 def lines(found, name):
-    return [line for line in told(found, found.plans[:1]) if line.startswith(name)]
+    return [line for line in reported(found, found.plans[:1]) if line.startswith(name)]
 
 
 # Prices.
@@ -601,7 +601,7 @@ def test_the_page_holds_every_note_and_warning(found):
     shown = [*found.plans[:2], found.runner_up, found.in_own_formats]
     warnings = {line for plan in shown for line in plan.warnings}
     assert warnings
-    assert {*report.notes(SERVICE), *told(found, shown), *warnings} <= set(lines)
+    assert {*report.notes(SERVICE), *reported(found, shown), *warnings} <= set(lines)
     assert len(lines) == len(set(lines))
     record = report.plan_records(found.plans, SERVICE, Typed())[0]
     assert record["warnings"] == found.plans[0].warnings != []

@@ -231,7 +231,7 @@ def test_four_bits(chip, name):
 @pytest.mark.parametrize(
     ("model", "engine", "weights", "cache"),
     [
-        # engines/tensorrt-llm.yaml keeps an fp8 cache beside fp8 and nvfp4 weights, vLLM none.
+        # engines/tensorrt-llm.yaml keeps an fp8 cache alongside fp8 and nvfp4 weights, vLLM none.
         ("llama-3.1-8b", "tensorrt-llm", None, "bf16"),
         ("llama-3.1-8b", "tensorrt-llm", "nvfp4", "fp8"),
         ("llama-3.1-8b", "vllm", "nvfp4", "bf16"),

@@ -1,4 +1,4 @@
-"""Tasks: limits that a hand can reckon, properties, and the command."""
+"""Tasks: limits that a hand can compute, properties, and the command."""
 
 import csv
 import io

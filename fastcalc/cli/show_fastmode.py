@@ -94,14 +94,14 @@ def _outcomes(answer: Answer) -> list[Outcome]:
 
 def _text(asked: Fastmode, comparison: Compare, answer: Answer) -> str:
     from fastcalc.report import console, fastmode_table, records
-    from fastcalc.report.fastmode import beside, fastmode_records, shown
+    from fastcalc.report.fastmode import extra, fastmode_records, shown
 
     if asked.format in ("json", "csv"):
         rows = fastmode_records(
             answer, lambda outcome: requests.command(comparison, outcome, answer.today)
         )
         assumed = records.assumptions(_outcomes(answer))
-        return records.as_text(asked.format, rows, **beside(answer), assumptions=assumed)
+        return records.as_text(asked.format, rows, **extra(answer), assumptions=assumed)
     few, left = shown(answer, everything=asked.everything or asked.format == "markdown")
     if asked.format == "markdown":
         cells = fastmode_table.cells(answer, few)

@@ -40,8 +40,8 @@ def run(asked: FindPlans) -> int:
         from fastcalc.report import plan_table
 
         headings, _ = plan_table.rows([], service)
-        beside = report.beside(found, _typed(asked))
-        text = records.nothing(asked.format, report.KEYS, headings, reason, **beside)
+        details = report.details(found, _typed(asked))
+        text = records.nothing(asked.format, report.KEYS, headings, reason, **details)
         output.write(text, asked.out)
     output.warn([reason])
     return 1
@@ -155,7 +155,7 @@ def _text(asked: FindPlans, found: Decision) -> str:
         parts = plan_table.table(found, asked.top, _phrase(asked), typed, width)
         return console.render(parts, width, colour=console.wants_colour() and not asked.out)
     rows = report.plan_records(plans, found.service, typed)
-    return records.as_text(asked.format, rows, **report.beside(found, typed))
+    return records.as_text(asked.format, rows, **report.details(found, typed))
 
 
 def _phrase(asked: FindPlans) -> str:

@@ -41,7 +41,7 @@ class Rule:
     title: str
     why: str
     seen: str
-    mend: str
+    fix: str
     scope: Literal["always", "strict"] = "always"
     finds: Finder | None = None
     at_key: bool = False
@@ -88,10 +88,10 @@ def rule(
     def register(finds: Finder) -> Finder:
         match = _TEXTS.match(finds.__doc__ or "")
         texts = match.groups() if match else [id] * 4  # python -OO drops docstrings
-        title, why, seen, mend = (" ".join(text.split()) for text in texts)
+        title, why, seen, fix = (" ".join(text.split()) for text in texts)
         title = title if title[1].isupper() else title[0].lower() + title[1:]
         scope: Literal["always", "strict"] = "strict" if strict else "always"
-        _add(Rule(id, severity, title, why, seen, mend, scope, finds, at_key))
+        _add(Rule(id, severity, title, why, seen, fix, scope, finds, at_key))
         return finds
 
     return register

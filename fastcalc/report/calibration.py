@@ -14,7 +14,7 @@ from fastcalc.written import Clean
 
 
 def shipped_text(found: Calibration, left_out: Validation, width: int, *, colour: bool) -> str:
-    """Return the fitted values beside those in the files, and what is left of unseen sources."""
+    """Return the fitted values alongside those in the files, and what is left of unseen sources."""
     heads = [("value",), ("engine",), ("on",), ("was",), ("is",)]
     cells = [
         (node.name, node.engine, node.group or "all", _si(node.value), _si(float(value)))

@@ -25,7 +25,7 @@ class _Axis:
 
     @classmethod
     def over(cls, values: Sequence[float], places: int) -> "_Axis":
-        """Return the axis that holds all values, with room beside a single one."""
+        """Return the axis that holds all values, with room alongside a single one."""
         low, high = min(values), max(values)
         return cls(low, high, places) if low < high else cls(low / 2.0, high * 2.0, places)
 

@@ -73,9 +73,9 @@ def _record(one: Judged, book: Claims) -> Record:
 
 
 def flat(record: Record) -> Record:
-    """Return a record for a spreadsheet: the numbers beside as text, no table in a cell."""
-    beside = [f"{label}: {value}" for label, value in record["parts"].items()]
-    return {key: one for key, one in record.items() if key != "table"} | {"parts": beside}
+    """Return a record for a spreadsheet: the other numbers as text, no table in a cell."""
+    parts = [f"{label}: {value}" for label, value in record["parts"].items()]
+    return {key: one for key, one in record.items() if key != "table"} | {"parts": parts}
 
 
 def _table_of(tested: Tested | None) -> Record | None:
@@ -146,13 +146,13 @@ def table(judged: Sequence[Judged], width: int, *, colour: bool) -> str:
     """Return claims as a table with what the verdicts mean."""
     header, lines = rows(judged)
     counts = Counter(one.verdict for one in judged)
-    told = [f"{word} ({counts[word]}): {MEANING[word]}" for word in MEANING if counts[word]]
-    told.append("the number of a claim is computed, and its verdict follows from it")
+    reported = [f"{word} ({counts[word]}): {MEANING[word]}" for word in MEANING if counts[word]]
+    reported.append("the number of a claim is computed, and its verdict follows from it")
     first = next((one.claim.id for one in judged if one.check), judged[0].claim.id)
     parts: list[Part] = [
         Table([(word,) for word in header], lines, left=(0, 1, 4)),
         "",
-        Notes(told, f"fastcalc claims --explain {first}"),
+        Notes(reported, f"fastcalc claims --explain {first}"),
     ]
     return render(parts, width, colour=colour)
 
@@ -166,14 +166,14 @@ def explain(one: Judged, book: Claims, width: int) -> str:
             lines += ["", *_grid(one.check.finding.rows, width)]
     if one.conclusion is not None:
         lines += ["", "  what is concluded from it", *_lines(_of_test(one.conclusion, book), width)]
-    told = [
+    reported = [
         ("premise", one.claim.condition),
         ("unknown", one.claim.unpublished),
         ("reason", one.claim.reason),
         ("verdict", f"{one.verdict}: {MEANING[one.verdict]}"),
         *(("article", _article(book.articles[key])) for key in one.claim.articles),
     ]
-    lines += ["", *_lines([(word, text) for word, text in told if text], width)]
+    lines += ["", *_lines([(word, text) for word, text in reported if text], width)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -185,7 +185,7 @@ def _of_test(tested: Tested, book: Claims) -> Iterator[tuple[str, str]]:
     expected = f"{wanted(tested, _WORDS)} {tested.unit}".strip()
     yield "expected", f"{expected}{within}{_origin(tested.check.expected, book)}"
     for part in tested.finding.parts:
-        yield "beside", f"{part.label}: {digits(part.value)} {part.unit}".strip()
+        yield "alongside", f"{part.label}: {digits(part.value)} {part.unit}".strip()
     for name, given in tested.check.inputs.items():
         origin = _origin(given, book, tested.origins.get(name, ())) or ", of the article"
         yield "input", f"{name.replace('_', ' ')} = {tested.given[name]}{origin}"
@@ -193,15 +193,15 @@ def _of_test(tested: Tested, book: Claims) -> Iterator[tuple[str, str]]:
 
 def _origin(given: Input, book: Claims, origins: Sequence[str] = ()) -> str:
     """Return where an input comes from, in brackets; nothing for an article's own number."""
-    told = list(origins)
+    reported = list(origins)
     if given.source:
         source = book.sources[given.source]
-        told.append(source.title + (f", {source.url}" if source.url else ""))
+        reported.append(source.title + (f", {source.url}" if source.url else ""))
     if given.note:
-        told.append(given.note)
-    if not told and given.names:
-        told.append("of the catalogue")
-    return f" ({'; '.join(told)})" if told else ""
+        reported.append(given.note)
+    if not reported and given.names:
+        reported.append("of the catalogue")
+    return f" ({'; '.join(reported)})" if reported else ""
 
 
 def _article(article: Article) -> str:
@@ -209,10 +209,12 @@ def _article(article: Article) -> str:
     return ", ".join(word for word in words if word)
 
 
-def _lines(told: Sequence[tuple[str, str]] | Iterator[tuple[str, str]], width: int) -> list[str]:
+def _lines(
+    reported: Sequence[tuple[str, str]] | Iterator[tuple[str, str]], width: int
+) -> list[str]:
     return [
         line
-        for word, text in told
+        for word, text in reported
         for line in textwrap.wrap(
             f"{word:9} {text}",
             width,

@@ -15,10 +15,10 @@ class Typed:
     Attributes
     ----------
     names : mapping of str to str
-        What a person typed for a model, a chip or an engine, by its id. Other models and chips go
+        What the user typed for a model, a chip or an engine, by its id. Other models and chips go
         by their ids; other engines are those that a chip is given anyway.
     folders : sequence of str
-        Words that name a person's own folders.
+        Words that name the user's own folders.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)

@@ -116,7 +116,7 @@ def notes(outcomes: Sequence[Outcome], left_out: Sequence[str], next_command: st
     lines += _engines(outcomes)
     lines += _bounds(outcomes)
     verdicts = {row["limiter"].split(" ")[0] for outcome in outcomes for row in _rows(outcome)}
-    lines += [told for verdict, told in _VERDICTS.items() if verdict in verdicts]
+    lines += [reported for verdict, reported in _VERDICTS.items() if verdict in verdicts]
     shared = [warning for outcome in outcomes for warning in outcome.warnings]
     lines += dict.fromkeys(shared)
     if left_out:

@@ -196,7 +196,7 @@ def _table(table: Table, width: int) -> Iterator[Line]:
     """Yield the lines of a table that are no longer than a width.
 
     It gives up, in this order and as far as need be: wide gaps, words on one line, a last column
-    of words beside the others, and all columns side by side.
+    of words alongside the others, and all columns side by side.
     """
     natural, last = _widths(table), len(table.headings) - 1
     ending = [last] if last in table.left else []
@@ -243,7 +243,7 @@ def _longest_word(table: Table, place: int) -> int:
 
 
 def _bands(widths: Sequence[int], width: int) -> list[list[int]]:
-    """Return columns that fit beside each other and the first, which names the rows of each."""
+    """Return columns that fit next to each other and the first, which names the rows of each."""
     bands: list[list[int]] = [[0]]
     for place in range(1, len(widths)):
         band = bands[-1]
@@ -269,9 +269,9 @@ def _columns(table: Table, places: Sequence[int]) -> Table:
 def _with_words_below(table: Table, width: int) -> Iterator[Line]:
     """Yield the lines of a table with its last column below each row, set in."""
     last = len(table.headings) - 1
-    beside = _columns(table, range(last))
-    count = len(_heads(beside))
-    lines = list(_table(beside, width))
+    narrower = _columns(table, range(last))
+    count = len(_heads(narrower))
+    lines = list(_table(narrower, width))
     yield from lines[:count]
     for text in _wrap(" ".join(table.headings[last]).strip(), width, bullet=_SET_IN):
         yield [(text, "dim")]

@@ -40,7 +40,7 @@ def _fields(entry: AnyEntry) -> dict[str, Any]:
 
 
 def _place(path: str) -> str:
-    """Return a field's name; memory is told by its rank, not by its make, to meet its peer."""
+    """Return a field's name; memory is known by its rank, not by its make, to meet its peer."""
     parts = path.split()
     return " ".join(["memory", parts[-1]] if parts[0] == "memory" else parts).replace("_", " ")
 

@@ -256,11 +256,11 @@ def _counts(work: Workload) -> Table:
         rows.append(("state a sequence", size(work.state_bytes), "whatever its length"))
     if model.max_context:
         rows.append(("largest context", f"{model.max_context:,}", "tokens"))
-    beside = checkpoint_parameters(model) - work.total_parameters
-    if beside:
+    others = checkpoint_parameters(model) - work.total_parameters
+    if others:
         kinds = (("MTP layers", model.mtp), ("vision tower", model.vision_parameters))
         named = " and ".join(kind for kind, there in kinds if there)
-        rows.append(("beside the core", f"{beside:,.0f}", f"parameters of {named}"))
+        rows.append(("alongside the core", f"{others:,.0f}", f"parameters of {named}"))
     published = model.published
     if published.checkpoint:
         count = f"{published.checkpoint.si:,.0f}"

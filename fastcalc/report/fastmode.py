@@ -124,8 +124,8 @@ def keys() -> list[str]:
     return [column.key for column in COLUMNS]
 
 
-def beside(answer: Answer) -> dict[str, Any]:
-    """Return what stands beside the records in JSON: the speed, the drafts, smaller shapes."""
+def extra(answer: Answer) -> dict[str, Any]:
+    """Return what stands alongside the records in JSON: the speed, the drafts, smaller shapes."""
     drafts = zip(answer.drafts, answer.tokens, answer.acceptance, strict=True)
     return {
         "target": {

@@ -63,17 +63,17 @@ def identity(answer: Answer) -> str:
     row = record_of(smaller, today, answer.speed)
     speedup, batches = row["speedup"], row["batch_ratio"]
     cost = row["cost_multiple"] or batches / speedup
-    told = (
+    reported = (
         f"{law}: {number(cost)} x {number(speedup)} = {number(batches)} = {today['batch']:,} / "
         f"{row['batch']:,}, for output tokens at the same use of the hours paid for"
     )
     total = row["cost_multiple_total"]
     if total is not None:
-        told += (
+        reported += (
             f"; with prompts in the mix a token costs {number(total)} times as much, and a lane "
             "that stands idle half of the time twice that"
         )
-    return told
+    return reported
 
 
 def drafts_needed(answer: Answer) -> str:
@@ -148,8 +148,8 @@ def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> li
     lines.append(compare.prices(drawn))
     lines += dict.fromkeys(warning for one in drawn for warning in one.warnings)
     if left:
-        told = ", ".join(f"{count} of {TRICKS[trick]}" for trick, count in left.items())
-        lines.append(f"not shown: {told}; --all shows them")
+        reported = ", ".join(f"{count} of {TRICKS[trick]}" for trick, count in left.items())
+        lines.append(f"not shown: {reported}; --all shows them")
     return lines
 
 
@@ -177,10 +177,10 @@ MANY = ("newer-hardware", "other-hardware", "fewer-bits", "smaller-model", "sram
 
 
 def _published() -> str:
-    told = ", ".join(f"{count}: {tokens}" for count, tokens in PUBLISHED.items())
+    reported = ", ".join(f"{count}: {tokens}" for count, tokens in PUBLISHED.items())
     return (
         "the speculation row takes the tokens a pass that are published for DeepSeek-R1 with its "
-        f"own drafts on eight B200, by drafts {told}; other models and texts differ"
+        f"own drafts on eight B200, by drafts {reported}; other models and texts differ"
     )
 
 
@@ -188,7 +188,7 @@ def _shapes(answer: Answer) -> str:
     """Say how small a hypothetical model would have to be."""
     today = answer.today.placement.work
     batch, chips = answer.today.scenario.batches[0], answer.today.placement.layout.chips
-    told = f"a hypothetical smaller model, at batch {batch:,} on today's {chips} chips: "
+    reported = f"a hypothetical smaller model, at batch {batch:,} on today's {chips} chips: "
     shorter, thinner = answer.shorter, answer.thinner
     deep = "no number of the same layers reaches it"
     if shorter is not None:
@@ -198,7 +198,7 @@ def _shapes(answer: Answer) -> str:
     wide = "with thinner feed-forward networks alone none does"
     if thinner is not None:
         wide = f"with thinner feed-forward networks alone {_shape(thinner)}"
-    return f"{told}{deep}; {wide}"
+    return f"{reported}{deep}; {wide}"
 
 
 def _shape(shrunk: Shrunk) -> str:

@@ -72,7 +72,7 @@ def _record(fault: Fault) -> dict[str, object]:
 
 
 def as_github(report: Report, titles: dict[str, Rule]) -> str:
-    """Return workflow commands that GitHub shows beside the lines of a pull request."""
+    """Return workflow commands that GitHub shows alongside the lines of a pull request."""
     lines = [_annotation(fault, titles[fault.rule].title) for fault in report.faults]
     return "\n".join([*lines, summary(report)]) + "\n"
 
@@ -93,7 +93,7 @@ def _property(text: str) -> str:
 
 def rules_json(rules: Sequence[Rule]) -> str:
     """Return one JSON document with a record for each rule."""
-    keys = ("id", "severity", "title", "why", "seen", "mend", "scope", "excusable")
+    keys = ("id", "severity", "title", "why", "seen", "fix", "scope", "excusable")
     records = [
         {key: getattr(one, key) for key in keys} | {"kinds": sorted(one.kinds)} for one in rules
     ]
@@ -105,11 +105,11 @@ def _json(document: dict[str, object]) -> str:
 
 
 def explain(rule: Rule, width: int) -> str:
-    """Return what a rule finds, why it matters, where it was seen and how to mend it."""
-    told = {
+    """Return what a rule finds, why it matters, where it was seen and how to fix it."""
+    reported = {
         "why": rule.why,
         "seen": rule.seen,
-        "mend": rule.mend,
+        "fix": rule.fix,
         "looks at": ", ".join(sorted(rule.kinds)) + (" (--strict)" * (rule.scope == "strict")),
         "excuse": f"excused: {{{rule.id}: the reason}} in the file"
         if rule.excusable
@@ -118,7 +118,7 @@ def explain(rule: Rule, width: int) -> str:
     head = textwrap.wrap(f"{rule.id} ({rule.severity}): {rule.title}", width)
     body = [
         line
-        for word, text in told.items()
+        for word, text in reported.items()
         for line in textwrap.wrap(
             f"{word:9} {text}",
             width,

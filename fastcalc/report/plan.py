@@ -225,8 +225,8 @@ def _paid_for(plan: Plan, service: Service) -> float:
     return plan.busy if service.rate is None else 1.0
 
 
-def beside(found: Decision, typed: Typed) -> Record:
-    """Return what stands beside the plans: why others lost, the runner-up, what would help."""
+def details(found: Decision, typed: Typed) -> Record:
+    """Return what stands alongside the plans: why others lost, the runner-up, what would help."""
     service = found.service
     unknown = sorted(found.unknown)
     return {

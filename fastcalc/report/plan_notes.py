@@ -24,7 +24,7 @@ _FULL = 0.9
 """Share of its capacity above which a replica without a queue is worth a word. [1]"""
 
 
-def told(found: Decision, shown: Sequence[Plan]) -> Iterator[str]:
+def reported(found: Decision, shown: Sequence[Plan]) -> Iterator[str]:
     """Say what the best plan rests on, what came second or just misses, why the others lost.
 
     Parameters

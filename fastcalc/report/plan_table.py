@@ -10,7 +10,7 @@ from fastcalc.report.commands import Typed
 from fastcalc.report.console import OPTIONAL, Notes, Part, Title
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.plan import COLUMNS, command, is_narrowed, notes, tpot_range, unrounded
-from fastcalc.report.plan_notes import cut, times_the_cost, told, what
+from fastcalc.report.plan_notes import cut, reported, times_the_cost, what
 from fastcalc.report.record_tables import Row
 from fastcalc.report.records import Record
 from fastcalc.search.plan.decision import Decision, Plan, own_formats
@@ -84,7 +84,7 @@ def table(found: Decision, top: int, asked: str, typed: Typed, width: int) -> li
     if others:
         parts += ["the best of each other chip", record_tables.table(fit, gap, rows[rest:]), ""]
     warned = (line for plan in shown for line in plan.warnings)
-    lines = [*told(found, shown), *notes(service), *dict.fromkeys(warned), *left_out]
+    lines = [*reported(found, shown), *notes(service), *dict.fromkeys(warned), *left_out]
     return [*parts, Notes(lines, command(best, service, typed))]
 
 
@@ -131,8 +131,8 @@ def _fitting(
     ]
     shown, gap = record_tables.fitting(early, rows, width)
     gone = [record_tables.heading(one) + same.get(one.key, "") for one in early if one not in shown]
-    told = f"left out at this width: {', '.join(gone)}; --format csv has all"
-    return shown, gap, [told] if gone else []
+    reported = f"left out at this width: {', '.join(gone)}; --format csv has all"
+    return shown, gap, [reported] if gone else []
 
 
 def rows(plans: Iterable[Plan], service: Service) -> tuple[list[str], list[list[str]]]:

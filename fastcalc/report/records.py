@@ -114,9 +114,9 @@ def plain(value: Any) -> Any:
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
 
 
-def to_json(records: list[Record], **beside: Any) -> str:
+def to_json(records: list[Record], **extra: Any) -> str:
     """Return ``{"schema": ..., "records": [...], ...}`` with a line for each record's key."""
-    return json_text({"schema": SCHEMA, "records": records, **beside})
+    return json_text({"schema": SCHEMA, "records": records, **extra})
 
 
 def json_text(document: Record) -> str:
@@ -124,9 +124,9 @@ def json_text(document: Record) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def as_text(format: str, records: list[Record], **beside: Any) -> str:  # noqa: A002
-    """Return records as ``json``, with what stands beside them, or as ``csv``."""
-    return to_csv(records) if format == "csv" else to_json(records, **beside)
+def as_text(format: str, records: list[Record], **extra: Any) -> str:  # noqa: A002
+    """Return records as ``json``, with what stands alongside, or as ``csv``."""
+    return to_csv(records) if format == "csv" else to_json(records, **extra)
 
 
 def nothing(
@@ -134,7 +134,7 @@ def nothing(
     keys: Iterable[str],
     headings: Sequence[str],
     reason: str,
-    **beside: Any,
+    **extra: Any,
 ) -> str:
     """Return the answer that there is none: no record and the reason, or a header alone.
 
@@ -149,4 +149,4 @@ def nothing(
     """
     if format == "markdown":
         return to_markdown(headings, [])
-    return to_csv([], keys) if format == "csv" else to_json([], reason=reason, **beside)
+    return to_csv([], keys) if format == "csv" else to_json([], reason=reason, **extra)

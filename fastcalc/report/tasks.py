@@ -34,7 +34,7 @@ class Choice:
     task : Task
         What it is to do.
     model, hardware, batch
-        Where its speed was evaluated; None where a person gave it.
+        Where its speed was evaluated; None where the user gave it.
     """
 
     name: str
@@ -191,16 +191,16 @@ def table(
     *,
     colour: bool,
 ) -> str:
-    """Return options as a table, what would make them equal, and how they were reckoned."""
+    """Return options as a table, what would make them equal, and how they were computed."""
     columns, cells = rows([*choices, *([against] if against else [])], window)
     shown, gap = columns_that_fit(
         {key: (*columns[key][0], *(row[key] for row in cells)) for key in columns},
         {key: rank for key, (_, rank) in columns.items()},
         width,
     )
-    told = list(notes)
+    reported = list(notes)
     if against is not None and window is None:
-        told = [line for one in choices for line in break_evens(one, against)] + told
+        reported = [line for one in choices for line in break_evens(one, against)] + reported
     parts: list[Part] = [
         _heading(choices[0].task, window),
         "",
@@ -208,7 +208,7 @@ def table(
             [columns[key][0] for key in shown], [[r[k] for k in shown] for r in cells], (0,), gap
         ),
         "",
-        Notes(told),
+        Notes(reported),
     ]
     return render(parts, width, colour=colour)
 
@@ -277,12 +277,12 @@ def break_evens(one: Choice, other: Choice) -> list[str]:
         ("usd", "accuracy_as_cheap", "as cheaply"),
     ):
         if not math.isnan(float(getattr(found, by)) + float(getattr(rival, by))):
-            told = (
+            reported = (
                 "no accuracy makes it succeed"
                 if math.isnan(equal[key])
                 else f"at an accuracy of {number(equal[key])} a step it succeeds"
             )
-            lines.append(f"{other.name} against {one.name}: {told} {word}")
+            lines.append(f"{other.name} against {one.name}: {reported} {word}")
     if equal["check_s"] > 0:
         faster = other if found.success > rival.success else one
         lines.append(

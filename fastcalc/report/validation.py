@@ -15,7 +15,7 @@ WORST = 5
 """Points that a table names."""
 
 MOST_BEATEN = 20
-"""Points above their bound that a table names beside those; the scores count all."""
+"""Points above their bound that a table names alongside those; the scores count all."""
 
 _HEADS = [
     ("", ""),

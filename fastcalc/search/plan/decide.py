@@ -60,8 +60,8 @@ def decide(grids: Iterable[Grid], service: Service, *, shown: int = 5) -> Decisi
 def _worth_trying(left: Iterable[Gaps], found: Decision, shown: int) -> list[Gaps]:
     """Return the gaps in which something may be better than what is shown."""
     own, best = found.in_own_formats, found.of_each_chip
-    told = [*found.plans[:shown], *best, *([own] if own else [])]
-    alone = {plan.kind: plan.cost for plan in told}
+    reported = [*found.plans[:shown], *best, *([own] if own else [])]
+    alone = {plan.kind: plan.cost for plan in reported}
     of_chip = {plan.scenario.hardware.id: plan.cost for plan in best}
 
     def least(gaps: Gaps, *, is_apart: bool) -> float:
@@ -85,7 +85,7 @@ def _looked_at(
 
 
 def _add(total: Decision, one: Decision) -> Decision:
-    """Return a decision with the deployments of another beside its own."""
+    """Return a decision with the deployments of another alongside its own."""
     total.candidates += one.candidates
     total.reasons += one.reasons
     for key, plan in one.best.items():

@@ -44,7 +44,7 @@ class Weighed:
     cost : ndarray
         What is to be least.
     unfit : int
-        Deployments that do not fit, beside these. [1]
+        Deployments that do not fit, alongside these. [1]
     """
 
     grid: Grid
@@ -168,7 +168,7 @@ def _queues(service: Service, **given: Any) -> Queues | None:
 def _apart(
     grid: Grid, service: Service, replica: Replica, layout: Ints, place: Ints, pool: Pool
 ) -> dict[str, Any]:
-    """Return what replicas that only decode need for the rate, and the pool beside them.
+    """Return what replicas that only decode need for the rate, and the pool alongside them.
 
     They must take in the caches as fast as the rate sends them, through the links of the attention
     replica that each is for.

@@ -20,7 +20,7 @@ class Sink(Protocol):
     def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
         """Take the points of a block."""
 
-    def close(self, beside: dict[str, Any]) -> None:
+    def close(self, extra: dict[str, Any]) -> None:
         """Write what belongs at the end."""
 
 
@@ -37,7 +37,7 @@ class CSVSink:
         self.is_new = False
         self.stream.writelines(",".join(row) + "\n" for row in rows(columns, shape, csv_cell))
 
-    def close(self, beside: dict[str, Any]) -> None:
+    def close(self, extra: dict[str, Any]) -> None:
         """Write nothing: a table has no place for it."""
 
 
@@ -56,10 +56,10 @@ class JSONSink:
             self.stream.write(self.between + record % row)
             self.between = ",\n"
 
-    def close(self, beside: dict[str, Any]) -> None:
-        """Write what belongs beside the records."""
+    def close(self, extra: dict[str, Any]) -> None:
+        """Write what belongs alongside the records."""
         self.stream.write("\n  ]")
-        for key, value in beside.items():
+        for key, value in extra.items():
             text = visible(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
             self.stream.write(f",\n  {json.dumps(key)}: " + text.replace("\n", "\n  "))
         self.stream.write("\n}\n")
@@ -90,10 +90,10 @@ class ParquetSink:
             self.writer = self.parquet.ParquetWriter(self.stream, table.schema, compression="zstd")
         self.writer.write_table(table)
 
-    def close(self, beside: dict[str, Any]) -> None:
-        """Write the footer, with what belongs beside the points in its metadata."""
+    def close(self, extra: dict[str, Any]) -> None:
+        """Write the footer, with what belongs alongside the points in its metadata."""
         if self.writer is not None:
-            self.writer.add_key_value_metadata({"fastcalc": json.dumps(beside)})
+            self.writer.add_key_value_metadata({"fastcalc": json.dumps(extra)})
             self.writer.close()
 
     def _array(self, key: str, column: Any, shape: tuple[int, ...], void: Any) -> Any:
