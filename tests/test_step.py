@@ -237,6 +237,8 @@ def test_floors_of_latent_layers_are_higher_in_decode_alone():
     assert floor.seconds == pytest.approx(6e-3)
     for work in (made.first_work(), made.mixed_work(), made.prefill_work(10.0)):
         assert part(made.expected(work), "layer floors").seconds == pytest.approx(8e-3)
+    both = made.expected(made.prefill_work(np.array([0.0, 10.0])))
+    assert part(both, "layer floors").seconds == pytest.approx([6e-3, 8e-3])
 
 
 def test_floors_of_layers_with_experts_are_higher_with_prompts_and_without():

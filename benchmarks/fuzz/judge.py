@@ -67,6 +67,9 @@ def _broken(case: Case, outcome: Outcome, base: int) -> Iterator[str]:
         yield f"warning: {one[:120]}"
 
 
+_OUT = ("-o", "--out")
+
+
 def _streams(case: Case, outcome: Outcome) -> Iterator[str]:
     if outcome.code == 2 and outcome.out:
         yield "text on standard output with exit code 2"
@@ -85,12 +88,20 @@ def _streams(case: Case, outcome: Outcome) -> Iterator[str]:
 def _files(case: Case, outcome: Outcome) -> Iterator[str]:
     """Files come whole or not at all; what was read stays as it was."""
     for name, what in outcome.changed.items():
-        if name in case.files and what != "new":
+        if name in case.files and what != "new" and _is_input(name, case):
             yield f"an input file is {what}: {case.words[0]}"
         elif name.endswith(".fastcalc-draft") and what == "new":
             yield f"a draft is left behind: {case.words[0]}"
         elif outcome.code == 2:
             yield f"a file is {what} with exit code 2: {case.words[0]}"
+
+
+def _is_input(name: str, case: Case) -> bool:
+    """Return whether a command line names a file, or its folder, other than to write it."""
+    before = ["", *case.words]
+    given = [word for last, word in zip(before, case.words, strict=False) if last not in _OUT]
+    places = [word.rpartition("=")[2].removeprefix("./").rstrip("/") for word in given]
+    return any(name == place or name.startswith(f"{place}/") for place in places if place)
 
 
 def asked_format(case: Case) -> str | None:
