@@ -269,10 +269,12 @@ def _load(path: Path, schema: Any) -> Any:
 def fenced() -> Iterator[None]:
     """Keep cases from the memory that others need, and from waiting for a terminal."""
     before = resource.getrlimit(resource.RLIMIT_AS)
-    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    pages = Path("/proc/self/statm")  # Linux has it; elsewhere nothing is fenced
+    size = int(pages.read_text().split()[0]) * resource.getpagesize() if pages.exists() else None
     kept, empty = os.dup(0), os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
-    resource.setrlimit(resource.RLIMIT_AS, (size + 2 * BYTES, before[1]))
+    if size is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (size + 2 * BYTES, before[1]))
     store.load = _load
     try:
         yield
