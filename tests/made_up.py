@@ -5,6 +5,7 @@ from typing import Any
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.layout import Layout
 from fastcalc.core.machine import machine
+from fastcalc.core.memory import OWN_MEMORY
 from fastcalc.core.placement import Placement, Site
 from fastcalc.core.workload import workload
 
@@ -99,7 +100,7 @@ def placed(
 ) -> Placement:
     """Return a model on a layout of a chip; one chip of `chip` under ideal software by default."""
     hardware, work = on or chip(), workload(model)
-    unit = machine(hardware, under or engine(), work, hardware.memory[0])
+    unit = machine(hardware, under or engine(), work, OWN_MEMORY)
     return Placement(unit, work, layout or Layout(), reserved)
 
 

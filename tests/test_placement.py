@@ -4,7 +4,8 @@ import pytest
 
 from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.legal import slots
-from fastcalc.core.machine import machines
+from fastcalc.core.machine import machine
+from fastcalc.core.memory import OWN_MEMORY
 from fastcalc.core.placement import Site
 from fastcalc.core.scenario import Sharding
 from fastcalc.core.workload import workload
@@ -292,10 +293,11 @@ def test_several_layouts_have_the_quantities_of_each():
 
 def test_a_machine_and_its_default_layouts_are_found_once():
     hardware, engine, model = made_up.chip(), made_up.engine(), made_up.minimal()
-    (one,), (same,) = (machines(hardware, engine, workload(model)) for _ in range(2))
+    work = workload(model)
+    one, same = (machine(hardware, engine, work, OWN_MEMORY) for _ in range(2))
     assert one is same
     sites = [Site(one, workload(model), tokens) for tokens in (1.0, 2.0)]
     assert sites[0].default_layouts is sites[1].default_layouts
     # Another entry that says the same is another machine: entries are known by identity.
-    (other,) = machines(made_up.chip(), engine, workload(model))
+    other = machine(made_up.chip(), engine, work, OWN_MEMORY)
     assert other is not one

@@ -11,6 +11,7 @@ from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.bound import bound_step
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.machine import machine
+from fastcalc.core.memory import OWN_MEMORY
 from fastcalc.core.pass_work import PassInput
 from fastcalc.core.placement import Placement, Site
 from fastcalc.core.schedule import Schedule
@@ -41,7 +42,7 @@ def place(
     chip: Hardware, model: Model, engine: Engine, traffic: Traffic, *, weights: str | None = None
 ) -> Placement:
     work = workload(model, weights)
-    unit = machine(chip, engine, work, chip.memory[0])
+    unit = machine(chip, engine, work, OWN_MEMORY)
     placement = Site(unit, work, traffic.reserved).smallest(1)
     assume(placement is not None)
     assert placement is not None
@@ -113,7 +114,7 @@ def test_more_bandwidth_never_slows(chip, model, engine, traffic, factor):
         update={"bandwidth": tier.bandwidth.model_copy(update={"si": tier.bandwidth.si * factor})}
     )
     chip_2 = chip.model_copy(update={"memory": [wider]})
-    faster = replace(placement, machine=machine(chip_2, engine, placement.work, wider))
+    faster = replace(placement, machine=machine(chip_2, engine, placement.work, OWN_MEMORY))
     before = evaluate(placement, batch=BATCHES, traffic=traffic)
     after = evaluate(faster, batch=BATCHES, traffic=traffic)
     for name in ("speed", "bound", "served"):
@@ -128,7 +129,7 @@ def test_fewer_bits_never_slow_the_bound(chip, model, traffic):
     bounds = []
     for weights in ("fp32", "bf16", "fp8", "nvfp4", "mxfp4"):
         work = workload(model, weights)
-        narrower = replace(placement, work=work, machine=machine(chip, ideal, work, chip.memory[0]))
+        narrower = replace(placement, work=work, machine=machine(chip, ideal, work, OWN_MEMORY))
         bounds.append(evaluate(narrower, batch=BATCHES, traffic=traffic).bound)
     for wide, narrow in itertools.pairwise(bounds):
         assert np.all(narrow >= wide * (1 - TINY))

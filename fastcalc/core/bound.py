@@ -4,13 +4,14 @@ No honest measurement may beat it: no latency, and only the bytes that must move
 """
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import inf
 
 import numpy as np
 
 from fastcalc.core.layout import Layout
 from fastcalc.core.machine import Machine
+from fastcalc.core.memory import Tier
 from fastcalc.core.pass_work import FLOPS_PER_PARAMETER, PassInput
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.step import Component, Step, largest_of
@@ -79,20 +80,21 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
         reductions happen in the switch.
     """
     machine, work, chips = placement.machine, placement.work, placement.layout.chips
-    seen, peaks = rows.seen, machine.peaks
+    seen = rows.seen
     decode = rows.sequences * rows.verified
     tokens = floats(decode + rows.prompt)
     routed = (work.routed.bytes + work.expert_biases.bytes) * work.active_share
     weights = work.dense.bytes + work.small.bytes + work.head.bytes + routed
     moved = weights + rows.sequences * seen.cache
-    each = floats(chips)[..., np.newaxis]
-    capacities, bandwidths = (each * one for one in _tiers(machine))
+    capacities, bandwidths = _memory(machine, chips)
     memory = time_over_tiers(work=moved, capacities=capacities, bandwidths=bandwidths)
+    memory = np.maximum(memory, _asked(placement, rows, routed))
+    dense, head, experts, caches = _rates(machine, chips)
     products = (
-        (tokens, work.dense.parameters, 1.0, peaks.dense),
-        (tokens, work.routed.parameters, work.active_share, peaks.routed),
-        (tokens, work.small.parameters, 1.0, max(peaks.dense, peaks.head)),  # norms run with either
-        (decode, work.head.parameters, 1.0, peaks.head),
+        (tokens, work.dense.parameters, 1.0, dense),
+        (tokens, work.routed.parameters, work.active_share, experts),
+        (tokens, work.small.parameters, 1.0, np.maximum(dense, head)),  # norms run with either
+        (decode, work.head.parameters, 1.0, head),
     )
     parts = [
         (count * FLOPS_PER_PARAMETER * parameters * share, rate)
@@ -100,7 +102,7 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
         if parameters
     ]
     attention = decode * seen.decode_flops + rows.prompt * seen.prompt_flops
-    parts.append((attention, peaks.attention))
+    parts.append((attention, caches))
     flops: ArrayLike = sum(amount for amount, _ in parts)
     compute: ArrayLike = sum(time_of(work=amount, rate=rate) for amount, rate in parts) / chips
     sent, link = _sent(placement, tokens)
@@ -118,12 +120,54 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
     )
 
 
-@lru_cache(maxsize=256)
-def _tiers(machine: Machine) -> tuple[Array, Array]:
-    """Return the capacity and bandwidth of each memory tier of a chip."""
-    tiers = machine.tiers
-    capacities = np.array([tier.capacity.si for tier in tiers])
-    return capacities, np.array([tier.bandwidth.si for tier in tiers])
+def _memory(machine: Machine, chips: ArrayLike) -> tuple[Array, Array]:
+    """Return what all memories of a deployment hold, and how fast they are read at once."""
+    tiers = sorted(machine.tiers, key=lambda tier: tier.capacity / tier.rate)
+    count = floats(chips)
+    capacities = [count * tier.share(chips) * tier.capacity for tier in tiers]
+    bandwidths = [_bandwidth(tier, count) for tier in tiers]
+    return np.stack(capacities, axis=-1), np.stack(bandwidths, axis=-1)
+
+
+def _bandwidth(tier: Tier, chips: Array) -> Array:
+    """Return how fast all memories of a tier are read at once, by links where they must be."""
+    memory = chips * tier.share(chips) * tier.bandwidth
+    return memory if tier.flop_rates else np.minimum(memory, chips * tier.link)
+
+
+def _asked(placement: AnyPlacement, rows: PassInput, routed: float) -> ArrayLike:
+    """Return the longest that one memory takes to read what is asked to live in it. [s]"""
+    machine, work = placement.machine, placement.work
+    if not machine.memory.place:
+        return 0.0
+    read = {
+        "dense": work.dense.bytes + work.small.bytes,
+        "head": work.head.bytes,
+        "experts": routed,
+        "kv": rows.sequences * rows.seen.cache,
+        "embedding": 0.0,
+    }
+    chips, longest = floats(placement.layout.chips), floats(0.0)
+    for tier in machine.tiers:
+        there = sum(read[kind] for kind, name in machine.memory.place if name == tier.name)
+        longest = np.maximum(longest, time_of(work=there, rate=_bandwidth(tier, chips)))
+    return longest
+
+
+def _rates(machine: Machine, chips: ArrayLike) -> list[ArrayLike]:
+    """Return the rates of dense, head, routed and attention products for each chip. [FLOP/s]
+
+    Cores of a host add theirs.
+    """
+    peaks = machine.peaks
+    rates: list[ArrayLike] = [peaks.dense, peaks.head, peaks.routed, peaks.attention]
+    for tier in machine.tiers:
+        if tier.flop_rates:
+            rates = [
+                own + rate * tier.share(chips)
+                for own, rate in zip(rates, tier.flop_rates, strict=True)
+            ]
+    return rates
 
 
 def _sent(placement: AnyPlacement, tokens: Array) -> tuple[ArrayLike, ArrayLike]:

@@ -1,6 +1,6 @@
 """What was evaluated, point by point or as arrays, by the names that columns take it from."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,8 +9,9 @@ import numpy as np
 
 from fastcalc.core.estimate import Estimate
 from fastcalc.core.layout import Layout, Layouts
-from fastcalc.core.placement import AnyPlacement
+from fastcalc.core.placement import AnyPlacement, Site
 from fastcalc.core.scenario import Scenario
+from fastcalc.core.split import memories_used
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import Workload
 from fastcalc.formulas.types import ArrayLike, Floats, Ints
@@ -98,11 +99,35 @@ class EvaluatedPoints:
         price = self.usd_per_hour
         return (None, None, None) if price is None else self.estimate.usd(price)
 
+    def near(self, kind: str) -> ArrayLike:
+        """Return the share of a kind of bytes that lives in the fastest memory. [1]"""
+        split = self.estimate.passes.split
+        return 1.0 if split is None else split.shares[kind][0]
+
     @property
     def run(self) -> Floats:
         """Time in which as many requests as the batch are served, prompts inside. [s]"""
         estimate = self.estimate
         return estimate.batch * estimate.traffic.output / estimate.served
+
+
+def places(estimate: Estimate, which: Ints, layouts: Sequence[Layout], site: Site) -> Words:
+    """Return where each point lives, in a phrase.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        Of the points.
+    which : ndarray of int
+        The position of each point's layout.
+    layouts : sequence of Layout
+        Those there are.
+    site : Site
+        Of model and chip.
+    """
+    codes, names = memories_used(estimate.passes.split, site.machine.tiers)
+    words = (site.place(layout).where(name) for layout in layouts for name in names)
+    return Words(which * len(names) + codes, tuple(words))
 
 
 def chosen(best: Ints, columns: list[Any]) -> Any:

@@ -1,6 +1,7 @@
 """What one chip gives, and what an engine makes of it: numbers that broadcast as arrays do."""
 
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from math import floor, inf
 from typing import Literal, NamedTuple
@@ -8,9 +9,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from fastcalc.catalogue.formats import NumberFormat, number_format
-from fastcalc.catalogue.schema import Engine, Hardware, Memory, Parameters
+from fastcalc.catalogue.schema import Engine, Hardware, Parameters
+from fastcalc.core.memory import KINDS, MemoryChoice, Tier, own_tiers
 from fastcalc.core.once import once
 from fastcalc.core.workload import Workload
+from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import achieved_bandwidth, achieved_compute
 from fastcalc.formulas.types import Array, ArrayLike
 
@@ -81,7 +84,7 @@ class Chip:
     Attributes
     ----------
     bandwidth : array_like
-        Of the memory tier that holds the weights. [byte/s]
+        Of the fastest memory tier. [byte/s]
     cores : array_like
         Cores that read and multiply; infinity where they are not known. [1]
     dense, head, routed, attention : array_like
@@ -159,6 +162,11 @@ class EngineParameters:
     prompt_chunk: ArrayLike = inf
     minimum_rows: ArrayLike = 1.0
     max_sequences: ArrayLike = inf
+    host_bandwidth_fraction: ArrayLike = 1.0
+    host_compute_fraction: ArrayLike = 1.0
+    host_link_fraction: ArrayLike = 1.0
+    tier_overlap: ArrayLike = 1.0
+    expert_skew: ArrayLike = 0.0
 
     @classmethod
     def of(cls, parameters: Parameters) -> "EngineParameters":
@@ -230,29 +238,39 @@ class Machine:
 
     Attributes
     ----------
-    hardware, engine, tier : Hardware, Engine, Memory
-        Entries of the catalogue, and the memory tier that holds the weights.
+    hardware, engine : Hardware, Engine
+        Entries of the catalogue.
+    tiers : tuple of Tier
+        The memories that hold weights and cache, the fastest first.
+    memory : MemoryChoice
+        What the user asks of them.
     chip, software, peaks : Chip, EngineParameters, PeakRates
         Their numbers for this workload.
     """
 
     hardware: Hardware
     engine: Engine
-    tier: Memory
+    tiers: tuple[Tier, ...]
+    memory: MemoryChoice
     chip: Chip
     software: EngineParameters
     peaks: PeakRates
 
     @property
-    def usable_bytes(self) -> float:
-        """Memory that the engine may fill. [byte]"""
-        return float(self.tier.capacity.si * self.software.memory_fraction)
+    def tier(self) -> Tier:
+        """The fastest memory."""
+        return self.tiers[0]
 
-    @property
-    def tiers(self) -> list[Memory]:
-        """Memory tiers, first the one that is read through soonest."""
-        memory = self.hardware.memory
-        return sorted(memory, key=lambda tier: tier.capacity.si / tier.bandwidth.si)
+    def usable(self, chips: ArrayLike) -> list[ArrayLike]:
+        """Return what the engine may fill of each tier, for each of some chips. [byte]
+
+        Parameters
+        ----------
+        chips : array_like
+            Chips of the deployment, which share some memories. [1]
+        """
+        share = self.software.memory_fraction
+        return [tier.capacity * share * tier.share(chips) for tier in self.tiers]
 
     @property
     def is_spatial(self) -> bool:
@@ -261,13 +279,7 @@ class Machine:
 
 
 @once
-def machines(hardware: Hardware, engine: Engine, work: Workload) -> tuple[Machine, ...]:
-    """Return a chip under an engine for a workload, with each of its memory tiers."""
-    tiers = sorted(hardware.memory, key=lambda tier: -tier.bandwidth.si)
-    return tuple(machine(hardware, engine, work, tier) for tier in tiers)
-
-
-def machine(hardware: Hardware, engine: Engine, work: Workload, tier: Memory) -> Machine:
+def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryChoice) -> Machine:
     """Return a chip under an engine for a workload.
 
     Parameters
@@ -276,26 +288,74 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, tier: Memory) ->
         The chip and the software.
     work : Workload
         The model in its formats.
-    tier : Memory
-        The memory tier that holds the weights.
+    memory : MemoryChoice
+        What a user adds to the chip's memory, and where things are to live.
+
+    Raises
+    ------
+    InputError
+        If there is no memory of a name that is given.
     """
     cache = number_format(work.kv_format, cache=True)
+    formats = (work.dense.format, work.head.format, work.routed.format, cache)
+    tiers = tiers_of(hardware, memory, formats)
     return Machine(
         hardware=hardware,
         engine=engine,
-        tier=tier,
-        chip=_chip(hardware, work, tier),
+        tiers=tiers,
+        memory=memory,
+        chip=_chip(hardware, work, tiers[0].bandwidth),
         software=EngineParameters.of(engine.on(hardware.kind, hardware.architecture)),
-        peaks=PeakRates(
-            dense=fastest_rate(hardware, work.dense.format),
-            head=fastest_rate(hardware, work.head.format),
-            routed=fastest_rate(hardware, work.routed.format),
-            attention=fastest_rate(hardware, cache),
-        ),
+        peaks=PeakRates(*(fastest_rate(hardware, one) for one in formats)),
     )
 
 
-def _chip(hardware: Hardware, work: Workload, tier: Memory) -> Chip:
+def tiers_of(
+    hardware: Hardware, memory: MemoryChoice, formats: Iterable[NumberFormat]
+) -> tuple[Tier, ...]:
+    """Return the memories that a workload may live in, the fastest first.
+
+    A memory in which nothing is to live, where every kind of bytes has its own, is left out.
+
+    Parameters
+    ----------
+    hardware : Hardware
+        The chip.
+    memory : MemoryChoice
+        What a user adds, and where things are to live.
+    formats : iterable of NumberFormat
+        Of dense weights, head, routed experts and cache, which the host's cores may multiply.
+
+    Raises
+    ------
+    InputError
+        If there is no memory of a name that is given.
+    """
+    own = own_tiers(hardware)
+    if memory.host is None and not memory.place:
+        return own
+    host, found = memory.host, list(own)
+    if host is not None:
+        rates = tuple(working_rate(host, one).peak for one in formats)
+        for tier in own_tiers(host):
+            has_cores = tier.where == "host" and hardware.execution == "sequential"
+            computes = has_cores and memory.use != "stream"
+            streams = memory.use != "compute"
+            own_cores = replace(tier, flop_rates=rates, streams=streams)
+            found.append(own_cores if computes else tier)
+    names = [tier.name for tier in found]
+    for _, name in memory.place:
+        if name not in names:
+            raise InputError(
+                f"--place: {hardware.id} has no memory '{name}'; it has {', '.join(names)}"
+            )
+    if {kind for kind, _ in memory.place} == set(KINDS):
+        used = {name for _, name in memory.place}
+        found = [tier for tier in found if tier.name in used]
+    return tuple(sorted(found, key=lambda tier: -tier.rate))
+
+
+def _chip(hardware: Hardware, work: Workload, bandwidth: float) -> Chip:
     dense = working_rate(hardware, work.dense.format)
     head = working_rate(hardware, work.head.format)
     routed = working_rate(hardware, work.routed.format)
@@ -304,7 +364,7 @@ def _chip(hardware: Hardware, work: Workload, tier: Memory) -> Chip:
     link = up.bandwidth.si if up else inf
     latencies = [one.latency.si if one.latency else 0.0 for one in (out, up) if one]
     return Chip(
-        bandwidth=tier.bandwidth.si,
+        bandwidth=bandwidth,
         cores=hardware.cores.si if hardware.cores else inf,
         dense=dense.peak,
         head=head.peak,

@@ -13,12 +13,14 @@ from fastcalc.core.layout import AnyLayout
 from fastcalc.core.legal import link_domain
 from fastcalc.core.machine import Machine
 from fastcalc.core.placement import AnyPlacement, once_a_layout, stage_share
+from fastcalc.core.split import Split
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import Workload
 from fastcalc.formulas.experts import other_ranks
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 FLOPS_PER_PARAMETER = 2.0
+ACTIVATION_BYTES = 2.0
 _UNPACKED_BITS = 16
 
 
@@ -126,6 +128,8 @@ class PassWork:
         Pipeline stages, and the share of all layers in the slowest. [1]
     in_flight : array_like
         Sequences of a replica that could be in different stages. [1]
+    split : Split or None
+        Where bytes live; None where all are in the one memory of the chip.
     """
 
     dense_bytes: ArrayLike
@@ -162,6 +166,7 @@ class PassWork:
     stages: ArrayLike
     slowest: ArrayLike
     in_flight: ArrayLike
+    split: Split | None = None
 
     @property
     def tokens(self) -> Array:
@@ -169,7 +174,9 @@ class PassWork:
         return floats(self.sequences * self.verified + self.prompt)
 
 
-def count_pass(placement: AnyPlacement, rows: PassInput, in_flight: ArrayLike) -> PassWork:
+def count_pass(
+    placement: AnyPlacement, rows: PassInput, in_flight: ArrayLike, split: Split | None = None
+) -> PassWork:
     """Count a pass of a placement.
 
     Parameters
@@ -180,6 +187,8 @@ def count_pass(placement: AnyPlacement, rows: PassInput, in_flight: ArrayLike) -
         Sequences and prompt tokens of one replica; arrays broadcast.
     in_flight : array_like
         Sequences of a replica that could be in different pipeline stages. [1]
+    split : Split, optional
+        Where bytes live, if in several memories.
     """
     layout, seen = placement.layout, rows.seen
     tp, shards = layout.tp, layout.expert_shards
@@ -195,6 +204,7 @@ def count_pass(placement: AnyPlacement, rows: PassInput, in_flight: ArrayLike) -
         prompt=rows.prompt,
         prompt_together=rows.prompt * replicas,
         in_flight=in_flight,
+        split=split,
     )
 
 

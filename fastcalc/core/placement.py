@@ -9,12 +9,15 @@ from typing import Generic, TypeAlias, TypeVar
 import numpy as np
 
 from fastcalc.core.layout import AnyLayout, Layout, Layouts
-from fastcalc.core.legal import LegalLayouts, slots
+from fastcalc.core.legal import MOST_CHIPS, LegalLayouts, slots
 from fastcalc.core.machine import Machine
+from fastcalc.core.memory import KINDS
 from fastcalc.core.workload import Workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
 from fastcalc.formulas.types import Array, ArrayLike, floats
+
+WEIGHT_KINDS = tuple(kind for kind in KINDS if kind != "kv")
 
 Found = TypeVar("Found")
 OneOrMore = TypeVar("OneOrMore", Layout, Layouts)
@@ -52,31 +55,72 @@ def stage_share(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
 
 
 @once_a_layout
-def _weights_per_chip(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
+def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> tuple[Array, ...]:
+    """Return the weights on the fullest chip: dense, head, experts and embedding. [byte]
+
+    Where layers are placed whole, each takes the room of the heaviest.
+    """
     if machine.is_spatial:
-        return _layers_per_stage(machine, work, layout) * work.largest_layer_bytes
+        room = _layers_per_stage(machine, work, layout) * work.largest_layer_bytes
+        experts = work.routed.bytes + work.expert_biases.bytes
+        kinds = (work.dense.bytes + work.small.bytes, work.head.bytes, experts)
+        return tuple(
+            floats(room * (kind / work.weight_bytes)) for kind in (*kinds, work.embedding.bytes)
+        )
     experts = work.experts or 1.0
     routed = work.routed.bytes + work.expert_biases.bytes
     share = np.ceil(experts / layout.ep) / experts * layout.ep / layout.expert_shards
-    layers = (work.dense.bytes + work.small.bytes) / layout.tp + routed * share
-    ends = (work.embedding.bytes, work.head.bytes)
-    end = np.where(layout.pp == 1, sum(ends), max(ends))
-    return floats(layers * stage_share(machine, work, layout) + end / layout.tp)
+    stage = stage_share(machine, work, layout)
+    # The first of several stages has the embedding and the last the head: the heavier one counts.
+    is_whole = np.asarray(layout.pp == 1)
+    has_head = is_whole | (work.head.bytes >= work.embedding.bytes)
+    has_embedding = is_whole | ~has_head
+    return (
+        floats((work.dense.bytes + work.small.bytes) / layout.tp * stage),
+        floats(has_head * work.head.bytes / layout.tp),
+        floats(routed * share * stage),
+        floats(has_embedding * work.embedding.bytes / layout.tp),
+    )
+
+
+@once_a_layout
+def _weights_per_chip(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
+    return floats(sum(stored_weights(machine, work, layout)))
 
 
 @lru_cache(maxsize=512)
-def _default_stack(machine: Machine, work: Workload, axes: int) -> tuple[Layouts, Array, Array]:
-    """Return the default layouts as arrays, their weights on a chip and shares of the layers."""
+def _default_stack(machine: Machine, work: Workload, axes: int) -> tuple[Layouts, Array]:
+    """Return the default layouts as arrays, and their shares of the layers."""
     stack = Layouts.of(LegalLayouts(machine, work).default_layouts, axes=axes)
-    weights = _weights_per_chip(machine, work, stack)
-    return stack, weights, stage_share(machine, work, stack)
+    return stack, stage_share(machine, work, stack)
 
 
-def _most(machine: Machine, layout: AnyLayout, weights: Array, cache: Array) -> Array:
+def _room(machine: Machine, work: Workload, layout: AnyLayout) -> tuple[ArrayLike, ArrayLike]:
+    """Return the memory that caches and some weights share on the fullest chip, and these. [byte]
+
+    Kinds of bytes with a memory of their own fill that one, the others what is left of all.
+    """
+    usable, place = machine.usable(layout.chips), dict(machine.memory.place)
+    if not place:
+        return sum(usable), _weights_per_chip(machine, work, layout)
+    room = dict(zip((tier.name for tier in machine.tiers), usable, strict=True))
+    free: ArrayLike = 0.0
+    for kind, size in zip(WEIGHT_KINDS, stored_weights(machine, work, layout), strict=True):
+        if kind in place:
+            room[place[kind]] = room[place[kind]] - size
+        else:
+            free = free + size
+    fits = np.min([np.asarray(one) >= 0.0 for one in room.values()], axis=0)
+    if "kv" not in place:
+        return np.where(fits, sum(room.values()), 0.0), free
+    own = room.pop(place["kv"])
+    return np.where(fits, own, 0.0), np.maximum(free - sum(room.values()), 0.0)
+
+
+def _most(machine: Machine, work: Workload, layout: AnyLayout, cache: Array) -> Array:
     """Return the sequences that fit on all replicas together. [1]"""
-    per_replica = largest_batch(
-        usable=machine.usable_bytes, weights=weights, cache_per_sequence=cache
-    )
+    usable, weights = _room(machine, work, layout)
+    per_replica = largest_batch(usable=usable, weights=weights, cache_per_sequence=cache)
     return np.minimum(per_replica, 1e12) * layout.dp
 
 
@@ -131,32 +175,38 @@ class _Placed(Generic[OneOrMore]):
     @cached_property
     def max_batch(self) -> Array | int:
         """Sequences that fit, all replicas together, a whole number. [1]"""
-        most = _most(self.machine, self.layout, self.weights_per_chip, self.cache_per_chip)
+        most = _most(self.machine, self.work, self.layout, self.cache_per_chip)
         return most if np.ndim(most) else int(most)
 
     def used_fraction(self, batch: ArrayLike) -> Array:
-        """Return the usable memory that a batch fills on the fullest chip; above 1 does not fit.
+        """Return the share of memory that a batch fills on the fullest chip; above 1 does not fit.
+
+        It is of what caches may take where kinds of bytes have a memory of their own.
 
         Parameters
         ----------
         batch : array_like
             Sequences of the whole deployment. [1]
         """
-        sequences = np.ceil(np.asarray(batch) / self.layout.dp)
-        used = self.weights_per_chip + sequences * self.cache_per_chip
-        return used / self.machine.usable_bytes
+        usable, weights = _room(self.machine, self.work, self.layout)
+        used = weights + self.sequences(batch) * self.cache_per_chip
+        return floats(used / np.maximum(usable, 1.0))
 
-    def __str__(self) -> str:
-        """Say where it lives, in a phrase."""
-        tier, chips = self.machine.tier.name, self.layout.chips
+    def sequences(self, batch: ArrayLike) -> Array:
+        """Return the sequences of a batch on the fullest replica. [1]"""
+        return np.ceil(np.asarray(batch) / self.layout.dp)
+
+    def where(self, tiers: str) -> str:
+        """Say where it lives, in a phrase, given the names of the memories."""
+        chips = self.layout.chips
         if self.machine.is_spatial:
             wafer = self.machine.hardware.kind + ("s" if chips > 1 else "")
             if self.chips_per_layer > 1:
-                return f"{tier} of {chips} {wafer} ({int(self.chips_per_layer)} for each layer)"
+                return f"{tiers} of {chips} {wafer} ({int(self.chips_per_layer)} for each layer)"
             each = ceil(self.work.layers / chips)
-            return f"{tier} of {chips} {wafer} ({each} layer{'s' if each > 1 else ''} each)"
+            return f"{tiers} of {chips} {wafer} ({each} layer{'s' if each > 1 else ''} each)"
         cut = f" ({self.layout})" if chips > 1 else ""
-        return f"{tier} of {chips} chip{'s' if chips > 1 else ''}{cut}"
+        return f"{tiers} of {chips} chip{'s' if chips > 1 else ''}{cut}"
 
 
 class Placement(_Placed[Layout]):
@@ -203,11 +253,9 @@ class Site(LegalLayouts):
     @cached_property
     def most_by_default(self) -> Array:
         """Sequences that each of the default layouts holds. [1]"""
-        stack, weights, share = _default_stack(
-            self.machine, self.work, np.ndim(self.reserved_tokens)
-        )
+        stack, share = _default_stack(self.machine, self.work, np.ndim(self.reserved_tokens))
         cache = self.work.cache_bytes(self.reserved_tokens, ranks=stack.tp) * share
-        return _most(self.machine, stack, weights, cache)
+        return _most(self.machine, self.work, stack, cache)
 
     def with_chips(self, chips: int, batches: Sequence[float]) -> Layout:
         """Return the layout of exactly so many chips that suits some batches best.
@@ -239,10 +287,14 @@ class Site(LegalLayouts):
         The second is None where layers may be cut, or where one layer fills more than a chip.
         """
         cache = float(self.work.cache_bytes(self.reserved_tokens))
-        usable = self.machine.usable_bytes
-        capacity = chips_for_capacity(
-            needed=self.work.weight_bytes + batch * cache, usable_per_chip=usable
-        )
+        needed = self.work.weight_bytes + batch * cache
+        usable = float(sum(self.machine.usable(1)))
+        capacity = chips_for_capacity(needed=needed, usable_per_chip=usable)
+        if any(tier.shared_by > 1.0 for tier in self.machine.tiers):
+            each = float(sum(self.machine.usable(MOST_CHIPS)))
+            capacity = np.maximum(capacity, np.ceil((needed - usable) / each))
+            while sum(self.machine.usable(capacity)) * capacity < needed:
+                capacity = capacity + 1.0
         if not self.machine.is_spatial:
             return int(capacity), None
         whole = chips_for_whole_layers(

@@ -12,9 +12,12 @@ from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.estimate import SITE_FACTOR, Estimate, evaluate
 from fastcalc.core.layout import Layout
-from fastcalc.core.machine import machines
+from fastcalc.core.machine import machine
 from fastcalc.core.machine_class import engine_of_class
+from fastcalc.core.memory import OWN_MEMORY, MemoryChoice
 from fastcalc.core.placement import Placement, Site
+from fastcalc.core.schedule import Schedule
+from fastcalc.core.split import Split, memories_used
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import Workload, workload
 from fastcalc.errors import InputError
@@ -127,6 +130,7 @@ class Scenario:
     pricing: Pricing = field(default_factory=Pricing)
     engine_is_borrowed: bool = False
     ignores_ranks: bool = False
+    memory: MemoryChoice = OWN_MEMORY
 
     @cached_property
     def work(self) -> Workload:
@@ -172,6 +176,23 @@ class Location:
     site: Site
     placement: Placement
     is_default_layout: bool
+
+    @cached_property
+    def split(self) -> Split | None:
+        """What lives where at each batch; None where all is in one memory."""
+        batches = np.array(self.scenario.batches, dtype=np.float64)
+        return Schedule(self.placement, self.scenario.traffic, batches).split
+
+    @property
+    def where(self) -> str:
+        """Where it lives, in a phrase."""
+        return self.placement.where(self.memories)
+
+    @property
+    def memories(self) -> str:
+        """The memories that any of the batches uses."""
+        codes, names = memories_used(self.split, self.site.machine.tiers)
+        return names[np.bitwise_or.reduce(np.atleast_1d(codes))]
 
     @property
     def fits(self) -> bool:
@@ -221,8 +242,8 @@ class Outcome(Location):
         return warnings_of(self)
 
 
-def sites_of(scenario: Scenario, reserved_tokens: ArrayLike) -> list[Site]:
-    """Return a model on each memory tier that a chip has, the fastest first.
+def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
+    """Return a model on a kind of chip, with all the memory that it has.
 
     Parameters
     ----------
@@ -234,34 +255,31 @@ def sites_of(scenario: Scenario, reserved_tokens: ArrayLike) -> list[Site]:
     Raises
     ------
     InputError
-        If a format is unknown.
+        If a format or a memory is unknown.
     """
     work = scenario.work
-    found = machines(scenario.hardware, scenario.engine, work)
-    return [Site(one, work, reserved_tokens) for one in found]
+    found = machine(scenario.hardware, scenario.engine, work, scenario.memory)
+    return Site(found, work, reserved_tokens)
+
+
+def sites_of(scenario: Scenario, reserved_tokens: ArrayLike) -> list[Site]:
+    """Return the one site, for searches that ask for several."""
+    return [site_of(scenario, reserved_tokens)]
 
 
 def locate(scenario: Scenario) -> Location:
-    """Place a scenario: choose memory tier and layout for its smallest batch.
-
-    Fewest chips first, then the fastest tier.
+    """Place a scenario: choose the layout for its smallest batch, the fewest chips that hold it.
 
     Raises
     ------
     InputError
         If a format is unknown, the context exceeds the model's, or the ranks do not suit.
     """
-    sites, batch = sites_of(scenario, scenario.traffic.reserved), min(scenario.batches)
+    site, batch = site_of(scenario, scenario.traffic.reserved), min(scenario.batches)
     check_traffic(scenario)
-    candidates = []
-    for site in sites:
-        asked = scenario.sharding.layout(site, scenario.batches)
-        placement = site.place(asked) if asked else site.smallest(batch)
-        fits = placement is not None and placement.max_batch >= batch
-        placement = placement or site.place(Layout())
-        candidates.append((not fits, placement.layout.chips, site, placement, asked is None))
-    _, _, site, placement, is_default = min(candidates, key=lambda one: one[:2])
-    return Location(scenario, site, placement, is_default)
+    asked = scenario.sharding.layout(site, scenario.batches)
+    placement = site.place(asked) if asked else site.smallest(batch)
+    return Location(scenario, site, placement or site.place(Layout()), asked is None)
 
 
 def solve(scenario: Scenario) -> Outcome:

@@ -12,7 +12,8 @@ from fastcalc.core.bound import Bound, bound_step
 from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass, look_back
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.spatial import spatial_pass
-from fastcalc.core.step import Component, Decoded, Step, decoded, expected_step
+from fastcalc.core.split import Split, split
+from fastcalc.core.step import Component, Decoded, Step, decoded, expected_step, touched_experts
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import serving
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
@@ -101,28 +102,44 @@ class Schedule:
 
     def decode_work(self, verified: float | None = None) -> PassWork:
         """Return a pass that decodes only."""
-        rows = self._rows(self.streams, self.together, 0.0, 1.0, verified)
-        return count_pass(self.placement, rows, self.in_flight)
+        return self._count(self._rows(self.streams, self.together, 0.0, 1.0, verified))
 
     def mixed_work(self) -> PassWork:
         """Return a pass that decodes and takes in a lump of prompts."""
         replicas = self.placement.layout.dp
-        rows = self._rows(self.streams, self.together, self.lump, replicas)
-        return count_pass(self.placement, rows, self.in_flight)
+        return self._count(self._rows(self.streams, self.together, self.lump, replicas))
 
     def first_work(self) -> PassWork:
         """Return a pass that takes in a chunk of one request's prompt alongside the others."""
         prompt = self.traffic.computed_prompt / self.chunks
-        rows = self._rows(
-            np.maximum(self.streams - 1.0, 0.0), np.maximum(self.together - 1.0, 0.0), prompt
+        return self._count(
+            self._rows(
+                np.maximum(self.streams - 1.0, 0.0), np.maximum(self.together - 1.0, 0.0), prompt
+            )
         )
-        return count_pass(self.placement, rows, self.in_flight)
 
     def prefill_work(self, tokens: ArrayLike) -> PassWork:
         """Return a pass that takes in prompt tokens on every replica and decodes nothing."""
         none = 0.0 * self.batch
         rows = self._rows(none, none, tokens, self.placement.layout.dp)
-        return count_pass(self.placement, rows, 1.0)
+        return self._count(rows, in_flight=1.0)
+
+    def _count(self, rows: PassInput, in_flight: ArrayLike | None = None) -> PassWork:
+        flowing = self.in_flight if in_flight is None else in_flight
+        return count_pass(self.placement, rows, flowing, self.split)
+
+    @cached_property
+    def split(self) -> Split | None:
+        """Where bytes live; None where a chip has one memory that takes all."""
+        machine = self.machine
+        if len(machine.tiers) == 1 and (machine.tier.where == "chip") == machine.is_spatial:
+            return None
+        rows = self._rows(self.streams, self.together, 0.0)
+        work = count_pass(self.placement, rows, self.in_flight)
+        read = work.sequences * work.cache_bytes * self.placement.stage_share
+        held = self.placement.sequences(self.batch) * self.placement.cache_per_chip
+        touched = touched_experts(work, machine.software)
+        return split(self.placement, self.batch, read / np.maximum(held, 1.0), touched)
 
     def _rows(
         self,
@@ -212,7 +229,7 @@ class Schedule:
     @cached_property
     def _decoded(self) -> Decoded | None:
         """What the streams ask of the pass that decodes and of that with prompts alike."""
-        if self.machine.is_spatial:
+        if self.machine.is_spatial or self.split is not None:
             return None
         return decoded(self._decoding, self.machine.chip, self.machine.software)
 

@@ -3,10 +3,13 @@
 import numpy as np
 
 from fastcalc.core.machine import Chip, EngineParameters, reached
-from fastcalc.core.pass_work import PassWork
-from fastcalc.core.step import ACTIVATION_BYTES, Component, Step
+from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
+from fastcalc.core.split import Split
+from fastcalc.core.step import Component, Step, touched_experts
+from fastcalc.core.tiers import LEAST, READ, tier_rate
 from fastcalc.formulas.pipeline import spatial_step
 from fastcalc.formulas.roofline import time_of
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step:
@@ -15,7 +18,8 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     The whole machine's bandwidth reads all regions in one sweep, so the share of it that
     one region has reads that one layer in the same time: with L layers, a token takes L
     sweeps, or L layer floors where those are longer. A sweep reads and multiplies all
-    experts of a layer, picked or not.
+    experts of a layer, picked or not. Memory outside the regions is not divided among them: one
+    region after another has all of it, and all streams of a chip share what is read.
 
     Parameters
     ----------
@@ -28,6 +32,9 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     rates = reached(chip, software)
     bandwidth, dense_rate = rates.bandwidth, rates.dense
     moved = work.dense_bytes + work.head_bytes + work.routed_bytes + work.cache_bytes
+    outside = Component("shared memory")
+    if work.split is not None:
+        moved, outside = _shared(work, work.split, chip, software)
     memory = time_of(work=moved, rate=chips * bandwidth)
     all_experts = work.routed_flops * np.asarray(work.experts) / work.active
     compute = (
@@ -54,6 +61,7 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
             count=np.where(is_floor, turns, 0.0),
             each=software.decode_layer_floor,
         ),
+        _beyond(outside, seconds, software.tier_overlap),
         *_prompt(work, chip, software),
         Component(
             "hops",
@@ -63,6 +71,38 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
             each=chip.hop,
         ),
     )
+
+
+def _shared(
+    work: PassWork, split: Split, chip: Chip, software: EngineParameters
+) -> tuple[Array, Component]:
+    """Return the bytes that are in regions, and the read of all others, one after another."""
+    chips, shares = np.asarray(work.stages) * 1.0, split.reads()
+    streams = np.asarray(work.sequences)
+    read = {
+        "dense": work.dense_bytes,
+        "head": work.head_bytes,
+        "experts": work.routed_bytes * touched_experts(work, software),
+        "kv": np.where(streams > 0.0, np.maximum(streams / chips, 1.0), 0.0) * work.cache_bytes,
+    }
+    whole = {**read, "experts": work.routed_bytes, "kv": work.cache_bytes}
+    has_regions = split.tiers[0].where == "chip"
+    held = {kind: split.shares[kind][0] * has_regions for kind in READ}
+    moved, seconds = floats(0.0), floats(0.0)
+    for place, tier in enumerate(split.tiers[has_regions:], int(has_regions)):
+        rate = tier_rate(tier, chip, software, tier.share(split.chips))
+        there = floats(sum(shares[kind][place] * read[kind] for kind in READ))
+        moved, seconds = moved + there, seconds + there / rate
+    resident = floats(sum(held[kind] * whole[kind] for kind in READ))
+    bandwidth = moved / np.maximum(seconds, LEAST)
+    return resident, Component("shared memory", bytes=moved, bandwidth=bandwidth)
+
+
+def _beyond(read: Component, sweeps: Array, overlap: ArrayLike) -> Component:
+    """Return a read of which a part hides under the sweeps."""
+    hidden = overlap * np.minimum(read.memory_time, sweeps)
+    left = np.maximum(read.memory_time - hidden, LEAST)
+    return Component(read.name, bytes=read.bytes, bandwidth=read.bytes / left)
 
 
 def _prompt(

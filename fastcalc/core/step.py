@@ -16,14 +16,14 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
-from fastcalc.core.pass_work import PassWork
+from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
+from fastcalc.core.tiers import InPlace, Reads, located
 from fastcalc.formulas.experts import distinct_experts
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
 from fastcalc.formulas.pipeline import pipelined_step
 from fastcalc.formulas.roofline import overlapped_time, time_of
 from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
 
-ACTIVATION_BYTES = 2.0
 _FUSED_MULTIPLY_ADD = 2.0
 
 PRODUCTS, GROUPED_PRODUCTS = 3.0, 1.0
@@ -180,22 +180,25 @@ class Decoded(NamedTuple):
     sequences: Component
 
 
-def decoded(work: PassWork, chip: Chip, software: EngineParameters) -> Decoded:
+def decoded(
+    work: PassWork, chip: Chip, software: EngineParameters, reads: Reads | None = None
+) -> Decoded:
     """Return matrices, caches and overheads of decoded sequences, as `expected_step` takes them."""
     rates, tokens = reached(chip, software), work.sequences * work.verified
+    reads = reads or Reads(*(rates.bandwidth,) * len(Reads._fields))
     rows = np.maximum(tokens, software.minimum_rows * (tokens > 0.0))
     return Decoded(
         Component(
             "dense weights",
             bytes=work.dense_bytes,
-            bandwidth=rates.bandwidth,
+            bandwidth=reads.dense,
             flops=rows * work.dense_flops,
             flop_rate=rates.dense,
         ),
         Component(
             "head and norms",
             bytes=work.head_bytes,
-            bandwidth=rates.bandwidth,
+            bandwidth=reads.head,
             flops=rows * work.head_flops,
             flop_rate=rates.head,
         ),
@@ -203,7 +206,7 @@ def decoded(work: PassWork, chip: Chip, software: EngineParameters) -> Decoded:
         Component(
             "attention",
             bytes=work.sequences * work.cache_bytes,
-            bandwidth=rates.bandwidth,
+            bandwidth=reads.attention,
             flops=tokens * work.attention_flops,
             flop_rate=rates.attention,
         ),
@@ -232,12 +235,17 @@ def expected_step(
         Components in seconds: a pass through all layers, and with pipeline stages the hops
         and the wait for other micro-batches.
     """
-    rates, touched = reached(chip, software), _touched(work, software)
+    rates, touched = reached(chip, software), touched_experts(work, software)
+    bandwidth: ArrayLike = rates.bandwidth
+    elsewhere = _idle("host")
+    if work.split is not None:
+        work, reads, host = located(work, work.split, chip, software, touched)
+        same, bandwidth, elsewhere = decoded(work, chip, software, reads), reads.routed, _host(host)
     same = same or decoded(work, chip, software)
     passed = Step.of(
         same.dense,
         same.head,
-        _routed(work, rates, software, touched),
+        _routed(work, rates, software, touched, bandwidth),
         same.attention,
         _unpacking(work, chip, software, touched),
         *_prompt(work, rates, software),
@@ -245,11 +253,12 @@ def expected_step(
         _all_reduce(work, chip, software),
         _exchange(work, chip, software),
         same.sequences,
+        elsewhere,
     )
     return passed.then(*_pipeline(work, chip, software, passed.seconds))
 
 
-def _touched(work: PassWork, software: EngineParameters) -> ArrayLike:
+def touched_experts(work: PassWork, software: EngineParameters) -> ArrayLike:
     """Return the share of the routed weights that the tokens of a pass read. [1]"""
     if _is_nothing(work.expert_layers):
         return 1.0
@@ -267,8 +276,28 @@ def _imbalance(work: PassWork, software: EngineParameters) -> ArrayLike:
     return 1.0 + work.spreads * (software.expert_imbalance - 1.0)
 
 
+def _host(done: InPlace | None) -> Component:
+    """Return what the host's cores do in its own memory, while the chip waits."""
+    if done is None:
+        return _idle("host")
+    return Component(
+        "host",
+        bytes=done.bytes,
+        bandwidth=done.bandwidth,
+        flops=done.flops,
+        flop_rate=done.flops / np.maximum(done.compute, 1e-300),
+        sent=done.sent,
+        link=done.link,
+        norm=inf,
+    )
+
+
 def _routed(
-    work: PassWork, rates: Reached, software: EngineParameters, touched: ArrayLike
+    work: PassWork,
+    rates: Reached,
+    software: EngineParameters,
+    touched: ArrayLike,
+    bandwidth: ArrayLike,
 ) -> Component:
     """Return the experts that are picked."""
     if _is_nothing(work.routed_bytes):
@@ -277,7 +306,7 @@ def _routed(
     return Component(
         "routed experts",
         bytes=work.routed_bytes * touched * uneven,
-        bandwidth=rates.bandwidth,
+        bandwidth=bandwidth,
         flops=work.together * work.routed_flops * uneven,
         flop_rate=rates.routed,
         norm=GROUPED_PRODUCTS,

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
-from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model
+from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue, Kind
 from fastcalc.core.layout import Layout
 from fastcalc.core.machine import machine
 from fastcalc.core.machine_class import engine_of_class
+from fastcalc.core.memory import OWN_MEMORY
 from fastcalc.core.placement import Placement, Site
 from fastcalc.core.scenario import default_cache
 from fastcalc.core.workload import Workload, workload
@@ -61,16 +62,14 @@ class Deployment:
         UnpredictableError
             If the weights do not fit.
         """
-        found = [self._on(memory, reserved) for memory in self.hardware.memory]
-        fitting = [one for one in found if one is not None and one.max_batch >= 1]
-        if not fitting:
-            tier = max(self.hardware.memory, key=lambda one: one.bandwidth.si)
-            where = f"{self.hardware.id}'s {tier.name}"
+        site = Site(machine(self.hardware, self.engine, self.work, OWN_MEMORY), self.work, reserved)
+        placement = self._on(site)
+        if placement is None or placement.max_batch < 1:
+            where = f"{self.hardware.id}'s {site.machine.tier.name}"
             raise UnpredictableError(f"the weights and one sequence do not fit {where}")
-        return max(fitting, key=lambda one: one.machine.tier.bandwidth.si)
+        return placement
 
-    def _on(self, memory: Memory, reserved: float) -> Placement | None:
-        site = Site(machine(self.hardware, self.engine, self.work, memory), self.work, reserved)
+    def _on(self, site: Site) -> Placement | None:
         if self.layout is not None:
             return site.place(self.layout)
         if self.chips is None:

@@ -173,7 +173,7 @@ def _room(placement: Placement, columns: Columns) -> Floats:
     tokens = columns.prompt + columns.output
     cache = placement.work.cache_bytes(tokens, ranks=layout.tp) * placement.stage_share
     per_replica = largest_batch(
-        usable=placement.machine.usable_bytes,
+        usable=sum(placement.machine.usable(layout.chips)),
         weights=placement.weights_per_chip,
         cache_per_sequence=cache,
     )

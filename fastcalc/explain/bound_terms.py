@@ -51,7 +51,8 @@ def _memory(made: BoundPass, part: Component) -> list[Equation]:
     cache = equation("cache", read.value, "B", read)
     moved = equation("bytes", part.bytes, "B", weights.answer + number(made.decoded) * cache.answer)
     # Tiers are filled from the fastest on, and all of them are read at once.
-    tiers, left, times = made.machine.tiers, number(moved.term.value, "B"), []
+    tiers = sorted(made.machine.tiers, key=lambda tier: tier.capacity / tier.rate)
+    left, times = number(moved.term.value, "B"), []
     for index, tier in enumerate(tiers):
         bandwidth = total(numbers.bandwidth(each) for each in tiers[index:])
         times.append(left / (made.chips * bandwidth))

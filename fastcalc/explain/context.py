@@ -1,9 +1,9 @@
 """What the formulas of one pass have in common: its work, its machine and the rates it reaches."""
 
 from fastcalc.core.machine import FED_BITS, Product
-from fastcalc.core.pass_work import FLOPS_PER_PARAMETER, PassWork
+from fastcalc.core.pass_work import ACTIVATION_BYTES, FLOPS_PER_PARAMETER, PassWork
 from fastcalc.core.schedule import Schedule
-from fastcalc.core.step import ACTIVATION_BYTES, Component
+from fastcalc.core.step import Component
 from fastcalc.explain.numbers import Numbers
 from fastcalc.explain.terms import Equation, Term, equation, number, one, rounded_least
 

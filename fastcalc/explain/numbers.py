@@ -3,7 +3,8 @@
 from math import inf, isfinite
 from typing import get_args
 
-from fastcalc.catalogue.schema import Engine, Hardware, Memory, Parameters, Quantity
+from fastcalc.catalogue.schema import Engine, Hardware, Parameters, Quantity
+from fastcalc.core.memory import Tier
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.explain.terms import Origin, Term, number, one, total
 from fastcalc.formulas.types import ArrayLike
@@ -35,14 +36,14 @@ class Numbers:
         origin = _origin(name, "engine", self.machine.engine, quantity) if quantity else None
         return number(getattr(self.machine.software, name), unit, origin)
 
-    def bandwidth(self, tier: Memory | None = None) -> Term:
-        """Return the printed bandwidth of a memory tier: that of the weights. [byte/s]"""
-        tier = tier or self.machine.tier
-        return self._printed(f"bandwidth of {tier.name}", tier.bandwidth, "B/s")
+    def bandwidth(self, tier: Tier | None = None) -> Term:
+        """Return the printed bandwidth of a memory, the fastest if none is named. [byte/s]"""
+        memory = (tier or self.machine.tier).entry
+        return self._printed(f"bandwidth of {memory.name}", memory.bandwidth, "B/s")
 
-    def capacity(self, tier: Memory) -> Term:
-        """Return the printed capacity of a memory tier. [byte]"""
-        return self._printed(f"capacity of {tier.name}", tier.capacity, "B")
+    def capacity(self, tier: Tier) -> Term:
+        """Return the printed capacity of a memory. [byte]"""
+        return self._printed(f"capacity of {tier.name}", tier.entry.capacity, "B")
 
     def over_cores(self, name: str) -> Term | None:
         """Return a parameter for each core times the cores; None where it limits nothing."""

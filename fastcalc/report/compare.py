@@ -79,13 +79,14 @@ def _placed(outcome: Outcome) -> str:
     place = outcome.placement
     price = outcome.usd_per_hour
     cost = f"; ${dollars(price)}/h" if price is not None else ""
-    return f"{place}: {why(outcome)}; holds batch {place.max_batch:,}{cost}"
+    return f"{outcome.where}: {why(outcome)}; holds batch {place.max_batch:,}{cost}"
 
 
 def why(location: Location) -> str:
     """Say why a model takes so many chips, in a phrase."""
     place, batch = location.placement, min(location.scenario.batches)
-    usable, chips = place.machine.usable_bytes, place.layout.chips
+    chips = place.layout.chips
+    usable = float(sum(place.machine.usable(chips)))
     cache = float(place.work.cache_bytes(place.reserved_tokens))
     needed = place.work.weight_bytes + batch * cache
     if place.max_batch < batch:

@@ -27,13 +27,13 @@ COLUMNS = (
         "memory_tier",
         "text",
         "the memory that holds weights and cache",
-        lambda one: one.placement.machine.tier.name,
+        lambda one: one.memories,
     ),
     Column(
         "usable_gb_per_chip",
         "GB",
         "of it, what the engine leaves for them",
-        lambda one: one.placement.machine.usable_bytes / 1e9,
+        lambda one: sum(one.placement.machine.usable(one.layout.chips)) / 1e9,
     ),
     Column(
         "chips_by_capacity",
@@ -88,7 +88,8 @@ def _of(location: Location) -> SimpleNamespace:
         batch=batch,
         fits=location.fits,
         used=place.used_fraction(batch),
-        placed=lambda: str(place),
+        placed=lambda: location.where,
+        memories=location.memories,
         min_chips=location.min_chips[scenario.batches.index(batch)],
         needed=location.site.chips_needed(batch),
     )

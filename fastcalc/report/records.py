@@ -10,7 +10,7 @@ import numpy as np
 from fastcalc.catalogue.schema import Model
 from fastcalc.core import columns
 from fastcalc.core.estimate import SITE_FACTOR
-from fastcalc.core.evaluated_points import EvaluatedPoints, Words
+from fastcalc.core.evaluated_points import EvaluatedPoints, Words, places
 from fastcalc.core.scenario import USD_PER_KWH, YEARS, Outcome, Scenario
 from fastcalc.written import to_csv, to_markdown
 
@@ -37,7 +37,9 @@ def _points(outcome: Outcome) -> EvaluatedPoints:
         estimate=outcome.estimate,
         usd_per_hour=outcome.usd_per_hour,
         min_chips=np.array(outcome.min_chips, dtype=float),
-        placed=lambda: Words(np.int64(0), (str(outcome.placement),)),
+        placed=lambda: places(
+            outcome.estimate, np.asarray(0), [outcome.placement.layout], outcome.site
+        ),
         warnings=lambda: Words(np.int64(0), (outcome.warnings,)),
     )
 

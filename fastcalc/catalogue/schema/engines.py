@@ -68,6 +68,11 @@ class Parameters(Entry):
     prompt_chunk: Count | None = None
     minimum_rows: Count | None = None
     max_sequences: Count | None = None
+    host_bandwidth_fraction: Fraction | None = None
+    host_compute_fraction: Fraction | None = None
+    host_link_fraction: Fraction | None = None
+    tier_overlap: Fraction | None = None
+    expert_skew: Fraction | None = None
 
     @property
     def given(self) -> frozenset[str]:

@@ -23,11 +23,19 @@ from fastcalc.catalogue.schema.quantities import (
 
 
 class Memory(Entry):
-    """A place where weights and cache can live."""
+    """A place where weights and cache can live.
+
+    Where layers have regions of their own, those are in the memory on the chip: the fastest, unless
+    it says otherwise. Memory of the host or on a disk is read over a link, one way, of each chip,
+    and may be shared by several chips.
+    """
 
     name: str
     capacity: Size
     bandwidth: Bandwidth
+    where: Literal["chip", "package", "host", "disk"] | None = None
+    link: Bandwidth | None = None
+    shared_by: Count | None = None
 
 
 class Link(Entry):
@@ -74,7 +82,7 @@ class Hardware(Entry):
     id: Identifier
     name: str
     vendor: str
-    kind: Literal["gpu", "wafer", "lpu", "rdu", "tpu", "npu", "apple", "soc", "cpu"]
+    kind: Literal["gpu", "wafer", "lpu", "rdu", "tpu", "npu", "apple", "soc", "cpu", "host"]
     market: Literal["datacenter", "workstation", "consumer"] = "datacenter"
     scope: str
     execution: Literal["sequential", "spatial"] = "sequential"

@@ -14,7 +14,7 @@ import numpy as np
 
 from fastcalc.core.columns import COLUMNS, Column, Columns
 from fastcalc.core.estimate import Estimate, evaluate
-from fastcalc.core.evaluated_points import EvaluatedPoints, Words, chosen
+from fastcalc.core.evaluated_points import EvaluatedPoints, Words, chosen, places
 from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.placement import Placements, Site
 from fastcalc.core.scenario import Location, Scenario, sites_of, warnings_of
@@ -171,7 +171,7 @@ def _on(grid: Grid, site: Site) -> EvaluatedPoints:
         estimate=estimate,
         usd_per_hour=None if price is None else price * layouts.chips / one.pricing.utilization,
         min_chips=np.fmin(fewest[:, np.newaxis], np.where(estimate.fits, layouts.chips, np.nan)),
-        placed=lambda: Words(which, tuple(str(site.place(layout)) for layout in listed)),
+        placed=lambda: places(estimate, which, listed, site),
         warnings=lambda: _warnings(one, site, estimate),
     )
 

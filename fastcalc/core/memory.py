@@ -1,0 +1,124 @@
+"""The memory tiers that a chip can use: its own, a host's, and how the host's are used."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Literal
+
+import numpy as np
+
+from fastcalc.catalogue.schema import Hardware, Memory
+from fastcalc.core.once import once
+from fastcalc.formulas.types import ArrayLike
+
+KINDS = ("dense", "head", "experts", "kv", "embedding")
+"""What is placed: matrices that every token passes with their norms, the output head, routed
+experts, the cache, and the table of input embeddings."""
+
+HostUse = Literal["stream", "compute"]
+"""Read over the link and multiplied on the chip, or multiplied where they are."""
+
+
+@dataclass(frozen=True)
+class MemoryChoice:
+    """The memory that a user adds to chips, and where things are to live.
+
+    Attributes
+    ----------
+    host : Hardware or None
+        The host whose memory chips may use, and whose cores may compute.
+    use : str or None
+        How weights on the host are used; None for whichever is faster, pass by pass.
+    place : tuple of (str, str)
+        Kinds of bytes and the memory that each is to live in; others go where they are worth most.
+    prefix_tier : str or None
+        The memory that the cached part of prompts is loaded from; None where it lies in place.
+    """
+
+    host: Hardware | None = None
+    use: HostUse | None = None
+    place: tuple[tuple[str, str], ...] = ()
+    prefix_tier: str | None = None
+
+
+OWN_MEMORY = MemoryChoice()
+"""Only what the chip has, used as is best."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tier:
+    """A memory as numbers.
+
+    Attributes
+    ----------
+    entry : Memory
+        What the file says of it.
+    where : str
+        ``chip``, ``package``, ``host`` or ``disk``.
+    capacity, bandwidth : float
+        Of the whole memory. [byte], [byte/s]
+    link : float
+        What one chip reads of it over its link, one way; infinity without one. [byte/s]
+    shared_by : float
+        Chips that one such memory serves. [1]
+    flop_rates : tuple of float, optional
+        Of the cores that multiply where the bytes are: dense, head, routed, attention; none where
+        they may not. [FLOP/s]
+    streams : bool
+        True where chips may read it over the link.
+    """
+
+    entry: Memory
+    where: str
+    capacity: float
+    bandwidth: float
+    link: float = inf
+    shared_by: float = 1.0
+    flop_rates: tuple[float, ...] | None = None
+    streams: bool = True
+
+    @property
+    def name(self) -> str:
+        """What the file calls it."""
+        return self.entry.name
+
+    @property
+    def is_near(self) -> bool:
+        """True where a chip reads it at its own rate."""
+        return self.where in ("chip", "package")
+
+    def share(self, chips: ArrayLike) -> ArrayLike:
+        """Return the part of such a memory that each of some chips has. [1]"""
+        if self.shared_by == 1.0:
+            return 1.0
+        return np.ceil(np.asarray(chips) / self.shared_by) / chips
+
+    @property
+    def rate(self) -> float:
+        """The most that one chip alone can make of it. [byte/s]"""
+        return self.bandwidth if self.flop_rates else min(self.bandwidth, self.link)
+
+
+def _tier(memory: Memory, where: str) -> Tier:
+    return Tier(
+        entry=memory,
+        where=memory.where or where,
+        capacity=memory.capacity.si,
+        bandwidth=memory.bandwidth.si,
+        link=memory.link.si if memory.link else inf,
+        shared_by=memory.shared_by.si if memory.shared_by else 1.0,
+    )
+
+
+@once
+def own_tiers(hardware: Hardware) -> tuple[Tier, ...]:
+    """Return the memories of a chip, the fastest first.
+
+    Parameters
+    ----------
+    hardware : Hardware
+        The chip.
+    """
+    fastest = max(hardware.memory, key=lambda one: one.bandwidth.si)
+    regions = "chip" if hardware.execution == "spatial" else "package"
+    found = [_tier(one, regions if one is fastest else "package") for one in hardware.memory]
+    return tuple(sorted(found, key=lambda tier: -tier.rate))

@@ -1,0 +1,235 @@
+"""What it costs a pass that its bytes live in several memories."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from fastcalc.core.machine import Chip, EngineParameters
+from fastcalc.core.memory import Tier
+from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
+from fastcalc.core.split import Split
+from fastcalc.formulas.roofline import achieved_bandwidth, time_of
+from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
+
+LEAST = 1e-300
+
+READ = ("dense", "head", "experts", "kv")
+"""Kinds of bytes that a pass reads, in the order of `Reads` and of a tier's rates."""
+
+
+class Reads(NamedTuple):
+    """How fast each kind of bytes is read from where it lives. [byte/s]"""
+
+    dense: ArrayLike
+    head: ArrayLike
+    routed: ArrayLike
+    attention: ArrayLike
+
+
+@dataclass(frozen=True, eq=False)
+class InPlace:
+    """What the host's cores do in a pass, on one chip's part of its memory.
+
+    Attributes
+    ----------
+    bytes, bandwidth : ndarray
+        Read [byte] and how fast. [byte/s]
+    flops, compute : ndarray
+        Multiplied [FLOP] and how long that takes. [s]
+    sent, link : array_like
+        Activations to the host and back [byte] and how fast. [byte/s]
+    """
+
+    bytes: Array
+    bandwidth: Array
+    flops: Array
+    compute: Array
+    sent: Array
+    link: ArrayLike
+
+    @property
+    def seconds(self) -> Array:
+        """Time it takes. [s]"""
+        return np.maximum(self.bytes / self.bandwidth, self.compute) + self.sent / self.link
+
+    def where(self, kept: Bools) -> "InPlace":
+        """Return what is done only where that is what is chosen."""
+        return replace(
+            self,
+            bytes=self.bytes * kept,
+            flops=self.flops * kept,
+            compute=self.compute * kept,
+            sent=self.sent * kept,
+        )
+
+
+class Located(NamedTuple):
+    """A pass as the chip sees it, and what is done elsewhere.
+
+    Attributes
+    ----------
+    work : PassWork
+        Without what the host's cores do.
+    reads : Reads
+        How fast the chip reads the rest.
+    host : InPlace or None
+        What the host's cores do.
+    """
+
+    work: PassWork
+    reads: Reads
+    host: InPlace | None
+
+
+def tier_rate(
+    tier: Tier, chip: Chip, software: EngineParameters, part: ArrayLike, *, in_place: bool = False
+) -> ArrayLike:
+    """Return what long reads reach of a memory, for one chip. [byte/s]
+
+    Parameters
+    ----------
+    tier : Tier
+        The memory.
+    chip, software : Chip, EngineParameters
+        What a chip prints, and what the engine makes of it.
+    part : array_like
+        The part of a shared memory that one chip has while others read, too. [1]
+    in_place : bool
+        Read by the host's cores, not over the link.
+    """
+    if tier.is_near:
+        return achieved_bandwidth(
+            peak=tier.bandwidth,
+            fraction=software.bandwidth_fraction,
+            cores=chip.cores,
+            per_core=software.bandwidth_per_core,
+        )
+    memory = tier.bandwidth * software.host_bandwidth_fraction * part
+    return memory if in_place else np.minimum(memory, tier.link * software.host_link_fraction)
+
+
+def located(
+    work: PassWork, split: Split, chip: Chip, software: EngineParameters, touched: ArrayLike
+) -> Located:
+    """Return what of a pass the chip does, how fast it reads, and what the host does.
+
+    Parameters
+    ----------
+    work : PassWork
+        The work of the pass, wherever its bytes live.
+    split : Split
+        Where they live.
+    chip, software : Chip, EngineParameters
+        What a chip prints, and what the engine makes of it.
+    touched : array_like
+        Share of the routed weights that the pass reads. [1]
+    """
+    shares, parts = split.reads(), [_part(tier, split, work) for tier in split.tiers]
+    rates = [
+        tier_rate(tier, chip, software, part) for tier, part in zip(split.tiers, parts, strict=True)
+    ]
+    place = next((at for at, tier in enumerate(split.tiers) if tier.flop_rates), None)
+    if place is None:
+        reads = (_together(shares[kind], rates, software.tier_overlap) for kind in READ)
+        return Located(work, Reads(*reads), None)
+    there = [shares[kind][place] for kind in READ]
+    host = _in_place(work, split.tiers[place], there, touched, parts[place], software)
+    streamed = time_of(work=host.bytes, rate=rates[place])
+    is_kept = host.seconds < (streamed if split.tiers[place].streams else np.inf)
+    rest = [1.0 - is_kept * share for share in there]
+    speeds = []
+    for kind, left in zip(READ, rest, strict=True):
+        read = list(shares[kind])
+        read[place] = read[place] * ~is_kept
+        speeds.append(_together(read, rates, software.tier_overlap, whole=left))
+    return Located(_without(work, rest), Reads(*speeds), host.where(is_kept))
+
+
+def _part(tier: Tier, split: Split, work: PassWork) -> ArrayLike:
+    """Return the part of a shared memory that a chip has while others of a pass read, too. [1]"""
+    if tier.shared_by == 1.0:
+        return 1.0
+    width = split.chips / np.asarray(work.stages)
+    readers = width * np.minimum(work.in_flight, work.stages)
+    return np.minimum(np.ceil(np.asarray(split.chips) / tier.shared_by) / readers, 1.0)
+
+
+def _together(
+    shares: Sequence[Array],
+    rates: Sequence[ArrayLike],
+    overlap: ArrayLike,
+    whole: ArrayLike = 1.0,
+) -> Array:
+    """Return how fast bytes are read of which each memory has a share. [byte/s]
+
+    The times of the memories add, but for the share of the shorter ones that hides under the
+    longest; never so much that reading a byte from a slower memory costs less.
+    """
+    times = np.broadcast_arrays(*(share / rate for share, rate in zip(shares, rates, strict=True)))
+    total = np.sum(times, axis=0)
+    if len(rates) > 1:
+        hidden = np.minimum(overlap, np.maximum(1.0 - rates[1] / np.asarray(rates[0]), 0.0))
+        total = total - hidden * (total - np.max(times, axis=0))
+    return floats(whole / np.maximum(total, LEAST))
+
+
+def _in_place(
+    work: PassWork,
+    tier: Tier,
+    shares: Sequence[Array],
+    touched: ArrayLike,
+    part: ArrayLike,
+    software: EngineParameters,
+) -> InPlace:
+    """Return what the host's cores would do with the shares of each kind that are there."""
+    rows = np.asarray(work.sequences * work.verified)
+    moved = (
+        work.dense_bytes,
+        work.head_bytes,
+        work.routed_bytes * touched,
+        work.sequences * work.cache_bytes,
+    )
+    products = (
+        work.tokens * work.dense_flops + work.prompt * work.norm_flops,
+        rows * work.head_flops,
+        (work.together + work.prompt_together) * work.routed_flops,
+        rows * work.attention_flops + work.prompt * work.prompt_flops,
+    )
+    flops = [share * each for share, each in zip(shares, products, strict=True)]
+    reached = part * software.host_compute_fraction
+    assert tier.flop_rates is not None
+    compute = sum(
+        each / (rate * reached) for each, rate in zip(flops, tier.flop_rates, strict=True)
+    )
+    crossing = np.maximum.reduce(np.broadcast_arrays(*shares)) * work.depth
+    return InPlace(
+        bytes=floats(sum(share * each for share, each in zip(shares, moved, strict=True))),
+        bandwidth=floats(tier.bandwidth * software.host_bandwidth_fraction * part),
+        flops=floats(sum(flops)),
+        compute=floats(compute),
+        sent=floats(2.0 * ACTIVATION_BYTES * crossing * work.tokens * work.hidden),
+        link=tier.link * software.host_link_fraction,
+    )
+
+
+def _without(work: PassWork, rest: Sequence[Array]) -> PassWork:
+    """Return a pass of which the chip does but a rest of each kind."""
+    dense, head, experts, cache = rest
+    return replace(
+        work,
+        dense_bytes=work.dense_bytes * dense,
+        dense_flops=work.dense_flops * dense,
+        dense_weights=work.dense_weights * dense,
+        norm_flops=work.norm_flops * dense,
+        head_bytes=work.head_bytes * head,
+        head_flops=work.head_flops * head,
+        head_weights=work.head_weights * head,
+        routed_bytes=work.routed_bytes * experts,
+        routed_flops=work.routed_flops * experts,
+        routed_weights=work.routed_weights * experts,
+        cache_bytes=work.cache_bytes * cache,
+        attention_flops=work.attention_flops * cache,
+        prompt_flops=work.prompt_flops * cache,
+    )
