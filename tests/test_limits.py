@@ -244,7 +244,7 @@ def test_latents_are_copied_over_tensor_parallel_ranks(catalogue):
     assert float(grouped.cache_bytes(1000, ranks=16)) == float(grouped.cache_bytes(1000)) / 8
 
 
-def test_fastest_tier_that_holds_is_taken_otherwise_shards():
+def test_one_chip_holds_what_its_memories_hold_together():
     two_tiers = Hardware.model_validate(
         {
             "id": "two-tiers",
@@ -260,9 +260,8 @@ def test_fastest_tier_that_holds_is_taken_otherwise_shards():
             "links": {"scale_up": {"bandwidth": "100 GB/s", "domain": 8}},
         }
     )
-    assert outcome("llama-3.1-8b", two_tiers).placement.machine.tier.name == "SRAM"
-    large = outcome("llama-3.1-70b", two_tiers).placement
-    assert (large.machine.tier.name, large.layout.chips) == ("DRAM", 1)
+    assert outcome("llama-3.1-8b", two_tiers).where == "SRAM of 1 chip"
+    assert outcome("llama-3.1-70b", two_tiers).where == "SRAM + DRAM of 1 chip"
 
 
 def test_a_minimal_model_is_computed_as_far_as_it_goes():

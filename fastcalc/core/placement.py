@@ -103,18 +103,19 @@ def _room(machine: Machine, work: Workload, layout: AnyLayout) -> tuple[ArrayLik
     usable, place = machine.usable(layout.chips), dict(machine.memory.place)
     if not place:
         return sum(usable), _weights_per_chip(machine, work, layout)
-    room = dict(zip((tier.name for tier in machine.tiers), usable, strict=True))
+    names = [tier.name for tier in machine.tiers]
     free: ArrayLike = 0.0
     for kind, size in zip(WEIGHT_KINDS, stored_weights(machine, work, layout), strict=True):
         if kind in place:
-            room[place[kind]] = room[place[kind]] - size
+            at = names.index(place[kind])
+            usable[at] = usable[at] - size
         else:
             free = free + size
-    fits = np.min([np.asarray(one) >= 0.0 for one in room.values()], axis=0)
+    fits = np.min(np.broadcast_arrays(*usable), axis=0) >= 0.0
     if "kv" not in place:
-        return np.where(fits, sum(room.values()), 0.0), free
-    own = room.pop(place["kv"])
-    return np.where(fits, own, 0.0), np.maximum(free - sum(room.values()), 0.0)
+        return np.where(fits, sum(usable), 0.0), free
+    own = usable.pop(names.index(place["kv"]))
+    return np.where(fits, own, 0.0), np.maximum(free - sum(usable), 0.0)
 
 
 def _most(machine: Machine, work: Workload, layout: AnyLayout, cache: Array) -> Array:

@@ -94,15 +94,15 @@ def _shared(
         there = floats(sum(shares[kind][place] * read[kind] for kind in READ))
         moved, seconds = moved + there, seconds + there / rate
     resident = floats(sum(held[kind] * whole[kind] for kind in READ))
-    bandwidth = moved / np.maximum(seconds, LEAST)
+    bandwidth = (moved + LEAST) / (seconds + LEAST)
     return resident, Component("shared memory", bytes=moved, bandwidth=bandwidth)
 
 
 def _beyond(read: Component, sweeps: Array, overlap: ArrayLike) -> Component:
     """Return a read of which a part hides under the sweeps."""
     hidden = overlap * np.minimum(read.memory_time, sweeps)
-    left = np.maximum(read.memory_time - hidden, LEAST)
-    return Component(read.name, bytes=read.bytes, bandwidth=read.bytes / left)
+    left = read.memory_time - hidden
+    return Component(read.name, bytes=read.bytes, bandwidth=(read.bytes + LEAST) / (left + LEAST))
 
 
 def _prompt(

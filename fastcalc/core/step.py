@@ -17,7 +17,7 @@ import numpy as np
 
 from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
-from fastcalc.core.tiers import InPlace, Reads, located
+from fastcalc.core.tiers import LEAST, InPlace, Reads, located
 from fastcalc.formulas.experts import distinct_experts
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
 from fastcalc.formulas.pipeline import pipelined_step
@@ -285,7 +285,7 @@ def _host(done: InPlace | None) -> Component:
         bytes=done.bytes,
         bandwidth=done.bandwidth,
         flops=done.flops,
-        flop_rate=done.flops / np.maximum(done.compute, 1e-300),
+        flop_rate=(done.flops + LEAST) / (done.compute + LEAST),
         sent=done.sent,
         link=done.link,
         norm=inf,

@@ -13,7 +13,8 @@ from fastcalc.core.split import Split
 from fastcalc.formulas.roofline import achieved_bandwidth, time_of
 from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
-LEAST = 1e-300
+LEAST = 1e-40
+"""Seconds and bytes that are nothing alongside any other, so that nothing over nothing is a number."""
 
 READ = ("dense", "head", "experts", "kv")
 """Kinds of bytes that a pass reads, in the order of `Reads` and of a tier's rates."""
@@ -172,7 +173,7 @@ def _together(
     if len(rates) > 1:
         hidden = np.minimum(overlap, np.maximum(1.0 - rates[1] / np.asarray(rates[0]), 0.0))
         total = total - hidden * (total - np.max(times, axis=0))
-    return floats(whole / np.maximum(total, LEAST))
+    return floats((whole + LEAST) / (total + LEAST))
 
 
 def _in_place(

@@ -126,10 +126,18 @@ def rows_of(batches: Sequence[Batch]) -> StackedPoints:
 def _pile(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
     loads, chips, softwares, points, times = [], [], [], [], []
     first = 0
+    apart = []
     for batch in batches:
         machine, count = batch.placement.machine, len(batch.points)
         if machine.is_spatial == is_spatial:
             for load, often in batch.recipe.timeline.works():
+                if load.split is not None:  # whose arrays are not to be joined
+                    index = np.arange(first, first + count)
+                    times_of = np.broadcast_to(often, (count,))
+                    apart.append(
+                        Pile(load, machine.chip, machine.software, index, times_of, is_spatial)
+                    )
+                    continue
                 loads.append(_flat(load, count))
                 chips.append(_flat(machine.chip, count))
                 softwares.append(_flat(machine.software, count))
@@ -137,8 +145,9 @@ def _pile(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
                 times.append(np.broadcast_to(often, (count,)))
         first += count
     if not loads:
-        return []
+        return apart
     return [
+        *apart,
         Pile(
             _joined(loads),
             _joined(chips),
@@ -146,23 +155,28 @@ def _pile(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
             np.concatenate(points),
             np.concatenate(times),
             is_spatial,
-        )
+        ),
     ]
+
+
+def _numeric(numbers: PassWork | Chip | EngineParameters) -> list[str]:
+    """Return the names of the fields that are numbers."""
+    return [one.name for one in fields(numbers) if one.name != "split"]
 
 
 def _flat(numbers: AnyNumbers, count: int) -> AnyNumbers:
     """Return numbers with every field an array of so many elements."""
     values: dict[str, Any] = {}
-    for field in fields(numbers):
-        value = np.asarray(getattr(numbers, field.name), dtype=float)
-        values[field.name] = value if value.shape == (count,) else np.full(count, value)
+    for field in _numeric(numbers):
+        value = np.asarray(getattr(numbers, field), dtype=float)
+        values[field] = value if value.shape == (count,) else np.full(count, value)
     return replace(numbers, **values)
 
 
 def _joined(numbers: Sequence[AnyNumbers]) -> AnyNumbers:
     """Return several numbers as one, field by field one after another."""
     values: dict[str, Any] = {
-        field.name: np.concatenate([getattr(one, field.name) for one in numbers])
-        for field in fields(numbers[0])
+        field: np.concatenate([getattr(one, field) for one in numbers])
+        for field in _numeric(numbers[0])
     }
     return replace(numbers[0], **values)
