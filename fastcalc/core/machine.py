@@ -163,7 +163,7 @@ class EngineParameters:
     minimum_rows: ArrayLike = 1.0
     max_sequences: ArrayLike = inf
     host_bandwidth_fraction: ArrayLike = 1.0
-    host_compute_fraction: ArrayLike = 1.0
+    host_layer_overhead: ArrayLike = 0.0
     host_link_fraction: ArrayLike = 1.0
     tier_overlap: ArrayLike = 1.0
     expert_skew: ArrayLike = 0.0

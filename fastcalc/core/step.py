@@ -288,6 +288,8 @@ def _host(done: InPlace | None) -> Component:
         flop_rate=(done.flops + LEAST) / (done.compute + LEAST),
         sent=done.sent,
         link=done.link,
+        count=done.layers,
+        each=done.each,
         norm=inf,
     )
 

@@ -14,7 +14,7 @@ from fastcalc.formulas.roofline import achieved_bandwidth, time_of
 from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
 LEAST = 1e-40
-"""Seconds and bytes that are nothing alongside any other, so that nothing over nothing is a number."""
+"""Seconds and bytes that are nothing alongside others: nothing over nothing is a number."""
 
 READ = ("dense", "head", "experts", "kv")
 """Kinds of bytes that a pass reads, in the order of `Reads` and of a tier's rates."""
@@ -41,6 +41,8 @@ class InPlace:
         Multiplied [FLOP] and how long that takes. [s]
     sent, link : array_like
         Activations to the host and back [byte] and how fast. [byte/s]
+    layers, each : array_like
+        Layers in which chip and host take turns [1], and what a turn costs. [s]
     """
 
     bytes: Array
@@ -49,11 +51,14 @@ class InPlace:
     compute: Array
     sent: Array
     link: ArrayLike
+    layers: Array
+    each: ArrayLike
 
     @property
     def seconds(self) -> Array:
         """Time it takes. [s]"""
-        return np.maximum(self.bytes / self.bandwidth, self.compute) + self.sent / self.link
+        work = np.maximum(self.bytes / self.bandwidth, self.compute)
+        return floats(work + self.sent / self.link + self.layers * self.each)
 
     def where(self, kept: Bools) -> "InPlace":
         """Return what is done only where that is what is chosen."""
@@ -63,6 +68,7 @@ class InPlace:
             flops=self.flops * kept,
             compute=self.compute * kept,
             sent=self.sent * kept,
+            layers=self.layers * kept,
         )
 
 
@@ -199,19 +205,18 @@ def _in_place(
         rows * work.attention_flops + work.prompt * work.prompt_flops,
     )
     flops = [share * each for share, each in zip(shares, products, strict=True)]
-    reached = part * software.host_compute_fraction
     assert tier.flop_rates is not None
-    compute = sum(
-        each / (rate * reached) for each, rate in zip(flops, tier.flop_rates, strict=True)
-    )
-    crossing = np.maximum.reduce(np.broadcast_arrays(*shares)) * work.depth
+    compute = sum(each / (rate * part) for each, rate in zip(flops, tier.flop_rates, strict=True))
+    layers = np.maximum.reduce(np.broadcast_arrays(*shares)) * work.depth
     return InPlace(
         bytes=floats(sum(share * each for share, each in zip(shares, moved, strict=True))),
         bandwidth=floats(tier.bandwidth * software.host_bandwidth_fraction * part),
         flops=floats(sum(flops)),
         compute=floats(compute),
-        sent=floats(2.0 * ACTIVATION_BYTES * crossing * work.tokens * work.hidden),
+        sent=floats(2.0 * ACTIVATION_BYTES * layers * work.tokens * work.hidden),
         link=tier.link * software.host_link_fraction,
+        layers=floats(layers),
+        each=software.host_layer_overhead,
     )
 
 

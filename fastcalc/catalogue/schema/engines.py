@@ -69,8 +69,8 @@ class Parameters(Entry):
     minimum_rows: Count | None = None
     max_sequences: Count | None = None
     host_bandwidth_fraction: Fraction | None = None
-    host_compute_fraction: Fraction | None = None
     host_link_fraction: Fraction | None = None
+    host_layer_overhead: Time | None = None
     tier_overlap: Fraction | None = None
     expert_skew: Fraction | None = None
 
