@@ -138,7 +138,7 @@ def _bandwidth(tier: Tier, chips: Array) -> Array:
 def _asked(placement: AnyPlacement, rows: PassInput, routed: float) -> ArrayLike:
     """Return the longest that one memory takes to read what is asked to live in it. [s]"""
     machine, work = placement.machine, placement.work
-    if not machine.memory.place:
+    if not machine.place:
         return 0.0
     read = {
         "dense": work.dense.bytes + work.small.bytes,
@@ -148,8 +148,8 @@ def _asked(placement: AnyPlacement, rows: PassInput, routed: float) -> ArrayLike
         "embedding": 0.0,
     }
     chips, longest = floats(placement.layout.chips), floats(0.0)
-    for tier in machine.tiers:
-        there = sum(read[kind] for kind, name in machine.memory.place if name == tier.name)
+    for place, tier in enumerate(machine.tiers):
+        there = sum(read[kind] for kind, own in machine.place.items() if own == place)
         longest = np.maximum(longest, time_of(work=there, rate=_bandwidth(tier, chips)))
     return longest
 

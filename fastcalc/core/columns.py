@@ -276,6 +276,33 @@ COLUMNS = (
         lambda one: one.estimate.bound_compute,
     ),
     Column("usd_per_hour", "USD", "price of the deployment", lambda one: one.usd_per_hour),
+    _held(
+        "service_tpot_ms",
+        "ms",
+        "time per output token while prompts of others come between, as servers are measured",
+        lambda one: one.estimate.tpot_in_traffic * 1e3,
+        ("TPOT in", "traffic"),
+        6,
+    ),
+    Column("host", "text", "host whose memory the chips may use", lambda one: one.host),
+    Column(
+        "dense_near_fraction",
+        "ratio",
+        "of the dense weights, in the fastest memory",
+        lambda one: one.near("dense"),
+    ),
+    Column(
+        "experts_near_fraction",
+        "ratio",
+        "of the routed experts, in the fastest memory; empty without any",
+        lambda one: one.near("experts") if one.work.experts else None,
+    ),
+    Column(
+        "kv_near_fraction",
+        "ratio",
+        "of the KV cache, in the fastest memory",
+        lambda one: one.near("kv"),
+    ),
 )
 """Of ``compare``, ``frontier`` and ``sweep``, in the order of the contract."""
 

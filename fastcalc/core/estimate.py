@@ -42,6 +42,8 @@ class Estimate:
         Output tokens a second of the deployment, decode alone and with prompts inside. [1/s]
     tpot, ttft, request : ndarray
         Time per output token, to the first token, and of a whole request. [s]
+    tpot_in_traffic : ndarray
+        Time per output token while prompts of others come between. [s]
     prompt_seconds, output_seconds : ndarray
         Machine time of a request's prompt and of its output in served traffic. [s]
     joules : ndarray
@@ -63,6 +65,7 @@ class Estimate:
     tpot: Floats
     ttft: Floats
     request: Floats
+    tpot_in_traffic: Floats
     prompt_seconds: Floats
     output_seconds: Floats
     joules: Floats
@@ -157,6 +160,7 @@ def evaluate(placement: AnyPlacement, *, batch: ArrayLike, traffic: Traffic) -> 
         tpot=tpot,
         ttft=ttft,
         request=ttft + (np.asarray(traffic.output) - 1.0) * tpot,
+        tpot_in_traffic=timeline.token_in_traffic(passes).seconds,
         prompt_seconds=(run - traffic.output * tpot) / batches,
         output_seconds=traffic.output * tpot / batches,
         joules=money.joules_per_token(

@@ -105,6 +105,12 @@ class EvaluatedPoints:
         return 1.0 if split is None else split.shares[kind][0]
 
     @property
+    def host(self) -> str | None:
+        """The host whose memory the chips may use."""
+        host = self.scenario.memory.host
+        return host.id if host else None
+
+    @property
     def run(self) -> Floats:
         """Time in which as many requests as the batch are served, prompts inside. [s]"""
         estimate = self.estimate

@@ -1,6 +1,6 @@
 """What one chip gives, and what an engine makes of it: numbers that broadcast as arrays do."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from math import floor, inf
@@ -16,6 +16,7 @@ from fastcalc.core.workload import Workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import achieved_bandwidth, achieved_compute
 from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.written import shown
 
 _WIDTH = {
     "fp32": 32, "tf32": 32, "bf16": 16, "fp16": 16,
@@ -244,6 +245,8 @@ class Machine:
         The memories that hold weights and cache, the fastest first.
     memory : MemoryChoice
         What the user asks of them.
+    place : dict of str to int
+        Kinds of bytes that have a memory of their own, by its position.
     chip, software, peaks : Chip, EngineParameters, PeakRates
         Their numbers for this workload.
     """
@@ -252,6 +255,7 @@ class Machine:
     engine: Engine
     tiers: tuple[Tier, ...]
     memory: MemoryChoice
+    place: dict[str, int]
     chip: Chip
     software: EngineParameters
     peaks: PeakRates
@@ -304,6 +308,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
         engine=engine,
         tiers=tiers,
         memory=memory,
+        place={kind: named(hardware, tiers, name) for kind, name in memory.place},
         chip=_chip(hardware, work, tiers[0].bandwidth),
         software=EngineParameters.of(engine.on(hardware.kind, hardware.architecture)),
         peaks=PeakRates(*(fastest_rate(hardware, one) for one in formats)),
@@ -343,16 +348,35 @@ def tiers_of(
             streams = memory.use != "compute"
             own_cores = replace(tier, flop_rates=rates, streams=streams)
             found.append(own_cores if computes else tier)
-    names = [tier.name for tier in found]
-    for _, name in memory.place:
-        if name not in names:
-            raise InputError(
-                f"--place: {hardware.id} has no memory '{name}'; it has {', '.join(names)}"
-            )
+    found.sort(key=lambda tier: -tier.rate)
     if {kind for kind, _ in memory.place} == set(KINDS):
-        used = {name for _, name in memory.place}
-        found = [tier for tier in found if tier.name in used]
-    return tuple(sorted(found, key=lambda tier: -tier.rate))
+        used = {named(hardware, found, name) for _, name in memory.place}
+        found = [tier for place, tier in enumerate(found) if place in used]
+    return tuple(found)
+
+
+def named(hardware: Hardware, tiers: Sequence[Tier], name: str) -> int:
+    """Return the position of the memory of a name, or of a place such as ``host``.
+
+    Parameters
+    ----------
+    hardware : Hardware
+        The chip.
+    tiers : sequence of Tier
+        Its memories.
+    name : str
+        Upper and lower case are alike.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    for place, tier in enumerate(tiers):
+        if name.lower() in (tier.name.lower(), tier.where):
+            return place
+    known = ", ".join(tier.name for tier in tiers)
+    raise InputError(f"--place: {hardware.id} has no memory '{shown(name)}'; it has {known}")
 
 
 def _chip(hardware: Hardware, work: Workload, bandwidth: float) -> Chip:

@@ -100,21 +100,19 @@ def _room(machine: Machine, work: Workload, layout: AnyLayout) -> tuple[ArrayLik
 
     Kinds of bytes with a memory of their own fill that one, the others what is left of all.
     """
-    usable, place = machine.usable(layout.chips), dict(machine.memory.place)
+    usable, place = machine.usable(layout.chips), machine.place
     if not place:
         return sum(usable), _weights_per_chip(machine, work, layout)
-    names = [tier.name for tier in machine.tiers]
     free: ArrayLike = 0.0
     for kind, size in zip(WEIGHT_KINDS, stored_weights(machine, work, layout), strict=True):
         if kind in place:
-            at = names.index(place[kind])
-            usable[at] = usable[at] - size
+            usable[place[kind]] = usable[place[kind]] - size
         else:
             free = free + size
     fits = np.min(np.broadcast_arrays(*usable), axis=0) >= 0.0
     if "kv" not in place:
         return np.where(fits, sum(usable), 0.0), free
-    own = usable.pop(names.index(place["kv"]))
+    own = usable.pop(place["kv"])
     return np.where(fits, own, 0.0), np.maximum(free - sum(usable), 0.0)
 
 

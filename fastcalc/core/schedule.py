@@ -9,11 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from fastcalc.core.bound import Bound, bound_step
+from fastcalc.core.machine import named
 from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass, look_back
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.spatial import spatial_pass
 from fastcalc.core.split import Split, split
 from fastcalc.core.step import Component, Decoded, Step, decoded, expected_step, touched_experts
+from fastcalc.core.tiers import tier_rate
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import serving
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
@@ -127,6 +129,21 @@ class Schedule:
     def _count(self, rows: PassInput, in_flight: ArrayLike | None = None) -> PassWork:
         flowing = self.in_flight if in_flight is None else in_flight
         return count_pass(self.placement, rows, flowing, self.split)
+
+    @cached_property
+    def loading(self) -> ArrayLike:
+        """Time to load the cached part of a prompt from the memory that keeps it. [s]"""
+        machine, placement = self.machine, self.placement
+        if machine.memory.prefix_tier is None:
+            return 0.0
+        tier = machine.tiers[named(machine.hardware, machine.tiers, machine.memory.prefix_tier)]
+        part, traffic = tier.share(placement.layout.chips), self.traffic
+        rate = tier_rate(tier, machine.chip, machine.software, part)
+        if self.is_bound:
+            rate = np.minimum(tier.bandwidth * part, tier.link)
+        cached = np.maximum(traffic.prompt - traffic.computed_prompt, 0.0)
+        tokens = placement.work.cache_bytes(cached, ranks=placement.layout.tp)
+        return tokens * (cached > 0.0) * placement.stage_share / rate
 
     @cached_property
     def split(self) -> Split | None:

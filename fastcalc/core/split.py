@@ -93,16 +93,15 @@ def split(
     cache = placement.sequences(batch) * placement.cache_per_chip
     sizes = dict(zip(KINDS, (dense, head, experts, cache, table), strict=True))
     worth = dict(zip(KINDS, (1.0, 1.0, experts_read, cache_read, 0.0), strict=True))
-    asked = dict(machine.memory.place)
     room = [floats(one) for one in machine.usable(layout.chips)]
     shares = {}
-    for kind, name in asked.items():
-        shares[kind] = [floats(tier.name == name) for tier in machine.tiers]
+    for kind, own in machine.place.items():
+        shares[kind] = [floats(own == place) for place in range(len(machine.tiers))]
         room = [
             np.maximum(free - sizes[kind] * share, 0.0)
             for free, share in zip(room, shares[kind], strict=True)
         ]
-    free = [kind for kind in KINDS if kind not in asked]
+    free = [kind for kind in KINDS if kind not in machine.place]
     edges = np.cumsum(np.broadcast_arrays(*room), axis=0)[:-1]
     for kind in free:
         first = _before(kind, free, sizes, worth)

@@ -29,12 +29,15 @@ class Timeline:
         Requests whose own overhead is inside. [1]
     per : array_like
         Tokens among which the whole is divided. [1]
+    loading : array_like
+        Time to load what is cached of a prompt, whatever else is done. [s]
     """
 
     passes: Schedule
     counts: tuple[tuple[str, ArrayLike], ...]
     requests: float = 0.0
     per: ArrayLike = 1.0
+    loading: ArrayLike = 0.0
 
     @property
     def overhead(self) -> Array:
@@ -45,7 +48,7 @@ class Timeline:
     def seconds(self) -> Floats:
         """What the engine is expected to take. [s]"""
         terms = (count * self.passes.seconds(name) for name, count in self.counts)
-        return floats((self.overhead + sum(terms)) / self.per)
+        return floats((self.overhead + self.loading + sum(terms)) / self.per)
 
     def works(self) -> Iterator[tuple[PassWork, Array]]:
         """Yield the work of its passes, and how many of each it takes. [1]"""
@@ -62,7 +65,8 @@ def token(passes: Schedule) -> Timeline:
 def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
     """Return the time to the first token of a request that joins the others.
 
-    It waits for the pass that is under way, half of one on average.
+    It waits for the pass that is under way, half of one on average, and for what of its prompt is
+    cached in another memory.
 
     Parameters
     ----------
@@ -74,9 +78,9 @@ def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
     wait = np.where((passes.batch > 1.0) & (not passes.is_bound), 0.5, 0.0)
     own = ((DECODE, wait), (FIRST, passes.chunks))
     if not np.any(runs):
-        return Timeline(passes, own, requests=1.0)
+        return Timeline(passes, own, requests=1.0, loading=passes.loading)
     queue = tuple((name, count * runs) for name, count in served_run(passes).counts)
-    return Timeline(passes, own + queue, requests=1.0)
+    return Timeline(passes, own + queue, requests=1.0, loading=passes.loading)
 
 
 def served_run(passes: Schedule) -> Timeline:

@@ -1,0 +1,118 @@
+"""What a user writes of memory beyond a chip's own: a host, how it is used, what lives where."""
+
+from typing import cast, get_args
+
+from fastcalc.catalogue.schema import Hardware, QuantityError, QuantityReader
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.memory import KINDS, OWN_MEMORY, HostUse, MemoryChoice
+from fastcalc.errors import InputError
+from fastcalc.written import shown
+
+_SLOTS = 8
+"""Chips that a host written in a flag takes, as servers do. [1]"""
+
+_DIMENSIONS = {"link": "bandwidth", "compute": "compute rate"}
+_NO_CORES = "1 FLOP/s"
+
+
+def memory_choice(
+    catalogue: Catalogue,
+    host: str | None,
+    use: str | None = None,
+    place: str | None = None,
+    prefix_tier: str | None = None,
+) -> MemoryChoice:
+    """Return what a user asks of memory.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+        Where hosts are looked up by name.
+    host : str or None
+        A host by name, or its numbers: ``dram=256GiB@300GB/s,link=64GB/s``; without ``compute=``
+        its cores multiply nothing.
+    use : str, optional
+        ``stream`` or ``compute``; whichever is faster where left out.
+    place : str, optional
+        Kinds of bytes and memories: ``experts=host,kv=HBM3``.
+    prefix_tier : str, optional
+        The memory that the cached part of prompts is loaded from.
+
+    Raises
+    ------
+    InputError
+        If a text is not understood.
+    """
+    if not (host or use or place or prefix_tier):
+        return OWN_MEMORY
+    if use is not None and use not in get_args(HostUse):
+        raise InputError(f"--host-use {shown(use)}: write stream or compute")
+    if use is not None and host is None:
+        raise InputError(f"--host-use {use} is of a host's memory; name one with --host")
+    found = None if host is None else _host(catalogue, host)
+    if found is not None and found.peak["bf16"].text == _NO_CORES:
+        if use == "compute":
+            raise InputError("--host-use compute: add compute=FLOP/s of its cores to --host")
+        use = "stream"
+    return MemoryChoice(found, cast(HostUse | None, use), _placed(place), prefix_tier)
+
+
+def _host(catalogue: Catalogue, text: str) -> Hardware:
+    if "=" not in text:
+        found = catalogue.hardware(text)
+        if found.kind != "host":
+            raise InputError(
+                f"--host {shown(text)}: {found.id} is no host; 'fastcalc list hardware' shows "
+                "those of kind host, or write its numbers: dram=256GiB@300GB/s,link=64GB/s"
+            )
+        return found
+    given = dict(one.partition("=")[::2] for one in text.split(","))
+    unknown = given.keys() - {"dram", "chips", *_DIMENSIONS}
+    if unknown or "dram" not in given:
+        raise InputError(
+            f"--host {shown(text)}: write dram=SIZE@BANDWIDTH and, after commas, "
+            "link=BANDWIDTH of one chip, one way; compute=FLOP/s of its cores; chips=N that share it"
+        )
+    size, _, bandwidth = given["dram"].partition("@")
+    numbers = {"size": size, "bandwidth": bandwidth}
+    try:
+        for dimension, number in numbers.items():
+            QuantityReader(dimension).si(number)
+        for name in given.keys() & _DIMENSIONS.keys():
+            QuantityReader(_DIMENSIONS[name]).si(given[name])
+        chips = QuantityReader("amount").si(int(given.get("chips", _SLOTS)))
+    except (QuantityError, ValueError) as error:
+        raise InputError(f"--host {shown(text)}: {error}") from error
+    memory = {
+        "name": "DRAM",
+        "capacity": size,
+        "bandwidth": bandwidth,
+        "where": "host",
+        "link": given.get("link"),
+        "shared_by": chips,
+    }
+    return Hardware.model_validate(
+        {
+            "id": "host",
+            "name": text,
+            "vendor": "given",
+            "kind": "host",
+            "scope": "one host",
+            "memory": [memory],
+            "peak": {"bf16": given.get("compute", _NO_CORES)},
+        }
+    )
+
+
+def _placed(text: str | None) -> tuple[tuple[str, str], ...]:
+    found: dict[str, str] = {}
+    for one in text.split(",") if text else ():
+        kind, _, memory = (part.strip() for part in one.partition("="))
+        if kind not in (*KINDS, "weights") or not memory:
+            raise InputError(
+                f"--place {shown(text or '')}: write KIND=MEMORY, separated by commas; kinds are "
+                f"weights, {', '.join(KINDS)}; memories as 'fastcalc show' names them, or host"
+            )
+        kinds = [each for each in KINDS if each != "kv"] if kind == "weights" else [kind]
+        found |= dict.fromkeys(kinds, memory)
+    return tuple(found.items())
