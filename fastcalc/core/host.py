@@ -71,7 +71,7 @@ def _host(catalogue: Catalogue, text: str) -> Hardware:
     if unknown or "dram" not in given:
         raise InputError(
             f"--host {shown(text)}: write dram=SIZE@BANDWIDTH and, after commas, "
-            "link=BANDWIDTH of one chip, one way; compute=FLOP/s of its cores; chips=N that share it"
+            "link=BANDWIDTH of one chip, one way; compute=FLOP/s of its cores; chips=N sharing it"
         )
     size, _, bandwidth = given["dram"].partition("@")
     numbers = {"size": size, "bandwidth": bandwidth}

@@ -1,9 +1,11 @@
 """From what a user asks to placed and priced estimates: the one path that all commands take."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import groupby
 from math import inf
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
@@ -97,12 +99,10 @@ class Sharding:
         """True where at least one kind of rank is given."""
         return any(ranks is not None for ranks in (self.tp, self.pp, self.ep, self.dp))
 
-    def layout(self, site: Site, batches: Sequence[int]) -> Layout | None:
+    def layout(self, site: Site, batch: float, traffic: Traffic) -> Layout | None:
         """Return the layout this asks for on a site, or None for the default."""
         if not self.names_ranks:
-            if self.chips is None:
-                return None
-            return site.with_chips(self.chips, batches)
+            return None if self.chips is None else most_served(site, self.chips, batch, traffic)
         tp, pp, dp = self.tp or 1, self.pp or 1, self.dp or 1
         if self.chips is not None and tp * pp * dp != self.chips:
             if self.dp is None and self.chips % (tp * pp) == 0:
@@ -277,9 +277,69 @@ def locate(scenario: Scenario) -> Location:
     """
     site, batch = site_of(scenario, scenario.traffic.reserved), min(scenario.batches)
     check_traffic(scenario)
-    asked = scenario.sharding.layout(site, scenario.batches)
+    asked = scenario.sharding.layout(site, batch, scenario.traffic)
     placement = site.place(asked) if asked else site.smallest(batch)
     return Location(scenario, site, placement or site.place(Layout()), asked is None)
+
+
+def most_served(site: Site, chips: int, batch: float, traffic: Traffic) -> Layout:
+    """Return the layout of so many chips that serves most at a batch, of those that hold it.
+
+    Where none holds it, the one that holds most.
+
+    Parameters
+    ----------
+    site : Site
+        A workload on a kind of chip.
+    chips : int
+        Chips of the deployment. [1]
+    batch : float
+        Sequences decoded together. [1]
+    traffic : Traffic
+        What requests look like.
+
+    Raises
+    ------
+    InputError
+        If no layout has so many chips.
+    """
+    layouts = list(site.exactly(chips))
+    if not layouts:
+        raise InputError(
+            f"{site.work.model.id} cannot be laid out over {chips} chips of "
+            f"{site.machine.hardware.id}; give --tp, --pp and --dp, or another --chips"
+        )
+    placed = site.place_all(layouts, axes=1)
+    most = np.broadcast_to(np.asarray(placed.max_batch).reshape(-1), len(layouts))
+    served = evaluate(placed, batch=np.array([batch], dtype=float), traffic=traffic).served
+    rate = np.where(most >= batch, served[:, 0], -1.0 / np.maximum(most, 0.5))
+    return layouts[int(rate.argmax())]
+
+
+def by_layout(scenario: Scenario) -> list[Scenario]:
+    """Return a scenario for each run of batches that one layout serves best.
+
+    It is the scenario alone unless chips are given and their ranks left open: then a batch has the
+    layout that it would have if it were asked about alone.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        With one or more batches.
+
+    Raises
+    ------
+    InputError
+        If no layout has so many chips.
+    """
+    chips, traffic = scenario.sharding.chips, scenario.traffic
+    if chips is None or scenario.sharding.names_ranks or len(scenario.batches) == 1:
+        return [scenario]
+    site = site_of(scenario, traffic.reserved)
+    layouts = [most_served(site, chips, batch, traffic) for batch in scenario.batches]
+    pairs = zip(scenario.batches, layouts, strict=True)
+    runs = (list(run) for _, run in groupby(pairs, key=itemgetter(1)))
+    return [replace(scenario, batches=tuple(batch for batch, _ in run)) for run in runs]
 
 
 def solve(scenario: Scenario) -> Outcome:
