@@ -12,7 +12,7 @@ _SLOTS = 8
 """Chips that a host written in a flag takes, as servers do. [1]"""
 
 _DIMENSIONS = {"link": "bandwidth", "compute": "compute rate"}
-_NO_CORES = "1 FLOP/s"
+_NO_CORES = "1e6 FLOP/s"
 
 
 def memory_choice(
