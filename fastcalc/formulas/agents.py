@@ -137,9 +137,8 @@ def busy_sessions(*, response: ArrayLike, think: ArrayLike) -> Array:
     response : time that a session works on its own, :math:`R` [s]
     think : time that it then asks of the user, :math:`Z` [s]
 
-    While one session works, the user attends to the others; with more sessions than that, faster
-    answers buy nothing. Source: Little, "L = lambda W," Operations Research 9(3), 1961, in its
-    interactive form N = X (R + Z) at X = 1 / Z.
+    With more, faster answers buy nothing. Source: Little, "L = lambda W," Operations Research 9(3),
+    1961, in its interactive form N = X (R + Z) at X = 1 / Z.
 
     >>> float(busy_sessions(response=300.0, think=100.0))
     4.0

@@ -33,8 +33,7 @@ def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
     accuracy : probability that an answer is right, :math:`p` [1]
     samples : independent answers, whole numbers, :math:`n` [1]
 
-    All wrong answers count as the same, which is the worst case for a vote. Source: Condorcet's
-    jury theorem, 1785.
+    All wrong answers count as the same, the worst case. Source: Condorcet's jury theorem, 1785.
 
     >>> round(float(majority(accuracy=0.584, samples=3)), 3)
     0.625
@@ -69,15 +68,11 @@ def judged(*, accuracy: ArrayLike, samples: ArrayLike, judge: ArrayLike) -> Arra
     samples : independent answers, :math:`n` [1]
     judge : probability that the judge is right about an answer, :math:`j` [1]
 
-    The judge calls each answer good or bad, right with probability :math:`j`, and picks among those
-    it calls good, or among all where it calls none so. A perfect judge gives `best_of`, a coin
-    gives :math:`p`, and many answers give no more than :math:`p j / a`. Source: Bayes: what is
-    called good is right with probability p j / a.
+    The judge calls each answer good or bad, and picks among those it calls good, or among all where
+    it calls none so. Source: Bayes: what is called good is right with probability p j / a.
 
-    >>> float(judged(accuracy=0.5, samples=1, judge=0.9)), float(
-    ...     judged(accuracy=0.5, samples=2, judge=1.0)
-    ... )
-    (0.5, 0.75)
+    >>> float(judged(accuracy=0.5, samples=2, judge=1.0))
+    0.75
     """
     right, sure = floats(accuracy), floats(judge)
     called = right * sure + (1.0 - right) * (1.0 - sure)

@@ -23,8 +23,7 @@ def attention_matrices(
     key_dim : elements of a query or key head, :math:`k` [1]
     value_dim : elements of a value head, :math:`v`; most often as many [1]
 
-    The query and output projections are as wide as all heads; key and value projections as the
-    key-value heads. Source: GQA, arXiv:2305.13245, sec. 2.
+    Source: GQA, arXiv:2305.13245, sec. 2.
 
     >>> float(attention_matrices(hidden=4096, heads=32, kv_heads=8, key_dim=128, value_dim=128))
     41943040.0
@@ -93,8 +92,7 @@ def hyper_connection_parameters(*, hidden: ArrayLike, streams: ArrayLike) -> Arr
     hidden : width of a stream, :math:`h` [1]
     streams : residual streams, :math:`n` [1]
 
-    Attention and the feed-forward network each have a projection of all :math:`n` residual streams
-    to the weights into, out of and between them, with biases and three scales. Source:
+    Twice a layer, all streams are projected to the weights into, out of and between them. Source:
     arXiv:2409.19606, arXiv:2512.24880; shape as in the DeepSeek V4 model of transformers 5.23.
 
     >>> float(hyper_connection_parameters(hidden=4096, streams=4))
@@ -113,13 +111,10 @@ def attention_flops(*, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLik
     key_dim : elements scored per head, :math:`k` [1]
     value_dim : elements summed per head, :math:`v` [1]
 
-    One multiply-add per element of a key for the score and per element of a value for the sum.
     Latent attention in its absorbed form, which decode uses, scores and sums the cached latent
     itself: :math:`k = c + r`, :math:`v = c`. Source: Kaplan et al., arXiv:2001.08361, table 1;
     DeepSeek-V2, arXiv:2405.04434, sec. 2.1.2.
 
-    >>> float(attention_flops(heads=32, key_dim=128, value_dim=128))
-    16384.0
     >>> float(attention_flops(heads=128, key_dim=512 + 64, value_dim=512))
     278528.0
     """

@@ -47,9 +47,8 @@ def kda_matrices(
     decay_rank : rank of the decay, :math:`r`: the dimension of a head [1]
     gate_rank : rank of the output gate, :math:`g`; 0 for full rank [1]
 
-    Query, key and value projections; the decay of every key channel through a bottleneck; one step
-    size per head; the output gate and the output projection. With :math:`g = 0` the gate has no
-    bottleneck and takes :math:`h v`. Source: Kimi Linear, arXiv:2510.26692.
+    Query, key and value; decay; one step size per head; output gate and output. With :math:`g = 0`
+    the gate has no bottleneck and takes :math:`h v`. Source: Kimi Linear, arXiv:2510.26692.
 
     >>> float(kda_matrices(hidden=2304, key_width=4096, value_width=4096, heads=32,
     ...              decay_rank=128, gate_rank=128))

@@ -8,15 +8,15 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 def attended_tokens(*, context: ArrayLike, spread: ArrayLike, window: ArrayLike) -> Array:
     r"""Return the tokens that a layer looks back on, averaged over contexts of even spread. [1]
 
-    .. math:: \bar{T} = w - \frac{(w - a)^2}{2 (b - a)} \quad (a = T - h < w < b = T + h)
+    .. math:: \bar{T} = w - \frac{(w - a)^2}{2 (b - a)} \quad (a = T - h < w < b = T + h),
+        \quad \text{else} \min(T, w)
 
     context : mean context, :math:`T` [1]
     spread : how far contexts go below and above it, :math:`h` [1]
     window : tokens the layer looks back, :math:`w`; infinity for all [1]
 
-    and otherwise :math:`\min(T, w)`. A context grows while a request decodes, so the mean of the
-    smaller is less than the smaller of the means
-    (Jensen's inequality). Source: Acta Mathematica 30, 1906.
+    A context grows while a request decodes, and the mean of the smaller is less than the smaller of
+    the means. Source: Jensen's inequality, Acta Mathematica 30, 1906.
 
     >>> float(attended_tokens(context=100, spread=100, window=100))
     75.0

@@ -75,9 +75,8 @@ def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
     cost_ratio : cost of a token, fast over standard, :math:`\kappa` [1]
     speed_ratio : tokens a second of a user, fast over standard, :math:`\sigma` [1]
 
-    A machine costs the same an hour whatever its batch, so a token costs :math:`T(B) / B` of it,
-    whatever the shape of :math:`T`. Source: Little, "L = lambda W," Operations Research 9(3), 1961;
-    the identity follows from a price per hour.
+    An hour costs the same whatever the batch, so a token costs :math:`T(B) / B` of it. Source:
+    Little, "L = lambda W," Operations Research 9(3), 1961; the identity is our own.
 
     >>> float(batch_ratio(cost_ratio=6, speed_ratio=2.5))
     15.0

@@ -23,9 +23,8 @@ def pipelined_step(
     slowest : share of the pass that the slowest stage takes, :math:`\sigma` [1]
     streams : sequences that could be in different stages, :math:`m` [1]
 
-    A token crosses every stage and hop; and while :math:`m` micro-batches are in flight it waits
-    until the slowest stage has served each of them. A pipeline never lowers latency; it carries
-    more streams. Source: GPipe, arXiv:1811.06965, sec. 2.3.
+    A token crosses every stage and hop, and waits until the slowest stage has served each of the
+    micro-batches in flight. Source: GPipe, arXiv:1811.06965, sec. 2.3.
 
     >>> float(pipelined_step(pass_time=4.0, hops=0.5, stages=4, slowest=0.25, streams=1))
     4.5
@@ -43,8 +42,7 @@ def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike
     layer_time : one token in one region, :math:`t_l` [s]
     streams : sequences decoded together, :math:`B` [1]
 
-    A token visits the regions one after another, so one stream sees one region's bandwidth at a
-    time; further streams fill the other regions, and once there are more streams than layers they
+    One stream sees one region's bandwidth at a time; once there are more streams than layers they
     queue. Source: "Introducing Cerebras Inference," cerebras.ai, 2024.
 
     >>> round(1 / (float(spatial_step(layers=32, layer_time=17e-6, streams=1)) + 5e-6))

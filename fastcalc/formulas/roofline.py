@@ -30,10 +30,10 @@ def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: Array
     capacities : what each tier holds, :math:`C` [byte]
     bandwidths : of each tier, in the same order, :math:`\beta` [byte/s]
 
-    Tiers are read at once. One that is read through before the others are done waits for them: what
-    it cannot hold is shared by those that take longer. Tiers lie along the last axis, first the one
-    that is read through soonest (:math:`C / \beta`); the result has the shape of ``work``. Source:
-    Williams et al., "Roofline," 2009, doi:10.1145/1498765.1498785 (one tier).
+    Tiers are read at once; what one cannot hold is shared by those that take longer. They lie along
+    the last axis, first the one that is read through soonest (:math:`C / \beta`); the result has
+    the shape of ``work``. Source: Williams et al., "Roofline," 2009, doi:10.1145/1498765.1498785
+    (one tier).
 
     >>> float(time_over_tiers(work=10.0, capacities=[4.0, 100.0], bandwidths=[10.0, 2.0]))
     3.0
@@ -125,12 +125,11 @@ def overlapped_time(*, memory: ArrayLike, compute: ArrayLike, norm: ArrayLike) -
     norm : :math:`p`, at least 1 [1]
 
     With :math:`p = \infty` one hides under the other (a roofline); with :math:`p = 1` neither does.
-    Matrix products lie near 3: one equation meets 105,225 of them, on eight chips, within 1.09
-    (median), 1.07 where the two times are alike (100 to 1,100 rows), against 1.10 for the larger
-    and 1.18 for the sum. Products over routed experts lie near 1, because the rows of each expert
-    that is read are padded to a tile: 1.09 against 1.14. Source: kernel tables of NVIDIA
-    aiconfigurator-core 0.12.0, https://github.com/ai-dynamo/aiconfigurator; the fits are our own,
-    docs/method.md.
+    Matrix products lie near 3: 105,225 of them, on eight chips, are met within 1.09 (median),
+    against 1.10 for the larger and 1.18 for the sum. Products over routed experts lie near 1,
+    because the rows of each expert that is read are padded to a tile. Source: kernel tables of
+    NVIDIA aiconfigurator-core 0.12.0, https://github.com/ai-dynamo/aiconfigurator; the fits are our
+    own, docs/method.md.
 
     >>> float(overlapped_time(memory=3.0, compute=4.0, norm=2.0))
     5.0

@@ -24,8 +24,7 @@ def indexer_matrices(
     head_weights : 1 where heads are weighted by the token, 0 where not, :math:`w` [1]
 
     Queries come from the query bottleneck where there is one, else from the hidden state; all heads
-    share a key; a token's score is the weighted sum over heads. Source:
-    DeepSeek-V3.2, arXiv:2512.02556, sec. 2.1.
+    share a key. Source: DeepSeek-V3.2, arXiv:2512.02556, sec. 2.1.
 
     >>> float(indexer_matrices(hidden=7168, query=1536, heads=64, head_dim=128, key_matrices=1,
     ...                  head_weights=1))

@@ -22,8 +22,7 @@ def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
     batch : requests of a batch, :math:`B` [1]
     arrivals : requests that arrive a second, :math:`\lambda` [1/s]
 
-    Of a batch that leaves when it is full, the first request waits for all the others and the last
-    for none. The wait for a batch under way comes on top. Source: Orca, OSDI 2022, sec. 3.
+    The wait for a batch under way comes on top. Source: Orca, OSDI 2022, sec. 3.
 
     >>> float(fill_wait(batch=5, arrivals=2))
     1.0
@@ -38,8 +37,7 @@ def step_wait(*, step: ArrayLike) -> Array:
 
     step : time of a step, :math:`T` [s]
 
-    With continuous batching nobody waits for a batch to fill: a request that arrives at any time of
-    a step joins the next one. Source: Orca, OSDI 2022, sec. 4.
+    Who arrives at any time of a step joins the next one. Source: Orca, OSDI 2022, sec. 4.
 
     >>> float(step_wait(step=0.03))
     0.015
@@ -55,16 +53,11 @@ def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
     servers : servers, whole numbers, :math:`c` [1]
     load : arrival rate times service time, :math:`a` [1]
 
-    The recursion never leaves [0, 1], however many servers there are; the sums of factorials that
-    it replaces overflow beyond 170. Below many servers the same share follows from the chances
-    :math:`p_i` of a Poisson distribution of mean a, of which some :math:`9 \sqrt{c}` beyond the
-    last server count, where the recursion takes c steps:
-
-    .. math:: B_c = \frac{p_c}{1 - \sum_{i > c} p_i}, \quad p_i = e^{-a} \frac{a^i}{i!}
-
-    with :math:`p_c` by Stirling's series, so that no large logarithms cancel. Source: Erlang, 1917;
-    Harchol-Balter, "Performance modeling," 2013, ch. 14; Loader, "Fast and accurate computation of
-    binomial probabilities," 2000.
+    Where the load is below many servers the same share follows from the chances :math:`p_i` of a
+    Poisson distribution of mean a, some :math:`9 \sqrt{c}` of them instead of c steps:
+    :math:`B_c = p_c / (1 - \sum_{i > c} p_i)`, with :math:`p_c` by Stirling's series, so that no
+    large logarithms cancel. Source: Erlang, 1917; Harchol-Balter, "Performance modeling," 2013,
+    ch. 14; Loader, "Fast and accurate computation of binomial probabilities," 2000.
 
     >>> float(erlang_b(servers=2, load=2.0))
     0.4
@@ -113,8 +106,8 @@ def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -
     utilization : share of the slots that is busy on average, :math:`\rho` [1]
     service : mean time that a request holds its slot, :math:`S` [s]
 
-    with :math:`B_c` of `erlang_b` at the load :math:`c \rho`: random arrivals, and requests of
-    random length (M/M/c). It is paid once a request, never between its tokens. Source:
+    :math:`B_c` is that of `erlang_b` at the load :math:`c \rho`; arrivals and the lengths of
+    requests are random (M/M/c). It is paid once a request, never between its tokens. Source:
     Harchol-Balter, "Performance modeling," 2013, ch. 14 (Erlang C from Erlang B).
 
     >>> float(slot_wait(slots=1, utilization=0.5, service=10.0))
@@ -141,7 +134,7 @@ def slot_wait_percentile(
     service : mean time that a request holds its slot, :math:`S` [s]
     share : of requests, :math:`p`: 0.99 for the 99th percentile [1]
 
-    of the queue of `slot_wait`, whose waits are exponential above zero. Seventeen machines of
+    The queue is that of `slot_wait`, whose waits are exponential above zero. Seventeen machines of
     MLPerf 4.1 did 0.82 to 0.97 of their rate when a 99th percentile of 2 s was asked; with the
     slots that their memory holds, this says 0.87 to 0.98, off by 2 % in the median. Infinity at
     full utilization. Source: Harchol-Balter, "Performance modeling," 2013, ch. 14.
