@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import reduce
 from math import inf
 from typing import Any
 
@@ -43,9 +42,15 @@ def decide(grids: Iterable[Grid], service: Service, *, shown: int = 5) -> Decisi
     left: list[Gaps] = []
     while waiting:
         for grid, pools in waiting:
-            decisions, more = _looked_at(grid, pools, service)
-            found = reduce(_add, decisions, found)
-            left += [more] if more else []
+            if not has_cost(grid.scenario, service):
+                found.candidates += grid.size
+                found.reasons["unknown"] += grid.size
+                found.unknown[grid.scenario.hardware.id] += grid.size
+                continue
+            weighed = weigh(grid, service, pools)
+            left.append(gaps_of(weighed, service))
+            for one in weighed:
+                found.add(_summary(one, service))
         left = _worth_trying(left, found, shown)
         parts = [gaps.split() for gaps in left]
         waiting = [(first.between(), first.pools) for first, _ in parts]
@@ -73,67 +78,33 @@ def _worth_trying(left: Iterable[Gaps], found: Decision, shown: int) -> list[Gap
     return [gaps for gaps in better if len(gaps)]
 
 
-def _looked_at(
-    grid: Grid, given: Sequence[Pool] | None, service: Service
-) -> tuple[list[Decision], Gaps | None]:
-    """Return the decisions among the deployments of a grid, and where better ones may be."""
-    if not has_cost(grid.scenario, service):
-        unknown = Counter({grid.scenario.hardware.id: grid.size})
-        return [Decision(service, grid.size, Counter(unknown=grid.size), unknown=unknown)], None
-    weighed = weigh(grid, service, given)
-    return [_summary(one, service) for one in weighed], gaps_of(weighed, service)
-
-
-def _add(total: Decision, one: Decision) -> Decision:
-    """Return a decision with the deployments of another alongside its own."""
-    total.candidates += one.candidates
-    total.reasons += one.reasons
-    for key, plan in one.best.items():
-        total.best[key] = min(total.best.get(key, plan), plan, key=lambda one: one.order)
-    total.unknown += one.unknown
-    near = [plan for plan in (total.near, one.near) if plan is not None]
-    total.near = min(near, key=lambda plan: plan.order, default=None)
-    for chip, plan in one.closest.items():
-        best = total.closest.setdefault(chip, plan)
-        if max(plan.misses.values()) < max(best.misses.values()):
-            total.closest[chip] = plan
-    for name, value in one.relaxed.items():
-        total.relaxed[name] = min(value, total.relaxed.get(name, inf))
-    return total
-
-
 def _summary(weighed: Weighed, service: Service) -> Decision:
     """Return the decision among the deployments of one grid."""
     misses = weighed.misses(service)
     table = np.stack([misses[name] for name in LIMITS])
     is_missed = table > 1.0
     missed, worst = is_missed.sum(axis=0), np.max(table, axis=0)
+    reasons = Counter(unfit=weighed.unfit, several=int((missed > 1).sum()))
     near = weighed.first_of((missed > 0) & (worst < NEAR), service)
     best, closest = weighed.best(service), _argmin(worst, missed > 0)
     plan = None if best is None else _plan(weighed, misses, best, service)
     chip = weighed.grid.scenario.hardware.id
     relaxed = {}
     for name, wrong in zip(LIMITS, is_missed, strict=True):
+        reasons[name] = int((wrong & (missed == 1)).sum())
         place = _argmin(weighed.values[name], (missed == 1) & wrong)
         if place is not None:
             relaxed[name] = float(weighed.values[name][place])
+    reasons["beaten"] = int((missed == 0).sum())
     return Decision(
         service,
         candidates=weighed.unfit + len(weighed.cost),
-        reasons=_reasons(weighed, is_missed, missed),
+        reasons=reasons,
         best={} if plan is None else {plan.kind: plan},
         near=None if near is None else _plan(weighed, misses, near, service),
         closest={} if closest is None else {chip: _plan(weighed, misses, closest, service)},
         relaxed=relaxed,
     )
-
-
-def _reasons(weighed: Weighed, is_missed: Bools, missed: Floats) -> Counter[str]:
-    counts = Counter(unfit=weighed.unfit, several=int((missed > 1).sum()))
-    for name, wrong in zip(LIMITS, is_missed, strict=True):
-        counts[name] = int((wrong & (missed == 1)).sum())
-    counts["beaten"] = int((missed == 0).sum())
-    return counts
 
 
 def _argmin(values: Floats, among: Bools) -> int | None:
