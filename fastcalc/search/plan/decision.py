@@ -28,15 +28,7 @@ def own_formats(model: Model) -> tuple[str, str]:
 
 
 def kind_of(scenario: Scenario, *, is_apart: bool) -> tuple[object, ...]:
-    """Return what plans are shown the best of: chip, formats, speculation, prompts apart or not.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Chip, formats and speculation.
-    is_apart : bool
-        Whether replicas of their own take in prompts.
-    """
+    """Return what plans are shown the best of: chip, formats, speculation, prompts apart or not."""
     drafts = scenario.traffic.speculation
     formats = (scenario.weights, scenario.kv, drafts.tokens_per_pass, drafts.drafted)
     return (scenario.hardware.id, *formats, is_apart)
