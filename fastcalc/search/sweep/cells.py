@@ -15,16 +15,9 @@ Write = Callable[[Any], str]
 
 
 def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tuple[str, ...]]:
-    """Yield the texts of each point.
+    """Yield the texts of each point of a grid, as `csv_cell` or `json_text` writes them.
 
-    Parameters
-    ----------
-    columns : Columns
-        That broadcast to the shape.
-    shape : tuple of int
-        Of the grid. [1]
-    write : callable
-        `csv_cell` or `json_text`.
+    Columns broadcast to its shape.
     """
     void = ~np.broadcast_to(columns["fits"], shape).ravel()
     table = []
@@ -51,14 +44,7 @@ def _texts(column: Any, write: Write) -> npt.NDArray[np.object_]:
 
 
 def number(value: float, write: Write) -> str:
-    """Return twelve digits, whole where it is whole; nothing where it is not finite.
-
-    Parameters
-    ----------
-    value : float
-        Any.
-    write : callable
-        Says how nothing is written.
+    """Return twelve digits, whole where it is whole; what stands for None where it is not finite.
 
     Examples
     --------
