@@ -65,17 +65,12 @@ def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
     count, offered = np.broadcast_arrays(np.asarray(servers, float), np.asarray(load, float))
     is_recursive = (count < _MANY) | (offered >= count)
     blocked: Floats = np.ones(count.shape)
-    for choice, method in ((is_recursive, _recursion), (~is_recursive, _beyond_all)):
-        blocked[choice] = method(count[choice], offered[choice])
-    return blocked
-
-
-def _recursion(count: Floats, offered: Floats) -> Floats:
-    """Return Erlang's B from one server up."""
-    blocked: Floats = np.ones(count.shape)
-    for server in range(1, int(np.max(count, initial=0.0)) + 1):
-        busy = offered * blocked
-        blocked = np.where(server <= count, busy / (server + busy), blocked)
+    blocked[~is_recursive] = _beyond_all(count[~is_recursive], offered[~is_recursive])
+    few, load, share = count[is_recursive], offered[is_recursive], blocked[is_recursive]
+    for server in range(1, int(np.max(few, initial=0.0)) + 1):
+        busy = load * share
+        share = np.where(server <= few, busy / (server + busy), share)
+    blocked[is_recursive] = share
     return blocked
 
 

@@ -11,7 +11,7 @@ from fastcalc.formulas.types import Bools, Floats
 from fastcalc.search.plan.decision import Decision, Plan, kind_of
 from fastcalc.search.plan.pools import Pool
 from fastcalc.search.plan.refine import Gaps, gaps_of
-from fastcalc.search.plan.score import LIMITS, Weighed, has_cost, weigh
+from fastcalc.search.plan.score import LIMITS, Scored, has_cost, score
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.blocks import keep_freed_memory
 from fastcalc.search.sweep.grid import Grid
@@ -47,9 +47,9 @@ def decide(grids: Iterable[Grid], service: Service, *, shown: int = 5) -> Decisi
                 found.reasons["unknown"] += grid.size
                 found.unknown[grid.scenario.hardware.id] += grid.size
                 continue
-            weighed = weigh(grid, service, pools)
-            left.append(gaps_of(weighed, service))
-            for one in weighed:
+            scored = score(grid, service, pools)
+            left.append(gaps_of(scored, service))
+            for one in scored:
                 found.add(_summary(one, service))
         left = _worth_trying(left, found, shown)
         parts = [gaps.split() for gaps in left]
@@ -78,31 +78,31 @@ def _worth_trying(left: Iterable[Gaps], found: Decision, shown: int) -> list[Gap
     return [gaps for gaps in better if len(gaps)]
 
 
-def _summary(weighed: Weighed, service: Service) -> Decision:
+def _summary(scored: Scored, service: Service) -> Decision:
     """Return the decision among the deployments of one grid."""
-    misses = weighed.misses(service)
+    misses = scored.misses(service)
     table = np.stack([misses[name] for name in LIMITS])
     is_missed = table > 1.0
     missed, worst = is_missed.sum(axis=0), np.max(table, axis=0)
-    reasons = Counter(unfit=weighed.unfit, several=int((missed > 1).sum()))
-    near = weighed.first_of((missed > 0) & (worst < NEAR), service)
-    best, closest = weighed.best(service), _argmin(worst, missed > 0)
-    plan = None if best is None else _plan(weighed, misses, best, service)
-    chip = weighed.grid.scenario.hardware.id
+    reasons = Counter(unfit=scored.unfit, several=int((missed > 1).sum()))
+    near = scored.first_of((missed > 0) & (worst < NEAR), service)
+    best, closest = scored.best(service), _argmin(worst, missed > 0)
+    plan = None if best is None else _plan(scored, misses, best, service)
+    chip = scored.grid.scenario.hardware.id
     relaxed = {}
     for name, wrong in zip(LIMITS, is_missed, strict=True):
         reasons[name] = int((wrong & (missed == 1)).sum())
-        place = _argmin(weighed.values[name], (missed == 1) & wrong)
+        place = _argmin(scored.values[name], (missed == 1) & wrong)
         if place is not None:
-            relaxed[name] = float(weighed.values[name][place])
+            relaxed[name] = float(scored.values[name][place])
     reasons["beaten"] = int((missed == 0).sum())
     return Decision(
         service,
-        candidates=weighed.unfit + len(weighed.cost),
+        candidates=scored.unfit + len(scored.cost),
         reasons=reasons,
         best={} if plan is None else {plan.kind: plan},
-        near=None if near is None else _plan(weighed, misses, near, service),
-        closest={} if closest is None else {chip: _plan(weighed, misses, closest, service)},
+        near=None if near is None else _plan(scored, misses, near, service),
+        closest={} if closest is None else {chip: _plan(scored, misses, closest, service)},
         relaxed=relaxed,
     )
 
@@ -113,22 +113,22 @@ def _argmin(values: Floats, among: Bools) -> int | None:
     return place if found.size and found[place] < inf else None
 
 
-def _plan(weighed: Weighed, misses: dict[str, Any], place: int, service: Service) -> Plan:
-    grid, row, column = weighed.grid, int(weighed.layout[place]), int(weighed.place[place])
-    pool = weighed.pool
+def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) -> Plan:
+    grid, row, column = scored.grid, int(scored.layout[place]), int(scored.place[place])
+    pool = scored.pool
     return Plan(
         site=grid.sites[0],
         scenario=grid.scenario,
         layout=grid.layouts[row],
         batch=float(grid.batches[column]),
-        replicas=float(weighed.replicas[place]),
-        busy=float(weighed.busy[place]),
+        replicas=float(scored.replicas[place]),
+        busy=float(scored.busy[place]),
         prefill_layout=pool.layout if pool else None,
         prefill_replicas=pool.replicas if pool else 0.0,
         prefill_busy=pool.busy if pool else 0.0,
-        values={name: float(weighed.values[name][place]) for name in LIMITS},
+        values={name: float(scored.values[name][place]) for name in LIMITS},
         misses={name: float(misses[name][place]) for name in LIMITS},
-        cost=float(weighed.cost[place]),
-        last_resort=float(weighed.last_resort(service)[place]),
-        replica=weighed.replica.at(place),
+        cost=float(scored.cost[place]),
+        last_resort=float(scored.last_resort(service)[place]),
+        replica=scored.replica.at(place),
     )

@@ -7,7 +7,7 @@ import numpy as np
 
 from fastcalc.formulas.types import Bools, Floats, Ints
 from fastcalc.search.plan.pools import Pool
-from fastcalc.search.plan.score import Weighed
+from fastcalc.search.plan.score import Scored
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid
 
@@ -83,7 +83,7 @@ class Gaps:
         return len(self.least)
 
 
-def gaps_of(weighed: Sequence[Weighed], service: Service) -> Gaps:
+def gaps_of(scored: Sequence[Scored], service: Service) -> Gaps:
     """Return the gaps of one grid in which something better may be.
 
     Cost falls with the batch and both times grow: the best batch of a layout is the largest that
@@ -92,17 +92,17 @@ def gaps_of(weighed: Sequence[Weighed], service: Service) -> Gaps:
 
     Parameters
     ----------
-    weighed : sequence of Weighed
+    scored : sequence of Scored
         All that was tried of one grid.
     service : Service
         What is asked.
     """
-    grid = weighed[0].grid
+    grid = scored[0].grid
     batches = grid.batches
     beyond = np.append(batches[1:], np.ceil(_BEYOND * batches[-1]) + 1.0)
     is_idle = service.rate is None and service.share is not None
     found: list[tuple[Floats, Ints, Floats, Floats, Bools]] = []
-    for one in weighed:
+    for one in scored:
         in_time = (one.values["ttft"] <= service.ttft) & (one.values["tpot"] <= service.tpot)
         (places,) = np.nonzero(in_time)
         rank = one.cost if is_idle else -batches[one.place]
@@ -121,12 +121,12 @@ def gaps_of(weighed: Sequence[Weighed], service: Service) -> Gaps:
         if place is not None and service.rate is not None and one.place[place] > 0:
             at, sides = np.array([place]), batches[one.place[place] - 1 :][:2, np.newaxis]
             found.append((one.cost[at], one.layout[at], *sides, np.array([one.pool is not None])))
-    pools = [one.pool for one in weighed if one.pool is not None]
+    pools = [one.pool for one in scored if one.pool is not None]
     gaps = Gaps(grid, pools, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
     return gaps._of(np.nonzero(gaps.high - gaps.low > 1.0)[0])
 
 
-def _least(one: Weighed, service: Service, places: Ints, share: Floats) -> Floats:
+def _least(one: Scored, service: Service, places: Ints, share: Floats) -> Floats:
     """Return what deployments cost at least whose replicas need a share of the time for a request.
 
     That share is no less than of the batches: a run does not get shorter as the batch grows.

@@ -23,7 +23,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Weighed:
+class Scored:
     """Deployments that fit, an element for each.
 
     Attributes
@@ -88,7 +88,7 @@ class Weighed:
         return self.seconds if service.rate is None else self.grid.batches[self.place]
 
 
-def weigh(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> list[Weighed]:
+def score(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> list[Scored]:
     """Return the deployments of a grid: one pool for all, and prompts apart where that can be.
 
     Parameters
@@ -129,7 +129,7 @@ def weigh(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> 
         cost = _cost(grid, service, replica, chips, busy)
         unfit = 0 if pool else int(fits.size - fits.sum())
         of = (grid, replica, pool, layout, place)
-        found.append(Weighed(*of, values, seconds, replicas, busy, cost, unfit))
+        found.append(Scored(*of, values, seconds, replicas, busy, cost, unfit))
     return found
 
 

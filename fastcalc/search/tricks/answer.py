@@ -68,7 +68,12 @@ def fastmode(today: Scenario, speed: float, catalogue: Catalogue) -> Answer:
     """
     outcome = solve(today)
     if not outcome.fits:
-        raise InputError(_does_not_fit(outcome))
+        needed, most = outcome.min_chips[0], outcome.placement.max_batch
+        count, model, chip = outcome.placement.layout.chips, today.model.id, today.hardware.id
+        plural, verb = ("s", "") if count > 1 else ("", "s")
+        what = f"batch {today.batches[0]:,} of {model} does not fit {count} chip{plural} of {chip}"
+        more = f"; write --chips {needed}" if needed and needed > count else ""
+        raise InputError(f"{what}, which hold{verb} {most:,}{more}")
     base = Base(outcome, speed, catalogue)
     drafts, tokens, acceptance = passes.needed_drafts(base)
     chips = in_order(machines.hardware(base))
@@ -144,13 +149,3 @@ def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
         if batch:
             return replace(scenario, batches=(batch,), sharding=sharding(placement.layout))
     return None
-
-
-def _does_not_fit(outcome: Outcome) -> str:
-    scenario, place = outcome.scenario, outcome.placement
-    chips, most = outcome.min_chips[0], place.max_batch
-    count = place.layout.chips
-    plural = "s" if count > 1 else ""
-    what = f"batch {scenario.batches[0]:,} of {scenario.model.id} does not fit {count} chip{plural}"
-    what += f" of {scenario.hardware.id}, which hold{'' if plural else 's'} {most:,}"
-    return what + (f"; write --chips {chips}" if chips and chips > count else "")
