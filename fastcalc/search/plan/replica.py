@@ -9,7 +9,7 @@ import numpy as np
 
 from fastcalc.core.evaluated_points import EvaluatedPoints
 from fastcalc.core.timeline import prompts_together, token_in_traffic
-from fastcalc.formulas.types import Bools, Floats
+from fastcalc.formulas.types import Bools, Floats, Ints
 from fastcalc.search.sweep.grid import Solved
 
 _OF_ESTIMATE = ("speed", "low", "high", "bound", "total", "served", "tpot", "ttft", "joules")
@@ -32,6 +32,7 @@ class Replica:
     """
 
     chips: Floats
+    dp: Ints
     speed: Floats
     low: Floats | None
     high: Floats | None
@@ -58,6 +59,7 @@ class Replica:
         return cls(
             **{name: those(attrgetter(f"estimate.{name}")) for name in _OF_ESTIMATE},
             chips=those(lambda one: one.layout.chips),
+            dp=those(lambda one: one.layout.dp),
             tpot_in_traffic=those(lambda one: token_in_traffic(one.estimate.passes).seconds),
             prompts_together=those(lambda one: prompts_together(one.estimate.passes).seconds),
             run=those(lambda one: one.run),

@@ -108,10 +108,13 @@ def score(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> 
     (layout, place), replica = np.nonzero(fits), Replica.of(points, fits)
     if given is None:
         given = pools(grid, service, points) if can_be_apart(grid, service) else ()
-    found = []
+    batch, found = grid.batches[place], []
     for pool in (None, *given):
-        load = (grid, service, replica, layout, place)
-        seconds, ttft, queued = _together(*load) if pool is None else _apart(*load, pool)
+        if pool is None:
+            seconds, ttft, queued = _together(service, replica, batch)
+        else:
+            receiving = transfer_seconds(grid, service.prompt)[layout]
+            seconds, ttft, queued = _apart(service, replica, batch, pool, receiving)
         queues = None
         if service.share is not None:
             queues = Queues(service.share, **queued, slots=grid.batches, kind=place)
@@ -137,15 +140,14 @@ _Load = tuple[Floats, Floats, dict[str, Any]]
 """Time of a replica that a request takes, time to the first token without waiting, and queues."""
 
 
-def _together(grid: Grid, service: Service, replica: Replica, layout: Ints, place: Ints) -> _Load:
+def _together(service: Service, replica: Replica, batch: Floats) -> _Load:
     """Return what replicas that take in prompts and decode are asked."""
-    batch, run, alone = grid.batches[place], replica.run, replica.ttft
+    run, alone = replica.run, replica.ttft
     # Where prompts cost next to nothing, rounding may leave less than nothing.
     prompts = np.maximum(run - service.output * replica.tpot, 0.0)
     # Attention replicas run in step. If requests come faster than their prompts are taken in one by
     # one, several take in prompts in the same pass, which is then as long as that of all.
-    dp = np.array([one.dp for one in grid.layouts])[layout]
-    meets = np.minimum(alone * batch / replica.run, 1.0) * (1.0 - 1.0 / dp)
+    meets = np.minimum(alone * batch / replica.run, 1.0) * (1.0 - 1.0 / replica.dp)
     ttft = alone + meets * np.maximum(replica.prompts_together - alone, 0.0)
     # Nobody's prompt is before that of one alone.
     before = prompts / batch * (1.0 - 1.0 / batch)
@@ -154,20 +156,18 @@ def _together(grid: Grid, service: Service, replica: Replica, layout: Ints, plac
 
 
 def _apart(
-    grid: Grid, service: Service, replica: Replica, layout: Ints, place: Ints, pool: Pool
+    service: Service, replica: Replica, batch: Floats, pool: Pool, receiving: Floats
 ) -> _Load:
     """Return what replicas that only decode are asked, alongside the pool that takes in prompts.
 
     They must take in the caches as fast as the rate sends them, through the links of the attention
     replica that each is for.
     """
-    receiving = transfer_seconds(grid, service.prompt)[layout]
-    dp = np.array([one.dp for one in grid.layouts])[layout]
     decoding = service.output / replica.total
     ttft = pool.seconds + np.maximum(pool.sending, receiving)
-    seconds = np.maximum(decoding, receiving / dp)
-    holds = decoding * grid.batches[place]
-    return seconds, ttft, {"prompt": np.zeros(place.shape), "prompt_busy": 0.0, "holds": holds}
+    seconds = np.maximum(decoding, receiving / replica.dp)
+    queued = {"prompt": np.zeros(batch.shape), "prompt_busy": 0.0, "holds": decoding * batch}
+    return seconds, ttft, queued
 
 
 def has_cost(scenario: Scenario, service: Service) -> bool:
