@@ -144,8 +144,8 @@ def _batches_between(reached: Batches, missed: Batches) -> Batches:
 class Reach:
     """How a search for a speed ended: the cheapest point that reaches it, or None.
 
-    Without one, the highest expected speed and the highest bound at the smallest batch are known;
-    0 where nothing could be placed. [1/s]
+    At the smallest batch, ``fastest`` is the highest expected speed, and ``bound`` the highest
+    bound where there is no such point; 0 where nothing could be placed. [1/s]
     """
 
     outcome: Outcome | None
