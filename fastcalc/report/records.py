@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from fastcalc.core import columns
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.evaluated_points import EvaluatedPoints, Words
 from fastcalc.core.scenario import USD_PER_KWH, YEARS, Outcome, Scenario
-from fastcalc.written import to_csv, to_markdown
 
 SCHEMA = "fastcalc/1"
 Record = dict[str, Any]
@@ -22,24 +22,19 @@ KEYS = tuple(column.key for column in columns.COLUMNS)
 
 def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
     """Return one record for each batch of each outcome, keys in the order of the contract."""
-    return [
-        {key: plain(value) for key, value in record.items()}
-        for outcome in outcomes
-        for record in columns.records(
-            columns.values(columns.COLUMNS, _points(outcome)), outcome.estimate.batch.shape
+    found: list[Record] = []
+    for outcome in outcomes:
+        points = EvaluatedPoints(
+            scenario=outcome.scenario,
+            estimate=outcome.estimate,
+            usd_per_hour=outcome.usd_per_hour,
+            min_chips=np.array(outcome.min_chips, dtype=float),
+            placed=partial(Words, np.int64(0), (str(outcome.placement),)),
+            warnings=partial(Words, np.int64(0), (outcome.warnings,)),
         )
-    ]
-
-
-def _points(outcome: Outcome) -> EvaluatedPoints:
-    return EvaluatedPoints(
-        scenario=outcome.scenario,
-        estimate=outcome.estimate,
-        usd_per_hour=outcome.usd_per_hour,
-        min_chips=np.array(outcome.min_chips, dtype=float),
-        placed=lambda: Words(np.int64(0), (str(outcome.placement),)),
-        warnings=lambda: Words(np.int64(0), (outcome.warnings,)),
-    )
+        values, shape = columns.values(columns.COLUMNS, points), outcome.estimate.batch.shape
+        found += map(plainly, columns.records(values, shape))
+    return found
 
 
 def assumptions(outcomes: Sequence[Outcome]) -> Record:
@@ -102,11 +97,14 @@ def drafter(model: Model) -> str:
     return f"{who}, a drafted token costs one layer's share of a step"
 
 
+def plainly(record: Record) -> Record:
+    """Return a record with every value as JSON holds it."""
+    return {key: plain(value) for key, value in record.items()}
+
+
 def plain(value: Any) -> Any:
     """Return a value as JSON holds it: finite, twelve digits, whole where it is whole."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return value
-    if isinstance(value, int):
+    if not isinstance(value, float):
         return value
     if not math.isfinite(value):
         return None
@@ -114,39 +112,6 @@ def plain(value: Any) -> Any:
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
 
 
-def to_json(records: list[Record], **extra: Any) -> str:
-    """Return ``{"schema": ..., "records": [...], ...}`` with a line for each record's key."""
-    return json_text({"schema": SCHEMA, "records": records, **extra})
-
-
 def json_text(document: Record) -> str:
     """Return one JSON document as text; NaN and infinity are errors, never written."""
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def as_text(format: str, records: list[Record], **extra: Any) -> str:  # noqa: A002
-    """Return records as ``json``, with what stands alongside, or as ``csv``."""
-    return to_csv(records) if format == "csv" else to_json(records, **extra)
-
-
-def nothing(
-    format: str,  # noqa: A002
-    keys: Iterable[str],
-    headings: Sequence[str],
-    reason: str,
-    **extra: Any,
-) -> str:
-    """Return the answer that there is none: no record and the reason, or a header alone.
-
-    Parameters
-    ----------
-    format : str
-        ``json``, ``csv`` or ``markdown``.
-    keys, headings : iterable of str
-        Of the records of the command, and of its table.
-    reason : str
-        Why there is none.
-    """
-    if format == "markdown":
-        return to_markdown(headings, [])
-    return to_csv([], keys) if format == "csv" else to_json([], reason=reason, **extra)

@@ -1,0 +1,84 @@
+"""Answers in the format that was asked for: a page, a Markdown table, or records."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from fastcalc.cli import output
+from fastcalc.cli.flags import Output, OutputFile
+from fastcalc.core.columns import Column
+from fastcalc.report import console, record_tables
+from fastcalc.report.records import SCHEMA, Record, json_text
+from fastcalc.written import to_csv
+
+
+def page(asked: OutputFile, parts: Callable[[int], Iterable[console.Part]]) -> None:
+    """Write the parts of a page, which depend on its width."""
+    width = console.output_width()
+    colour = asked.out is None and console.wants_colour()
+    output.write(console.render(parts(width), width, colour=colour), asked.out)
+
+
+def answer(
+    asked: Output,
+    parts: Callable[[int], Iterable[console.Part]],
+    records: Callable[[], list[Record]],
+    rows: Callable[[], tuple[Sequence[Column], Iterable[object]]] = lambda: ((), ()),
+    extra: Callable[[], Record] = dict,
+    warnings: Iterable[str] = (),
+) -> None:
+    """Write an answer in the format asked for, of which nothing else is made.
+
+    Parameters
+    ----------
+    asked : Output
+        The format, and the file if there is one.
+    parts : callable
+        Returns the page of a width, its notes included.
+    records, extra : callable
+        Return the records, and what stands alongside them in JSON.
+    rows : callable
+        Returns the columns of a Markdown table, and what they are taken from.
+    warnings : iterable of str
+        For standard error, as records have no notes.
+    """
+    if asked.format == "table":
+        page(asked, parts)
+        return
+    if asked.format == "markdown":
+        text = record_tables.markdown(*rows())
+    elif asked.format == "csv":
+        text = to_csv(records())
+    else:
+        text = json_text({"schema": SCHEMA, "records": records(), **extra()})
+    output.write(text, asked.out)
+    output.warn([*warnings])
+
+
+def no_answer(
+    asked: Output,
+    reasons: list[str],
+    keys: Iterable[str],
+    columns: Sequence[Column],
+    extra: Callable[[], Record] = dict,
+) -> int:
+    """Write that there is no answer and why, and return the exit code.
+
+    Parameters
+    ----------
+    asked : Output
+        The format, and the file if there is one.
+    reasons : list of str
+        Why there is none.
+    keys, columns : sequence
+        Of the records and of the Markdown table: what there is of either is its header.
+    extra : callable
+        Returns what stands alongside the records in JSON.
+    """
+    if asked.format == "csv":
+        output.write(to_csv([], keys), asked.out)
+    elif asked.format == "markdown":
+        output.write(record_tables.markdown(columns, []), asked.out)
+    elif asked.format == "json":
+        found = {"schema": SCHEMA, "records": [], "reason": "; ".join(reasons), **extra()}
+        output.write(json_text(found), asked.out)
+    output.warn(reasons)
+    return 1
