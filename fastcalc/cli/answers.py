@@ -1,20 +1,20 @@
 """Answers in the format that was asked for: a page, a Markdown table, or records."""
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from fastcalc.cli import output
-from fastcalc.cli.flags import Output, OutputFile
+from fastcalc.cli.flags import Output
 from fastcalc.core.columns import Column
 from fastcalc.report import console, record_tables
-from fastcalc.report.records import SCHEMA, Record, json_text
-from fastcalc.written import to_csv
+from fastcalc.report.records import SCHEMA, Record
+from fastcalc.written import json_text, to_csv
 
 
-def page(asked: OutputFile, parts: Callable[[int], Iterable[console.Part]]) -> None:
+def page(file: Path | None, parts: Callable[[int], Iterable[console.Part]]) -> None:
     """Write the parts of a page, which depend on its width."""
-    width = console.output_width()
-    colour = asked.out is None and console.wants_colour()
-    output.write(console.render(parts(width), width, colour=colour), asked.out)
+    width, colour = console.output_width(), file is None and console.wants_colour()
+    output.write(console.render(parts(width), width, colour=colour), file)
 
 
 def answer(
@@ -41,7 +41,7 @@ def answer(
         For standard error, as records have no notes.
     """
     if asked.format == "table":
-        page(asked, parts)
+        page(asked.out, parts)
         return
     if asked.format == "markdown":
         text = record_tables.markdown(*rows())

@@ -76,7 +76,7 @@ def tables(
     ----------
     columns : sequence of Column
         All there are. The largest rank leaves first, from `OPTIONAL` on before the gap between
-        columns is narrowed.
+        columns is narrowed. Where none may leave, the console finds room.
     groups : sequence of sequence of mapping
         The rows of each table.
     width : int
@@ -96,7 +96,7 @@ def tables(
     leaving = sorted((one for one in columns if one.rank), key=lambda one: -one.rank)
     optional = sum(one.rank >= OPTIONAL for one in leaving)
     tries = [(count, 2) for count in range(optional + 1)]
-    tries += [(count, 1) for count in range(len(leaving) + 1)]
+    tries += [(count, 1) for count in range(len(leaving) + 1)] if leaving else []
     for count, gap in tries:
         left_out = leaving[:count]
         shown = [one for one in columns if one not in left_out]

@@ -1,6 +1,5 @@
 """Outcomes to flat records, and records to text."""
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -110,8 +109,3 @@ def plain(value: Any) -> Any:
         return None
     rounded = float(f"{value:.12g}")
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
-
-
-def json_text(document: Record) -> str:
-    """Return one JSON document as text; NaN and infinity are errors, never written."""
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
