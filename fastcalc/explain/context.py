@@ -5,7 +5,7 @@ from fastcalc.core.pass_work import FLOPS_PER_PARAMETER, PassWork
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.step import ACTIVATION_BYTES, Component
 from fastcalc.explain.numbers import Numbers
-from fastcalc.explain.terms import Equation, Term, equation, number, one, rounded_least
+from fastcalc.explain.terms import Equation, Term, equation, named, number, one, rounded_least
 
 
 class Pass:
@@ -43,7 +43,7 @@ class Pass:
         read = equation("bandwidth", self.bandwidth.value, "B/s", bandwidth)
         if self.fed is None:
             return (read,)
-        return read, equation("feed at half precision", self.fed.value, "FLOP/s", self.fed)
+        return read, named("feed at half precision", "FLOP/s", self.fed)
 
     def message(self) -> Term:
         """Return the activations of all tokens of a replica. [byte]"""

@@ -164,6 +164,11 @@ def equation(name: str, result: ArrayLike, unit: str, term: Term) -> Equation:
     return Equation(name, Number(one(result), unit), term)
 
 
+def named(name: str, unit: str, term: Term) -> Equation:
+    """Return a result that is its expression."""
+    return Equation(name, Number(term.value, unit), term)
+
+
 def _term(value: Term | ArrayLike) -> Term:
     return value if isinstance(value, Term) else number(value)
 
