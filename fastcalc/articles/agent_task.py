@@ -155,21 +155,8 @@ def equal_accuracy(
 ) -> Floats:
     """Return the accuracy at which an option succeeds within a time, or for a price. [1]
 
-    Parameters
-    ----------
-    target : array_like
-        Mean time or price to one success that is to be met, as of a `Prospect`. [s or USD]
-    other : ServingOption
-        The option whose accuracy is sought.
-    task : Task
-        What it is to do.
-    by : str
-        ``seconds`` or ``usd``.
-
-    Returns
-    -------
-    ndarray
-        From 0 to 1; nan where even an accuracy of 1 does not suffice, or nothing is known.
+    It is nan where even an accuracy of 1 does not suffice, or nothing is known. The target is
+    the mean time or price to one success that is to be met, as of a `Prospect`. [s or USD]
 
     Examples
     --------

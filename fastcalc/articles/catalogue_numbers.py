@@ -50,7 +50,14 @@ def number_of(catalogue: Catalogue, name: str, field: str) -> CatalogueNumber:
         raise InputError(f"'{shown(name)}': entries are of hardware, models or engines")
     entry = getattr(catalogue, _GETTERS[kind])(id_)
     if isinstance(entry, Model):
-        return _of_model(entry, field)
+        if field not in MODEL_FIELDS:
+            known = ", ".join(MODEL_FIELDS)
+            raise InputError(f"'{shown(field)}' is not a number of a model: {known}")
+        number: float | None = getattr(workload(entry), MODEL_FIELDS[field])
+        if number is None:
+            raise InputError(f"{entry.id} publishes no {field}")
+        shape = entry.sources.get(entry.shape_source) if entry.shape_source else None
+        return CatalogueNumber(number, f"{number:,.0f}", shape.title if shape else None)
     found: Any = entry.parameters if kind == "engines" else entry
     for step in field.split("."):
         if isinstance(found, list):
@@ -60,13 +67,3 @@ def number_of(catalogue: Catalogue, name: str, field: str) -> CatalogueNumber:
         raise InputError(f"{shown(name)} has no number '{shown(field)}'")
     source = entry.sources.get(found.source) if found.source else None
     return CatalogueNumber(found.si, found.text, source.title if source else None)
-
-
-def _of_model(model: Model, field: str) -> CatalogueNumber:
-    if field not in MODEL_FIELDS:
-        raise InputError(f"'{shown(field)}' is not a number of a model: {', '.join(MODEL_FIELDS)}")
-    number: float | None = getattr(workload(model), MODEL_FIELDS[field])
-    if number is None:
-        raise InputError(f"{model.id} publishes no {field}")
-    source = model.sources.get(model.shape_source) if model.shape_source else None
-    return CatalogueNumber(number, f"{number:,.0f}", source.title if source else None)

@@ -67,10 +67,17 @@ class Case:
         bandwidth = self.chips * self.hardware.memory[0].bandwidth.si * shares[0]
         peak = self.hardware.rate("fp8") or self.hardware.rate("bf16")
         assert peak is not None, "the schema asks for a 16-bit rate"
-        flops = batch * (self.work.flops_per_token + self.work.attention_flops(self.context))
-        cache = batch * self.work.cache_read_bytes(self.context)
+        work = self.work
+        flops = batch * (work.flops_per_token + work.attention_flops(self.context))
+        cache = batch * work.cache_read_bytes(self.context)
+        weights = work.weight_bytes - work.embedding.bytes - work.routed.bytes + 0.0 * batch
+        if work.experts:
+            touched = distinct_experts(
+                experts=work.experts, active=work.active_experts, tokens=batch
+            )
+            weights = weights + work.routed.bytes * touched / work.experts
         return {
-            "weights": time_of(work=self._weights_read(batch), rate=bandwidth),
+            "weights": time_of(work=weights, rate=bandwidth),
             "cache": time_of(work=cache, rate=bandwidth),
             "compute": time_of(work=flops, rate=self.chips * peak.si * shares[1]),
             "link": self._link(batch),
@@ -82,14 +89,6 @@ class Case:
         term = self.terms(batch)
         busy = np.maximum(term["weights"] + term["cache"], term["compute"])
         return np.asarray(busy + term["link"] + term["floor"])
-
-    def _weights_read(self, batch: Floats) -> Floats:
-        work = self.work
-        fixed = work.weight_bytes - work.embedding.bytes - work.routed.bytes
-        if not work.experts:
-            return np.full(batch.shape, fixed)
-        touched = distinct_experts(experts=work.experts, active=work.active_experts, tokens=batch)
-        return np.asarray(fixed + work.routed.bytes * touched / work.experts)
 
     def _link(self, batch: Floats) -> Floats:
         link, width = self.hardware.links.scale_up, self.work.hidden
@@ -162,8 +161,14 @@ def cost_multiples(
         first = row[0]
         context = f"{first.context / 1024:g}k"
         name = f"{first.chips:g} {first.hardware.id}, {first.work.model.id}, {context}"
-        values += (cost_multiple(case, slow, fast) for case in row)
-        table.append((name, *(_cell(case, slow, fast) for case in row)))
+        multiples = [cost_multiple(case, slow, fast) for case in row]
+        cells = []
+        for case, multiple in zip(row, multiples, strict=True):
+            many, few = batches_for(case, slow, fast)
+            never = f"{fast if many else slow:g}: never"
+            cells.append(f"{many:,}->{few:,} {multiple:.3g}x" if many and few else never)
+        values += multiples
+        table.append((name, *cells))
     reached = [value for value in values if np.isfinite(value)] or [float("inf")]
     heads = [f"{floor * 1e6:g} us a layer" if floor else "no floor" for floor in floors]
     return Finding(
@@ -176,15 +181,6 @@ def cost_multiples(
         ),
         rows=FindingRows(("machine, model, context", *heads), tuple(table)),
     )
-
-
-def _cell(case: Case, slow: float, fast: float) -> str:
-    many, few = batches_for(case, slow, fast)
-    if not many:
-        return f"{slow:g}: never"
-    if not few:
-        return f"{fast:g}: never"
-    return f"{many:,}->{few:,} {cost_multiple(case, slow, fast):.3g}x"
 
 
 def saving_by_flops(

@@ -117,7 +117,16 @@ def streamed_slope(*, wait: ArrayLike, lead: ArrayLike, tokens: float, speed: fl
     return (turns[1] - turns[0]) / tokens * speed
 
 
-def saved_share(
+def turn(
+    *, trips: float, trip: float, tokens: float, token: float, lead: float, speed: float
+) -> Array:
+    """Return the time of a turn with its trips and an overhead a token. [s]"""
+    return tasks.turn_time(
+        wait=trips * trip + tokens * token, lead=lead, tokens=tokens, speed=speed
+    )
+
+
+def saved(
     *,
     trips: float,
     trip: float,
@@ -127,12 +136,9 @@ def saved_share(
     token_saving: float,
     lead: float,
     lead_saving: float,
-    speed: float,
 ) -> Array:
-    """Return the share of a turn that savings on trips, tokens and prefill spare. [1]"""
-    spent = np.array([trips * trip, tokens * token, lead])
-    turn = tasks.turn_time(wait=spent[0] + spent[1], lead=lead, tokens=tokens, speed=speed)
-    return floats(spent @ np.array([trip_saving, token_saving, lead_saving])) / turn
+    """Return the time of a turn that savings on trips, tokens and prefill spare. [s]"""
+    return floats(trips * trip * trip_saving + tokens * token * token_saving + lead * lead_saving)
 
 
 def usd_per_system(

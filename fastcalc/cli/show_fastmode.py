@@ -45,10 +45,10 @@ def run(asked: Fastmode) -> int:
     answer(
         asked,
         lambda width: fastmode_table.parts(made, few, left, width, next_command),
-        lambda: fastmode.fastmode_records(
-            made, lambda outcome: requests.command(comparison, outcome, made.today)
+        lambda: fastmode.rows(
+            made, made.options, lambda one: requests.command(comparison, one, made.today)
         ),
-        lambda: (fastmode_table.TABLE, fastmode_table.rows(made, few)),
+        lambda: (fastmode_table.TABLE, fastmode.rows(made, few)),
         lambda: {**fastmode.alongside(made), "assumptions": records.assumptions(outcomes)},
         (line for one in outcomes for line in one.warnings),
     )

@@ -38,19 +38,7 @@ _VERDICTS = {
 def parts(
     outcomes: Sequence[Outcome], more: Iterable[Part], next_command: str, width: int
 ) -> list[Part]:
-    """Return the outcomes of each model under its heading, and the notes.
-
-    Parameters
-    ----------
-    outcomes : sequence of Outcome
-        In the order they are shown, those of a model together.
-    more : iterable of Part
-        What goes before the notes.
-    next_command : str
-        What to type next.
-    width : int
-        Characters in a line.
-    """
+    """Return the outcomes of each model under its heading, more if there is any, and the notes."""
     rows = [[record_tables.row(COLUMNS, one) for one in compare_records([o])] for o in outcomes]
     tables, left_out = record_tables.tables(COLUMNS, rows, width)
     found: list[Part] = []
@@ -151,17 +139,7 @@ def basis_of(pricing: Pricing) -> str:
 
 
 def priced(pricing: Pricing, chip: Hardware, *, in_short: bool = False) -> str:
-    """Return the price of a chip-hour with its date, and whether it is of low confidence.
-
-    Parameters
-    ----------
-    pricing : Pricing
-        How it is priced.
-    chip : Hardware
-        Which.
-    in_short : bool
-        Leave out why the confidence is low.
-    """
+    """Return the price of a chip-hour, its date and whether it is of low confidence, and why."""
     price, origin = pricing.per_chip_hour(chip), pricing.origin(chip)
     if price is None:
         return f"{chip.id} unknown"

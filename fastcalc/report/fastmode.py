@@ -1,6 +1,6 @@
 """What each trick buys and costs: records, and cells for tables."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
@@ -18,22 +18,17 @@ Command = Callable[[Outcome], str | None]
 """Returns the command that prints a point again, or None where there is none."""
 
 
-def fastmode_records(answer: Answer, command: Command) -> list[Record]:
-    """Return a record for today's point and one for each option.
+def rows(
+    answer: Answer, options: Sequence[Option], command: Command = lambda _: None
+) -> list[Record]:
+    """Return a record for today's point and one for each of some options.
 
     What the trick is and costs comes first, then the keys of ``compare``, null where no point
     reaches the speed.
-
-    Parameters
-    ----------
-    answer : Answer
-        All options.
-    command : callable
-        Returns the command that prints a point again.
     """
     today = compare_records([answer.today])[0]
-    options = [Option("today", "", answer.today), *answer.options]
-    return [record_of(one, today, answer.speed, command) for one in options]
+    every = [Option("today", "", answer.today), *options]
+    return [record_of(one, today, answer.speed, command) for one in every]
 
 
 def record_of(

@@ -7,7 +7,7 @@ from math import isnan
 from fastcalc.core.columns import Column, pick
 from fastcalc.report import compare, record_tables
 from fastcalc.report.console import Notes, Part, Title
-from fastcalc.report.fastmode import COLUMNS, record_of
+from fastcalc.report.fastmode import COLUMNS, record_of, rows
 from fastcalc.report.numbers_as_text import number, parameters
 from fastcalc.report.records import Record, compare_records
 from fastcalc.search.tricks import Answer, Option
@@ -40,13 +40,6 @@ TABLE = pick(
     keep="usd_per_mtok_output",
 )
 """Columns of the table."""
-
-
-def rows(answer: Answer, options: Sequence[Option]) -> list[Record]:
-    """Return the records of a table: today's point first, then the options given."""
-    today = compare_records([answer.today])[0]
-    every = [Option("today", "", answer.today), *options]
-    return [record_of(one, today, answer.speed) for one in every]
 
 
 def identity(answer: Answer) -> str:
@@ -94,21 +87,7 @@ def drafts_needed(answer: Answer) -> str:
 def parts(
     answer: Answer, options: Sequence[Option], left: dict[str, int], width: int, next_command: str
 ) -> list[Part]:
-    """Return heading, table and notes.
-
-    Parameters
-    ----------
-    answer : Answer
-        All options.
-    options : sequence of Option
-        Those to show.
-    left : dict of str to int
-        How many of each trick are left out.
-    width : int
-        Characters in a line.
-    next_command : str
-        What to type next.
-    """
+    """Return heading, table and notes of the options shown; some of each trick are left out."""
     today = answer.today
     speed = float(today.estimate.speed[0])
     from_to = (

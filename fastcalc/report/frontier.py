@@ -63,21 +63,7 @@ def parts(
     *,
     is_ascii: bool,
 ) -> list[Part]:
-    """Return heading, chart, table and notes.
-
-    Parameters
-    ----------
-    points : sequence of FrontierPoint
-        From the cheapest to the fastest, at least one.
-    refused : sequence of str
-        Why chips or formats have no point at all.
-    width : int
-        Characters in a line.
-    next_command : str
-        What to type next.
-    is_ascii : bool
-        Draw the chart with ASCII alone.
-    """
+    """Return heading, chart, table and notes, which say why chips or formats have no point."""
     series: dict[str, list[tuple[float, float]]] = {}
     for point in points:
         name = point.outcome.scenario.hardware.id

@@ -25,15 +25,7 @@ _FULL = 0.9
 
 
 def reported(found: Decision, shown: Sequence[Plan]) -> Iterator[str]:
-    """Say what the best plan rests on, what came second or just misses, why the others lost.
-
-    Parameters
-    ----------
-    found : Decision
-        At least one plan.
-    shown : sequence of Plan
-        Those in the table.
-    """
+    """Say what the best plan rests on, what came second or just misses, why the others lost."""
     best, service = found.plans[0], found.service
     second = found.runner_up
     if second is not None:
@@ -54,7 +46,13 @@ def reported(found: Decision, shown: Sequence[Plan]) -> Iterator[str]:
         about = f"prices, {basis_of(pricing)}, $ a chip-hour, date and low confidence"
         yield f"{about}: {', '.join(listed)}"
     yield from _slow_end(best, service)
-    yield from _full(best, service)
+    busiest, is_queued = max(best.busy, best.prefill_busy), service.share is not None
+    if service.rate is not None and not is_queued and busiest > _FULL:
+        flags = "--percentile 99" if service.ttft < inf else "--ttft with --percentile 99"
+        yield (
+            f"{best.scenario.hardware.id}: replicas are {busiest:.1%} busy, so requests that "
+            f"arrive at random would queue; {flags} plans for them"
+        )
     if is_narrowed(best) and found.in_own_formats is None:
         weights, cache = own_formats(best.scenario.model)
         yield (
@@ -84,18 +82,6 @@ def _slow_end(best: Plan, service: Service) -> Iterator[str]:
     else:
         met = f"TPOT is {rounded_up(slow * 1e3):g} ms, above {service.tpot * 1e3:g} ms"
     yield f"{best.scenario.hardware.id}: at the slow end of its 80 % range {met}"
-
-
-def _full(best: Plan, service: Service) -> Iterator[str]:
-    """Say where replicas are so busy that requests at random would wait."""
-    busiest = max(best.busy, best.prefill_busy)
-    if service.rate is None or service.share is not None or busiest <= _FULL:
-        return
-    flags = "--percentile 99" if service.ttft < inf else "--ttft with --percentile 99"
-    yield (
-        f"{best.scenario.hardware.id}: replicas are {busiest:.1%} busy, so requests that arrive at "
-        f"random would queue; {flags} plans for them"
-    )
 
 
 def _others(found: Decision) -> Iterator[str]:

@@ -19,11 +19,6 @@ def _cut(record: Record, prefix: str = "") -> str:
     return cut(Layout(*(record[f"{prefix}{name}"] for name in ("tp", "pp", "ep", "dp"))))
 
 
-def _prompts(record: Record) -> str:
-    count = record["prefill_replicas"]
-    return "inside" if count is None else f"{count:,.0f} x {_cut(record, 'prefill_')}"
-
-
 _COLUMNS = pick(
     "hardware weight_format kv_format speculation_tokens_per_pass replicas utilization each "
     "batch prompts chips_total service_ttft_ms service_tpot_ms service_tpot_ms_low bound "
@@ -32,7 +27,16 @@ _COLUMNS = pick(
         *COLUMNS,
         *(replace(one, heading=("", "chip")) for one in pick("hardware")),
         Column("each", heading=("", "each"), format=_cut),
-        Column("prompts", heading=("", "prompts"), rank=2, format=_prompts),
+        Column(
+            "prompts",
+            heading=("", "prompts"),
+            rank=2,
+            format=lambda record: (
+                "inside"
+                if record["prefill_replicas"] is None
+                else f"{record['prefill_replicas']:,.0f} x {_cut(record, 'prefill_')}"
+            ),
+        ),
         Column(
             "bound",
             "ms",
@@ -51,21 +55,7 @@ _RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "a token")}
 
 
 def table(found: Decision, top: int, asked: str, typed: Typed, width: int) -> list[Part]:
-    """Return the plans, and why the others lost, as parts of a page.
-
-    Parameters
-    ----------
-    found : Decision
-        At least one plan.
-    top : int
-        Plans to show. [1]
-    asked : str
-        What was asked, in a phrase.
-    typed : Typed
-        What the command at the end must repeat.
-    width : int
-        Characters in a line.
-    """
+    """Return the first plans of what was asked, and why the others lost, as parts of a page."""
     best, service, plans = found.plans[0], found.service, found.plans[:top]
     seen = {plan.scenario.hardware.id for plan in plans}
     others = [one for one in found.of_each_chip if one.scenario.hardware.id not in seen]
