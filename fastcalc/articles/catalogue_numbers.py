@@ -28,22 +28,11 @@ class CatalogueNumber(NamedTuple):
 
 
 def number_of(catalogue: Catalogue, name: str, field: str) -> CatalogueNumber:
-    """Return a number of an entry.
+    """Return a number of an entry: ``hardware/NAME``, ``models/NAME`` or ``engines/NAME``. [SI]
 
-    Parameters
-    ----------
-    catalogue : Catalogue
-        Where entries are looked up.
-    name : str
-        ``hardware/NAME``, ``models/NAME`` or ``engines/NAME``.
-    field : str
-        Such as ``memory.bandwidth`` (of the fastest memory), ``peak.fp16``, ``area``; of an
-        engine one of its parameters; of a model one of `MODEL_FIELDS`. [SI]
-
-    Raises
-    ------
-    InputError
-        If there is no such entry or no such number in it.
+    The field is such as ``memory.bandwidth`` (of the fastest memory), ``peak.fp16``, ``area``; of
+    an engine one of its parameters; of a model one of `MODEL_FIELDS`. An InputError says that
+    there is no such entry or no such number in it.
     """
     kind, _, id_ = name.partition("/")
     if kind not in _GETTERS:

@@ -32,18 +32,10 @@ Outcome = Literal["holds", "varies", "fails"]
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """A check that was run.
+    """A check that was run, with what it found. [SI]
 
-    Attributes
-    ----------
-    check : Check
-        What was asked.
-    finding : Finding
-        Its numbers. [SI]
-    given : dict of str to str
-        What the inputs were, for the formula with its numbers.
-    origins : dict of str to tuple of str
-        Files and sources of inputs that the catalogue holds.
+    The inputs are given as text for the formula; origins are files and sources of those that the
+    catalogue holds.
     """
 
     check: Check

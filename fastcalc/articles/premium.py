@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastcalc.articles.finding import Finding, FindingPart, FindingRows
+from fastcalc.articles.finding import Finding, FindingRows, finding
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.store import Catalogue
@@ -34,14 +34,7 @@ LARGEST_REDUCING_GROUP = 8
 class Case:
     """A model in 8 bits on some chips, at a context and with a floor for each layer.
 
-    Attributes
-    ----------
-    work : Workload
-        The model.
-    hardware : Hardware
-        The kind of chip.
-    chips, context, floor : float
-        Chips; tokens of a sequence; time of a layer that no bandwidth shortens. [1, 1, s]
+    The context is tokens of a sequence, the floor time that no bandwidth shortens. [1, s]
     """
 
     work: Workload
@@ -171,14 +164,12 @@ def cost_multiples(
         table.append((name, *cells))
     reached = [value for value in values if np.isfinite(value)] or [float("inf")]
     heads = [f"{floor * 1e6:g} us a layer" if floor else "no floor" for floor in floors]
-    return Finding(
+    return finding(
         np.array(values),
-        parts=(
-            FindingPart("least multiple", min(reached), "x"),
-            FindingPart("largest multiple", max(reached), "x"),
-            FindingPart("cells out of reach", float(np.sum(~np.isfinite(values))), ""),
-            FindingPart("cells", float(len(values))),
-        ),
+        ("least multiple", min(reached), "x"),
+        ("largest multiple", max(reached), "x"),
+        ("cells out of reach", np.sum(~np.isfinite(values))),
+        ("cells", len(values)),
         rows=FindingRows(("machine, model, context", *heads), tuple(table)),
     )
 
@@ -204,15 +195,13 @@ def saving_by_flops(
     reading = term["weights"] + term["cache"]
     beyond = np.maximum(term["compute"] - reading, 0.0)
     saved = float(step[0] - step[1])
-    return Finding(
-        np.array((beyond[0] - beyond[1]) / saved),
-        parts=(
-            FindingPart("batch at the slow speed", float(batch[0])),
-            FindingPart("batch at the fast speed", float(batch[1])),
-            *(
-                FindingPart(f"{name}, {speed} speed", float(term[name][place]) * 1e3, "ms")
-                for name in ("cache", "weights", "compute", "floor")
-                for place, speed in enumerate(("slow", "fast"))
-            ),
+    return finding(
+        (beyond[0] - beyond[1]) / saved,
+        ("batch at the slow speed", batch[0]),
+        ("batch at the fast speed", batch[1]),
+        *(
+            (f"{name}, {speed} speed", float(term[name][place]) * 1e3, "ms")
+            for name in ("cache", "weights", "compute", "floor")
+            for place, speed in enumerate(("slow", "fast"))
         ),
     )

@@ -26,14 +26,9 @@ WORDS_PER_TOKEN = 0.75
 
 @dataclass(frozen=True)
 class Registered:
-    """A function of a claim's inputs.
+    """A function of a claim's inputs by keyword, which gives an array or a `Finding`.
 
-    Attributes
-    ----------
-    function : callable
-        Keyword-only; gives an array, or a `Finding`.
-    formula : str
-        How the number comes about, with the inputs' names in braces.
+    The formula says how the number comes about, with the inputs' names in braces.
     """
 
     function: Callable[..., Any]

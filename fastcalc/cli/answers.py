@@ -27,18 +27,8 @@ def answer(
 ) -> None:
     """Write an answer in the format asked for, of which nothing else is made.
 
-    Parameters
-    ----------
-    asked : Output
-        The format, and the file if there is one.
-    parts : callable
-        Returns the page of a width, its notes included.
-    records, extra : callable
-        Return the records, and what stands alongside them in JSON.
-    rows : callable
-        Returns the columns of a Markdown table, and what they are taken from.
-    warnings : iterable of str
-        For standard error, as records have no notes.
+    It is the page of a width, the columns and rows of a Markdown table, or records, in JSON with
+    something extra alongside. Warnings go to standard error where no page has notes.
     """
     if asked.format == "table":
         page(asked.out, parts)
@@ -62,16 +52,7 @@ def no_answer(
 ) -> int:
     """Write that there is no answer and why, and return the exit code.
 
-    Parameters
-    ----------
-    asked : Output
-        The format, and the file if there is one.
-    reasons : list of str
-        Why there is none.
-    keys, columns : sequence
-        Of the records and of the Markdown table: what there is of either is its header.
-    extra : callable
-        Returns what stands alongside the records in JSON.
+    What there is of records or of a Markdown table is the header: their keys or its columns.
     """
     if asked.format == "csv":
         output.write(to_csv([], keys), asked.out)

@@ -2,7 +2,6 @@
 
 from fastcalc.articles.claim_file import read_claims
 from fastcalc.articles.judge import MEANING, judge
-from fastcalc.catalogue.schema.claims import Claim, Claims
 from fastcalc.catalogue.store import nearest
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.answers import answer
@@ -18,7 +17,14 @@ def run(asked: JudgeClaims) -> None:
     only = [] if asked.only is None else options.names(asked.only, "--only")
     wanted = [options.choice(one, "--only", tuple(MEANING)) for one in only]
     book, document = read_claims(asked.path)
-    claims = book.claims if asked.explain is None else [_claim(book, asked.explain)]
+    claims = book.claims
+    if asked.explain is not None:
+        known = {claim.id: claim for claim in claims}
+        if asked.explain not in known:
+            near = nearest(asked.explain, known)
+            hint = f"did you mean {' or '.join(near)}?" if near else "'fastcalc claims' lists them"
+            raise InputError(f"no claim is called '{shown(asked.explain)}'; {hint}")
+        claims = [known[asked.explain]]
     found = judge(requests.catalogue(asked), claims, document)
     judged = [one for one in found if not wanted or one.verdict in wanted]
     if not judged:
@@ -34,12 +40,3 @@ def run(asked: JudgeClaims) -> None:
         lambda: (report.COLUMNS, judged),
         lambda: {"verdicts": dict(MEANING)},
     )
-
-
-def _claim(book: Claims, name: str) -> Claim:
-    known = {claim.id: claim for claim in book.claims}
-    if name not in known:
-        near = nearest(name, known)
-        hint = f"did you mean {' or '.join(near)}?" if near else "'fastcalc claims' lists them"
-        raise InputError(f"no claim is called '{shown(name)}'; {hint}")
-    return known[name]

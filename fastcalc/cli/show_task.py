@@ -44,7 +44,7 @@ def run(asked: AgentTask) -> None:
         lambda width: report.parts(
             choices, rival, [*_notes(asked, everyone), *dict.fromkeys(warnings)], window, width
         ),
-        lambda: report.task_records(everyone, window),
+        lambda: [report.task_record(one, window) for one in everyone],
         lambda: (report.columns(window), everyone),
         lambda: {"break_even": report.break_even_records(choices, rival) if rival else []},
         warnings,

@@ -11,15 +11,7 @@ from fastcalc.explain.terms import Equation, equation, largest, named, number, o
 
 
 class BoundPass:
-    """A pass of the whole deployment at the bound.
-
-    Parameters
-    ----------
-    schedule : Schedule
-        The passes of one batch.
-    decoded, prompt : float
-        Sequences decoded, and prompt tokens. [1]
-    """
+    """A pass of the whole deployment at the bound: sequences decoded, and prompt tokens. [1]"""
 
     def __init__(self, schedule: Schedule, *, decoded: float, prompt: float) -> None:
         placement = schedule.placement

@@ -9,13 +9,7 @@ from fastcalc.explain.terms import Equation, Term, equation, named, number, one,
 
 
 class Pass:
-    """One pass of a placement.
-
-    Attributes
-    ----------
-    seconds : dict of str to float
-        The time of each component before the one that is explained. [s]
-    """
+    """One pass of a placement, with the time of each component before the one explained. [s]"""
 
     def __init__(self, schedule: Schedule, load: PassWork) -> None:
         placement = schedule.placement

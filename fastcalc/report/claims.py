@@ -2,7 +2,7 @@
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -58,10 +58,7 @@ def claim_record(one: Judged, book: Claims) -> Record:
     return {
         "id": claim.id,
         "verdict": one.verdict,
-        "value": _listed(check.values) if check else None,
-        "expected": _listed(check.expected) if check else None,
-        "unit": check.unit if check else None,
-        "formula": check.formula if check else None,
+        **_numbers_of(check),
         "source": sources(one, book),
         "claim": claim.claim,
         "comparison": check.check.comparison if check else None,
@@ -70,10 +67,7 @@ def claim_record(one: Judged, book: Claims) -> Record:
         "parts": {part.label: plain(part.value) for part in check.finding.parts} if check else {},
         "table": table
         and {"headings": list(table.headings), "rows": [list(row) for row in table.rows]},
-        "conclusion_value": _listed(then.values) if then else None,
-        "conclusion_expected": _listed(then.expected) if then else None,
-        "conclusion_unit": then.unit if then else None,
-        "conclusion_formula": then.formula if then else None,
+        **{f"conclusion_{key}": value for key, value in _numbers_of(then).items()},
         "condition": claim.condition,
         "unpublished": claim.unpublished,
         "reason": claim.reason,
@@ -87,9 +81,13 @@ def flat(record: Record) -> Record:
     return {key: one for key, one in record.items() if key != "table"} | {"parts": texts}
 
 
-def _listed(values: Iterable[float]) -> object:
-    found = [plain(float(value)) for value in values]
-    return found[0] if len(found) == 1 else found
+def _numbers_of(tested: Tested | None) -> Record:
+    if tested is None:
+        return dict.fromkeys(("value", "expected", "unit", "formula"))
+    numbers = [[plain(float(one)) for one in values] for values in (tested.values, tested.expected)]
+    value, expected = (found[0] if len(found) == 1 else found for found in numbers)
+    unit, formula = tested.unit, tested.formula
+    return {"value": value, "expected": expected, "unit": unit, "formula": formula}
 
 
 def sources(one: Judged, book: Claims) -> str:

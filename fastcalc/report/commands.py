@@ -9,15 +9,9 @@ from fastcalc.core.scenario import Scenario
 
 @dataclass(frozen=True)
 class Typed:
-    """What a command must repeat to be understood again.
+    """What a command must repeat as typed: names by id, and words for the user's own folders.
 
-    Attributes
-    ----------
-    names : mapping of str to str
-        What the user typed for a model, a chip or an engine, by its id. Other models and chips go
-        by their ids; other engines are those that a chip is given anyway.
-    folders : sequence of str
-        Words that name the user's own folders.
+    Other models and chips go by their ids; other engines are those that a chip is given anyway.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)

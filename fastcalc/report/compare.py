@@ -56,9 +56,7 @@ def parts(
     limits = {cells["limiter"].split(" ")[0] for some in rows for cells in some}
     notes += [meaning for verdict, meaning in _VERDICTS.items() if verdict in limits]
     notes += dict.fromkeys(warning for outcome in outcomes for warning in outcome.warnings)
-    if left_out:
-        names = ", ".join(map(record_tables.heading, left_out))
-        notes.append(f"left out at this width: {names}; --format csv has all")
+    notes += record_tables.gone(left_out)
     return [*found, *more, Notes(notes, next_command)]
 
 
@@ -119,7 +117,19 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
         users = [one.scenario.hardware.id for one in outcomes if one.scenario.engine.id == name]
         fitted = " ".join(engine.fitted_on.split())
         yield f"engine {name} ({', '.join(dict.fromkeys(users))}): fitted on {fitted}"
-    yield from _bounds(outcomes)
+    # Where regions make the memory term of the bound look absurd, both terms are named.
+    for outcome in outcomes:
+        estimate = outcome.estimate
+        if not outcome.placement.machine.is_spatial or not estimate.fits[0]:
+            continue
+        batch = outcome.scenario.batches[0]
+        yield (
+            f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}, speed of light at "
+            f"batch {batch:,}: by compute "
+            f"{number(float(estimate.bound_compute[0]))}, its memory term alone "
+            f"{number(float(estimate.bound_memory[0]))}; but a token crosses "
+            f"{outcome.placement.work.layers:.0f} layers one after another, each in its own region"
+        )
 
 
 def prices(outcomes: Sequence[Outcome]) -> str:
@@ -151,19 +161,3 @@ def priced(pricing: Pricing, chip: Hardware, *, in_short: bool = False) -> str:
         said.append("low" if in_short else f"low confidence{note}")
     when = ", ".join(word for word in said if word)
     return f"{chip.id} {price:,.2f}" + (f" ({when})" if when else "")
-
-
-def _bounds(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Label the two terms of the bound where regions make its memory term look absurd."""
-    for outcome in outcomes:
-        estimate = outcome.estimate
-        if not outcome.placement.machine.is_spatial or not estimate.fits[0]:
-            continue
-        batch = outcome.scenario.batches[0]
-        yield (
-            f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}, speed of light at "
-            f"batch {batch:,}: by compute "
-            f"{number(float(estimate.bound_compute[0]))}, its memory term alone "
-            f"{number(float(estimate.bound_memory[0]))}; but a token crosses "
-            f"{outcome.placement.work.layers:.0f} layers one after another, each in its own region"
-        )

@@ -39,19 +39,7 @@ class Title:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of text.
-
-    Attributes
-    ----------
-    headings : sequence of tuple of str
-        The lines of each column's heading, as many for each column.
-    rows : sequence of sequence of str
-        Cells, ready to print.
-    left : sequence of int
-        Columns that are aligned to the left; the others end at the right.
-    gap : int
-        Spaces between columns.
-    """
+    """Columns of text: headings of as many lines each, cells, those aligned left, and the gap."""
 
     headings: Sequence[tuple[str, ...]]
     rows: Sequence[Sequence[str]]

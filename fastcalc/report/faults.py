@@ -60,15 +60,8 @@ def as_json(report: Report) -> str:
 
 
 def _record(fault: Fault) -> dict[str, object]:
-    return {
-        "rule": fault.rule,
-        "severity": fault.severity,
-        "file": fault.file,
-        "line": fault.line or None,
-        "column": fault.column or None,
-        "message": fault.message,
-        "excuse": fault.excuse,
-    }
+    keys = ("rule", "severity", "file", "line", "column", "message", "excuse")
+    return {key: None if (value := getattr(fault, key)) == 0 else value for key in keys}
 
 
 def as_github(report: Report, titles: dict[str, Rule]) -> str:

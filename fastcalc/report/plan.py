@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from math import inf
 from operator import attrgetter
 from types import SimpleNamespace
@@ -38,39 +39,40 @@ def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[
 
 def unrounded(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
     """Return the records with all digits, for a table to round once."""
-    return [values(COLUMNS, _of(rank, plan, service, typed)) for rank, plan in enumerate(plans, 1)]
+    found = []
+    for rank, plan in enumerate(plans, 1):
+        scenario, power, replica = plan.scenario, plan.scenario.hardware.power, plan.replica
+        fast, slow = tpot_range(plan) or (None, None)
+        watts = power and power.chip.si * SITE_FACTOR * plan.values["chips"]
+        rate, tokens, usd = service.rate, service.prompt + service.output, plan.usd_per_hour
+        # By the names of `EvaluatedPoints`.
+        one = SimpleNamespace(
+            rank=rank,
+            plan=plan,
+            service=service,
+            scenario=scenario,
+            traffic=scenario.traffic,
+            work=plan.site.work,
+            layout=plan.layout,
+            prefill=plan.prefill_layout,
+            **{f"prefill_{each}": getattr(plan.prefill_layout, each, None) for each in _RANKS},
+            batch=plan.batch,
+            estimate=replica,
+            used=replica.used,
+            usd=(None, None, replica.usd and replica.usd / _paid_for(plan, service)),
+            watts=watts,
+            usd_per_mtok=usd / 3600.0 / (rate * tokens) * 1e6 if rate and usd else None,
+            joules=watts / (rate * service.output) if rate and watts else None,
+            fast=fast and fast * 1e3,
+            slow=slow and slow * 1e3,
+            warnings=partial(list, plan.warnings),
+            command=command(plan, service, typed),
+        )
+        found.append(values(COLUMNS, one))
+    return found
 
 
-def _of(rank: int, plan: Plan, service: Service, typed: Typed) -> SimpleNamespace:
-    """Return what the columns are taken from, by the names of `EvaluatedPoints`."""
-    scenario, power, replica = plan.scenario, plan.scenario.hardware.power, plan.replica
-    fast, slow = tpot_range(plan) or (None, None)
-    watts = power and power.chip.si * SITE_FACTOR * plan.values["chips"]
-    rate, tokens, usd = service.rate, service.prompt + service.output, plan.usd_per_hour
-    return SimpleNamespace(
-        rank=rank,
-        plan=plan,
-        service=service,
-        scenario=scenario,
-        traffic=scenario.traffic,
-        work=plan.site.work,
-        layout=plan.layout,
-        prefill=plan.prefill_layout,
-        **{f"prefill_{r}": getattr(plan.prefill_layout, r, None) for r in ("tp", "pp", "ep", "dp")},
-        batch=plan.batch,
-        estimate=replica,
-        used=replica.used,
-        usd=(None, None, replica.usd and replica.usd / _paid_for(plan, service)),
-        watts=watts,
-        usd_per_mtok=usd / 3600.0 / (rate * tokens) * 1e6 if rate and usd else None,
-        joules=watts / (rate * service.output) if rate and watts else None,
-        fast=fast and fast * 1e3,
-        slow=slow and slow * 1e3,
-        warnings=lambda: plan.warnings,
-        command=command(plan, service, typed),
-    )
-
-
+_RANKS = ("tp", "pp", "ep", "dp")
 COLUMNS = (
     Column("rank", "count", "place among the plans", lambda one: one.rank),
     *pick("hardware model engine weight_format kv_format speculation_tokens_per_pass"),
@@ -111,7 +113,7 @@ COLUMNS = (
             f"{one.meaning} of each of those",
             attrgetter(f"prefill_{one.key}"),
         )
-        for one in pick("tp pp ep dp")
+        for one in pick(" ".join(_RANKS))
     ),
     Column(
         "chips_total",

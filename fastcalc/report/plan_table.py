@@ -74,17 +74,13 @@ def table(found: Decision, top: int, asked: str, typed: Typed, width: int) -> li
     # What says the same in every row leaves first, and the notes say what that is.
     texts = {one.key: {row[one.key] for row in rows} for one in kept}
     same = {key: f" ({cells.pop()})" for key, cells in texts.items() if len(cells) == 1}
-    early = [
-        replace(one, rank=one.rank + record_tables.OPTIONAL)
-        if one.rank and one.key in same
-        else one
-        for one in kept
-    ]
+    late = record_tables.OPTIONAL
+    early = [replace(o, rank=o.rank + late) if o.rank and o.key in same else o for o in kept]
     end = len(plans) + len(whole)
     groups = (rows[: len(plans)], rows[len(plans) : end], rows[end:])
     (first, second, third), left_out = record_tables.tables(early, groups, width)
-    parts: list[Part] = [Title(best.scenario.hardware.id, f"{what(best)} for {asked}"), ""]
-    parts += [first, ""]
+    title = Title(best.scenario.hardware.id, f"{what(best)} for {asked}")
+    parts: list[Part] = [title, "", first, ""]
     if own is not None:
         weights, cache = own_formats(own.scenario.model)
         heading = f"in the model's own formats ({weights}, cache {cache}), "
@@ -93,9 +89,7 @@ def table(found: Decision, top: int, asked: str, typed: Typed, width: int) -> li
         parts += ["the best of each other chip", third, ""]
     warned = (line for plan in shown for line in plan.warnings)
     lines = [*reported(found, shown), *notes(service), *dict.fromkeys(warned)]
-    if left_out:
-        gone = ", ".join(record_tables.heading(one) + same.get(one.key, "") for one in left_out)
-        lines.append(f"left out at this width: {gone}; --format csv has all")
+    lines += record_tables.gone(left_out, same)
     return [*parts, Notes(lines, command(best, service, typed))]
 
 

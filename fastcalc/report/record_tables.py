@@ -70,27 +70,15 @@ def tables(
     width: int,
     wrapped: Mapping[str, int] | None = None,
 ) -> tuple[list[Table], list[Column]]:
-    """Return tables of the columns that fit a width, and the columns left out.
+    """Return a table of each group of rows, in the columns that fit, and the columns left out.
 
-    Parameters
-    ----------
-    columns : sequence of Column
-        All there are. The largest rank leaves first, from `OPTIONAL` on before the gap between
-        columns is narrowed. Where none may leave, the console finds room.
-    groups : sequence of sequence of mapping
-        The rows of each table.
-    width : int
-        Characters in a line.
-    wrapped : mapping of str to int, optional
-        Characters that cells of words claim, by the keys of columns that may wrap.
+    The largest rank leaves first, from `OPTIONAL` on before the gap between columns is narrowed;
+    where none may leave, the console finds room. Columns that may wrap claim as many characters
+    as `wrapped` says.
     """
-    most = wrapped or {}
+    most, rows = wrapped or {}, [cells for group in groups for cells in group]
     widths = {
-        one.key: max(
-            map(
-                len, one.heading + tuple(r[one.key][: most.get(one.key)] for g in groups for r in g)
-            )
-        )
+        one.key: max(map(len, (*one.heading, *(row[one.key][: most.get(one.key)] for row in rows))))
         for one in columns
     }
     leaving = sorted((one for one in columns if one.rank), key=lambda one: -one.rank)
@@ -104,10 +92,15 @@ def tables(
             break
     lines = [line for line in zip(*(one.heading for one in shown), strict=True) if any(line)]
     left = [place for place, one in enumerate(shown) if one.unit in ("text", "yes or no")]
-    return [
-        Table(list(zip(*lines, strict=True)), [[r[one.key] for one in shown] for r in g], left, gap)
-        for g in groups
-    ], [one for one in columns if one not in shown]
+    heads = list(zip(*lines, strict=True))
+    cells = ([[row[one.key] for one in shown] for row in group] for group in groups)
+    return [Table(heads, each, left, gap) for each in cells], [c for c in columns if c not in shown]
+
+
+def gone(left_out: Iterable[Column], same: Mapping[str, str] | None = None) -> list[str]:
+    """Return a line on columns left out, if any, and on what those said that say the same."""
+    names = [heading(one) + (same or {}).get(one.key, "") for one in left_out]
+    return [f"left out at this width: {', '.join(names)}; --format csv has all"] if names else []
 
 
 def table(

@@ -38,13 +38,20 @@ def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
 
 def assumptions(outcomes: Sequence[Outcome]) -> Record:
     """Return what the records rest on: traffic, prices and engines."""
-    traffic = outcomes[0].scenario.traffic
+    traffic, drafts = outcomes[0].scenario.traffic, None
+    if traffic.speculation.drafted:
+        drafts = {
+            "tokens_per_pass": plain(traffic.speculation.tokens_per_pass),
+            "drafted_tokens": plain(traffic.speculation.drafted),
+            "acceptance": plain(traffic.speculation.acceptance),
+            "drafters": {model.id: drafter(model) for model in models_of(outcomes)},
+        }
     return {
         "prompt_tokens": plain(traffic.prompt),
         "output_tokens": plain(traffic.output),
         "context_tokens": plain(traffic.context),
         "prefix_hit": plain(traffic.prefix_hit),
-        "speculation": speculation_record(outcomes),
+        "speculation": drafts,
         **grounds([one.scenario for one in outcomes]),
     }
 
@@ -69,19 +76,6 @@ def grounds(scenarios: Sequence[Scenario]) -> Record:
         "prices": prices,
         "ownership": {"years": YEARS, "usd_per_kwh": USD_PER_KWH, "site_factor": SITE_FACTOR},
         "engines": {one.engine.id: one.engine.fitted_on for one in scenarios},
-    }
-
-
-def speculation_record(outcomes: Sequence[Outcome]) -> Record | None:
-    """Return how decoding drafts ahead and what that is taken to cost, or None."""
-    one = outcomes[0].scenario.traffic.speculation
-    if not one.drafted:
-        return None
-    return {
-        "tokens_per_pass": plain(one.tokens_per_pass),
-        "drafted_tokens": plain(one.drafted),
-        "acceptance": plain(one.acceptance),
-        "drafters": {model.id: drafter(model) for model in models_of(outcomes)},
     }
 
 

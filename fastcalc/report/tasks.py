@@ -29,18 +29,9 @@ from fastcalc.report.records import Record, plain, plainly
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """An option with its name and what it is for.
+    """An option with the name that people read and the task that it is to do.
 
-    Attributes
-    ----------
-    name : str
-        What people read.
-    option : ServingOption
-        Its numbers.
-    task : Task
-        What it is to do.
-    model, hardware, batch
-        Where its speed was evaluated; None where the user gave it.
+    Model, hardware and batch say where its speed was evaluated; None where the user gave it.
     """
 
     name: str
@@ -56,12 +47,8 @@ class Choice:
         return prospect(self.option, self.task)
 
 
-def task_records(choices: Sequence[Choice], window: float | None) -> list[Record]:
-    """Return a record for each option; what is not known is None."""
-    return [_record(one, window) for one in choices]
-
-
-def _record(one: Choice, window: float | None) -> Record:
+def task_record(one: Choice, window: float | None) -> Record:
+    """Return the record of an option; what is not known is None."""
     found, option, task = one.prospect, one.option, one.task
     record: Record = {
         "option": one.name,
