@@ -122,8 +122,13 @@ def _lines(part: Part, width: int) -> Iterator[Line]:
             yield [(line, "bold")]
 
 
-def word_list(pairs: Iterable[tuple[str, str]], width: int) -> list[str]:
-    """Return words with what is said of each, in a column of its own, as lines."""
+def word_list(
+    pairs: Iterable[tuple[str, str]], width: int, *, breaks_words: bool = False
+) -> list[str]:
+    """Return words with what is said of each, in a column of its own, as lines.
+
+    Addresses stay whole where no words are broken, even in a line too narrow for them.
+    """
     return [
         line
         for word, text in pairs
@@ -133,7 +138,7 @@ def word_list(pairs: Iterable[tuple[str, str]], width: int) -> list[str]:
             initial_indent="  ",
             subsequent_indent=" " * 12,
             break_on_hyphens=False,
-            break_long_words=False,
+            break_long_words=breaks_words,
         )
     ]
 

@@ -104,7 +104,7 @@ def explain(rule: Rule, width: int) -> str:
         else "none: such a file does not load, or means something else than it says",
     }
     head = textwrap.wrap(f"{rule.id} ({rule.severity}): {rule.title}", width)
-    return "\n".join([*head, "", *word_list(reported.items(), width)]) + "\n"
+    return "\n".join([*head, "", *word_list(reported.items(), width, breaks_words=True)]) + "\n"
 
 
 def listed(rules: Sequence[Rule], width: int) -> str:
