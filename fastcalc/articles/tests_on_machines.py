@@ -63,17 +63,13 @@ def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
     return found
 
 
-def _one(batch: float) -> Floats:
-    return np.array([batch])
-
-
 def _each(
     catalogue: Catalogue, models: list[str], on: str, weights: list[str], batch: float
 ) -> list[Outcome]:
     """Return models in some formats on one kind of chip at one batch."""
     forms = [None if form == "native" else form for form in weights]
     return [
-        outcome(catalogue, Place(model, on, weights=form), _one(batch))
+        outcome(catalogue, Place(model, on, weights=form), np.array([batch]))
         for model, form in zip(models, forms, strict=True)
     ]
 
@@ -143,7 +139,7 @@ def speed_gain(
     parts = []
     for model in models:
         for chip in (on, against):
-            found = outcome(catalogue, Place(model, chip, int(chips) or None), _one(batch))
+            found = outcome(catalogue, Place(model, chip, int(chips) or None), np.array([batch]))
             parts.append((f"{model} on {chip}", float(found.estimate.speed[0]), "tokens/s"))
     speeds = np.array([speed for _, speed, _ in parts])
     return finding(speeds[::2] / speeds[1::2], *parts)
@@ -157,7 +153,7 @@ def newer_hardware(
     parts: list[tuple[str, float, str]] = []
     for basis in ("cloud", "tco"):
         one, other = (
-            outcome(catalogue, Place(model, chip, int(chips), basis=basis), _one(batch))
+            outcome(catalogue, Place(model, chip, int(chips), basis=basis), np.array([batch]))
             for chip in (on, against)
         )
         if not parts:
@@ -208,7 +204,7 @@ def naive_reached(
     *, catalogue: Catalogue, model: str, on: str, billions: float, bytes_each: float
 ) -> Finding:
     """Return the expected speed of a model over bandwidth over bytes. [1]"""
-    speed = float(outcome(catalogue, Place(model, on), _one(1)).estimate.speed[0])
+    speed = float(outcome(catalogue, Place(model, on), np.array([1.0])).estimate.speed[0])
     naive = naive_speed(catalogue=catalogue, on=on, billions=billions, bytes_each=bytes_each)
     return finding(speed / naive.values, (f"expected speed of {model} on {on}", speed, "tokens/s"))
 
