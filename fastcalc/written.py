@@ -108,6 +108,13 @@ def to_csv(records: Sequence[dict[str, Any]], keys: Iterable[str] | None = None)
     return csv_line(header) + "".join(lines)
 
 
+def json_text(document: dict[str, Any]) -> str:
+    """Return one JSON document as text; NaN and infinity are errors, never written."""
+    import json
+
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def to_markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table, columns padded so that it reads as text, too."""
     table = [[_markdown_cell(cell) for cell in row] for row in (header, *rows)]

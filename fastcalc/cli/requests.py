@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Engine, Hardware, Model
-from fastcalc.catalogue.store import Catalogue
+from fastcalc.catalogue.store import Catalogue, Kind
 from fastcalc.cli import options, output
 from fastcalc.cli.commands.evaluation import Compare
 from fastcalc.cli.flags import OwnFolders, Prices
@@ -25,15 +25,12 @@ DEFAULT_MODELS = ("llama-3.1-70b",)
 
 
 def scenarios(asked: Compare) -> list[Scenario]:
-    """Return one scenario for each model on each chip, in the order typed.
-
-    Raises
-    ------
-    InputError
-        At the first flag, name or file that is wrong.
-    """
+    """Return one scenario for each model on each chip, in the order typed."""
     batches = numbers(asked.batch, "--batch", LIMITS["sequences"])
-    traffic = _traffic(asked)
+    context = asked.prompt + asked.output / 2 if asked.context is None else asked.context
+    hit = options.share(asked.prefix_hit, "--prefix-hit", zero=True)
+    drafts = speculation(asked.speculate)
+    traffic = Traffic(float(asked.prompt), float(asked.output), float(context), hit, drafts)
     entries = catalogue(asked)
     models, chips = models_of(entries, asked.models), chips_of(entries, asked.on)
     points = len(models) * len(chips) * len(batches)
@@ -70,13 +67,6 @@ def scenarios(asked: Compare) -> list[Scenario]:
     ]
 
 
-def _traffic(asked: Compare) -> Traffic:
-    context = asked.prompt + asked.output / 2 if asked.context is None else asked.context
-    hit = options.share(asked.prefix_hit, "--prefix-hit", zero=True)
-    drafting = speculation(asked.speculate)
-    return Traffic(float(asked.prompt), float(asked.output), float(context), hit, drafting)
-
-
 def _shardings(asked: Sharding, chips: list[Hardware]) -> list[Sharding]:
     """Return what is asked of each chip: ranks of a layer go to chips that cut layers.
 
@@ -111,19 +101,19 @@ def again(asked: Compare, command: str) -> str:
     """Return a command that asks about the first model and chip of a comparison."""
     words = ["fastcalc", command, (asked.models or list(DEFAULT_MODELS))[0]]
     words += ["--on", options.names(asked.on, "--on")[0]]
-    named = (
-        ("--weights", asked.weights),
-        ("--kv", asked.kv),
-        ("--speculate", asked.speculate),
-    )
-    for flag, value in named:
-        words += [flag, value] if value else []
+    for name in ("weights", "kv", "speculate"):
+        words += [f"--{name}", value] if (value := getattr(asked, name)) else []
     return shlex.join([*words, *folders(asked)])
 
 
 def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
     """Return the models that the user names, or the one taken where none is named."""
-    return _each_once(_model(entries, name) for name in names or DEFAULT_MODELS)
+    found = []
+    for name in names or DEFAULT_MODELS:
+        found.append(model := entries.model(name))
+        if entries.is_configuration(name):  # how it was read
+            output.warn([f"{model.id}: {note}" for note in model.notes])
+    return _each_once(found)
 
 
 def chips_of(entries: Catalogue, on: str) -> list[Hardware]:
@@ -133,13 +123,7 @@ def chips_of(entries: Catalogue, on: str) -> list[Hardware]:
 
 
 def is_all(on: str) -> bool:
-    """Return whether every chip is meant.
-
-    Raises
-    ------
-    InputError
-        If chips are named alongside ``all``.
-    """
+    """Return whether every chip is meant; chips named alongside ``all`` are refused."""
     names = options.names(on, "--on")
     has_all = "all" in [name.lower() for name in names]
     if has_all and len(names) > 1:
@@ -157,15 +141,12 @@ def engines_of(
     if name is not None:
         return [(entries.engine(name), False)] * len(chips)
     found: dict[tuple[str, str, str], tuple[Engine, bool]] = {}
-    for chip in chips:
-        if _class(chip) not in found:
-            found[_class(chip)] = engine_for(entries, chip)
-    return [found[_class(chip)] for chip in chips]
-
-
-def _class(chip: Hardware) -> tuple[str, str, str]:
-    """Return what the engine taken by default depends on."""
-    return chip.kind, chip.execution, chip.market
+    # What the engine taken by default depends on.
+    classes = [(chip.kind, chip.execution, chip.market) for chip in chips]
+    for chip, each in zip(chips, classes, strict=True):
+        if each not in found:
+            found[each] = engine_for(entries, chip)
+    return [found[each] for each in classes]
 
 
 def pricing_of(chips: list[Hardware], asked: Prices, *, utilization: float) -> Pricing:
@@ -192,35 +173,21 @@ def _each_once(entries: Iterable[_Entry]) -> list[_Entry]:
     """Return entries in order, an alias of one that is there left out."""
     kept: list[_Entry] = []
     for entry in entries:
-        if entry not in kept:
-            kept.append(entry)
+        kept += [] if entry in kept else [entry]
     return kept
-
-
-def _model(entries: Catalogue, name: str) -> Model:
-    """Return a model; how a configuration was read is said on standard error."""
-    model = entries.model(name)
-    if entries.is_configuration(name):
-        output.warn([f"{model.id}: {note}" for note in model.notes])
-    return model
 
 
 def catalogue(asked: OwnFolders) -> Catalogue:
     """Return the catalogue with the user's own folders before the shipped ones."""
-    return Catalogue(
-        {
-            "hardware": tuple(asked.hardware_dir or ()),
-            "models": tuple(asked.models_dir or ()),
-            "engines": tuple(asked.engines_dir or ()),
-        }
-    )
+    kinds: tuple[Kind, ...] = ("hardware", "models", "engines")
+    return Catalogue({kind: tuple(getattr(asked, f"{kind}_dir") or ()) for kind in kinds})
 
 
 def folders(asked: OwnFolders) -> list[str]:
     """Return the words that name the user's own folders."""
-    named = (
-        ("--hardware-dir", asked.hardware_dir),
-        ("--models-dir", asked.models_dir),
-        ("--engines-dir", asked.engines_dir),
-    )
-    return [word for flag, paths in named for path in paths or () for word in (flag, str(path))]
+    return [
+        word
+        for kind in ("hardware", "models", "engines")
+        for path in getattr(asked, f"{kind}_dir") or ()
+        for word in (f"--{kind}-dir", str(path))
+    ]

@@ -45,7 +45,7 @@ class Column:
     value: Callable[[Any], Any] = lambda _: None
     heading: tuple[str, str] = ("", "")
     rank: int = 0
-    format: str | Callable[[dict[str, Any]], str] = ""
+    format: str | Callable[[Any], str] = ""
     needs_fit: bool = False
 
 

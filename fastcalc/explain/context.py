@@ -5,17 +5,11 @@ from fastcalc.core.pass_work import ACTIVATION_BYTES, FLOPS_PER_PARAMETER, PassW
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.step import Component
 from fastcalc.explain.numbers import Numbers
-from fastcalc.explain.terms import Equation, Term, equation, number, one, rounded_least
+from fastcalc.explain.terms import Equation, Term, equation, named, number, one, rounded_least
 
 
 class Pass:
-    """One pass of a placement.
-
-    Attributes
-    ----------
-    seconds : dict of str to float
-        The time of each component before the one that is explained. [s]
-    """
+    """One pass of a placement, with the time of each component before the one explained. [s]"""
 
     def __init__(self, schedule: Schedule, load: PassWork) -> None:
         placement = schedule.placement
@@ -43,7 +37,7 @@ class Pass:
         read = equation("bandwidth", self.bandwidth.value, "B/s", bandwidth)
         if self.fed is None:
             return (read,)
-        return read, equation("feed at half precision", self.fed.value, "FLOP/s", self.fed)
+        return read, named("feed at half precision", "FLOP/s", self.fed)
 
     def message(self) -> Term:
         """Return the activations of all tokens of a replica. [byte]"""

@@ -3,7 +3,7 @@
 from fastcalc.core.step import Component
 from fastcalc.explain.context import Pass
 from fastcalc.explain.explained import component
-from fastcalc.explain.terms import Equation, Term, equation, largest, number, one
+from fastcalc.explain.terms import Equation, Term, equation, largest, named, number, one
 
 
 @component("dense weights", "matrices that every token passes, read once")
@@ -41,7 +41,7 @@ def _unpacking(made: Pass, part: Component) -> list[Equation]:
         + number(chip.routed_is_packed) * (routed / made.shards)
     )
     has_routed = one(chip.routed_is_packed) * one(load.routed_weights) > 0.0
-    weights = equation("weights", widened.value, "", widened)
+    weights = named("weights", "", widened)
     flops = numbers.setting("dequantization_operations") * weights.answer
     return [
         *([distinct] if has_routed else []),
@@ -96,7 +96,7 @@ def _distinct(made: Pass) -> Equation:
     # Tokens that meet in one copy of the experts pick alike.
     alike = (number(load.together) + load.prompt_together) ** numbers.setting("expert_correlation")
     term = largest(picked, experts * (1.0 - (1.0 - picked / experts) ** alike))
-    return equation("experts read", term.value, "", term)
+    return named("experts read", "", term)
 
 
 def _imbalance(made: Pass) -> Term:
