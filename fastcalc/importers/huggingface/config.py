@@ -22,8 +22,6 @@ class Fields:
     ``roots`` of the file, the first before the others.
     """
 
-    most_layers = MOST_LAYERS
-
     def __init__(
         self,
         data: dict[str, Any],

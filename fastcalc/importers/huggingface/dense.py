@@ -4,8 +4,7 @@ from typing import Any
 
 from fastcalc.importers.huggingface import parts, patterns
 from fastcalc.importers.huggingface.config import Fields
-from fastcalc.importers.huggingface.layer_groups import Layer, choose, mixed, uniform
-from fastcalc.importers.huggingface.parts import Part
+from fastcalc.importers.huggingface.parts import Layer, Part, choose, mixed, uniform
 
 
 def llama(fields: Fields) -> list[Layer]:

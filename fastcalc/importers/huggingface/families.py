@@ -10,7 +10,7 @@ from typing import Any
 
 from fastcalc.importers.huggingface import compressed, dense, hybrid, mixture
 from fastcalc.importers.huggingface.config import Fields
-from fastcalc.importers.huggingface.layer_groups import Reader
+from fastcalc.importers.huggingface.parts import Reader
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 from fastcalc.importers.huggingface import parts, patterns
 from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.dense import gated
-from fastcalc.importers.huggingface.layer_groups import Layer, choose, mixed, uniform
+from fastcalc.importers.huggingface.parts import Layer, choose, mixed, uniform
 
 _INTERMEDIATE = ("intermediate_size",)
 
