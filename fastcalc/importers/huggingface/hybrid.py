@@ -57,14 +57,10 @@ def kimi_extras(fields: Fields) -> dict[str, Any]:
 
 def glm5_next(fields: Fields) -> list[Layer]:
     """GLM-5.3-Flash: Kimi delta attention, latents with an indexer over pooled keys."""
-    count = fields.layers()
-    switched = patterns.linear(fields, count)
+    switched = patterns.linear(fields, fields.layers())
     indexer = {**parts.indexer(fields), "pool": fields.count("index_kpool", default=16)}
-    attentions = choose(
-        switched,
-        _kda(fields, fields.nested("linear_attn_config")),
-        parts.latent(fields, indexer=indexer),
-    )
+    delta = _kda(fields, fields.nested("linear_attn_config"))
+    attentions = choose(switched, delta, parts.latent(fields, indexer=indexer))
     experts = parts.experts(fields, shared=parts.shared_width(fields), router_bias=True)
     return mixed(attentions, patterns.networks(fields, experts, first_dense=3))
 
@@ -114,8 +110,7 @@ def _single(fields: Fields, kind: str) -> Layer:
         }
         return {"attention": mamba}
     if kind == "attention":
-        bias = parts.flagged(fields, "attention_bias")
-        return {"attention": parts.grouped(fields, bias=bias)}
+        return {"attention": parts.grouped(fields, bias=parts.flagged(fields, "attention_bias"))}
     if kind == "mlp":
         return {"ffn": parts.dense(fields, matrices=2, bias=parts.flagged(fields, "mlp_bias"))}
     if kind == "moe":

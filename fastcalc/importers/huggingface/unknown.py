@@ -72,17 +72,15 @@ def family(fields: Fields, kind: str | None) -> ModelFamily:
 def read(fields: Fields) -> list[Layer]:
     """Read the usual fields: latents if there are, else heads; experts if there are."""
     count = fields.layers()
-    bias = fields.flag("attention_bias", False, noted=False)
+    bias = parts.flagged(fields, "attention_bias")
     switched = [False] * count
     if fields.has("kv_lora_rank"):
         full = short = parts.latent(fields)
     else:
         habits = {
-            "qkv_bias": bias or fields.flag("qkv_bias", False, noted=False),
+            "qkv_bias": bias or parts.flagged(fields, "qkv_bias"),
             "output_bias": bias,
-            "qk_norm": any(
-                fields.flag(name, False, noted=False) for name in ("use_qk_norm", "qk_layernorm")
-            ),
+            "qk_norm": any(parts.flagged(fields, name) for name in ("use_qk_norm", "qk_layernorm")),
         }
         full = short = parts.grouped(fields, **habits)
         window = fields.maybe("sliding_window")
