@@ -134,8 +134,13 @@ def _load(record: Record, requests_per_s: float, output: float) -> Load | str:
         return Load(min(limit, sent or limit), False, f"max_concurrency {limit}")
     if not isinstance(rate, (int, float)) or isinstance(rate, bool) or not rate > 0:
         return "the file does not say how requests came: request_rate is missing"
-    seconds = _mean_latency(record, output)
-    if seconds is None:
+    seconds = _seconds(record, "mean_e2el_ms") or 0.0
+    if seconds <= 0:
+        # The first token and then the others: exact for answers of one length.
+        ttft, tpot = _seconds(record, "mean_ttft_ms"), _seconds(record, "mean_tpot_ms")
+        if ttft is not None and tpot is not None and ttft > 0 and tpot >= 0:
+            seconds = ttft + tpot * max(output - 1, 0)
+    if seconds <= 0:
         return (
             f"at {rate:g} requests/s the concurrency follows from the mean latency alone, which "
             "the file does not hold; keep ttft and tpot in --percentile-metrics"
@@ -149,21 +154,6 @@ def _load(record: Record, requests_per_s: float, output: float) -> Load | str:
         True,
         f"{rate:g} requests/s, {in_flight:.3g} in flight by Little's law",
     )
-
-
-def _mean_latency(record: Record, output: float) -> float | None:
-    """Return the mean time of a request. [s]
-
-    Where the file does not hold it: the first token and then the others, which is exact for
-    answers of one length.
-    """
-    whole = _seconds(record, "mean_e2el_ms")
-    if whole is not None and whole > 0:
-        return whole
-    ttft, tpot = _seconds(record, "mean_ttft_ms"), _seconds(record, "mean_tpot_ms")
-    if ttft is None or tpot is None or ttft <= 0 or tpot < 0:
-        return None
-    return ttft + tpot * max(output - 1, 0)
 
 
 def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
