@@ -50,6 +50,18 @@ class Document:
     refused: set[Path_] = field(default_factory=set)
     is_whole: bool = True
 
+    def at(self, *path: str | int) -> Any:
+        """Return what stands at a path, or None."""
+        here = self.data
+        for step in path:
+            if isinstance(here, dict):
+                here = here.get(step)
+            elif isinstance(here, list) and isinstance(step, int) and 0 <= step < len(here):
+                here = here[step]
+            else:
+                return None
+        return here
+
     def mark(self, path: Path_, *, key: bool = False) -> Mark:
         """Return line and column of a path, or of its nearest parent in the file."""
         marks = self.keys if key and path in self.keys else self.values
@@ -97,7 +109,14 @@ def scan(path: Path) -> Document:
         text = _text(document, path)
         _Builder(document, iter(yaml.parse(text, Loader=_LOADER))).build()
     except yaml.YAMLError as error:
-        document.add(*_syntax_error(text, error))
+        mark = getattr(error, "problem_mark", None)
+        line, column = (mark.line, mark.column) if mark else (0, 0)
+        lines = text.split("\n", line + 1)
+        rule, problem = "ST005", "a tab cannot indent YAML; use spaces"
+        if line >= len(lines) or "\t" not in lines[line][: column + 1]:
+            rule = "ST004"
+            problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        document.add(rule, (line + 1, column + 1), f"not readable as YAML: {problem}")
         document.is_whole = False
     except _StopReading:
         document.is_whole = False
@@ -134,17 +153,6 @@ def _text(document: Document, path: Path) -> str:
         line = raw.count(b"\n", 0, error.start) + 1
         document.add("ST003", (line, 1), "not UTF-8 text; save the file as UTF-8")
         raise _StopReading from error
-
-
-def _syntax_error(text: str, error: yaml.YAMLError) -> tuple[str, Mark, str]:
-    mark = getattr(error, "problem_mark", None)
-    line, column = (mark.line, mark.column) if mark else (0, 0)
-    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-    lines = text.split("\n", line + 1)
-    place = line + 1, column + 1
-    if line < len(lines) and "\t" in lines[line][: column + 1]:
-        return "ST005", place, "not readable as YAML: a tab cannot indent YAML; use spaces"
-    return "ST004", place, f"not readable as YAML: {problem}"
 
 
 class _Builder:
