@@ -110,7 +110,10 @@ def to_csv(records: Sequence[dict[str, Any]], keys: Iterable[str] | None = None)
 
 def to_markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table, columns padded so that it reads as text, too."""
-    table = [[_markdown_cell(cell) for cell in row] for row in (header, *rows)]
+    # No bar ends a cell, whatever stands before it.
+    table = [
+        [re.sub(r"(\\*)\|", r"\1\1\\|", line(cell)) for cell in row] for row in (header, *rows)
+    ]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
@@ -118,8 +121,3 @@ def to_markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     ]
     rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
     return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
-
-
-def _markdown_cell(text: str) -> str:
-    """Return text in which no bar ends the cell, whatever stands before it."""
-    return re.sub(r"(\\*)\|", r"\1\1\\|", line(text))

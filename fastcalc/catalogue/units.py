@@ -92,9 +92,19 @@ def parse_quantity(text: object, dimension: str) -> float:
     number, unit = float(match[1]), match[2]
     if not unit:
         raise UnitError(f"{text!s} has no unit: {hint}", "UN001")
-    if unit not in UNITS[dimension]:
-        raise _wrong_unit(f"{match[1]} {unit}", unit, dimension)
-    value = number * UNITS[dimension][unit]
+    units = UNITS[dimension]
+    home = next((known for known, table in UNITS.items() if unit in table), None)
+    if unit not in units and home is not None:
+        short = f"{match[1]} {unit}"
+        hint = f"write e.g. '{EXAMPLES[dimension]}'"
+        hint = f"did you mean '{short}/s'?" if f"{unit}/s" in units else hint
+        raise UnitError(f"'{short}' is {_A.get(home, f'a {home}')}, not {name}: {hint}", "UN003")
+    if unit not in units:
+        near = get_close_matches(unit, units, n=1, cutoff=0.5)
+        hint = f"did you mean '{near[0]}'?" if near else hint
+        sentence = f"'{unit}' is not a unit of {dimension} that fastcalc knows: {hint}"
+        raise UnitError(sentence, "UN002")
+    value = number * units[unit]
     if not math.isfinite(value) or value < 0:
         sentence = f"{written!r} is not {name} that exists: it must be finite and positive"
         raise UnitError(sentence, "UN004")
@@ -121,18 +131,3 @@ def dimension_of(text: str) -> tuple[str, str]:
         examples = ", ".join(f"'{one}'" for one in EXAMPLES.values())
         raise UnitError(f"'{text[:_LONGEST]}' has no unit that fastcalc knows: {examples}", "UN002")
     return unit, home
-
-
-def _wrong_unit(written: str, unit: str, dimension: str) -> UnitError:
-    """Say what a unit is when it is not the one expected."""
-    name = _A.get(dimension, f"a {dimension}")
-    home = next((known for known, table in UNITS.items() if unit in table), None)
-    if home is not None:
-        instead = f"{unit}/s" if f"{unit}/s" in UNITS[dimension] else None
-        hint = f"did you mean '{written}/s'?" if instead else f"write e.g. '{EXAMPLES[dimension]}'"
-        sentence = f"'{written}' is {_A.get(home, f'a {home}')}, not {name}: {hint}"
-        return UnitError(sentence, "UN003")
-    near = get_close_matches(unit, UNITS[dimension], n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'?" if near else f"write for example '{EXAMPLES[dimension]}'"
-    sentence = f"'{unit}' is not a unit of {dimension} that fastcalc knows: {hint}"
-    return UnitError(sentence, "UN002")

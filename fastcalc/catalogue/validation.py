@@ -64,24 +64,18 @@ def _faults(document: Document, fault: Any, names: set[str]) -> Iterator[Fault]:
     if kind == "value_error" and (*path, "value") in document.values:
         place = (*path, "value")
     mark = document.mark(place, key=kind == "extra_forbidden")
+    cause = fault.get("ctx", {}).get("error")
+    rule = _RULES.get(kind, "ST017" if kind in _WANTED else "ST018")
+    if isinstance(cause, QuantityError):
+        rule = cause.rule
+    elif kind == "value_error":
+        text = str(cause)
+        rule = next((rule for words, rule in _OF_SENTENCES if re.search(words, text)), "ST018")
     sentence = " ".join(_sentence(document, path, fault, names).split())
-    yield Fault(_rule(fault), document.file, *mark, sentence)
+    yield Fault(rule, document.file, *mark, sentence)
 
 
 _RULES = {"missing": "ST016", "extra_forbidden": "ST015", "literal_error": "ST018"}
-
-
-def _rule(fault: Any) -> str:
-    """Return the rule of a fault: quantities name their own, the rest goes by its kind."""
-    kind, cause = fault["type"], fault.get("ctx", {}).get("error")
-    if isinstance(cause, QuantityError):
-        return cause.rule
-    if kind == "value_error":
-        text = str(cause)
-        return next((rule for words, rule in _OF_SENTENCES if re.search(words, text)), "ST018")
-    if kind in _RULES:
-        return _RULES[kind]
-    return "ST017" if kind in _WANTED else "ST018"
 
 
 # What the schema of a model finds contradictory, by the words of its sentences.
@@ -101,7 +95,11 @@ def _sentence(document: Document, path: Path_, fault: Any, names: set[str]) -> s
     if kind == "missing":
         return f"'{name}' is missing"
     if kind == "extra_forbidden":
-        return _unknown_key(document, path, names)
+        key, parent = shown(path[-1]), path[:-1]
+        known = sorted(names - set(document.at(*parent)))
+        near = get_close_matches(key, known, n=1, cutoff=0.6)
+        where = f" in {dotted(parent)}" if parent else ""
+        return f"unknown key '{key}'{where}" + (f"; did you mean '{near[0]}'?" if near else "")
     if kind == "value_error":
         text = str(fault["ctx"]["error"])
         return f"{name}: {text}" if path else text
@@ -135,18 +133,6 @@ def dotted(path: Path_) -> str:
     return ".".join(f"[{step}]" if isinstance(step, int) else str(step) for step in path).replace(
         ".[", "["
     )
-
-
-def _unknown_key(document: Document, path: Path_, names: set[str]) -> str:
-    key = shown(path[-1])
-    parent: Any = document.data
-    for step in path[:-1]:
-        parent = parent[step]
-    known = sorted(names - set(parent))
-    near = get_close_matches(key, known, n=1, cutoff=0.6)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
-    where = f" in {dotted(path[:-1])}" if path[:-1] else ""
-    return f"unknown key '{key}'{where}{hint}"
 
 
 @cache

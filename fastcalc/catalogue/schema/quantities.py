@@ -100,7 +100,13 @@ class QuantityReader:
             sentence = "a value is missing: write 'value:' or the bare number with its unit"
             raise QuantityError(sentence, "ST016")
         value = fields.pop("value")
-        self._check_band(fields.get("band"))
+        band = fields.get("band")
+        if band is not None:  # a fit takes logarithms of its ends
+            ends = band if isinstance(band, list) and len(band) == 2 else [0, 0]
+            is_range = all(type(end) in (int, float) and end in self.limit for end in ends)
+            if not (is_range and 0 < ends[0] < ends[1]):
+                sentence = f"band is not two ascending numbers above 0, each {self.limit}"
+                raise QuantityError(sentence, "ST018")
         return {**fields, "si": self.si(value), "text": str(value)}
 
     def si(self, value: object) -> float:
@@ -119,16 +125,6 @@ class QuantityReader:
         if si not in self.limit:
             raise QuantityError(f"'{shown(value)}' is out of range: {self.limit}", "ST018")
         return si
-
-    def _check_band(self, band: Any) -> None:
-        """Refuse a band, which a fit takes logarithms of, that is no range of such values."""
-        if band is None:
-            return
-        ends = band if isinstance(band, list) and len(band) == 2 else [0, 0]
-        is_range = all(type(end) in (int, float) and end in self.limit for end in ends)
-        if not (is_range and 0 < ends[0] < ends[1]):
-            sentence = f"band is not two ascending numbers above 0, each {self.limit}"
-            raise QuantityError(sentence, "ST018")
 
 
 Size = Annotated[Quantity, QuantityReader("size")]
