@@ -52,7 +52,7 @@ _QUANTITY = re.compile(r"\s*([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0
 _LONGEST = 60
 
 
-class UnitError(InputError):
+class QuantityError(InputError, ValueError):  # pydantic takes a ValueError
     """A quantity that cannot be read, with the rule of `fastcalc check` that says what is wrong.
 
     UN001 is no unit, UN002 an unknown one, UN003 one of another dimension, UN004 no number that a
@@ -82,32 +82,36 @@ def parse_quantity(text: object, dimension: str) -> float:
     name, written = _A.get(dimension, f"a {dimension}"), str(text)
     hint = f"write for example '{EXAMPLES[dimension]}'"
     if len(written) > _LONGEST:
-        raise UnitError(f"'{written[:_LONGEST]}...' is too long for {name}", "UN004")
+        raise QuantityError(f"'{written[:_LONGEST]}...' is too long for {name}", "UN004")
     match = _QUANTITY.fullmatch(written)
     if isinstance(text, bool) or match is None:
-        raise UnitError(f"{written!r} is not {name}: {hint}", "UN004")
+        raise QuantityError(f"{written!r} is not {name}: {hint}", "UN004")
     if match[2].startswith(","):
         hint = f"write digits and a point, such as '{EXAMPLES[dimension]}'"
-        raise UnitError(f"{written!r} is not {name}, for a comma is read two ways: {hint}", "UN004")
+        raise QuantityError(
+            f"{written!r} is not {name}, for a comma is read two ways: {hint}", "UN004"
+        )
     number, unit = float(match[1]), match[2]
     if not unit:
-        raise UnitError(f"{text!s} has no unit: {hint}", "UN001")
+        raise QuantityError(f"{text!s} has no unit: {hint}", "UN001")
     units = UNITS[dimension]
     home = next((known for known, table in UNITS.items() if unit in table), None)
     if unit not in units and home is not None:
         short = f"{match[1]} {unit}"
         hint = f"write e.g. '{EXAMPLES[dimension]}'"
         hint = f"did you mean '{short}/s'?" if f"{unit}/s" in units else hint
-        raise UnitError(f"'{short}' is {_A.get(home, f'a {home}')}, not {name}: {hint}", "UN003")
+        raise QuantityError(
+            f"'{short}' is {_A.get(home, f'a {home}')}, not {name}: {hint}", "UN003"
+        )
     if unit not in units:
         near = get_close_matches(unit, units, n=1, cutoff=0.5)
         hint = f"did you mean '{near[0]}'?" if near else hint
         sentence = f"'{unit}' is not a unit of {dimension} that fastcalc knows: {hint}"
-        raise UnitError(sentence, "UN002")
+        raise QuantityError(sentence, "UN002")
     value = number * units[unit]
     if not math.isfinite(value) or value < 0:
         sentence = f"{written!r} is not {name} that exists: it must be finite and positive"
-        raise UnitError(sentence, "UN004")
+        raise QuantityError(sentence, "UN004")
     return value
 
 
@@ -129,5 +133,7 @@ def dimension_of(text: str) -> tuple[str, str]:
     home = next((name for name, table in UNITS.items() if unit and unit in table), None)
     if home is None:
         examples = ", ".join(f"'{one}'" for one in EXAMPLES.values())
-        raise UnitError(f"'{text[:_LONGEST]}' has no unit that fastcalc knows: {examples}", "UN002")
+        raise QuantityError(
+            f"'{text[:_LONGEST]}' has no unit that fastcalc knows: {examples}", "UN002"
+        )
     return unit, home

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ValidationError
 
 from fastcalc.catalogue.faults import MOST, Fault
 from fastcalc.catalogue.reader import Document, Path_
-from fastcalc.catalogue.schema import Entry, QuantityError
+from fastcalc.catalogue.schema import Entry
+from fastcalc.catalogue.units import QuantityError
 from fastcalc.written import shown
 
 AnyEntry = TypeVar("AnyEntry", bound=Entry)

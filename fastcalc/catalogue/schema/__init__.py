@@ -25,7 +25,6 @@ from fastcalc.catalogue.schema.quantities import (
     Confidence,
     Entry,
     Quantity,
-    QuantityError,
     QuantityReader,
 )
 
@@ -48,7 +47,6 @@ __all__ = [
     "Model",
     "Parameters",
     "Quantity",
-    "QuantityError",
     "QuantityReader",
     "Ranges",
     "SpeedRange",

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import core_schema
 
 from fastcalc.catalogue.limits import LIMITS, Limit
-from fastcalc.catalogue.units import UNITS, UnitError, parse_quantity
+from fastcalc.catalogue.units import UNITS, QuantityError, parse_quantity
 from fastcalc.written import shown
 
 Confidence = Literal["high", "medium", "low", "memory"]
@@ -53,14 +53,6 @@ class Quantity(Entry):
     date: str | None = None
     confidence: Confidence | None = None
     band: list[float] | None = None
-
-
-class QuantityError(ValueError):
-    """A quantity that cannot be read, and the rule that says so."""
-
-    def __init__(self, sentence: str, rule: str) -> None:
-        super().__init__(sentence)
-        self.rule = rule
 
 
 @dataclass(frozen=True)
@@ -112,10 +104,7 @@ class QuantityReader:
     def si(self, value: object) -> float:
         """Return the SI value of a bare quantity, or raise a `QuantityError`."""
         if self.dimension != "number":
-            try:
-                si = parse_quantity(value, self.kind)
-            except UnitError as error:
-                raise QuantityError(str(error), error.rule) from error
+            si = parse_quantity(value, self.kind)
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             si = float(value)
         else:
