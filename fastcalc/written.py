@@ -94,14 +94,9 @@ def csv_line(values: Iterable[Any]) -> str:
 
 
 def to_csv(records: Sequence[dict[str, Any]], keys: Iterable[str] | None = None) -> str:
-    """Return a header and a line for each record; what does not apply is empty.
+    """Return a header and a line for each record of the same keys; what does not apply is empty.
 
-    Parameters
-    ----------
-    records : sequence of dict
-        Of the same keys.
-    keys : iterable of str, optional
-        Those keys, where there may be no record.
+    The keys are given where there may be no record.
     """
     header = list(records[0] if keys is None else keys)
     lines = (csv_line(record[key] for key in header) for record in records)

@@ -49,7 +49,12 @@ def _own_unit(number: WrittenNumber) -> float | None:
 
 def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
     """Return the values that a number's reading allows; empty where it cannot be followed. [SI]"""
-    reading = _reading(sheet, number)
+    reading = number.said("reading") or ""
+    if match := re.match(r"(?:as|like|see|same as) (\w+)", reading):  # a sibling: 'as fp16'
+        name = ".".join([*map(str, number.path[:-1]), match[1].lower()])
+        sibling = sheet.numbers.get(name)
+        if sibling and sibling is not number:
+            reading = f"{reading} {sibling.said('reading') or ''}"
     named = [*values(reading, number.dimension), *_chains(number, reading)]
     base = [*prints(number), *named]
     if number.dimension == "compute rate":  # other peaks: 'half of the fp16 rate'
@@ -81,15 +86,6 @@ def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
     if re.search(r"\b(?:less|minus|plus)\b", reading) and named:
         return found
     return found if is_half or (is_binary and has_unit) else [*found, *prints(number)]
-
-
-def _reading(sheet: Sheet, number: WrittenNumber) -> str:
-    """Return a reading, followed to the sibling that it points at ('as fp16')."""
-    text = number.said("reading") or ""
-    match = re.match(r"(?:as|like|see|same as) (\w+)", text)
-    name = ".".join([*map(str, number.path[:-1]), match[1].lower()]) if match else ""
-    sibling = sheet.numbers.get(name)
-    return f"{text} {sibling.said('reading') or ''}" if sibling and sibling is not number else text
 
 
 def _counts(sheet: Sheet, reading: str) -> set[float]:

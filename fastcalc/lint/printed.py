@@ -1,7 +1,6 @@
 """What a source prints, read leniently: numbers with units, in the vendors' many spellings."""
 
 import re
-from collections.abc import Iterator
 
 _PREFIX = {
     "": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
@@ -80,21 +79,15 @@ def values(printed: str, dimension: str) -> list[float]:
             found += [value * scale for value in ends]
             if match["joint"] in ("to", "-", "\u2013"):
                 found.append(sum(ends) / len(ends) * scale)
-    return list(dict.fromkeys(found or _headed(text, dimension)))
-
-
-def _headed(text: str, dimension: str) -> Iterator[float]:
-    """Yield the numbers after a unit that stands alone, as in 'Compute (TFLOPS) | 459'."""
-    for base, factor in _BASES.get(dimension, ()):
+    for base, factor in () if found else _BASES.get(dimension, ()):
+        # The numbers after a unit that stands alone, as in 'Compute (TFLOPS) | 459'.
         head = re.search(rf"(?<![\w.])\(?{base}\)?", text)
         if not head or (dimension == "number" and "illion" not in head[0].lower()):
             continue
-        if dimension == "compute rate" and not head["prefix"]:
-            continue
-        scale = factor * _scale(head["prefix"], dimension)
-        for match in re.finditer(_ALONE, text[head.end() :]):
-            for value in _plain(match["number"]):
-                yield value * scale
+        if dimension != "compute rate" or head["prefix"]:
+            scale = factor * _scale(head["prefix"], dimension)
+            found += [value * scale for value in plain_numbers(text[head.end() :])]
+    return list(dict.fromkeys(found))
 
 
 def _scale(prefix: str, dimension: str) -> float:

@@ -43,16 +43,10 @@ class Report:
 
 
 def check(paths: Sequence[Path], *, strict: bool = False, today: date | None = None) -> Report:
-    """Check files and folders, or the shipped catalogue where none is named.
+    """Check files, and those in folders, or the shipped catalogue where none is named.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        YAML files, and folders that are searched for them.
-    strict : bool
-        Let warnings count, and ask for the provenance of every number.
-    today : date, optional
-        The day that ages are counted from.
+    With ``strict`` warnings count, and every number needs its provenance. Ages are counted from
+    ``today``.
 
     Raises
     ------
