@@ -46,37 +46,31 @@ def chip_id(text: str, catalogue: Catalogue) -> str | None:
     """
     if text in catalogue.names("hardware"):
         return text
-    words, chips = _words(text), _chips(catalogue)
+    words = _words(text)
+    chips: dict[str, list[frozenset[str]]] = {}
+    for path in (path for folder in catalogue.folders("hardware") for path in files_in(folder)):
+        try:
+            data = read(path).data
+        except InputError:
+            continue  # a broken neighbour has no names
+        aliases = data.get("aliases")
+        labels = [path.stem, data.get("name"), *(aliases if isinstance(aliases, list) else [])]
+        chips.setdefault(path.stem, [_words(str(label)) for label in labels if label])
     found = [
         name
-        for name, labels in chips.items()
-        if any(label <= words for label in labels) and words <= frozenset().union(*labels)
+        for name, known in chips.items()
+        if any(label <= words for label in known) and words <= frozenset().union(*known)
     ]
     alike = [
         name
-        for name, labels in chips.items()
+        for name, known in chips.items()
         if name not in found
         and any(
             label > words and all(_VARIANT.fullmatch(word) for word in label - words)
-            for label in labels
+            for label in known
         )
     ]
     return found[0] if len(found) == 1 and not alike else None
-
-
-def _chips(catalogue: Catalogue) -> dict[str, list[frozenset[str]]]:
-    """Return the words of every name of every chip; a broken neighbour has none."""
-    chips: dict[str, list[frozenset[str]]] = {}
-    for folder in catalogue.folders("hardware"):
-        for path in files_in(folder):
-            try:
-                data = read(path).data
-            except InputError:
-                continue
-            aliases = data.get("aliases")
-            names = [path.stem, data.get("name"), *(aliases if isinstance(aliases, list) else [])]
-            chips.setdefault(path.stem, [_words(str(name)) for name in names if name])
-    return chips
 
 
 def _words(text: str) -> frozenset[str]:
