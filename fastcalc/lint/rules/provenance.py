@@ -194,7 +194,9 @@ def value_is_printed(sheet: Sheet, _: Setting) -> Findings:
         if any(near(number.si, one, _CLOSE) for one in printed):
             continue
         closest = min(printed, key=lambda one: abs(one - number.si))
-        found, hint = number.si / closest, "correct it, or let 'reading' say how it follows"
+        found = number.si / closest if closest else 0.0
+        times = f"{ratio(found)} times" if closest else "not"
+        hint = "correct it, or let 'reading' say how it follows"
         if near(found, 0.5, 0.01):
             hint = "if sparsity or both directions are printed, let 'reading' say so"
         elif near(found, 2.0, 0.01):
@@ -205,7 +207,7 @@ def value_is_printed(sheet: Sheet, _: Setting) -> Findings:
             hint = "a prefix is wrong"
         yield (
             number,
-            f"{number.text} is {ratio(found)} times the {amount(closest, number.dimension)} that "
+            f"{number.text} is {times} the {amount(closest, number.dimension)} that "
             f'the source prints ("{number.said("printed")}"); {hint}',
         )
 
