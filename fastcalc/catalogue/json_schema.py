@@ -8,8 +8,9 @@ from typing import Any, get_args
 
 from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.reader import read
-from fastcalc.catalogue.schema import Confidence, Engine, Entry, Hardware, Model
+from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.catalogue.schema.claims import Claims
+from fastcalc.catalogue.schema.quantities import Confidence
 from fastcalc.catalogue.units import EXAMPLES, UNITS
 
 SCHEMAS: dict[str, type[Entry]] = {

@@ -6,13 +6,14 @@ the names of all GPUs with a comma and counts one speed over prompt and generate
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence.point import Point
 from fastcalc.importers.json_records import Record
 from fastcalc.importers.naming import Names, gguf_format
-from fastcalc.importers.setup import LAYOUT, Setup, Unsaid, asked, layout, no_model
+from fastcalc.importers.setup import LAYOUT, Unsaid, asked, columns, layout, no_model
 from fastcalc.written import shown
 
 _BITS_OFF = 1.35
@@ -33,8 +34,8 @@ def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[
     reason = _no_point(record, prompt=prompt, output=output, depth=depth, speed=speed)
     if reason:
         return [reason]
-    setup = _setup(record, said, names)
-    reason = _on_the_host(record, setup.model, names.catalogue)
+    known = _setup(record, said, names)
+    reason = _on_the_host(record, known["model"], names.catalogue)
     if reason:
         return [reason]
     if output:
@@ -54,7 +55,7 @@ def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[
     ]
     return [
         Point(
-            **setup.columns(),
+            **known,
             source="llama-bench",
             date=record.text("test_time")[:10],
             concurrency=1,
@@ -108,7 +109,7 @@ def _on_the_host(record: Record, model: str, catalogue: Catalogue) -> str | None
     return None
 
 
-def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
+def _setup(record: Record, said: Mapping[str, str], names: Names) -> dict[str, Any]:
     gpus, unclear = _gpus(record)
     hardware = said.get("hardware", "")
     if not hardware and len(set(gpus)) == 1:
@@ -142,7 +143,7 @@ def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
     if machine is None:
         raise Unsaid("the file does not say on how many chips: give --chips")
     engine = said.get("engine", "llama-cpp")
-    return Setup(hardware, model, engine, weights=stored, kv=kv, layout=machine)
+    return columns(machine, hardware=hardware, model=model, engine=engine, weights=stored, kv=kv)
 
 
 def _gpus(record: Record) -> tuple[list[str], str | None]:

@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isinf
+from typing import Any
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.evidence.point import Point
 from fastcalc.importers.json_records import Record
 from fastcalc.importers.naming import Names, checkpoint_format
-from fastcalc.importers.setup import OPTIONS, Setup, Unsaid, asked, layout, no_model
+from fastcalc.importers.setup import OPTIONS, Unsaid, asked, columns, layout, no_model
 from fastcalc.written import shown
 
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}
@@ -58,7 +59,7 @@ def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[
     return _points(record, _setup(record, said, names), load, prompts / completed)
 
 
-def _points(record: Record, setup: Setup, load: Load, prompt: float) -> list[Point | str]:
+def _points(record: Record, known: dict[str, Any], load: Load, prompt: float) -> list[Point | str]:
     completed = record.count("completed") or 1
     output = (record.number("total_output_tokens") or 0.0) / completed
     failed, called = record.count("failed"), shown(record.text("model_id"), 100)
@@ -75,7 +76,7 @@ def _points(record: Record, setup: Setup, load: Load, prompt: float) -> list[Poi
         metric, value, kind = one
         found.append(
             Point(
-                **setup.columns(),
+                **known,
                 source="vllm bench serve",
                 date="-".join(date.groups()) if date else "",
                 concurrency=load.concurrency,
@@ -156,7 +157,7 @@ def _load(record: Record, requests_per_s: float, output: float) -> Load | str:
     )
 
 
-def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
+def _setup(record: Record, said: Mapping[str, str], names: Names) -> dict[str, Any]:
     # What --metadata said comes as text, or as a number from other writers.
     counts = {name: record.count(name) for name in OPTIONS}
     texts = {name: record.text(name) if one is None else str(one) for name, one in counts.items()}
@@ -179,11 +180,11 @@ def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
     )
     if machine is None or stored is None:
         raise Unsaid("give --chips and --weights")
-    return Setup(
+    return columns(
+        machine,
         hardware=hardware,
         model=model,
         engine=stated.get("engine") or _ENGINES.get(record.text("backend"), ""),
         weights=stored,
         kv=stated.get("kv", ""),
-        layout=machine,
     )
