@@ -178,7 +178,10 @@ class _Builder:
                 self.stack.pop()
                 self.key.pop()
             elif isinstance(event, yaml.AliasEvent):
-                self.alias(event)
+                why = "aliases (*name) are not read here; write the value out"
+                if self.expects_key():
+                    self.stop(event, "ST010", why)
+                self.note(event, "ST010", why, self.place(None, event))
             elif isinstance(event, yaml.ScalarEvent):
                 values += 1
                 if values > MAX_VALUES:
@@ -212,12 +215,6 @@ class _Builder:
         self.stack.append((new, path))
         self.key.append(None)
 
-    def alias(self, event: Any) -> None:
-        why = "aliases (*name) are not read here; write the value out"
-        if self.expects_key():
-            self.stop(event, "ST010", why)
-        self.note(event, "ST010", why, self.place(None, event))
-
     def check_anchor(self, event: Any, path: Path_) -> None:
         if event.anchor:
             self.note(event, "ST010", "anchors (&name) are not read here; write the value out")
@@ -226,7 +223,16 @@ class _Builder:
 
     def scalar(self, event: Any) -> None:
         if self.expects_key():
-            self.open_key(event)
+            parent, path = self.stack[-1]
+            name, here = event.value, (*path, event.value)
+            if name in parent:
+                line, _ = self.document.keys[here]
+                why = f"'{shown(name)}' is given twice (first in line {line}); keep one"
+                self.note(event, "ST009", why)
+            elif name == "<<":
+                self.note(event, "ST010", "merge keys (<<) are not read here; write it out", here)
+            self.document.keys[here] = _mark(event)
+            self.key[-1] = name
             return
         path = self.place(None, event)
         self.check_anchor(event, path)
@@ -234,20 +240,8 @@ class _Builder:
         if not path:
             self.document.data = value
         else:
-            parent: Any = self.stack[-1][0]
-            parent[path[-1]] = value
-
-    def open_key(self, event: Any) -> None:
-        parent, path = self.stack[-1]
-        name, here = event.value, (*path, event.value)
-        if name in parent:
-            line, _ = self.document.keys[here]
-            why = f"'{shown(name)}' is given twice (first in line {line}); keep one"
-            self.note(event, "ST009", why)
-        elif name == "<<":
-            self.note(event, "ST010", "merge keys (<<) are not read here; write it out", here)
-        self.document.keys[here] = _mark(event)
-        self.key[-1] = name
+            above: Any = self.stack[-1][0]
+            above[path[-1]] = value
 
     def place(self, value: Any, event: Any) -> Path_:
         """Put a value where it belongs and remember where it stands."""

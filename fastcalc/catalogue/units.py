@@ -12,18 +12,18 @@ from difflib import get_close_matches
 
 from fastcalc.errors import InputError
 
-_DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
-_BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
+DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
 
 
 UNITS: dict[str, dict[str, float]] = {
-    "size": {f"{prefix}B": factor for prefix, factor in (_DECIMAL | _BINARY).items()},
-    "bandwidth": {f"{prefix}B/s": factor for prefix, factor in (_DECIMAL | _BINARY).items()}
-    | {f"{prefix}b/s": factor / 8 for prefix, factor in _DECIMAL.items()},
+    "size": {f"{prefix}B": factor for prefix, factor in (DECIMAL | BINARY).items()},
+    "bandwidth": {f"{prefix}B/s": factor for prefix, factor in (DECIMAL | BINARY).items()}
+    | {f"{prefix}b/s": factor / 8 for prefix, factor in DECIMAL.items()},
     "compute rate": {
         prefix + base: factor
         for base in ("FLOP/s", "FLOPS", "OP/s", "OPS")
-        for prefix, factor in _DECIMAL.items()
+        for prefix, factor in DECIMAL.items()
     },
     "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
     "power": {"W": 1.0, "kW": 1e3, "MW": 1e6},

@@ -2,9 +2,10 @@
 
 import re
 
+from fastcalc.catalogue.units import BINARY, DECIMAL
+
 _PREFIX = {
-    "": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
-    "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50,
+    **DECIMAL, **BINARY, "K": 1e3,
     "kilo": 1e3, "mega": 1e6, "giga": 1e9, "tera": 1e12, "peta": 1e15, "exa": 1e18,
 }  # fmt: skip
 _SHORT = r"(?P<prefix>[KMGTP]i|[kKMGTPE]|)"
