@@ -162,7 +162,7 @@ def _fields(file: JsonFile) -> tuple[Fields, ModelFamily]:
         known = FAMILIES.get(ALIASES.get(kind or "", kind or ""))
         if known:
             return Fields(data, file, known.defaults, roots), known
-    fields = Fields(data, file, None, roots)
+    fields = Fields(data, file, roots=roots)
     return fields, unknown.family(fields, next((kind for kind in kinds if kind), None))
 
 
