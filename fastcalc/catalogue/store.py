@@ -181,10 +181,15 @@ class Catalogue:
         if name.endswith((".yaml", ".yml")) or "/" in name or "\\" in name:
             if os.path.exists(name):
                 return Path(name)
-            raise InputError(self._no_file(name, kind))
-        path_or_none = self._named(name, kind)
-        if path_or_none is not None:
-            return path_or_none
+            if kind != "models":
+                raise InputError(f"{name}: there is no such file")
+            from fastcalc.importers.huggingface import missing_file  # it may be a name on a hub
+
+            last = name.rsplit("/", 1)[-1].lower()
+            known = f"; the catalogue has '{last}'" if self.knows(last, kind) else ""
+            raise InputError(missing_file(name) + known)
+        if path := self._named(name, kind):
+            return path
         aliases = self._by_alias(kind)
         if name.lower() in aliases:
             return aliases[name.lower()]
@@ -198,16 +203,6 @@ class Catalogue:
         )
         sentence = f"no {_SINGULAR[kind]} is called '{shown(name)}'; {hint}"
         raise InputError(sentence + next(elsewhere, ""))
-
-    def _no_file(self, name: str, kind: Kind) -> str:
-        """Return the sentence for a missing file, which may be a model's name on a hub."""
-        if kind != "models":
-            return f"{name}: there is no such file"
-        from fastcalc.importers.huggingface import missing_file
-
-        last = name.rsplit("/", 1)[-1].lower()
-        known = f"; the catalogue has '{last}'" if self.knows(last, kind) else ""
-        return missing_file(name) + known
 
     def _named(self, name: str, kind: Kind) -> Path | None:
         """Return the file of an id without opening any other."""
