@@ -2,8 +2,10 @@
 
 from typing import cast, get_args
 
-from fastcalc.catalogue.schema import Hardware, QuantityError, QuantityReader
+from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.schema.quantities import QuantityReader
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.catalogue.units import QuantityError
 from fastcalc.core.memory import KINDS, OWN_MEMORY, HostUse, MemoryChoice
 from fastcalc.errors import InputError
 from fastcalc.written import shown
