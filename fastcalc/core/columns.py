@@ -58,7 +58,7 @@ def _limiter(one: EvaluatedPoints) -> Words:
 _held = partial(Column, needs_fit=True)
 """A column without a value where the batch does not fit."""
 
-COLUMNS = (
+FIRST = (
     Column(
         "hardware", "text", "id of the chip", lambda one: one.scenario.hardware.id, ("", "hardware")
     ),
@@ -276,6 +276,9 @@ COLUMNS = (
         lambda one: one.estimate.bound_compute,
     ),
     Column("usd_per_hour", "USD", "price of the deployment", lambda one: one.usd_per_hour),
+)
+
+LATER = (
     _held(
         "service_tpot_ms",
         "ms",
@@ -304,6 +307,9 @@ COLUMNS = (
         lambda one: one.near("kv"),
     ),
 )
+"""At the end of every record."""
+
+COLUMNS = (*FIRST, *LATER)
 """Of ``compare``, ``frontier`` and ``sweep``, in the order of the contract."""
 
 NEEDS_FIT = frozenset(column.key for column in COLUMNS if column.needs_fit)

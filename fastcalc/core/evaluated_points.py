@@ -11,7 +11,7 @@ from fastcalc.core.estimate import Estimate
 from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.placement import AnyPlacement, Site
 from fastcalc.core.scenario import Scenario
-from fastcalc.core.split import memories_used
+from fastcalc.core.split import memories_used, near
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import Workload
 from fastcalc.formulas.types import ArrayLike, Floats, Ints
@@ -101,8 +101,7 @@ class EvaluatedPoints:
 
     def near(self, kind: str) -> ArrayLike:
         """Return the share of a kind of bytes that lives in the fastest memory. [1]"""
-        split = self.estimate.passes.split
-        return 1.0 if split is None else split.shares[kind][0]
+        return near(self.estimate.passes.split, kind)
 
     @property
     def host(self) -> str | None:

@@ -39,7 +39,8 @@ def record_of(
     if option.outcome is not None:
         point = compare_records([option.outcome])[0]
     one = SimpleNamespace(option=option, point=point, today=today, speed=speed, command=command)
-    return {**plainly(values(_BEFORE, one)), **point, **values(_AFTER, one)}
+    found = {**plainly(values(_BEFORE, one)), **point, **values(_AFTER, one)}
+    return {key: found[key] for key in KEYS}
 
 
 def _ratio(above: Record, below: Record, key: str) -> float | None:
@@ -106,7 +107,7 @@ _AFTER = (
         lambda one: one.command(one.option.outcome) if one.option.outcome else None,
     ),
 )
-COLUMNS = (*_BEFORE, *columns.COLUMNS, *_AFTER)
+COLUMNS = (*_BEFORE, *columns.FIRST, *_AFTER, *columns.LATER)
 """Of the records, in order."""
 KEYS = tuple(column.key for column in COLUMNS)
 

@@ -1,12 +1,14 @@
 """Where models fit: a table, and records."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from types import SimpleNamespace
 
 from fastcalc.core.columns import Column, pick, values
 from fastcalc.core.scenario import Location
+from fastcalc.core.split import near
 from fastcalc.report import record_tables
 from fastcalc.report.compare import why
 from fastcalc.report.console import Notes, Part
@@ -34,7 +36,7 @@ COLUMNS = (
     Column(
         "usable_gb_per_chip",
         "GB",
-        "of it, what the engine leaves for them",
+        "of that memory, what the engine leaves for them",
         lambda one: sum(one.placement.machine.usable(one.layout.chips)) / 1e9,
     ),
     Column(
@@ -53,7 +55,8 @@ COLUMNS = (
         ("whole", "layers"),
         2,
     ),
-    *pick("speculation_tokens_per_pass"),
+    *pick("speculation_tokens_per_pass host"),
+    *pick("dense_near_fraction experts_near_fraction kv_near_fraction"),
 )
 """Of the records, in order."""
 
@@ -86,6 +89,7 @@ def fit_records(locations: Iterable[Location]) -> list[Record]:
     for location in locations:
         scenario, place = location.scenario, location.placement
         batch = min(scenario.batches)
+        alone = replace(location, scenario=replace(scenario, batches=(batch,)))
         # By the names of `EvaluatedPoints`.
         one = SimpleNamespace(
             scenario=scenario,
@@ -96,8 +100,10 @@ def fit_records(locations: Iterable[Location]) -> list[Record]:
             batch=batch,
             fits=location.fits,
             used=place.used_fraction(batch),
-            placed=partial(getattr, location, "where"),
-            memories=location.memories,
+            placed=partial(getattr, alone, "where"),
+            memories=alone.memories,
+            host=scenario.memory.host and scenario.memory.host.id,
+            near=partial(near, alone.split),
             min_chips=location.min_chips[scenario.batches.index(batch)],
             needed=location.site.chips_needed(batch),
         )
