@@ -239,7 +239,7 @@ def expected_step(
     bandwidth: ArrayLike = rates.bandwidth
     elsewhere = _idle("host")
     if work.split is not None:
-        work, reads, host = located(work, work.split, chip, software, touched)
+        work, reads, host, _ = located(work, work.split, chip, software, touched)
         same, bandwidth, elsewhere = decoded(work, chip, software, reads), reads.routed, _host(host)
     same = same or decoded(work, chip, software)
     passed = Step.of(
