@@ -91,6 +91,8 @@ class Pass:
         split, whole = self.load.split, self.here(kind)
         if split is None or self.located is None or whole.value == 0.0:
             return []
+        if one(split.reads()[kind][0]) == whole.value:  # as the rest of the pass
+            return []
         spent = [
             number(one(share)) / number(one(rate), "B/s")
             for share, rate, tier in zip(

@@ -16,7 +16,7 @@ from fastcalc.report.records import compare_records, drafter, models_of
 
 COLUMNS = pick(
     "batch tokens_per_s_per_user tokens_per_s_per_user_low tokens_per_s_per_user_bound "
-    "tokens_per_s_total served_tokens_per_s_total tpot_ms ttft_ms usd_per_mtok_input "
+    "tokens_per_s_total served_tokens_per_s_total tpot_ms service_tpot_ms ttft_ms usd_per_mtok_input "
     "usd_per_mtok_output usd_per_mtok_total joules_per_token limiter",
     keep="tokens_per_s_per_user_low tokens_per_s_per_user_bound",
 )
@@ -141,14 +141,15 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 def _alone(outcome: Outcome) -> Iterator[str]:
     """Yield where batches that these chips do not hold would live if they were asked alone."""
+    found: dict[str, list[str]] = {}
     for batch, fits in zip(outcome.scenario.batches, outcome.estimate.fits, strict=True):
-        if fits or not outcome.is_default_layout:
-            continue
-        place = outcome.site.smallest(batch)
+        place = None if fits or not outcome.is_default_layout else outcome.site.smallest(batch)
         if place is not None:
             alone = replace(outcome.scenario, batches=(batch,))
             where = Location(alone, outcome.site, place, is_default_layout=True).where
-            yield f"batch {batch:,} asked alone lives in {where}"
+            found.setdefault(where, []).append(f"{batch:,}")
+    for where, batches in found.items():
+        yield f"batch {' or '.join(batches)} asked alone lives in {where}"
 
 
 def prices(outcomes: Sequence[Outcome]) -> str:
