@@ -288,6 +288,13 @@ LATER = (
         6,
     ),
     Column("host", "text", "host whose memory the chips may use", lambda one: one.host),
+    _held(
+        "host_use",
+        "text",
+        "what a decode step does with weights on the host: stream them over the link, or compute "
+        "in place",
+        lambda one: one.host_use,
+    ),
     Column(
         "dense_near_fraction",
         "ratio",

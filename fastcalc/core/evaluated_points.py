@@ -12,6 +12,7 @@ from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.placement import AnyPlacement, Site
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.split import memories_used, near
+from fastcalc.core.step import HOST
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import Workload
 from fastcalc.formulas.types import ArrayLike, Floats, Ints
@@ -108,6 +109,18 @@ class EvaluatedPoints:
         """The host whose memory the chips may use."""
         host = self.scenario.memory.host
         return host.id if host else None
+
+    @property
+    def host_use(self) -> Words | None:
+        """How a decode step uses what lives on the host; None where there is no host."""
+        passes = self.estimate.passes
+        host = next((one for one in passes.decode.components if one.name == HOST), None)
+        if passes.split is None or host is None:
+            return None
+        far = [place for place, tier in enumerate(passes.split.tiers) if not tier.is_near]
+        streams = np.any([passes.split.used(place) for place in far], axis=0) if far else False
+        computes = np.asarray(host.bytes) > 0.0
+        return Words(np.where(computes, 2, np.where(streams, 1, 0)), (None, "stream", "compute"))
 
     @property
     def run(self) -> Floats:

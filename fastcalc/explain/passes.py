@@ -8,7 +8,12 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.step import Step
 from fastcalc.core.timeline import Timeline
-from fastcalc.explain import serial, spatial_terms, weights  # noqa: F401 (they register components)
+from fastcalc.explain import (  # noqa: F401 (they register components)
+    host_terms,
+    serial,
+    spatial_terms,
+    weights,
+)
 from fastcalc.explain.bound_terms import BoundPass, components
 from fastcalc.explain.context import Pass
 from fastcalc.explain.explained import Explained, ExplainedPart, Explanation, explained, plain
@@ -30,7 +35,7 @@ def explain(outcome: Outcome) -> list[Explanation]:
 def _answer(name: str, passes: Schedule, made: Timeline) -> Equation:
     """Return a timeline written out: what it takes of each pass, and its constant."""
     overhead = Numbers(passes.placement).setting("request_overhead")
-    whole = number(made.requests) * overhead
+    whole = number(made.requests) * overhead + number(one(made.loading), "s")
     for kind, count in made.counts:
         whole += number(count) * number(passes.seconds(kind), "s")
     return equation(name, made.seconds, "s", whole / made.per)

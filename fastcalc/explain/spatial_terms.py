@@ -12,7 +12,12 @@ from fastcalc.explain.terms import Equation, equation, largest, named, number, t
 def _sweeps(made: Pass, part: Component) -> list[Equation]:
     load, numbers = made.load, made.numbers
     cache = equation("cache", load.cache_bytes, "B", cache_read(numbers, made.traffic, 1.0))
-    stored = numbers.stored("dense", "small", "head", "routed", "expert_biases") + cache.answer
+    stored = (
+        numbers.stored("dense") * made.in_region("dense")
+        + numbers.stored("small", "head") * made.in_region("head")
+        + numbers.stored("routed", "expert_biases") * made.in_region("experts")
+        + cache.answer * made.in_region("kv")
+    )
     moved = named("read in a sweep", "B", stored)
     looked = looked_back(numbers, made.traffic, 1.0)
     flops = equation("FLOPs a token", load.attention_flops, "FLOP", looked)

@@ -186,5 +186,7 @@ def overlap(memory: Term, compute: Term, norm: float) -> Term:
     """Return the time of work that reads and multiplies at once."""
     if not memory.value or not compute.value:
         return memory + compute
+    if norm == np.inf:
+        return largest(memory, compute)
     powers = memory**norm + compute**norm
     return powers ** (number(1.0) / norm) if norm != 1.0 else powers

@@ -10,12 +10,13 @@ from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.scenario import USD_PER_KWH, YEARS, Location, Outcome, Pricing
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
+from fastcalc.report.memories import lives
 from fastcalc.report.numbers_as_text import dollars, number, parameters, size
 from fastcalc.report.records import compare_records, drafter, models_of
 
 COLUMNS = pick(
     "batch tokens_per_s_per_user tokens_per_s_per_user_low tokens_per_s_per_user_bound "
-    "tokens_per_s_total served_tokens_per_s_total tpot_ms ttft_ms usd_per_mtok_input "
+    "tokens_per_s_total served_tokens_per_s_total tpot_ms service_tpot_ms ttft_ms usd_per_mtok_input "
     "usd_per_mtok_output usd_per_mtok_total joules_per_token limiter",
     keep="tokens_per_s_per_user_low tokens_per_s_per_user_bound",
 )
@@ -88,7 +89,8 @@ def why(location: Location) -> str:
             return f"{size(needed)} do not fit one chip, and no link is stated to join more"
         return f"{size(needed)} do not fit ({size(usable)} usable a chip)"
     if not location.is_default_layout:
-        return f"as asked; {size(needed)} over {size(usable)} usable a chip"
+        how = "as asked" if location.scenario.sharding.names_ranks else "chosen, as it serves most"
+        return f"{how}; {size(needed)} over {size(usable)} usable a chip"
     if chips == 1:
         return f"{size(needed)} fit in {size(usable)} usable"
     capacity, whole = location.site.chips_needed(batch)
@@ -118,6 +120,10 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
         users = [one.scenario.hardware.id for one in outcomes if one.scenario.engine.id == name]
         fitted = " ".join(engine.fitted_on.split())
         yield f"engine {name} ({', '.join(dict.fromkeys(users))}): fitted on {fitted}"
+    for outcome in outcomes:
+        chip = outcome.scenario.hardware.id
+        yield from (f"{chip}: {sentence}" for sentence in lives(outcome))
+        yield from (f"{chip}: {sentence}" for sentence in _alone(outcome))
     # Where regions make the memory term of the bound look absurd, both terms are named.
     for outcome in outcomes:
         estimate = outcome.estimate
@@ -131,6 +137,19 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
             f"{number(float(estimate.bound_memory[0]))}; but a token crosses "
             f"{outcome.placement.work.layers:.0f} layers one after another, each in its own region"
         )
+
+
+def _alone(outcome: Outcome) -> Iterator[str]:
+    """Yield where batches that these chips do not hold would live if they were asked alone."""
+    found: dict[str, list[str]] = {}
+    for batch, fits in zip(outcome.scenario.batches, outcome.estimate.fits, strict=True):
+        place = None if fits or not outcome.is_default_layout else outcome.site.smallest(batch)
+        if place is not None:
+            alone = replace(outcome.scenario, batches=(batch,))
+            where = Location(alone, outcome.site, place, is_default_layout=True).where
+            found.setdefault(where, []).append(f"{batch:,}")
+    for where, batches in found.items():
+        yield f"batch {' or '.join(batches)} asked alone lives in {where}"
 
 
 def prices(outcomes: Sequence[Outcome]) -> str:

@@ -91,7 +91,7 @@ def parts(
     today = answer.today
     speed = float(today.estimate.speed[0])
     from_to = (
-        f"{today.placement}: from batch {today.scenario.batches[0]:,} at {number(speed)} tokens/s "
+        f"{today.where}: from batch {today.scenario.batches[0]:,} at {number(speed)} tokens/s "
         f"for each user to {number(answer.speed)} ({number(answer.speed / speed)}x)"
     )
     return [

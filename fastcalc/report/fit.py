@@ -11,7 +11,8 @@ from fastcalc.core.scenario import Location
 from fastcalc.core.split import near
 from fastcalc.report import record_tables
 from fastcalc.report.compare import why
-from fastcalc.report.console import Notes, Part
+from fastcalc.report.console import Listing, Notes, Part, Table
+from fastcalc.report.memories import KEY, picture
 from fastcalc.report.numbers_as_text import parameters, size
 from fastcalc.report.records import Record, plainly
 
@@ -111,6 +112,13 @@ def fit_records(locations: Iterable[Location]) -> list[Record]:
     return found
 
 
+def _pictures(locations: Sequence[Location]) -> list[Part]:
+    """Return a bar for each memory of each chip, and what its letters mean."""
+    rows = [(one.scenario.hardware.id, *bar) for one in locations for bar in picture(one)]
+    headings = [("hardware",), ("memory",), ("usable",), ("what fills it",)]
+    return [Table(headings, rows, left=(0, 1, 3)), Listing([KEY]), ""] if rows else []
+
+
 def parts(locations: Sequence[Location], next_command: str, width: int) -> list[Part]:
     """Return a table for each model, why each takes so many chips, and what to type next."""
     found: list[Part] = []
@@ -125,6 +133,7 @@ def parts(locations: Sequence[Location], next_command: str, width: int) -> list[
             "",
             record_tables.table(_SHOWN, fit_records(members), width),
             "",
+            *_pictures([one for one in members if one.fits]),
             Notes(list(dict.fromkeys(f"{m.scenario.hardware.id}: {why(m)}" for m in members))),
             "",
         ]
