@@ -24,7 +24,7 @@ from fastcalc.search import (
     undominated,
 )
 from fastcalc.search.largest_batch import by_octaves, needed_tokens, speeds
-from fastcalc.search.space import chip_counts, sharding
+from fastcalc.search.space import chip_counts
 from tests import made_up, strategies
 from tests.helpers import outcome
 from tests.test_properties import place, traffics
