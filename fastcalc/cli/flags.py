@@ -102,6 +102,9 @@ class PrefixHits(Flags):
     prefix_hit: Annotated[
         float, flag("SHARE", "Share of the prompt found in the prefix cache.")
     ] = 0.0
+    prefix_tier: Annotated[
+        str | None, flag("MEMORY", "Memory that holds the prefix cache; in place unless given.")
+    ] = None
 
 
 def _format(name: str, summary: str) -> Any:
@@ -188,6 +191,24 @@ class ParallelRanks(Flags):
     pp: Annotated[int | None, flag("N", "Pipeline stages.")] = None
     ep: Annotated[int | None, flag("N", "Ranks that share the experts.")] = None
     dp: Annotated[int | None, flag("N", "Attention replicas.")] = None
+
+
+class HostMemory(Flags):
+    """Memory."""
+
+    host: Annotated[
+        str | None,
+        flag(
+            "NAME|dram=SIZE@BANDWIDTH,...",
+            "A host's memory: dram=256GiB@300GB/s,link=64GB/s, and compute=FLOP/s, chips=N.",
+        ),
+    ] = None
+    host_use: Annotated[
+        str | None, flag("stream|compute", "How it is used; the faster unless given.")
+    ] = None
+    place: Annotated[
+        str | None, flag("KIND=MEMORY,...", "What lives where: experts=host,kv=HBM3.")
+    ] = None
 
 
 class PriceBasisOnly(Flags):

@@ -10,10 +10,20 @@ from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue, Kind
 from fastcalc.cli import options, output
 from fastcalc.cli.commands.evaluation import Compare
-from fastcalc.cli.flags import OwnFolders, Prices
+from fastcalc.cli.flags import Flags, HostMemory, OwnFolders, Prices
 from fastcalc.cli.number_lists import numbers
 from fastcalc.cli.speculate import speculation
-from fastcalc.core.scenario import Outcome, PriceBasis, Pricing, Scenario, Sharding, engine_for
+from fastcalc.core.host import memory_choice
+from fastcalc.core.memory import MemoryChoice
+from fastcalc.core.scenario import (
+    Outcome,
+    PriceBasis,
+    Pricing,
+    Scenario,
+    Sharding,
+    by_layout,
+    engine_for,
+)
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.written import shown
@@ -25,7 +35,7 @@ DEFAULT_MODELS = ("llama-3.1-70b",)
 
 
 def scenarios(asked: Compare) -> list[Scenario]:
-    """Return one scenario for each model on each chip, in the order typed."""
+    """Return the scenarios of each model on each chip, in the order typed."""
     batches = numbers(asked.batch, "--batch", LIMITS["sequences"])
     context = asked.prompt + asked.output / 2 if asked.context is None else asked.context
     hit = options.share(asked.prefix_hit, "--prefix-hit", zero=True)
@@ -47,8 +57,8 @@ def scenarios(asked: Compare) -> list[Scenario]:
             for name in ("chips", "tp", "pp", "ep", "dp")
         }
     )
-    shardings = _shardings(sharding, chips)
-    return [
+    shardings, memory = _shardings(sharding, chips), memory_of(entries, asked)
+    found = [
         Scenario(
             hardware=chip,
             model=model,
@@ -61,10 +71,12 @@ def scenarios(asked: Compare) -> list[Scenario]:
             ignores_ranks=placed.ranks_of_layers != sharding.ranks_of_layers,
             pricing=pricing,
             engine_is_borrowed=is_borrowed,
+            memory=memory,
         )
         for model in models
         for chip, (engine, is_borrowed), placed in zip(chips, engines, shardings, strict=True)
     ]
+    return [part for scenario in found for part in by_layout(scenario)]
 
 
 def _shardings(asked: Sharding, chips: list[Hardware]) -> list[Sharding]:
@@ -94,7 +106,7 @@ def command(asked: Compare, outcome: Outcome, today: Outcome) -> str:
     names |= {scenario.engine.id: asked.engine} if asked.engine else {}
     sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
     placed = replace(outcome.scenario, sharding=sharding)
-    return compare_command(placed, Typed(names, folders(asked)))
+    return compare_command(placed, Typed(names, as_typed(asked)))
 
 
 def again(asked: Compare, command: str) -> str:
@@ -103,7 +115,7 @@ def again(asked: Compare, command: str) -> str:
     words += ["--on", options.names(asked.on, "--on")[0]]
     for name in ("weights", "kv", "speculate"):
         words += [f"--{name}", value] if (value := getattr(asked, name)) else []
-    return shlex.join([*words, *folders(asked)])
+    return shlex.join([*words, *as_typed(asked)])
 
 
 def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
@@ -183,11 +195,17 @@ def catalogue(asked: OwnFolders) -> Catalogue:
     return Catalogue({kind: tuple(getattr(asked, f"{kind}_dir") or ()) for kind in kinds})
 
 
-def folders(asked: OwnFolders) -> list[str]:
-    """Return the words that name the user's own folders."""
-    return [
-        word
-        for kind in ("hardware", "models", "engines")
-        for path in getattr(asked, f"{kind}_dir") or ()
-        for word in (f"--{kind}-dir", str(path))
-    ]
+def memory_of(entries: Catalogue, asked: HostMemory) -> MemoryChoice:
+    """Return what the user asks of memory."""
+    tier = getattr(asked, "prefix_tier", None)
+    return memory_choice(entries, asked.host, asked.host_use, asked.place, tier)
+
+
+def as_typed(asked: Flags) -> list[str]:
+    """Return the words on memory and the user's own folders, which any command may repeat."""
+    words: list[str] = []
+    for name in ("host", "host_use", "place", "hardware_dir", "models_dir", "engines_dir"):
+        value = getattr(asked, name)
+        for one in value if isinstance(value, list) else [value] if value else []:
+            words += ["--" + name.replace("_", "-"), str(one)]
+    return words

@@ -92,6 +92,7 @@ def _grids(asked: FindPlans, service: Service) -> list[Grid]:
     chips = requests.chips_of(entries, asked.on)
     engines = requests.engines_of(entries, chips, asked.engine)
     pricing = requests.pricing_of(chips, asked, utilization=1.0)
+    memory = requests.memory_of(entries, asked)
     choices = _formats(asked, chips)
     speculated = speculations(asked.speculate)
     scenarios = (
@@ -104,6 +105,7 @@ def _grids(asked: FindPlans, service: Service) -> list[Grid]:
             **choices[chip.id],
             speculations=speculated,
             pricing=pricing,
+            memory=memory,
         )
     )
     grids = (candidates(one, prompt=service.prompt, output=service.output) for one in scenarios)
@@ -138,7 +140,7 @@ def _typed(asked: FindPlans) -> commands.Typed:
         typed = options.names(asked.on, "--on")
         names |= {entries.hardware(name).id: name for name in typed}
     names |= {entries.engine(asked.engine).id: asked.engine} if asked.engine else {}
-    return commands.Typed(names, requests.folders(asked))
+    return commands.Typed(names, requests.as_typed(asked))
 
 
 def _phrase(asked: FindPlans) -> str:

@@ -82,6 +82,7 @@ def _axes(asked: Sweep) -> Axes:
         ),
         prefix_hit=options.share(asked.prefix_hit, "--prefix-hit", zero=True),
         pricing=requests.pricing_of(chips, asked, utilization=asked.utilization),
+        memory=requests.memory_of(entries, asked),
     )
 
 

@@ -9,13 +9,13 @@ from fastcalc.core.scenario import Scenario
 
 @dataclass(frozen=True)
 class Typed:
-    """What a command must repeat as typed: names by id, and words for the user's own folders.
+    """What a command must repeat as typed: names by id, and words on memory and own folders.
 
     Other models and chips go by their ids; other engines are those that a chip is given anyway.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
-    folders: Sequence[str] = ()
+    words: Sequence[str] = ()
 
 
 def compare_command(scenario: Scenario, typed: Typed) -> str:
@@ -31,6 +31,8 @@ def compare_command(scenario: Scenario, typed: Typed) -> str:
     words += ["--prompt", f"{prompt:.0f}", "--output", f"{output:.0f}"]
     words += ["--context", f"{context:.0f}"] if context != prompt + output / 2 else []
     words += ["--prefix-hit", repr(hit)] if hit else []
+    tier = scenario.memory.prefix_tier
+    words += ["--prefix-tier", tier] if tier else []
     words += ["--batch", ",".join(map(str, scenario.batches))]
     for flag, value in (("--weights", scenario.weights), ("--kv", scenario.kv)):
         words += [flag, value] if value else []
@@ -45,4 +47,4 @@ def compare_command(scenario: Scenario, typed: Typed) -> str:
     words += ["--price-basis", pricing.basis] if pricing.basis != "cloud" else []
     words += ["--utilization", repr(pricing.utilization)] if pricing.utilization != 1.0 else []
     words += ["--price", f"{chip}={pricing.given[chip]!r}"] if chip in pricing.given else []
-    return shlex.join([*words, *typed.folders])
+    return shlex.join([*words, *typed.words])

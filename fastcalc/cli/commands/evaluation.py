@@ -30,6 +30,7 @@ class Evaluated(
     flags.EngineName,
     flags.ChipCount,
     flags.ParallelRanks,
+    flags.HostMemory,
 ):
     """What `compare` and `fit` have in common."""
 

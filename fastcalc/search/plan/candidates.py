@@ -8,6 +8,7 @@ import numpy as np
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.layout import Layout
+from fastcalc.core.memory import OWN_MEMORY, MemoryChoice
 from fastcalc.core.placement import Site
 from fastcalc.core.scenario import Pricing, Scenario, default_cache
 from fastcalc.core.traffic import Speculation, Traffic
@@ -34,6 +35,7 @@ def deployments(
     kv: Sequence[str] | None = None,
     speculations: Sequence[Speculation] = (Speculation(),),
     pricing: Pricing,
+    memory: MemoryChoice = OWN_MEMORY,
 ) -> Iterator[Scenario]:
     """Yield a scenario for each chip, its formats and each speculation.
 
@@ -58,6 +60,7 @@ def deployments(
                         kv=cache,
                         pricing=pricing,
                         engine_is_borrowed=is_borrowed,
+                        memory=memory,
                     )
 
 

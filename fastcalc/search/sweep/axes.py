@@ -11,6 +11,7 @@ import numpy as np
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.layout import Layout, LayoutError
+from fastcalc.core.memory import OWN_MEMORY, MemoryChoice
 from fastcalc.core.scenario import Pricing, Scenario, sites_of
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
@@ -86,6 +87,7 @@ class Axes:
     ranks: Ranks = Ranks()
     prefix_hit: float = 0.0
     pricing: Pricing = field(default_factory=Pricing)
+    memory: MemoryChoice = OWN_MEMORY
 
     def requests(self, model: Model) -> OpenRequests:
         """Return every kind of request that a model's context holds."""
@@ -167,6 +169,7 @@ def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
             kv=kv,
             pricing=axes.pricing,
             engine_is_borrowed=is_borrowed,
+            memory=axes.memory,
             ignores_ranks=axes.ranks.cut_layers and hardware.execution == "spatial",
         )
 
