@@ -149,7 +149,8 @@ class Schedule:
     def split(self) -> Split | None:
         """Where bytes live; None where a chip has one memory that takes all."""
         machine = self.machine
-        if len(machine.tiers) == 1 and (machine.tier.where == "chip") == machine.is_spatial:
+        is_plain = machine.tier.where == ("chip" if machine.is_spatial else "package")
+        if len(machine.tiers) == 1 and is_plain:
             return None
         rows = self._rows(self.streams, self.together, 0.0)
         work = count_pass(self.placement, rows, self.in_flight)
