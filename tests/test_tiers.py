@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fastcalc.catalogue.schema import Hardware, Model
+from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.layout import Layout
 from fastcalc.core.memory import KINDS, MemoryChoice
 from fastcalc.core.scenario import Outcome, Sharding, by_layout, solve
