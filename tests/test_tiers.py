@@ -1,13 +1,21 @@
 """A model in several memories: what lives where, and what it costs, all by hand."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
-from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.schema import Engine, Hardware, Memory
+from fastcalc.catalogue.schema.engines import merged
 from fastcalc.core.layout import Layout
 from fastcalc.core.memory import KINDS, MemoryChoice
-from fastcalc.core.scenario import Outcome, Sharding, by_layout, solve
-from tests import made_up
+from fastcalc.core.scenario import Outcome, Scenario, Sharding, by_layout, locate, solve
+from fastcalc.core.traffic import Traffic
+from fastcalc.errors import InputError
+from tests import made_up, strategies
 from tests.helpers import outcome
 
 ADDS = made_up.engine(tier_overlap=0)
@@ -302,3 +310,148 @@ def test_without_a_second_memory_and_with_one_that_everything_is_kept_out_of_row
     inside = MemoryChoice(place=place(weights="HBM", kv="HBM"))
     found = outcome(TEN_GB, both, engine=ADDS, memory=inside).estimate
     assert found.tpot == outcome(TEN_GB, one, engine=ADDS).estimate.tpot
+
+
+# Properties.
+
+TINY = 1e-9
+
+
+@st.composite
+def hosts(draw: st.DrawFn) -> Hardware:
+    """A host with and without cores, on slow links and coherent ones."""
+    return host(
+        "4000 GB",
+        f"{draw(st.integers(20, 900))} GB/s",
+        link=f"{draw(st.integers(1, 900))} GB/s",
+        compute=draw(st.sampled_from(["1 TFLOP/s", "20 TFLOP/s", "1 MFLOP/s"])),
+        shared_by=draw(st.sampled_from([1, 4, 8])),
+    )
+
+
+@st.composite
+def software(draw: st.DrawFn) -> Engine:
+    """An engine that has something to say of several memories."""
+    engine = draw(strategies.engines())
+    share = st.sampled_from([0.2, 0.7, 1.0])
+    more = made_up.engine(
+        tier_overlap=draw(st.sampled_from([0, 0.5, 1])),
+        host_bandwidth_fraction=draw(share),
+        host_link_fraction=draw(share),
+        host_layer_overhead=draw(st.sampled_from(["0 us", "100 us"])),
+        expert_skew=draw(st.sampled_from([0, 0.5])),
+    )
+    return engine.model_copy(update={"parameters": merged(engine.parameters, more.parameters)})
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> Scenario:
+    """A stated deployment of a chip of one or two memories and maybe a host that holds its batch."""
+    on = draw(strategies.hardware(spatial=False))
+    first = scaled(on.memory[0], capacity=draw(st.sampled_from([0.01, 0.1, 1.0])))
+    on = on.model_copy(update={"memory": [first]})
+    if draw(st.booleans()):
+        second = scaled(first, bandwidth=draw(st.sampled_from([0.05, 0.5, 0.99])))
+        on = on.model_copy(update={"memory": [first, second]})
+    has_host = len(on.memory) == 1 or draw(st.booleans())
+    asked = MemoryChoice(
+        draw(hosts()) if has_host else None,
+        draw(st.sampled_from(["stream", "compute", None])) if has_host else None,
+        draw(st.sampled_from([(), (), (("experts", "host"),), (("kv", "host"),)]))
+        if has_host
+        else (),
+    )
+    ranks = st.sampled_from([1, 2, 4])
+    request = Scenario(
+        hardware=on,
+        model=draw(strategies.models()),
+        engine=draw(software()),
+        batches=(1, draw(st.sampled_from([2, 32, 1000]))),
+        traffic=Traffic(2000, 500, 2250, prefix_hit=draw(st.sampled_from([0.0, 0.6]))),
+        sharding=Sharding(tp=draw(ranks), pp=draw(st.sampled_from([1, 2])), dp=draw(ranks)),
+        memory=asked,
+    )
+    try:
+        found = locate(request)
+    except InputError:
+        assume(False)
+    assume(found.placement.max_batch >= max(request.batches))
+    return request
+
+
+def scaled(one: Memory, **factors: float) -> Memory:
+    """A memory with some of its numbers multiplied."""
+    update = {}
+    for name, factor in factors.items():
+        old = getattr(one, name)
+        update[name] = old.model_copy(update={"si": old.si * factor})
+    return one.model_copy(update=update)
+
+
+def better_ones(request: Scenario, factor: float) -> Iterator[tuple[str, Scenario]]:
+    """The same deployment with more of one thing."""
+    on, asked = request.hardware, request.memory
+    for name in ("capacity", "bandwidth"):
+        faster = [scaled(on.memory[0], **{name: factor}), *on.memory[1:]]
+        yield name, replace(request, hardware=on.model_copy(update={"memory": faster}))
+    if asked.host is not None:
+        for name in ("link", "bandwidth", "capacity"):
+            dram = [scaled(asked.host.memory[0], **{name: factor})]
+            more = asked.host.model_copy(update={"memory": dram})
+            yield f"host {name}", replace(request, memory=replace(asked, host=more))
+        rate = asked.host.peak["bf16"]
+        peak = {"bf16": rate.model_copy(update={"si": rate.si * factor})}
+        more = asked.host.model_copy(update={"peak": peak})
+        yield "host cores", replace(request, memory=replace(asked, host=more))
+
+
+@settings(max_examples=40)
+@given(requests(), st.sampled_from([1.01, 1.5, 20.0]))
+def test_more_of_a_faster_tier_never_slows(request, factor):
+    before = solve(request).estimate
+    for name, better in better_ones(request, factor):
+        after = solve(better).estimate
+        for key in ("tpot", "ttft", "tpot_in_traffic"):
+            new, old = getattr(after, key), getattr(before, key)
+            assert np.all(new <= old * (1 + TINY)), (name, key, old, new)
+        assert np.all(after.bound >= before.bound * (1 - TINY)), (name, before.bound, after.bound)
+
+
+@settings(max_examples=40)
+@given(requests())
+def test_nothing_beats_the_bound(request):
+    """Not even the sum of the parts, before the step is held to the bound."""
+    found = solve(request).estimate
+    parts = [one.seconds for one in found.step.components if one.name != "up to the bound"]
+    least = found.bound_pass.seconds
+    assert np.all(found.speed <= found.bound * (1 + TINY))
+    assert np.all(sum(parts) >= least * (1 - 1e-6)), (sum(parts), least)
+
+
+@settings(max_examples=40)
+@given(requests())
+def test_shares_are_whole_and_memories_hold_what_is_in_them(request):
+    found = solve(request)
+    if found.split is None:
+        return
+    usable = found.site.machine.usable(found.placement.layout.chips)
+    for kind in KINDS:
+        assert sum(found.split.shares[kind]) == pytest.approx(1.0, rel=1e-9), kind
+        assert all(np.all(share >= -TINY) for share in found.split.shares[kind])
+    assert sum(found.split.read) == pytest.approx(1.0, rel=1e-9)
+    for place, room in enumerate(usable):
+        held = sum(found.split.shares[kind][place] * found.split.sizes[kind] for kind in KINDS)
+        assert np.all(held <= room * (1 + 1e-9)), (place, held, room)
+
+
+@settings(max_examples=40)
+@given(requests(), hosts())
+def test_adding_a_host_never_slows_what_fitted_without_it(request, added):
+    alone = replace(request, memory=MemoryChoice())
+    assume(locate(alone).placement.max_batch >= max(alone.batches))
+    before = solve(alone).estimate
+    after = solve(replace(alone, memory=MemoryChoice(added))).estimate
+    for key in ("tpot", "ttft", "tpot_in_traffic"):
+        new, old = getattr(after, key), getattr(before, key)
+        assert np.all(new <= old * (1 + TINY)), (key, old, new)
+    assert np.all(after.bound >= before.bound * (1 - TINY))

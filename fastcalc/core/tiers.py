@@ -141,7 +141,7 @@ def located(
     if place is None:
         reads = (_together(shares[kind], rates, software.tier_overlap) for kind in READ)
         return Located(work, Reads(*reads), None)
-    there = [shares[kind][place] for kind in READ]
+    there = [shares[kind][place] * (split.sizes[kind] > 0.0) for kind in READ]
     host = _in_place(work, split.tiers[place], there, touched, parts[place], software)
     streamed = time_of(work=host.bytes, rate=rates[place])
     is_kept = host.seconds < (streamed if split.tiers[place].streams else np.inf)
@@ -209,7 +209,8 @@ def _in_place(
     flops = [share * each for share, each in zip(shares, products, strict=True)]
     assert tier.flop_rates is not None
     compute = sum(each / (rate * part) for each, rate in zip(flops, tier.flop_rates, strict=True))
-    layers = np.maximum.reduce(np.broadcast_arrays(*shares)) * work.depth
+    dense, head, experts, cache = shares
+    layers = np.maximum(np.maximum(np.maximum(dense, experts), cache) * work.depth, head)
     return InPlace(
         bytes=floats(sum(share * each for share, each in zip(shares, moved, strict=True))),
         bandwidth=floats(tier.bandwidth * software.host_bandwidth_fraction * part),
