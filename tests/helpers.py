@@ -11,6 +11,7 @@ import pytest
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import main
+from fastcalc.core.memory import OWN_MEMORY, MemoryChoice
 from fastcalc.core.scenario import Outcome, Pricing, Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic import Speculation, Traffic
 
@@ -32,6 +33,7 @@ def outcome(
     pricing: Pricing | None = None,
     prefix_hit: float = 0.0,
     speculation: Speculation | None = None,
+    memory: MemoryChoice = OWN_MEMORY,
 ) -> Outcome:
     """Solve a scenario given by names or entries."""
     entries = Catalogue()
@@ -55,6 +57,7 @@ def outcome(
             kv=kv,
             sharding=sharding or Sharding(),
             pricing=pricing or Pricing(),
+            memory=memory,
         )
     )
 

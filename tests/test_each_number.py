@@ -100,7 +100,12 @@ def chips(draw: st.DrawFn) -> Hardware:
     """A chip of the catalogue or a random one, any of its numbers changed, maybe of two tiers."""
     chip = draw(st.one_of(st.sampled_from(shipped("hardware")), strategies.hardware()))
     if draw(st.booleans()):
-        chip = chip.model_copy(update={"memory": [*chip.memory, chip.memory[0]]})
+        # A region has a share of the memory on the chip: it is the faster one by far.
+        factor = 1.0 if chip.execution == "sequential" else 1e-6
+        second = multiplied(
+            chip.memory[0].model_copy(update={"where": None}), ("bandwidth",), factor
+        )
+        chip = chip.model_copy(update={"memory": [*chip.memory, second]})
     for path in itertools.chain(*printed(chip)):
         if draw(st.booleans()):
             chip = multiplied(chip, path, draw(st.floats(0.1, 10.0)))

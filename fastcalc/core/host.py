@@ -14,7 +14,7 @@ _SLOTS = 8
 """Chips that a host written in a flag takes, as servers do. [1]"""
 
 _DIMENSIONS = {"link": "bandwidth", "compute": "compute rate"}
-_NO_CORES = "1e6 FLOP/s"
+_NO_CORES = "1 MFLOP/s"
 
 
 def memory_choice(
@@ -52,7 +52,8 @@ def memory_choice(
     if use is not None and host is None:
         raise InputError(f"--host-use {use} is of a host's memory; name one with --host")
     found = None if host is None else _host(catalogue, host)
-    if found is not None and found.peak["bf16"].text == _NO_CORES:
+    rate = found and found.rate("bf16")
+    if rate and rate.text == _NO_CORES:
         if use == "compute":
             raise InputError("--host-use compute: add compute=FLOP/s of its cores to --host")
         use = "stream"

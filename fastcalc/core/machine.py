@@ -318,7 +318,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
 def tiers_of(
     hardware: Hardware, memory: MemoryChoice, formats: Iterable[NumberFormat]
 ) -> tuple[Tier, ...]:
-    """Return the memories that a workload may live in, the fastest first.
+    """Return the memories that a workload may live in, in the order in which they are filled.
 
     A memory in which nothing is to live, where every kind of bytes has its own, is left out.
 
@@ -348,7 +348,7 @@ def tiers_of(
             streams = memory.use != "compute"
             own_cores = replace(tier, flop_rates=rates, streams=streams)
             found.append(own_cores if computes else tier)
-    found.sort(key=lambda tier: -tier.rate)
+    found.sort(key=lambda tier: tier.order)
     if {kind for kind, _ in memory.place} == set(KINDS):
         used = {named(hardware, found, name) for _, name in memory.place}
         found = [tier for place, tier in enumerate(found) if place in used]

@@ -147,14 +147,18 @@ class Schedule:
 
     @cached_property
     def split(self) -> Split | None:
-        """Where bytes live; None where a chip has one memory that takes all."""
+        """Where bytes live; None where one memory of the chip takes all."""
         machine = self.machine
-        if len(machine.tiers) == 1 and (machine.tier.where == "chip") == machine.is_spatial:
-            return None
+        held = self.placement.sequences(self.batch) * self.placement.cache_per_chip
+        tier = machine.tier
+        if tier.where == "chip" if machine.is_spatial else tier.is_near:
+            near = machine.usable(self.placement.layout.chips)[0]
+            needed = self.placement.weights_per_chip + held
+            if len(machine.tiers) == 1 or (not machine.place and np.all(needed <= near)):
+                return None
         rows = self._rows(self.streams, self.together, 0.0)
         work = count_pass(self.placement, rows, self.in_flight)
         read = work.sequences * work.cache_bytes * self.placement.stage_share
-        held = self.placement.sequences(self.batch) * self.placement.cache_per_chip
         touched = touched_experts(work, machine.software)
         return split(self.placement, self.batch, read / np.maximum(held, 1.0), touched)
 

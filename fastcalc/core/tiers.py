@@ -144,7 +144,7 @@ def located(
     if place is None:
         reads = (_together(shares[kind], rates, software.tier_overlap) for kind in READ)
         return Located(work, Reads(*reads), None)
-    there = [shares[kind][place] for kind in READ]
+    there = [shares[kind][place] * (split.sizes[kind] > 0.0) for kind in READ]
     host = _in_place(work, split.tiers[place], there, touched, parts[place], software)
     streamed = time_of(work=host.bytes, rate=rates[place])
     is_kept = host.seconds < (streamed if split.tiers[place].streams else np.inf)
@@ -182,16 +182,18 @@ def _together(
     overlap: ArrayLike,
     whole: ArrayLike = 1.0,
 ) -> Array:
-    """Return how fast bytes are read of which each memory has a share. [byte/s]
+    r"""Return how fast bytes are read of which each memory has a share. [byte/s]
 
-    The times of the memories add, but for the share of the shorter ones that hides under the
-    longest; never so much that reading a byte from a slower memory costs less.
+    The times of the memories add, but for the share that hides under the longest. Nothing is won by
+    what lies farther away: read at once, shares :math:`s` take no less than
+    :math:`(s_k + s_{k+1} + ...) / r_k`, as if all beyond a memory were in it.
     """
-    times = np.broadcast_arrays(*(share / rate for share, rate in zip(shares, rates, strict=True)))
-    total = np.sum(times, axis=0)
-    if len(rates) > 1:
-        hidden = np.minimum(overlap, np.maximum(1.0 - rates[1] / np.asarray(rates[0]), 0.0))
-        total = total - hidden * (total - np.max(times, axis=0))
+    total, at_once, beyond, fastest = floats(0.0), floats(0.0), floats(0.0), floats(0.0)
+    for share, rate in zip(reversed(shares), reversed(rates), strict=True):
+        beyond, fastest = beyond + share, np.maximum(fastest, rate)
+        total = total + share / rate
+        at_once = np.maximum(at_once, np.maximum(share / rate, beyond / fastest))
+    total = total - overlap * (total - at_once)
     return floats((whole + LEAST) / (total + LEAST))
 
 
@@ -220,7 +222,8 @@ def _in_place(
     flops = [share * each for share, each in zip(shares, products, strict=True)]
     assert tier.flop_rates is not None
     compute = sum(each / (rate * part) for each, rate in zip(flops, tier.flop_rates, strict=True))
-    layers = np.maximum.reduce(np.broadcast_arrays(*shares)) * work.depth
+    dense, head, experts, cache = shares
+    layers = np.maximum(np.maximum(np.maximum(dense, experts), cache) * work.depth, head)
     return InPlace(
         bytes=floats(sum(share * each for share, each in zip(shares, moved, strict=True))),
         bandwidth=floats(tier.bandwidth * software.host_bandwidth_fraction * part),
