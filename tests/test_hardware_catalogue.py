@@ -4,6 +4,8 @@ import pytest
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.units import parse_quantity
+from fastcalc.cli.requests import chips_of
+from tests.helpers import run
 from tests.test_catalogue import quantities
 
 NAMES = Catalogue().names("hardware")
@@ -232,6 +234,15 @@ def test_where_memory_is(catalogue, name):
         assert chip.memory[0].name == "DRAM"
         assert chip.price.cloud is chip.price.purchase is None
         assert chip.scope == "one host"
+
+
+def test_a_host_is_no_chip(capsys, monkeypatch):
+    """Nobody is offered a desktop's DRAM as a chip of its own, and whoever names one reads how to."""
+    ran = run("compare", "llama-3.1-8b", "--on", "ddr5-2ch", capsys=capsys, monkeypatch=monkeypatch)
+    assert (ran.code, ran.out) == (2, "")
+    assert "--host ddr5-2ch" in ran.err
+    every = chips_of(Catalogue(), "all")
+    assert {chip.id for chip in every} == set(NAMES) - {*HOSTS, *GRACE, "grace-gb200"}
 
 
 def test_there_are_enough():
