@@ -129,9 +129,24 @@ def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
 
 
 def chips_of(entries: Catalogue, on: str) -> list[Hardware]:
-    """Return the chips that the user names; ``all`` for the whole catalogue."""
-    names = entries.names("hardware") if is_all(on) else options.names(on, "--on")
-    return _each_once(entries.hardware(name) for name in names)
+    """Return the chips that the user names; ``all`` for the whole catalogue but its hosts.
+
+    Raises
+    ------
+    InputError
+        If a host is named, whose memory a chip may use and which is none itself.
+    """
+    if is_all(on):
+        every = (entries.hardware(name) for name in entries.names("hardware"))
+        return [chip for chip in every if chip.kind != "host"]
+    chips = _each_once(entries.hardware(name) for name in options.names(on, "--on"))
+    for chip in chips:
+        if chip.kind == "host":
+            raise InputError(
+                f"--on {chip.id}: this is a host, whose memory chips may use; name a chip, and "
+                f"the host with --host {chip.id}"
+            )
+    return chips
 
 
 def is_all(on: str) -> bool:
