@@ -69,6 +69,11 @@ def _host(catalogue: Catalogue, text: str) -> Hardware:
                 "those of kind host, or write its numbers: dram=256GiB@300GB/s,link=64GB/s"
             )
         return found
+    return _written(text)
+
+
+def _written(text: str) -> Hardware:
+    """Return a host from its numbers."""
     given = dict(one.partition("=")[::2] for one in text.split(","))
     unknown = given.keys() - {"dram", "chips", *_DIMENSIONS}
     if unknown or "dram" not in given:
