@@ -37,11 +37,7 @@ DEFAULT_MODELS = ("llama-3.1-70b",)
 def scenarios(asked: Compare) -> list[Scenario]:
     """Return the scenarios of each model on each chip, in the order typed."""
     batches = numbers(asked.batch, "--batch", LIMITS["sequences"])
-    context = asked.prompt + asked.output / 2 if asked.context is None else asked.context
-    hit = options.share(asked.prefix_hit, "--prefix-hit", zero=True)
-    drafts = speculation(asked.speculate)
-    traffic = Traffic(float(asked.prompt), float(asked.output), float(context), hit, drafts)
-    entries = catalogue(asked)
+    traffic, entries = _traffic(asked), catalogue(asked)
     models, chips = models_of(entries, asked.models), chips_of(entries, asked.on)
     points = len(models) * len(chips) * len(batches)
     if points > MOST_POINTS:
@@ -77,6 +73,13 @@ def scenarios(asked: Compare) -> list[Scenario]:
         for chip, (engine, is_borrowed), placed in zip(chips, engines, shardings, strict=True)
     ]
     return [part for scenario in found for part in by_layout(scenario)]
+
+
+def _traffic(asked: Compare) -> Traffic:
+    context = asked.prompt + asked.output / 2 if asked.context is None else asked.context
+    hit = options.share(asked.prefix_hit, "--prefix-hit", zero=True)
+    drafts = speculation(asked.speculate)
+    return Traffic(float(asked.prompt), float(asked.output), float(context), hit, drafts)
 
 
 def _shardings(asked: Sharding, chips: list[Hardware]) -> list[Sharding]:
