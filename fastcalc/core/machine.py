@@ -355,7 +355,7 @@ def tiers_of(
     return tuple(found)
 
 
-def named(hardware: Hardware, tiers: Sequence[Tier], name: str) -> int:
+def named(hardware: Hardware, tiers: Sequence[Tier], name: str, flag: str = "--place") -> int:
     """Return the position of the memory of a name, or of a place such as ``host``.
 
     Parameters
@@ -366,6 +366,8 @@ def named(hardware: Hardware, tiers: Sequence[Tier], name: str) -> int:
         Its memories.
     name : str
         Upper and lower case are alike.
+    flag : str
+        Where the name was given.
 
     Raises
     ------
@@ -376,7 +378,8 @@ def named(hardware: Hardware, tiers: Sequence[Tier], name: str) -> int:
         if name.lower() in (tier.name.lower(), tier.where):
             return place
     known = ", ".join(tier.name for tier in tiers)
-    raise InputError(f"--place: {hardware.id} has no memory '{shown(name)}'; it has {known}")
+    more = "; --host adds that of a host" if all(tier.is_near for tier in tiers) else ""
+    raise InputError(f"{flag}: {hardware.id} has no memory '{shown(name)}'; it has {known}{more}")
 
 
 def _chip(hardware: Hardware, work: Workload, bandwidth: float) -> Chip:

@@ -136,7 +136,8 @@ class Schedule:
         machine, placement = self.machine, self.placement
         if machine.memory.prefix_tier is None:
             return 0.0
-        tier = machine.tiers[named(machine.hardware, machine.tiers, machine.memory.prefix_tier)]
+        name, flag = machine.memory.prefix_tier, "--prefix-tier"
+        tier = machine.tiers[named(machine.hardware, machine.tiers, name, flag)]
         part, traffic = tier.share(placement.layout.chips), self.traffic
         rate = tier_rate(tier, machine.chip, machine.software, part)
         if self.is_bound:

@@ -166,7 +166,7 @@ def _prefix(outcome: Outcome) -> Iterator[str]:
         else f"loading is sooner from prompts of {found.breaks_even:,} tokens on"
     )
     yield (
-        f"{scenario.traffic.prefix_hit:.0%} of a prompt is loaded from "
+        f"{scenario.traffic.prefix_hit * 100:.0f} % of a prompt is loaded from "
         f"{scenario.memory.prefix_tier} in {number(found.loading * 1e3)} ms, and computed again in "
         f"{number(found.computing * 1e3)} ms; {sooner}"
     )
