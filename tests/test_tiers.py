@@ -588,6 +588,10 @@ def test_the_bound_sorts_memories_as_the_whole_deployment_reads_them(layout):
 
 # A host, used in both ways.
 
+EIGHT = {"scale_up": {"bandwidth": "1 TB/s", "domain": 8}}
+
+KV_NEAR = (("kv", "GDDR"),)
+
 SEVENTY = made_up.minimal(total_parameters=20_000_000_000)
 """40 GB at 16 bits, as 70 billion parameters have at 4.6; ten layers."""
 
@@ -649,10 +653,16 @@ def test_turns_between_chip_and_host_are_paid_in_the_layers_that_are_there():
     """16 of 40 GB are four of ten layers: 4 x 5 ms on top of 224 ms; at 200 ms a turn, stream."""
     for turn, time in (("5 ms", 0.244), ("200 ms", 0.664)):
         under = made_up.engine(tier_overlap=0, host_layer_overhead=turn)
-        found = outcome(SEVENTY, CARD, engine=under, memory=MemoryChoice(dram()))
+        asked = MemoryChoice(dram(), place=KV_NEAR)
+        found = outcome(SEVENTY, CARD, engine=under, memory=asked)
         assert seconds(found) == pytest.approx(time, rel=1e-3)
-    # Nothing there, nothing to pay.
+    # The attention of all layers is there where the cache is: ten turns.
     under = made_up.engine(tier_overlap=0, host_layer_overhead="5 ms")
+    asked = MemoryChoice(dram(), "compute", (("kv", "host"),))
+    assert seconds(outcome(SEVENTY, CARD, engine=under, memory=asked)) == pytest.approx(
+        0.274, rel=1e-3
+    )
+    # Nothing there, nothing to pay.
     found = outcome(TEN_GB, CARD, engine=under, memory=MemoryChoice(dram(), "compute"))
     assert seconds(found) == pytest.approx(0.010, rel=1e-3)
 
@@ -660,7 +670,8 @@ def test_turns_between_chip_and_host_are_paid_in_the_layers_that_are_there():
 def test_activations_cross_the_link_twice_a_layer():
     """A width of 1,000,000 at 2 bytes, there and back, for four layers: 16 MB over 25 GB/s."""
     wide = made_up.minimal(total_parameters=20_000_000_000, hidden_size=1_000_000)
-    found = outcome(wide, CARD, engine=ADDS, memory=MemoryChoice(dram(), "compute"))
+    asked = MemoryChoice(dram(), "compute", KV_NEAR)
+    found = outcome(wide, CARD, engine=ADDS, memory=asked)
     assert seconds(found) == pytest.approx(0.224 + 16e6 / 25e9, rel=1e-4)
 
 
@@ -720,7 +731,7 @@ def test_what_is_read_most_for_each_byte_held_is_nearest():
 
 def test_tensor_parallel_chips_share_a_host():
     """20 GB a chip, 12 near. Each of two has half of 80 GB/s, less than its link of 50 GB/s."""
-    on = chip(memory("GDDR", "12 GB", "1 TB/s"), links={"scale_up": {"bandwidth": "1 TB/s"}})
+    on = chip(memory("GDDR", "12 GB", "1 TB/s"), links=EIGHT)
     for shared_by, rate in ((8, 40e9), (2, 40e9), (1, 50e9)):
         asked = MemoryChoice(dram(link="50 GB/s", shared_by=shared_by), "stream")
         found = outcome(SEVENTY, on, engine=ADDS, sharding=Sharding(tp=2), memory=asked)
@@ -749,7 +760,7 @@ def test_stages_take_turns_at_a_host():
 
 def test_the_capacity_of_a_host_is_shared_and_counted_once_for_every_so_many():
     """100 GB for each four chips: 8 have 200, a quarter of 100 each."""
-    on = chip(memory("GDDR", "12 GB", "1 TB/s"), links={"scale_up": {"bandwidth": "1 TB/s"}})
+    on = chip(memory("GDDR", "12 GB", "1 TB/s"), links=EIGHT)
     shared = host("100 GB", shared_by=4)
     found = outcome(SEVENTY, on, engine=ADDS, sharding=Sharding(tp=8), memory=MemoryChoice(shared))
     assert found.site.machine.usable(8) == pytest.approx([12e9, 25e9], rel=1e-9)
