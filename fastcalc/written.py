@@ -94,23 +94,28 @@ def csv_line(values: Iterable[Any]) -> str:
 
 
 def to_csv(records: Sequence[dict[str, Any]], keys: Iterable[str] | None = None) -> str:
-    """Return a header and a line for each record; what does not apply is empty.
+    """Return a header and a line for each record of the same keys; what does not apply is empty.
 
-    Parameters
-    ----------
-    records : sequence of dict
-        Of the same keys.
-    keys : iterable of str, optional
-        Those keys, where there may be no record.
+    The keys are given where there may be no record.
     """
     header = list(records[0] if keys is None else keys)
     lines = (csv_line(record[key] for key in header) for record in records)
     return csv_line(header) + "".join(lines)
 
 
+def json_text(document: dict[str, Any]) -> str:
+    """Return one JSON document as text; NaN and infinity are errors, never written."""
+    import json
+
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def to_markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table, columns padded so that it reads as text, too."""
-    table = [[_markdown_cell(cell) for cell in row] for row in (header, *rows)]
+    # No bar ends a cell, whatever stands before it.
+    table = [
+        [re.sub(r"(\\*)\|", r"\1\1\\|", line(cell)) for cell in row] for row in (header, *rows)
+    ]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
@@ -118,8 +123,3 @@ def to_markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     ]
     rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
     return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
-
-
-def _markdown_cell(text: str) -> str:
-    """Return text in which no bar ends the cell, whatever stands before it."""
-    return re.sub(r"(\\*)\|", r"\1\1\\|", line(text))

@@ -199,6 +199,11 @@ def test_warnings_count_when_strict(fastcalc, tmp_path):
     assert fastcalc("check", "--strict", path).code == 1
 
 
+def test_a_value_is_not_the_zero_that_a_source_prints(tmp_path):
+    [found] = faults(tmp_path, *h100((r'printed: "3.35TB/s"', 'printed: "0 TB/s"')))
+    assert (found.rule, "3.35 TB/s is not the 0 B/s" in found.message) == ("PV009", True)
+
+
 @pytest.mark.parametrize("rule", sorted(RULES))
 def test_every_rule_is_explained(fastcalc, rule):
     ran = fastcalc("check", "--explain", rule.lower())

@@ -421,9 +421,10 @@ def fresh(*args, **more):
 
 
 SECTIONS = {
-    "compare": "Arguments, Traffic, Formats, Deployment, Prices, Output, Your own files, Options",
-    "plan": "Arguments, Traffic, Service level, Search, Formats, Deployment, Prices, Output, "
-    "Your own files, Options",
+    "compare": "Arguments, Traffic, Formats, Deployment, Memory, Prices, Output, Your own files, "
+    "Options",
+    "plan": "Arguments, Traffic, Service level, Search, Formats, Deployment, Memory, Prices, "
+    "Output, Your own files, Options",
     "import": "Arguments, Output, Options",
     "new": "Arguments, Output, Options",
 }
@@ -434,6 +435,18 @@ def test_help_has_a_section_for_each_group_of_flags(command, fastcalc):
     lines = fastcalc(command, "--help").out.splitlines()
     headings = [line[:-1] for line in lines if line.endswith(":") and line[:1].isalpha()]
     assert headings == SECTIONS[command].split(", ")
+
+
+@pytest.mark.parametrize(
+    ("command", "next_command"),
+    [("compare", "fit"), ("fit", "compare"), ("plan", "compare"), ("fastmode", "frontier"),
+     ("frontier", "fastmode")],
+)  # fmt: skip
+def test_the_next_command_repeats_what_is_said_of_memory(command, next_command, fastcalc):
+    memory = "--host dram=256GiB@90GB/s,link=25GB/s --host-use stream --place embedding=host"
+    ran = fastcalc(command, "llama-3.1-8b", "--on", "h100-sxm", *memory.split())
+    assert f"next: fastcalc {next_command} llama-3.1-8b" in ran.out
+    assert memory in words(ran.out)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

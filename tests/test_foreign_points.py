@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from fastcalc.errors import InputError
 from fastcalc.evidence.points import read_points
-from fastcalc.evidence.text_files import Text
+from fastcalc.evidence.text_files import Text, text_of
 from fastcalc.importers.any_file import read
-from fastcalc.importers.foreign import foreign_in, read_foreign
+from fastcalc.importers.foreign import foreign_in
 from fastcalc.importers.naming import checkpoint_format, chip_id, gguf_format, model_id
 
 HERE = Path(__file__).parent / "measured"
@@ -52,7 +52,7 @@ def fault(found) -> str:
 
 
 def test_a_closed_loop_gives_three_points(catalogue):
-    found = read_foreign(HERE / "vllm-closed.json", catalogue=catalogue, given=ON)
+    found = read(HERE / "vllm-closed.json", catalogue=catalogue, given=ON)
     assert not found.skipped
     tpot, ttft, rate = found.demand()
     # 160,000 prompt and 80,000 output tokens of 160 requests; medians of 19.5 and 100 ms.
@@ -200,7 +200,7 @@ def test_chips_and_ranks_that_disagree_are_said(catalogue):
 
 
 def test_llama_bench_gives_a_point_a_test(catalogue):
-    found = read_foreign(HERE / "llama-bench.json", catalogue=catalogue, given={})
+    found = read(HERE / "llama-bench.json", catalogue=catalogue, given={})
     prompt, decode = found.demand()
     for one in (prompt, decode):
         assert (one.hardware, one.model, one.engine) == ("rtx-4090", "qwen2.5-7b", "llama-cpp")
@@ -354,12 +354,12 @@ def test_what_a_file_holds_decides_how_it_is_read(catalogue, tmp_path):
         ("NVIDIA A100-SXM4-40GB", "a100-sxm-40gb"),
         ("NVIDIA A100 80GB PCIe", "a100-pcie-80gb"),
         ("NVIDIA GeForce RTX 3090 Ti", "rtx-3090-ti"),
+        ("NVIDIA GeForce RTX 4090 D", "rtx-4090-d"),
         ("NVIDIA RTX 6000 Ada Generation", "rtx-6000-ada"),
         ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtx-pro-6000"),
         ("AMD Instinct MI300X", "mi300x"),
         ("h20", "h20"),
         # Other parts than the catalogue's, or more than one of them.
-        ("NVIDIA GeForce RTX 4090 D", None),
         ("NVIDIA GeForce RTX 4090 Laptop GPU", None),
         ("NVIDIA A100-PCIE-40GB", None),
         ("NVIDIA GH200 480GB", None),
@@ -447,4 +447,4 @@ def test_any_bytes_are_read_or_said(catalogue, tmp_path_factory, raw, start):
     path = tmp_path_factory.getbasetemp() / "any.json"
     path.write_bytes(start + raw)
     assert read(path, catalogue=catalogue).faults or not raw.strip()
-    assert read_foreign(path, catalogue=catalogue, given={}).faults
+    assert foreign_in(text_of(path), catalogue=catalogue, given={}).faults

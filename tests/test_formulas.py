@@ -282,8 +282,10 @@ def test_the_docstring_is_a_contract(name, function):
     assert re.search(rf"\A.+ \[(?:{units})\]\n", text), "what is returned has a unit"
     documented = re.findall(rf"(?m)^(\w+) : .+ \[(?:{units})\]$", text)
     assert documented == list(parameters)
-    for part in (".. math::", "Source:", ">>> "):
-        assert part in text, part
+    first, *_ = documented
+    parts = [".. math::", f"\n{first} : ", "Source:", ">>> "]
+    assert all(text.count(part) == 1 for part in parts), "one formula, one source, one example"
+    assert sorted(parts, key=text.index) == parts, "in this order"
 
 
 @pytest.mark.parametrize(("name", "arguments", "value", "within"), PUBLISHED)

@@ -11,7 +11,7 @@ import yaml
 
 from fastcalc.catalogue.json_schema import as_text, json_schema, meanings
 from fastcalc.catalogue.schema import Engine, Hardware, Model
-from fastcalc.catalogue.skeleton import filled_in, skeleton
+from fastcalc.catalogue.skeleton import skeleton
 from fastcalc.catalogue.store import Catalogue, load, shipped
 from fastcalc.cli import completion
 from fastcalc.lint.run import check
@@ -27,6 +27,11 @@ FILES = [
 @pytest.fixture
 def fastcalc(capsys, monkeypatch):
     return lambda *args: run(*args, capsys=capsys, monkeypatch=monkeypatch)
+
+
+def filled_in(text):
+    """Return a skeleton with every place-holder replaced by its example."""
+    return re.sub(r'"FILL IN, e.g. ([^"]*)"', r"\1", text)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -18,7 +18,7 @@ import yaml
 from fastcalc.articles.claim_file import read_claims
 from fastcalc.articles.judge import judge
 from fastcalc.catalogue.store import Catalogue, shipped
-from fastcalc.cli.show_validate import _of_file
+from fastcalc.cli.show_validate import of_file
 from fastcalc.errors import InputError
 from fastcalc.importers.huggingface import import_model
 from fastcalc.importers.json_places import json_marks
@@ -114,15 +114,15 @@ SEEDS: dict[str, tuple[str, str, Callable, Callable, Callable]] = {
     ),
     "points": (
         "points.csv", "\n".join((ROOT / "evidence/measured.csv").read_text().split("\n")[:4]),
-        read_csv, write_csv, lambda path: _of_file(Catalogue(), path, {}),
+        read_csv, write_csv, lambda path: of_file(Catalogue(), path, {}),
     ),
     "vllm": (
         "run.json", (ROOT / "tests/measured/vllm-closed.json").read_text(), json.loads, write_json,
-        lambda path: _of_file(Catalogue(), path, RUNS),
+        lambda path: of_file(Catalogue(), path, RUNS),
     ),
     "llama-bench": (
         "bench.json", (ROOT / "tests/measured/llama-bench.json").read_text(), json.loads,
-        write_json, lambda path: _of_file(Catalogue(), path, {"hardware": "rtx-4090"}),
+        write_json, lambda path: of_file(Catalogue(), path, {"hardware": "rtx-4090"}),
     ),
     "claims": ("claims.yaml", CLAIMS, read_yaml, write_yaml, judged),
 }  # fmt: skip

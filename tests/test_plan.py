@@ -22,7 +22,7 @@ from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percenti
 from fastcalc.report.rounding import rounded_down, rounded_up
 from fastcalc.search.plan.candidates import cache_choices, candidates, layouts_of, weight_choices
 from fastcalc.search.plan.decide import decide
-from fastcalc.search.plan.score import weigh
+from fastcalc.search.plan.score import score
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid, Requests
 from tests.helpers import run
@@ -198,10 +198,10 @@ def test_what_is_planned_to_meet_a_percentile_meets_it_however_it_is_rounded(lim
     """A replica is as busy as its limit allows: all that are in time without waiting stay so."""
     service = Service(1000.0, 1000.0, ttft=limit, tpot=math.inf, rate=None, share=0.9)
     grid = grid_of("mi355x", "llama-3.1-8b", service, [Layout(), Layout(8)], range(1, 1024))
-    (weighed,) = weigh(grid, service)
-    in_time = weighed.replica.ttft < limit
+    (scored,) = score(grid, service)
+    in_time = scored.replica.ttft < limit
     assert in_time.sum() > 500
-    assert np.all(weighed.misses(service)["ttft"][in_time] <= 1.0)
+    assert np.all(scored.misses(service)["ttft"][in_time] <= 1.0)
 
 
 def assert_relaxed(found, everything, service):

@@ -13,9 +13,8 @@ from fastcalc.core.scenario import Pricing, Scenario
 from fastcalc.core.traffic import Traffic
 from fastcalc.search.plan.candidates import layouts_of
 from fastcalc.search.plan.decide import decide
-from fastcalc.search.plan.queues import Queues
-from fastcalc.search.plan.replicas import needed, waited
-from fastcalc.search.plan.score import weigh
+from fastcalc.search.plan.queues import Queues, needed
+from fastcalc.search.plan.score import score
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid, Requests
 from tests import made_up
@@ -34,14 +33,14 @@ def grid(*layouts, batches=(100,), prompt=1000.0, output=1000.0, chip=None, **gi
     return Grid(scenario, layouts or (Layout(),), kinds, np.array(batches, dtype=float))
 
 
-def weighed(one, **asked):
+def scored(one, **asked):
     kinds = one.requests
-    return weigh(one, Service(float(kinds.prompt[0]), float(kinds.output[0]), **asked))
+    return score(one, Service(float(kinds.prompt[0]), float(kinds.output[0]), **asked))
 
 
 def test_a_replica_carries_its_batch_over_its_run():
     """1,000 x 11 + 100 x 20 ms for 100 requests are 130 ms each: 20 a second are 2.6 replicas."""
-    (found,) = [one for one in weighed(grid(), rate=20.0) if one.pool is None]
+    (found,) = [one for one in scored(grid(), rate=20.0) if one.pool is None]
     assert found.seconds[0] == pytest.approx(0.13, rel=NEARLY)
     assert found.replicas[0] == 3
     assert found.busy[0] == pytest.approx(2.6 / 3, rel=NEARLY)
@@ -65,7 +64,7 @@ def test_a_replica_carries_its_batch_over_its_run():
     ],
 )
 def test_what_is_to_be_least(objective, rate, by_hand):
-    found = weighed(grid(), rate=rate, objective=objective)[0]
+    found = scored(grid(), rate=rate, objective=objective)[0]
     assert found.cost[0] == pytest.approx(by_hand, rel=NEARLY)
 
 
@@ -89,10 +88,10 @@ def test_what_is_to_be_least(objective, rate, by_hand):
 )
 def test_replicas_for_a_rate(rate, seconds, utilization, replicas, busy):
     service = Service(1.0, 1.0, rate=rate, utilization=utilization)
-    count, share = needed(service, np.array([seconds]), np.array([0.0]), None)
+    count, share, waits = needed(service, np.array([seconds]), np.array([0.0]), None)
     assert count[0] == replicas
     assert share[0] == pytest.approx(busy)
-    assert waited(None, share) == 0.0
+    assert waits == 0.0
 
 
 def test_half_of_the_time_that_is_left_is_for_one_of_two_queues():
@@ -100,11 +99,11 @@ def test_half_of_the_time_that_is_left_is_for_one_of_two_queues():
     queues = Queues(0.9, np.array([0.1]), 1.0)
     service = Service(1.0, 1.0, ttft=1.0, share=0.9)
     for part in (1.0, 0.5):
-        _, busy = needed(service, np.array([0.1]), np.array([0.6]), queues, part=part)
+        _, busy, waits = needed(service, np.array([0.1]), np.array([0.6]), queues, part=part)
         assert busy[0] == pytest.approx(queues.most(np.array([0.4 * part]))[0])
-        assert queues.wait(busy)[0] == pytest.approx(0.4 * part, rel=1e-3)
+        assert waits[0] == queues.wait(busy)[0] == pytest.approx(0.4 * part, rel=1e-3)
     # What is late already is given a tenth of its own time.
-    _, late = needed(service, np.array([0.1]), np.array([2.0]), queues)
+    _, late, _ = needed(service, np.array([0.1]), np.array([2.0]), queues)
     assert queues.wait(late)[0] == pytest.approx(0.2, rel=1e-3)
 
 
@@ -140,7 +139,7 @@ def test_prompts_of_other_replicas_meet_in_a_pass(output, run):
     alone, mixed = 50.055, 70.05
     meets = min(alone * 4 / run, 1.0) * 3 / 4
     one = grid(Layout(ep=4, dp=4), batches=(4,), output=output, chip=IN_ONE_DOMAIN, model=MIXTURE)
-    found = weighed(one, rate=1.0)[0]
+    found = scored(one, rate=1.0)[0]
     by_hand = alone + meets * (mixed - alone)
     assert found.values["ttft"][0] * 1e3 == pytest.approx(by_hand, rel=NEARLY)
 
@@ -160,20 +159,20 @@ def test_prompts_in_several_chunks_meet_others_in_each():
         chip=IN_ONE_DOMAIN,
         model=MIXTURE,
     )
-    found = weighed(one, rate=1.0)[0]
+    found = scored(one, rate=1.0)[0]
     by_hand = alone + min(alone * 4 / run, 1.0) * 3 / 4 * (2 * 70.05 - alone)
     assert found.values["ttft"][0] * 1e3 == pytest.approx(by_hand, rel=NEARLY)
 
 
 def test_one_replica_meets_nobody():
     """Four ranks that share all: what a step of compare says."""
-    found = weighed(grid(Layout(pp=2), batches=(100,), output=10.0), rate=1.0)[0]
+    found = scored(grid(Layout(pp=2), batches=(100,), output=10.0), rate=1.0)[0]
     assert found.values["ttft"][0] * 1e3 == pytest.approx(5 + 5.3 + 30.59, rel=NEARLY)
 
 
 def test_replicas_that_share_no_experts_do_not_wait_for_each_other():
     """Half of 10.5, and a pass with 49 others: a pass with both prompts takes 30.5."""
-    found = weighed(grid(Layout(dp=2)), rate=1.0)[0]
+    found = scored(grid(Layout(dp=2)), rate=1.0)[0]
     assert found.values["ttft"][0] * 1e3 == pytest.approx(5 + 5.25 + 30.49, rel=NEARLY)
 
 
@@ -191,7 +190,7 @@ def test_replicas_that_share_no_experts_do_not_wait_for_each_other():
 def test_who_waits_for_prompts_and_for_a_slot(batch, output, ttft, run, prompts):
     """At half of its rate each replica makes nine of ten wait no longer than both queues say."""
     rate = 0.5 * batch / run * 1e3
-    found = weighed(grid(batches=(batch,), output=output), rate=rate, share=0.9, ttft=1e6)[0]
+    found = scored(grid(batches=(batch,), output=output), rate=rate, share=0.9, ttft=1e6)[0]
     assert found.busy[0] == pytest.approx(0.5, rel=NEARLY)
     queues = Queues(
         0.9,
@@ -227,7 +226,7 @@ ROOMY = made_up.clocked(
 def test_prompts_apart_wait_for_their_caches(layout, seconds, sent, received):
     """Both ends are of one layout: its prompt alone, then its cache over the slower link."""
     one = grid(layout, batches=(1, 100), chip=ROOMY, model=CACHED)
-    found = [each for each in weighed(one, rate=3.0) if each.pool is not None]
+    found = [each for each in scored(one, rate=3.0) if each.pool is not None]
     assert found
     for each in found:
         pool = each.pool
@@ -325,7 +324,7 @@ def test_a_limit_that_is_just_met_is_met():
 def test_the_engine_holds_its_sequences_on_each_replica():
     """A hundred are 50 on each of two replicas, which hold 50; on one they are too many."""
     few = made_up.engine(max_sequences=50)
-    found = weighed(grid(Layout(), Layout(dp=2), batches=(50, 100), engine=few))[0]
+    found = scored(grid(Layout(), Layout(dp=2), batches=(50, 100), engine=few))[0]
     assert list(zip(found.layout, found.place, strict=True)) == [(0, 0), (1, 0), (1, 1)]
     assert found.unfit == 1
 
@@ -355,6 +354,6 @@ def test_a_month_has_730_hours():
 
 def test_idle_time_that_a_wait_asks_for_is_paid():
     """Without a rate a million tokens cost what they do at that utilization."""
-    found = weighed(grid(), ttft=0.5, share=0.99)[0]
+    found = scored(grid(), ttft=0.5, share=0.99)[0]
     assert 0.0 < found.busy[0] < 1.0
     assert found.cost[0] == pytest.approx(0.13 * 0.001 / 2000 * 1e6 / found.busy[0], rel=NEARLY)

@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastcalc.report.console import Table, render
+from fastcalc.report.record_tables import OPTIONAL, numbers, tables
+from fastcalc.report.record_tables import words as text_column
 from tests.helpers import ROOT, run, words
 
 PAGES = [
@@ -122,3 +124,40 @@ def test_columns_that_do_not_fit_follow_below_with_the_rows_named_again():
         "b200\n"
         "    987\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("width", "shown", "gap"),
+    [
+        (22, ["name", "some", "less", "rare"], 2),  # four columns of 4 letters, three gaps of 2
+        (21, ["name", "some", "less"], 2),  # the optional one leaves before gaps shrink
+        (16, ["name", "some", "less"], 2),
+        (15, ["name", "some", "less"], 1),
+        (13, ["name", "some"], 1),  # the larger rank first
+        (8, ["name"], 1),
+        (1, ["name"], 1),  # no rank, never
+    ],
+)
+def test_columns_leave_by_rank_and_all_tables_have_the_same(width, shown, gap):
+    columns = [
+        text_column("name", lambda one: one),
+        numbers("some", lambda one: one, 1),
+        numbers("less", lambda one: one, 2),
+        numbers("rare", lambda one: one, OPTIONAL),
+    ]
+    groups = [[dict.fromkeys(("name", "some", "less", "rare"), "x" * 4)], []]
+    (one, other), left_out = tables(columns, groups, width)
+    assert one.headings == other.headings == [(key,) for key in shown]
+    assert (one.rows, other.rows, one.left, one.gap) == ([["xxxx"] * len(shown)], [], [0], gap)
+    assert [column.key for column in left_out] == [
+        key for key in ("some", "less", "rare") if key not in shown
+    ]
+
+
+def test_words_that_may_wrap_claim_as_many_letters_as_they_are_given():
+    columns = [numbers("rank", lambda one: one, 1), text_column("why", lambda one: one)]
+    rows = [{"rank": "1", "why": "long and longer"}]
+    (whole,), _ = tables(columns, [rows], 20)
+    (cut,), _ = tables(columns, [rows], 20, {"why": 10})
+    assert ([len(table.headings) for table in (whole, cut)], cut.gap) == ([2, 2], 2)
+    assert (whole.gap, cut.rows) == (1, [["1", "long and longer"]])

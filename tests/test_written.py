@@ -199,8 +199,8 @@ def test_refusals_are_one_line_that_can_be_read(args, fastcalc):
         ("no plan", plan.KEYS),
         ("frontier", records.KEYS),
         ("no frontier", records.KEYS),
-        ("fastmode", fastmode.keys()),
-        ("no fastmode", fastmode.keys()),
+        ("fastmode", fastmode.KEYS),
+        ("no fastmode", fastmode.KEYS),
     ],
 )
 def test_the_header_is_the_same_with_and_without_an_answer(name, keys, bad, fastcalc):

@@ -17,7 +17,7 @@ from fastcalc.core.scenario import (
 from fastcalc.core.traffic import Traffic
 from fastcalc.report.claims import digits
 from fastcalc.report.numbers_as_text import number
-from fastcalc.report.records import to_markdown
+from fastcalc.written import to_markdown
 
 Words = dict[str, str]
 """Numbers and words by the name that the template calls them."""

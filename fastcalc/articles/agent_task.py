@@ -46,18 +46,12 @@ class Task:
 
     Attributes
     ----------
-    steps, tokens : array_like
-        Steps of a run, and output tokens of a call. [1]
-    prompt : array_like
-        Prompt tokens of a call that are paid for. [1]
-    tool : array_like
-        Time of a step's tools. [s]
-    round_trip : array_like
-        Way there and back of a call. [s]
-    retries : array_like
-        How often a step found wrong is done again. [1]
-    samples : array_like
-        Answers to a step, of which one is taken. [1]
+    steps, tokens, prompt : array_like
+        Steps of a run; output tokens of a call, and prompt tokens that are paid for. [1]
+    tool, round_trip : array_like
+        Time of a step's tools; way there and back of a call. [s]
+    retries, samples : array_like
+        How often a step found wrong is done again; answers to a step, of which one is taken. [1]
     judge : array_like or None
         Probability that who takes one is right about an answer; None for a majority. [1]
     is_serial : bool
@@ -155,21 +149,8 @@ def equal_accuracy(
 ) -> Floats:
     """Return the accuracy at which an option succeeds within a time, or for a price. [1]
 
-    Parameters
-    ----------
-    target : array_like
-        Mean time or price to one success that is to be met, as of a `Prospect`. [s or USD]
-    other : ServingOption
-        The option whose accuracy is sought.
-    task : Task
-        What it is to do.
-    by : str
-        ``seconds`` or ``usd``.
-
-    Returns
-    -------
-    ndarray
-        From 0 to 1; nan where even an accuracy of 1 does not suffice, or nothing is known.
+    It is nan where even an accuracy of 1 does not suffice, or nothing is known. The target is
+    the mean time or price to one success that is to be met, as of a `Prospect`. [s or USD]
 
     Examples
     --------

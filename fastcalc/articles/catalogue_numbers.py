@@ -28,29 +28,25 @@ class CatalogueNumber(NamedTuple):
 
 
 def number_of(catalogue: Catalogue, name: str, field: str) -> CatalogueNumber:
-    """Return a number of an entry.
+    """Return a number of an entry: ``hardware/NAME``, ``models/NAME`` or ``engines/NAME``. [SI]
 
-    Parameters
-    ----------
-    catalogue : Catalogue
-        Where entries are looked up.
-    name : str
-        ``hardware/NAME``, ``models/NAME`` or ``engines/NAME``.
-    field : str
-        Such as ``memory.bandwidth`` (of the fastest memory), ``peak.fp16``, ``area``; of an
-        engine one of its parameters; of a model one of `MODEL_FIELDS`. [SI]
-
-    Raises
-    ------
-    InputError
-        If there is no such entry or no such number in it.
+    The field is such as ``memory.bandwidth`` (of the fastest memory), ``peak.fp16``, ``area``; of
+    an engine one of its parameters; of a model one of `MODEL_FIELDS`. An InputError says that
+    there is no such entry or no such number in it.
     """
     kind, _, id_ = name.partition("/")
     if kind not in _GETTERS:
         raise InputError(f"'{shown(name)}': entries are of hardware, models or engines")
     entry = getattr(catalogue, _GETTERS[kind])(id_)
     if isinstance(entry, Model):
-        return _of_model(entry, field)
+        if field not in MODEL_FIELDS:
+            known = ", ".join(MODEL_FIELDS)
+            raise InputError(f"'{shown(field)}' is not a number of a model: {known}")
+        number: float | None = getattr(workload(entry), MODEL_FIELDS[field])
+        if number is None:
+            raise InputError(f"{entry.id} publishes no {field}")
+        shape = entry.sources.get(entry.shape_source) if entry.shape_source else None
+        return CatalogueNumber(number, f"{number:,.0f}", shape.title if shape else None)
     found: Any = entry.parameters if kind == "engines" else entry
     for step in field.split("."):
         if isinstance(found, list):
@@ -60,13 +56,3 @@ def number_of(catalogue: Catalogue, name: str, field: str) -> CatalogueNumber:
         raise InputError(f"{shown(name)} has no number '{shown(field)}'")
     source = entry.sources.get(found.source) if found.source else None
     return CatalogueNumber(found.si, found.text, source.title if source else None)
-
-
-def _of_model(model: Model, field: str) -> CatalogueNumber:
-    if field not in MODEL_FIELDS:
-        raise InputError(f"'{shown(field)}' is not a number of a model: {', '.join(MODEL_FIELDS)}")
-    number: float | None = getattr(workload(model), MODEL_FIELDS[field])
-    if number is None:
-        raise InputError(f"{model.id} publishes no {field}")
-    source = model.sources.get(model.shape_source) if model.shape_source else None
-    return CatalogueNumber(number, f"{number:,.0f}", source.title if source else None)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
-from fastcalc.articles.registry import TESTS, Wanted
+from fastcalc.articles.registry import TESTS
 from fastcalc.catalogue.faults import Fault, in_order, refuse
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.reader import Document, Path_, read
@@ -23,10 +23,7 @@ def load_claims(path: Path | None = None) -> Claims:
 def read_claims(path: Path | None = None) -> tuple[Claims, Document]:
     """Read a file of claims, the shipped one unless another is given, and where all of it stands.
 
-    Raises
-    ------
-    InputError
-        With the first fault's file, line, column, what is wrong and what to write.
+    An InputError has the first fault's file, line, column, what is wrong and what to write.
     """
     document = read(path or shipped_folder("evidence") / SHIPPED)
     book, faults = validate(document, Claims)
@@ -69,9 +66,13 @@ def _of_check(document: Document, here: Path_, check: Check, book: Claims) -> It
         if name not in test.inputs:
             why = _not_known(name, f"input of {check.test}", sorted(test.inputs))
             yield _fault(document, (*here, "inputs", name), why, key=True)
-        elif not _suits(given, test.wants(name)):
-            why = f"{name} of {check.test} is {test.wants(name)}"
-            yield _fault(document, (*here, "inputs", name), why)
+        else:
+            wanted = test.wants(name)
+            is_list = wanted.startswith("a list")
+            either = wanted == "a number or a list of numbers" or given.is_list == is_list
+            if bool(given.names) != wanted.endswith(("name", "names")) or not either:
+                why = f"{name} of {check.test} is {wanted}"
+                yield _fault(document, (*here, "inputs", name), why)
         yield from _of_source(document, (*here, "inputs", name), given, book)
     yield from _of_source(document, (*here, "expected"), check.expected, book)
 
@@ -80,13 +81,6 @@ def _of_source(document: Document, here: Path_, given: Input, book: Claims) -> I
     if given.source is not None and given.source not in book.sources:
         why = _not_known(given.source, "source", list(book.sources))
         yield _fault(document, (*here, "source"), why)
-
-
-def _suits(given: Input, wanted: Wanted) -> bool:
-    is_named = bool(given.names)
-    if is_named != wanted.endswith(("name", "names")):
-        return False
-    return wanted == "a number or a list of numbers" or given.is_list == wanted.startswith("a list")
 
 
 def _fault(document: Document, path: Path_, why: str, *, key: bool = False) -> Fault:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fastcalc.formulas.types import Array
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class FindingPart(NamedTuple):
@@ -28,3 +28,13 @@ class Finding:
     values: Array
     parts: tuple[FindingPart, ...] = ()
     rows: FindingRows | None = None
+
+
+def finding(
+    values: ArrayLike,
+    *parts: tuple[str, ArrayLike, *tuple[str, ...]],
+    rows: FindingRows | None = None,
+) -> Finding:
+    """Return what a test finds; each part is a label, its value and a unit if it has one."""
+    made = (FindingPart(label, float(value), *unit) for label, value, *unit in parts)
+    return Finding(floats(values), tuple(made), rows)

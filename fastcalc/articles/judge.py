@@ -9,7 +9,7 @@ import numpy as np
 
 from fastcalc.articles.catalogue_numbers import number_of
 from fastcalc.articles.finding import Finding
-from fastcalc.articles.registry import TESTS, Registered
+from fastcalc.articles.registry import TESTS
 from fastcalc.catalogue.reader import Document
 from fastcalc.catalogue.schema.claims import Check, Claim, Input
 from fastcalc.catalogue.store import Catalogue
@@ -32,18 +32,10 @@ Outcome = Literal["holds", "varies", "fails"]
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """A check that was run.
+    """A check that was run, with what it found. [SI]
 
-    Attributes
-    ----------
-    check : Check
-        What was asked.
-    finding : Finding
-        Its numbers. [SI]
-    given : dict of str to str
-        What the inputs were, for the formula with its numbers.
-    origins : dict of str to tuple of str
-        Files and sources of inputs that the catalogue holds.
+    The inputs are given as text for the formula; origins are files and sources of those that the
+    catalogue holds.
     """
 
     check: Check
@@ -136,22 +128,22 @@ def judge(
     InputError
         If an entry or a field that a claim names does not exist.
     """
+
+    def place(claim: str, *steps: str | int) -> str:
+        """Return where a part of a claim stands in its file, or the claim where there is none."""
+        if document is None:
+            return claim
+        ids = [one["id"] for one in document.data["claims"]]
+        return document.place("claims", ids.index(claim), *steps)
+
     judged = []
     for claim in claims:
         ran: dict[str, Tested | None] = {}
         for key in ("check", "conclusion"):
-            check, place = getattr(claim, key), partial(_place, document, claim.id, key)
-            ran[key] = run(catalogue, check, place) if check else None
+            check = getattr(claim, key)
+            ran[key] = run(catalogue, check, partial(place, claim.id, key)) if check else None
         judged.append(Judged(claim, **ran))
     return judged
-
-
-def _place(document: Document | None, claim: str, *steps: str | int) -> str:
-    """Return where a part of a claim stands in its file, or the claim where there is none."""
-    if document is None:
-        return claim
-    ids = [one["id"] for one in document.data["claims"]]
-    return document.place("claims", ids.index(claim), *steps)
 
 
 def run(catalogue: Catalogue, check: Check, place: Callable[..., str]) -> Tested:
@@ -162,35 +154,23 @@ def run(catalogue: Catalogue, check: Check, place: Callable[..., str]) -> Tested
         with placed(place, "inputs", name):
             given[name] = _resolved(catalogue, one)
     arguments: dict[str, Any] = {name: one.argument for name, one in given.items()}
-    if test.asks_catalogue:
+    if "catalogue" in test.parameters:
         arguments["catalogue"] = catalogue
     with placed(place):
-        finding = _found(test, check, arguments)
+        try:
+            with np.errstate(all="ignore"):
+                found = test.function(**arguments)
+        except (ArithmeticError, IndexError, ValueError) as error:
+            raise InputError(f"{check.test} cannot compute with its inputs: {error}") from error
+        finding = found if isinstance(found, Finding) else Finding(found)
+        if np.any(np.isnan(np.asarray(finding.values, float))):
+            raise InputError(f"{check.test} gives no number with its inputs")
     return Tested(
         check,
         finding,
         {name: one.text for name, one in given.items()},
         {name: one.origins for name, one in given.items() if one.origins},
     )
-
-
-def _found(test: Registered, check: Check, arguments: dict[str, Any]) -> Finding:
-    """Return what a test makes of its arguments, which must be numbers.
-
-    Raises
-    ------
-    InputError
-        If lists do not go together, or nothing can be divided by a number.
-    """
-    try:
-        with np.errstate(all="ignore"):
-            found = test.function(**arguments)
-    except (ArithmeticError, IndexError, ValueError) as error:
-        raise InputError(f"{check.test} cannot compute with its inputs: {error}") from error
-    finding = found if isinstance(found, Finding) else Finding(found)
-    if np.any(np.isnan(np.asarray(finding.values, float))):
-        raise InputError(f"{check.test} gives no number with its inputs")
-    return finding
 
 
 class _Resolved(NamedTuple):

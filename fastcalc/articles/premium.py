@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastcalc.articles.finding import Finding, FindingPart, FindingRows
+from fastcalc.articles.finding import Finding, FindingRows, finding
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.store import Catalogue
@@ -34,14 +34,7 @@ LARGEST_REDUCING_GROUP = 8
 class Case:
     """A model in 8 bits on some chips, at a context and with a floor for each layer.
 
-    Attributes
-    ----------
-    work : Workload
-        The model.
-    hardware : Hardware
-        The kind of chip.
-    chips, context, floor : float
-        Chips; tokens of a sequence; time of a layer that no bandwidth shortens. [1, 1, s]
+    The context is tokens of a sequence, the floor time that no bandwidth shortens. [1, s]
     """
 
     work: Workload
@@ -67,10 +60,17 @@ class Case:
         bandwidth = self.chips * self.hardware.memory[0].bandwidth.si * shares[0]
         peak = self.hardware.rate("fp8") or self.hardware.rate("bf16")
         assert peak is not None, "the schema asks for a 16-bit rate"
-        flops = batch * (self.work.flops_per_token + self.work.attention_flops(self.context))
-        cache = batch * self.work.cache_read_bytes(self.context)
+        work = self.work
+        flops = batch * (work.flops_per_token + work.attention_flops(self.context))
+        cache = batch * work.cache_read_bytes(self.context)
+        weights = work.weight_bytes - work.embedding.bytes - work.routed.bytes + 0.0 * batch
+        if work.experts:
+            touched = distinct_experts(
+                experts=work.experts, active=work.active_experts, tokens=batch
+            )
+            weights = weights + work.routed.bytes * touched / work.experts
         return {
-            "weights": time_of(work=self._weights_read(batch), rate=bandwidth),
+            "weights": time_of(work=weights, rate=bandwidth),
             "cache": time_of(work=cache, rate=bandwidth),
             "compute": time_of(work=flops, rate=self.chips * peak.si * shares[1]),
             "link": self._link(batch),
@@ -82,14 +82,6 @@ class Case:
         term = self.terms(batch)
         busy = np.maximum(term["weights"] + term["cache"], term["compute"])
         return np.asarray(busy + term["link"] + term["floor"])
-
-    def _weights_read(self, batch: Floats) -> Floats:
-        work = self.work
-        fixed = work.weight_bytes - work.embedding.bytes - work.routed.bytes
-        if not work.experts:
-            return np.full(batch.shape, fixed)
-        touched = distinct_experts(experts=work.experts, active=work.active_experts, tokens=batch)
-        return np.asarray(fixed + work.routed.bytes * touched / work.experts)
 
     def _link(self, batch: Floats) -> Floats:
         link, width = self.hardware.links.scale_up, self.work.hidden
@@ -162,29 +154,24 @@ def cost_multiples(
         first = row[0]
         context = f"{first.context / 1024:g}k"
         name = f"{first.chips:g} {first.hardware.id}, {first.work.model.id}, {context}"
-        values += (cost_multiple(case, slow, fast) for case in row)
-        table.append((name, *(_cell(case, slow, fast) for case in row)))
+        multiples = [cost_multiple(case, slow, fast) for case in row]
+        cells = []
+        for case, multiple in zip(row, multiples, strict=True):
+            many, few = batches_for(case, slow, fast)
+            never = f"{fast if many else slow:g}: never"
+            cells.append(f"{many:,}->{few:,} {multiple:.3g}x" if many and few else never)
+        values += multiples
+        table.append((name, *cells))
     reached = [value for value in values if np.isfinite(value)] or [float("inf")]
     heads = [f"{floor * 1e6:g} us a layer" if floor else "no floor" for floor in floors]
-    return Finding(
+    return finding(
         np.array(values),
-        parts=(
-            FindingPart("least multiple", min(reached), "x"),
-            FindingPart("largest multiple", max(reached), "x"),
-            FindingPart("cells out of reach", float(np.sum(~np.isfinite(values))), ""),
-            FindingPart("cells", float(len(values))),
-        ),
+        ("least multiple", min(reached), "x"),
+        ("largest multiple", max(reached), "x"),
+        ("cells out of reach", np.sum(~np.isfinite(values))),
+        ("cells", len(values)),
         rows=FindingRows(("machine, model, context", *heads), tuple(table)),
     )
-
-
-def _cell(case: Case, slow: float, fast: float) -> str:
-    many, few = batches_for(case, slow, fast)
-    if not many:
-        return f"{slow:g}: never"
-    if not few:
-        return f"{fast:g}: never"
-    return f"{many:,}->{few:,} {cost_multiple(case, slow, fast):.3g}x"
 
 
 def saving_by_flops(
@@ -208,15 +195,13 @@ def saving_by_flops(
     reading = term["weights"] + term["cache"]
     beyond = np.maximum(term["compute"] - reading, 0.0)
     saved = float(step[0] - step[1])
-    return Finding(
-        np.array((beyond[0] - beyond[1]) / saved),
-        parts=(
-            FindingPart("batch at the slow speed", float(batch[0])),
-            FindingPart("batch at the fast speed", float(batch[1])),
-            *(
-                FindingPart(f"{name}, {speed} speed", float(term[name][place]) * 1e3, "ms")
-                for name in ("cache", "weights", "compute", "floor")
-                for place, speed in enumerate(("slow", "fast"))
-            ),
+    return finding(
+        (beyond[0] - beyond[1]) / saved,
+        ("batch at the slow speed", batch[0]),
+        ("batch at the fast speed", batch[1]),
+        *(
+            (f"{name}, {speed} speed", float(term[name][place]) * 1e3, "ms")
+            for name in ("cache", "weights", "compute", "floor")
+            for place, speed in enumerate(("slow", "fast"))
         ),
     )

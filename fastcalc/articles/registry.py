@@ -1,10 +1,10 @@
 """The closed list of tests that a file of claims may name, each with its formula in words."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from fastcalc.articles import tests_by_arithmetic as arithmetic
 from fastcalc.articles import tests_on_machines as machines
 from fastcalc.formulas import agents as tasks
 from fastcalc.formulas import break_even, money, pipeline, serving, speculation, waiting
-from fastcalc.formulas.types import Floats, floats
+from fastcalc.formulas.types import Array, Floats, floats
 
 Wanted = Literal[
     "a name", "a list of names", "one number", "a list of numbers", "a number or a list of numbers"
@@ -26,37 +26,46 @@ WORDS_PER_TOKEN = 0.75
 
 @dataclass(frozen=True)
 class Registered:
-    """A function of a claim's inputs.
+    """A function of a claim's inputs by keyword, which gives an array or a `Finding`.
 
-    Attributes
-    ----------
-    function : callable
-        Keyword-only; gives an array, or a `Finding`.
-    formula : str
-        How the number comes about, with the inputs' names in braces.
+    The formula says how the number comes about, with the inputs' names in braces.
     """
 
     function: Callable[..., Any]
     formula: str
 
     @property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """What the function takes, by name."""
+        return inspect.signature(self.function).parameters
+
+    @property
     def inputs(self) -> set[str]:
         """Names of the inputs that it needs; the catalogue comes by itself."""
-        return set(inspect.signature(self.function).parameters) - {"catalogue"}
+        return set(self.parameters) - {"catalogue"}
 
     def wants(self, name: str) -> Wanted:
         """Return what kind of input one of the names stands for, by its annotation."""
-        kind = inspect.signature(self.function).parameters[name].annotation
+        kind = self.parameters[name].annotation
         if kind in (str, list[str]):
             return "a name" if kind is str else "a list of names"
         if kind is float:
             return "one number"
         return "a list of numbers" if kind is Floats else "a number or a list of numbers"
 
-    @property
-    def asks_catalogue(self) -> bool:
-        """True where the test evaluates models on chips."""
-        return "catalogue" in inspect.signature(self.function).parameters
+
+def _share(part: Callable[..., Array], whole: Callable[..., Array]) -> Callable[..., Array]:
+    """Return the function of what either needs, which is one over the other."""
+    each = [inspect.signature(function).parameters for function in (part, whole)]
+
+    def quotient(**given: Any) -> Array:
+        above, below = ({name: given[name] for name in names} for names in each)
+        return part(**above) / whole(**below)
+
+    needed = [one.replace(kind=one.KEYWORD_ONLY) for one in {**each[0], **each[1]}.values()]
+    share: Any = quotient
+    share.__signature__ = inspect.Signature(needed)
+    return cast(Callable[..., Array], share)
 
 
 TESTS: dict[str, Registered] = {
@@ -152,14 +161,16 @@ TESTS: dict[str, Registered] = {
         arithmetic.usd_per_system, "{deal} / ({site_power} / ({system_power} x {site_factor}))"
     ),
     "handshake-share": Registered(
-        lambda handshake, lead, tokens, speed: (
-            floats(handshake)
-            / tasks.turn_time(wait=handshake, lead=lead, tokens=tokens, speed=speed)
+        _share(
+            lambda handshake: floats(handshake),
+            lambda handshake, lead, tokens, speed: tasks.turn_time(
+                wait=handshake, lead=lead, tokens=tokens, speed=speed
+            ),
         ),
         "{handshake} / ({handshake} + {lead} + {tokens} / {speed})",
     ),
     "saved-share": Registered(
-        arithmetic.saved_share,
+        _share(arithmetic.saved, arithmetic.turn),
         "({trips} x {trip} x {trip_saving} + {tokens} x {token} x {token_saving} + {lead} x "
         "{lead_saving}) / ({trips} x {trip} + {tokens} x {token} + {lead} + {tokens} / {speed})",
     ),

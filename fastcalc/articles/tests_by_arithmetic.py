@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastcalc.articles.finding import Finding, FindingPart
+from fastcalc.articles.finding import Finding, finding
 from fastcalc.errors import InputError
 from fastcalc.formulas import agents as tasks
 from fastcalc.formulas import break_even, choosing, waiting
@@ -18,11 +18,8 @@ def ratio_of_ratios(
 ) -> Finding:
     """Return how many times as much a unit of one costs as a unit of the other. [1]"""
     one, other = np.asarray(over) / over_unit, np.asarray(under) / under_unit
-    parts = (
-        FindingPart("first, per unit", float(np.max(one))),
-        FindingPart("second, per unit", float(np.max(other))),
-    )
-    return Finding(one / other, parts)
+    parts = ("first, per unit", np.max(one)), ("second, per unit", np.max(other))
+    return finding(one / other, *parts)
 
 
 def chips_holding(
@@ -45,11 +42,9 @@ def with_chips(
 ) -> Finding:
     """Return a speed over another, and the chips that hold such models at 8 bits. [1]"""
     chips = chips_holding(parameters=parameters, bytes_each=1.0, capacity=capacity, reserve=reserve)
-    parts = tuple(
-        FindingPart(f"chips for {size / 1e9:g}B at 8 bits", float(count))
-        for size, count in zip(np.atleast_1d(parameters), np.atleast_1d(chips), strict=True)
-    )
-    return Finding(np.asarray(speed) / than, parts)
+    sizes = zip(np.atleast_1d(parameters), np.atleast_1d(chips), strict=True)
+    parts = ((f"chips for {size / 1e9:g}B at 8 bits", count) for size, count in sizes)
+    return finding(np.asarray(speed) / than, *parts)
 
 
 def premium_a_speed(
@@ -57,26 +52,20 @@ def premium_a_speed(
 ) -> Finding:
     """Return the price of a unit of speed of one offer over that of another. [1]"""
     one, other = price / speed, other_price / other_speed
-    parts = (
-        FindingPart("price over speed, first", one),
-        FindingPart("price over speed, second", other),
-        FindingPart("log price over log speed, first", float(np.log(price) / np.log(speed))),
-        FindingPart(
-            "log price over log speed, second",
-            float(np.log(other_price) / np.log(other_speed)),
-        ),
+    return finding(
+        one / other,
+        ("price over speed, first", one),
+        ("price over speed, second", other),
+        ("log price over log speed, first", np.log(price) / np.log(speed)),
+        ("log price over log speed, second", np.log(other_price) / np.log(other_speed)),
     )
-    return Finding(np.array(one / other), parts)
 
 
 def bill_ratio(*, prompt: float, output: float, prices: Floats, other_prices: Floats) -> Finding:
     """Return a bill at one pair of prices, input and output, over that at another. [1]"""
     tokens = np.array([prompt, output]) / 1e6
     one, other = float(tokens @ prices), float(tokens @ other_prices)
-    return Finding(
-        np.array(one / other),
-        (FindingPart("first", one, "USD"), FindingPart("second", other, "USD")),
-    )
+    return finding(one / other, ("first", one, "USD"), ("second", other, "USD"))
 
 
 def interaction(*, tokens: Floats, prices: Floats) -> Array:
@@ -88,8 +77,8 @@ def interaction(*, tokens: Floats, prices: Floats) -> Array:
 def bus_wait(*, step: ArrayLike, batch: float, arrivals: float) -> Finding:
     """Return the wait for the step under way, and that for a batch to fill. [s]"""
     full = float(waiting.fill_wait(batch=batch, arrivals=arrivals))
-    part = FindingPart(f"until a batch of {batch:g} is full at {arrivals:g} requests/s", full, "s")
-    return Finding(waiting.step_wait(step=np.asarray(step)), (part,))
+    part = (f"until a batch of {batch:g} is full at {arrivals:g} requests/s", full, "s")
+    return finding(waiting.step_wait(step=np.asarray(step)), part)
 
 
 def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -> Array:
@@ -105,7 +94,7 @@ def _limit(name: str, count: ArrayLike) -> None:
 
 def memory_not_fabric(*, memory: float, fabric: float) -> Finding:
     """Return a memory's bandwidth, and that of the network on the chip. [byte/s]"""
-    return Finding(np.array(memory), (FindingPart("fabric", fabric / 1e15, "PB/s"),))
+    return finding(memory, ("fabric", fabric / 1e15, "PB/s"))
 
 
 def streamed_slope(*, wait: ArrayLike, lead: ArrayLike, tokens: float, speed: float) -> Array:
@@ -117,7 +106,16 @@ def streamed_slope(*, wait: ArrayLike, lead: ArrayLike, tokens: float, speed: fl
     return (turns[1] - turns[0]) / tokens * speed
 
 
-def saved_share(
+def turn(
+    *, trips: float, trip: float, tokens: float, token: float, lead: float, speed: float
+) -> Array:
+    """Return the time of a turn with its trips and an overhead a token. [s]"""
+    return tasks.turn_time(
+        wait=trips * trip + tokens * token, lead=lead, tokens=tokens, speed=speed
+    )
+
+
+def saved(
     *,
     trips: float,
     trip: float,
@@ -127,12 +125,9 @@ def saved_share(
     token_saving: float,
     lead: float,
     lead_saving: float,
-    speed: float,
 ) -> Array:
-    """Return the share of a turn that savings on trips, tokens and prefill spare. [1]"""
-    spent = np.array([trips * trip, tokens * token, lead])
-    turn = tasks.turn_time(wait=spent[0] + spent[1], lead=lead, tokens=tokens, speed=speed)
-    return floats(spent @ np.array([trip_saving, token_saving, lead_saving])) / turn
+    """Return the time of a turn that savings on trips, tokens and prefill spare. [s]"""
+    return floats(trips * trip * trip_saving + tokens * token * token_saving + lead * lead_saving)
 
 
 def usd_per_system(
@@ -140,11 +135,11 @@ def usd_per_system(
 ) -> Finding:
     """Return what a deal pays for each system that its power feeds. [USD]"""
     systems = np.asarray(site_power) / (np.asarray(system_power) * site_factor)
-    parts = (
-        FindingPart("systems, at least", float(np.min(systems))),
-        FindingPart("dollars a watt", float(np.max(np.asarray(deal) / site_power)), "USD/W"),
+    return finding(
+        np.asarray(deal) / systems,
+        ("systems, at least", np.min(systems)),
+        ("dollars a watt", np.max(np.asarray(deal) / site_power), "USD/W"),
     )
-    return Finding(np.asarray(deal) / systems, parts)
 
 
 def reruns(*, accuracy: float, other: ArrayLike, steps: float, speedup: float) -> Finding:
@@ -155,12 +150,12 @@ def reruns(*, accuracy: float, other: ArrayLike, steps: float, speedup: float) -
         )
         for attempt, right in ((1.0, accuracy), (1.0 / speedup, np.asarray(other)))
     )
-    parts = [FindingPart(f"accurate option at {accuracy:g}", float(full), "runs")]
-    parts += [
-        FindingPart(f"fast option at {right:g}", float(time), "runs")
-        for right, time in zip(np.atleast_1d(other), np.atleast_1d(fast), strict=True)
-    ]
-    return Finding(fast / full, tuple(parts))
+    times = zip(np.atleast_1d(other), np.atleast_1d(fast), strict=True)
+    return finding(
+        fast / full,
+        (f"accurate option at {accuracy:g}", full, "runs"),
+        *((f"fast option at {right:g}", time, "runs") for right, time in times),
+    )
 
 
 def success_slope(*, accuracy: float, steps: float) -> Array:
@@ -179,25 +174,25 @@ def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
         choosing.best_of(accuracy=accuracy, samples=samples),
         choosing.majority(accuracy=accuracy, samples=samples),
     ]
-    parts = (
-        FindingPart("perfect judge", float(chosen[0])),
-        FindingPart("majority", float(chosen[1])),
-        FindingPart("time one after another, over one standard answer", samples / speedup),
+    return finding(
+        np.array(chosen),
+        ("perfect judge", chosen[0]),
+        ("majority", chosen[1]),
+        ("time one after another, over one standard answer", samples / speedup),
     )
-    return Finding(np.array(chosen), parts)
 
 
 def speed_needed(*, tokens: float, window: float, lead: float, given: ArrayLike) -> Finding:
     """Return the speed that streams some tokens in a window. [1/s]"""
-    parts = tuple(
-        FindingPart(
+    parts = (
+        (
             f"tokens at {speed:g} tokens/s, first after {wait:g} s",
-            float(tasks.tokens_in_window(window=window, lead=wait, speed=speed)),
+            tasks.tokens_in_window(window=window, lead=wait, speed=speed),
         )
         for speed in np.atleast_1d(given)
         for wait in (0.0, 0.2)
     )
-    return Finding(tokens / (np.asarray(window) - lead), parts)
+    return finding(tokens / (np.asarray(window) - lead), *parts)
 
 
 def spoken_time(*, words: float, tokens_a_word: float, speed: ArrayLike) -> Array:
@@ -207,9 +202,8 @@ def spoken_time(*, words: float, tokens_a_word: float, speed: ArrayLike) -> Arra
 
 def fixing(*, speedup: float, more_errors: float, base_errors: float) -> Finding:
     """Return the break-even time of fixing, for a share of answers or of mistakes. [1]"""
-    part = FindingPart(
-        f"if a share of {base_errors:g} mistakes",
-        float(break_even.break_even_fix(speedup=speedup, more_errors=more_errors * base_errors)),
-        "times",
+    share = break_even.break_even_fix(speedup=speedup, more_errors=more_errors * base_errors)
+    return finding(
+        break_even.break_even_fix(speedup=speedup, more_errors=more_errors),
+        (f"if a share of {base_errors:g} mistakes", share, "times"),
     )
-    return Finding(break_even.break_even_fix(speedup=speedup, more_errors=more_errors), (part,))

@@ -5,7 +5,7 @@ from typing import Literal, cast
 
 import numpy as np
 
-from fastcalc.articles.finding import Finding, FindingPart
+from fastcalc.articles.finding import Finding, finding
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.scenario import (
@@ -63,17 +63,13 @@ def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
     return found
 
 
-def _one(batch: float) -> Floats:
-    return np.array([batch])
-
-
 def _each(
     catalogue: Catalogue, models: list[str], on: str, weights: list[str], batch: float
 ) -> list[Outcome]:
     """Return models in some formats on one kind of chip at one batch."""
     forms = [None if form == "native" else form for form in weights]
     return [
-        outcome(catalogue, Place(model, on, weights=form), _one(batch))
+        outcome(catalogue, Place(model, on, weights=form), np.array([batch]))
         for model, form in zip(models, forms, strict=True)
     ]
 
@@ -83,17 +79,15 @@ def user_speed(
 ) -> Finding:
     """Return the speed of a user of each model on a kind of chip. [1/s]"""
     found = _each(catalogue, models, on, weights, batch)
-    parts = [
-        FindingPart(f"chips of {on} for {model}", float(one.placement.layout.chips))
-        for model, one in zip(models, found, strict=True)
-    ]
-    for model, one in zip(models, found, strict=True):
-        low, high = one.estimate.low, one.estimate.high
-        if low is not None and high is not None:
-            for end, speed in (("low", low), ("high", high)):
-                what = f"{model}, {end} end of 80 %"
-                parts.append(FindingPart(what, float(speed[0]), "tokens/s"))
-    return Finding(np.array([float(one.estimate.speed[0]) for one in found]), tuple(parts))
+    named = list(zip(models, found, strict=True))
+    ends = (
+        (f"{model}, {end} end of 80 %", speed[0], "tokens/s")
+        for model, one in named
+        for end, speed in (("low", one.estimate.low), ("high", one.estimate.high))
+        if speed is not None
+    )
+    chips = ((f"chips of {on} for {model}", one.placement.layout.chips) for model, one in named)
+    return finding(np.array([float(one.estimate.speed[0]) for one in found]), *chips, *ends)
 
 
 def chips_for(*, catalogue: Catalogue, models: list[str], on: str, weights: list[str]) -> Array:
@@ -123,11 +117,9 @@ def price_alone(
     usd = outcome(catalogue, Place(model, on, int(chips)), batches).usd
     if usd is None:
         raise InputError(f"{on} has no cloud price")
-    parts = tuple(
-        FindingPart(f"batch {batch:,.0f}", float(usd[1][place]), "USD/Mtok")
-        for place, batch in enumerate(batches)
-    )
-    return Finding(usd[1][0] / usd[1][-1], parts)
+    prices = zip(batches, usd[1], strict=True)
+    parts = ((f"batch {batch:,.0f}", price, "USD/Mtok") for batch, price in prices)
+    return finding(usd[1][0] / usd[1][-1], *parts)
 
 
 def lead_gain(
@@ -136,11 +128,8 @@ def lead_gain(
     """Return what a smaller batch takes off the first token over what it takes off the others."""
     found = outcome(catalogue, Place(model, on, int(chips)), batches).estimate
     first, others = found.ttft[-1] / found.ttft[0], found.tpot[-1] / found.tpot[0]
-    parts = (
-        FindingPart("first token sooner by", float(first), "times"),
-        FindingPart("other tokens sooner by", float(others), "times"),
-    )
-    return Finding(first / others, parts)
+    sooner = ("first token sooner by", first, "times"), ("other tokens sooner by", others, "times")
+    return finding(first / others, *sooner)
 
 
 def speed_gain(
@@ -150,11 +139,10 @@ def speed_gain(
     parts = []
     for model in models:
         for chip in (on, against):
-            found = outcome(catalogue, Place(model, chip, int(chips) or None), _one(batch))
-            speed = float(found.estimate.speed[0])
-            parts.append(FindingPart(f"{model} on {chip}", speed, "tokens/s"))
-    speeds = np.array([part.value for part in parts])
-    return Finding(speeds[::2] / speeds[1::2], tuple(parts))
+            found = outcome(catalogue, Place(model, chip, int(chips) or None), np.array([batch]))
+            parts.append((f"{model} on {chip}", float(found.estimate.speed[0]), "tokens/s"))
+    speeds = np.array([speed for _, speed, _ in parts])
+    return finding(speeds[::2] / speeds[1::2], *parts)
 
 
 def newer_hardware(
@@ -162,19 +150,19 @@ def newer_hardware(
 ) -> Finding:
     """Return the ratio of bandwidths, alongside speeds and prices by either price basis. [1]"""
     fast, slow = (catalogue.hardware(chip).memory[0].bandwidth.si for chip in (on, against))
-    parts: list[FindingPart] = []
+    parts: list[tuple[str, float, str]] = []
     for basis in ("cloud", "tco"):
         one, other = (
-            outcome(catalogue, Place(model, chip, int(chips), basis=basis), _one(batch))
+            outcome(catalogue, Place(model, chip, int(chips), basis=basis), np.array([batch]))
             for chip in (on, against)
         )
         if not parts:
             gain = float(one.estimate.speed[0] / other.estimate.speed[0])
-            parts.append(FindingPart(f"{model}: speed ratio at batch {batch:,.0f}", gain, "x"))
+            parts.append((f"{model}: speed ratio at batch {batch:,.0f}", gain, "x"))
         if one.usd is not None and other.usd is not None:
             cost = float(one.usd[1][0] / other.usd[1][0])
-            parts.append(FindingPart(f"{model}: price ratio by {basis}", cost, "x"))
-    return Finding(np.array(fast / slow), tuple(parts))
+            parts.append((f"{model}: price ratio by {basis}", cost, "x"))
+    return finding(fast / slow, *parts)
 
 
 def price_gain(
@@ -192,11 +180,11 @@ def cache_size(*, catalogue: Catalogue, model: str, on: str, context: float) -> 
     """Return what one sequence keeps, and the rent of the memory that holds it. [byte]"""
     chip, work = catalogue.hardware(on), workload(catalogue.model(model))
     kept = float(work.cache_bytes(context))
-    parts = [FindingPart(f"share of one {on}", kept / chip.memory[0].capacity.si)]
-    if chip.price.cloud is not None:
-        rent = chip.price.cloud.si * kept / chip.memory[0].capacity.si
-        parts.append(FindingPart("rent of that share", rent, "USD/h"))
-    return Finding(np.array(kept), tuple(parts))
+    share, rent = (f"share of one {on}", kept / chip.memory[0].capacity.si), chip.price.cloud
+    if rent is None:
+        return finding(kept, share)
+    usd = rent.si * kept / chip.memory[0].capacity.si
+    return finding(kept, share, ("rent of that share", usd, "USD/h"))
 
 
 def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: float) -> Finding:
@@ -204,22 +192,21 @@ def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: f
     bandwidth, peak = _bandwidth_and_peak(catalogue, on)
     memory = bandwidth / (billions * 1e9 * bytes_each)
     compute = peak / (2.0 * billions * 1e9)
-    parts = (
-        FindingPart("memory term alone", memory, "tokens/s"),
-        FindingPart("compute term", compute, "tokens/s"),
-        FindingPart("the bound, the smaller", min(memory, compute), "tokens/s"),
+    return finding(
+        memory,
+        ("memory term alone", memory, "tokens/s"),
+        ("compute term", compute, "tokens/s"),
+        ("the bound, the smaller", min(memory, compute), "tokens/s"),
     )
-    return Finding(np.array(memory), parts)
 
 
 def naive_reached(
     *, catalogue: Catalogue, model: str, on: str, billions: float, bytes_each: float
 ) -> Finding:
     """Return the expected speed of a model over bandwidth over bytes. [1]"""
-    speed = float(outcome(catalogue, Place(model, on), _one(1)).estimate.speed[0])
+    speed = float(outcome(catalogue, Place(model, on), np.array([1.0])).estimate.speed[0])
     naive = naive_speed(catalogue=catalogue, on=on, billions=billions, bytes_each=bytes_each)
-    part = FindingPart(f"expected speed of {model} on {on}", speed, "tokens/s")
-    return Finding(speed / naive.values, (part,))
+    return finding(speed / naive.values, (f"expected speed of {model} on {on}", speed, "tokens/s"))
 
 
 def ridge(*, catalogue: Catalogue, on: str, other: str, batches: ArrayLike) -> Finding:
@@ -228,11 +215,9 @@ def ridge(*, catalogue: Catalogue, on: str, other: str, batches: ArrayLike) -> F
     for name in (on, other):
         bandwidth, peak = _bandwidth_and_peak(catalogue, name)
         found.append(critical_batch(peak=peak, bandwidth=bandwidth, bytes_per_weight=2.0))
-    parts = [
-        FindingPart(f"critical batch of {name}", float(batch))
-        for name, batch in zip((on, other), found, strict=True)
-    ]
-    return Finding(found[0] / np.asarray(batches), tuple(parts))
+    named = zip((on, other), found, strict=True)
+    parts = ((f"critical batch of {name}", batch) for name, batch in named)
+    return finding(found[0] / np.asarray(batches), *parts)
 
 
 def _bandwidth_and_peak(catalogue: Catalogue, name: str) -> tuple[float, float]:

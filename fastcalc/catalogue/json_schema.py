@@ -8,8 +8,9 @@ from typing import Any, get_args
 
 from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.reader import read
-from fastcalc.catalogue.schema import Confidence, Engine, Entry, Hardware, Model
+from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.catalogue.schema.claims import Claims
+from fastcalc.catalogue.schema.quantities import Confidence
 from fastcalc.catalogue.units import EXAMPLES, UNITS
 
 SCHEMAS: dict[str, type[Entry]] = {
@@ -54,11 +55,16 @@ def _people_write(node: Any, quantities: dict[str, Any]) -> Any:
         for word, value in node.items()
         if word not in ("title", "default", "description", "discriminator", "properties")
     }
+    properties = {}
+    for key, value in node.get("properties", {}).items():
+        one = _people_write(value, quantities)
+        one = {"enum": sorted(FORMATS)} if key.endswith("_format") else one
+        # Next to a reference draft 7 ignores everything, so the reference moves inside.
+        whole = {"allOf": [one]} if "$ref" in one else one
+        meaning = meanings().get(key)
+        properties[key] = {"description": meaning, **whole} if meaning else one
     if "properties" in node:
-        new["properties"] = {
-            key: _described(key, _people_write(value, quantities))
-            for key, value in node["properties"].items()
-        }
+        new["properties"] = properties
     if new.get("anyOf") and {"type": "null"} in new["anyOf"]:
         # A key without a value is a slip in a file, even where the record may lack it.
         rest = [one for one in new["anyOf"] if one != {"type": "null"}]
@@ -73,50 +79,33 @@ def meanings() -> dict[str, str]:
     return found
 
 
-def _described(key: str, value: dict[str, Any]) -> dict[str, Any]:
-    """Add what a key means, and the formats that it may name."""
-    if key.endswith("_format"):
-        value = {"enum": sorted(FORMATS)}
-    meaning = meanings().get(key)
-    if meaning is None:
-        return value
-    # Next to a reference draft 7 ignores everything, so the reference moves inside.
-    return {"description": meaning, **({"allOf": [value]} if "$ref" in value else value)}
-
-
 def _reference(limits: list[Any], quantities: dict[str, Any]) -> dict[str, str]:
+    """Name what people write for a quantity: a bare value, or one with its source."""
     dimension, least, most, whole = limits
     name = dimension.replace(" ", "_")
     if dimension == "number":
         name = f"{'whole' if whole else 'number'}_{least:g}_to_{most:g}"
-    if name not in quantities:
-        bare = _bare(dimension, least, most, whole=whole)
-        quantities[name] = {"anyOf": [bare, _with_provenance(bare)]}
-    return {"$ref": f"#/definitions/{name}"}
-
-
-def _bare(dimension: str, least: float, most: float, *, whole: bool) -> dict[str, Any]:
-    """Return the schema of a value as people write it: a number, or text with a unit."""
+    if name in quantities:
+        return {"$ref": f"#/definitions/{name}"}
+    bare: dict[str, Any]
     if dimension == "number":
-        return {"type": "integer" if whole else "number", "minimum": least, "maximum": most}
-    units = "|".join(re.escape(unit) for unit in UNITS[dimension])
-    pattern = rf"^\s*[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?\s*(?:{units})\s*$"
-    return {"type": "string", "pattern": pattern, "examples": [EXAMPLES[dimension]]}
-
-
-def _with_provenance(bare: dict[str, Any]) -> dict[str, Any]:
+        bare = {"type": "integer" if whole else "number", "minimum": least, "maximum": most}
+    else:
+        units = "|".join(re.escape(unit) for unit in UNITS[dimension])
+        pattern = rf"^\s*[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?\s*(?:{units})\s*$"
+        bare = {"type": "string", "pattern": pattern, "examples": [EXAMPLES[dimension]]}
     texts = ("source", "printed", "reading", "note", "date")
-    confidence = {"enum": list(get_args(Confidence))}
-    return {
+    means = meanings()
+    with_provenance = {
         "type": "object",
         "additionalProperties": False,
         "required": ["value"],
         "properties": {
             "value": bare,
-            **{name: {"type": "string", "description": meanings()[name]} for name in texts},
-            "confidence": {"description": meanings()["confidence"], **confidence},
+            **{key: {"type": "string", "description": means[key]} for key in texts},
+            "confidence": {"description": means["confidence"], "enum": list(get_args(Confidence))},
             "band": {
-                "description": meanings()["band"],
+                "description": means["band"],
                 "type": "array",
                 "items": {"type": "number"},
                 "minItems": 2,
@@ -124,3 +113,5 @@ def _with_provenance(bare: dict[str, Any]) -> dict[str, Any]:
             },
         },
     }
+    quantities[name] = {"anyOf": [bare, with_provenance]}
+    return {"$ref": f"#/definitions/{name}"}

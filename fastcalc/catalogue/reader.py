@@ -50,6 +50,18 @@ class Document:
     refused: set[Path_] = field(default_factory=set)
     is_whole: bool = True
 
+    def at(self, *path: str | int) -> Any:
+        """Return what stands at a path, or None."""
+        here = self.data
+        for step in path:
+            if isinstance(here, dict):
+                here = here.get(step)
+            elif isinstance(here, list) and isinstance(step, int) and 0 <= step < len(here):
+                here = here[step]
+            else:
+                return None
+        return here
+
     def mark(self, path: Path_, *, key: bool = False) -> Mark:
         """Return line and column of a path, or of its nearest parent in the file."""
         marks = self.keys if key and path in self.keys else self.values
@@ -97,7 +109,14 @@ def scan(path: Path) -> Document:
         text = _text(document, path)
         _Builder(document, iter(yaml.parse(text, Loader=_LOADER))).build()
     except yaml.YAMLError as error:
-        document.add(*_syntax_error(text, error))
+        mark = getattr(error, "problem_mark", None)
+        line, column = (mark.line, mark.column) if mark else (0, 0)
+        lines = text.split("\n", line + 1)
+        rule, problem = "ST005", "a tab cannot indent YAML; use spaces"
+        if line >= len(lines) or "\t" not in lines[line][: column + 1]:
+            rule = "ST004"
+            problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        document.add(rule, (line + 1, column + 1), f"not readable as YAML: {problem}")
         document.is_whole = False
     except _StopReading:
         document.is_whole = False
@@ -136,17 +155,6 @@ def _text(document: Document, path: Path) -> str:
         raise _StopReading from error
 
 
-def _syntax_error(text: str, error: yaml.YAMLError) -> tuple[str, Mark, str]:
-    mark = getattr(error, "problem_mark", None)
-    line, column = (mark.line, mark.column) if mark else (0, 0)
-    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-    lines = text.split("\n", line + 1)
-    place = line + 1, column + 1
-    if line < len(lines) and "\t" in lines[line][: column + 1]:
-        return "ST005", place, "not readable as YAML: a tab cannot indent YAML; use spaces"
-    return "ST004", place, f"not readable as YAML: {problem}"
-
-
 class _Builder:
     """Plain data from parser events, without recursion, so that depth cannot hurt."""
 
@@ -170,7 +178,10 @@ class _Builder:
                 self.stack.pop()
                 self.key.pop()
             elif isinstance(event, yaml.AliasEvent):
-                self.alias(event)
+                why = "aliases (*name) are not read here; write the value out"
+                if self.expects_key():
+                    self.stop(event, "ST010", why)
+                self.note(event, "ST010", why, self.place(None, event))
             elif isinstance(event, yaml.ScalarEvent):
                 values += 1
                 if values > MAX_VALUES:
@@ -204,12 +215,6 @@ class _Builder:
         self.stack.append((new, path))
         self.key.append(None)
 
-    def alias(self, event: Any) -> None:
-        why = "aliases (*name) are not read here; write the value out"
-        if self.expects_key():
-            self.stop(event, "ST010", why)
-        self.note(event, "ST010", why, self.place(None, event))
-
     def check_anchor(self, event: Any, path: Path_) -> None:
         if event.anchor:
             self.note(event, "ST010", "anchors (&name) are not read here; write the value out")
@@ -218,7 +223,16 @@ class _Builder:
 
     def scalar(self, event: Any) -> None:
         if self.expects_key():
-            self.open_key(event)
+            parent, path = self.stack[-1]
+            name, here = event.value, (*path, event.value)
+            if name in parent:
+                line, _ = self.document.keys[here]
+                why = f"'{shown(name)}' is given twice (first in line {line}); keep one"
+                self.note(event, "ST009", why)
+            elif name == "<<":
+                self.note(event, "ST010", "merge keys (<<) are not read here; write it out", here)
+            self.document.keys[here] = _mark(event)
+            self.key[-1] = name
             return
         path = self.place(None, event)
         self.check_anchor(event, path)
@@ -226,20 +240,8 @@ class _Builder:
         if not path:
             self.document.data = value
         else:
-            parent: Any = self.stack[-1][0]
-            parent[path[-1]] = value
-
-    def open_key(self, event: Any) -> None:
-        parent, path = self.stack[-1]
-        name, here = event.value, (*path, event.value)
-        if name in parent:
-            line, _ = self.document.keys[here]
-            why = f"'{shown(name)}' is given twice (first in line {line}); keep one"
-            self.note(event, "ST009", why)
-        elif name == "<<":
-            self.note(event, "ST010", "merge keys (<<) are not read here; write it out", here)
-        self.document.keys[here] = _mark(event)
-        self.key[-1] = name
+            above: Any = self.stack[-1][0]
+            above[path[-1]] = value
 
     def place(self, value: Any, event: Any) -> Path_:
         """Put a value where it belongs and remember where it stands."""

@@ -145,9 +145,33 @@ class Catalogue:
         """Return every engine as its file has it, nothing filled in from those it extends."""
         return [self._load(name, "engines", Engine) for name in self.names("engines")]
 
+    def of_any_kind(self, path: Path) -> Hardware | Model | Engine:
+        """Return the entry of a YAML file, which is read once: its keys give its kind.
+
+        Raises
+        ------
+        InputError
+            If the file is no entry.
+        """
+        document = read(path)
+        kind = kind_of(document) or "models"
+        if kind == "hardware":
+            return self._entry(path, document, kind, Hardware)
+        if kind == "models":
+            return self._entry(path, document, kind, Model)
+        entry = self._entry(path, document, kind, Engine)
+        if entry.extends is None:
+            return entry
+        with placed(document.place, "extends"):
+            return entry.over(self._engine(entry.extends, (entry.id,)))
+
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
         path = self._find(name, kind)
-        document = read(path)
+        return self._entry(path, read(path), kind, schema)
+
+    def _entry(
+        self, path: Path, document: Document, kind: Kind, schema: type[AnyEntry]
+    ) -> AnyEntry:
         entry, found = validate(document, schema)
         if entry is None:
             is_kind = kind_of(document) or kind
@@ -181,10 +205,15 @@ class Catalogue:
         if name.endswith((".yaml", ".yml")) or "/" in name or "\\" in name:
             if os.path.exists(name):
                 return Path(name)
-            raise InputError(self._no_file(name, kind))
-        path_or_none = self._named(name, kind)
-        if path_or_none is not None:
-            return path_or_none
+            if kind != "models":
+                raise InputError(f"{name}: there is no such file")
+            from fastcalc.importers.huggingface import missing_file  # it may be a name on a hub
+
+            last = name.rsplit("/", 1)[-1].lower()
+            known = f"; the catalogue has '{last}'" if self.knows(last, kind) else ""
+            raise InputError(missing_file(name) + known)
+        if path := self._named(name, kind):
+            return path
         aliases = self._by_alias(kind)
         if name.lower() in aliases:
             return aliases[name.lower()]
@@ -198,16 +227,6 @@ class Catalogue:
         )
         sentence = f"no {_SINGULAR[kind]} is called '{shown(name)}'; {hint}"
         raise InputError(sentence + next(elsewhere, ""))
-
-    def _no_file(self, name: str, kind: Kind) -> str:
-        """Return the sentence for a missing file, which may be a model's name on a hub."""
-        if kind != "models":
-            return f"{name}: there is no such file"
-        from fastcalc.importers.huggingface import missing_file
-
-        last = name.rsplit("/", 1)[-1].lower()
-        known = f"; the catalogue has '{last}'" if self.knows(last, kind) else ""
-        return missing_file(name) + known
 
     def _named(self, name: str, kind: Kind) -> Path | None:
         """Return the file of an id without opening any other."""

@@ -12,18 +12,18 @@ from difflib import get_close_matches
 
 from fastcalc.errors import InputError
 
-_DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
-_BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
+DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
 
 
 UNITS: dict[str, dict[str, float]] = {
-    "size": {f"{prefix}B": factor for prefix, factor in (_DECIMAL | _BINARY).items()},
-    "bandwidth": {f"{prefix}B/s": factor for prefix, factor in (_DECIMAL | _BINARY).items()}
-    | {f"{prefix}b/s": factor / 8 for prefix, factor in _DECIMAL.items()},
+    "size": {f"{prefix}B": factor for prefix, factor in (DECIMAL | BINARY).items()},
+    "bandwidth": {f"{prefix}B/s": factor for prefix, factor in (DECIMAL | BINARY).items()}
+    | {f"{prefix}b/s": factor / 8 for prefix, factor in DECIMAL.items()},
     "compute rate": {
         prefix + base: factor
         for base in ("FLOP/s", "FLOPS", "OP/s", "OPS")
-        for prefix, factor in _DECIMAL.items()
+        for prefix, factor in DECIMAL.items()
     },
     "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
     "power": {"W": 1.0, "kW": 1e3, "MW": 1e6},
@@ -52,7 +52,7 @@ _QUANTITY = re.compile(r"\s*([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0
 _LONGEST = 60
 
 
-class UnitError(InputError):
+class QuantityError(InputError, ValueError):  # pydantic takes a ValueError
     """A quantity that cannot be read, with the rule of `fastcalc check` that says what is wrong.
 
     UN001 is no unit, UN002 an unknown one, UN003 one of another dimension, UN004 no number that a
@@ -82,22 +82,36 @@ def parse_quantity(text: object, dimension: str) -> float:
     name, written = _A.get(dimension, f"a {dimension}"), str(text)
     hint = f"write for example '{EXAMPLES[dimension]}'"
     if len(written) > _LONGEST:
-        raise UnitError(f"'{written[:_LONGEST]}...' is too long for {name}", "UN004")
+        raise QuantityError(f"'{written[:_LONGEST]}...' is too long for {name}", "UN004")
     match = _QUANTITY.fullmatch(written)
     if isinstance(text, bool) or match is None:
-        raise UnitError(f"{written!r} is not {name}: {hint}", "UN004")
+        raise QuantityError(f"{written!r} is not {name}: {hint}", "UN004")
     if match[2].startswith(","):
         hint = f"write digits and a point, such as '{EXAMPLES[dimension]}'"
-        raise UnitError(f"{written!r} is not {name}, for a comma is read two ways: {hint}", "UN004")
+        raise QuantityError(
+            f"{written!r} is not {name}, for a comma is read two ways: {hint}", "UN004"
+        )
     number, unit = float(match[1]), match[2]
     if not unit:
-        raise UnitError(f"{text!s} has no unit: {hint}", "UN001")
-    if unit not in UNITS[dimension]:
-        raise _wrong_unit(f"{match[1]} {unit}", unit, dimension)
-    value = number * UNITS[dimension][unit]
+        raise QuantityError(f"{text!s} has no unit: {hint}", "UN001")
+    units = UNITS[dimension]
+    home = next((known for known, table in UNITS.items() if unit in table), None)
+    if unit not in units and home is not None:
+        short = f"{match[1]} {unit}"
+        hint = f"write e.g. '{EXAMPLES[dimension]}'"
+        hint = f"did you mean '{short}/s'?" if f"{unit}/s" in units else hint
+        raise QuantityError(
+            f"'{short}' is {_A.get(home, f'a {home}')}, not {name}: {hint}", "UN003"
+        )
+    if unit not in units:
+        near = get_close_matches(unit, units, n=1, cutoff=0.5)
+        hint = f"did you mean '{near[0]}'?" if near else hint
+        sentence = f"'{unit}' is not a unit of {dimension} that fastcalc knows: {hint}"
+        raise QuantityError(sentence, "UN002")
+    value = number * units[unit]
     if not math.isfinite(value) or value < 0:
         sentence = f"{written!r} is not {name} that exists: it must be finite and positive"
-        raise UnitError(sentence, "UN004")
+        raise QuantityError(sentence, "UN004")
     return value
 
 
@@ -119,20 +133,7 @@ def dimension_of(text: str) -> tuple[str, str]:
     home = next((name for name, table in UNITS.items() if unit and unit in table), None)
     if home is None:
         examples = ", ".join(f"'{one}'" for one in EXAMPLES.values())
-        raise UnitError(f"'{text[:_LONGEST]}' has no unit that fastcalc knows: {examples}", "UN002")
+        raise QuantityError(
+            f"'{text[:_LONGEST]}' has no unit that fastcalc knows: {examples}", "UN002"
+        )
     return unit, home
-
-
-def _wrong_unit(written: str, unit: str, dimension: str) -> UnitError:
-    """Say what a unit is when it is not the one expected."""
-    name = _A.get(dimension, f"a {dimension}")
-    home = next((known for known, table in UNITS.items() if unit in table), None)
-    if home is not None:
-        instead = f"{unit}/s" if f"{unit}/s" in UNITS[dimension] else None
-        hint = f"did you mean '{written}/s'?" if instead else f"write e.g. '{EXAMPLES[dimension]}'"
-        sentence = f"'{written}' is {_A.get(home, f'a {home}')}, not {name}: {hint}"
-        return UnitError(sentence, "UN003")
-    near = get_close_matches(unit, UNITS[dimension], n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'?" if near else f"write for example '{EXAMPLES[dimension]}'"
-    sentence = f"'{unit}' is not a unit of {dimension} that fastcalc knows: {hint}"
-    return UnitError(sentence, "UN002")

@@ -1,7 +1,6 @@
 """A document to its entry, and the schema's errors to faults with file, line and column."""
 
 import re
-from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, TypeVar
@@ -10,7 +9,8 @@ from pydantic import BaseModel, ValidationError
 
 from fastcalc.catalogue.faults import MOST, Fault
 from fastcalc.catalogue.reader import Document, Path_
-from fastcalc.catalogue.schema import Entry, QuantityError
+from fastcalc.catalogue.schema import Entry
+from fastcalc.catalogue.units import QuantityError
 from fastcalc.written import shown
 
 AnyEntry = TypeVar("AnyEntry", bound=Entry)
@@ -38,7 +38,28 @@ def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | Non
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=True)[:MOST]
         names = _names(schema)
-        placed = [one for fault in found for one in _faults(document, fault, names)]
+        placed = []
+        for fault in found:
+            kind, cause = fault["type"], fault.get("ctx", {}).get("error")
+            # Steps that pydantic adds for unions are dropped: those in the file are kept.
+            path: Path_ = ()
+            for step in fault["loc"][:-1]:
+                here = (*path, step)
+                path = here if here in document.values or here in document.keys else path
+            path = (*path, *fault["loc"][-1:])
+            if document.is_refused(path):
+                continue
+            rule = _RULES.get(kind, "ST017" if kind in _WANTED else "ST018")
+            is_of_value = kind == "value_error" and (*path, "value") in document.values
+            place = (*path, "value") if is_of_value else path
+            mark = document.mark(place, key=kind == "extra_forbidden")
+            if isinstance(cause, QuantityError):
+                rule = cause.rule
+            elif kind == "value_error":
+                says = (one for words, one in _OF_SENTENCES if re.search(words, str(cause)))
+                rule = next(says, "ST018")
+            sentence = " ".join(_sentence(document, path, fault, names).split())
+            placed.append(Fault(rule, document.file, *mark, sentence))
         placed.sort(key=lambda one: (one.rule != "ST015", one.line, one.column))
         # Of the key that a misspelt one stands for, nothing more is said.
         misspelt = [_MISSPELT.search(one.message) for one in placed if one.rule == "ST015"]
@@ -50,38 +71,7 @@ def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | Non
 _MISSPELT = re.compile(r"(?: in (\S+))?; did you mean '([^']+)'\?$")
 
 
-def _faults(document: Document, fault: Any, names: set[str]) -> Iterator[Fault]:
-    """Yield the fault of an error of pydantic's, unless its value was refused before."""
-    # Steps that pydantic adds for unions are dropped: those that stand in the file are kept.
-    path: Path_ = ()
-    for number, step in enumerate(fault["loc"], start=1):
-        here = (*path, step)
-        if here in document.values or here in document.keys or number == len(fault["loc"]):
-            path = here
-    if document.is_refused(path):
-        return
-    place, kind = path, fault["type"]
-    if kind == "value_error" and (*path, "value") in document.values:
-        place = (*path, "value")
-    mark = document.mark(place, key=kind == "extra_forbidden")
-    sentence = " ".join(_sentence(document, path, fault, names).split())
-    yield Fault(_rule(fault), document.file, *mark, sentence)
-
-
 _RULES = {"missing": "ST016", "extra_forbidden": "ST015", "literal_error": "ST018"}
-
-
-def _rule(fault: Any) -> str:
-    """Return the rule of a fault: quantities name their own, the rest goes by its kind."""
-    kind, cause = fault["type"], fault.get("ctx", {}).get("error")
-    if isinstance(cause, QuantityError):
-        return cause.rule
-    if kind == "value_error":
-        text = str(cause)
-        return next((rule for words, rule in _OF_SENTENCES if re.search(words, text)), "ST018")
-    if kind in _RULES:
-        return _RULES[kind]
-    return "ST017" if kind in _WANTED else "ST018"
 
 
 # What the schema of a model finds contradictory, by the words of its sentences.
@@ -101,7 +91,11 @@ def _sentence(document: Document, path: Path_, fault: Any, names: set[str]) -> s
     if kind == "missing":
         return f"'{name}' is missing"
     if kind == "extra_forbidden":
-        return _unknown_key(document, path, names)
+        key, parent = shown(path[-1]), path[:-1]
+        known = sorted(names - set(document.at(*parent)))
+        near = get_close_matches(key, known, n=1, cutoff=0.6)
+        where = f" in {dotted(parent)}" if parent else ""
+        return f"unknown key '{key}'{where}" + (f"; did you mean '{near[0]}'?" if near else "")
     if kind == "value_error":
         text = str(fault["ctx"]["error"])
         return f"{name}: {text}" if path else text
@@ -135,18 +129,6 @@ def dotted(path: Path_) -> str:
     return ".".join(f"[{step}]" if isinstance(step, int) else str(step) for step in path).replace(
         ".[", "["
     )
-
-
-def _unknown_key(document: Document, path: Path_, names: set[str]) -> str:
-    key = shown(path[-1])
-    parent: Any = document.data
-    for step in path[:-1]:
-        parent = parent[step]
-    known = sorted(names - set(parent))
-    near = get_close_matches(key, known, n=1, cutoff=0.6)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
-    where = f" in {dotted(path[:-1])}" if path[:-1] else ""
-    return f"unknown key '{key}'{where}{hint}"
 
 
 @cache

@@ -31,13 +31,7 @@ COMMANDS = {
 
 
 def program(asked: str | None = None) -> typer.Typer:
-    """Return the program, with one command alone if that is asked for: typer builds all it has.
-
-    Parameters
-    ----------
-    asked : str, optional
-        The first word after ``fastcalc``.
-    """
+    """Return the program, with one command alone if that is asked for: typer builds all it has."""
     app = typer.Typer(
         name="fastcalc",
         cls=Commands,

@@ -45,15 +45,23 @@ def declared(flags: type[Flags]) -> dict[str, tuple[Any, str]]:
     return found
 
 
+def argument(metavar: str, summary: str, **more: Any) -> Any:
+    """Return what is shown of an argument."""
+    return Argument(metavar=metavar, help=summary, **more)
+
+
+def flag(metavar: str | None, summary: str, *names: str, **more: Any) -> Any:
+    """Return what is shown of a flag; one that takes no value has no metavar."""
+    return Option(*names, metavar=metavar, help=summary, **more)
+
+
 class ModelNames(Flags):
     """Arguments."""
 
     models: Annotated[
         list[str] | None,
-        Argument(
-            metavar="MODEL",
-            help="Models: names, YAML files or config.json.",
-            autocompletion=completion.models,
+        argument(
+            "MODEL", "Models: names, YAML files or config.json.", autocompletion=completion.models
         ),
     ] = None
 
@@ -63,16 +71,14 @@ class ModelName(Flags):
 
     model: Annotated[
         str,
-        Argument(
-            metavar="MODEL",
-            help="A model: a name, YAML file or config.json.",
-            autocompletion=completion.models,
+        argument(
+            "MODEL", "A model: a name, YAML file or config.json.", autocompletion=completion.models
         ),
     ]
 
 
-def _tokens(flag: str, summary: str) -> Any:
-    return Option(metavar="TOKENS", parser=tokens_of(flag), help=summary)
+def _tokens(name: str, summary: str) -> Any:
+    return flag("TOKENS", summary, parser=tokens_of(name))
 
 
 class RequestTokens(Flags):
@@ -94,12 +100,15 @@ class PrefixHits(Flags):
     """Traffic."""
 
     prefix_hit: Annotated[
-        float, Option(metavar="SHARE", help="Share of the prompt found in the prefix cache.")
+        float, flag("SHARE", "Share of the prompt found in the prefix cache.")
     ] = 0.0
+    prefix_tier: Annotated[
+        str | None, flag("MEMORY", "Memory that holds the prefix cache; in place unless given.")
+    ] = None
 
 
-def _format(flag: str, summary: str) -> Any:
-    return Option(metavar="FORMAT", parser=format_of(flag), help=summary)
+def _format(name: str, summary: str) -> Any:
+    return flag("FORMAT", summary, parser=format_of(name))
 
 
 class FormatOfEach(Flags):
@@ -116,20 +125,17 @@ class FormatOfEach(Flags):
 class FormatsToTry(Flags):
     """Formats."""
 
-    weights: Annotated[
-        str | None, Option(metavar="NAMES", help="Weight formats to try, separated by commas.")
-    ] = None
-    kv: Annotated[
-        str | None, Option(metavar="NAMES", help="KV cache formats to try, separated by commas.")
-    ] = None
+    weights: Annotated[str | None, flag("NAMES", "Weight formats to try, separated by commas.")] = (
+        None
+    )
+    kv: Annotated[str | None, flag("NAMES", "KV cache formats to try, separated by commas.")] = None
 
 
 class DraftsToTry(Flags):
     """Traffic."""
 
     speculate: Annotated[
-        str | None,
-        Option(metavar="LIST", help="Ways to draft ahead, as of compare: none,2.5,0.8x3."),
+        str | None, flag("LIST", "Ways to draft ahead, as of compare: none,2.5,0.8x3.")
     ] = None
 
 
@@ -138,9 +144,9 @@ class ChipNames(Flags):
 
     on: Annotated[
         str,
-        Option(
-            metavar="CHIPS",
-            help="Hardware: names or YAML files, separated by commas.",
+        flag(
+            "CHIPS",
+            "Hardware: names or YAML files, separated by commas.",
             autocompletion=completion.hardware,
         ),
     ] = "h100-sxm,gb200,wse-3"
@@ -151,9 +157,9 @@ class AnyChips(Flags):
 
     on: Annotated[
         str,
-        Option(
-            metavar="CHIPS|all",
-            help="Hardware: names or YAML files, or the whole catalogue.",
+        flag(
+            "CHIPS|all",
+            "Hardware: names or YAML files, or the whole catalogue.",
             autocompletion=completion.hardware,
         ),
     ] = "h100-sxm,gb200,wse-3"
@@ -161,7 +167,7 @@ class AnyChips(Flags):
 
 def engine_named(summary: str, metavar: str = "NAME") -> Any:
     """Return what is shown of a flag that names engines."""
-    return Option(metavar=metavar, help=summary, autocompletion=completion.engines)
+    return flag(metavar, summary, autocompletion=completion.engines)
 
 
 class EngineName(Flags):
@@ -174,34 +180,48 @@ class ChipCount(Flags):
     """Deployment."""
 
     chips: Annotated[
-        int | None,
-        Option(metavar="N", help="Chips; the fewest that hold the smallest batch unless given."),
+        int | None, flag("N", "Chips; the fewest that hold the smallest batch unless given.")
     ] = None
 
 
 class ParallelRanks(Flags):
     """Deployment."""
 
-    tp: Annotated[int | None, Option(metavar="N", help="Tensor-parallel ranks.")] = None
-    pp: Annotated[int | None, Option(metavar="N", help="Pipeline stages.")] = None
-    ep: Annotated[int | None, Option(metavar="N", help="Ranks that share the experts.")] = None
-    dp: Annotated[int | None, Option(metavar="N", help="Attention replicas.")] = None
+    tp: Annotated[int | None, flag("N", "Tensor-parallel ranks.")] = None
+    pp: Annotated[int | None, flag("N", "Pipeline stages.")] = None
+    ep: Annotated[int | None, flag("N", "Ranks that share the experts.")] = None
+    dp: Annotated[int | None, flag("N", "Attention replicas.")] = None
+
+
+class HostMemory(Flags):
+    """Memory."""
+
+    host: Annotated[
+        str | None,
+        flag(
+            "NAME|dram=SIZE@BANDWIDTH,...",
+            "A host's memory: dram=256GiB@300GB/s,link=64GB/s, and compute=FLOP/s, chips=N.",
+        ),
+    ] = None
+    host_use: Annotated[
+        str | None, flag("stream|compute", "How it is used; the faster unless given.")
+    ] = None
+    place: Annotated[
+        str | None, flag("KIND=MEMORY,...", "What lives where: experts=host,kv=HBM3.")
+    ] = None
 
 
 class PriceBasisOnly(Flags):
     """Prices."""
 
-    price_basis: Annotated[
-        str, Option(metavar="cloud|tco", help="Cloud price, or cost of ownership.")
-    ] = "cloud"
+    price_basis: Annotated[str, flag("cloud|tco", "Cloud price, or cost of ownership.")] = "cloud"
 
 
 class Prices(PriceBasisOnly):
     """Prices."""
 
     price: Annotated[
-        list[str] | None,
-        Option(metavar="CHIP=USD", help="Price of a chip-hour, e.g. h100-sxm=2.10; repeatable."),
+        list[str] | None, flag("CHIP=USD", "Price of a chip-hour, e.g. h100-sxm=2.10; repeatable.")
     ] = None
 
 
@@ -209,7 +229,7 @@ class PaidHours(Flags):
     """Prices."""
 
     utilization: Annotated[
-        float, Option(metavar="SHARE", help="Share of the paid hours in which the machine serves.")
+        float, flag("SHARE", "Share of the paid hours in which the machine serves.")
     ] = 1.0
 
 
@@ -218,12 +238,12 @@ class OutputFile(Flags):
 
     out: Annotated[
         Path | None,
-        Option(
+        flag(
+            "FILE",
+            "Write to a file, whole or not at all; - is standard output.",
             "-o",
             "--out",
-            metavar="FILE",
             parser=file_of,
-            help="Write to a file, whole or not at all; - is standard output.",
         ),
     ] = None
 
@@ -231,9 +251,7 @@ class OutputFile(Flags):
 class Output(OutputFile):
     """Output."""
 
-    format: Annotated[str, Option(metavar="table|json|csv|markdown", help="Output format.")] = (
-        "table"
-    )
+    format: Annotated[str, flag("table|json|csv|markdown", "Output format.")] = "table"
 
     def __post_init__(self) -> None:
         """Refuse a format that the command does not write."""
@@ -242,7 +260,7 @@ class Output(OutputFile):
 
 
 def _folder(variable: str, what: str) -> Any:
-    return Option(metavar="FOLDER", envvar=variable, help=f"Folder of your own {what} YAMLs.")
+    return flag("FOLDER", f"Folder of your own {what} YAMLs.", envvar=variable)
 
 
 class OwnFolders(Flags):

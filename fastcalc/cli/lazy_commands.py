@@ -14,12 +14,7 @@ from fastcalc.cli.flags import Flags, declared
 def as_function(flags: type[Flags], run: str) -> Callable[..., Any]:
     """Return what typer makes a command of: it builds the flags and runs what answers them.
 
-    Parameters
-    ----------
-    flags : type
-        The flags of the command.
-    run : str
-        Module and function that answer them, imported when the command runs.
+    ``run`` is a module and a function, imported when the command runs.
     """
 
     def command(**typed: Any) -> Any:

@@ -12,17 +12,9 @@ _STEPS = re.compile(r"([0-9]+[kM]?)\.\.([0-9]+[kM]?)(?:([x+])([1-9][0-9]*[kM]?))
 
 
 def numbers(text: str, flag: str, limit: Limit) -> tuple[int, ...]:
-    """Return the whole numbers of a list, sorted, each once.
+    """Return the whole numbers within a limit of a list with commas, sorted, each once.
 
-    Parameters
-    ----------
-    text : str
-        Numbers and ranges, separated by commas: ``a..bxk`` multiplies, ``a..b+k`` adds; ``k`` is
-        a thousand and ``M`` a million.
-    flag : str
-        Where it was typed.
-    limit : Limit
-        What each may be.
+    In ranges ``a..bxk`` multiplies and ``a..b+k`` adds; ``k`` is a thousand and ``M`` a million.
 
     Raises
     ------
@@ -38,7 +30,7 @@ def numbers(text: str, flag: str, limit: Limit) -> tuple[int, ...]:
     found: set[int] = set()
     for part in options.names(text, flag):
         steps = _STEPS.fullmatch(part)
-        found.update(_range(steps, part, flag, limit) if steps else [_whole(part, flag, limit)])
+        found.update(_range(steps, flag, limit) if steps else [_whole(part, flag, limit)])
         if len(found) > MOST_VALUES:
             raise InputError(
                 f"{flag} {shown(text)} names more than {MOST_VALUES:,} values; take larger steps"
@@ -46,12 +38,12 @@ def numbers(text: str, flag: str, limit: Limit) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def _range(steps: re.Match[str], part: str, flag: str, limit: Limit) -> list[int]:
+def _range(steps: re.Match[str], flag: str, limit: Limit) -> list[int]:
     first, last = _whole(steps[1], flag, limit), _whole(steps[2], flag, limit)
     is_product, step = steps[3] == "x", _whole(steps[4] or "1", flag, limit)
     if first > last or (is_product and step < 2):
         raise InputError(
-            f"{flag} range '{shown(part)}' goes nowhere; write it like 1..1024x2 (times two) "
+            f"{flag} range '{shown(steps[0])}' goes nowhere; write it like 1..1024x2 (times two) "
             "or 8..64+8"
         )
     found: list[int] = []

@@ -21,11 +21,6 @@ _NUMBER = re.compile(r"([0-9]{1,12})([kM]?)")
 def whole(text: str, flag: str, limit: Limit, example: str = "8") -> int:
     """Return a whole number within a limit, in which ``k`` is a thousand and ``M`` a million.
 
-    Raises
-    ------
-    InputError
-        If it is none.
-
     Examples
     --------
     >>> whole("8k", "--prompt", LIMITS["tokens"])

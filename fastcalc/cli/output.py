@@ -16,22 +16,7 @@ _DRAFT = ".fastcalc-draft"
 
 
 def write(text: str, file: Path | None, *, again: bool = False) -> None:
-    """Write text to standard output, or to a file that appears only when it is whole.
-
-    Parameters
-    ----------
-    text : str
-        All there is.
-    file : Path or None
-        Where to; None for standard output.
-    again : bool
-        Whether the command is there to write again what it has read.
-
-    Raises
-    ------
-    InputError
-        If it cannot be written.
-    """
+    """Write text to standard output, or to a file as `whole`."""
     text = visible(text)
     if file is None:
         with standard_output() as stream:
@@ -47,17 +32,10 @@ def whole(file: Path, *, again: bool = False) -> Iterator[BinaryIO]:
 
     Pipes, devices and what the shell has opened (``/dev/stdout``) are written in place.
 
-    Parameters
-    ----------
-    file : Path
-        Where to.
-    again : bool
-        Whether the command is there to write again what it has read.
-
     Raises
     ------
     InputError
-        If it cannot be written, or if it was read.
+        If it cannot be written; if the program has read it, unless it is there to write it again.
     """
     try:
         with _stream(file, again=again) as stream:
@@ -126,10 +104,7 @@ def _may_be_replaced(file: Path, state: os.stat_result, *, again: bool) -> None:
 def standard_output() -> Iterator[TextIO]:
     """Give standard output; a reader that has seen enough, such as head, ends the program quietly.
 
-    Raises
-    ------
-    InputError
-        If it is closed or cannot be written.
+    An InputError says that it is closed or cannot be written.
     """
     if sys.stdout is None:
         raise InputError("standard output is closed; -o FILE writes to a file")
@@ -151,7 +126,12 @@ def _draft(target: Path, state: os.stat_result | None) -> Iterator[BinaryIO]:
         try:
             with os.fdopen(handle, "wb") as stream:
                 yield stream
-            draft.chmod(0o666 & ~_umask() if state is None else stat.S_IMODE(state.st_mode))
+            if state is None:
+                mask = os.umask(0)
+                os.umask(mask)
+                draft.chmod(0o666 & ~mask)
+            else:
+                draft.chmod(stat.S_IMODE(state.st_mode))
             draft.replace(target)
         except BaseException:
             draft.unlink(missing_ok=True)
@@ -193,10 +173,7 @@ def _locked_draft(target: Path) -> tuple[int, int | None, Path]:
 def _lock(handle: int) -> bool:
     """Lock an open file, and return whether there are locks: Windows and some networks have none.
 
-    Raises
-    ------
-    BlockingIOError
-        If another program holds it.
+    A BlockingIOError says that another program holds it.
     """
     try:
         import fcntl
@@ -235,12 +212,6 @@ def _unwound() -> Iterator[None]:
     finally:
         for number in taken:
             signal.signal(number, signal.SIG_DFL)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def warn(lines: list[str]) -> None:

@@ -7,13 +7,23 @@ from typing import TypeVar, cast
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Engine, Hardware, Model
-from fastcalc.catalogue.store import Catalogue
+from fastcalc.catalogue.store import Catalogue, Kind
 from fastcalc.cli import options, output
 from fastcalc.cli.commands.evaluation import Compare
-from fastcalc.cli.flags import OwnFolders, Prices
+from fastcalc.cli.flags import Flags, HostMemory, OwnFolders, Prices
 from fastcalc.cli.number_lists import numbers
 from fastcalc.cli.speculate import speculation
-from fastcalc.core.scenario import Outcome, PriceBasis, Pricing, Scenario, Sharding, engine_for
+from fastcalc.core.host import memory_choice
+from fastcalc.core.memory import MemoryChoice
+from fastcalc.core.scenario import (
+    Outcome,
+    PriceBasis,
+    Pricing,
+    Scenario,
+    Sharding,
+    by_layout,
+    engine_for,
+)
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.written import shown
@@ -25,16 +35,9 @@ DEFAULT_MODELS = ("llama-3.1-70b",)
 
 
 def scenarios(asked: Compare) -> list[Scenario]:
-    """Return one scenario for each model on each chip, in the order typed.
-
-    Raises
-    ------
-    InputError
-        At the first flag, name or file that is wrong.
-    """
+    """Return the scenarios of each model on each chip, in the order typed."""
     batches = numbers(asked.batch, "--batch", LIMITS["sequences"])
-    traffic = _traffic(asked)
-    entries = catalogue(asked)
+    traffic, entries = _traffic(asked), catalogue(asked)
     models, chips = models_of(entries, asked.models), chips_of(entries, asked.on)
     points = len(models) * len(chips) * len(batches)
     if points > MOST_POINTS:
@@ -50,8 +53,8 @@ def scenarios(asked: Compare) -> list[Scenario]:
             for name in ("chips", "tp", "pp", "ep", "dp")
         }
     )
-    shardings = _shardings(sharding, chips)
-    return [
+    shardings, memory = _shardings(sharding, chips), memory_of(entries, asked)
+    found = [
         Scenario(
             hardware=chip,
             model=model,
@@ -64,17 +67,19 @@ def scenarios(asked: Compare) -> list[Scenario]:
             ignores_ranks=placed.ranks_of_layers != sharding.ranks_of_layers,
             pricing=pricing,
             engine_is_borrowed=is_borrowed,
+            memory=memory,
         )
         for model in models
         for chip, (engine, is_borrowed), placed in zip(chips, engines, shardings, strict=True)
     ]
+    return [part for scenario in found for part in by_layout(scenario)]
 
 
 def _traffic(asked: Compare) -> Traffic:
     context = asked.prompt + asked.output / 2 if asked.context is None else asked.context
     hit = options.share(asked.prefix_hit, "--prefix-hit", zero=True)
-    drafting = speculation(asked.speculate)
-    return Traffic(float(asked.prompt), float(asked.output), float(context), hit, drafting)
+    drafts = speculation(asked.speculate)
+    return Traffic(float(asked.prompt), float(asked.output), float(context), hit, drafts)
 
 
 def _shardings(asked: Sharding, chips: list[Hardware]) -> list[Sharding]:
@@ -104,42 +109,51 @@ def command(asked: Compare, outcome: Outcome, today: Outcome) -> str:
     names |= {scenario.engine.id: asked.engine} if asked.engine else {}
     sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
     placed = replace(outcome.scenario, sharding=sharding)
-    return compare_command(placed, Typed(names, folders(asked)))
+    return compare_command(placed, Typed(names, as_typed(asked)))
 
 
 def again(asked: Compare, command: str) -> str:
     """Return a command that asks about the first model and chip of a comparison."""
     words = ["fastcalc", command, (asked.models or list(DEFAULT_MODELS))[0]]
     words += ["--on", options.names(asked.on, "--on")[0]]
-    named = (
-        ("--weights", asked.weights),
-        ("--kv", asked.kv),
-        ("--speculate", asked.speculate),
-    )
-    for flag, value in named:
-        words += [flag, value] if value else []
-    return shlex.join([*words, *folders(asked)])
+    for name in ("weights", "kv", "speculate"):
+        words += [f"--{name}", value] if (value := getattr(asked, name)) else []
+    return shlex.join([*words, *as_typed(asked)])
 
 
 def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
     """Return the models that the user names, or the one taken where none is named."""
-    return _each_once(_model(entries, name) for name in names or DEFAULT_MODELS)
+    found = []
+    for name in names or DEFAULT_MODELS:
+        found.append(model := entries.model(name))
+        if entries.is_configuration(name):  # how it was read
+            output.warn([f"{model.id}: {note}" for note in model.notes])
+    return _each_once(found)
 
 
 def chips_of(entries: Catalogue, on: str) -> list[Hardware]:
-    """Return the chips that the user names; ``all`` for the whole catalogue."""
-    names = entries.names("hardware") if is_all(on) else options.names(on, "--on")
-    return _each_once(entries.hardware(name) for name in names)
-
-
-def is_all(on: str) -> bool:
-    """Return whether every chip is meant.
+    """Return the chips that the user names; ``all`` for the whole catalogue but its hosts.
 
     Raises
     ------
     InputError
-        If chips are named alongside ``all``.
+        If a host is named, whose memory a chip may use and which is none itself.
     """
+    if is_all(on):
+        every = (entries.hardware(name) for name in entries.names("hardware"))
+        return [chip for chip in every if chip.kind != "host"]
+    chips = _each_once(entries.hardware(name) for name in options.names(on, "--on"))
+    for chip in chips:
+        if chip.kind == "host":
+            raise InputError(
+                f"--on {chip.id}: this is a host, whose memory chips may use; name a chip, and "
+                f"the host with --host {chip.id}"
+            )
+    return chips
+
+
+def is_all(on: str) -> bool:
+    """Return whether every chip is meant; chips named alongside ``all`` are refused."""
     names = options.names(on, "--on")
     has_all = "all" in [name.lower() for name in names]
     if has_all and len(names) > 1:
@@ -157,15 +171,12 @@ def engines_of(
     if name is not None:
         return [(entries.engine(name), False)] * len(chips)
     found: dict[tuple[str, str, str], tuple[Engine, bool]] = {}
-    for chip in chips:
-        if _class(chip) not in found:
-            found[_class(chip)] = engine_for(entries, chip)
-    return [found[_class(chip)] for chip in chips]
-
-
-def _class(chip: Hardware) -> tuple[str, str, str]:
-    """Return what the engine taken by default depends on."""
-    return chip.kind, chip.execution, chip.market
+    # What the engine taken by default depends on.
+    classes = [(chip.kind, chip.execution, chip.market) for chip in chips]
+    for chip, each in zip(chips, classes, strict=True):
+        if each not in found:
+            found[each] = engine_for(entries, chip)
+    return [found[each] for each in classes]
 
 
 def pricing_of(chips: list[Hardware], asked: Prices, *, utilization: float) -> Pricing:
@@ -192,35 +203,27 @@ def _each_once(entries: Iterable[_Entry]) -> list[_Entry]:
     """Return entries in order, an alias of one that is there left out."""
     kept: list[_Entry] = []
     for entry in entries:
-        if entry not in kept:
-            kept.append(entry)
+        kept += [] if entry in kept else [entry]
     return kept
-
-
-def _model(entries: Catalogue, name: str) -> Model:
-    """Return a model; how a configuration was read is said on standard error."""
-    model = entries.model(name)
-    if entries.is_configuration(name):
-        output.warn([f"{model.id}: {note}" for note in model.notes])
-    return model
 
 
 def catalogue(asked: OwnFolders) -> Catalogue:
     """Return the catalogue with the user's own folders before the shipped ones."""
-    return Catalogue(
-        {
-            "hardware": tuple(asked.hardware_dir or ()),
-            "models": tuple(asked.models_dir or ()),
-            "engines": tuple(asked.engines_dir or ()),
-        }
-    )
+    kinds: tuple[Kind, ...] = ("hardware", "models", "engines")
+    return Catalogue({kind: tuple(getattr(asked, f"{kind}_dir") or ()) for kind in kinds})
 
 
-def folders(asked: OwnFolders) -> list[str]:
-    """Return the words that name the user's own folders."""
-    named = (
-        ("--hardware-dir", asked.hardware_dir),
-        ("--models-dir", asked.models_dir),
-        ("--engines-dir", asked.engines_dir),
-    )
-    return [word for flag, paths in named for path in paths or () for word in (flag, str(path))]
+def memory_of(entries: Catalogue, asked: HostMemory) -> MemoryChoice:
+    """Return what the user asks of memory."""
+    tier = getattr(asked, "prefix_tier", None)
+    return memory_choice(entries, asked.host, asked.host_use, asked.place, tier)
+
+
+def as_typed(asked: Flags) -> list[str]:
+    """Return the words on memory and the user's own folders, which any command may repeat."""
+    words: list[str] = []
+    for name in ("host", "host_use", "place", "hardware_dir", "models_dir", "engines_dir"):
+        value = getattr(asked, name)
+        for one in value if isinstance(value, list) else [value] if value else []:
+            words += ["--" + name.replace("_", "-"), str(one)]
+    return words

@@ -6,8 +6,8 @@ from datetime import date
 from pathlib import Path
 
 from fastcalc.catalogue.folders import shipped_folder
-from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import output, requests
+from fastcalc.cli.answers import page
 from fastcalc.cli.commands.measurements import Calibrate
 from fastcalc.cli.show_validate import points_of
 from fastcalc.errors import InputError
@@ -19,7 +19,6 @@ from fastcalc.evidence.score import groups_of
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.validate import Validation
 from fastcalc.report import calibration as report
-from fastcalc.report import console
 
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
 
@@ -35,11 +34,23 @@ def run(asked: Calibrate) -> None:
     if path is None:
         if any(given.values()):
             raise InputError("give a file of measurements; the shipped evidence needs no options")
-        _shipped(catalogue, asked.out)
+        folder = asked.out
+        if folder is not None and not os.path.isdir(folder):
+            raise InputError(f"-o {folder} is not a folder; the engines go into its folder engines")
+        fitted = calibrate(shipped(), catalogue)
+        validation = Validation(fitted.left_out, (), groups_of(fitted.left_out))
+        page(None, lambda width: report.shipped_parts(fitted, validation, width))
+        if folder is not None:
+            _write(fitted, folder)
         return
     base = catalogue.engine(given.get("engine") or "vllm")
     found = points_of(catalogue, path, given)
-    name = _name(asked.out)
+    name = "our-engine" if asked.out is None else asked.out.stem.lower()
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
+        raise InputError(
+            f"-o {asked.out}: an engine is called after its file, in lower case letters, digits, "
+            "'.', '-' and '_'; for example our-vllm.yaml"
+        )
     if catalogue.knows(name, "engines"):
         raise InputError(
             f"-o {asked.out}: {name} is an engine of the catalogue already; call the file "
@@ -53,17 +64,6 @@ def run(asked: Calibrate) -> None:
     output.warn(report.own_lines(fit, path.name))
 
 
-def _shipped(catalogue: Catalogue, folder: Path | None) -> None:
-    if folder is not None and not os.path.isdir(folder):
-        raise InputError(f"-o {folder} is not a folder; the engines go into its folder engines")
-    found = calibrate(shipped(), catalogue)
-    validation = Validation(found.left_out, (), groups_of(found.left_out))
-    width, colour = console.output_width(), console.wants_colour()
-    output.write(report.shipped_text(found, validation, width, colour=colour), None)
-    if folder is not None:
-        _write(found, folder)
-
-
 def _write(found: Calibration, folder: Path) -> None:
     for kind in ("engines", "evidence"):
         (folder / kind).mkdir(exist_ok=True)
@@ -72,14 +72,3 @@ def _write(found: Calibration, folder: Path) -> None:
         text = rewritten(source.read_text(encoding="utf-8"), engine, found)
         output.write(text, folder / "engines" / f"{engine.id}.yaml", again=True)
     output.write(left_out.to_csv(found.left_out), folder / "evidence" / "left_out.csv")
-
-
-def _name(file: Path | None) -> str:
-    """Return the id of the engine: that of its file."""
-    name = "our-engine" if file is None else file.stem.lower()
-    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
-        raise InputError(
-            f"-o {file}: an engine is called after its file, in lower case letters, digits, '.', "
-            "'-' and '_'; for example our-vllm.yaml"
-        )
-    return name

@@ -3,7 +3,7 @@
 from fastcalc.cli import output
 from fastcalc.cli.commands.catalogue import CheckFiles
 from fastcalc.errors import InputError
-from fastcalc.lint.rule import RULES, Rule
+from fastcalc.lint.rule import RULES
 from fastcalc.lint.run import check
 from fastcalc.report import console, faults
 from fastcalc.written import shown
@@ -29,18 +29,13 @@ def _explained(name: str, format: str) -> str:  # noqa: A002
     """Return what a rule means, or a line for each where 'all' is asked."""
     if format == "github":
         raise InputError("--explain is of no line of a file: --format is text or json")
-    rules = [RULES[id_] for id_ in sorted(RULES)] if name == "all" else [_rule(name)]
+    if name != "all" and name.upper() not in RULES:
+        hint = "'fastcalc check --explain all' lists them"
+        raise InputError(f"no rule is called '{shown(name)}'; {hint}")
+    rules = [RULES[id_] for id_ in (sorted(RULES) if name == "all" else [name.upper()])]
     width = console.output_width()
     if format == "json":
         return faults.rules_json(rules)
     if name == "all":
         return faults.listed(rules, width)
     return faults.explain(rules[0], min(width, 100))
-
-
-def _rule(name: str) -> Rule:
-    found = RULES.get(name.upper())
-    if found is None:
-        hint = "'fastcalc check --explain all' lists them"
-        raise InputError(f"no rule is called '{shown(name)}'; {hint}")
-    return found

@@ -1,15 +1,15 @@
 """``fastcalc claims``: what articles say, and what the numbers say of it."""
 
 from fastcalc.articles.claim_file import read_claims
-from fastcalc.articles.judge import MEANING, Judged, judge
-from fastcalc.catalogue.schema.claims import Claim, Claims
+from fastcalc.articles.judge import MEANING, judge
 from fastcalc.catalogue.store import nearest
 from fastcalc.cli import options, output, requests
+from fastcalc.cli.answers import answer
 from fastcalc.cli.commands.measurements import JudgeClaims
 from fastcalc.errors import InputError
 from fastcalc.report import claims as report
-from fastcalc.report import console, records
-from fastcalc.written import shown, to_csv, to_markdown
+from fastcalc.report import console
+from fastcalc.written import shown
 
 
 def run(asked: JudgeClaims) -> None:
@@ -17,32 +17,26 @@ def run(asked: JudgeClaims) -> None:
     only = [] if asked.only is None else options.names(asked.only, "--only")
     wanted = [options.choice(one, "--only", tuple(MEANING)) for one in only]
     book, document = read_claims(asked.path)
-    claims = book.claims if asked.explain is None else [_claim(book, asked.explain)]
+    claims = book.claims
+    if asked.explain is not None:
+        known = {claim.id: claim for claim in claims}
+        if asked.explain not in known:
+            near = nearest(asked.explain, known)
+            hint = f"did you mean {' or '.join(near)}?" if near else "'fastcalc claims' lists them"
+            raise InputError(f"no claim is called '{shown(asked.explain)}'; {hint}")
+        claims = [known[asked.explain]]
     found = judge(requests.catalogue(asked), claims, document)
     judged = [one for one in found if not wanted or one.verdict in wanted]
     if not judged:
         raise InputError(f"no claim is {' or '.join(wanted)}")
-    output.write(_text(judged, book, asked), asked.out)
-
-
-def _text(judged: list[Judged], book: Claims, asked: JudgeClaims) -> str:
     if asked.format == "table" and asked.explain is not None:
-        return report.explain(judged[0], book, min(console.output_width(), 100))
-    if asked.format == "table":
-        colour = asked.out is None and console.wants_colour()
-        return report.table(judged, console.output_width(), colour=colour)
-    if asked.format == "markdown":
-        return to_markdown(*report.rows(judged))
-    rows = report.claim_records(judged, book)
-    if asked.format == "json":
-        return records.to_json(rows, verdicts=dict(MEANING))
-    return to_csv([report.flat(row) for row in rows])
-
-
-def _claim(book: Claims, name: str) -> Claim:
-    known = {claim.id: claim for claim in book.claims}
-    if name not in known:
-        near = nearest(name, known)
-        hint = f"did you mean {' or '.join(near)}?" if near else "'fastcalc claims' lists them"
-        raise InputError(f"no claim is called '{shown(name)}'; {hint}")
-    return known[name]
+        output.write(report.explain(judged[0], book, min(console.output_width(), 100)), asked.out)
+        return
+    as_row = report.flat if asked.format == "csv" else dict
+    answer(
+        asked,
+        lambda width: report.parts(judged, width),
+        lambda: [as_row(report.claim_record(one, book)) for one in judged],
+        lambda: (report.COLUMNS, judged),
+        lambda: {"verdicts": dict(MEANING)},
+    )

@@ -1,10 +1,11 @@
 """``fastcalc diff``: two entries side by side."""
 
-from fastcalc.cli import output, requests
+from fastcalc.cli import requests
+from fastcalc.cli.answers import answer
 from fastcalc.cli.commands.catalogue import DiffEntries
 from fastcalc.cli.show_entries import find
 from fastcalc.errors import InputError
-from fastcalc.report import console, diff, records
+from fastcalc.report import diff
 
 
 def run(asked: DiffEntries) -> None:
@@ -17,9 +18,4 @@ def run(asked: DiffEntries) -> None:
             f"{asked.left} is of kind {kinds[0]} and {asked.right} of kind {kinds[1]}; compare two "
             "of one kind"
         )
-    if asked.format == "table":
-        colour = asked.out is None and console.wants_colour()
-        parts = diff.diff_parts(one, two)
-        output.write(console.render(parts, console.output_width(), colour=colour), asked.out)
-        return
-    output.write(records.as_text(asked.format, diff.diff_records(one, two)), asked.out)
+    answer(asked, lambda _: diff.diff_parts(one, two), lambda: diff.diff_records(one, two))

@@ -4,13 +4,16 @@ from dataclasses import replace
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.cli import options, output, requests
+from fastcalc.cli import options, requests
+from fastcalc.cli.answers import answer, no_answer
 from fastcalc.cli.commands.evaluation import Compare
 from fastcalc.cli.commands.search import Fastmode
-from fastcalc.core.scenario import Outcome, Scenario, solve
+from fastcalc.core.scenario import Scenario, solve
 from fastcalc.errors import InputError
-from fastcalc.search.tricks import Answer, fastmode, start_at_speed
-from fastcalc.written import shown, to_markdown
+from fastcalc.report import fastmode, fastmode_table, records
+from fastcalc.search.tricks import fastmode as tricks
+from fastcalc.search.tricks import start_at_speed
+from fastcalc.written import shown
 
 SPEEDUP = 2.5
 """The speed-up asked for where none is given: that of the first fast mode on sale."""
@@ -27,14 +30,29 @@ def run(asked: Fastmode) -> int:
     slow = asked.from_speed
     found = scenario if slow is None else start_at_speed(scenario, slow)
     if found is None:
-        return _unanswered(_no_start(scenario, slow or 0.0), asked)
+        chips, where = scenario.sharding.chips, scenario.hardware.id
+        where = f"{chips} chips of {where}" if chips else where
+        reason = (
+            f"no batch of {scenario.model.id} on {where} is expected to give each user {slow:g} "
+            "tokens/s, so there is no point to start from"
+        )
+        return no_answer(asked, [reason], fastmode.KEYS, fastmode_table.TABLE)
     today = float(solve(found).estimate.speed[0])
-    answer = fastmode(found, asked.to_speed or today * (asked.speedup or SPEEDUP), catalogue)
-    output.write(_text(asked, comparison, answer), asked.out)
-    if asked.format != "table":
-        warnings = [line for one in _outcomes(answer) for line in one.warnings]
-        output.warn(warnings)
-    return 0 if answer.reached else 1
+    made = tricks(found, asked.to_speed or today * (asked.speedup or SPEEDUP), catalogue)
+    outcomes = [made.today, *(one.outcome for one in made.options if one.outcome is not None)]
+    few, left = fastmode.shown(made, everything=asked.everything or asked.format == "markdown")
+    next_command = requests.again(comparison, "frontier")
+    answer(
+        asked,
+        lambda width: fastmode_table.parts(made, few, left, width, next_command),
+        lambda: fastmode.rows(
+            made, made.options, lambda one: requests.command(comparison, one, made.today)
+        ),
+        lambda: (fastmode_table.TABLE, fastmode.rows(made, few)),
+        lambda: {**fastmode.alongside(made), "assumptions": records.assumptions(outcomes)},
+        (line for one in outcomes for line in one.warnings),
+    )
+    return 0 if made.reached else 1
 
 
 def _check(asked: Fastmode) -> None:
@@ -66,46 +84,3 @@ def _scenario(comparison: Compare) -> tuple[Scenario, Catalogue]:
     catalogue = requests.catalogue(comparison)
     pricing = replace(scenario.pricing, given=requests.prices(comparison, catalogue))
     return replace(scenario, pricing=pricing), catalogue
-
-
-def _no_start(scenario: Scenario, slow: float) -> str:
-    chips = scenario.sharding.chips
-    where = f"{chips} chips of {scenario.hardware.id}" if chips else scenario.hardware.id
-    return (
-        f"no batch of {scenario.model.id} on {where} is expected to give each user {slow:g} "
-        "tokens/s, so there is no point to start from"
-    )
-
-
-def _unanswered(reason: str, asked: Fastmode) -> int:
-    """Write that there is no point to start from, and return the exit code."""
-    if asked.format != "table":
-        from fastcalc.report import fastmode, fastmode_table, records
-
-        text = records.nothing(asked.format, fastmode.keys(), fastmode_table.header(), reason)
-        output.write(text, asked.out)
-    output.warn([reason])
-    return 1
-
-
-def _outcomes(answer: Answer) -> list[Outcome]:
-    return [answer.today, *(one.outcome for one in answer.options if one.outcome is not None)]
-
-
-def _text(asked: Fastmode, comparison: Compare, answer: Answer) -> str:
-    from fastcalc.report import console, fastmode_table, records
-    from fastcalc.report.fastmode import extra, fastmode_records, shown
-
-    if asked.format in ("json", "csv"):
-        rows = fastmode_records(
-            answer, lambda outcome: requests.command(comparison, outcome, answer.today)
-        )
-        assumed = records.assumptions(_outcomes(answer))
-        return records.as_text(asked.format, rows, **extra(answer), assumptions=assumed)
-    few, left = shown(answer, everything=asked.everything or asked.format == "markdown")
-    if asked.format == "markdown":
-        cells = fastmode_table.cells(answer, few)
-        return to_markdown(fastmode_table.header(), [list(row.values()) for row in cells])
-    width = console.output_width()
-    parts = fastmode_table.parts(answer, few, left, width, requests.again(comparison, "frontier"))
-    return console.render(parts, width, colour=console.wants_colour() and not asked.out)

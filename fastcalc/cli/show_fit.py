@@ -2,13 +2,11 @@
 
 from dataclasses import replace
 
-from fastcalc.cli import output
+from fastcalc.cli.answers import answer
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.requests import again, scenarios
 from fastcalc.core.scenario import locate
 from fastcalc.report import fit as report
-from fastcalc.report import records
-from fastcalc.written import to_markdown
 
 
 def run(asked: FitMemory) -> int:
@@ -19,12 +17,10 @@ def run(asked: FitMemory) -> int:
         for scenario in scenarios(comparison)
         for batch in scenario.batches
     ]
-    if asked.format == "table":
-        next_command = again(comparison, "compare")
-        text = report.table(locations, next_command, to_file=asked.out is not None)
-    elif asked.format == "markdown":
-        text = to_markdown(*report.cells(locations))
-    else:
-        text = records.as_text(asked.format, report.fit_records(locations))
-    output.write(text, asked.out)
+    answer(
+        asked,
+        lambda width: report.parts(locations, again(comparison, "compare"), width),
+        lambda: report.fit_records(locations),
+        lambda: (report.MARKDOWN, report.fit_records(locations)),
+    )
     return 0 if any(location.fits for location in locations) else 1

@@ -9,19 +9,19 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.units import parse_quantity
 from fastcalc.cli import options, output, requests
+from fastcalc.cli.answers import answer, no_answer
 from fastcalc.cli.commands.search import FindPlans
 from fastcalc.cli.speculate import speculations
 from fastcalc.core.scenario import check_context
 from fastcalc.errors import InputError
-from fastcalc.report import commands, records
+from fastcalc.report import commands, plan_table
 from fastcalc.report import plan as report
 from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.decide import decide
-from fastcalc.search.plan.decision import Decision
 from fastcalc.search.plan.service import Objective, Service
 from fastcalc.search.sweep.axes import four_bits
 from fastcalc.search.sweep.grid import Grid
-from fastcalc.written import shown, to_markdown
+from fastcalc.written import shown
 
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/(s|min|h))?")
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
@@ -32,19 +32,23 @@ def run(asked: FindPlans) -> int:
     options.number(asked.top, "--top", LIMITS["sequences"], 5)
     service = _service(asked)
     found = decide(_grids(asked, service), service, shown=asked.top)
-    if found.plans:
-        output.write(_text(asked, found), asked.out)
-        return 0
-    reason = report.refusal(found)
-    if asked.format != "table":
-        from fastcalc.report import plan_table
-
-        headings, _ = plan_table.rows([], service)
-        details = report.details(found, _typed(asked))
-        text = records.nothing(asked.format, report.KEYS, headings, reason, **details)
-        output.write(text, asked.out)
-    output.warn([reason])
-    return 1
+    if not found.plans:
+        return no_answer(
+            asked,
+            [report.refusal(found)],
+            report.KEYS,
+            plan_table.columns(service),
+            lambda: report.details(found, _typed(asked)),
+        )
+    plans, typed = found.plans[: asked.top], _typed(asked)
+    answer(
+        asked,
+        lambda width: plan_table.table(found, asked.top, _phrase(asked), typed, width),
+        lambda: report.plan_records(plans, service, typed),
+        lambda: (plan_table.columns(service), report.unrounded(plans, service, commands.Typed())),
+        lambda: report.details(found, typed),
+    )
+    return 0
 
 
 def _service(asked: FindPlans) -> Service:
@@ -54,13 +58,22 @@ def _service(asked: FindPlans) -> Service:
         options.number(asked.min_speed, "--min-speed", LIMITS["speed"], 50)
         is_speed, tpot = 1.0 / asked.min_speed < tpot, min(tpot, 1.0 / asked.min_speed)
     chips = options.ranks(asked.max_chips, "--max-chips")
+    ttft, rate, share = _seconds(asked.ttft, "--ttft"), _rate(asked.rate), None
+    if asked.percentile is not None:
+        if asked.ttft is None:
+            raise InputError("--percentile is of requests that meet --ttft; give that too, as 1s")
+        if not 50 <= asked.percentile <= 99.99:
+            raise InputError(
+                f"--percentile {asked.percentile:g} is not from 50 to 99.99; write for example 99"
+            )
+        share = asked.percentile / 100.0
     return Service(
         prompt=float(asked.prompt),
         output=float(asked.output),
-        ttft=_seconds(asked.ttft, "--ttft"),
+        ttft=ttft,
         tpot=tpot,
-        rate=_rate(asked.rate),
-        share=_share(asked),
+        rate=rate,
+        share=share,
         max_chips=inf if chips is None else chips,
         utilization=options.share(asked.utilization, "--utilization"),
         is_speed=is_speed,
@@ -68,19 +81,6 @@ def _service(asked: FindPlans) -> Service:
             Objective, options.choice(asked.objective, "--objective", ("usd", "watts", "chips"))
         ),
     )
-
-
-def _share(asked: FindPlans) -> float | None:
-    """Return the share of requests that must meet the limit on the first token."""
-    if asked.percentile is None:
-        return None
-    if asked.ttft is None:
-        raise InputError("--percentile is of requests that meet --ttft; give that too, as 1s")
-    if not 50 <= asked.percentile <= 99.99:
-        raise InputError(
-            f"--percentile {asked.percentile:g} is not from 50 to 99.99; write for example 99"
-        )
-    return asked.percentile / 100.0
 
 
 def _grids(asked: FindPlans, service: Service) -> list[Grid]:
@@ -92,6 +92,7 @@ def _grids(asked: FindPlans, service: Service) -> list[Grid]:
     chips = requests.chips_of(entries, asked.on)
     engines = requests.engines_of(entries, chips, asked.engine)
     pricing = requests.pricing_of(chips, asked, utilization=1.0)
+    memory = requests.memory_of(entries, asked)
     choices = _formats(asked, chips)
     speculated = speculations(asked.speculate)
     scenarios = (
@@ -104,6 +105,7 @@ def _grids(asked: FindPlans, service: Service) -> list[Grid]:
             **choices[chip.id],
             speculations=speculated,
             pricing=pricing,
+            memory=memory,
         )
     )
     grids = (candidates(one, prompt=service.prompt, output=service.output) for one in scenarios)
@@ -138,24 +140,7 @@ def _typed(asked: FindPlans) -> commands.Typed:
         typed = options.names(asked.on, "--on")
         names |= {entries.hardware(name).id: name for name in typed}
     names |= {entries.engine(asked.engine).id: asked.engine} if asked.engine else {}
-    return commands.Typed(names, requests.folders(asked))
-
-
-def _text(asked: FindPlans, found: Decision) -> str:
-    plans = found.plans[: asked.top]
-    if asked.format == "markdown":
-        from fastcalc.report import plan_table
-
-        return to_markdown(*plan_table.rows(plans, found.service))
-    typed = _typed(asked)
-    if asked.format == "table":
-        from fastcalc.report import console, plan_table
-
-        width = console.output_width()
-        parts = plan_table.table(found, asked.top, _phrase(asked), typed, width)
-        return console.render(parts, width, colour=console.wants_colour() and not asked.out)
-    rows = report.plan_records(plans, found.service, typed)
-    return records.as_text(asked.format, rows, **report.details(found, typed))
+    return commands.Typed(names, requests.as_typed(asked))
 
 
 def _phrase(asked: FindPlans) -> str:

@@ -22,7 +22,6 @@ from fastcalc.report import console, records
 from fastcalc.search.sweep.axes import Axes, Ranks, grids
 from fastcalc.search.sweep.blocks import solve_all
 from fastcalc.search.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink, Sink
-from fastcalc.search.sweep.grid import Grid
 
 
 def run(asked: Sweep) -> None:
@@ -41,8 +40,17 @@ def run(asked: Sweep) -> None:
             done += grid.size
             unfit += int(np.sum(~np.broadcast_to(columns["fits"], grid.shape)))
             _progress(done, total, file)
-        sink.close(_notes(found, total, skipped))
-    output.warn(_counted(total, unfit, skipped))
+        sink.close(
+            {
+                "points": total,
+                "left_out": dict(skipped),
+                "assumptions": records.grounds([grid.scenario for grid in found]),
+            }
+        )
+    lines = [f"{unfit:,} with fits false, for want of memory"] if unfit else []
+    left_out = sum(skipped.values())
+    lines += [f"{left_out:,} combinations left out: {_reasons(skipped)}"] if skipped else []
+    output.warn(["; ".join([f"{total:,} points", *lines])] if lines else [])
 
 
 def _axes(asked: Sweep) -> Axes:
@@ -74,6 +82,7 @@ def _axes(asked: Sweep) -> Axes:
         ),
         prefix_hit=options.share(asked.prefix_hit, "--prefix-hit", zero=True),
         pricing=requests.pricing_of(chips, asked, utilization=asked.utilization),
+        memory=requests.memory_of(entries, asked),
     )
 
 
@@ -107,30 +116,12 @@ def _sink(kind: str, file: Path | None) -> Iterator[Sink]:
             yield text[kind](stream)
 
 
-def _notes(found: list[Grid], total: int, skipped: Counter[str]) -> dict[str, Any]:
-    """Return what goes with the points: how many, what is left out, what they are based on."""
-    return {
-        "points": total,
-        "left_out": dict(skipped),
-        "assumptions": records.grounds([grid.scenario for grid in found]),
-    }
-
-
 def _progress(done: int, total: int, file: Path | None) -> None:
     """Say how far it is, unless the points themselves go to the same terminal."""
     is_seen = sys.stderr is not None and sys.stderr.isatty()
     if is_seen and (file is not None or not console.is_terminal()):
         end = "\n" if done == total else ""
         output.notify(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
-
-
-def _counted(total: int, unfit: int, skipped: Counter[str]) -> list[str]:
-    """Say how many points have no speed and how many are none; nothing where all is well."""
-    lines = [f"{total:,} points"]
-    lines += [f"{unfit:,} with fits false, for want of memory"] if unfit else []
-    left_out = sum(skipped.values())
-    lines += [f"{left_out:,} combinations left out: {_reasons(skipped)}"] if skipped else []
-    return ["; ".join(lines)] if len(lines) > 1 else []
 
 
 def _reasons(skipped: Counter[str]) -> str:

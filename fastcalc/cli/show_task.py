@@ -6,14 +6,14 @@ from typing import Any
 
 from fastcalc.articles.agent_task import ServingOption, Task
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.cli import options, output
+from fastcalc.cli import options
+from fastcalc.cli.answers import answer
 from fastcalc.cli.commands.evaluation import AgentTask, Compare
 from fastcalc.cli.requests import scenarios
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
-from fastcalc.report import console, records
 from fastcalc.report import tasks as report
-from fastcalc.written import shown, to_markdown
+from fastcalc.written import shown
 
 PROMPT = 1000
 """Prompt at which speeds are evaluated where none is asked for; then it costs no time."""
@@ -39,21 +39,16 @@ def run(asked: AgentTask) -> None:
         if rival.name in [one.name for one in choices]:
             rival = replace(rival, name=f"{rival.name} (2)")
     everyone = [*choices, *([rival] if rival else [])]
-    if asked.format == "table":
-        colour = asked.out is None and console.wants_colour()
-        notes = [*_notes(asked, everyone), *dict.fromkeys(warnings)]
-        width = console.output_width()
-        text = report.table(choices, rival, notes, window, width, colour=colour)
-    elif asked.format == "markdown":
-        text = to_markdown(*report.markdown_rows(everyone, window))
-    else:
-        equal = report.break_even_records(choices, rival) if rival else []
-        text = records.as_text(
-            asked.format, report.task_records(everyone, window), break_even=equal
-        )
-    output.write(text, asked.out)
-    if asked.format != "table":
-        output.warn(warnings)
+    answer(
+        asked,
+        lambda width: report.parts(
+            choices, rival, [*_notes(asked, everyone), *dict.fromkeys(warnings)], window, width
+        ),
+        lambda: [report.task_record(one, window) for one in everyone],
+        lambda: (report.columns(window), everyone),
+        lambda: {"break_even": report.break_even_records(choices, rival) if rival else []},
+        warnings,
+    )
 
 
 def _choices(asked: AgentTask) -> tuple[list[report.Choice], list[str]]:
@@ -115,7 +110,15 @@ def _evaluated(asked: AgentTask, task: Task) -> tuple[list[report.Choice], list[
         if getattr(asked, name) is not None and asked.speed is None:
             flag = f"--{name.replace('_', '-')}"
             raise InputError(f"{flag} goes with --speed; prices of chips follow --price-basis")
-    outcomes = [solve(scenario) for scenario in scenarios(_comparison(asked))]
+    comparison = Compare.like(
+        asked,
+        on=asked.on or "h100-sxm,gb200,wse-3",
+        batch=asked.batch or "1",
+        prompt=PROMPT if asked.prompt is None else asked.prompt,
+        output=asked.tokens,
+        price=None,
+    )
+    outcomes = [solve(scenario) for scenario in scenarios(comparison)]
     found = [
         _choice(outcome, place, asked, task)
         for outcome in outcomes
@@ -150,17 +153,6 @@ def _choice(outcome: Outcome, place: int, asked: AgentTask, task: Task) -> repor
     )
     name = f"{scenario.model.id} on {scenario.hardware.id} at {batch:,}"
     return report.Choice(name, option, task, scenario.model.id, scenario.hardware.id, batch)
-
-
-def _comparison(asked: AgentTask) -> Compare:
-    return Compare.like(
-        asked,
-        on=asked.on or "h100-sxm,gb200,wse-3",
-        batch=asked.batch or "1",
-        prompt=PROMPT if asked.prompt is None else asked.prompt,
-        output=asked.tokens,
-        price=None,
-    )
 
 
 def _against(asked: AgentTask) -> AgentTask:
@@ -210,21 +202,16 @@ def _notes(asked: AgentTask, choices: list[report.Choice]) -> list[str]:
         lead = "prefill counted" if asked.prompt is not None else "prefill left out (--prompt)"
         lines.append(f"speeds and prices of models on chips are expected values; {lead}")
     if asked.subscription is not None:
-        lines += _subscription(_least(asked.subscription, "--subscription"), choices)
+        usd, bought = _least(asked.subscription, "--subscription"), []
+        for one in choices:
+            cost, price = float(one.prospect.usd), float(one.option.price)
+            if math.isfinite(cost) and cost > 0 and price > 0:
+                bought.append(
+                    f"a subscription of {usd:,.0f} USD pays {usd / cost:,.0f} successes by "
+                    f"{one.name}, or {usd / price:,.1f} million tokens of output"
+                )
+        lines += bought or ["without a price of tokens, no subscription can be compared"]
     return lines
-
-
-def _subscription(usd: float, choices: list[report.Choice]) -> list[str]:
-    """Return what a monthly subscription would buy by the token, in sentences."""
-    lines = []
-    for one in choices:
-        cost, price = float(one.prospect.usd), float(one.option.price)
-        if math.isfinite(cost) and cost > 0 and price > 0:
-            lines.append(
-                f"a subscription of {usd:,.0f} USD pays {usd / cost:,.0f} successes by "
-                f"{one.name}, or {usd / price:,.1f} million tokens of output"
-            )
-    return lines or ["without a price of tokens, no subscription can be compared"]
 
 
 def _real(text: str, flag: str) -> float:

@@ -5,16 +5,14 @@ from pathlib import Path
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import output, requests
+from fastcalc.cli.answers import answer
 from fastcalc.cli.commands.measurements import Validate
 from fastcalc.errors import InputError
 from fastcalc.evidence.points import Points
-from fastcalc.evidence.score import Group
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.validate import Validation, validate, validate_shipped
 from fastcalc.importers.any_file import read
-from fastcalc.report import console
 from fastcalc.report import validation as report
-from fastcalc.written import to_csv, to_markdown
 
 MISSED = 1
 
@@ -24,7 +22,6 @@ def run(asked: Validate) -> int:
     catalogue, given, most = requests.catalogue(asked), asked.given(), asked.max_median_factor
     if most is not None and not most >= 1.0:
         raise InputError(f"--max-median-factor {most:g} is below 1, which nothing can reach")
-    colour, width = asked.out is None and console.wants_colour(), console.output_width()
     if asked.path is None:
         if any(given.values()):
             raise InputError("give a file; the shipped evidence names its own hardware and engines")
@@ -34,12 +31,26 @@ def run(asked: Validate) -> int:
             [*both.fitted.skipped, *both.set_aside.skipped],
             both.fitted.groups,
         )
-        text = report.shipped_table(both, width, colour=colour)
     else:
-        found = _of_file(catalogue, asked.path, given)
-        text = report.table(found, asked.path.name, width, colour=colour)
-    output.write(text if asked.format == "table" else _written(found, asked.format), asked.out)
-    return _verdict(found, most)
+        found = of_file(catalogue, asked.path, given)
+    if asked.format == "json":
+        output.write(report.json_text(found), asked.out)
+    else:
+        answer(
+            asked,
+            lambda width: (
+                report.shipped_parts(both, width)
+                if asked.path is None
+                else report.parts(found, asked.path.name, width)
+            ),
+            lambda: [report.point_record(one) for one in found.predictions],
+            lambda: (report.SCORES, report.shown(found.groups)),
+        )
+    median = next(one.median_factor for one in found.groups if one.name == "all")
+    if most is None or median <= most:
+        return 0
+    output.warn([f"the median factor is {median:.3f}, above --max-median-factor {most:g}"])
+    return MISSED
 
 
 def points_of(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Points:
@@ -53,7 +64,8 @@ def points_of(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Poi
     return found
 
 
-def _of_file(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Validation:
+def of_file(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Validation:
+    """Predict the points of a file; refuse one of which nothing can be predicted."""
     found = points_of(catalogue, path, given)
     engine = catalogue.engine(given["engine"]) if given.get("engine") else None
     result = validate(found.points, catalogue, engine=engine, skipped=found.skipped)
@@ -63,23 +75,3 @@ def _of_file(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Vali
         line = result.skipped[0].line if result.skipped else 1
         raise InputError(f"{path}:{line}:1: nothing can be predicted: {why}")
     return result
-
-
-def _written(found: Validation, format: str) -> str:  # noqa: A002
-    if format == "json":
-        return report.json_text(found)
-    if format == "csv":
-        return to_csv([report.point_record(one) for one in found.predictions])
-    return to_markdown(*report.rows(found.groups))
-
-
-def _verdict(found: Validation, most: float | None) -> int:
-    if most is None:
-        return 0
-    everything: Group = next(one for one in found.groups if one.name == "all")
-    if everything.median_factor <= most:
-        return 0
-    output.warn(
-        [f"the median factor is {everything.median_factor:.3f}, above --max-median-factor {most:g}"]
-    )
-    return MISSED

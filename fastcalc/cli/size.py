@@ -27,16 +27,7 @@ DEPLOYMENT = 0.02
 def foresee(points: int, deployments: int, kind: str, file: Path | None, *, is_meant: bool) -> None:
     """Say how large a file will be if that is worth a line, or refuse to begin it.
 
-    Parameters
-    ----------
-    points, deployments : int
-        Points, and chips with their models, formats and engines. [1]
-    kind : str
-        Format of the file.
-    file : Path or None
-        Where it goes; None for standard output.
-    is_meant : bool
-        Whether ``--anyway`` was given.
+    Deployments are chips with their models, formats and engines.
 
     Raises
     ------
@@ -47,17 +38,12 @@ def foresee(points: int, deployments: int, kind: str, file: Path | None, *, is_m
     size = points * BYTES[kind]
     time = f"{seconds / 60.0:,.0f} minutes" if seconds > 120.0 else f"{seconds:,.0f} s"
     said = f"{points:,} points, about {size / 1e9:,.1f} GB and {time}"
-    free = _free(file)
+    free = float("inf")
+    if file is not None and not output.is_stream(file):
+        with suppress(OSError):
+            free = float(shutil.disk_usage(os.path.dirname(os.path.realpath(file))).free)
     if not is_meant and (seconds > LONGEST or size > free):
         limit = f"the {free / 1e9:,.1f} GB free there" if size > free else "10 minutes"
         raise InputError(f"{said}: more than {limit}; name fewer values, or add --anyway")
     if points > NOTED:
         output.warn([said])
-
-
-def _free(file: Path | None) -> float:
-    """Return what may still be written where a file goes. [B]"""
-    if file is not None and not output.is_stream(file):
-        with suppress(OSError):
-            return float(shutil.disk_usage(os.path.dirname(os.path.realpath(file))).free)
-    return float("inf")

@@ -14,18 +14,10 @@ _HINT = "write tokens a pass (2.5), acceptance x drafted tokens (0.8x3), or kept
 
 
 def speculation(text: str | None) -> Speculation:
-    """Return how decoding drafts ahead.
+    """Return how decoding drafts ahead; None for no speculation.
 
-    Parameters
-    ----------
-    text : str or None
-        ``2.5`` tokens a pass, ``0.8x3`` acceptance and drafted tokens, ``2.5/3`` tokens a pass
-        and drafted tokens; None for no speculation.
-
-    Raises
-    ------
-    InputError
-        If it is none of these, or cannot be.
+    It is ``2.5`` tokens a pass, ``0.8x3`` acceptance and drafted tokens, or ``2.5/3`` tokens a
+    pass and drafted tokens; an InputError says that it is none of these, or cannot be.
 
     Examples
     --------
@@ -40,9 +32,19 @@ def speculation(text: str | None) -> Speculation:
     first, form = float(match[1]), match[2]
     if form is None:
         return Speculation.keeping(_kept(first))
-    drafted = _drafted(match[3])
+    drafted = float(match[3])
+    if drafted not in LIMITS["drafts"]:
+        limit = LIMITS["drafts"]
+        raise InputError(
+            f"--speculate: {shown(match[3])} drafted tokens is not a whole number {limit}"
+        )
     if form == "x":
-        return Speculation.accepting(_accepted(first, match), drafted)
+        if first not in LIMITS["share"]:
+            hint = f"; for tokens a pass write {match[1]}/{match[3]}" if first > 1.0 else ""
+            raise InputError(
+                f"--speculate: acceptance {first:g} is not above 0 and at most 1{hint}"
+            )
+        return Speculation.accepting(first, drafted)
     if _kept(first) > drafted + 1.0:
         raise InputError(
             f"--speculate {shown(text)}: a pass keeps at most the drafted tokens and one more, "
@@ -52,17 +54,7 @@ def speculation(text: str | None) -> Speculation:
 
 
 def speculations(text: str | None) -> tuple[Speculation, ...]:
-    """Return each way of drafting ahead in a list.
-
-    Parameters
-    ----------
-    text : str or None
-        ``none``, or any form that `speculation` reads; several with commas.
-
-    Raises
-    ------
-    InputError
-        If a part is none of these, or cannot be.
+    """Return each way of drafting ahead in a list: ``none``, or a form that `speculation` reads.
 
     Examples
     --------
@@ -78,20 +70,4 @@ def _kept(value: float) -> float:
     if value not in limit:
         hint = f"; for acceptance {value:g} write for example {value:g}x3" if 0 < value < 1 else ""
         raise InputError(f"--speculate: {value:g} is not a number of tokens a pass {limit}{hint}")
-    return value
-
-
-def _accepted(value: float, match: re.Match[str]) -> float:
-    if value not in LIMITS["share"]:
-        hint = f"; for tokens a pass write {match[1]}/{match[3]}" if value > 1.0 else ""
-        raise InputError(f"--speculate: acceptance {value:g} is not above 0 and at most 1{hint}")
-    return value
-
-
-def _drafted(text: str) -> float:
-    value = float(text)
-    if value not in LIMITS["drafts"]:
-        raise InputError(
-            f"--speculate: {shown(text)} drafted tokens is not a whole number {LIMITS['drafts']}"
-        )
     return value

@@ -14,25 +14,14 @@ _KINDS = {
 
 
 def sentence(error: Exception) -> str:
-    """Return one sentence on what is wrong with a request, and what to write instead.
-
-    Parameters
-    ----------
-    error : Exception
-        A usage error of typer: of its own, or of the click that older versions stand on.
-    """
+    """Return what is wrong with a request, by an error of typer or click, and what to write."""
     message = " ".join(str(getattr(error, "format_message", error.__str__)()).split()).rstrip(".")
     flag = _FLAG.match(message)
     kind = next((each for word, each in _KINDS.items() if word in message), None)
     if flag is None or kind is None:
         return f"{message}; --help shows what there is"
-    return f"{flag[1]}{_given(error, message[flag.end() :])} is not {kind}"
-
-
-def _given(error: Exception, message: str) -> str:
-    """Return what was typed, in quotes, where it is known: by pydantic's own error or in words."""
-    faults = getattr(error.__cause__, "errors", None)
-    if faults is not None:
-        return f" '{shown(faults()[0]['input'], 40)}'"
-    value = _VALUE.match(message)
-    return f" '{shown(value[1], 40)}'" if value else ""
+    # What was typed is known by pydantic's own error or in words.
+    faults, value = getattr(error.__cause__, "errors", None), _VALUE.match(message[flag.end() :])
+    given = faults()[0]["input"] if faults is not None else value[1] if value else None
+    typed = "" if given is None else f" '{shown(given, 40)}'"
+    return f"{flag[1]}{typed} is not {kind}"

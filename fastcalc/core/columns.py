@@ -45,7 +45,7 @@ class Column:
     value: Callable[[Any], Any] = lambda _: None
     heading: tuple[str, str] = ("", "")
     rank: int = 0
-    format: str | Callable[[dict[str, Any]], str] = ""
+    format: str | Callable[[Any], str] = ""
     needs_fit: bool = False
 
 
@@ -58,7 +58,7 @@ def _limiter(one: EvaluatedPoints) -> Words:
 _held = partial(Column, needs_fit=True)
 """A column without a value where the batch does not fit."""
 
-COLUMNS = (
+FIRST = (
     Column(
         "hardware", "text", "id of the chip", lambda one: one.scenario.hardware.id, ("", "hardware")
     ),
@@ -184,7 +184,7 @@ COLUMNS = (
         "time per output token, decode alone",
         lambda one: one.estimate.tpot * 1e3,
         ("TPOT", "ms"),
-        7,
+        6,
     ),
     _held(
         "ttft_ms",
@@ -276,15 +276,25 @@ COLUMNS = (
         lambda one: one.estimate.bound_compute,
     ),
     Column("usd_per_hour", "USD", "price of the deployment", lambda one: one.usd_per_hour),
+)
+
+LATER = (
     _held(
         "service_tpot_ms",
         "ms",
         "time per output token while prompts of others come between, as servers are measured",
         lambda one: one.estimate.tpot_in_traffic * 1e3,
         ("TPOT in", "traffic"),
-        6,
+        7,
     ),
     Column("host", "text", "host whose memory the chips may use", lambda one: one.host),
+    _held(
+        "host_use",
+        "text",
+        "what a decode step does with weights on the host: stream them over the link, or compute "
+        "in place",
+        lambda one: one.host_use,
+    ),
     Column(
         "dense_near_fraction",
         "ratio",
@@ -304,6 +314,9 @@ COLUMNS = (
         lambda one: one.near("kv"),
     ),
 )
+"""At the end of every record."""
+
+COLUMNS = (*FIRST, *LATER)
 """Of ``compare``, ``frontier`` and ``sweep``, in the order of the contract."""
 
 NEEDS_FIT = frozenset(column.key for column in COLUMNS if column.needs_fit)

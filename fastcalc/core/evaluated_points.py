@@ -11,7 +11,8 @@ from fastcalc.core.estimate import Estimate
 from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.placement import AnyPlacement, Site
 from fastcalc.core.scenario import Scenario
-from fastcalc.core.split import memories_used
+from fastcalc.core.split import memories_used, near
+from fastcalc.core.step import HOST
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import Workload
 from fastcalc.formulas.types import ArrayLike, Floats, Ints
@@ -101,14 +102,25 @@ class EvaluatedPoints:
 
     def near(self, kind: str) -> ArrayLike:
         """Return the share of a kind of bytes that lives in the fastest memory. [1]"""
-        split = self.estimate.passes.split
-        return 1.0 if split is None else split.shares[kind][0]
+        return near(self.estimate.passes.split, kind)
 
     @property
     def host(self) -> str | None:
         """The host whose memory the chips may use."""
         host = self.scenario.memory.host
         return host.id if host else None
+
+    @property
+    def host_use(self) -> Words | None:
+        """How a decode step uses what lives on the host; None where there is no host."""
+        passes = self.estimate.passes
+        host = next((one for one in passes.decode.components if one.name == HOST), None)
+        if passes.split is None or host is None:
+            return None
+        far = [place for place, tier in enumerate(passes.split.tiers) if not tier.is_near]
+        streams = np.any([passes.split.used(place) for place in far], axis=0) if far else False
+        computes = np.asarray(host.bytes) > 0.0
+        return Words(np.where(computes, 2, np.where(streams, 1, 0)), (None, "stream", "compute"))
 
     @property
     def run(self) -> Floats:

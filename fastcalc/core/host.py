@@ -2,8 +2,10 @@
 
 from typing import cast, get_args
 
-from fastcalc.catalogue.schema import Hardware, QuantityError, QuantityReader
+from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.schema.quantities import QuantityReader
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.catalogue.units import QuantityError
 from fastcalc.core.memory import KINDS, OWN_MEMORY, HostUse, MemoryChoice
 from fastcalc.errors import InputError
 from fastcalc.written import shown
@@ -67,6 +69,11 @@ def _host(catalogue: Catalogue, text: str) -> Hardware:
                 "those of kind host, or write its numbers: dram=256GiB@300GB/s,link=64GB/s"
             )
         return found
+    return _written(text)
+
+
+def _written(text: str) -> Hardware:
+    """Return a host from its numbers."""
     given = dict(one.partition("=")[::2] for one in text.split(","))
     unknown = given.keys() - {"dram", "chips", *_DIMENSIONS}
     if unknown or "dram" not in given:

@@ -189,7 +189,7 @@ class _Placed(Generic[OneOrMore]):
         """
         usable, weights = _room(self.machine, self.work, self.layout)
         used = weights + self.sequences(batch) * self.cache_per_chip
-        return floats(used / np.maximum(usable, 1.0))
+        return np.float64(1.0) * used / np.maximum(usable, 1.0)
 
     def sequences(self, batch: ArrayLike) -> Array:
         """Return the sequences of a batch on the fullest replica. [1]"""

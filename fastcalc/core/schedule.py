@@ -149,10 +149,11 @@ class Schedule:
         """Where bytes live; None where one memory of the chip takes all."""
         machine = self.machine
         held = self.placement.sequences(self.batch) * self.placement.cache_per_chip
-        if machine.tier.where == ("chip" if machine.is_spatial else "package"):
+        tier = machine.tier
+        if tier.where == "chip" if machine.is_spatial else tier.is_near:
             near = machine.usable(self.placement.layout.chips)[0]
             needed = self.placement.weights_per_chip + held
-            if len(machine.tiers) == 1 or not machine.place and np.all(needed <= near):
+            if len(machine.tiers) == 1 or (not machine.place and np.all(needed <= near)):
                 return None
         rows = self._rows(self.streams, self.together, 0.0)
         work = count_pass(self.placement, rows, self.in_flight)

@@ -49,6 +49,22 @@ class Split:
         return self.shares | {"experts": self.read}
 
 
+def near(split: Split | None, kind: str) -> ArrayLike:
+    """Return the share of a kind of bytes that lives in the fastest memory. [1]
+
+    Parameters
+    ----------
+    split : Split or None
+        What lives where; None where all is in the one memory there is.
+    kind : str
+        One of `KINDS`.
+    """
+    if split is None:
+        return 1.0
+    share = split.shares[kind][0]
+    return share.item() if share.size == 1 else share
+
+
 def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tuple[str, ...]]:
     """Return which memories are used, as positions in a list of their names joined.
 

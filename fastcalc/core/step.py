@@ -29,6 +29,9 @@ _FUSED_MULTIPLY_ADD = 2.0
 PRODUCTS, GROUPED_PRODUCTS = 3.0, 1.0
 """How memory and compute time of matrix products overlap, and of products over routed experts."""
 
+HOST = "host"
+"""The component that the cores of a host work on."""
+
 LIMITERS = ("memory", "compute", "link", "latency")
 
 
@@ -237,9 +240,9 @@ def expected_step(
     """
     rates, touched = reached(chip, software), touched_experts(work, software)
     bandwidth: ArrayLike = rates.bandwidth
-    elsewhere = _idle("host")
+    elsewhere = _idle(HOST)
     if work.split is not None:
-        work, reads, host = located(work, work.split, chip, software, touched)
+        work, reads, host, _ = located(work, work.split, chip, software, touched)
         same, bandwidth, elsewhere = decoded(work, chip, software, reads), reads.routed, _host(host)
     same = same or decoded(work, chip, software)
     passed = Step.of(
@@ -279,9 +282,9 @@ def _imbalance(work: PassWork, software: EngineParameters) -> ArrayLike:
 def _host(done: InPlace | None) -> Component:
     """Return what the host's cores do in its own memory, while the chip waits."""
     if done is None:
-        return _idle("host")
+        return _idle(HOST)
     return Component(
-        "host",
+        HOST,
         bytes=done.bytes,
         bandwidth=done.bandwidth,
         flops=done.flops,

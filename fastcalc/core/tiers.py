@@ -83,11 +83,14 @@ class Located(NamedTuple):
         How fast the chip reads the rest.
     host : InPlace or None
         What the host's cores do.
+    rest : list of ndarray or None
+        What of each kind of `READ` the chip works on; None for all. [1]
     """
 
     work: PassWork
     reads: Reads
     host: InPlace | None
+    rest: list[Array] | None = None
 
 
 def tier_rate(
@@ -133,7 +136,7 @@ def located(
     touched : array_like
         Share of the routed weights that the pass reads. [1]
     """
-    shares, parts = split.reads(), [_part(tier, split, work) for tier in split.tiers]
+    shares, parts = split.reads(), [part_of(tier, split, work) for tier in split.tiers]
     rates = [
         tier_rate(tier, chip, software, part) for tier, part in zip(split.tiers, parts, strict=True)
     ]
@@ -151,11 +154,21 @@ def located(
         read = list(shares[kind])
         read[place] = read[place] * ~is_kept
         speeds.append(_together(read, rates, software.tier_overlap, whole=left))
-    return Located(_without(work, rest), Reads(*speeds), host.where(is_kept))
+    return Located(_without(work, rest), Reads(*speeds), host.where(is_kept), rest)
 
 
-def _part(tier: Tier, split: Split, work: PassWork) -> ArrayLike:
-    """Return the part of a shared memory that a chip has while others of a pass read, too. [1]"""
+def part_of(tier: Tier, split: Split, work: PassWork) -> ArrayLike:
+    """Return the part of a shared memory that a chip has while others of a pass read, too. [1]
+
+    Parameters
+    ----------
+    tier : Tier
+        The memory.
+    split : Split
+        With the chips of the deployment.
+    work : PassWork
+        The pass; only the stages that its micro-batches are in read at once.
+    """
     if tier.shared_by == 1.0:
         return 1.0
     width = split.chips / np.asarray(work.stages)

@@ -18,10 +18,11 @@ def _attention(made: Pass, part: Component) -> list[Equation]:
     flops = equation("FLOPs a token", load.attention_flops, "FLOP", looked)
     return [
         cache,
-        equation("bytes", part.bytes, "B", made.sequences * cache.answer),
+        equation("bytes", part.bytes, "B", made.sequences * cache.answer * made.here("kv")),
         flops,
-        equation("FLOPs", part.flops, "FLOP", made.decoded * flops.answer),
+        equation("FLOPs", part.flops, "FLOP", made.decoded * flops.answer * made.here("kv")),
         made.rate(part, "attention"),
+        *made.read(part, "kv"),
     ]
 
 
@@ -32,7 +33,7 @@ def _prompt_attention(made: Pass, part: Component) -> list[Equation]:
     flops = equation("FLOPs a token", load.prompt_flops, "FLOP", looked)
     return [
         flops,
-        equation("FLOPs", part.flops, "FLOP", number(load.prompt) * flops.answer),
+        equation("FLOPs", part.flops, "FLOP", number(load.prompt) * flops.answer * made.here("kv")),
         made.rate(part, "attention"),
     ]
 

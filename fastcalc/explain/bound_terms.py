@@ -7,19 +7,11 @@ from fastcalc.core.step import Component
 from fastcalc.explain.attention import cache_read, looked_back
 from fastcalc.explain.explained import component
 from fastcalc.explain.numbers import Numbers
-from fastcalc.explain.terms import Equation, equation, largest, number, one, total
+from fastcalc.explain.terms import Equation, equation, largest, named, number, one, total
 
 
 class BoundPass:
-    """A pass of the whole deployment at the bound.
-
-    Parameters
-    ----------
-    schedule : Schedule
-        The passes of one batch.
-    decoded, prompt : float
-        Sequences decoded, and prompt tokens. [1]
-    """
+    """A pass of the whole deployment at the bound: sequences decoded, and prompt tokens. [1]"""
 
     def __init__(self, schedule: Schedule, *, decoded: float, prompt: float) -> None:
         placement = schedule.placement
@@ -46,9 +38,9 @@ def _memory(made: BoundPass, part: Component) -> list[Equation]:
     numbers = made.numbers
     always = numbers.stored("dense", "small", "head")
     stored = always + numbers.stored("routed", "expert_biases") * made.picked
-    weights = equation("weights", stored.value, "B", stored)
+    weights = named("weights", "B", stored)
     read = cache_read(numbers, made.traffic, 1.0)
-    cache = equation("cache", read.value, "B", read)
+    cache = named("cache", "B", read)
     moved = equation("bytes", part.bytes, "B", weights.answer + number(made.decoded) * cache.answer)
     # Tiers are filled from the fastest on, and all of them are read at once.
     tiers = sorted(made.machine.tiers, key=lambda tier: tier.capacity / tier.rate)
@@ -84,7 +76,7 @@ def _compute(made: BoundPass, part: Component) -> list[Equation]:
         if count
     )
     terms.append(("attention", looked / numbers.peak(rates.attention)))
-    spent = [equation(name, term.value, "s", term) for name, term in terms]
+    spent = [named(name, "s", term) for name, term in terms]
     summed = total(each.answer for each in spent) / made.chips
     return [*spent, equation("time", part.compute_time, "s", summed)]
 

@@ -1,21 +1,28 @@
 """What the formulas of one pass have in common: its work, its machine and the rates it reaches."""
 
+from collections.abc import Iterator
+
 from fastcalc.core.machine import FED_BITS, Product
 from fastcalc.core.pass_work import ACTIVATION_BYTES, FLOPS_PER_PARAMETER, PassWork
 from fastcalc.core.schedule import Schedule
-from fastcalc.core.step import Component
+from fastcalc.core.step import Component, touched_experts
+from fastcalc.core.tiers import READ, located, part_of, tier_rate
 from fastcalc.explain.numbers import Numbers
-from fastcalc.explain.terms import Equation, Term, equation, number, one, rounded_least
+from fastcalc.explain.terms import (
+    Equation,
+    Term,
+    equation,
+    named,
+    number,
+    one,
+    rounded_least,
+    total,
+)
+from fastcalc.formulas.types import ArrayLike
 
 
 class Pass:
-    """One pass of a placement.
-
-    Attributes
-    ----------
-    seconds : dict of str to float
-        The time of each component before the one that is explained. [s]
-    """
+    """One pass of a placement, with the time of each component before the one explained. [s]"""
 
     def __init__(self, schedule: Schedule, load: PassWork) -> None:
         placement = schedule.placement
@@ -30,6 +37,11 @@ class Pass:
         self.sequences = number(load.sequences)
         self.decoded = self.sequences * load.verified
         self.hidden = self.numbers.counted(load.hidden, "hidden width")
+        self.located = None
+        if load.split is not None and not self.machine.is_spatial:
+            software = self.machine.software
+            touched = touched_experts(load, software)
+            self.located = located(load, load.split, self.chip, software, touched)
         # Where layers have regions, prompts are spread over all chips.
         self.everywhere = number(load.stages if self.machine.is_spatial else 1.0)
 
@@ -41,9 +53,54 @@ class Pass:
         if by_cores is not None:
             bandwidth = rounded_least(bandwidth, by_cores)
         read = equation("bandwidth", self.bandwidth.value, "B/s", bandwidth)
-        if self.fed is None:
-            return (read,)
-        return read, equation("feed at half precision", self.fed.value, "FLOP/s", self.fed)
+        fed = [] if self.fed is None else [named("feed at half precision", "FLOP/s", self.fed)]
+        return read, *self._elsewhere(), *fed
+
+    def _elsewhere(self) -> Iterator[Equation]:
+        """Yield the bandwidth that is reached of other memories than the fastest."""
+        if self.load.split is None:
+            return
+        for tier, rate in list(zip(self.load.split.tiers, self.tier_rates(), strict=True))[1:]:
+            origin = self.numbers.bandwidth(tier).numbers[0].origin
+            yield named(f"{tier.where} bandwidth", "B/s", number(one(rate), "B/s", origin))
+
+    def tier_rates(self) -> list[ArrayLike]:
+        """Return the bandwidth that is reached of each memory. [byte/s]"""
+        split, software = self.load.split, self.machine.software
+        assert split is not None
+        return [
+            tier_rate(tier, self.chip, software, part_of(tier, split, self.load))
+            for tier in split.tiers
+        ]
+
+    def here(self, kind: str) -> Term:
+        """Return what of a kind of bytes the chip itself works on. [1]"""
+        if self.located is None or self.located.rest is None:
+            return number(1.0)
+        return number(one(self.located.rest[READ.index(kind)]))
+
+    def in_region(self, kind: str) -> Term:
+        """Return what of a kind of bytes lives in the regions of a machine that has them. [1]"""
+        split = self.load.split
+        if split is None:
+            return number(1.0)
+        return number(one(split.shares[kind][0]) * (split.tiers[0].where == "chip"))
+
+    def read(self, part: Component, kind: str) -> list[Equation]:
+        """Return how fast a component reads, where its bytes live in several memories."""
+        split, whole = self.load.split, self.here(kind)
+        if split is None or self.located is None or whole.value == 0.0:
+            return []
+        if one(split.reads()[kind][0]) == whole.value:  # as the rest of the pass
+            return []
+        spent = [
+            number(one(share)) / number(one(rate), "B/s")
+            for share, rate, tier in zip(
+                split.reads()[kind], self.tier_rates(), split.tiers, strict=True
+            )
+            if one(share) and not (tier.flop_rates and whole.value < 1.0)
+        ]
+        return [equation("read rate", part.bandwidth, "B/s", whole / total(spent))]
 
     def message(self) -> Term:
         """Return the activations of all tokens of a replica. [byte]"""

@@ -32,16 +32,9 @@ def component(name: str, meaning: str) -> Callable[[Formula], Formula]:
 
 @dataclass(frozen=True)
 class ExplainedPart:
-    """One component of a pass in numbers, and the formulas behind them.
+    """One component of a pass in plain floats, and the formulas behind them: the last is its time.
 
-    Attributes
-    ----------
-    component : Component
-        Its work and its rates as plain floats.
-    equations : tuple of Equation
-        In the order in which they are computed; the last is its time.
-    is_hidden : bool
-        True where it goes on under another that takes longer, as the smaller terms of a bound do.
+    It is hidden where it goes on under another that takes longer, as the smaller terms of a bound.
     """
 
     component: Component
@@ -60,20 +53,14 @@ class Explained:
 
     Attributes
     ----------
-    name : str
-        Which pass it is.
     sequences, verified, prompt : float
-        What is in it: sequences decoded, tokens of each, and prompt tokens. [1]
+        Sequences decoded, tokens of each, and prompt tokens. [1]
     rates : tuple of Equation
         What its parts share: the bandwidth reached, and the rate at which cores are fed.
-    parts : tuple of ExplainedPart
-        Components that take time.
-    idle : tuple of str
-        Those that take none.
-    total : Equation
-        Their sum.
-    answer : Equation
-        What it makes: time per output token, or to the first one.
+    parts, idle : tuple
+        Components that take time, and the names of those that take none.
+    total, answer : Equation
+        The time of all parts, and what it makes: time per output token, or to the first one.
     """
 
     name: str

@@ -1,8 +1,5 @@
 """Rows of a comparison taken apart: the decode step and the pass that takes in a prompt."""
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 
 from fastcalc.core import timeline
@@ -11,7 +8,12 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.step import Step
 from fastcalc.core.timeline import Timeline
-from fastcalc.explain import serial, spatial_terms, weights  # noqa: F401 (they register components)
+from fastcalc.explain import (  # noqa: F401 (they register components)
+    host_terms,
+    serial,
+    spatial_terms,
+    weights,
+)
 from fastcalc.explain.bound_terms import BoundPass, components
 from fastcalc.explain.context import Pass
 from fastcalc.explain.explained import Explained, ExplainedPart, Explanation, explained, plain
@@ -21,50 +23,34 @@ from fastcalc.explain.terms import Equation, equation, largest, number, one, tot
 
 def explain(outcome: Outcome) -> list[Explanation]:
     """Take apart every row of an outcome that fits."""
-    return [
-        Explanation(outcome, batch, _decode(row), _first(row))
-        for index, batch in enumerate(outcome.scenario.batches)
-        if outcome.estimate.fits[index]
-        for row in [_Row(outcome, index)]
-    ]
+    found = []
+    for batch, fits in zip(outcome.scenario.batches, outcome.estimate.fits, strict=True):
+        if fits:
+            streams = np.array([batch], dtype=np.float64)
+            passes = Schedule(outcome.placement, outcome.scenario.traffic, streams)
+            found.append(Explanation(outcome, batch, _decode(passes), _first(passes)))
+    return found
 
 
-@dataclass(frozen=True)
-class _Row:
-    """One batch of an outcome, and its passes alone."""
-
-    outcome: Outcome
-    index: int
-
-    @property
-    def batch(self) -> int:
-        return self.outcome.scenario.batches[self.index]
-
-    @cached_property
-    def passes(self) -> Schedule:
-        scenario = self.outcome.scenario
-        batch = np.array([self.batch], dtype=np.float64)
-        return Schedule(self.outcome.placement, scenario.traffic, batch)
-
-    def answer(self, name: str, made: Timeline) -> Equation:
-        """Return a timeline written out: what it takes of each pass, and its constant."""
-        overhead = Numbers(self.outcome.placement).setting("request_overhead")
-        whole = number(made.requests) * overhead
-        for kind, count in made.counts:
-            whole += number(count) * number(self.passes.seconds(kind), "s")
-        return equation(name, made.seconds, "s", whole / made.per)
+def _answer(name: str, passes: Schedule, made: Timeline) -> Equation:
+    """Return a timeline written out: what it takes of each pass, and its constant."""
+    overhead = Numbers(passes.placement).setting("request_overhead")
+    whole = number(made.requests) * overhead + number(one(made.loading), "s")
+    for kind, count in made.counts:
+        whole += number(count) * number(passes.seconds(kind), "s")
+    return equation(name, made.seconds, "s", whole / made.per)
 
 
-def _decode(row: _Row) -> Explained:
-    passes, answer = row.passes, row.answer("TPOT", timeline.token(row.passes))
+def _decode(passes: Schedule) -> Explained:
+    answer = _answer("TPOT", passes, timeline.token(passes))
     if passes.is_bound:
-        made = BoundPass(passes, decoded=float(row.batch), prompt=0.0)
+        made = BoundPass(passes, decoded=one(passes.batch), prompt=0.0)
         return _at_the_bound("decode step", made, passes.bound(), answer)
     return _of_step("decode step", Pass(passes, passes.decode_work()), passes.decode, answer)
 
 
-def _first(row: _Row) -> Explained:
-    passes, answer = row.passes, row.answer("TTFT", timeline.first_token(row.passes))
+def _first(passes: Schedule) -> Explained:
+    answer = _answer("TTFT", passes, timeline.first_token(passes))
     if passes.is_bound:
         made = BoundPass(passes, decoded=0.0, prompt=one(passes.traffic.computed_prompt))
         bound = passes.bound(made.prompt, decode=0.0 * passes.batch)

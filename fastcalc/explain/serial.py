@@ -3,7 +3,7 @@
 from fastcalc.core.step import Component
 from fastcalc.explain.context import Pass
 from fastcalc.explain.explained import component
-from fastcalc.explain.terms import Equation, equation, number, one
+from fastcalc.explain.terms import Equation, equation, named, number, one
 
 
 @component("layer floors", "launches, ramps and tails of serial kernels, layer after layer")
@@ -24,7 +24,7 @@ def _floors(made: Pass, part: Component) -> list[Equation]:
 def _all_reduce(made: Pass, part: Component) -> list[Equation]:
     load, ranks = made.load, one(made.load.tp)
     reductions = number(2.0) * load.depth
-    message = equation("message", made.message().value, "B", made.message())
+    message = named("message", "B", made.message())
     shots = round(one(part.count) / (2.0 * one(load.depth))) if one(part.count) else 0
     sent = reductions * (ranks - 1.0) * message.answer
     if shots > 1:

@@ -5,24 +5,37 @@ from fastcalc.core.step import Component
 from fastcalc.explain.attention import cache_read, looked_back
 from fastcalc.explain.context import Pass
 from fastcalc.explain.explained import component
-from fastcalc.explain.terms import Equation, Term, equation, largest, number, total
+from fastcalc.explain.terms import Equation, equation, largest, named, number, total
 
 
 @component("layer sweeps", "a token crosses the layers one after another, each in its region")
 def _sweeps(made: Pass, part: Component) -> list[Equation]:
     load, numbers = made.load, made.numbers
     cache = equation("cache", load.cache_bytes, "B", cache_read(numbers, made.traffic, 1.0))
-    stored = numbers.stored("dense", "small", "head", "routed", "expert_biases") + cache.answer
-    moved = equation("read in a sweep", stored.value, "B", stored)
+    stored = (
+        numbers.stored("dense") * made.in_region("dense")
+        + numbers.stored("small", "head") * made.in_region("head")
+        + numbers.stored("routed", "expert_biases") * made.in_region("experts")
+        + cache.answer * made.in_region("kv")
+    )
+    moved = named("read in a sweep", "B", stored)
     looked = looked_back(numbers, made.traffic, 1.0)
     flops = equation("FLOPs a token", load.attention_flops, "FLOP", looked)
-    pieces = [
-        ("memory", moved.answer / (made.everywhere * made.bandwidth)),
-        ("compute", _computed(made, flops.answer)),
-    ]
-    memory, compute = (equation(name, term.value, "s", term) for name, term in pieces)
+    # All experts of each region.
+    products = (
+        (numbers.parameters("dense"), made.reached("dense")),
+        (numbers.parameters("small", "head"), made.reached("head")),
+        (
+            numbers.parameters("routed"),
+            made.reached("routed") * numbers.setting("grouped_gemm_fraction"),
+        ),
+    )
+    spent = [made.two * parameters / rate for parameters, rate in products if parameters.value]
+    spent.append(flops.answer / made.reached("attention"))
+    memory = named("memory", "s", moved.answer / (made.everywhere * made.bandwidth))
+    compute = named("compute", "s", total(spent) / made.everywhere)
     slowest = largest(memory.answer, compute.answer, numbers.setting("decode_layer_floor"))
-    layer = equation("layer", slowest.value, "s", slowest)
+    layer = named("layer", "s", slowest)
     turns = largest(numbers.counted(load.depth, "layers one after another"), made.decoded)
     time = equation("time", part.seconds, "s", turns * layer.answer)
     return [cache, moved, memory, flops, compute, layer, time]
@@ -37,16 +50,3 @@ def _hops(made: Pass, part: Component) -> list[Equation]:
         equation("hops", part.count, "", made.everywhere),
         equation("each", part.each, "s", made.numbers.hop(part.each)),
     ]
-
-
-def _computed(made: Pass, attention: Term) -> Term:
-    """Return the arithmetic of one token in all regions, all experts of each. [s]"""
-    numbers = made.numbers
-    grouped = made.reached("routed") * numbers.setting("grouped_gemm_fraction")
-    products = (
-        (numbers.parameters("dense"), made.reached("dense")),
-        (numbers.parameters("small", "head"), made.reached("head")),
-        (numbers.parameters("routed"), grouped),
-    )
-    spent = [made.two * parameters / rate for parameters, rate in products if parameters.value]
-    return total([*spent, attention / made.reached("attention")]) / made.everywhere

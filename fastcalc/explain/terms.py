@@ -18,16 +18,9 @@ _SUM, _PRODUCT, _POWER, _ATOM = range(4)
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a number comes from.
+    """Where a number comes from: its name, the entry that holds it and the title of a document.
 
-    Attributes
-    ----------
-    name, owner : str
-        What it is, and the entry of the catalogue that holds it.
-    text : str
-        The value as the file writes it; empty where it was counted from the entry's shape.
-    source : str
-        Title of the document.
+    The text is the value as the file writes it; empty where it was counted from the entry's shape.
     """
 
     name: str
@@ -52,20 +45,10 @@ class Number:
 
 @dataclass(frozen=True)
 class Term:
-    """An expression: a template with ``{}`` for each number, and its value.
+    """An expression: its value in SI, a template with ``{}`` for each number, and the numbers.
 
-    Terms are added, multiplied and so on like numbers, and with numbers.
-
-    Attributes
-    ----------
-    value : float
-        What it comes to. [SI]
-    template : str
-        How it is written.
-    numbers : tuple of Number
-        In the order of their places.
-    binds : int
-        How tightly: a sum, a product, a power, a single number.
+    Terms are added, multiplied and so on like numbers, and with numbers; how tightly one binds
+    says whether it is a sum, a product, a power or a single number.
     """
 
     value: float
@@ -164,6 +147,11 @@ def equation(name: str, result: ArrayLike, unit: str, term: Term) -> Equation:
     return Equation(name, Number(one(result), unit), term)
 
 
+def named(name: str, unit: str, term: Term) -> Equation:
+    """Return a result that is its expression."""
+    return Equation(name, Number(term.value, unit), term)
+
+
 def _term(value: Term | ArrayLike) -> Term:
     return value if isinstance(value, Term) else number(value)
 
@@ -198,5 +186,7 @@ def overlap(memory: Term, compute: Term, norm: float) -> Term:
     """Return the time of work that reads and multiplies at once."""
     if not memory.value or not compute.value:
         return memory + compute
+    if norm == np.inf:
+        return largest(memory, compute)
     powers = memory**norm + compute**norm
     return powers ** (number(1.0) / norm) if norm != 1.0 else powers

@@ -3,29 +3,30 @@
 from fastcalc.core.step import Component
 from fastcalc.explain.context import Pass
 from fastcalc.explain.explained import component
-from fastcalc.explain.terms import Equation, Term, equation, largest, number, one
+from fastcalc.explain.terms import Equation, Term, equation, largest, named, number, one
 
 
 @component("dense weights", "matrices that every token passes, read once")
 def _dense(made: Pass, part: Component) -> list[Equation]:
-    return [*_read(made, part, "dense"), made.rate(part, "dense")]
+    return [*_read(made, part, "dense", "dense"), made.rate(part, "dense")]
 
 
 @component("head and norms", "output head, norms, biases and routers")
 def _head(made: Pass, part: Component) -> list[Equation]:
-    return [*_read(made, part, "small", "head"), made.rate(part, "head")]
+    return [*_read(made, part, "head", "small", "head"), made.rate(part, "head")]
 
 
 @component("routed experts", "the experts that the tokens of the pass pick, read once each")
 def _routed(made: Pass, part: Component) -> list[Equation]:
     distinct = _distinct(made)
     stored = made.numbers.stored("routed", "expert_biases")
-    read = stored * distinct.answer * _imbalance(made)
+    read = stored * distinct.answer * _imbalance(made) * made.here("experts")
     return [
         distinct,
         equation("bytes", part.bytes, "B", read / (number(made.load.experts) * made.shards)),
         equation("FLOPs", part.flops, "FLOP", _routed_flops(made, number(made.load.together))),
         made.rate(part, "routed", made.numbers.setting("grouped_gemm_fraction")),
+        *made.read(part, "experts"),
     ]
 
 
@@ -36,12 +37,12 @@ def _unpacking(made: Pass, part: Component) -> list[Equation]:
     routed = numbers.parameters("routed") * (distinct.answer / load.experts)
     has_head = one(chip.head_is_packed) * one(load.head_weights) > 0.0
     widened = (
-        number(chip.dense_is_packed) * (numbers.parameters("dense") / made.tp)
-        + number(has_head) * (numbers.parameters("head") / made.tp)
-        + number(chip.routed_is_packed) * (routed / made.shards)
+        number(chip.dense_is_packed) * (numbers.parameters("dense") / made.tp) * made.here("dense")
+        + number(has_head) * (numbers.parameters("head") / made.tp) * made.here("head")
+        + number(chip.routed_is_packed) * (routed / made.shards) * made.here("experts")
     )
     has_routed = one(chip.routed_is_packed) * one(load.routed_weights) > 0.0
-    weights = equation("weights", widened.value, "", widened)
+    weights = named("weights", "", widened)
     flops = numbers.setting("dequantization_operations") * weights.answer
     return [
         *([distinct] if has_routed else []),
@@ -54,7 +55,7 @@ def _unpacking(made: Pass, part: Component) -> list[Equation]:
 @component("prompt: dense", "prompt tokens through the matrices that every token passes")
 def _prompt_dense(made: Pass, part: Component) -> list[Equation]:
     both = made.numbers.parameters("dense", "small")
-    flops = number(made.load.prompt) * made.two * both / made.tp
+    flops = number(made.load.prompt) * made.two * both / made.tp * made.here("dense")
     return [
         equation("FLOPs", part.flops, "FLOP", flops),
         made.rate(part, "dense", _blocks(made)),
@@ -71,22 +72,25 @@ def _prompt_experts(made: Pass, part: Component) -> list[Equation]:
     ]
 
 
-def _read(made: Pass, part: Component, *kinds: str) -> list[Equation]:
+def _read(made: Pass, part: Component, where: str, *kinds: str) -> list[Equation]:
     """Return the bytes of weights that are read once, and two FLOPs a parameter and row."""
     rows, least = made.decoded, made.numbers.setting("minimum_rows")
     if rows.value != 0.0 and least.value > min(rows.value, 1.0):
         rows = largest(rows, least)
-    flops = rows * made.two * made.numbers.parameters(*kinds) / made.tp
+    here = made.here(where)
+    flops = rows * made.two * made.numbers.parameters(*kinds) / made.tp * here
     return [
-        equation("bytes", part.bytes, "B", made.numbers.stored(*kinds) / made.tp),
+        equation("bytes", part.bytes, "B", made.numbers.stored(*kinds) / made.tp * here),
         equation("FLOPs", part.flops, "FLOP", flops),
+        *made.read(part, where),
     ]
 
 
 def _routed_flops(made: Pass, tokens: Term) -> Term:
     """Return FLOPs of tokens through the experts they pick. [FLOP]"""
     passed = tokens * made.two * made.numbers.parameters("routed") * made.load.active
-    return passed * _imbalance(made) / (number(made.load.experts) * made.shards)
+    shared = passed * _imbalance(made) / (number(made.load.experts) * made.shards)
+    return shared * made.here("experts")
 
 
 def _distinct(made: Pass) -> Equation:
@@ -96,7 +100,7 @@ def _distinct(made: Pass) -> Equation:
     # Tokens that meet in one copy of the experts pick alike.
     alike = (number(load.together) + load.prompt_together) ** numbers.setting("expert_correlation")
     term = largest(picked, experts * (1.0 - (1.0 - picked / experts) ** alike))
-    return equation("experts read", term.value, "", term)
+    return named("experts read", "", term)
 
 
 def _imbalance(made: Pass) -> Term:

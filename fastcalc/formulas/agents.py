@@ -10,16 +10,14 @@ def chain_success(*, accuracy: ArrayLike, steps: ArrayLike) -> Array:
 
     .. math:: P = p^n
 
+    accuracy : probability that a step is right, :math:`p` [1]
+    steps : steps, :math:`n` [1]
+
     Steps fail independently, and no later step fixes an earlier one. Source: Feller, "Probability
     theory," vol. 1, ch. V (independent trials).
 
     >>> round(float(chain_success(accuracy=0.9, steps=10)), 4)
     0.3487
-
-    Parameters
-    ----------
-    accuracy : probability that a step is right, :math:`p` [1]
-    steps : steps, :math:`n` [1]
     """
     return floats(accuracy) ** steps
 
@@ -29,16 +27,14 @@ def expected_tries(*, accuracy: ArrayLike, tries: ArrayLike) -> Array:
 
     .. math:: m = \frac{1 - (1 - p)^t}{p}
 
+    accuracy : probability that a try is right, :math:`p` [1]
+    tries : tries at most; infinity for as many as it takes, :math:`t` [1]
+
     The mean of a geometric distribution cut off after :math:`t` tries; infinity where a try is
     never right and never given up. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
 
     >>> float(expected_tries(accuracy=0.5, tries=2))
     1.5
-
-    Parameters
-    ----------
-    accuracy : probability that a try is right, :math:`p` [1]
-    tries : tries at most; infinity for as many as it takes, :math:`t` [1]
     """
     right, most = np.broadcast_arrays(floats(accuracy), floats(tries))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -52,16 +48,14 @@ def time_to_success(*, attempt: ArrayLike, success: ArrayLike) -> Array:
 
     .. math:: \bar{T} = t / P
 
+    attempt : time or price of an attempt, :math:`t` [s]
+    success : probability that an attempt succeeds, :math:`P` [1]
+
     Failures are noticed at no cost, and every attempt starts afresh; infinity where none succeeds.
     Source: Feller, "Probability theory," vol. 1, sec. VI.8.
 
     >>> float(time_to_success(attempt=10.0, success=0.5))
     20.0
-
-    Parameters
-    ----------
-    attempt : time or price of an attempt, :math:`t` [s]
-    success : probability that an attempt succeeds, :math:`P` [1]
     """
     with np.errstate(divide="ignore", over="ignore"):
         return floats(attempt) / floats(success)
@@ -72,15 +66,13 @@ def amdahl(*, share: ArrayLike, speedup: ArrayLike) -> Array:
 
     .. math:: S = \frac{1}{(1 - f) + f / s}
 
+    share : share of the time that the part takes, :math:`f` [1]
+    speedup : of the part, :math:`s` [1]
+
     Source: Amdahl, AFIPS 1967.
 
     >>> round(float(amdahl(share=0.5, speedup=6)), 2)
     1.71
-
-    Parameters
-    ----------
-    share : share of the time that the part takes, :math:`f` [1]
-    speedup : of the part, :math:`s` [1]
     """
     part = floats(share)
     return 1.0 / (1.0 - part + part / speedup)
@@ -91,15 +83,13 @@ def implied_share(*, overall: ArrayLike, speedup: ArrayLike) -> Array:
 
     .. math:: f = \frac{1 - 1/S}{1 - 1/s}
 
+    overall : speed-up of the whole, :math:`S` [1]
+    speedup : of the part, :math:`s` [1]
+
     Source: Amdahl, AFIPS 1967; solved for f.
 
     >>> round(float(implied_share(overall=7.2, speedup=15)), 3)
     0.923
-
-    Parameters
-    ----------
-    overall : speed-up of the whole, :math:`S` [1]
-    speedup : of the part, :math:`s` [1]
     """
     return (1.0 - 1.0 / floats(overall)) / (1.0 - 1.0 / floats(speedup))
 
@@ -109,17 +99,15 @@ def turn_time(*, wait: ArrayLike, lead: ArrayLike, tokens: ArrayLike, speed: Arr
 
     .. math:: T = W + t_0 + n / v
 
-    Source: DistServe, arXiv:2401.09670, sec. 2.
-
-    >>> float(turn_time(wait=0.5, lead=0.5, tokens=100, speed=50))
-    3.0
-
-    Parameters
-    ----------
     wait : for a slot, and on the way there and back, :math:`W` [s]
     lead : prefill, up to the stream of tokens, :math:`t_0` [s]
     tokens : tokens streamed, :math:`n` [1]
     speed : tokens a second, :math:`v` [1/s]
+
+    Source: DistServe, arXiv:2401.09670, sec. 2.
+
+    >>> float(turn_time(wait=0.5, lead=0.5, tokens=100, speed=50))
+    3.0
     """
     return floats(wait) + lead + floats(tokens) / speed
 
@@ -129,16 +117,14 @@ def tokens_in_window(*, window: ArrayLike, lead: ArrayLike, speed: ArrayLike) ->
 
     .. math:: n = \max(w - t_0, 0) \, v
 
+    window : the gap, :math:`w` [s]
+    lead : time to the first token and the way there and back, :math:`t_0` [s]
+    speed : tokens a second, :math:`v` [1/s]
+
     Source: Stivers et al., PNAS 2009, doi:10.1073/pnas.0903616106 (gaps of 200 ms on average).
 
     >>> float(tokens_in_window(window=0.45, lead=0.2, speed=1000))
     250.0
-
-    Parameters
-    ----------
-    window : the gap, :math:`w` [s]
-    lead : time to the first token and the way there and back, :math:`t_0` [s]
-    speed : tokens a second, :math:`v` [1/s]
     """
     return np.maximum(floats(window) - lead, 0.0) * speed
 
@@ -148,16 +134,13 @@ def busy_sessions(*, response: ArrayLike, think: ArrayLike) -> Array:
 
     .. math:: N = \frac{R + Z}{Z}
 
-    While one session works, the user attends to the others; with more sessions than that, faster
-    answers buy nothing. Source: Little, "L = lambda W," Operations Research 9(3), 1961, in its
-    interactive form N = X (R + Z) at X = 1 / Z.
+    response : time that a session works on its own, :math:`R` [s]
+    think : time that it then asks of the user, :math:`Z` [s]
+
+    With more, faster answers buy nothing. Source: Little, "L = lambda W," Operations Research 9(3),
+    1961, in its interactive form N = X (R + Z) at X = 1 / Z.
 
     >>> float(busy_sessions(response=300.0, think=100.0))
     4.0
-
-    Parameters
-    ----------
-    response : time that a session works on its own, :math:`R` [s]
-    think : time that it then asks of the user, :math:`Z` [s]
     """
     return (floats(response) + think) / floats(think)

@@ -10,16 +10,14 @@ def break_even_fix(*, speedup: ArrayLike, more_errors: ArrayLike) -> Array:
 
     .. math:: \frac{t_m}{t} = \frac{1 - 1/s}{\Delta e}
 
+    speedup : of writing, :math:`s` [1]
+    more_errors : share of the answers that are wrong now and were not, :math:`\Delta e` [1]
+
     Beyond it, what speed saves on every answer is lost on those that are newly wrong. Source:
     Goedecke, "Two different tricks for fast LLM inference," 2026.
 
     >>> round(float(break_even_fix(speedup=6, more_errors=0.2)), 2)
     4.17
-
-    Parameters
-    ----------
-    speedup : of writing, :math:`s` [1]
-    more_errors : share of the answers that are wrong now and were not, :math:`\Delta e` [1]
     """
     return (1.0 - 1.0 / floats(speedup)) / more_errors
 
@@ -31,18 +29,16 @@ def break_even_check(
 
     .. math:: \frac{t + v}{P} = \frac{t' + v}{P'} \;\Rightarrow\; v = \frac{t P' - t' P}{P - P'}
 
+    attempt : attempt of the more accurate option, :math:`t` [s]
+    success : its probability of success, :math:`P` [1]
+    other : attempt of the faster option, :math:`t'` [s]
+    other_success : its probability of success, :math:`P'` [1]
+
     Below it the faster option wins, above it the more accurate one, which wins always where it is
     negative. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
 
     >>> float(break_even_check(attempt=10.0, success=1.0, other=1.0, other_success=0.5))
     8.0
-
-    Parameters
-    ----------
-    attempt : attempt of the more accurate option, :math:`t` [s]
-    success : its probability of success, :math:`P` [1]
-    other : attempt of the faster option, :math:`t'` [s]
-    other_success : its probability of success, :math:`P'` [1]
     """
     gain = floats(attempt) * other_success - floats(other) * success
     with np.errstate(divide="ignore", invalid="ignore"):

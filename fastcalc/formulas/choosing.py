@@ -10,15 +10,13 @@ def best_of(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
 
     .. math:: P = 1 - (1 - p)^n
 
+    accuracy : probability that an answer is right, :math:`p` [1]
+    samples : independent answers, :math:`n` [1]
+
     Source: Chen et al., arXiv:2107.03374, sec. 2.1 (pass@k).
 
     >>> round(float(best_of(accuracy=0.584, samples=3)), 3)
     0.928
-
-    Parameters
-    ----------
-    accuracy : probability that an answer is right, :math:`p` [1]
-    samples : independent answers, :math:`n` [1]
     """
     with np.errstate(divide="ignore"):
         # expm1 and log1p: a rare success must not drown in the rounding of 1 - p.
@@ -29,20 +27,16 @@ def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
     r"""Return the probability that most of n answers are right; ties are decided by a coin. [1]
 
     .. math::
-
         P = \sum_{k > n/2} \binom{n}{k} p^k (1 - p)^{n - k}
             + \tfrac{1}{2} [n \text{ even}] \binom{n}{n/2} p^{n/2} (1 - p)^{n/2}
 
-    All wrong answers count as the same, which is the worst case for a vote. Source: Condorcet's
-    jury theorem, 1785.
+    accuracy : probability that an answer is right, :math:`p` [1]
+    samples : independent answers, whole numbers, :math:`n` [1]
+
+    All wrong answers count as the same, the worst case. Source: Condorcet's jury theorem, 1785.
 
     >>> round(float(majority(accuracy=0.584, samples=3)), 3)
     0.625
-
-    Parameters
-    ----------
-    accuracy : probability that an answer is right, :math:`p` [1]
-    samples : independent answers, whole numbers, :math:`n` [1]
     """
     right, count = np.broadcast_arrays(floats(accuracy), floats(samples))
     most = int(np.max(count, initial=0.0))
@@ -67,25 +61,18 @@ def judged(*, accuracy: ArrayLike, samples: ArrayLike, judge: ArrayLike) -> Arra
     r"""Return the probability that a fallible judge picks a right one of n answers. [1]
 
     .. math::
-
         P = \left(1 - (1 - a)^n\right) \frac{p j}{a} + (1 - a)^{n - 1} p (1 - j),
         \quad a = p j + (1 - p)(1 - j)
 
-    The judge calls each answer good or bad, right with probability :math:`j`, and picks among those
-    it calls good, or among all where it calls none so. A perfect judge gives `best_of`, a coin
-    gives :math:`p`, and many answers give no more than :math:`p j / a`. Source: Bayes: what is
-    called good is right with probability p j / a.
-
-    >>> float(judged(accuracy=0.5, samples=1, judge=0.9)), float(
-    ...     judged(accuracy=0.5, samples=2, judge=1.0)
-    ... )
-    (0.5, 0.75)
-
-    Parameters
-    ----------
     accuracy : probability that an answer is right, :math:`p` [1]
     samples : independent answers, :math:`n` [1]
     judge : probability that the judge is right about an answer, :math:`j` [1]
+
+    The judge calls each answer good or bad, and picks among those it calls good, or among all where
+    it calls none so. Source: Bayes: what is called good is right with probability p j / a.
+
+    >>> float(judged(accuracy=0.5, samples=2, judge=1.0))
+    0.75
     """
     right, sure = floats(accuracy), floats(judge)
     called = right * sure + (1.0 - right) * (1.0 - sure)

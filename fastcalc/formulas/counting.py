@@ -17,19 +17,16 @@ def attention_matrices(
 
     .. math:: P = h \, (H + K) (k + v)
 
-    The query and output projections are as wide as all heads; key and value projections as the
-    key-value heads. Source: GQA, arXiv:2305.13245, sec. 2.
-
-    >>> float(attention_matrices(hidden=4096, heads=32, kv_heads=8, key_dim=128, value_dim=128))
-    41943040.0
-
-    Parameters
-    ----------
     hidden : hidden width, :math:`h` [1]
     heads : query heads, :math:`H` [1]
     kv_heads : key-value heads, :math:`K`; equal to heads for multi-head attention [1]
     key_dim : elements of a query or key head, :math:`k` [1]
     value_dim : elements of a value head, :math:`v`; most often as many [1]
+
+    Source: GQA, arXiv:2305.13245, sec. 2.
+
+    >>> float(attention_matrices(hidden=4096, heads=32, kv_heads=8, key_dim=128, value_dim=128))
+    41943040.0
     """
     return floats(hidden) * (heads + kv_heads) * (key_dim + value_dim)
 
@@ -48,15 +45,6 @@ def latent_attention_matrices(
 
     .. math:: P = h q + q H (n + r) + h (c + r) + c H (n + v) + H v h
 
-    With :math:`q = 0` the query has no bottleneck: its two matrices become one,
-    :math:`h H (n + r)`. Source: DeepSeek-V2, arXiv:2405.04434, sec. 2.1 and appendix C.
-
-    >>> float(latent_attention_matrices(hidden=7168, heads=128, q_rank=1536, kv_rank=512,
-    ...                           nope_dim=128, rope_dim=64, value_dim=128))
-    187105280.0
-
-    Parameters
-    ----------
     hidden : hidden width, :math:`h` [1]
     heads : heads, :math:`H` [1]
     q_rank : rank of the query bottleneck, :math:`q`; 0 for none [1]
@@ -64,6 +52,13 @@ def latent_attention_matrices(
     nope_dim : elements of a head without position, :math:`n` [1]
     rope_dim : rotary elements, shared by all heads, :math:`r` [1]
     value_dim : elements of a value head, :math:`v` [1]
+
+    With :math:`q = 0` the query has no bottleneck: its two matrices become one,
+    :math:`h H (n + r)`. Source: DeepSeek-V2, arXiv:2405.04434, sec. 2.1 and appendix C.
+
+    >>> float(latent_attention_matrices(hidden=7168, heads=128, q_rank=1536, kv_rank=512,
+    ...                           nope_dim=128, rope_dim=64, value_dim=128))
+    187105280.0
     """
     width, rank = floats(hidden), floats(q_rank)
     head = floats(heads) * (nope_dim + rope_dim)
@@ -77,16 +72,14 @@ def ffn_matrices(*, hidden: ArrayLike, width: ArrayLike, matrices: ArrayLike) ->
 
     .. math:: P = m \, h \, f
 
+    hidden : width of its input and output, :math:`h` [1]
+    width : inner width, :math:`f` [1]
+    matrices : 3 with a gate (SwiGLU), 2 without, :math:`m` [1]
+
     Source: Shazeer, "GLU variants improve transformer," arXiv:2002.05202, sec. 2.
 
     >>> float(ffn_matrices(hidden=4096, width=14336, matrices=3))
     176160768.0
-
-    Parameters
-    ----------
-    hidden : width of its input and output, :math:`h` [1]
-    width : inner width, :math:`f` [1]
-    matrices : 3 with a gate (SwiGLU), 2 without, :math:`m` [1]
     """
     return floats(matrices) * hidden * width
 
@@ -96,17 +89,14 @@ def hyper_connection_parameters(*, hidden: ArrayLike, streams: ArrayLike) -> Arr
 
     .. math:: P = 2 \left[ (n^2 + 2n)(n h + 1) + 3 \right]
 
-    Attention and the feed-forward network each have a projection of all :math:`n` residual streams
-    to the weights into, out of and between them, with biases and three scales. Source:
+    hidden : width of a stream, :math:`h` [1]
+    streams : residual streams, :math:`n` [1]
+
+    Twice a layer, all streams are projected to the weights into, out of and between them. Source:
     arXiv:2409.19606, arXiv:2512.24880; shape as in the DeepSeek V4 model of transformers 5.23.
 
     >>> float(hyper_connection_parameters(hidden=4096, streams=4))
     786486.0
-
-    Parameters
-    ----------
-    hidden : width of a stream, :math:`h` [1]
-    streams : residual streams, :math:`n` [1]
     """
     count = floats(streams)
     return 2.0 * (count * (count + 2.0) * (count * hidden + 1.0) + 3.0)
@@ -117,21 +107,16 @@ def attention_flops(*, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLik
 
     .. math:: F = 2 H (k + v)
 
-    One multiply-add per element of a key for the score and per element of a value for the sum.
+    heads : query heads, :math:`H` [1]
+    key_dim : elements scored per head, :math:`k` [1]
+    value_dim : elements summed per head, :math:`v` [1]
+
     Latent attention in its absorbed form, which decode uses, scores and sums the cached latent
     itself: :math:`k = c + r`, :math:`v = c`. Source: Kaplan et al., arXiv:2001.08361, table 1;
     DeepSeek-V2, arXiv:2405.04434, sec. 2.1.2.
 
-    >>> float(attention_flops(heads=32, key_dim=128, value_dim=128))
-    16384.0
     >>> float(attention_flops(heads=128, key_dim=512 + 64, value_dim=512))
     278528.0
-
-    Parameters
-    ----------
-    heads : query heads, :math:`H` [1]
-    key_dim : elements scored per head, :math:`k` [1]
-    value_dim : elements summed per head, :math:`v` [1]
     """
     return 2.0 * floats(heads) * (key_dim + value_dim)
 
@@ -141,13 +126,11 @@ def linear_flops(*, parameters: ArrayLike) -> Array:
 
     .. math:: F = 2 P
 
+    parameters : parameters that the token is multiplied with, :math:`P` [1]
+
     Source: Kaplan et al., arXiv:2001.08361, sec. 2.1.
 
     >>> float(linear_flops(parameters=7_504_924_672))
     15009849344.0
-
-    Parameters
-    ----------
-    parameters : parameters that the token is multiplied with, :math:`P` [1]
     """
     return 2.0 * floats(parameters)

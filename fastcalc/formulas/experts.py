@@ -12,19 +12,17 @@ def distinct_experts(
 
     .. math:: D = \max\left(k, \; E \left(1 - (1 - k/E)^{B^\gamma}\right)\right)
 
+    experts : experts in a layer, :math:`E` [1]
+    active : experts a token picks, :math:`k` [1]
+    tokens : tokens in the step, :math:`B` [1]
+    correlation : :math:`\gamma`, 1 for independent tokens [1]
+
     With :math:`\gamma = 1` tokens pick independently and uniformly, which is the most there can be
     on average; tokens of real steps resemble one another, which a smaller :math:`\gamma` says.
     Source: Erdil, "Inference economics of language models," arXiv:2506.04645.
 
     >>> round(float(distinct_experts(experts=128, active=8, tokens=16)), 1)
     82.4
-
-    Parameters
-    ----------
-    experts : experts in a layer, :math:`E` [1]
-    active : experts a token picks, :math:`k` [1]
-    tokens : tokens in the step, :math:`B` [1]
-    correlation : :math:`\gamma`, 1 for independent tokens [1]
     """
     missed = (1.0 - floats(active) / experts) ** floats(tokens) ** correlation
     return np.maximum(active, experts * (1.0 - missed))
@@ -35,15 +33,13 @@ def other_ranks(*, ranks: ArrayLike, active: ArrayLike) -> Array:
 
     .. math:: r = (N - 1) \left(1 - (1 - 1/N)^k\right)
 
+    ranks : ranks that share the experts, :math:`N` [1]
+    active : experts a token picks, :math:`k` [1]
+
     Source: Feller, "Probability theory," vol. 1, sec. IV.2 (occupied cells).
 
     >>> float(other_ranks(ranks=1, active=8))
     0.0
-
-    Parameters
-    ----------
-    ranks : ranks that share the experts, :math:`N` [1]
-    active : experts a token picks, :math:`k` [1]
     """
     ranks = floats(ranks)
     return (ranks - 1.0) * (1.0 - (1.0 - 1.0 / ranks) ** active)

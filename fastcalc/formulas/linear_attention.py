@@ -12,19 +12,17 @@ def gated_deltanet_matrices(
 
     .. math:: P = h (2 k + v) + h v + 2 h b + v h
 
+    hidden : hidden width, :math:`h` [1]
+    key_width : key heads times key dimension, :math:`k` [1]
+    value_width : value heads times value dimension, :math:`v` [1]
+    value_heads : value heads, :math:`b` [1]
+
     Query, key and value projections, the output gate, the two per-head gates and the output
     projection. Source: "Gated delta networks," arXiv:2412.06464, sec. 3.4; Qwen3-Next.
 
     >>> float(gated_deltanet_matrices(hidden=2048, key_width=2048, value_width=4096,
     ...                               value_heads=32))
     33685504.0
-
-    Parameters
-    ----------
-    hidden : hidden width, :math:`h` [1]
-    key_width : key heads times key dimension, :math:`k` [1]
-    value_width : value heads times value dimension, :math:`v` [1]
-    value_heads : value heads, :math:`b` [1]
     """
     return floats(hidden) * (2.0 * key_width + 3.0 * value_width + 2.0 * value_heads)
 
@@ -42,22 +40,19 @@ def kda_matrices(
 
     .. math:: P = h (2 k + v) + r (h + k) + h H + g (h + v) + v h
 
-    Query, key and value projections; the decay of every key channel through a bottleneck; one step
-    size per head; the output gate and the output projection. With :math:`g = 0` the gate has no
-    bottleneck and takes :math:`h v`. Source: Kimi Linear, arXiv:2510.26692.
-
-    >>> float(kda_matrices(hidden=2304, key_width=4096, value_width=4096, heads=32,
-    ...              decay_rank=128, gate_rank=128))
-    39460864.0
-
-    Parameters
-    ----------
     hidden : hidden width, :math:`h` [1]
     key_width : heads times key dimension, :math:`k` [1]
     value_width : heads times value dimension, :math:`v` [1]
     heads : heads, :math:`H` [1]
     decay_rank : rank of the decay, :math:`r`: the dimension of a head [1]
     gate_rank : rank of the output gate, :math:`g`; 0 for full rank [1]
+
+    Query, key and value; decay; one step size per head; output gate and output. With :math:`g = 0`
+    the gate has no bottleneck and takes :math:`h v`. Source: Kimi Linear, arXiv:2510.26692.
+
+    >>> float(kda_matrices(hidden=2304, key_width=4096, value_width=4096, heads=32,
+    ...              decay_rank=128, gate_rank=128))
+    39460864.0
     """
     width, gates = floats(hidden), floats(gate_rank)
     gate = np.where(gates == 0, width * value_width, gates * (width + value_width))
@@ -72,17 +67,15 @@ def mamba2_matrices(
 
     .. math:: P = h (2 w + 2 s + H) + w h
 
+    hidden : hidden width, :math:`h` [1]
+    inner : heads times head dimension, :math:`w` [1]
+    state_width : groups times state size, :math:`s` [1]
+    heads : heads, :math:`H` [1]
+
     One projection makes gate and input, the groups' two state maps and a step size per head;
     another leads back. Source: Dao and Gu, "Transformers are SSMs," arXiv:2405.21060, sec. 7.1.
 
     >>> float(mamba2_matrices(hidden=2688, inner=4096, state_width=8 * 128, heads=64))
     38707200.0
-
-    Parameters
-    ----------
-    hidden : hidden width, :math:`h` [1]
-    inner : heads times head dimension, :math:`w` [1]
-    state_width : groups times state size, :math:`s` [1]
-    heads : heads, :math:`H` [1]
     """
     return floats(hidden) * (3.0 * inner + 2.0 * state_width + heads)

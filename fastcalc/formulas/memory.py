@@ -8,20 +8,18 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 def attended_tokens(*, context: ArrayLike, spread: ArrayLike, window: ArrayLike) -> Array:
     r"""Return the tokens that a layer looks back on, averaged over contexts of even spread. [1]
 
-    .. math:: \bar{T} = w - \frac{(w - a)^2}{2 (b - a)} \quad (a = T - h < w < b = T + h)
+    .. math:: \bar{T} = w - \frac{(w - a)^2}{2 (b - a)} \quad (a = T - h < w < b = T + h),
+        \quad \text{else} \min(T, w)
 
-    and otherwise :math:`\min(T, w)`. A context grows while a request decodes, so the mean of the
-    smaller is less than the smaller of the means
-    (Jensen's inequality). Source: Acta Mathematica 30, 1906.
-
-    >>> float(attended_tokens(context=100, spread=100, window=100))
-    75.0
-
-    Parameters
-    ----------
     context : mean context, :math:`T` [1]
     spread : how far contexts go below and above it, :math:`h` [1]
     window : tokens the layer looks back, :math:`w`; infinity for all [1]
+
+    A context grows while a request decodes, and the mean of the smaller is less than the smaller of
+    the means. Source: Jensen's inequality, Acta Mathematica 30, 1906.
+
+    >>> float(attended_tokens(context=100, spread=100, window=100))
+    75.0
     """
     mean = floats(context)
     seen = np.minimum(window, mean + spread)
@@ -37,16 +35,14 @@ def cache_bytes_per_layer(
 
     .. math:: M = e \, T \, b
 
+    elements : what a token leaves, :math:`e`: keys and values of all heads, or a latent [1]
+    tokens : tokens the layer keeps, :math:`T` [1]
+    bytes_per_element : width of a cached element, :math:`b` [byte]
+
     Source: PagedAttention, arXiv:2309.06180, sec. 3: OPT-13B keeps 800 KiB a token.
 
     >>> 40 * float(cache_bytes_per_layer(elements=10240, tokens=1, bytes_per_element=2)) / 1024
     800.0
-
-    Parameters
-    ----------
-    elements : what a token leaves, :math:`e`: keys and values of all heads, or a latent [1]
-    tokens : tokens the layer keeps, :math:`T` [1]
-    bytes_per_element : width of a cached element, :math:`b` [byte]
     """
     return floats(elements) * tokens * bytes_per_element
 
@@ -56,16 +52,14 @@ def largest_batch(*, usable: ArrayLike, weights: ArrayLike, cache_per_sequence: 
 
     .. math:: B = \lfloor (C - W) / M \rfloor
 
+    usable : memory that software may fill, :math:`C` [byte]
+    weights : weights held there, :math:`W` [byte]
+    cache_per_sequence : cache of one sequence with all tokens it may reach, :math:`M` [byte]
+
     A whole number, 0 where nothing fits. Source: https://jax-ml.github.io/scaling-book/inference/.
 
     >>> float(largest_batch(usable=72e9, weights=16e9, cache_per_sequence=0.25e9))
     224.0
-
-    Parameters
-    ----------
-    usable : memory that software may fill, :math:`C` [byte]
-    weights : weights held there, :math:`W` [byte]
-    cache_per_sequence : cache of one sequence with all tokens it may reach, :math:`M` [byte]
     """
     free = np.maximum(floats(usable) - weights, 0.0)
     return np.floor(free / np.maximum(cache_per_sequence, 1e-300))
@@ -76,15 +70,13 @@ def chips_for_capacity(*, needed: ArrayLike, usable_per_chip: ArrayLike) -> Arra
 
     .. math:: N = \lceil W / C \rceil
 
+    needed : bytes to hold, :math:`W` [byte]
+    usable_per_chip : memory of a chip that software may fill, :math:`C` [byte]
+
     Source: "Introducing Cerebras Inference," cerebras.ai, 2024 (70B at 16 bits on four wafers).
 
     >>> float(chips_for_capacity(needed=1e12, usable_per_chip=0.9 * 44e9))
     26.0
-
-    Parameters
-    ----------
-    needed : bytes to hold, :math:`W` [byte]
-    usable_per_chip : memory of a chip that software may fill, :math:`C` [byte]
     """
     return np.maximum(np.ceil(floats(needed) / usable_per_chip), 1.0)
 
@@ -96,16 +88,14 @@ def chips_for_whole_layers(
 
     .. math:: N = \lceil L / \lfloor C / m \rfloor \rceil
 
+    layers : layers, embedding and head counted by their size, :math:`L` [1]
+    layer_bytes : weights and cache of the largest layer, :math:`m` [byte]
+    usable_per_chip : memory of a chip that software may fill, :math:`C` [byte]
+
     Source: "Introducing Cerebras Inference," cerebras.ai, 2024 (split at layer boundaries).
 
     >>> float(chips_for_whole_layers(layers=61, layer_bytes=16.8e9, usable_per_chip=39.6e9))
     31.0
-
-    Parameters
-    ----------
-    layers : layers, embedding and head counted by their size, :math:`L` [1]
-    layer_bytes : weights and cache of the largest layer, :math:`m` [byte]
-    usable_per_chip : memory of a chip that software may fill, :math:`C` [byte]
     """
     per_chip = np.floor(floats(usable_per_chip) / layer_bytes)
     with np.errstate(divide="ignore"):

@@ -17,19 +17,17 @@ def ownership_per_hour(
 
     .. math:: c = \frac{C}{8760 \, y} + \frac{P}{1000} \, u \, e
 
-    Straight-line depreciation and electricity; no interest, staff or building. Source: Barroso et
-    al., "The datacenter as a computer," 2018, ch. 6, doi:10.2200/S00874ED3V01Y201809CAC046.
-
-    >>> float(ownership_per_hour(purchase=35040, years=4, power=1e3, site_factor=1, energy_price=1))
-    2.0
-
-    Parameters
-    ----------
     purchase : price of the chip, :math:`C` [USD]
     years : years it serves, :math:`y` [1]
     power : what it draws, :math:`P` [W]
     site_factor : power of the site over power of the machines (PUE), :math:`u` [1]
     energy_price : price of a kilowatt hour, :math:`e` [USD/kWh]
+
+    Straight-line depreciation and electricity; no interest, staff or building. Source: Barroso et
+    al., "The datacenter as a computer," 2018, ch. 6, doi:10.2200/S00874ED3V01Y201809CAC046.
+
+    >>> float(ownership_per_hour(purchase=35040, years=4, power=1e3, site_factor=1, energy_price=1))
+    2.0
     """
     energy = floats(power) / 1000.0 * site_factor * energy_price
     return floats(purchase) / (HOURS_PER_YEAR * floats(years)) + energy
@@ -40,16 +38,14 @@ def usd_per_million(*, usd_per_hour: ArrayLike, seconds: ArrayLike, tokens: Arra
 
     .. math:: p = 10^6 \, \frac{c}{3600} \, \frac{t}{n}
 
+    usd_per_hour : price of the machine, :math:`c` [USD/h]
+    seconds : machine time, :math:`t` [s]
+    tokens : tokens made or taken in in that time, :math:`n` [1]
+
     Source: https://github.com/SemiAnalysisAI/InferenceX-app.
 
     >>> float(usd_per_million(usd_per_hour=3.6, seconds=1.0, tokens=1000))
     1.0
-
-    Parameters
-    ----------
-    usd_per_hour : price of the machine, :math:`c` [USD/h]
-    seconds : machine time, :math:`t` [s]
-    tokens : tokens made or taken in in that time, :math:`n` [1]
     """
     return 1e6 * floats(usd_per_hour) / 3600.0 * seconds / tokens
 
@@ -59,16 +55,14 @@ def joules_per_token(*, power: ArrayLike, site_factor: ArrayLike, tokens_per_s: 
 
     .. math:: E = P u / R
 
+    power : what the machine draws, :math:`P` [W]
+    site_factor : power of the site over power of the machines (PUE), :math:`u` [1]
+    tokens_per_s : output rate of the machine, :math:`R` [1/s]
+
     Source: power rules of MLPerf, https://github.com/mlcommons/inference_policies.
 
     >>> float(joules_per_token(power=700, site_factor=1, tokens_per_s=350))
     2.0
-
-    Parameters
-    ----------
-    power : what the machine draws, :math:`P` [W]
-    site_factor : power of the site over power of the machines (PUE), :math:`u` [1]
-    tokens_per_s : output rate of the machine, :math:`R` [1/s]
     """
     return floats(power) * site_factor / tokens_per_s
 
@@ -78,16 +72,13 @@ def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
 
     .. math:: \frac{B_s}{B_f} = \kappa \sigma
 
-    A machine costs the same an hour whatever its batch, so a token costs :math:`T(B) / B` of it,
-    whatever the shape of :math:`T`. Source: Little, "L = lambda W," Operations Research 9(3), 1961;
-    the identity follows from a price per hour.
+    cost_ratio : cost of a token, fast over standard, :math:`\kappa` [1]
+    speed_ratio : tokens a second of a user, fast over standard, :math:`\sigma` [1]
+
+    An hour costs the same whatever the batch, so a token costs :math:`T(B) / B` of it. Source:
+    Little, "L = lambda W," Operations Research 9(3), 1961; the identity is our own.
 
     >>> float(batch_ratio(cost_ratio=6, speed_ratio=2.5))
     15.0
-
-    Parameters
-    ----------
-    cost_ratio : cost of a token, fast over standard, :math:`\kappa` [1]
-    speed_ratio : tokens a second of a user, fast over standard, :math:`\sigma` [1]
     """
     return floats(cost_ratio) * speed_ratio

@@ -10,9 +10,12 @@ def all_reduce_shots(
 ) -> Array:
     r"""Return in how many exchanges an all-reduce is fastest: 0 with one rank, else 1 or 2. [1]
 
-    .. math::
+    .. math:: a + (N - 1) \frac{M}{\beta} \; \le \; 2 a + \frac{2 (N - 1)}{N} \frac{M}{\beta}
 
-        a + (N - 1) \frac{M}{\beta} \; \le \; 2 a + \frac{2 (N - 1)}{N} \frac{M}{\beta}
+    ranks : ranks that reduce together, :math:`N` [1]
+    message : bytes that every rank holds before and after, :math:`M` [byte]
+    bandwidth : one way out of a rank, :math:`\beta` [byte/s]
+    latency : of one exchange, :math:`a` [s]
 
     Small messages are sent whole to every rank at once; large ones are reduced in parts and
     gathered. Over NVLink an exchange takes the same time whatever the ranks: 4.5, 4.6 and 4.8 us at
@@ -21,13 +24,6 @@ def all_reduce_shots(
 
     >>> float(all_reduce_shots(ranks=8, message=1e3, bandwidth=1e11, latency=5e-6))
     1.0
-
-    Parameters
-    ----------
-    ranks : ranks that reduce together, :math:`N` [1]
-    message : bytes that every rank holds before and after, :math:`M` [byte]
-    bandwidth : one way out of a rank, :math:`\beta` [byte/s]
-    latency : of one exchange, :math:`a` [s]
     """
     one = all_reduce_bytes(ranks=ranks, message=message, shots=1.0) / floats(bandwidth)
     two = all_reduce_bytes(ranks=ranks, message=message) / floats(bandwidth)
@@ -39,17 +35,15 @@ def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike =
 
     .. math:: M' = \frac{2 (N - 1)}{N} M \quad \text{or} \quad (N - 1) M
 
+    ranks : ranks, :math:`N` [1]
+    message : bytes that every rank holds before and after, :math:`M` [byte]
+    shots : 2 for parts that are reduced and gathered, less for all to all at once [1]
+
     A reduction inside the switch halves the first. Source: JAX scaling book,
     https://jax-ml.github.io/scaling-book/gpus/ (collectives and in-network reductions).
 
     >>> float(all_reduce_bytes(ranks=2, message=1e6))
     1000000.0
-
-    Parameters
-    ----------
-    ranks : ranks, :math:`N` [1]
-    message : bytes that every rank holds before and after, :math:`M` [byte]
-    shots : 2 for parts that are reduced and gathered, less for all to all at once [1]
     """
     others = floats(ranks) - 1.0
     return np.where(floats(shots) < 2.0, 1.0, 2.0 / floats(ranks)) * others * message
@@ -60,16 +54,14 @@ def exchange_bytes(*, tokens: ArrayLike, hidden: ArrayLike, destinations: ArrayL
 
     .. math:: M = 3 \, n \, h \, r
 
+    tokens : tokens of a replica in the step, :math:`n` [1]
+    hidden : hidden width, :math:`h` [1]
+    destinations : other ranks a token visits, :math:`r` [1]
+
     One byte an element on the way out, two on the way back, once for each rank that wants the
     token. Source: DeepSeek-V3, arXiv:2412.19437, sec. 3.3.3 (dispatch in fp8, combine in bf16).
 
     >>> float(exchange_bytes(tokens=1, hidden=7168, destinations=1))
     21504.0
-
-    Parameters
-    ----------
-    tokens : tokens of a replica in the step, :math:`n` [1]
-    hidden : hidden width, :math:`h` [1]
-    destinations : other ranks a token visits, :math:`r` [1]
     """
     return 3.0 * floats(tokens) * hidden * destinations

@@ -17,20 +17,17 @@ def pipelined_step(
 
     .. math:: T = \max\left(t + t_h, \; \min(m, S) \, \sigma \, t\right)
 
-    A token crosses every stage and hop; and while :math:`m` micro-batches are in flight it waits
-    until the slowest stage has served each of them. A pipeline never lowers latency; it carries
-    more streams. Source: GPipe, arXiv:1811.06965, sec. 2.3.
-
-    >>> float(pipelined_step(pass_time=4.0, hops=0.5, stages=4, slowest=0.25, streams=1))
-    4.5
-
-    Parameters
-    ----------
     pass_time : one micro-batch through all stages, hops apart, :math:`t` [s]
     hops : all hops between stages, :math:`t_h` [s]
     stages : stages, :math:`S` [1]
     slowest : share of the pass that the slowest stage takes, :math:`\sigma` [1]
     streams : sequences that could be in different stages, :math:`m` [1]
+
+    A token crosses every stage and hop, and waits until the slowest stage has served each of the
+    micro-batches in flight. Source: GPipe, arXiv:1811.06965, sec. 2.3.
+
+    >>> float(pipelined_step(pass_time=4.0, hops=0.5, stages=4, slowest=0.25, streams=1))
+    4.5
     """
     in_flight = np.minimum(streams, stages)
     return np.maximum(floats(pass_time) + hops, in_flight * slowest * pass_time)
@@ -41,18 +38,15 @@ def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike
 
     .. math:: T = \max(L, B) \, t_l
 
-    A token visits the regions one after another, so one stream sees one region's bandwidth at a
-    time; further streams fill the other regions, and once there are more streams than layers they
+    layers : layers, :math:`L` [1]
+    layer_time : one token in one region, :math:`t_l` [s]
+    streams : sequences decoded together, :math:`B` [1]
+
+    One stream sees one region's bandwidth at a time; once there are more streams than layers they
     queue. Source: "Introducing Cerebras Inference," cerebras.ai, 2024.
 
     >>> round(1 / (float(spatial_step(layers=32, layer_time=17e-6, streams=1)) + 5e-6))
     1821
-
-    Parameters
-    ----------
-    layers : layers, :math:`L` [1]
-    layer_time : one token in one region, :math:`t_l` [s]
-    streams : sequences decoded together, :math:`B` [1]
     """
     return np.maximum(floats(layers), streams) * layer_time
 
@@ -64,19 +58,17 @@ def regional_speed(
 
     .. math:: v = \frac{E}{L \tau + W h}
 
-    Source: WaferLLM, arXiv:2502.04563 (a pass over a wafer is a sum over layers; what a layer takes
-    is fitted on published speeds).
-
-    >>> round(float(regional_speed(tokens=1, layers=36, layer_time=15e-6, chips=2, hop=5e-6)))
-    1818
-
-    Parameters
-    ----------
     tokens : tokens that a pass yields, :math:`E` [1]
     layers : layers, :math:`L` [1]
     layer_time : one token in one layer's region, :math:`\tau` [s]
     chips : chips that are crossed, :math:`W` [1]
     hop : from a chip to the next, :math:`h` [s]
+
+    Source: WaferLLM, arXiv:2502.04563 (a pass over a wafer is a sum over layers; what a layer takes
+    is fitted on published speeds).
+
+    >>> round(float(regional_speed(tokens=1, layers=36, layer_time=15e-6, chips=2, hop=5e-6)))
+    1818
     """
     crossing = floats(layers) * layer_time + floats(chips) * hop
     return floats(tokens) / crossing

@@ -10,15 +10,13 @@ def time_of(*, work: ArrayLike, rate: ArrayLike) -> Array:
 
     .. math:: t = W / R
 
+    work : bytes or FLOPs, :math:`W` [byte or FLOP]
+    rate : of the same kind, a second, :math:`R` [byte/s or FLOP/s]
+
     Source: Williams et al., "Roofline," 2009, doi:10.1145/1498765.1498785.
 
     >>> float(time_of(work=3.35e12, rate=3.35e12))
     1.0
-
-    Parameters
-    ----------
-    work : bytes or FLOPs, :math:`W` [byte or FLOP]
-    rate : of the same kind, a second, :math:`R` [byte/s or FLOP/s]
     """
     return floats(work) / rate
 
@@ -28,19 +26,17 @@ def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: Array
 
     .. math:: t = \max_k \frac{W - \sum_{i<k} C_i}{\sum_{i \ge k} \beta_i}
 
-    Tiers are read at once. One that is read through before the others are done waits for them: what
-    it cannot hold is shared by those that take longer. Tiers lie along the last axis, first the one
-    that is read through soonest (:math:`C / \beta`); the result has the shape of ``work``. Source:
-    Williams et al., "Roofline," 2009, doi:10.1145/1498765.1498785 (one tier).
-
-    >>> float(time_over_tiers(work=10.0, capacities=[4.0, 100.0], bandwidths=[10.0, 2.0]))
-    3.0
-
-    Parameters
-    ----------
     work : bytes read, :math:`W` [byte]
     capacities : what each tier holds, :math:`C` [byte]
     bandwidths : of each tier, in the same order, :math:`\beta` [byte/s]
+
+    Tiers are read at once; what one cannot hold is shared by those that take longer. They lie along
+    the last axis, first the one that is read through soonest (:math:`C / \beta`); the result has
+    the shape of ``work``. Source: Williams et al., "Roofline," 2009, doi:10.1145/1498765.1498785
+    (one tier).
+
+    >>> float(time_over_tiers(work=10.0, capacities=[4.0, 100.0], bandwidths=[10.0, 2.0]))
+    3.0
     """
     held = floats(capacities)
     rates = floats(bandwidths)
@@ -59,17 +55,15 @@ def critical_batch(*, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: A
 
     .. math:: B = \frac{F}{\beta} \cdot \frac{b}{2}
 
+    peak : arithmetic rate, :math:`F` [FLOP/s]
+    bandwidth : memory rate, :math:`\beta` [byte/s]
+    bytes_per_weight : width of a weight, :math:`b` [byte]
+
     Below it decode is limited by memory, above by compute. Source: JAX scaling book,
     https://jax-ml.github.io/scaling-book/inference/ (critical batch size).
 
     >>> round(float(critical_batch(peak=989e12, bandwidth=3.35e12, bytes_per_weight=2)))
     295
-
-    Parameters
-    ----------
-    peak : arithmetic rate, :math:`F` [FLOP/s]
-    bandwidth : memory rate, :math:`\beta` [byte/s]
-    bytes_per_weight : width of a weight, :math:`b` [byte]
     """
     return floats(peak) / bandwidth * bytes_per_weight / 2.0
 
@@ -81,19 +75,17 @@ def achieved_bandwidth(
 
     .. math:: \beta = \left( (\eta \beta_0)^{-8} + (n c)^{-8} \right)^{-1/8}
 
+    peak : data-sheet bandwidth, :math:`\beta_0` [byte/s]
+    fraction : share that long reads reach, :math:`\eta` [1]
+    cores : cores that read, :math:`n` [1]
+    per_core : bandwidth that one core keeps in flight, :math:`c`; infinity for no limit [byte/s]
+
     A core keeps a limited number of bytes in flight, so few cores cannot fill a wide memory
     (Little's law). The eighth norm is a minimum with a rounded corner. Source: McCalpin, "Memory
     bandwidth and machine balance," 1995.
 
     >>> float(achieved_bandwidth(peak=2e12, fraction=0.5, cores=100, per_core=float("inf")))
     1000000000000.0
-
-    Parameters
-    ----------
-    peak : data-sheet bandwidth, :math:`\beta_0` [byte/s]
-    fraction : share that long reads reach, :math:`\eta` [1]
-    cores : cores that read, :math:`n` [1]
-    per_core : bandwidth that one core keeps in flight, :math:`c`; infinity for no limit [byte/s]
     """
     share = floats(peak) * fraction
     cap = floats(cores) * per_core
@@ -107,19 +99,17 @@ def achieved_compute(
 
     .. math:: R = \left( \frac{1}{\eta F} + \frac{1}{n f} \right)^{-1}
 
+    peak : dense peak that the products run at, :math:`F` [FLOP/s]
+    fraction : share reached by cores that are fed in time, :math:`\eta` [1]
+    cores : cores, :math:`n` [1]
+    per_core : rate at which a core is fed, :math:`f`; infinity for no limit [FLOP/s]
+
     Kernels feed a core so many bytes of operands a second whatever its peak, so chips with faster
     cores reach a smaller share of it: the two times add. Operands of half the width are fed twice
     as fast. Source: Amdahl, AFIPS 1967: parts of a time add, rates do not.
 
     >>> float(achieved_compute(peak=1e15, fraction=0.8, cores=100, per_core=float("inf")))
     800000000000000.0
-
-    Parameters
-    ----------
-    peak : dense peak that the products run at, :math:`F` [FLOP/s]
-    fraction : share reached by cores that are fed in time, :math:`\eta` [1]
-    cores : cores, :math:`n` [1]
-    per_core : rate at which a core is fed, :math:`f`; infinity for no limit [FLOP/s]
     """
     fed = 1.0 * np.asarray(cores) * per_core
     return 1.0 * np.asarray(peak) / (1.0 / np.asarray(fraction) + peak / fed)
@@ -130,22 +120,19 @@ def overlapped_time(*, memory: ArrayLike, compute: ArrayLike, norm: ArrayLike) -
 
     .. math:: t = \left(t_m^p + t_c^p\right)^{1/p}
 
-    With :math:`p = \infty` one hides under the other (a roofline); with :math:`p = 1` neither does.
-    Matrix products lie near 3: one equation meets 105,225 of them, on eight chips, within 1.09
-    (median), 1.07 where the two times are alike (100 to 1,100 rows), against 1.10 for the larger
-    and 1.18 for the sum. Products over routed experts lie near 1, because the rows of each expert
-    that is read are padded to a tile: 1.09 against 1.14. Source: kernel tables of NVIDIA
-    aiconfigurator-core 0.12.0, https://github.com/ai-dynamo/aiconfigurator; the fits are our own,
-    docs/method.md.
-
-    >>> float(overlapped_time(memory=3.0, compute=4.0, norm=2.0))
-    5.0
-
-    Parameters
-    ----------
     memory : time to move the bytes alone, :math:`t_m` [s]
     compute : time to do the FLOPs alone, :math:`t_c` [s]
     norm : :math:`p`, at least 1 [1]
+
+    With :math:`p = \infty` one hides under the other (a roofline); with :math:`p = 1` neither does.
+    Matrix products lie near 3: 105,225 of them, on eight chips, are met within 1.09 (median),
+    against 1.10 for the larger and 1.18 for the sum. Products over routed experts lie near 1,
+    because the rows of each expert that is read are padded to a tile. Source: kernel tables of
+    NVIDIA aiconfigurator-core 0.12.0, https://github.com/ai-dynamo/aiconfigurator; the fits are our
+    own, docs/method.md.
+
+    >>> float(overlapped_time(memory=3.0, compute=4.0, norm=2.0))
+    5.0
     """
     larger = floats(np.maximum(memory, compute))
     ratio = np.minimum(memory, compute) / np.maximum(larger, 1e-300)

@@ -12,19 +12,17 @@ def prompt_lump(
 
     .. math:: s = \max\left(B P / O, \; \min(C, P)\right)
 
+    batch : sequences decoded together, :math:`B` [1]
+    prompt : prompt tokens of a request that must be computed, :math:`P` [1]
+    output : output tokens of a request, :math:`O` [1]
+    chunk : prompt tokens that the engine takes into a step, :math:`C` [1]
+
     Requests end one by one, and each is replaced by one with a new prompt: prompt work comes in
     lumps of at least a chunk, not spread over all steps. Source: Sarathi-Serve, arXiv:2403.02310
     (chunked prefill; the size of a lump is our own reading of served throughput, docs/method.md).
 
     >>> float(prompt_lump(batch=8, prompt=1000, output=1000, chunk=8192))
     1000.0
-
-    Parameters
-    ----------
-    batch : sequences decoded together, :math:`B` [1]
-    prompt : prompt tokens of a request that must be computed, :math:`P` [1]
-    output : output tokens of a request, :math:`O` [1]
-    chunk : prompt tokens that the engine takes into a step, :math:`C` [1]
     """
     return np.maximum(floats(batch) * prompt / output, np.minimum(chunk, prompt))
 
@@ -40,16 +38,14 @@ def disaggregated_nodes(
 
     .. math:: N = \frac{\lambda_i}{R_p} + \frac{\lambda_o}{R_d}
 
-    Source: DeepSeek, open-infra-index, day 6, 2025.
-
-    >>> float(disaggregated_nodes(input_rate=10, prefill_rate=5, output_rate=3, decode_rate=1))
-    5.0
-
-    Parameters
-    ----------
     input_rate : prompt tokens that arrive a second, cached ones included, :math:`\lambda_i` [1/s]
     prefill_rate : prompt tokens that a node takes in a second, :math:`R_p` [1/s]
     output_rate : output tokens asked for a second, :math:`\lambda_o` [1/s]
     decode_rate : output tokens that a node makes a second, :math:`R_d` [1/s]
+
+    Source: DeepSeek, open-infra-index, day 6, 2025.
+
+    >>> float(disaggregated_nodes(input_rate=10, prefill_rate=5, output_rate=3, decode_rate=1))
+    5.0
     """
     return floats(input_rate) / prefill_rate + floats(output_rate) / decode_rate

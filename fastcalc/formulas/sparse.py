@@ -16,22 +16,19 @@ def indexer_matrices(
 
     .. math:: P = q \, n d + c \, h d + w \, h n
 
-    Queries come from the query bottleneck where there is one, else from the hidden state; all heads
-    share a key; a token's score is the weighted sum over heads. Source:
-    DeepSeek-V3.2, arXiv:2512.02556, sec. 2.1.
-
-    >>> float(indexer_matrices(hidden=7168, query=1536, heads=64, head_dim=128, key_matrices=1,
-    ...                  head_weights=1))
-    13959168.0
-
-    Parameters
-    ----------
     hidden : hidden width, :math:`h` [1]
     query : width that queries are made from, :math:`q` [1]
     heads : indexer heads, :math:`n` [1]
     head_dim : elements of a head, :math:`d` [1]
     key_matrices : of the key, :math:`c`: 1; 2 where keys are pooled; 4 where pools overlap [1]
     head_weights : 1 where heads are weighted by the token, 0 where not, :math:`w` [1]
+
+    Queries come from the query bottleneck where there is one, else from the hidden state; all heads
+    share a key. Source: DeepSeek-V3.2, arXiv:2512.02556, sec. 2.1.
+
+    >>> float(indexer_matrices(hidden=7168, query=1536, heads=64, head_dim=128, key_matrices=1,
+    ...                  head_weights=1))
+    13959168.0
     """
     width = floats(hidden)
     keys, weights = width * key_matrices * head_dim, width * head_weights * heads
@@ -51,21 +48,19 @@ def compressed_attention_matrices(
 
     .. math:: P = h q + q H d + h d + H d \, o + g o \, h
 
-    Queries pass a bottleneck, one vector is key and value of all heads, and the output passes a
-    bottleneck for each group of heads. Source: DeepSeek V4 in transformers 5.23.
-
-    >>> float(compressed_attention_matrices(hidden=4096, heads=64, head_dim=512, q_rank=1024,
-    ...                               output_groups=8, output_rank=1024))
-    106954752.0
-
-    Parameters
-    ----------
     hidden : hidden width, :math:`h` [1]
     heads : query heads, :math:`H` [1]
     head_dim : elements in a head, :math:`d` [1]
     q_rank : rank of the query bottleneck, :math:`q` [1]
     output_groups : groups of heads at the output, :math:`g` [1]
     output_rank : rank of each group's bottleneck, :math:`o` [1]
+
+    Queries pass a bottleneck, one vector is key and value of all heads, and the output passes a
+    bottleneck for each group of heads. Source: DeepSeek V4 in transformers 5.23.
+
+    >>> float(compressed_attention_matrices(hidden=4096, heads=64, head_dim=512, q_rank=1024,
+    ...                               output_groups=8, output_rank=1024))
+    106954752.0
     """
     width, head_width = floats(hidden), floats(heads) * head_dim
     query = width * q_rank + q_rank * head_width
@@ -78,16 +73,14 @@ def compressor_matrices(*, hidden: ArrayLike, head_dim: ArrayLike, overlap: Arra
 
     .. math:: P = 2 \, a \, h d
 
+    hidden : hidden width, :math:`h` [1]
+    head_dim : elements of an entry, :math:`d` [1]
+    overlap : entries that a token takes part in, :math:`a`: 1 or 2 [1]
+
     A projection and its gate, each twice where neighbouring entries overlap.
     Source: DeepSeek V4 in transformers 5.23.
 
     >>> float(compressor_matrices(hidden=4096, head_dim=512, overlap=2))
     8388608.0
-
-    Parameters
-    ----------
-    hidden : hidden width, :math:`h` [1]
-    head_dim : elements of an entry, :math:`d` [1]
-    overlap : entries that a token takes part in, :math:`a`: 1 or 2 [1]
     """
     return 2.0 * floats(overlap) * hidden * head_dim

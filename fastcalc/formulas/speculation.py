@@ -13,17 +13,15 @@ def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
 
     .. math:: E = \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha}
 
+    acceptance : chance that a drafted token is accepted, :math:`\alpha`, 0 to 1 [1]
+    drafted : tokens drafted before a pass, :math:`\gamma` [1]
+
     A draft is kept up to the first token that the model rejects, and the pass adds one token of its
     own. Each drafted token is taken to be accepted with the same chance.
     Source: Leviathan et al., arXiv:2211.17192, eq. 1.
 
     >>> round(float(tokens_per_pass(acceptance=0.5, drafted=1)), 12)
     1.5
-
-    Parameters
-    ----------
-    acceptance : chance that a drafted token is accepted, :math:`\alpha`, 0 to 1 [1]
-    drafted : tokens drafted before a pass, :math:`\gamma` [1]
     """
     chance, most = floats(acceptance), floats(drafted) + 1.0
     rejected = np.where(chance < 1.0, 1.0 - chance, 1.0)
@@ -37,16 +35,14 @@ def acceptance_needed(*, kept: ArrayLike, drafted: ArrayLike) -> Array:
 
     .. math:: \alpha: \quad \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha} = E
 
+    kept : tokens that a pass yields, :math:`E`, up to one more than drafted [1]
+    drafted : tokens drafted before a pass, :math:`\gamma` [1]
+
     The inverse of `tokens_per_pass`, found by halving what is rejected, so that nothing is lost
     where nearly all is accepted. Source: Leviathan et al., arXiv:2211.17192, eq. 1.
 
     >>> [round(float(one), 12) for one in acceptance_needed(kept=[1.5, 2.5], drafted=1)]
     [0.5, nan]
-
-    Parameters
-    ----------
-    kept : tokens that a pass yields, :math:`E`, up to one more than drafted [1]
-    drafted : tokens drafted before a pass, :math:`\gamma` [1]
     """
     wanted, ends = np.broadcast_arrays(floats(kept), floats(drafted) + 1.0)
     low, high = np.zeros(wanted.shape), np.ones(wanted.shape)
@@ -66,6 +62,9 @@ def draft_length(*, kept: ArrayLike, acceptance: ArrayLike) -> Array:
     .. math:: \gamma = \min\left(\left\lceil
         \frac{\ln(1 - E (1 - \alpha))}{\ln \alpha} - 1 \right\rceil, \; \lceil 2 E \rceil\right)
 
+    kept : tokens that a pass yields, :math:`E`, at least 1 [1]
+    acceptance : chance that a drafted token is accepted, :math:`\alpha`, above 0 and below 1 [1]
+
     The first is `tokens_per_pass` solved for the draft; 0 where one token is kept. It has no end as
     E nears :math:`1 / (1 - \alpha)`; who keeps more than that accepts more, so no more than twice
     the tokens kept are taken to be drafted (our own reading). Source: Leviathan et al.,
@@ -73,11 +72,6 @@ def draft_length(*, kept: ArrayLike, acceptance: ArrayLike) -> Array:
 
     >>> float(draft_length(kept=1.8, acceptance=0.5))
     3.0
-
-    Parameters
-    ----------
-    kept : tokens that a pass yields, :math:`E`, at least 1 [1]
-    acceptance : chance that a drafted token is accepted, :math:`\alpha`, above 0 and below 1 [1]
     """
     chance, tokens = floats(acceptance), floats(kept)
     left = np.maximum(1.0 - tokens * (1.0 - chance), 1e-300)
@@ -91,15 +85,13 @@ def drafted_speedup(*, tokens: ArrayLike, drafts: ArrayLike, draft_cost: ArrayLi
 
     .. math:: \sigma = \frac{E}{1 + g c}
 
+    tokens : tokens that a pass yields, :math:`E` [1]
+    drafts : tokens drafted for a pass, :math:`g` [1]
+    draft_cost : a draft and its share of verification, over the time of a pass, :math:`c` [1]
+
     Source: Leviathan et al., arXiv:2211.17192, theorem 3.8.
 
     >>> round(float(drafted_speedup(tokens=2.82, drafts=3, draft_cost=0.079)), 2)
     2.28
-
-    Parameters
-    ----------
-    tokens : tokens that a pass yields, :math:`E` [1]
-    drafts : tokens drafted for a pass, :math:`g` [1]
-    draft_cost : a draft and its share of verification, over the time of a pass, :math:`c` [1]
     """
     return floats(tokens) / (1.0 + floats(drafts) * draft_cost)

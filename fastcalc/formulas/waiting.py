@@ -19,16 +19,13 @@ def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
 
     .. math:: W = \frac{B - 1}{2 \lambda}
 
-    Of a batch that leaves when it is full, the first request waits for all the others and the last
-    for none. The wait for a batch under way comes on top. Source: Orca, OSDI 2022, sec. 3.
+    batch : requests of a batch, :math:`B` [1]
+    arrivals : requests that arrive a second, :math:`\lambda` [1/s]
+
+    The wait for a batch under way comes on top. Source: Orca, OSDI 2022, sec. 3.
 
     >>> float(fill_wait(batch=5, arrivals=2))
     1.0
-
-    Parameters
-    ----------
-    batch : requests of a batch, :math:`B` [1]
-    arrivals : requests that arrive a second, :math:`\lambda` [1/s]
     """
     return (floats(batch) - 1.0) / (2.0 * floats(arrivals))
 
@@ -38,15 +35,12 @@ def step_wait(*, step: ArrayLike) -> Array:
 
     .. math:: W = T / 2
 
-    With continuous batching nobody waits for a batch to fill: a request that arrives at any time of
-    a step joins the next one. Source: Orca, OSDI 2022, sec. 4.
+    step : time of a step, :math:`T` [s]
+
+    Who arrives at any time of a step joins the next one. Source: Orca, OSDI 2022, sec. 4.
 
     >>> float(step_wait(step=0.03))
     0.015
-
-    Parameters
-    ----------
-    step : time of a step, :math:`T` [s]
     """
     return floats(step) / 2.0
 
@@ -56,39 +50,27 @@ def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
 
     .. math:: B_0 = 1, \quad B_i = \frac{a B_{i-1}}{i + a B_{i-1}}
 
-    The recursion never leaves [0, 1], however many servers there are; the sums of factorials that
-    it replaces overflow beyond 170. Below many servers the same share follows from the chances
-    :math:`p_i` of a Poisson distribution of mean a, of which some :math:`9 \sqrt{c}` beyond the
-    last server count, where the recursion takes c steps:
+    servers : servers, whole numbers, :math:`c` [1]
+    load : arrival rate times service time, :math:`a` [1]
 
-    .. math:: B_c = \frac{p_c}{1 - \sum_{i > c} p_i}, \quad p_i = e^{-a} \frac{a^i}{i!}
-
-    with :math:`p_c` by Stirling's series, so that no large logarithms cancel. Source: Erlang, 1917;
-    Harchol-Balter, "Performance modeling," 2013, ch. 14; Loader, "Fast and accurate computation of
-    binomial probabilities," 2000.
+    Where the load is below many servers the same share follows from the chances :math:`p_i` of a
+    Poisson distribution of mean a, some :math:`9 \sqrt{c}` of them instead of c steps:
+    :math:`B_c = p_c / (1 - \sum_{i > c} p_i)`, with :math:`p_c` by Stirling's series, so that no
+    large logarithms cancel. Source: Erlang, 1917; Harchol-Balter, "Performance modeling," 2013,
+    ch. 14; Loader, "Fast and accurate computation of binomial probabilities," 2000.
 
     >>> float(erlang_b(servers=2, load=2.0))
     0.4
-
-    Parameters
-    ----------
-    servers : servers, whole numbers, :math:`c` [1]
-    load : arrival rate times service time, :math:`a` [1]
     """
     count, offered = np.broadcast_arrays(np.asarray(servers, float), np.asarray(load, float))
     is_recursive = (count < _MANY) | (offered >= count)
     blocked: Floats = np.ones(count.shape)
-    for choice, method in ((is_recursive, _recursion), (~is_recursive, _beyond_all)):
-        blocked[choice] = method(count[choice], offered[choice])
-    return blocked
-
-
-def _recursion(count: Floats, offered: Floats) -> Floats:
-    """Return Erlang's B from one server up."""
-    blocked: Floats = np.ones(count.shape)
-    for server in range(1, int(np.max(count, initial=0.0)) + 1):
-        busy = offered * blocked
-        blocked = np.where(server <= count, busy / (server + busy), blocked)
+    blocked[~is_recursive] = _beyond_all(count[~is_recursive], offered[~is_recursive])
+    few, load, share = count[is_recursive], offered[is_recursive], blocked[is_recursive]
+    for server in range(1, int(np.max(few, initial=0.0)) + 1):
+        busy = load * share
+        share = np.where(server <= few, busy / (server + busy), share)
+    blocked[is_recursive] = share
     return blocked
 
 
@@ -113,22 +95,18 @@ def _beyond_all(count: Floats, offered: Floats) -> Floats:
 def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -> Array:
     r"""Return the mean wait for one of c slots; infinity at full utilization. [s]
 
-    .. math::
+    .. math:: W = \frac{C S}{c (1 - \rho)}, \quad C = \frac{B_c}{1 - \rho (1 - B_c)}
 
-        W = \frac{C S}{c (1 - \rho)}, \quad C = \frac{B_c}{1 - \rho (1 - B_c)}
+    slots : requests decoded together, :math:`c` [1]
+    utilization : share of the slots that is busy on average, :math:`\rho` [1]
+    service : mean time that a request holds its slot, :math:`S` [s]
 
-    with :math:`B_c` of `erlang_b` at the load :math:`c \rho`: random arrivals, and requests of
-    random length (M/M/c). It is paid once a request, never between its tokens. Source:
+    :math:`B_c` is that of `erlang_b` at the load :math:`c \rho`; arrivals and the lengths of
+    requests are random (M/M/c). It is paid once a request, never between its tokens. Source:
     Harchol-Balter, "Performance modeling," 2013, ch. 14 (Erlang C from Erlang B).
 
     >>> float(slot_wait(slots=1, utilization=0.5, service=10.0))
     10.0
-
-    Parameters
-    ----------
-    slots : requests decoded together, :math:`c` [1]
-    utilization : share of the slots that is busy on average, :math:`\rho` [1]
-    service : mean time that a request holds its slot, :math:`S` [s]
     """
     busy = floats(utilization)
     blocked = erlang_b(servers=slots, load=floats(slots) * busy)
@@ -146,20 +124,18 @@ def slot_wait_percentile(
 
     .. math:: W_p = \frac{S}{c (1 - \rho)} \max\left(0, \ln \frac{C}{1 - p}\right)
 
-    of the queue of `slot_wait`, whose waits are exponential above zero. Seventeen machines of
+    slots : requests decoded together, :math:`c` [1]
+    utilization : share of the slots that is busy on average, :math:`\rho` [1]
+    service : mean time that a request holds its slot, :math:`S` [s]
+    share : of requests, :math:`p`: 0.99 for the 99th percentile [1]
+
+    The queue is that of `slot_wait`, whose waits are exponential above zero. Seventeen machines of
     MLPerf 4.1 did 0.82 to 0.97 of their rate when a 99th percentile of 2 s was asked; with the
     slots that their memory holds, this says 0.87 to 0.98, off by 2 % in the median. Infinity at
     full utilization. Source: Harchol-Balter, "Performance modeling," 2013, ch. 14.
 
     >>> round(float(slot_wait_percentile(slots=1, utilization=0.5, service=1.0, share=0.9)), 4)
     3.2189
-
-    Parameters
-    ----------
-    slots : requests decoded together, :math:`c` [1]
-    utilization : share of the slots that is busy on average, :math:`\rho` [1]
-    service : mean time that a request holds its slot, :math:`S` [s]
-    share : of requests, :math:`p`: 0.99 for the 99th percentile [1]
     """
     count, busy = floats(slots), floats(utilization)
     blocked = erlang_b(servers=count, load=count * busy)
@@ -174,6 +150,10 @@ def prompt_wait_percentile(
 
     .. math:: W_p = \frac{T}{2 (1 - \rho)} \max\left(0, \ln \frac{\rho}{1 - p}\right)
 
+    utilization : share of the time that prompts are taken in, :math:`\rho` [1]
+    service : time of one, :math:`T` [s]
+    share : of requests, :math:`p` [1]
+
     Prompts that arrive at random are taken in one by one, each in the same time. The mean wait of
     that queue (M/D/1) is :math:`\rho T / (2 (1 - \rho))`; a share :math:`\rho` waits, and its waits
     are taken as exponential, which they become as the load grows; infinity at full utilization.
@@ -181,12 +161,6 @@ def prompt_wait_percentile(
 
     >>> round(float(prompt_wait_percentile(utilization=0.5, service=0.1, share=0.95)), 4)
     0.2303
-
-    Parameters
-    ----------
-    utilization : share of the time that prompts are taken in, :math:`\rho` [1]
-    service : time of one, :math:`T` [s]
-    share : of requests, :math:`p` [1]
     """
     busy = floats(utilization)
     return _percentile(busy, busy, share) * service / 2.0

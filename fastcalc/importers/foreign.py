@@ -14,7 +14,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.point_cells import beyond
 from fastcalc.evidence.points import Points, Skipped, gathered
-from fastcalc.evidence.text_files import FileFault, Text, text_of
+from fastcalc.evidence.text_files import FileFault, Text
 from fastcalc.importers import llama_bench, vllm
 from fastcalc.importers.json_records import BeyondError, Record, records
 from fastcalc.importers.naming import Names
@@ -22,22 +22,18 @@ from fastcalc.importers.setup import Unsaid, checked
 from fastcalc.written import shown
 
 
-def read_foreign(path: Path, *, catalogue: Catalogue, given: Mapping[str, str]) -> Points:
-    """Read results of ``vllm bench serve`` or ``llama-bench`` as points.
+def foreign_in(content: Text, *, catalogue: Catalogue, given: Mapping[str, str]) -> Points:
+    """Return results of ``vllm bench serve`` or ``llama-bench`` as points.
 
     What the file leaves unsaid or gets wrong is given, by the names of `setup.OPTIONS`. What has to
-    be given first is a fault, and every measurement that is no point has its reason.
+    be given first is a fault, and every measurement that is no point has its reason. Ids begin
+    with the name of the file.
 
     Raises
     ------
     InputError
-        If the file cannot be read at all, or a count that is given is none.
+        If a count that is given is none.
     """
-    return foreign_in(text_of(path), catalogue=catalogue, given=given)
-
-
-def foreign_in(content: Text, *, catalogue: Catalogue, given: Mapping[str, str]) -> Points:
-    """Return what the text of a foreign file holds."""
     said, names = checked(given), Names(catalogue)
     if content.fault:
         return gathered(content.file, [], [content.fault])
@@ -45,7 +41,9 @@ def foreign_in(content: Text, *, catalogue: Catalogue, given: Mapping[str, str])
     if not found and not faults:
         faults = [FileFault(content.file, 1, 1, "the list is empty: no test was run")]
     unsaid: dict[str, Record] = {}
-    measured: list[tuple[int, Point | str]] = []
+    points: list[Point] = []
+    skipped: list[Skipped] = []
+    stem = sub(r"[^\w.-]+", "-", Path(content.file).stem).strip("-") or "measured"
     for record in found:
         known = [one.measurements for one in (vllm, llama_bench) if one.is_result(record)]
         if not known:
@@ -63,26 +61,14 @@ def foreign_in(content: Text, *, catalogue: Catalogue, given: Mapping[str, str])
         except BeyondError as error:
             faults.append(FileFault(content.file, *record.mark(error.key), str(error)))
         else:
-            measured += [(record.line, one) for one in read]
-            wrong = [words for one in read if isinstance(one, Point) for words in beyond(one)]
-            faults += [
-                FileFault(content.file, *record.mark(), words) for words in dict.fromkeys(wrong)
-            ]
+            wrong: dict[str, None] = {}
+            for one in read:
+                name = f"{stem}-{len(points) + len(skipped) + 1:03d}"
+                if isinstance(one, Point):
+                    points.append(replace(one, id=name))
+                    wrong |= dict.fromkeys(beyond(one))
+                else:
+                    skipped.append(Skipped(name, record.line, one))
+            faults += [FileFault(content.file, *record.mark(), words) for words in wrong]
     faults += [FileFault(content.file, *record.mark(), words) for words, record in unsaid.items()]
-    points, skipped = _numbered(content.file, measured)
     return gathered(content.file, points, faults, skipped)
-
-
-def _numbered(
-    file: str, measured: list[tuple[int, Point | str]]
-) -> tuple[list[Point], list[Skipped]]:
-    """Return points and what was skipped, with ids that begin with the name of the file."""
-    stem = sub(r"[^\w.-]+", "-", Path(file).stem).strip("-") or "measured"
-    points, skipped = [], []
-    for number, (line, one) in enumerate(measured, start=1):
-        name = f"{stem}-{number:03d}"
-        if isinstance(one, Point):
-            points.append(replace(one, id=name))
-        else:
-            skipped.append(Skipped(name, line, one))
-    return points, skipped

@@ -64,73 +64,58 @@ class BeyondError(ValueError):
         self.key = key
 
 
-def records(content: Text) -> tuple[list[Record], list[FileFault]]:
-    """Return the mappings of a file, and what is wrong with it.
-
-    A file cut off in the middle still gives the mappings before the cut.
-    """
-    scanner = _Scanner(content.file, content.text)
-    faults = []
-    found = []
-    try:
-        for record in scanner.mappings():
-            found.append(record)
-    except _NotJson as error:
-        faults.append(FileFault(content.file, *scanner.place(error.index), error.message))
-    return found, faults
-
-
 class _NotJson(Exception):  # noqa: N818  (it becomes a fault)
     def __init__(self, index: int, message: str) -> None:
         self.index, self.message = index, message
 
 
-@dataclass
-class _Scanner:
-    file: str
-    text: str
+def records(content: Text) -> tuple[list[Record], list[FileFault]]:
+    """Return the mappings of a file, and what is wrong with it.
 
-    def place(self, index: int) -> tuple[int, int]:
-        """Return line and column of an index, counted from 1."""
-        index = min(index, len(self.text))
-        before = self.text.rfind("\n", 0, index)
-        return self.text.count("\n", 0, index) + 1, index - before
+    A file cut off in the middle still gives the mappings before the cut.
+    """
+    text, found = content.text, []
+    try:
+        for record in _mappings(text):
+            found.append(record)
+    except _NotJson as error:
+        index = min(error.index, len(text))
+        line, column = text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)
+        return found, [FileFault(content.file, line, column, error.message)]
+    return found, []
 
-    def mappings(self) -> Iterator[Record]:
-        """Yield what a list at the top holds, or what stands one after another."""
-        decoder = json.JSONDecoder(parse_int=short_whole)
-        index, line, counted = self._skip(0), 1, 0
-        in_list = self.text.startswith("[", index)
-        index = self._skip(index + 1) if in_list else index
-        if index == len(self.text) and not in_list:
-            raise _NotJson(0, "the file is empty")
-        while index < len(self.text) and not (in_list and self.text[index] == "]"):
-            line, counted = line + self.text.count("\n", counted, index), index
-            value, end = self._decode(decoder, index)
-            if not isinstance(value, dict):
-                raise _NotJson(index, "the file holds something else than mappings, {...}")
-            yield Record(line, value, self.text, index)
-            index = self._after(self._skip(end), in_list=in_list)
-        if in_list and index >= len(self.text):
-            raise _NotJson(index, "the list is never closed: the file is cut off")
 
-    def _decode(self, decoder: json.JSONDecoder, index: int) -> tuple[object, int]:
+def _mappings(text: str) -> Iterator[Record]:
+    """Yield what a list at the top holds, or what stands one after another."""
+    decoder = json.JSONDecoder(parse_int=short_whole)
+    index, line, counted = _skip(text, 0), 1, 0
+    in_list = text.startswith("[", index)
+    index = _skip(text, index + 1) if in_list else index
+    if index == len(text) and not in_list:
+        raise _NotJson(0, "the file is empty")
+    while index < len(text) and not (in_list and text[index] == "]"):
+        line, counted = line + text.count("\n", counted, index), index
         try:
-            return decoder.raw_decode(self.text, index)
+            value, end = decoder.raw_decode(text, index)
         except json.JSONDecodeError as error:
             reason = error.msg[:1].lower() + error.msg[1:]
             raise _NotJson(error.pos, f"not readable as JSON: {reason}") from error
         except RecursionError as error:
             raise _NotJson(index, "nested too deeply; no measurement needs that") from error
+        if not isinstance(value, dict):
+            raise _NotJson(index, "the file holds something else than mappings, {...}")
+        yield Record(line, value, text, index)
+        index = _skip(text, end)
+        if in_list and index < len(text) and text[index] != "]":
+            if text[index] != ",":
+                why = "not readable as JSON: a comma is missing between two mappings"
+                raise _NotJson(index, why)
+            index = _skip(text, index + 1)
+    if in_list and index >= len(text):
+        raise _NotJson(index, "the list is never closed: the file is cut off")
 
-    def _after(self, index: int, *, in_list: bool) -> int:
-        """Return where the next mapping begins, beyond the comma that a list has."""
-        if not in_list or index >= len(self.text) or self.text[index] == "]":
-            return index
-        if self.text[index] != ",":
-            raise _NotJson(index, "not readable as JSON: a comma is missing between two mappings")
-        return self._skip(index + 1)
 
-    def _skip(self, index: int) -> int:
-        match = _SPACE.match(self.text, index)
-        return match.end() if match else index
+def _skip(text: str, index: int) -> int:
+    """Return the index of the next character that is no white space."""
+    match = _SPACE.match(text, index)
+    return match.end() if match else index

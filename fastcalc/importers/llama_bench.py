@@ -6,13 +6,14 @@ the names of all GPUs with a comma and counts one speed over prompt and generate
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence.point import Point
 from fastcalc.importers.json_records import Record
 from fastcalc.importers.naming import Names, gguf_format
-from fastcalc.importers.setup import Setup, Unsaid, asked, layout, no_model
+from fastcalc.importers.setup import LAYOUT, Unsaid, asked, columns, layout, no_model
 from fastcalc.written import shown
 
 _BITS_OFF = 1.35
@@ -33,8 +34,8 @@ def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[
     reason = _no_point(record, prompt=prompt, output=output, depth=depth, speed=speed)
     if reason:
         return [reason]
-    setup = _setup(record, said, names)
-    reason = _on_the_host(record, setup.model, names.catalogue)
+    known = _setup(record, said, names)
+    reason = _on_the_host(record, known["model"], names.catalogue)
     if reason:
         return [reason]
     if output:
@@ -54,7 +55,7 @@ def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[
     ]
     return [
         Point(
-            **setup.columns(),
+            **known,
             source="llama-bench",
             date=record.text("test_time")[:10],
             concurrency=1,
@@ -108,26 +109,41 @@ def _on_the_host(record: Record, model: str, catalogue: Catalogue) -> str | None
     return None
 
 
-def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
-    gpus, problem = _gpus(record)
-    hardware, no_chip = _hardware(gpus, said, names)
-    machine = layout(_layout(record, gpus, said)) if not problem or "chips" in said else None
+def _setup(record: Record, said: Mapping[str, str], names: Names) -> dict[str, Any]:
+    gpus, unclear = _gpus(record)
+    hardware = said.get("hardware", "")
+    if not hardware and len(set(gpus)) == 1:
+        hardware = names.chip(gpus[0]) or ""
+        no_chip = f"'{shown(gpus[0])}' is no single chip of the catalogue: give --hardware"
+    elif not gpus:
+        no_chip = "the file names no GPU (gpu_info): give --hardware and --chips"
+    else:
+        no_chip = "GPUs of several kinds took part: give --hardware and --chips if one did"
+    # GPUs hold layers one after another, or rows or tensors of each.
+    stated = {name: said[name] for name in LAYOUT if name in said}
+    chips = stated.get("chips") or str(len(gpus) or "")
+    if chips and not {"tp", "pp", "dp"} & stated.keys():
+        shared = "tp" if record.text("split_mode") in ("row", "tensor") else "pp"
+        stated |= {"chips": chips, shared: chips}
+    machine = layout(stated) if not unclear or "chips" in said else None
     called = record.text("model_filename")
     model = said.get("model") or names.model(called) or ""
     stored, no_format = _weights(record, said)
-    cache, no_cache = _cache(record, said)
-    unnamed = None if model else no_model(called)
-    asked(no_chip, None if machine else problem, unnamed, no_format, no_cache)
+    keys, values = record.text("type_k"), record.text("type_v")
+    kv, no_cache = said.get("kv") or gguf_format(keys) or "", None
+    if "kv" not in said and (keys != values or (keys and not kv)):
+        no_cache = f"keys are in '{shown(keys)}' and values in '{shown(values)}': give --kv"
+    asked(
+        None if hardware else no_chip,
+        None if machine else unclear,
+        None if model else no_model(called),
+        no_format,
+        no_cache,
+    )
     if machine is None:
         raise Unsaid("the file does not say on how many chips: give --chips")
-    return Setup(
-        hardware=hardware,
-        model=model,
-        engine=said.get("engine", "llama-cpp"),
-        weights=stored,
-        kv=cache,
-        layout=machine,
-    )
+    engine = said.get("engine", "llama-cpp")
+    return columns(machine, hardware=hardware, model=model, engine=engine, weights=stored, kv=kv)
 
 
 def _gpus(record: Record) -> tuple[list[str], str | None]:
@@ -149,31 +165,6 @@ def _gpus(record: Record) -> tuple[list[str], str | None]:
     return gpus, None
 
 
-def _hardware(gpus: list[str], said: Mapping[str, str], names: Names) -> tuple[str, str | None]:
-    if "hardware" in said:
-        return said["hardware"], None
-    if not gpus:
-        return "", "the file names no GPU (gpu_info): give --hardware and --chips"
-    if len(set(gpus)) > 1:
-        return "", "GPUs of several kinds took part: give --hardware and --chips if one did"
-    chip = names.chip(gpus[0])
-    if chip:
-        return chip, None
-    return "", f"'{shown(gpus[0])}' is no single chip of the catalogue: give --hardware"
-
-
-def _layout(record: Record, gpus: list[str], said: Mapping[str, str]) -> dict[str, str]:
-    """Return the layout: GPUs hold layers one after another, or rows or tensors of each."""
-    stated = {name: said[name] for name in ("chips", "tp", "ep", "pp", "dp") if name in said}
-    if {"tp", "pp", "dp"} & stated.keys():
-        return stated
-    chips = stated.get("chips") or (str(len(gpus)) if gpus else "")
-    if not chips:
-        return stated
-    shared = "tp" if record.text("split_mode") in ("row", "tensor") else "pp"
-    return {**stated, "chips": chips, shared: chips}
-
-
 def _weights(record: Record, said: Mapping[str, str]) -> tuple[str, str | None]:
     if "weights" in said:
         return said["weights"], None
@@ -192,16 +183,4 @@ def _weights(record: Record, said: Mapping[str, str]) -> tuple[str, str | None]:
                 f"'{shown(called)}' should take {known.bits:g} bits a weight, but the file has "
                 f"{bits:.3g}: give --weights"
             )
-    return name, None
-
-
-def _cache(record: Record, said: Mapping[str, str]) -> tuple[str, str | None]:
-    if "kv" in said:
-        return said["kv"], None
-    keys, values = record.text("type_k"), record.text("type_v")
-    if not keys and not values:
-        return "", None
-    name = gguf_format(keys)
-    if keys != values or name is None:
-        return "", f"keys are in '{shown(keys)}' and values in '{shown(values)}': give --kv"
     return name, None

@@ -7,8 +7,7 @@ a model ("-Instruct", "-FP8", "-Q4_K_M"), and llama.cpp prints the type of a fil
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from functools import cache
 from pathlib import PurePosixPath
 
 from fastcalc.catalogue.reader import read
@@ -16,25 +15,13 @@ from fastcalc.catalogue.store import Catalogue, files_in
 from fastcalc.errors import InputError
 
 
-@dataclass
 class Names:
-    """What names mean in one catalogue; each is looked up once."""
+    """What names mean in one catalogue, as `chip_id` and `model_id` say; each is found once."""
 
-    catalogue: Catalogue
-    _chips: dict[str, str | None] = field(default_factory=dict)
-    _models: dict[str, str | None] = field(default_factory=dict)
-
-    def chip(self, text: str) -> str | None:
-        """Return what `chip_id` says."""
-        if text not in self._chips:
-            self._chips[text] = chip_id(text, self.catalogue)
-        return self._chips[text]
-
-    def model(self, text: str) -> str | None:
-        """Return what `model_id` says."""
-        if text not in self._models:
-            self._models[text] = model_id(text, self.catalogue)
-        return self._models[text]
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+        self.chip = cache(lambda text: chip_id(text, catalogue))
+        self.model = cache(lambda text: model_id(text, catalogue))
 
 
 _NOISE = {
@@ -59,37 +46,31 @@ def chip_id(text: str, catalogue: Catalogue) -> str | None:
     """
     if text in catalogue.names("hardware"):
         return text
-    words, chips = _words(text), _chips(catalogue)
+    words = _words(text)
+    chips: dict[str, list[frozenset[str]]] = {}
+    for path in (path for folder in catalogue.folders("hardware") for path in files_in(folder)):
+        try:
+            data = read(path).data
+        except InputError:
+            continue  # a broken neighbour has no names
+        aliases = data.get("aliases")
+        labels = [path.stem, data.get("name"), *(aliases if isinstance(aliases, list) else [])]
+        chips.setdefault(path.stem, [_words(str(label)) for label in labels if label])
     found = [
         name
-        for name, labels in chips.items()
-        if any(label <= words for label in labels) and words <= frozenset().union(*labels)
+        for name, known in chips.items()
+        if any(label <= words for label in known) and words <= frozenset().union(*known)
     ]
     alike = [
         name
-        for name, labels in chips.items()
+        for name, known in chips.items()
         if name not in found
         and any(
             label > words and all(_VARIANT.fullmatch(word) for word in label - words)
-            for label in labels
+            for label in known
         )
     ]
     return found[0] if len(found) == 1 and not alike else None
-
-
-def _chips(catalogue: Catalogue) -> dict[str, list[frozenset[str]]]:
-    """Return the words of every name of every chip; a broken neighbour has none."""
-    chips: dict[str, list[frozenset[str]]] = {}
-    for folder in catalogue.folders("hardware"):
-        for path in files_in(folder):
-            try:
-                data = read(path).data
-            except InputError:
-                continue
-            aliases = data.get("aliases")
-            names = [path.stem, data.get("name"), *(aliases if isinstance(aliases, list) else [])]
-            chips.setdefault(path.stem, [_words(str(name)) for name in names if name])
-    return chips
 
 
 def _words(text: str) -> frozenset[str]:
@@ -131,24 +112,18 @@ def model_id(text: str, catalogue: Catalogue) -> str | None:
     last = PurePosixPath(text.replace("\\", "/").rstrip("/")).name.lower()
     if last.endswith(".gguf"):
         last = _GGUF.sub("", _GGUF.sub("", last))
-    for name in _shorter(last):
+    last = last.removeprefix("meta-") if last.startswith("meta-llama-3.") else last
+    shorter = [last]  # ever less of what was done to the model
+    while (last := _STORED.sub("", last)) != shorter[-1]:
+        shorter.append(last)
+    untuned = _TUNED.sub("", last)
+    shorter += [untuned, _VERSION.sub("", untuned)]
+    for name in shorter:
         if name.endswith((".yaml", ".yml", ".json")) or not _PLAIN.fullmatch(name):
             continue
         if catalogue.knows(name, "models"):
             return catalogue.model(name).id
     return None
-
-
-def _shorter(name: str) -> Iterator[str]:
-    """Yield a name, then the same with ever less of what was done to the model."""
-    name = name.removeprefix("meta-") if name.startswith("meta-llama-3.") else name
-    yield name
-    while (shorter := _STORED.sub("", name)) != name:
-        name = shorter
-        yield name
-    name = _TUNED.sub("", name)
-    yield name
-    yield _VERSION.sub("", name)
 
 
 _STORED_AS = {

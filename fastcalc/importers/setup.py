@@ -28,21 +28,9 @@ class StatedLayout:
     dp: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """Model and machine of one measurement; words are columns of `Point`."""
-
-    hardware: str
-    model: str
-    engine: str
-    weights: str
-    kv: str
-    layout: StatedLayout
-
-    def columns(self) -> dict[str, Any]:
-        """Return the columns of a point that this fills."""
-        words = {name: getattr(self, name) for name in WORDS}
-        return {**words, **asdict(self.layout), "id": "", "url": "", "measured_by": ""}
+def columns(layout: StatedLayout, **words: str) -> dict[str, Any]:
+    """Return the columns of a `Point` that model and machine fill."""
+    return {**words, **asdict(layout), "id": "", "url": "", "measured_by": ""}
 
 
 class Unsaid(Exception):  # noqa: N818  (it becomes a sentence)

@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isinf
+from typing import Any
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.evidence.point import Point
 from fastcalc.importers.json_records import Record
 from fastcalc.importers.naming import Names, checkpoint_format
-from fastcalc.importers.setup import OPTIONS, Setup, Unsaid, asked, layout, no_model
+from fastcalc.importers.setup import OPTIONS, Unsaid, asked, columns, layout, no_model
 from fastcalc.written import shown
 
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}
@@ -58,7 +59,7 @@ def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[
     return _points(record, _setup(record, said, names), load, prompts / completed)
 
 
-def _points(record: Record, setup: Setup, load: Load, prompt: float) -> list[Point | str]:
+def _points(record: Record, known: dict[str, Any], load: Load, prompt: float) -> list[Point | str]:
     completed = record.count("completed") or 1
     output = (record.number("total_output_tokens") or 0.0) / completed
     failed, called = record.count("failed"), shown(record.text("model_id"), 100)
@@ -75,7 +76,7 @@ def _points(record: Record, setup: Setup, load: Load, prompt: float) -> list[Poi
         metric, value, kind = one
         found.append(
             Point(
-                **setup.columns(),
+                **known,
                 source="vllm bench serve",
                 date="-".join(date.groups()) if date else "",
                 concurrency=load.concurrency,
@@ -134,8 +135,13 @@ def _load(record: Record, requests_per_s: float, output: float) -> Load | str:
         return Load(min(limit, sent or limit), False, f"max_concurrency {limit}")
     if not isinstance(rate, (int, float)) or isinstance(rate, bool) or not rate > 0:
         return "the file does not say how requests came: request_rate is missing"
-    seconds = _mean_latency(record, output)
-    if seconds is None:
+    seconds = _seconds(record, "mean_e2el_ms") or 0.0
+    if seconds <= 0:
+        # The first token and then the others: exact for answers of one length.
+        ttft, tpot = _seconds(record, "mean_ttft_ms"), _seconds(record, "mean_tpot_ms")
+        if ttft is not None and tpot is not None and ttft > 0 and tpot >= 0:
+            seconds = ttft + tpot * max(output - 1, 0)
+    if seconds <= 0:
         return (
             f"at {rate:g} requests/s the concurrency follows from the mean latency alone, which "
             "the file does not hold; keep ttft and tpot in --percentile-metrics"
@@ -151,22 +157,7 @@ def _load(record: Record, requests_per_s: float, output: float) -> Load | str:
     )
 
 
-def _mean_latency(record: Record, output: float) -> float | None:
-    """Return the mean time of a request. [s]
-
-    Where the file does not hold it: the first token and then the others, which is exact for
-    answers of one length.
-    """
-    whole = _seconds(record, "mean_e2el_ms")
-    if whole is not None and whole > 0:
-        return whole
-    ttft, tpot = _seconds(record, "mean_ttft_ms"), _seconds(record, "mean_tpot_ms")
-    if ttft is None or tpot is None or ttft <= 0 or tpot < 0:
-        return None
-    return ttft + tpot * max(output - 1, 0)
-
-
-def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
+def _setup(record: Record, said: Mapping[str, str], names: Names) -> dict[str, Any]:
     # What --metadata said comes as text, or as a number from other writers.
     counts = {name: record.count(name) for name in OPTIONS}
     texts = {name: record.text(name) if one is None else str(one) for name, one in counts.items()}
@@ -189,11 +180,11 @@ def _setup(record: Record, said: Mapping[str, str], names: Names) -> Setup:
     )
     if machine is None or stored is None:
         raise Unsaid("give --chips and --weights")
-    return Setup(
+    return columns(
+        machine,
         hardware=hardware,
         model=model,
         engine=stated.get("engine") or _ENGINES.get(record.text("backend"), ""),
         weights=stored,
         kv=stated.get("kv", ""),
-        layout=machine,
     )

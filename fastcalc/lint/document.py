@@ -7,18 +7,20 @@ a sparse rate in another. So a sheet is read leniently, number by number.
 import re
 import types
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
 from fastcalc.catalogue.reader import Document, Path_
-from fastcalc.catalogue.schema import Quantity, QuantityError, QuantityReader
+from fastcalc.catalogue.schema.quantities import Quantity, QuantityReader
 from fastcalc.catalogue.store import SCHEMAS, Kind
+from fastcalc.catalogue.units import QuantityError
 from fastcalc.catalogue.validation import dotted
 
 _LONGEST = 600
+_TO_FILL_IN = re.compile(r"FILL[ _]?IN|TODO|FIXME|\bXXX\b")
 
 
 @dataclass(frozen=True)
@@ -76,15 +78,7 @@ class Sheet:
 
     def at(self, *path: str | int) -> Any:
         """Return what stands at a path, or None."""
-        here: Any = self.data
-        for step in path:
-            inside = step in here if isinstance(here, dict) else False
-            if isinstance(here, list) and isinstance(step, int):
-                inside = 0 <= step < len(here)
-            if not inside:
-                return None
-            here = here[step]
-        return here
+        return self.document.at(*path)
 
     @property
     def year(self) -> int | None:
@@ -95,14 +89,10 @@ class Sheet:
 
 def place_holders(document: Document) -> Iterator[Path_]:
     """Yield the places that still hold what 'fastcalc new' leaves to be filled in."""
-    seen = Sheet(document, "hardware", {})
     for path in document.values:
-        value = seen.at(*path) if path else None
+        value = document.at(*path) if path else None
         if isinstance(value, str) and _TO_FILL_IN.search(value[:2000]):
             yield path
-
-
-_TO_FILL_IN = re.compile(r"FILL[ _]?IN|TODO|FIXME|\bXXX\b")
 
 
 def sheet(document: Document, kind: Kind, entry: Any = None) -> Sheet:
@@ -117,7 +107,12 @@ def _numbers(
     """Yield the numbers of some data, as deep as a type and the data agree."""
     annotation, metadata = _plain(annotation, metadata)
     if annotation is Quantity:
-        yield from _number(metadata, data, path)
+        reader = next((one for one in metadata if isinstance(one, QuantityReader)), None)
+        about = dict(data) if isinstance(data, dict) else {"value": data}
+        value = about.pop("value", None)
+        if reader is not None and value is not None:
+            with suppress(QuantityError):
+                yield WrittenNumber(path, reader.dimension, reader.si(value), str(value), about)
     elif get_origin(annotation) is dict and isinstance(data, dict):
         for key, value in data.items():
             yield from _numbers(get_args(annotation)[1], (), value, (*path, key))
@@ -125,28 +120,9 @@ def _numbers(
         for index, value in enumerate(data):
             yield from _numbers(get_args(annotation)[0], (), value, (*path, index))
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        for key in _fields(annotation) if isinstance(data, dict) else ():
+        for key, one in annotation.model_fields.items() if isinstance(data, dict) else ():
             if key in data:
-                field_ = annotation.model_fields[key]
-                yield from _numbers(
-                    field_.annotation, tuple(field_.metadata), data[key], (*path, key)
-                )
-
-
-@cache
-def _fields(schema: type[BaseModel]) -> tuple[str, ...]:
-    """Return the fields of a schema that can hold a quantity, at any depth."""
-    return tuple(
-        name for name, one in schema.model_fields.items() if _holds_quantity(one.annotation)
-    )
-
-
-def _holds_quantity(annotation: Any) -> bool:
-    if annotation is Quantity:
-        return True
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return any(_holds_quantity(one.annotation) for one in annotation.model_fields.values())
-    return any(_holds_quantity(part) for part in get_args(annotation))
+                yield from _numbers(one.annotation, tuple(one.metadata), data[key], (*path, key))
 
 
 def _plain(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
@@ -159,15 +135,3 @@ def _plain(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[Any, 
         if len(parts) == 1:
             return _plain(parts[0], metadata)
     return annotation, metadata
-
-
-def _number(metadata: tuple[Any, ...], data: Any, path: Path_) -> Iterator[WrittenNumber]:
-    reader = next((one for one in metadata if isinstance(one, QuantityReader)), None)
-    about = dict(data) if isinstance(data, dict) else {"value": data}
-    value = about.pop("value", None)
-    if reader is None or value is None:
-        return
-    try:
-        yield WrittenNumber(path, reader.dimension, reader.si(value), str(value), about)
-    except QuantityError:
-        return

@@ -30,17 +30,11 @@ def prints(number: WrittenNumber) -> list[float]:
         # '(1.8 TB/s bidir / 2)' does its own arithmetic.
         counts = [float(match[1]) for match in re.finditer(r"[\w)] ?/ ?([2-9])\b", text)]
         return [*found, *(one / count for one in found for count in counts)]
-    return _bare(number, text)
-
-
-def _bare(number: WrittenNumber, text: str) -> list[float]:
-    """Return the numbers of a text without units, in the value's own unit or in SI."""
-    own = _own_unit(number)
+    own, alone = _own_unit(number), plain_numbers(text)
     if own is None:
         return []
-    alone = plain_numbers(text)
     large = [one for one in alone if one >= 1e6 and number.dimension != "number"]
-    return [one for one in alone if one >= 1e6] if large else [one * own for one in alone]
+    return large or [one * own for one in alone]
 
 
 def _own_unit(number: WrittenNumber) -> float | None:
@@ -55,9 +49,18 @@ def _own_unit(number: WrittenNumber) -> float | None:
 
 def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
     """Return the values that a number's reading allows; empty where it cannot be followed. [SI]"""
-    reading = _reading(sheet, number)
+    reading = number.said("reading") or ""
+    if match := re.match(r"(?:as|like|see|same as) (\w+)", reading):  # a sibling: 'as fp16'
+        name = ".".join([*map(str, number.path[:-1]), match[1].lower()])
+        sibling = sheet.numbers.get(name)
+        if sibling and sibling is not number:
+            reading = f"{reading} {sibling.said('reading') or ''}"
     named = [*values(reading, number.dimension), *_chains(number, reading)]
-    base = [*prints(number), *named, *_siblings(sheet, number, reading)]
+    base = [*prints(number), *named]
+    if number.dimension == "compute rate":  # other peaks: 'half of the fp16 rate'
+        formats = re.findall(_FORMATS, reading.lower().replace("16-bit", "fp16"))
+        siblings = (sheet.numbers.get(f"peak.{name}") for name in formats)
+        base += [other.si for other in siblings if other and other is not number]
     is_half = re.search(_HALF, reading, re.IGNORECASE) is not None
     if not base and not is_half:
         return []
@@ -67,7 +70,11 @@ def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
         found += [one / 2 for one in (*base, *alone)]
     is_binary = re.search(_BINARY, reading, re.IGNORECASE) is not None
     if is_binary:
-        found += [one * 1.024**power for one in base for power in _powers(number, reading)]
+        # The powers of 1,024 over 1,000 that the prefixes of a printed size stand for.
+        text = f"{number.said('printed') or ''} {reading}"
+        prefixes = re.findall(r"\b[0-9.,]*\s?([kKMGT])i?B\b", text)
+        powers = {" KMGT".index(prefix.upper()) for prefix in prefixes} or {1, 2, 3, 4}
+        found += [one * 1.024**power for one in base for power in powers]
     counts = _counts(sheet, reading)
     found += [one * count for one in base for count in counts]
     found += alone
@@ -79,33 +86,6 @@ def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
     if re.search(r"\b(?:less|minus|plus)\b", reading) and named:
         return found
     return found if is_half or (is_binary and has_unit) else [*found, *prints(number)]
-
-
-def _powers(number: WrittenNumber, reading: str) -> set[int]:
-    """Return the powers of 1,024 over 1,000 that the prefixes of a printed size stand for."""
-    text = f"{number.said('printed') or ''} {reading}"
-    prefixes = re.findall(r"\b[0-9.,]*\s?([kKMGT])i?B\b", text)
-    return {" KMGT".index(prefix.upper()) for prefix in prefixes} or {1, 2, 3, 4}
-
-
-def _reading(sheet: Sheet, number: WrittenNumber) -> str:
-    """Return a reading, followed to the sibling that it points at ('as fp16')."""
-    text = number.said("reading") or ""
-    match = re.match(r"(?:as|like|see|same as) (\w+)", text)
-    name = ".".join([*map(str, number.path[:-1]), match[1].lower()]) if match else ""
-    sibling = sheet.numbers.get(name)
-    return f"{text} {sibling.said('reading') or ''}" if sibling and sibling is not number else text
-
-
-def _siblings(sheet: Sheet, number: WrittenNumber, reading: str) -> Iterator[float]:
-    """Yield other peaks that a reading names: 'half of the fp16 rate'."""
-    if number.dimension != "compute rate":
-        return
-    text = reading.lower().replace("16-bit", "fp16")
-    for name in re.findall(_FORMATS, text):
-        other = sheet.numbers.get(f"peak.{name}")
-        if other and other is not number:
-            yield other.si
 
 
 def _counts(sheet: Sheet, reading: str) -> set[float]:

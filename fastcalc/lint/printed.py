@@ -1,11 +1,11 @@
 """What a source prints, read leniently: numbers with units, in the vendors' many spellings."""
 
 import re
-from collections.abc import Iterator
+
+from fastcalc.catalogue.units import BINARY, DECIMAL
 
 _PREFIX = {
-    "": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
-    "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50,
+    **DECIMAL, **BINARY, "K": 1e3,
     "kilo": 1e3, "mega": 1e6, "giga": 1e9, "tera": 1e12, "peta": 1e15, "exa": 1e18,
 }  # fmt: skip
 _SHORT = r"(?P<prefix>[KMGTP]i|[kKMGTPE]|)"
@@ -41,6 +41,11 @@ _OWN_SCALE = {
                "k": 1e3, "miliard": 1e9, "milliard": 1e9, "milliarden": 1e9, "milliards": 1e9},
 }  # fmt: skip
 _NUMBER = r"(?<![\w.,])(?P<number>[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?)"
+_MANY = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6}
+_MONEY = (
+    rf"(?:USD|US\$|\$)\s*{_NUMBER}\s*(?P<many>k|K|M|(?i:million|thousand))?\b",
+    rf"{_NUMBER}\s*(?P<many>k|K|M|(?i:million|thousand))?\s*(?:USD|US\$|\$|(?i:dollars))",
+)
 _ALONE = _NUMBER + r"(?![\w,]|\.[0-9])"
 _LONGEST = 400
 
@@ -61,37 +66,29 @@ def values(printed: str, dimension: str) -> list[float]:
     >>> values("4 trillion transistors", "number"), values("about 1.56 million USD", "price")
     ([4000000000000.0], [1560000.0])
     """
-    text = printed[:_LONGEST]
-    if dimension in ("price", "hourly price"):
-        return list(dict.fromkeys(_money(text)))
-    followed = list(_followed(text, dimension))
-    return list(dict.fromkeys(followed or _headed(text, dimension)))
-
-
-def _followed(text: str, dimension: str) -> Iterator[float]:
-    """Yield numbers whose unit follows; a pair such as '250 / 260 W' shares it."""
+    text, found = printed[:_LONGEST], []
+    for pattern in _MONEY if dimension in ("price", "hourly price") else ():
+        for match in re.finditer(pattern, text):
+            scale = _MANY.get((match["many"] or "").lower(), 1.0)
+            found += [value * scale for value in _plain(match["number"])]
     for base, factor in _BASES.get(dimension, ()):
+        # A pair such as '250 / 260 W' shares its unit.
         pair = rf"(?:{_NUMBER.replace('number', 'first')}\s?(?P<joint>/|\||-|\u2013|to|or)\s?)?"
         for match in re.finditer(rf"{pair}{_NUMBER}\s*-?\s?{base}", text):
             scale = factor * _scale(match["prefix"], dimension)
             ends = [value for name in ("first", "number") for value in _plain(match[name] or "")]
-            yield from (value * scale for value in ends)
+            found += [value * scale for value in ends]
             if match["joint"] in ("to", "-", "\u2013"):
-                yield sum(ends) / len(ends) * scale
-
-
-def _headed(text: str, dimension: str) -> Iterator[float]:
-    """Yield the numbers after a unit that stands alone, as in 'Compute (TFLOPS) | 459'."""
-    for base, factor in _BASES.get(dimension, ()):
+                found.append(sum(ends) / len(ends) * scale)
+    for base, factor in () if found else _BASES.get(dimension, ()):
+        # The numbers after a unit that stands alone, as in 'Compute (TFLOPS) | 459'.
         head = re.search(rf"(?<![\w.])\(?{base}\)?", text)
         if not head or (dimension == "number" and "illion" not in head[0].lower()):
             continue
-        if dimension == "compute rate" and not head["prefix"]:
-            continue
-        scale = factor * _scale(head["prefix"], dimension)
-        for match in re.finditer(_ALONE, text[head.end() :]):
-            for value in _plain(match["number"]):
-                yield value * scale
+        if dimension != "compute rate" or head["prefix"]:
+            scale = factor * _scale(head["prefix"], dimension)
+            found += [value * scale for value in plain_numbers(text[head.end() :])]
+    return list(dict.fromkeys(found))
 
 
 def _scale(prefix: str, dimension: str) -> float:
@@ -99,18 +96,6 @@ def _scale(prefix: str, dimension: str) -> float:
     if table is not None:
         return table.get(prefix, table.get(prefix.strip().lower(), 1e-6))
     return _PREFIX.get(prefix, _PREFIX.get(prefix.strip().lower(), 1.0))
-
-
-def _money(text: str) -> Iterator[float]:
-    many = r"(?P<many>k|K|M|(?i:million|thousand))?"
-    for pattern in (
-        rf"(?:USD|US\$|\$)\s*{_NUMBER}\s*{many}\b",
-        rf"{_NUMBER}\s*{many}\s*(?:USD|US\$|\$|(?i:dollars))",
-    ):
-        for match in re.finditer(pattern, text):
-            scale = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6}
-            for value in _plain(match["number"]):
-                yield value * scale.get((match["many"] or "").lower(), 1.0)
 
 
 def plain_numbers(text: str) -> list[float]:

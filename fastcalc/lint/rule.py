@@ -73,16 +73,8 @@ def rule(
 ) -> Callable[[Finder], Finder]:
     """Register the function below as the finder of a rule, whose texts are its docstring.
 
-    Parameters
-    ----------
-    id : str
-        The rule's id.
-    severity : str
-        ``error``, ``warning`` or ``note``.
-    strict : bool
-        Whether only ``--strict`` asks.
-    at_key : bool
-        Whether faults stand at the keys of the places found, not at their values.
+    Only ``--strict`` asks for a ``strict`` one; with ``at_key`` faults stand at the keys of the
+    places found, not at their values.
     """
 
     def register(finds: Finder) -> Finder:

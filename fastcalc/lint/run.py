@@ -43,16 +43,10 @@ class Report:
 
 
 def check(paths: Sequence[Path], *, strict: bool = False, today: date | None = None) -> Report:
-    """Check files and folders, or the shipped catalogue where none is named.
+    """Check files, and those in folders, or the shipped catalogue where none is named.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        YAML files, and folders that are searched for them.
-    strict : bool
-        Let warnings count, and ask for the provenance of every number.
-    today : date, optional
-        The day that ages are counted from.
+    With ``strict`` warnings count, and every number needs its provenance. Ages are counted from
+    ``today``.
 
     Raises
     ------
@@ -62,7 +56,7 @@ def check(paths: Sequence[Path], *, strict: bool = False, today: date | None = N
     setting = Setting(today or date.today(), strict)
     found: list[Fault] = []
     excused: list[Fault] = []
-    names: dict[tuple[Kind, str], Document] = {}
+    names: dict[tuple[Kind | None, str], Document] = {}
     files = files_of(paths)
     others = 0
     for path in files:
@@ -76,11 +70,19 @@ def check(paths: Sequence[Path], *, strict: bool = False, today: date | None = N
         if kind is None and path not in paths and not document.faults:
             others += 1  # a folder may hold YAML of other programs
             continue
-        faults = list(check_document(document, kind, setting))
-        if kind is not None:
-            faults += _clashes(document, kind, names)
-        for fault in faults:
+        for fault in check_document(document, kind, setting):
             (excused if fault.excuse else found).append(fault)
+        aliases = document.at("aliases")
+        count = len(aliases) if isinstance(aliases, list) else 0
+        for place in [("id",), *(("aliases", step) for step in range(count))] if kind else ():
+            name = document.at(*place)
+            if not isinstance(name, str):
+                continue
+            other = names.setdefault((kind, name.lower()), document)
+            if other is not document:
+                why = f"'{shown(name)}' also names the entry in {other.file}; "
+                mark = document.mark(place)
+                found.append(Fault("ST020", document.file, *mark, f"{why}keep it in one of them"))
     kept = (fault for fault in found if strict or fault.severity != "note")
     return Report(len(files) - others, in_order(kept), in_order(excused), strict)
 
@@ -124,19 +126,14 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
         message = "no key here is of a chip, a model or an engine; 'fastcalc new' prints one"
         yield Fault("ST021", document.file, 1, 1, message)
         return
-    for path in place_holders(document):
-        document.refused.add(path[:-1] if path[-1] == "value" else path)
+    unfilled = list(place_holders(document))
+    document.refused |= {path[:-1] if path[-1] == "value" else path for path in unfilled}
     entry, faults = validate(document, SCHEMAS[kind])
     yield from faults
-    found = _plausible(document, kind, entry, setting)
-    yield from _excuse(document, found, setting, is_broken=bool(faults or document.faults))
-
-
-def _plausible(document: Document, kind: Kind, entry: object, setting: Setting) -> Iterator[Fault]:
-    """Yield what the rules find, with the severity of each rule."""
-    seen = sheet(document, kind, entry)
-    unfilled = {document.mark(path) for path in place_holders(document)}
+    is_broken = bool(faults or document.faults)
+    seen, marks = sheet(document, kind, entry), {document.mark(path) for path in unfilled}
     asked = {"always", "strict"} if setting.strict else {"always"}
+    plausible = []
     for id_, rule in sorted(RULES.items()):
         found = rule.finds if kind in rule.kinds and rule.scope in asked else None
         for where, message in found(seen, setting) if found else ():
@@ -147,9 +144,10 @@ def _plausible(document: Document, kind: Kind, entry: object, setting: Setting) 
                 path, sentence = where, message
             mark = document.mark(path, key=rule.at_key)
             # Of a place-holder it is enough to say that it is one.
-            if id_ == "PV014" or mark not in unfilled:
+            if id_ == "PV014" or mark not in marks:
                 sentence = " ".join(sentence.split())
-                yield Fault(id_, document.file, *mark, sentence, rule.severity)
+                plausible.append(Fault(id_, document.file, *mark, sentence, rule.severity))
+    yield from _excuse(document, plausible, setting, is_broken=is_broken)
 
 
 def _excuse(
@@ -174,22 +172,3 @@ def _excuse(
             line, column = document.mark(("excused", name), key=True)
             message = f"{name} finds nothing here any more: remove the excuse"
             yield Fault("ST022", document.file, line, column, message, "warning")
-
-
-def _clashes(
-    document: Document, kind: Kind, names: dict[tuple[Kind, str], Document]
-) -> Iterator[Fault]:
-    """Yield the names that an earlier file of the same kind answers to."""
-    if not isinstance(document.data, dict):
-        return
-    given, aliases = document.data.get("id"), document.data.get("aliases")
-    listed = list(enumerate(aliases)) if isinstance(aliases, list) else []
-    mine = [(("id",), given), *((("aliases", place), name) for place, name in listed)]
-    for path, name in mine:
-        if not isinstance(name, str):
-            continue
-        other = names.setdefault((kind, name.lower()), document)
-        if other is not document:
-            line, column = document.mark(path)
-            message = f"'{shown(name)}' also names the entry in {other.file}; "
-            yield Fault("ST020", document.file, line, column, f"{message}keep it in one of them")

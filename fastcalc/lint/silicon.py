@@ -123,18 +123,13 @@ class MemoryParts:
     def counts(self, *, capacity: float = 1.0, bandwidth: float = 1.0) -> list[int]:
         """Return how many stacks or channels give the capacity and the bandwidth.
 
-        Where the generation is not named, any of the family will do.
-
-        Parameters
-        ----------
-        capacity, bandwidth : float
-            What to multiply the numbers with first, to try what a mistake would explain.
+        Where the generation is not named, any of the family will do. Factors of the numbers try
+        what a mistake would explain. [1]
         """
         if not self.capacity or not self.bandwidth or self.family not in ("hbm", "gddr"):
             return []
-        known = (
-            [self.part] if self.part else [Part(**one) for one in tables()[self.family].values()]
-        )
+        part = self.part
+        known = [part] if part else [Part(**one) for one in tables()[self.family].values()]
         gib, rate = self.capacity.si * capacity / GIB, self.bandwidth.si * bandwidth / GB
         least, most = band("visible", "any")
         return [
@@ -152,6 +147,7 @@ _FAMILIES = {
     "lpddr": r"lpddr|unified",
     "ddr": r"ddr|host",
     "sram": r"sram|on-chip|on chip",
+    "disk": r"nvme|ssd|disk",
 }
 
 

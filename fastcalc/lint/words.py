@@ -1,6 +1,7 @@
 """Numbers in messages: few digits, a decimal prefix."""
 
-_PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+from fastcalc.catalogue.units import DECIMAL
+
 _BASE = {
     "size": "B",
     "bandwidth": "B/s",
@@ -29,7 +30,7 @@ def amount(value: float, dimension: str) -> str:
     base = _BASE.get(dimension, "")
     if dimension in ("price", "hourly price", "number"):
         return f"{value:,.12g}{base}"
-    for factor, prefix in _PREFIXES:
+    for prefix, factor in reversed(DECIMAL.items()):
         if value >= factor:
             return f"{value / factor:.4g} {prefix}{base}"
     return f"{value:.4g} {base}"

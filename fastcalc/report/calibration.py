@@ -1,28 +1,29 @@
 """What a fit found, in lines."""
 
-from collections.abc import Sequence
-
 from fastcalc.evidence.calibrate import Calibration
 from fastcalc.evidence.own_engine import OwnFit
-from fastcalc.evidence.parameters import Node
 from fastcalc.evidence.score import Group
 from fastcalc.evidence.validate import Validation
-from fastcalc.report import validation
-from fastcalc.report.console import Part, Table, render
+from fastcalc.report import record_tables, validation
+from fastcalc.report.console import Part
 from fastcalc.report.numbers_as_text import number
-from fastcalc.written import Clean
+from fastcalc.report.record_tables import numbers, words
+
+_VALUES = (
+    words("value", lambda one: one[0].name),
+    words("engine", lambda one: one[0].engine),
+    words("on", lambda one: one[0].group or "all"),
+    numbers("was", lambda one: _si(one[0].value)),
+    numbers("is", lambda one: _si(one[1])),
+)
 
 
-def shipped_text(found: Calibration, left_out: Validation, width: int, *, colour: bool) -> str:
+def shipped_parts(found: Calibration, left_out: Validation, width: int) -> list[Part]:
     """Return the fitted values alongside those in the files, and what is left of unseen sources."""
-    heads = [("value",), ("engine",), ("on",), ("was",), ("is",)]
-    cells = [
-        (node.name, node.engine, node.group or "all", _si(node.value), _si(float(value)))
-        for node, value in zip(found.family.nodes, found.values, strict=True)
-    ]
-    parts: list[Part] = ["Fitted values, SI units", "", Table(heads, cells, left=(0, 1, 2))]
-    scores = validation.table(left_out, "sources left out in turn", width, colour=colour)
-    return Clean(render(parts, width, colour=colour) + "\n" + scores)
+    values = zip(found.family.nodes, map(float, found.values), strict=True)
+    table = record_tables.table(_VALUES, values, width)
+    scores = validation.parts(left_out, "sources left out in turn", width)
+    return ["Fitted values, SI units", "", table, "", *scores]
 
 
 def own_lines(fit: OwnFit, name: str) -> list[str]:
@@ -36,13 +37,9 @@ def own_lines(fit: OwnFit, name: str) -> list[str]:
         lines.append(f"sources left out in turn: {_scored(fit.left_out)}")
     if not fit.nodes:
         lines.append(f"these runs move no value of {fit.base.id}: use it as it is")
-    return [*lines, *_moved(fit.nodes, [float(value) for value in fit.values])]
-
-
-def _moved(nodes: Sequence[Node], values: Sequence[float]) -> list[str]:
-    return [
+    return lines + [
         f"{node.name}{f' on {node.group}' if node.group else ''}: {_si(node.value)} -> {_si(value)}"
-        for node, value in zip(nodes, values, strict=True)
+        for node, value in zip(fit.nodes, map(float, fit.values), strict=True)
     ]
 
 

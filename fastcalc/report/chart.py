@@ -49,16 +49,7 @@ def scatter(
 ) -> list[str]:
     """Return the lines of a chart; each series has a letter, and places that two share have ``*``.
 
-    Parameters
-    ----------
-    series : mapping of str to sequence of pair
-        Points by name, all values above 0.
-    across, upward : str
-        What the axes show.
-    width : int
-        Characters in a line.
-    is_ascii : bool
-        Draw with ASCII alone.
+    All values are above 0. ``across`` and ``upward`` say what the axes show.
     """
     points = [point for one in series.values() for point in one]
     heights = _Axis.over([point[1] for point in points], _HEIGHT)
@@ -66,7 +57,12 @@ def scatter(
     margin = max(len(tick) for tick in ticks.values())
     widths = _Axis.over([point[0] for point in points], max(width - margin - 2, 20))
     drawn = _ASCII if is_ascii else _DRAWN
-    grid = _marks(series, widths, heights)
+    grid: dict[tuple[int, int], str] = {}
+    for index, series_points in enumerate(series.values()):
+        letter = letter_of(index)
+        for x, y in series_points:
+            spot = widths.place(x), heights.place(y)
+            grid[spot] = letter if grid.get(spot, letter) == letter else "*"
     lines = [upward]
     for place in reversed(range(_HEIGHT)):
         row = "".join(grid.get((column, place), " ") for column in range(widths.places))
@@ -81,18 +77,6 @@ def scatter(
 def letter_of(place: int) -> str:
     """Return the letter of a series, by its place."""
     return chr(ord("a") + place % 26)
-
-
-def _marks(
-    series: Mapping[str, Sequence[Point]], widths: _Axis, heights: _Axis
-) -> dict[tuple[int, int], str]:
-    grid: dict[tuple[int, int], str] = {}
-    for index, points in enumerate(series.values()):
-        letter = letter_of(index)
-        for x, y in points:
-            spot = widths.place(x), heights.place(y)
-            grid[spot] = letter if grid.get(spot, letter) == letter else "*"
-    return grid
 
 
 def _scale(axis: _Axis, margin: int) -> str:

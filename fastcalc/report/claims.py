@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fastcalc.articles.finding import FindingRows
 from fastcalc.articles.judge import MEANING, Judged, Tested
-from fastcalc.catalogue.schema.claims import Article, Claims, Input
-from fastcalc.report.console import Notes, Part, Table, render
+from fastcalc.catalogue.schema.claims import Claims, Input
+from fastcalc.report import record_tables
+from fastcalc.report.console import Notes, Part, Table, render, word_list
 from fastcalc.report.numbers_as_text import number
+from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plain
 
 _SIGNS = {"equals": "", "at-least": ">= ", "at-most": "<= ", "between": ""}
@@ -24,13 +25,14 @@ _FEW, _MORE = 2, 6
 """Values that a table lists, and a claim in full; of more, the ends are shown."""
 
 
-def claim_records(judged: Sequence[Judged], book: Claims) -> list[Record]:
-    """Return a record for each claim; what does not apply is None.
-
-    ``value`` and ``expected`` are numbers, or lists where a test has several; None in such a list
-    is a case that has no value.
-    """
-    return [_record(one, book) for one in judged]
+COLUMNS = (
+    words("id", lambda one: one.claim.id),
+    words("verdict", lambda one: one.verdict),
+    numbers("value", lambda one: shown(one.check) if one.check else "-"),
+    numbers("expected", lambda one: wanted(one.check) if one.check else "-"),
+    words("claim", lambda one: one.claim.claim),
+)
+"""Of a table of judged claims."""
 
 
 def digits(value: float) -> str:
@@ -45,26 +47,27 @@ def digits(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _record(one: Judged, book: Claims) -> Record:
+def claim_record(one: Judged, book: Claims) -> Record:
+    """Return the record of a claim; what does not apply is None.
+
+    ``value`` and ``expected`` are numbers, or lists where a test has several; None in such a list
+    is a case that has no value.
+    """
     check, then, claim = one.check, one.conclusion, one.claim
+    table = check.finding.rows if check else None
     return {
         "id": claim.id,
         "verdict": one.verdict,
-        "value": _listed(check.values) if check else None,
-        "expected": _listed(np.array(check.expected)) if check else None,
-        "unit": check.unit if check else None,
-        "formula": check.formula if check else None,
+        **_numbers_of(check),
         "source": sources(one, book),
         "claim": claim.claim,
         "comparison": check.check.comparison if check else None,
         "tolerance": check.check.tolerance if check else None,
         "worked": check.worked if check else None,
         "parts": {part.label: plain(part.value) for part in check.finding.parts} if check else {},
-        "table": _table_of(check),
-        "conclusion_value": _listed(then.values) if then else None,
-        "conclusion_expected": _listed(np.array(then.expected)) if then else None,
-        "conclusion_unit": then.unit if then else None,
-        "conclusion_formula": then.formula if then else None,
+        "table": table
+        and {"headings": list(table.headings), "rows": [list(row) for row in table.rows]},
+        **{f"conclusion_{key}": value for key, value in _numbers_of(then).items()},
         "condition": claim.condition,
         "unpublished": claim.unpublished,
         "reason": claim.reason,
@@ -74,22 +77,17 @@ def _record(one: Judged, book: Claims) -> Record:
 
 def flat(record: Record) -> Record:
     """Return a record for a spreadsheet: the other numbers as text, no table in a cell."""
-    parts = [f"{label}: {value}" for label, value in record["parts"].items()]
-    return {key: one for key, one in record.items() if key != "table"} | {"parts": parts}
+    texts = [f"{label}: {value}" for label, value in record["parts"].items()]
+    return {key: one for key, one in record.items() if key != "table"} | {"parts": texts}
 
 
-def _table_of(tested: Tested | None) -> Record | None:
-    rows = tested.finding.rows if tested else None
-    return (
-        {"headings": list(rows.headings), "rows": [list(row) for row in rows.rows]}
-        if rows
-        else None
-    )
-
-
-def _listed(values: np.ndarray) -> object:
-    numbers = [plain(float(value)) for value in values]
-    return numbers[0] if len(numbers) == 1 else numbers
+def _numbers_of(tested: Tested | None) -> Record:
+    if tested is None:
+        return dict.fromkeys(("value", "expected", "unit", "formula"))
+    numbers = [[plain(float(one)) for one in values] for values in (tested.values, tested.expected)]
+    value, expected = (found[0] if len(found) == 1 else found for found in numbers)
+    unit, formula = tested.unit, tested.formula
+    return {"value": value, "expected": expected, "unit": unit, "formula": formula}
 
 
 def sources(one: Judged, book: Claims) -> str:
@@ -105,21 +103,6 @@ def sources(one: Judged, book: Claims) -> str:
                 found[book.sources[put.source].title] = None
     stated = [book.articles[key].title for key in one.claim.articles]
     return "; ".join(dict.fromkeys([*stated, *found]))
-
-
-def rows(judged: Sequence[Judged]) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows of a table of claims."""
-    header = ["id", "verdict", "value", "expected", "claim"]
-    return header, [
-        [
-            one.claim.id,
-            one.verdict,
-            shown(one.check) if one.check else "-",
-            wanted(one.check) if one.check else "-",
-            one.claim.claim,
-        ]
-        for one in judged
-    ]
 
 
 def shown(tested: Tested, few: int = _FEW) -> str:
@@ -142,38 +125,39 @@ def wanted(tested: Tested, signs: dict[str, str] = _SIGNS) -> str:
     return signs[comparison] + joined.join(texts)
 
 
-def table(judged: Sequence[Judged], width: int, *, colour: bool) -> str:
+def parts(judged: Sequence[Judged], width: int) -> list[Part]:
     """Return claims as a table with what the verdicts mean."""
-    header, lines = rows(judged)
     counts = Counter(one.verdict for one in judged)
     reported = [f"{word} ({counts[word]}): {MEANING[word]}" for word in MEANING if counts[word]]
     reported.append("the number of a claim is computed, and its verdict follows from it")
     first = next((one.claim.id for one in judged if one.check), judged[0].claim.id)
-    parts: list[Part] = [
-        Table([(word,) for word in header], lines, left=(0, 1, 4)),
-        "",
-        Notes(reported, f"fastcalc claims --explain {first}"),
-    ]
-    return render(parts, width, colour=colour)
+    table = record_tables.table(COLUMNS, judged, width)
+    return [table, "", Notes(reported, f"fastcalc claims --explain {first}")]
 
 
 def explain(one: Judged, book: Claims, width: int) -> str:
     """Return a claim with its formula, its numbers, its sources and the reason."""
     lines = [*textwrap.wrap(f"{one.claim.id} ({one.verdict}): {one.claim.claim}", width), ""]
     if one.check is not None:
-        lines += _lines(_of_test(one.check, book), width)
-        if one.check.finding.rows is not None:
-            lines += ["", *_grid(one.check.finding.rows, width)]
+        lines += word_list(_of_test(one.check, book), width)
+        found = one.check.finding.rows
+        if found is not None:
+            table = Table([(word,) for word in found.headings], found.rows, left=(0,))
+            lines += ["", *render([table], width, colour=False).splitlines()]
     if one.conclusion is not None:
-        lines += ["", "  what is concluded from it", *_lines(_of_test(one.conclusion, book), width)]
+        lines += ["", "  what is concluded from it"]
+        lines += word_list(_of_test(one.conclusion, book), width)
     reported = [
         ("premise", one.claim.condition),
         ("unknown", one.claim.unpublished),
         ("reason", one.claim.reason),
         ("verdict", f"{one.verdict}: {MEANING[one.verdict]}"),
-        *(("article", _article(book.articles[key])) for key in one.claim.articles),
     ]
-    lines += ["", *_lines([(word, text) for word, text in reported if text], width)]
+    for key in one.claim.articles:
+        article = book.articles[key]
+        facts = (article.author, article.title, article.date, article.url, article.note)
+        reported.append(("article", ", ".join(word for word in facts if word)))
+    lines += ["", *word_list([(word, text) for word, text in reported if text], width)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -202,30 +186,3 @@ def _origin(given: Input, book: Claims, origins: Sequence[str] = ()) -> str:
     if not reported and given.names:
         reported.append("of the catalogue")
     return f" ({'; '.join(reported)})" if reported else ""
-
-
-def _article(article: Article) -> str:
-    words = (article.author, article.title, article.date, article.url, article.note)
-    return ", ".join(word for word in words if word)
-
-
-def _lines(
-    reported: Sequence[tuple[str, str]] | Iterator[tuple[str, str]], width: int
-) -> list[str]:
-    return [
-        line
-        for word, text in reported
-        for line in textwrap.wrap(
-            f"{word:9} {text}",
-            width,
-            initial_indent="  ",
-            subsequent_indent=" " * 12,
-            break_on_hyphens=False,
-            break_long_words=False,
-        )
-    ]
-
-
-def _grid(found: FindingRows, width: int) -> list[str]:
-    part = Table([(word,) for word in found.headings], found.rows, left=(0,))
-    return render([part], width, colour=False).splitlines()

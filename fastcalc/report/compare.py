@@ -1,7 +1,8 @@
 """The comparison as a table: where it lives, how fast, at what price, and what limits it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.columns import pick
@@ -9,15 +10,24 @@ from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.scenario import USD_PER_KWH, YEARS, Location, Outcome, Pricing
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
+from fastcalc.report.memories import lives
 from fastcalc.report.numbers_as_text import dollars, number, parameters, size
 from fastcalc.report.records import compare_records, drafter, models_of
 
-_COLUMNS = pick(
+COLUMNS = pick(
     "batch tokens_per_s_per_user tokens_per_s_per_user_low tokens_per_s_per_user_bound "
-    "tokens_per_s_total served_tokens_per_s_total tpot_ms ttft_ms usd_per_mtok_input "
-    "usd_per_mtok_output usd_per_mtok_total joules_per_token limiter",
+    "tokens_per_s_total served_tokens_per_s_total tpot_ms service_tpot_ms ttft_ms "
+    "usd_per_mtok_input usd_per_mtok_output usd_per_mtok_total joules_per_token limiter",
     keep="tokens_per_s_per_user_low tokens_per_s_per_user_bound",
 )
+"""Of a table."""
+
+_MODEL, _HARDWARE, _CHIPS = pick("model hardware chips")
+MARKDOWN = (
+    *(_MODEL, _HARDWARE, replace(_CHIPS, format=lambda record: str(record["chips"]))),
+    *COLUMNS,
+)
+"""Of one table of all models and chips."""
 
 _VERDICTS = {
     "needs": "needs N: the batch does not fit these chips; N would hold it",
@@ -26,30 +36,29 @@ _VERDICTS = {
 }
 
 
-def tables(outcomes: Sequence[Outcome], width: int) -> tuple[list[list[Part]], list[str]]:
-    """Return title and table of each outcome, with the columns that fit, and those left out.
-
-    Parameters
-    ----------
-    outcomes : sequence of Outcome
-        In the order they are shown.
-    width : int
-        Characters in a line.
-    """
-    rows = [_rows(outcome) for outcome in outcomes]
-    shown, gap = record_tables.fitting(_COLUMNS, [row for some in rows for row in some], width)
-    found: list[list[Part]] = [
-        [
-            Title(outcome.scenario.hardware.id, _placed(outcome)),
-            record_tables.table(shown, gap, some),
-        ]
-        for outcome, some in zip(outcomes, rows, strict=True)
-    ]
-    return found, [record_tables.heading(column) for column in _COLUMNS if column not in shown]
-
-
-def _rows(outcome: Outcome) -> list[dict[str, str]]:
-    return [record_tables.row(_COLUMNS, record) for record in compare_records([outcome])]
+def parts(
+    outcomes: Sequence[Outcome], more: Iterable[Part], next_command: str, width: int
+) -> list[Part]:
+    """Return the outcomes of each model under its heading, more if there is any, and the notes."""
+    rows = [[record_tables.row(COLUMNS, one) for one in compare_records([o])] for o in outcomes]
+    tables, left_out = record_tables.tables(COLUMNS, rows, width)
+    found: list[Part] = []
+    pairs = zip(outcomes, tables, strict=True)
+    for _, group in groupby(pairs, key=lambda pair: pair[0].scenario.model.id):
+        members = list(group)
+        found.append(heading(members[0][0]))
+        for outcome, table in members:
+            place, price = outcome.placement, outcome.usd_per_hour
+            cost = f"; ${dollars(price)}/h" if price is not None else ""
+            where = f"{outcome.where}: {why(outcome)}; holds batch {place.max_batch:,}{cost}"
+            found += ["", Title(outcome.scenario.hardware.id, where), table]
+        found.append("")
+    notes = list(_notes(outcomes))
+    limits = {cells["limiter"].split(" ")[0] for some in rows for cells in some}
+    notes += [meaning for verdict, meaning in _VERDICTS.items() if verdict in limits]
+    notes += dict.fromkeys(warning for outcome in outcomes for warning in outcome.warnings)
+    notes += record_tables.gone(left_out)
+    return [*found, *more, Notes(notes, next_command)]
 
 
 def heading(outcome: Outcome) -> str:
@@ -67,21 +76,6 @@ def heading(outcome: Outcome) -> str:
     )
 
 
-def markdown_rows(outcomes: Sequence[Outcome]) -> tuple[list[str], list[list[str]]]:
-    """Return one header and the rows of all outcomes, for a Markdown table."""
-    model, hardware, chips = pick("model hardware chips")
-    plain = replace(chips, format=lambda record: str(record["chips"]))
-    return record_tables.markdown((model, hardware, plain, *_COLUMNS), compare_records(outcomes))
-
-
-def _placed(outcome: Outcome) -> str:
-    """Say where it lives, on how many chips, how cut, and why that many."""
-    place = outcome.placement
-    price = outcome.usd_per_hour
-    cost = f"; ${dollars(price)}/h" if price is not None else ""
-    return f"{outcome.where}: {why(outcome)}; holds batch {place.max_batch:,}{cost}"
-
-
 def why(location: Location) -> str:
     """Say why a model takes so many chips, in a phrase."""
     place, batch = location.placement, min(location.scenario.batches)
@@ -95,7 +89,8 @@ def why(location: Location) -> str:
             return f"{size(needed)} do not fit one chip, and no link is stated to join more"
         return f"{size(needed)} do not fit ({size(usable)} usable a chip)"
     if not location.is_default_layout:
-        return f"as asked; {size(needed)} over {size(usable)} usable a chip"
+        how = "as asked" if location.scenario.sharding.names_ranks else "chosen, as it serves most"
+        return f"{how}; {size(needed)} over {size(usable)} usable a chip"
     if chips == 1:
         return f"{size(needed)} fit in {size(usable)} usable"
     capacity, whole = location.site.chips_needed(batch)
@@ -106,36 +101,75 @@ def why(location: Location) -> str:
     return f"{size(needed)} at {size(usable)} usable a chip ask {capacity}, legal layouts {chips}"
 
 
-def notes(outcomes: Sequence[Outcome], left_out: Sequence[str], next_command: str) -> Notes:
-    """Return what a reader must know to trust the table, a line each, and what to type next."""
-    lines = [
+def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield what a reader must know to trust the tables, a line each."""
+    yield (
         "speeds are of decode alone; $, served tokens and joules hold the prompts, too; joules are "
-        f"of the printed chip power x {SITE_FACTOR} (site), hosts not counted",
-        *_speculation(outcomes),
-        prices(outcomes),
-    ]
-    lines += _engines(outcomes)
-    lines += _bounds(outcomes)
-    verdicts = {row["limiter"].split(" ")[0] for outcome in outcomes for row in _rows(outcome)}
-    lines += [reported for verdict, reported in _VERDICTS.items() if verdict in verdicts]
-    shared = [warning for outcome in outcomes for warning in outcome.warnings]
-    lines += dict.fromkeys(shared)
-    if left_out:
-        lines.append(f"left out at this width: {', '.join(left_out)}; --format csv has all")
-    return Notes(lines, next_command)
+        f"of the printed chip power x {SITE_FACTOR} (site), hosts not counted"
+    )
+    drafts = outcomes[0].scenario.traffic.speculation
+    if drafts.drafted:
+        who = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
+        yield (
+            f"speculation: {drafts.drafted:g} tokens drafted and "
+            f"{number(float(drafts.tokens_per_pass))} kept a pass, "
+            f"which is an acceptance of {drafts.acceptance:.2f}; {who}"
+        )
+    yield prices(outcomes)
+    for name, engine in {one.scenario.engine.id: one.scenario.engine for one in outcomes}.items():
+        users = [one.scenario.hardware.id for one in outcomes if one.scenario.engine.id == name]
+        fitted = " ".join(engine.fitted_on.split())
+        yield f"engine {name} ({', '.join(dict.fromkeys(users))}): fitted on {fitted}"
+    for outcome in outcomes:
+        chip = outcome.scenario.hardware.id
+        yield from (f"{chip}: {sentence}" for sentence in lives(outcome))
+        yield from (f"{chip}: {sentence}" for sentence in (*_alone(outcome), *_prefix(outcome)))
+    # Where regions make the memory term of the bound look absurd, both terms are named.
+    for outcome in outcomes:
+        estimate = outcome.estimate
+        if not outcome.placement.machine.is_spatial or not estimate.fits[0]:
+            continue
+        batch = outcome.scenario.batches[0]
+        yield (
+            f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}, speed of light at "
+            f"batch {batch:,}: by compute "
+            f"{number(float(estimate.bound_compute[0]))}, its memory term alone "
+            f"{number(float(estimate.bound_memory[0]))}; but a token crosses "
+            f"{outcome.placement.work.layers:.0f} layers one after another, each in its own region"
+        )
 
 
-def _speculation(outcomes: Sequence[Outcome]) -> list[str]:
-    """Say what a pass drafts and keeps, and who drafts."""
-    one = outcomes[0].scenario.traffic.speculation
-    if not one.drafted:
-        return []
-    who = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
-    kept = number(float(one.tokens_per_pass))
-    return [
-        f"speculation: {one.drafted:g} tokens drafted and {kept} kept a pass, "
-        f"which is an acceptance of {one.acceptance:.2f}; {who}"
-    ]
+def _alone(outcome: Outcome) -> Iterator[str]:
+    """Yield where batches that these chips do not hold would live if they were asked alone."""
+    found: dict[str, list[str]] = {}
+    for batch, fits in zip(outcome.scenario.batches, outcome.estimate.fits, strict=True):
+        place = None if fits or not outcome.is_default_layout else outcome.site.smallest(batch)
+        if place is not None:
+            alone = replace(outcome.scenario, batches=(batch,))
+            where = Location(alone, outcome.site, place, is_default_layout=True).where
+            found.setdefault(where, []).append(f"{batch:,}")
+    for where, batches in found.items():
+        yield f"batch {' or '.join(batches)} asked alone lives in {where}"
+
+
+def _prefix(outcome: Outcome) -> Iterator[str]:
+    """Yield what the cached part of a prompt costs, loaded and computed again."""
+    scenario = outcome.scenario
+    if scenario.memory.prefix_tier is None or not scenario.traffic.prefix_hit:
+        return
+    from fastcalc.search.prefix import prefix_cache
+
+    found = prefix_cache(outcome)
+    sooner = (
+        "computing is sooner at any length"
+        if found.breaks_even is None
+        else f"loading is sooner from prompts of {found.breaks_even:,} tokens on"
+    )
+    yield (
+        f"{scenario.traffic.prefix_hit:.0%} of a prompt is loaded from "
+        f"{scenario.memory.prefix_tier} in {number(found.loading * 1e3)} ms, and computed again in "
+        f"{number(found.computing * 1e3)} ms; {sooner}"
+    )
 
 
 def prices(outcomes: Sequence[Outcome]) -> str:
@@ -155,17 +189,7 @@ def basis_of(pricing: Pricing) -> str:
 
 
 def priced(pricing: Pricing, chip: Hardware, *, in_short: bool = False) -> str:
-    """Return the price of a chip-hour with its date, and whether it is of low confidence.
-
-    Parameters
-    ----------
-    pricing : Pricing
-        How it is priced.
-    chip : Hardware
-        Which.
-    in_short : bool
-        Leave out why the confidence is low.
-    """
+    """Return the price of a chip-hour, its date and whether it is of low confidence, and why."""
     price, origin = pricing.per_chip_hour(chip), pricing.origin(chip)
     if price is None:
         return f"{chip.id} unknown"
@@ -177,31 +201,3 @@ def priced(pricing: Pricing, chip: Hardware, *, in_short: bool = False) -> str:
         said.append("low" if in_short else f"low confidence{note}")
     when = ", ".join(word for word in said if word)
     return f"{chip.id} {price:,.2f}" + (f" ({when})" if when else "")
-
-
-def _engines(outcomes: Sequence[Outcome]) -> list[str]:
-    engines = {one.scenario.engine.id: one for one in outcomes}
-    lines = []
-    for name, outcome in engines.items():
-        users = [one.scenario.hardware.id for one in outcomes if one.scenario.engine.id == name]
-        fitted = " ".join(outcome.scenario.engine.fitted_on.split())
-        lines.append(f"engine {name} ({', '.join(dict.fromkeys(users))}): fitted on {fitted}")
-    return lines
-
-
-def _bounds(outcomes: Sequence[Outcome]) -> list[str]:
-    """Label the two terms of the bound where regions make its memory term look absurd."""
-    lines = []
-    for outcome in outcomes:
-        estimate = outcome.estimate
-        if not outcome.placement.machine.is_spatial or not estimate.fits[0]:
-            continue
-        batch = outcome.scenario.batches[0]
-        lines.append(
-            f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}, speed of light at "
-            f"batch {batch:,}: by compute "
-            f"{number(float(estimate.bound_compute[0]))}, its memory term alone "
-            f"{number(float(estimate.bound_memory[0]))}; but a token crosses "
-            f"{outcome.placement.work.layers:.0f} layers one after another, each in its own region"
-        )
-    return lines

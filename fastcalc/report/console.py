@@ -9,17 +9,12 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from fastcalc.written import Clean
 from fastcalc.written import line as one_line
-
-OPTIONAL = 8
-"""Rank from which a column is left out rather than the table set tight."""
-
-_UNTOLD_WIDTH = 100
 
 _THINNEST = 20
 """Characters of a column of words, below which they read better under the row."""
@@ -44,19 +39,7 @@ class Title:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of text.
-
-    Attributes
-    ----------
-    headings : sequence of tuple of str
-        The lines of each column's heading, as many for each column.
-    rows : sequence of sequence of str
-        Cells, ready to print.
-    left : sequence of int
-        Columns that are aligned to the left; the others end at the right.
-    gap : int
-        Spaces between columns.
-    """
+    """Columns of text: headings of as many lines each, cells, those aligned left, and the gap."""
 
     headings: Sequence[tuple[str, ...]]
     rows: Sequence[Sequence[str]]
@@ -84,7 +67,7 @@ Part = str | Title | Table | Notes | Listing
 
 def output_width() -> int:
     """Return the characters of a line: the terminal's, COLUMNS, or 100 where neither is known."""
-    return max(shutil.get_terminal_size((_UNTOLD_WIDTH, 24)).columns, 20)
+    return max(shutil.get_terminal_size((100, 24)).columns, 20)
 
 
 def is_terminal() -> bool:
@@ -99,52 +82,11 @@ def wants_colour() -> bool:
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def columns_that_fit(
-    cells: Mapping[str, Sequence[str]], gives_way: Mapping[str, int], width: int
-) -> tuple[list[str], int]:
-    """Return the columns that fit a width, and the gap between them.
-
-    Parameters
-    ----------
-    cells : mapping
-        All texts of each column, headings included.
-    gives_way : mapping
-        Rank of each column; the largest leaves first, 0 never. From `OPTIONAL` on, a column
-        leaves before the gap is narrowed.
-    width : int
-        Characters in a line.
-    """
-    widths = {key: max(len(text) for text in texts) for key, texts in cells.items()}
-    leaving = sorted((key for key in cells if gives_way[key]), key=lambda key: -gives_way[key])
-    optional = sum(gives_way[key] >= OPTIONAL for key in leaving)
-    tries = [(count, 2) for count in range(optional + 1)]
-    tries += [(count, 1) for count in range(len(leaving) + 1)]
-    for count, gap in tries:
-        shown = [key for key in cells if key not in leaving[:count]]
-        if sum(widths[key] + gap for key in shown) - gap <= width:
-            return shown, gap
-    return [key for key in cells if key not in leaving], 1
-
-
 def render(parts: Iterable[Part], width: int, *, colour: bool) -> str:
-    """Return headings, tables and notes as text.
-
-    Parameters
-    ----------
-    parts : iterable of str, Title, Table or Notes
-        In order; a str is a heading, an empty one a blank line.
-    width : int
-        Characters in a line.
-    colour : bool
-        Use terminal styles.
-    """
+    """Return headings, tables and notes as text; a str is a heading, an empty one a blank line."""
     lines = [line for part in parts for line in _lines(part, width)]
-    if colour:
-        return Clean(_painted(lines))
-    return "".join("".join(text for text, _ in line).rstrip() + "\n" for line in lines)
-
-
-def _painted(lines: Iterable[Line]) -> str:
+    if not colour:
+        return "".join("".join(text for text, _ in line).rstrip() + "\n" for line in lines)
     from rich.console import Console
     from rich.text import Text
 
@@ -152,7 +94,7 @@ def _painted(lines: Iterable[Line]) -> str:
     with console.capture() as capture:
         for line in lines:
             console.print(Text.assemble(*line), soft_wrap=True)
-    return capture.get()
+    return Clean(capture.get())
 
 
 def _lines(part: Part, width: int) -> Iterator[Line]:
@@ -162,9 +104,14 @@ def _lines(part: Part, width: int) -> Iterator[Line]:
         yield [(name, "bold green"), (first.removeprefix(name), "")]
         yield from ([(line, "")] for line in rest)
     elif isinstance(part, Table):
-        yield from _table(_cleaned(part), width)
+        headings = [tuple(map(one_line, heading)) for heading in part.headings]
+        rows = [[one_line(cell) for cell in row] for row in part.rows]
+        yield from _table(replace(part, headings=headings, rows=rows), width)
     elif isinstance(part, Notes):
-        yield from _notes(part, width)
+        for note in part.lines:
+            yield from ([(line, "dim")] for line in _wrap(note, width, bullet="- "))
+        if part.next_command:
+            yield [("next: ", ""), (one_line(part.next_command), "bold")]
     elif isinstance(part, Listing):
         for entry in part.lines:
             bound = _BEFORE_UNIT.sub("\xa0", entry)
@@ -173,6 +120,27 @@ def _lines(part: Part, width: int) -> Iterator[Line]:
     else:
         for line in _wrap(part, width) or [""]:
             yield [(line, "bold")]
+
+
+def word_list(
+    pairs: Iterable[tuple[str, str]], width: int, *, breaks_words: bool = False
+) -> list[str]:
+    """Return words with what is said of each, in a column of its own, as lines.
+
+    Addresses stay whole where no words are broken, even in a line too narrow for them.
+    """
+    return [
+        line
+        for word, text in pairs
+        for line in textwrap.wrap(
+            f"{word:9} {text}",
+            width,
+            initial_indent="  ",
+            subsequent_indent=" " * 12,
+            break_on_hyphens=False,
+            break_long_words=breaks_words,
+        )
+    ]
 
 
 def _wrap(text: str, width: int, bullet: str = "", hang: int = 0) -> list[str]:
@@ -186,19 +154,14 @@ def _wrap(text: str, width: int, bullet: str = "", hang: int = 0) -> list[str]:
     )
 
 
-def _cleaned(table: Table) -> Table:
-    headings = [tuple(map(one_line, heading)) for heading in table.headings]
-    rows = [[one_line(cell) for cell in row] for row in table.rows]
-    return replace(table, headings=headings, rows=rows)
-
-
 def _table(table: Table, width: int) -> Iterator[Line]:
     """Yield the lines of a table that are no longer than a width.
 
     It gives up, in this order and as far as need be: wide gaps, words on one line, a last column
     of words alongside the others, and all columns side by side.
     """
-    natural, last = _widths(table), len(table.headings) - 1
+    columns = zip(*_heads(table), *table.rows, strict=True)
+    natural, last = [max(map(len, column)) for column in columns], len(table.headings) - 1
     ending = [last] if last in table.left else []
     for gap, wrapped in ((table.gap, ending), (1, ending), (1, table.left)):
         widths = _narrowed(table, wrapped, natural, width - gap * last)
@@ -215,10 +178,6 @@ def _table(table: Table, width: int) -> Iterator[Line]:
         yield from _table(part, width) if len(bands) > 1 else _aligned(part, natural, part.gap)
 
 
-def _widths(table: Table) -> list[int]:
-    return [max(map(len, column)) for column in zip(*_heads(table), *table.rows, strict=True)]
-
-
 def _heads(table: Table) -> list[tuple[str, ...]]:
     """Return the lines of the headings, a text for each column."""
     return list(zip(*table.headings, strict=True))
@@ -232,14 +191,11 @@ def _narrowed(
     if over <= 0:
         return list(natural)
     for place in sorted(wrapped, key=lambda one: -natural[one]):
-        if natural[place] - over >= max(_THINNEST, _longest_word(table, place)):
+        texts = [*table.headings[place], *(row[place] for row in table.rows)]
+        longest = max((len(word) for text in texts for word in text.split()), default=0)
+        if natural[place] - over >= max(_THINNEST, longest):
             return [*natural[:place], natural[place] - over, *natural[place + 1 :]]
     return None
-
-
-def _longest_word(table: Table, place: int) -> int:
-    texts = [*table.headings[place], *(row[place] for row in table.rows)]
-    return max((len(word) for text in texts for word in text.split()), default=0)
 
 
 def _bands(widths: Sequence[int], width: int) -> list[list[int]]:
@@ -301,20 +257,8 @@ def _aligned(table: Table, widths: Sequence[int], gap: int) -> Iterator[Line]:
         line: Line = []
         for place, cell in enumerate(first):
             line += [(between, "")] if place else []
-            line.append((cell, _style(cell.strip(), place)))
+            style = "bold" if place == 1 else _STYLES.get(cell.strip(), "")
+            is_unfit = cell.strip().startswith(("needs", "recut", "no place"))
+            line.append((cell, "red" if is_unfit else style))
         yield line
         yield from ([(between.join(part), "")] for part in more)
-
-
-def _style(cell: str, place: int) -> str:
-    if cell.startswith(("needs", "recut", "no place")):
-        return "red"
-    return "bold" if place == 1 else _STYLES.get(cell, "")
-
-
-def _notes(notes: Notes, width: int) -> Iterator[Line]:
-    for note in notes.lines:
-        for line in _wrap(note, width, bullet="- "):
-            yield [(line, "dim")]
-    if notes.next_command:
-        yield [("next: ", ""), (one_line(notes.next_command), "bold")]

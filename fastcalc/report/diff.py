@@ -20,7 +20,22 @@ def diff_records(left: AnyEntry, right: AnyEntry) -> list[Record]:
     """
     one, two = _fields(left), _fields(right)
     names = [*one, *(name for name in two if name not in one)]
-    return [_record(name, one.get(name), two.get(name)) for name in names]
+    found = []
+    for name in names:
+        first, second = one.get(name), two.get(name)
+        below, above = _si(first), _si(second)
+        ratio = above / below if below and above is not None else math.nan
+        found.append(
+            {
+                "field": name,
+                "left": _text(first),
+                "right": _text(second),
+                "left_si": below,
+                "right_si": above,
+                "ratio": ratio if math.isfinite(ratio) else None,
+            }
+        )
+    return found
 
 
 def _fields(entry: AnyEntry) -> dict[str, Any]:
@@ -36,25 +51,13 @@ def _fields(entry: AnyEntry) -> dict[str, Any]:
         return words | {
             key.replace("_", " "): one for key, one in record.items() if key not in skipped
         }
-    return words | {_place(path): quantity for path, quantity in walk(entry)}
-
-
-def _place(path: str) -> str:
-    """Return a field's name; memory is known by its rank, not by its make, to meet its peer."""
-    parts = path.split()
-    return " ".join(["memory", parts[-1]] if parts[0] == "memory" else parts).replace("_", " ")
-
-
-def _record(name: str, left: Any, right: Any) -> Record:
-    one, two = _si(left), _si(right)
-    return {
-        "field": name,
-        "left": _text(left),
-        "right": _text(right),
-        "left_si": one,
-        "right_si": two,
-        "ratio": two / one if one and two is not None and math.isfinite(two / one) else None,
-    }
+    found = dict(words)
+    for path, quantity in walk(entry):
+        # Memory is known by its rank, not by its make, to meet its peer.
+        parts = path.split()
+        parts = ["memory", parts[-1]] if parts[0] == "memory" else parts
+        found[" ".join(parts).replace("_", " ")] = quantity
+    return found
 
 
 def _si(value: Any) -> float | None:
@@ -74,19 +77,17 @@ def _text(value: Any) -> str | None:
 
 def diff_parts(left: AnyEntry, right: AnyEntry) -> list[Part]:
     """Return the table of two entries, right over left."""
-    rows = [
-        (row["field"], row["left"] or "-", row["right"] or "-", _ratio(row))
-        for row in diff_records(left, right)
-    ]
+    rows = []
+    for row in diff_records(left, right):
+        is_same = row["left_si"] == row["right_si"]
+        ratio = number(row["ratio"])
+        if row["ratio"] is None:
+            is_same, ratio = row["left"] == row["right"], ""
+        shown = (row["left"] or "-", row["right"] or "-", "=" if is_same else ratio)
+        rows.append((row["field"], *shown))
     heads = [("",), (left.id,), (right.id,), ("ratio",)]
     return [
         Table(heads, rows, left=(0,)),
         "",
         Notes([f"ratio: {right.id} over {left.id}; = where they are the same"]),
     ]
-
-
-def _ratio(row: Record) -> str:
-    if row["ratio"] is None:
-        return "=" if row["left"] == row["right"] else ""
-    return "=" if row["left_si"] == row["right_si"] else number(row["ratio"])

@@ -1,82 +1,87 @@
 """Catalogue entries to lists, to tables of every number with its source, and to flat records."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_args
 
-from fastcalc.catalogue.schema import Block, Engine, Hardware, Model, Quantity
+from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model, Quantity
 from fastcalc.catalogue.schema.hardware import RateFormat
+from fastcalc.core.columns import Column
 from fastcalc.core.machine_class import ENGINES
 from fastcalc.core.workload import Workload, checkpoint_parameters, workload
 from fastcalc.formulas.roofline import critical_batch
+from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Table, Title
 from fastcalc.report.numbers_as_text import number, parameters, prefixed, size
-from fastcalc.report.records import Record, plain
+from fastcalc.report.record_tables import numbers, words
+from fastcalc.report.records import Record, plain, plainly
 
 _PREFILL_TOKENS = 1000.0
 
 # -- lists ------------------------------------------------------------------------------
 
+_NAMES = (
+    *("id", "name", "vendor", "kind", "scope", "execution", "architecture", "released"),
+    *("hypothetical", "aliases"),
+)
+_TIER = {"capacity_bytes": "capacity", "bandwidth_bytes_per_s": "bandwidth"}
+_REST = {
+    "vector_flop_per_s": "vector",
+    "scale_up_bandwidth_bytes_per_s": "links.scale_up.bandwidth",
+    "scale_up_domain_chips": "links.scale_up.domain",
+    "scale_up_latency_s": "links.scale_up.latency",
+    "scale_out_bandwidth_bytes_per_s": "links.scale_out.bandwidth",
+    "scale_out_latency_s": "links.scale_out.latency",
+    "power_chip_w": "power.chip",
+    "power_all_in_w": "power.all_in",
+    "price_cloud_usd_per_h": "price.cloud",
+    "price_cloud_date": "price.cloud.date",
+    "price_purchase_usd": "price.purchase",
+    "area_m2": "area",
+    "transistors": "transistors",
+}
+"""Where a chip holds what is behind the keys of its record."""
+
+
+def _at(entry: Any, path: str) -> Any:
+    """Return what stands at a path, a quantity in SI units; None where any of it is left out."""
+    for name in path.split("."):
+        entry = getattr(entry, name, None)
+    return plain(entry.si) if isinstance(entry, Quantity) else entry
+
+
+def _fastest(chip: Hardware) -> Memory:
+    return max(chip.memory, key=lambda one: one.bandwidth.si)
+
+
+def _peak(chip: Hardware) -> Quantity:
+    """Return the peak at 16 bits."""
+    return chip.rate("bf16") or chip.peak["fp16"]
+
 
 def hardware_record(chip: Hardware) -> Record:
     """Return the numbers of a chip in SI units, each key with its unit."""
-    fastest = max(chip.memory, key=lambda one: one.bandwidth.si)
-    found: Record = {
-        "id": chip.id,
-        "name": chip.name,
-        "vendor": chip.vendor,
-        "kind": chip.kind,
-        "scope": chip.scope,
-        "execution": chip.execution,
-        "architecture": chip.architecture,
-        "released": chip.released,
-        "hypothetical": chip.hypothetical,
-        "aliases": chip.aliases,
-        "cores": _si(chip.cores),
+    fastest = _fastest(chip)
+    # Every format there is, so that all records have the same keys.
+    formats = ("bf16", "fp16", "fp8", "int8", "fp4", *get_args(RateFormat))
+    balance = critical_batch(
+        peak=_peak(chip).si, bandwidth=fastest.bandwidth.si, bytes_per_weight=2.0
+    )
+    return {
+        **{name: getattr(chip, name) for name in _NAMES},
+        "cores": _at(chip, "cores"),
         "memory_tier": fastest.name,
-        "memory_capacity_bytes": _si(fastest.capacity),
-        "memory_bandwidth_bytes_per_s": _si(fastest.bandwidth),
+        **{f"memory_{key}": _at(fastest, path) for key, path in _TIER.items()},
         "memory": [
-            {
-                "name": tier.name,
-                "capacity_bytes": _si(tier.capacity),
-                "bandwidth_bytes_per_s": _si(tier.bandwidth),
-            }
+            {"name": tier.name} | {key: _at(tier, path) for key, path in _TIER.items()}
             for tier in chip.memory
         ],
-        "fabric_bandwidth_bytes_per_s": _si(chip.fabric.bandwidth) if chip.fabric else None,
-    }
-    # Every format there is, so that all records have the same keys.
-    for name in ("bf16", "fp16", "fp8", "int8", "fp4", *get_args(RateFormat)):
-        found[f"peak_{name}_flop_per_s"] = _si(chip.rate(name))
-    sixteen_bit = chip.rate("bf16") or chip.peak["fp16"]
-    return found | {
-        "critical_batch_16bit": plain(
-            float(
-                critical_batch(
-                    peak=sixteen_bit.si, bandwidth=fastest.bandwidth.si, bytes_per_weight=2.0
-                )
-            )
-        ),
-        "vector_flop_per_s": _si(chip.vector),
-        **_links(chip),
-        "power_chip_w": _si(chip.power.chip) if chip.power else None,
-        "power_all_in_w": _si(chip.power.all_in) if chip.power else None,
-        "price_cloud_usd_per_h": _si(chip.price.cloud),
-        "price_cloud_date": chip.price.cloud.date if chip.price.cloud else None,
-        "price_purchase_usd": _si(chip.price.purchase),
-        "area_m2": _si(chip.area),
-        "transistors": _si(chip.transistors),
-    }
-
-
-def _links(chip: Hardware) -> Record:
-    up, out = chip.links.scale_up, chip.links.scale_out
-    return {
-        "scale_up_bandwidth_bytes_per_s": _si(up.bandwidth) if up else None,
-        "scale_up_domain_chips": _si(up.domain) if up else None,
-        "scale_up_latency_s": _si(up.latency) if up else None,
-        "scale_out_bandwidth_bytes_per_s": _si(out.bandwidth) if out else None,
-        "scale_out_latency_s": _si(out.latency) if out else None,
+        "fabric_bandwidth_bytes_per_s": _at(chip, "fabric.bandwidth"),
+        **{
+            f"peak_{name}_flop_per_s": plain(getattr(chip.rate(name), "si", None))
+            for name in formats
+        },
+        "critical_batch_16bit": plain(float(balance)),
+        **{key: _at(chip, path) for key, path in _REST.items()},
     }
 
 
@@ -90,12 +95,9 @@ def model_record(model: Model, weights: str | None = None, kv: str | None = None
     )
     if model.is_minimal:
         attention = prefill = None
+    names = ("id", "name", "released", "hypothetical", "aliases")
     found = {
-        "id": model.id,
-        "name": model.name,
-        "released": model.released,
-        "hypothetical": model.hypothetical,
-        "aliases": model.aliases,
+        **{key: getattr(model, key) for key in names},
         "layers": work.layers,
         "hidden_size": work.hidden,
         "vocabulary": model.vocabulary,
@@ -114,11 +116,11 @@ def model_record(model: Model, weights: str | None = None, kv: str | None = None
         "attention_flops_per_context_token": attention,
         f"prefill_flops_of_{_PREFILL_TOKENS:.0f}_tokens": prefill,
         "published_label": model.published.label,
-        "published_checkpoint_parameters": _si(model.published.checkpoint),
+        "published_checkpoint_parameters": _at(model, "published.checkpoint"),
         "checkpoint_parameters": checkpoint_parameters(model),
         "confidence": model.confidence,
     }
-    return {key: plain(value) for key, value in found.items()}
+    return plainly(found)
 
 
 def engine_record(engine: Engine) -> Record:
@@ -130,46 +132,70 @@ def engine_record(engine: Engine) -> Record:
         "aliases": engine.aliases,
         "fitted_on": " ".join(engine.fitted_on.split()),
         "is_bound": engine.is_bound,
-        "default_for": [kind for kind, name in ENGINES.items() if name == engine.id],
+        "default_for": _kinds(engine),
         "parameters_si": {
-            name: _si(getattr(engine.parameters, name))
-            for name in type(engine.parameters).model_fields
+            name: _at(engine.parameters, name) for name in type(engine.parameters).model_fields
         },
     }
 
 
-def _si(quantity: Quantity | None) -> Any:
-    return None if quantity is None else plain(quantity.si)
+def _kinds(engine: Engine) -> list[str]:
+    """Return the kinds of chips that run an engine by default."""
+    return [kind for kind, name in ENGINES.items() if name == engine.id]
 
 
-def hardware_row(chip: Hardware) -> dict[str, str]:
-    """Return a chip's line of the list."""
-    memory = max(chip.memory, key=lambda one: one.bandwidth.si)
-    link = chip.links.scale_up or chip.links.scale_out
-    peak = chip.rate("bf16") or chip.peak["fp16"]
-    return {
-        "id": chip.id,
-        "name": chip.name,
-        "memory": size(memory.capacity.si),
-        "bandwidth": prefixed(memory.bandwidth.si, "B/s", digits=4),
-        "16-bit peak": prefixed(peak.si, "FLOP/s", digits=4),
-        "link": prefixed(link.bandwidth.si, "B/s") if link else "-",
-        "$/h": number(chip.price.cloud.si) if chip.price.cloud else "-",
-    }
+LISTED: dict[str, tuple[Column, ...]] = {
+    "hardware": (
+        words("id", lambda chip: chip.id),
+        words("name", lambda chip: chip.name, 9),
+        numbers("memory", lambda chip: size(_fastest(chip).capacity.si)),
+        numbers("bandwidth", lambda chip: prefixed(_fastest(chip).bandwidth.si, "B/s", digits=4)),
+        numbers("16-bit peak", lambda chip: prefixed(_peak(chip).si, "FLOP/s", digits=4)),
+        numbers(
+            "link",
+            lambda chip: (
+                prefixed(link.bandwidth.si, "B/s")
+                if (link := chip.links.scale_up or chip.links.scale_out)
+                else "-"
+            ),
+            8,
+        ),
+        numbers("$/h", lambda chip: number(_at(chip, "price.cloud"))),
+    ),
+    "models": (
+        words("id", lambda work: work.model.id),
+        words("name", lambda work: work.model.name, 9),
+        numbers("total", lambda work: parameters(work.total_parameters)),
+        numbers("active", lambda work: parameters(work.active_parameters)),
+        numbers("weights", lambda work: f"{work.weight_format} {size(work.weight_bytes)}"),
+        numbers("KV/token", lambda work: size(work.cache_bytes_per_token)),
+        numbers(
+            "context",
+            lambda work: f"{work.model.max_context:,}" if work.model.max_context else "-",
+            7,
+        ),
+    ),
+    "engines": (
+        words("id", lambda engine: engine.id),
+        words("name", lambda engine: engine.name, 9),
+        words("default for", lambda engine: ", ".join(_kinds(engine)) or "-"),
+        words("fitted on", lambda engine: " ".join(engine.fitted_on.split()).split(";")[0]),
+    ),
+}
+"""Columns of the lists, those of models taken from their workloads."""
 
 
-def model_row(model: Model) -> dict[str, str]:
-    """Return a model's line of the list."""
-    work = workload(model)
-    return {
-        "id": model.id,
-        "name": model.name,
-        "total": parameters(work.total_parameters),
-        "active": parameters(work.active_parameters),
-        "weights": f"{work.weight_format} {size(work.weight_bytes)}",
-        "KV/token": size(work.cache_bytes_per_token),
-        "context": f"{model.max_context:,}" if model.max_context else "-",
-    }
+def listed(kind: str, found: Sequence[Any]) -> tuple[Sequence[Column], Sequence[Any]]:
+    """Return the columns of a list, and what they are taken from."""
+    return LISTED[kind], [workload(one) for one in found] if kind == "models" else found
+
+
+def list_parts(found: Sequence[Any], kind: str, width: int) -> list[Part]:
+    """Return entries of a kind as a table, how many there are, and what to beware of."""
+    # Twenty-four characters of words that may wrap are enough to plan with.
+    table = record_tables.table(*listed(kind, found), width, {"fitted on": 24})
+    count = f"{len(found)} {kind if len(found) > 1 or kind == 'hardware' else kind[:-1]}"
+    return [table, "", count, Notes(cautions(found), f"fastcalc show {found[-1].id}")]
 
 
 def cautions(entries: Iterable[Any]) -> list[str]:
@@ -184,17 +210,6 @@ def cautions(entries: Iterable[Any]) -> list[str]:
     return [f"{caution}: {', '.join(ids)}" for caution, ids in found.items()]
 
 
-def engine_row(engine: Engine) -> dict[str, str]:
-    """Return an engine's line of the list."""
-    kinds = [kind for kind, name in ENGINES.items() if name == engine.id]
-    return {
-        "id": engine.id,
-        "name": engine.name,
-        "default for": ", ".join(kinds) or "-",
-        "fitted on": " ".join(engine.fitted_on.split()).split(";")[0],
-    }
-
-
 # -- one entry --------------------------------------------------------------------------
 
 
@@ -204,8 +219,20 @@ def hardware_parts(chip: Hardware) -> list[Part]:
     if chip.execution == "spatial":
         runs = "each layer in a region of its own"
     about = f"{chip.name}; {chip.kind}, {chip.scope}; runs {runs}"
-    found: list[Part] = [Title(chip.id, about), "", _quantities(chip)]
-    return [*found, *_sources(chip.sources), *_remarks([*_readings(chip), *chip.notes])]
+    heads = [("number",), ("value",), ("source",), ("printed",)]
+    rows, remarks = [], []
+    for path, value in walk(chip):
+        name = path.replace("_", " ")
+        rows.append((name, value.text, value.source or "-", value.printed or ""))
+        # What a reader must know of a single number: how it was read, how sure it is.
+        said = [value.reading, value.note, value.date and f"of {value.date}"]
+        if value.confidence in ("low", "memory"):
+            said.append(f"confidence {value.confidence}")
+        if any(said):
+            remarks.append(f"{name}: {'; '.join(one for one in said if one)}")
+    table = Table(heads, rows, left=(0, 1, 2, 3))
+    found: list[Part] = [Title(chip.id, about), "", table]
+    return found + _grounds(chip, [*remarks, *chip.notes])
 
 
 def engine_parts(engine: Engine) -> list[Part]:
@@ -226,7 +253,7 @@ def engine_parts(engine: Engine) -> list[Part]:
         for name, value in own
         if value is not None
     ]
-    return [*found, *_sources(engine.sources), *_remarks([*extra, *engine.notes])]
+    return found + _grounds(engine, [*extra, *engine.notes])
 
 
 def model_parts(model: Model, weights: str | None, kv: str | None) -> list[Part]:
@@ -234,9 +261,15 @@ def model_parts(model: Model, weights: str | None, kv: str | None) -> list[Part]
     work = workload(model, weights, kv)
     found: list[Part] = [Title(model.id, model.name), "", _counts(work)]
     if model.blocks:
-        rows = [row for block in model.blocks for row in _block_rows(block)]
+        rows = []
+        for block in model.blocks:
+            layers = [part for part in (block.attention, block.ffn) if part is not None]
+            for place, part in enumerate(layers):
+                fields = part.model_dump(exclude_defaults=True, exclude_none=True)
+                text = f"{fields.pop('kind')}: {_named(fields)}"
+                rows.append(("" if place else str(block.count), text))
         found += ["", Table([("layers",), ("what is in one",)], rows, left=(1,))]
-    return [*found, *_sources(model.sources), *_remarks([*cautions([model]), *model.notes])]
+    return found + _grounds(model, [*cautions([model]), *model.notes])
 
 
 def _counts(work: Workload) -> Table:
@@ -268,19 +301,6 @@ def _counts(work: Workload) -> Table:
     return Table([("count",), ("value",), ("of",)], rows, left=(0, 2))
 
 
-def _block_rows(block: Block) -> Iterator[tuple[str, str]]:
-    count = str(block.count)
-    for part in (block.attention, block.ffn):
-        if part is not None:
-            yield count, _shape(part)
-            count = ""
-
-
-def _shape(part: Any) -> str:
-    fields = part.model_dump(exclude_defaults=True, exclude_none=True)
-    return f"{fields.pop('kind')}: {_named(fields)}"
-
-
 def _named(fields: dict[str, Any]) -> str:
     """Return keys with their values, flags by their key alone."""
     words = []
@@ -310,37 +330,11 @@ def walk(entry: Any, path: str = "") -> Iterator[tuple[str, Quantity]]:
             yield from walk(getattr(entry, key), f"{path} {key}".strip())
 
 
-def _quantities(entry: Hardware) -> Table:
-    rows = [
-        (path.replace("_", " "), value.text, value.source or "-", value.printed or "")
-        for path, value in walk(entry)
-    ]
-    heads = [("number",), ("value",), ("source",), ("printed",)]
-    return Table(heads, rows, left=(0, 1, 2, 3))
-
-
-def _readings(entry: Hardware) -> list[str]:
-    """Say what a reader must know of single numbers: how they were read, how sure they are."""
-    lines = []
-    for path, value in walk(entry):
-        remarks = [value.reading, value.note, value.date and f"of {value.date}"]
-        if value.confidence in ("low", "memory"):
-            remarks.append(f"confidence {value.confidence}")
-        said = "; ".join(remark for remark in remarks if remark)
-        if said:
-            lines.append(f"{path.replace('_', ' ')}: {said}")
-    return lines
-
-
-def _sources(sources: dict[str, Any]) -> list[Part]:
-    if not sources:
-        return []
-    lines = [
+def _grounds(entry: Hardware | Model | Engine, remarks: Sequence[str]) -> list[Part]:
+    """Return the sources of an entry, and what else is to be known of it."""
+    titles = [
         f"{key}: {source.title}" + (f", {source.url}" if source.url else "")
-        for key, source in sources.items()
+        for key, source in entry.sources.items()
     ]
-    return ["", "sources", Notes(lines)]
-
-
-def _remarks(lines: list[str]) -> list[Part]:
-    return ["", "notes", Notes(lines)] if lines else []
+    found: list[Part] = ["", "sources", Notes(titles)] if titles else []
+    return [*found, "", "notes", Notes(remarks)] if remarks else found

@@ -1,13 +1,12 @@
 """Rows taken apart, as text that a pocket calculator can follow and as records."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from fastcalc.core.scenario import Outcome
 from fastcalc.explain import explain
 from fastcalc.explain.explained import MEANINGS, Explained, ExplainedPart, Explanation
 from fastcalc.explain.terms import Equation, Number, Origin
-from fastcalc.formulas.types import ArrayLike
 from fastcalc.report import console
 from fastcalc.report.numbers_as_text import number, prefixed
 from fastcalc.report.records import Record, plain
@@ -48,7 +47,12 @@ def _pass_parts(row: Explanation, each: Explained) -> Iterable[console.Part]:
     what = (
         f"{scenario.model.id} on {scenario.hardware.id}, {scenario.engine.id}, batch {row.batch:,}"
     )
-    yield f"{what}: {each.name} of {_rows(each)}"
+    held = []
+    if each.sequences:
+        held.append(f"{_quantity(Number(each.sequences))} x {_plural(each.verified, 'token')}")
+    if each.prompt:
+        held.append(_plural(each.prompt, "prompt token"))
+    yield f"{what}: {each.name} of {' and '.join(held)}"
     whole = ["together", "", "", "", "", _seconds(each.seconds), "100 %"]
     rows = [*(_table_row(each, part) for part in each.parts), whole]
     yield console.Table(_HEADINGS, rows, left=(0,))
@@ -61,17 +65,9 @@ def _pass_parts(row: Explanation, each: Explained) -> Iterable[console.Part]:
         yield f"{part.component.name}: {MEANINGS[part.component.name]}"
         yield console.Listing([_line(one) for one in part.equations])
     yield f"together, and the {_ANSWERS[each.answer.name]}"
-    yield console.Listing([_line(each.total), _line(each.answer, _as_compared)])
-
-
-def _rows(each: Explained) -> str:
-    """Say what is in a pass."""
-    words = []
-    if each.sequences:
-        words.append(f"{_quantity(Number(each.sequences))} x {_plural(each.verified, 'token')}")
-    if each.prompt:
-        words.append(_plural(each.prompt, "prompt token"))
-    return " and ".join(words)
+    # In milliseconds, with the digits that the comparison prints.
+    compared = f"{number(each.answer.result.value * 1e3)} ms"
+    yield console.Listing([_line(each.total), _line(each.answer, compared)])
 
 
 def _plural(value: float, noun: str) -> str:
@@ -80,24 +76,22 @@ def _plural(value: float, noun: str) -> str:
 
 def _table_row(each: Explained, part: ExplainedPart) -> list[str]:
     work = part.component
-    numbers = ((work.flops, "FLOP"), (work.bytes, "B"), (work.sent, "B"))
-    amounts = [Number(float(value), unit) for value, unit in numbers]
-    share = "hidden" if part.is_hidden else f"{100.0 * each.share(part):.1f} %"
+    amounts = ((float(work.flops), "FLOP"), (float(work.bytes), "B"), (float(work.sent), "B"))
     return [
         work.name,
-        *("-" if one.value == 0.0 else prefixed(one.value, one.unit) for one in amounts),
-        "-" if work.count == 0.0 else number(float(work.count)),
-        _quantity(Number(float(work.seconds), "s")),
-        share,
+        *(prefixed(value, unit) if value else "-" for value, unit in amounts),
+        number(float(work.count)) if work.count else "-",
+        _seconds(float(work.seconds)),
+        "hidden" if part.is_hidden else f"{100.0 * each.share(part):.1f} %",
     ]
 
 
-def _line(equation: Equation, written: Callable[[Number], str] | None = None) -> str:
+def _line(equation: Equation, result: str = "") -> str:
     """Return ``name = expression = result`` with four digits in every number."""
-    result = (written or _quantity)(equation.result)
+    found = result or _quantity(equation.result)
     if equation.is_bare:
-        return f"{equation.name} = {result}"
-    return f"{equation.name} = {_expression(equation)} = {result}"
+        return f"{equation.name} = {found}"
+    return f"{equation.name} = {_expression(equation)} = {found}"
 
 
 def _expression(equation: Equation) -> str:
@@ -105,7 +99,7 @@ def _expression(equation: Equation) -> str:
 
 
 def _quantity(one: Number) -> str:
-    """Return a number with its unit, as one would key it in.
+    """Return a number with its unit, as one would key it in; large counts in powers of 1,000.
 
     Examples
     --------
@@ -116,18 +110,7 @@ def _quantity(one: Number) -> str:
         return _seconds(one.value)
     if one.unit:
         return prefixed(one.value, one.unit, _DIGITS)
-    return _count(one.value)
-
-
-def _seconds(value: float) -> str:
-    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
-        if abs(value) >= factor * 0.9999:
-            return f"{value / factor:.{_DIGITS}g} {unit}"
-    return f"{value / 1e-9:.{_DIGITS}g} ns"
-
-
-def _count(value: float) -> str:
-    """Return a plain number: digits up to a million, then powers of a thousand."""
+    value = one.value
     if value == 0.0 or (value.is_integer() and abs(value) < 1e6):
         return f"{value:.0f}"
     if 1e-3 <= abs(value) < 1e4:
@@ -136,9 +119,11 @@ def _count(value: float) -> str:
     return f"{value / 1000.0**thousands:.{_DIGITS}g}e{3 * thousands}"
 
 
-def _as_compared(one: Number) -> str:
-    """Return a time in milliseconds with the digits that the comparison prints."""
-    return f"{number(one.value * 1e3)} ms"
+def _seconds(value: float) -> str:
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if abs(value) >= factor * 0.9999:
+            return f"{value / factor:.{_DIGITS}g} {unit}"
+    return f"{value / 1e-9:.{_DIGITS}g} ns"
 
 
 def _sources(outcome: Outcome, origins: Sequence[Origin]) -> list[console.Part]:
@@ -160,6 +145,19 @@ def _sources(outcome: Outcome, origins: Sequence[Origin]) -> list[console.Part]:
 
 
 # -- records ----------------------------------------------------------------------------
+
+
+_WORK = {
+    "flops": "flops",
+    "flop_per_s": "flop_rate",
+    "bytes": "bytes",
+    "bytes_per_s": "bandwidth",
+    "bytes_sent": "sent",
+    "link_bytes_per_s": "link",
+    "count": "count",
+    "seconds_each": "each",
+}
+"""Numbers of a component by their keys."""
 
 
 def explanation_records(outcomes: Sequence[Outcome]) -> list[Record]:
@@ -184,45 +182,27 @@ def _record(row: Explanation, each: Explained) -> Record:
         "tokens_of_each": plain(each.verified),
         "prompt_tokens": plain(each.prompt),
         "seconds": plain(each.seconds),
-        "rates": [_equation_record(one) for one in each.rates],
-        "components": [_component_record(each, part) for part in each.parts],
+        "rates": list(map(_equation_record, each.rates)),
+        "components": [
+            {
+                "component": part.component.name,
+                "meaning": MEANINGS[part.component.name],
+                # Nothing of a kind is null.
+                **{k: plain(float(getattr(part.component, v))) or None for k, v in _WORK.items()},
+                "seconds": plain(float(part.component.seconds)),
+                "share": plain(each.share(part)),
+                "is_hidden": part.is_hidden,
+                "formulas": list(map(_equation_record, part.equations)),
+            }
+            for part in each.parts
+        ],
         "components_without_time": list(each.idle),
         "sum": _equation_record(each.total),
         "result": _equation_record(each.answer),
         "sources": [
-            {
-                "number": one.name,
-                "of": one.owner,
-                "value": one.text or None,
-                "source": one.source,
-            }
+            {"number": one.name, "of": one.owner, "value": one.text or None, "source": one.source}
             for one in each.origins
         ],
-    }
-
-
-def _component_record(each: Explained, part: ExplainedPart) -> Record:
-    work = part.component
-
-    def known(value: ArrayLike) -> float | None:
-        """Return a value, or None where there is nothing of it."""
-        return None if value == 0.0 else plain(float(value))
-
-    return {
-        "component": work.name,
-        "meaning": MEANINGS[work.name],
-        "flops": known(work.flops),
-        "flop_per_s": known(work.flop_rate),
-        "bytes": known(work.bytes),
-        "bytes_per_s": known(work.bandwidth),
-        "bytes_sent": known(work.sent),
-        "link_bytes_per_s": known(work.link),
-        "count": known(work.count),
-        "seconds_each": known(work.each),
-        "seconds": plain(float(work.seconds)),
-        "share": plain(each.share(part)),
-        "is_hidden": part.is_hidden,
-        "formulas": [_equation_record(one) for one in part.equations],
     }
 
 

@@ -1,50 +1,46 @@
 """What each trick buys and costs: records, and cells for tables."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
 
 from fastcalc.core import columns
 from fastcalc.core.columns import Column, values
 from fastcalc.core.scenario import Outcome
+from fastcalc.report import records
 from fastcalc.report.numbers_as_text import dollars
-from fastcalc.report.records import KEYS, Record, compare_records, plain
+from fastcalc.report.records import Record, compare_records, plain, plainly
 from fastcalc.search.tricks import Answer, Option
 from fastcalc.search.tricks.option import TRICKS
-from fastcalc.search.tricks.smaller_models import Shrunk
 
 Command = Callable[[Outcome], str | None]
 """Returns the command that prints a point again, or None where there is none."""
 
 
-def fastmode_records(answer: Answer, command: Command) -> list[Record]:
-    """Return a record for today's point and one for each option.
+def rows(
+    answer: Answer, options: Sequence[Option], command: Command = lambda _: None
+) -> list[Record]:
+    """Return a record for today's point and one for each of some options.
 
     What the trick is and costs comes first, then the keys of ``compare``, null where no point
     reaches the speed.
-
-    Parameters
-    ----------
-    answer : Answer
-        All options.
-    command : callable
-        Returns the command that prints a point again.
     """
     today = compare_records([answer.today])[0]
-    options = [Option("today", "", answer.today), *answer.options]
-    return [record_of(one, today, answer.speed, command) for one in options]
+    every = [Option("today", "", answer.today), *options]
+    return [record_of(one, today, answer.speed, command) for one in every]
 
 
 def record_of(
     option: Option, today: Record, speed: float, command: Command = lambda _: None
 ) -> Record:
     """Return the record of one option, ratios against today's record."""
-    point = dict.fromkeys(KEYS) | {"warnings": []}
+    point = dict.fromkeys(records.KEYS) | {"warnings": []}
     if option.outcome is not None:
         point = compare_records([option.outcome])[0]
     one = SimpleNamespace(option=option, point=point, today=today, speed=speed, command=command)
-    before = {key: plain(value) for key, value in values(_BEFORE, one).items()}
-    return {**before, **point, **values(_AFTER, one)}
+    found = {**plainly(values(_BEFORE, one)), **point, **values(_AFTER, one)}
+    return {key: found[key] for key in KEYS}
 
 
 def _ratio(above: Record, below: Record, key: str) -> float | None:
@@ -52,16 +48,6 @@ def _ratio(above: Record, below: Record, key: str) -> float | None:
     if above[key] is None or not below[key]:
         return None
     return float(above[key] / below[key])
-
-
-def _multiple(record: Record) -> str:
-    multiple = record["cost_multiple"]
-    return "-" if multiple is None else f"{dollars(multiple)}x"
-
-
-def _low_end_reaches(one: Any) -> bool | None:
-    low = one.point["tokens_per_s_per_user_low"]
-    return None if low is None else low >= one.speed
 
 
 _BEFORE = (
@@ -86,7 +72,9 @@ _BEFORE = (
         "over today's price of an output token",
         lambda one: _ratio(one.point, one.today, "usd_per_mtok_output"),
         ("", "cost"),
-        format=_multiple,
+        format=lambda record: (
+            "-" if record["cost_multiple"] is None else f"{dollars(record['cost_multiple'])}x"
+        ),
     ),
     Column(
         "cost_multiple_total",
@@ -104,7 +92,11 @@ _BEFORE = (
         "low_end_reaches",
         "yes or no",
         "whether it is at the low end of the 80 % range",
-        _low_end_reaches,
+        lambda one: (
+            None
+            if one.point["tokens_per_s_per_user_low"] is None
+            else one.point["tokens_per_s_per_user_low"] >= one.speed
+        ),
     ),
 )
 _AFTER = (
@@ -115,16 +107,12 @@ _AFTER = (
         lambda one: one.command(one.option.outcome) if one.option.outcome else None,
     ),
 )
-COLUMNS = (*_BEFORE, *columns.COLUMNS, *_AFTER)
+COLUMNS = (*_BEFORE, *columns.FIRST, *_AFTER, *columns.LATER)
 """Of the records, in order."""
+KEYS = tuple(column.key for column in COLUMNS)
 
 
-def keys() -> list[str]:
-    """Return the keys of a record."""
-    return [column.key for column in COLUMNS]
-
-
-def extra(answer: Answer) -> dict[str, Any]:
+def alongside(answer: Answer) -> dict[str, Any]:
     """Return what stands alongside the records in JSON: the speed, the drafts, smaller shapes."""
     drafts = zip(answer.drafts, answer.tokens, answer.acceptance, strict=True)
     return {
@@ -141,19 +129,12 @@ def extra(answer: Answer) -> dict[str, Any]:
             for count, tokens, share in drafts
         ],
         "smaller_shapes_at_todays_batch": {
-            "fewer_layers": _shape(answer.shorter),
-            "thinner_layers": _shape(answer.thinner),
+            name: shape and plainly(asdict(shape))
+            for name, shape in (
+                ("fewer_layers", answer.shorter),
+                ("thinner_layers", answer.thinner),
+            )
         },
-    }
-
-
-def _shape(shrunk: Shrunk | None) -> Record | None:
-    if shrunk is None:
-        return None
-    return {
-        "active_parameters": plain(shrunk.active_parameters),
-        "total_parameters": plain(shrunk.total_parameters),
-        "layers": plain(shrunk.layers),
     }
 
 

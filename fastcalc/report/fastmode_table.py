@@ -7,17 +7,13 @@ from math import isnan
 from fastcalc.core.columns import Column, pick
 from fastcalc.report import compare, record_tables
 from fastcalc.report.console import Notes, Part, Title
-from fastcalc.report.fastmode import COLUMNS, record_of
+from fastcalc.report.fastmode import COLUMNS, record_of, rows
 from fastcalc.report.numbers_as_text import number, parameters
 from fastcalc.report.records import Record, compare_records
 from fastcalc.search.tricks import Answer, Option
 from fastcalc.search.tricks.lighter_passes import PUBLISHED
 from fastcalc.search.tricks.option import TRICKS
 from fastcalc.search.tricks.smaller_models import Shrunk
-
-
-def _trick(record: Record) -> str:
-    return str(TRICKS.get(record["trick"], record["trick"]))
 
 
 def _how(record: Record) -> str:
@@ -28,29 +24,22 @@ def _how(record: Record) -> str:
     return "; ".join(word for word in (change, record["limiter"], unpriced) if word)
 
 
-_COLUMNS = pick(
+TABLE = pick(
     "trick batch chips tokens_per_s_per_user tokens_per_s_per_user_low "
     "tokens_per_s_per_user_bound usd_per_mtok_output cost_multiple how",
     [
         *COLUMNS,
         *(replace(one, heading=("tok/s", "a user")) for one in pick("tokens_per_s_per_user")),
-        Column("trick", heading=("", "trick"), format=_trick),
+        Column(
+            "trick",
+            heading=("", "trick"),
+            format=lambda record: str(TRICKS.get(record["trick"], record["trick"])),
+        ),
         Column("how", heading=("how; what limits it next,", "or why it cannot"), format=_how),
     ],
     keep="usd_per_mtok_output",
 )
-
-
-def header() -> list[str]:
-    """Return the headings, each on one line."""
-    return [record_tables.heading(column) for column in _COLUMNS]
-
-
-def cells(answer: Answer, options: Sequence[Option]) -> list[dict[str, str]]:
-    """Return the cells of a table: today's point first, then the options given."""
-    today = compare_records([answer.today])[0]
-    every = [Option("today", "", answer.today), *options]
-    return [record_tables.row(_COLUMNS, record_of(one, today, answer.speed)) for one in every]
+"""Columns of the table."""
 
 
 def identity(answer: Answer) -> str:
@@ -98,55 +87,39 @@ def drafts_needed(answer: Answer) -> str:
 def parts(
     answer: Answer, options: Sequence[Option], left: dict[str, int], width: int, next_command: str
 ) -> list[Part]:
-    """Return heading, table and notes.
-
-    Parameters
-    ----------
-    answer : Answer
-        All options.
-    options : sequence of Option
-        Those to show.
-    left : dict of str to int
-        How many of each trick are left out.
-    width : int
-        Characters in a line.
-    next_command : str
-        What to type next.
-    """
-    rows = cells(answer, options)
-    # The last column is wrapped, so it claims no more room than its heading.
-    shown, gap = record_tables.fitting(_COLUMNS, [{**row, "how": ""} for row in rows], width)
+    """Return heading, table and notes of the options shown; some of each trick are left out."""
+    today = answer.today
+    speed = float(today.estimate.speed[0])
+    from_to = (
+        f"{today.where}: from batch {today.scenario.batches[0]:,} at {number(speed)} tokens/s "
+        f"for each user to {number(answer.speed)} ({number(answer.speed / speed)}x)"
+    )
     return [
-        compare.heading(answer.today),
+        compare.heading(today),
         "",
-        Title(answer.today.scenario.hardware.id, _from_to(answer)),
-        record_tables.table(shown, gap, rows),
+        Title(today.scenario.hardware.id, from_to),
+        record_tables.table(TABLE, rows(answer, options), width, {"how": 0}),
         "",
         Notes(notes(answer, options, left), next_command),
     ]
 
 
-def _from_to(answer: Answer) -> str:
-    """Say where it starts and what is wanted."""
-    today = answer.today
-    speed = float(today.estimate.speed[0])
-    return (
-        f"{today.placement}: from batch {today.scenario.batches[0]:,} at {number(speed)} tokens/s "
-        f"for each user to {number(answer.speed)} ({number(answer.speed / speed)}x)"
-    )
-
-
 def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> list[str]:
     """Return what a reader must know to trust the table, a line each."""
     drawn = [answer.today, *(one.outcome for one in options if one.outcome is not None)]
-    lines = [identity(answer), _low_end(answer, options), drafts_needed(answer)]
-    lines += [_published(), _shapes(answer)]
-    lines.append(
+    published = ", ".join(f"{count}: {tokens}" for count, tokens in PUBLISHED.items())
+    lines = [
+        identity(answer),
+        _low_end(answer, options),
+        drafts_needed(answer),
+        "the speculation row takes the tokens a pass that are published for DeepSeek-R1 with its "
+        f"own drafts on eight B200, by drafts {published}; other models and texts differ",
+        _shapes(answer),
         "fewer bits and smaller models change the answers, drafts do not; what that is worth is "
-        "not computed"
-    )
-    lines.append(compare.prices(drawn))
-    lines += dict.fromkeys(warning for one in drawn for warning in one.warnings)
+        "not computed",
+        compare.prices(drawn),
+        *dict.fromkeys(warning for one in drawn for warning in one.warnings),
+    ]
     if left:
         reported = ", ".join(f"{count} of {TRICKS[trick]}" for trick, count in left.items())
         lines.append(f"not shown: {reported}; --all shows them")
@@ -155,33 +128,22 @@ def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> li
 
 def _low_end(answer: Answer, options: Sequence[Option]) -> str:
     """Say which options reach the speed at the low end of their range, too."""
-    today = compare_records([answer.today])[0]
-    reached = [one for one in options if one.outcome is not None]
-    sure = [one for one in reached if record_of(one, today, answer.speed)["low_end_reaches"]]
-    if not reached:
+    if all(one.outcome is None for one in options):
         return f"nothing reaches {number(answer.speed)} tokens/s"
-    which = ", ".join(_named(one) for one in sure) or "none of the rows"
+    today = compare_records([answer.today])[0]
+    sure = [
+        f"{TRICKS[one.trick]} ({one.change})" if one.trick in MANY else TRICKS[one.trick]
+        for one in options
+        if record_of(one, today, answer.speed)["low_end_reaches"]
+    ]
     return (
         "each row is at the largest batch that is expected to reach the speed; at the low end of "
-        f"the 80 % range it is reached by {which}"
+        f"the 80 % range it is reached by {', '.join(sure) or 'none of the rows'}"
     )
-
-
-def _named(option: Option) -> str:
-    trick = TRICKS[option.trick]
-    return f"{trick} ({option.change})" if option.trick in MANY else trick
 
 
 MANY = ("newer-hardware", "other-hardware", "fewer-bits", "smaller-model", "sram-machine")
 """Tricks that come in several ways."""
-
-
-def _published() -> str:
-    reported = ", ".join(f"{count}: {tokens}" for count, tokens in PUBLISHED.items())
-    return (
-        "the speculation row takes the tokens a pass that are published for DeepSeek-R1 with its "
-        f"own drafts on eight B200, by drafts {reported}; other models and texts differ"
-    )
 
 
 def _shapes(answer: Answer) -> str:

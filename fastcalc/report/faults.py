@@ -1,13 +1,13 @@
 """Faults as lines for people, as records, and as annotations of GitHub."""
 
-import json
 import textwrap
 from collections.abc import Sequence
 
 from fastcalc.catalogue.faults import Fault
 from fastcalc.lint.rule import Rule
 from fastcalc.lint.run import Report
-from fastcalc.written import Clean, line
+from fastcalc.report.console import word_list
+from fastcalc.written import Clean, json_text, line
 
 SCHEMA = "fastcalc-check/1"
 _STYLES = {"error": "31", "warning": "33", "note": "36", "excused": "2"}
@@ -56,31 +56,23 @@ def as_json(report: Report) -> str:
         "faults": [_record(fault) for fault in report.faults],
         "excused": [_record(fault) for fault in report.excused],
     }
-    return _json(document)
+    return json_text(document)
 
 
 def _record(fault: Fault) -> dict[str, object]:
-    return {
-        "rule": fault.rule,
-        "severity": fault.severity,
-        "file": fault.file,
-        "line": fault.line or None,
-        "column": fault.column or None,
-        "message": fault.message,
-        "excuse": fault.excuse,
-    }
+    keys = ("rule", "severity", "file", "line", "column", "message", "excuse")
+    return {key: None if (value := getattr(fault, key)) == 0 else value for key in keys}
 
 
 def as_github(report: Report, titles: dict[str, Rule]) -> str:
     """Return workflow commands that GitHub shows alongside the lines of a pull request."""
-    lines = [_annotation(fault, titles[fault.rule].title) for fault in report.faults]
+    lines = []
+    for fault in report.faults:
+        place = f"file={_property(fault.file)},line={fault.line or 1},col={fault.column or 1}"
+        name = _property(f"{fault.rule} {titles[fault.rule].title}")
+        command = f"{_COMMANDS[fault.severity]} {place},title={name}"
+        lines.append(f"::{command}::{_data(fault.message)}")
     return "\n".join([*lines, summary(report)]) + "\n"
-
-
-def _annotation(fault: Fault, title: str) -> str:
-    place = f"file={_property(fault.file)},line={fault.line or 1},col={fault.column or 1}"
-    name = _property(f"{fault.rule} {title}")
-    return f"::{_COMMANDS[fault.severity]} {place},title={name}::{_data(fault.message)}"
 
 
 def _data(text: str) -> str:
@@ -97,11 +89,7 @@ def rules_json(rules: Sequence[Rule]) -> str:
     records = [
         {key: getattr(one, key) for key in keys} | {"kinds": sorted(one.kinds)} for one in rules
     ]
-    return _json({"schema": SCHEMA, "records": records})
-
-
-def _json(document: dict[str, object]) -> str:
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text({"schema": SCHEMA, "records": records})
 
 
 def explain(rule: Rule, width: int) -> str:
@@ -116,18 +104,7 @@ def explain(rule: Rule, width: int) -> str:
         else "none: such a file does not load, or means something else than it says",
     }
     head = textwrap.wrap(f"{rule.id} ({rule.severity}): {rule.title}", width)
-    body = [
-        line
-        for word, text in reported.items()
-        for line in textwrap.wrap(
-            f"{word:9} {text}",
-            width,
-            initial_indent="  ",
-            subsequent_indent=" " * 12,
-            break_on_hyphens=False,
-        )
-    ]
-    return "\n".join([*head, "", *body]) + "\n"
+    return "\n".join([*head, "", *word_list(reported.items(), width, breaks_words=True)]) + "\n"
 
 
 def listed(rules: Sequence[Rule], width: int) -> str:

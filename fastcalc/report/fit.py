@@ -1,15 +1,20 @@
 """Where models fit: a table, and records."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from types import SimpleNamespace
 
 from fastcalc.core.columns import Column, pick, values
 from fastcalc.core.scenario import Location
-from fastcalc.report import console, record_tables
+from fastcalc.core.split import near
+from fastcalc.report import record_tables
 from fastcalc.report.compare import why
+from fastcalc.report.console import Listing, Notes, Part, Table
+from fastcalc.report.memories import KEY, picture
 from fastcalc.report.numbers_as_text import parameters, size
-from fastcalc.report.records import Record, plain
+from fastcalc.report.records import Record, plainly
 
 COLUMNS = (
     *pick(
@@ -32,7 +37,7 @@ COLUMNS = (
     Column(
         "usable_gb_per_chip",
         "GB",
-        "of it, what the engine leaves for them",
+        "of that memory, what the engine leaves for them",
         lambda one: sum(one.placement.machine.usable(one.layout.chips)) / 1e9,
     ),
     Column(
@@ -51,75 +56,85 @@ COLUMNS = (
         ("whole", "layers"),
         2,
     ),
-    *pick("speculation_tokens_per_pass"),
+    *pick("speculation_tokens_per_pass host"),
+    *pick("dense_near_fraction experts_near_fraction kv_near_fraction"),
 )
 """Of the records, in order."""
-
-
-def _fits(record: Record) -> str:
-    needed = record["min_chips"]
-    return "yes" if record["fits"] else f"needs {needed:,}" if needed else "no"
 
 
 _SHOWN = pick(
     "hardware batch fits chips placement chips_by_capacity chips_by_whole_layers max_batch "
     "memory_used_fraction",
-    [*COLUMNS, Column("fits", heading=("", "fits"), format=_fits)],
+    [
+        *COLUMNS,
+        Column(
+            "fits",
+            heading=("", "fits"),
+            format=lambda record: (
+                "yes"
+                if record["fits"]
+                else f"needs {record['min_chips']:,}"
+                if record["min_chips"]
+                else "no"
+            ),
+        ),
+    ],
 )
+MARKDOWN = (*pick("model"), *_SHOWN)
+"""Of one table of all models."""
 
 
 def fit_records(locations: Iterable[Location]) -> list[Record]:
     """Return one record for each model on each chip; the keys mean what they do in compare."""
-    return [
-        {key: plain(value) for key, value in values(COLUMNS, _of(one)).items()} for one in locations
-    ]
+    found = []
+    for location in locations:
+        scenario, place = location.scenario, location.placement
+        batch = min(scenario.batches)
+        alone = replace(location, scenario=replace(scenario, batches=(batch,)))
+        # By the names of `EvaluatedPoints`.
+        one = SimpleNamespace(
+            scenario=scenario,
+            traffic=scenario.traffic,
+            placement=place,
+            layout=place.layout,
+            work=place.work,
+            batch=batch,
+            fits=location.fits,
+            used=place.used_fraction(batch),
+            placed=partial(getattr, alone, "where"),
+            memories=alone.memories,
+            host=scenario.memory.host and scenario.memory.host.id,
+            near=partial(near, alone.split),
+            min_chips=location.min_chips[scenario.batches.index(batch)],
+            needed=location.site.chips_needed(batch),
+        )
+        found.append(plainly(values(COLUMNS, one)))
+    return found
 
 
-def _of(location: Location) -> SimpleNamespace:
-    """Return what the columns are taken from, by the names of `EvaluatedPoints`."""
-    scenario, place = location.scenario, location.placement
-    batch = min(scenario.batches)
-    return SimpleNamespace(
-        scenario=scenario,
-        traffic=scenario.traffic,
-        placement=place,
-        layout=place.layout,
-        work=place.work,
-        batch=batch,
-        fits=location.fits,
-        used=place.used_fraction(batch),
-        placed=lambda: location.where,
-        memories=location.memories,
-        min_chips=location.min_chips[scenario.batches.index(batch)],
-        needed=location.site.chips_needed(batch),
-    )
+def _pictures(locations: Sequence[Location]) -> list[Part]:
+    """Return a bar for each memory of each chip, and what its letters mean."""
+    rows = [(one.scenario.hardware.id, *bar) for one in locations for bar in picture(one)]
+    headings = [("hardware",), ("memory",), ("usable",), ("what fills it",)]
+    return [Table(headings, rows, left=(0, 1, 3)), Listing([KEY]), ""] if rows else []
 
 
-def cells(locations: Sequence[Location]) -> tuple[list[str], list[list[str]]]:
-    """Return one header and one row for each location."""
-    return record_tables.markdown([*pick("model"), *_SHOWN], fit_records(locations))
-
-
-def table(locations: Sequence[Location], next_command: str, *, to_file: bool) -> str:
+def parts(locations: Sequence[Location], next_command: str, width: int) -> list[Part]:
     """Return a table for each model, why each takes so many chips, and what to type next."""
-    width = console.output_width()
-    parts: list[console.Part] = []
+    found: list[Part] = []
     for _, group in groupby(locations, key=lambda one: one.scenario.model.id):
         members = list(group)
-        rows = [record_tables.row(_SHOWN, record) for record in fit_records(members)]
-        parts += [_heading(members[0]), ""]
-        parts.append(record_tables.table(*record_tables.fitting(_SHOWN, rows, width), rows))
-        reasons = dict.fromkeys(f"{one.scenario.hardware.id}: {why(one)}" for one in members)
-        parts += ["", console.Notes(list(reasons)), ""]
-    parts.append(console.Notes(next_command=next_command))
-    return console.render(parts, width, colour=console.wants_colour() and not to_file)
-
-
-def _heading(location: Location) -> str:
-    work, traffic = location.placement.work, location.scenario.traffic
-    per_sequence = float(work.cache_bytes(traffic.reserved))
-    return (
-        f"{location.scenario.model.name}: {parameters(work.total_parameters)} parameters; weights "
-        f"{work.weight_format} {size(work.weight_bytes)}; KV cache {work.kv_format} "
-        f"{size(per_sequence)} for the {traffic.reserved:,.0f} tokens reserved a sequence"
-    )
+        work, traffic = members[0].placement.work, members[0].scenario.traffic
+        found += [
+            f"{work.model.name}: {parameters(work.total_parameters)} parameters; weights "
+            f"{work.weight_format} {size(work.weight_bytes)}; KV cache {work.kv_format} "
+            f"{size(float(work.cache_bytes(traffic.reserved)))} for the "
+            f"{traffic.reserved:,.0f} tokens reserved a sequence",
+            "",
+            record_tables.table(_SHOWN, fit_records(members), width),
+            "",
+            *_pictures([one for one in members if one.fits]),
+            Notes(list(dict.fromkeys(f"{m.scenario.hardware.id}: {why(m)}" for m in members))),
+            "",
+        ]
+    return [*found, Notes(next_command=next_command)]

@@ -6,14 +6,9 @@ from fastcalc.core.columns import Column, pick
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare, record_tables
 from fastcalc.report.chart import scatter
-from fastcalc.report.console import Notes, Part, Table
+from fastcalc.report.console import Notes, Part
 from fastcalc.report.records import Record, compare_records
 from fastcalc.search import FrontierPoint
-
-
-def _layout(record: Record) -> str:
-    ranks = ((name, record[name]) for name in ("tp", "pp", "dp", "ep"))
-    return " ".join(f"{name} {count}" for name, count in ranks if count > 1)
 
 
 def _formats(record: Record) -> str:
@@ -24,7 +19,14 @@ _COLUMNS = pick(
     "tokens_per_s_per_user tokens_per_s_per_user_low tokens_per_s_per_user_bound "
     "usd_per_mtok_output usd_per_mtok_total batch chips hardware layout formats limiter",
     [
-        Column("layout", heading=("", "layout"), rank=1, format=_layout),
+        Column(
+            "layout",
+            heading=("", "layout"),
+            rank=1,
+            format=lambda record: " ".join(
+                f"{name} {record[name]}" for name in ("tp", "pp", "dp", "ep") if record[name] > 1
+            ),
+        ),
         Column("formats", heading=("", "formats"), format=_formats),
     ],
     keep="usd_per_mtok_output limiter",
@@ -47,13 +49,8 @@ def outcomes(points: Sequence[FrontierPoint]) -> list[Outcome]:
     return list({id(point.outcome): point.outcome for point in points}.values())
 
 
-def markdown_rows(points: Sequence[FrontierPoint]) -> tuple[list[str], list[list[str]]]:
-    """Return headings and rows of all columns, formats only where there are several."""
-    records = frontier_records(points)
-    return record_tables.markdown(_columns(records), records)
-
-
-def _columns(records: Sequence[Record]) -> list[Column]:
+def columns(records: Sequence[Record]) -> list[Column]:
+    """Return the columns of a table of records, formats only where there are several."""
     several = len(set(map(_formats, records))) > 1
     return [column for column in _COLUMNS if several or column.key != "formats"]
 
@@ -66,76 +63,30 @@ def parts(
     *,
     is_ascii: bool,
 ) -> list[Part]:
-    """Return heading, chart, table and notes.
-
-    Parameters
-    ----------
-    points : sequence of FrontierPoint
-        From the cheapest to the fastest, at least one.
-    refused : sequence of str
-        Why chips or formats have no point at all.
-    width : int
-        Characters in a line.
-    next_command : str
-        What to type next.
-    is_ascii : bool
-        Draw the chart with ASCII alone.
-    """
-    lines = _chart(points, min(width, _CHART), is_ascii=is_ascii)
-    drawn = outcomes(points)
-    return [
-        compare.heading(drawn[0]),
-        "",
-        *lines,
-        "",
-        _table(points, width),
-        "",
-        Notes([*_left_out(points), *_notes(drawn, refused)], next_command),
-    ]
-
-
-def _shown(points: Sequence[FrontierPoint]) -> list[FrontierPoint]:
-    """Return as many points as a table holds, even in rank, both ends among them."""
-    if len(points) <= _ROWS:
-        return list(points)
-    return [points[round(row * (len(points) - 1) / (_ROWS - 1))] for row in range(_ROWS)]
-
-
-def _table(points: Sequence[FrontierPoint], width: int) -> Table:
-    records = frontier_records(_shown(points))
-    columns = _columns(records)
-    rows = [record_tables.row(columns, record) for record in records]
-    return record_tables.table(*record_tables.fitting(columns, rows, width), rows)
-
-
-def _chart(points: Sequence[FrontierPoint], width: int, *, is_ascii: bool) -> list[Part]:
+    """Return heading, chart, table and notes, which say why chips or formats have no point."""
     series: dict[str, list[tuple[float, float]]] = {}
     for point in points:
         name = point.outcome.scenario.hardware.id
         series.setdefault(name, []).append((point.speed, point.usd))
-    return list(
-        scatter(
-            series,
-            across="tokens/s of each user, expected",
-            upward="$/Mtok output",
-            width=width,
-            is_ascii=is_ascii,
-        )
+    lines = scatter(
+        series,
+        across="tokens/s of each user, expected",
+        upward="$/Mtok output",
+        width=min(width, _CHART),
+        is_ascii=is_ascii,
     )
-
-
-def _left_out(points: Sequence[FrontierPoint]) -> list[str]:
-    if len(points) <= _ROWS:
-        return []
-    return [f"{_ROWS} of {len(points):,} points are shown; --format csv has all"]
-
-
-def _notes(drawn: Sequence[Outcome], refused: Sequence[str]) -> list[str]:
-    lines = [
+    shown, notes = list(points), []
+    if len(points) > _ROWS:  # even in rank, both ends among them
+        shown = [points[round(row * (len(points) - 1) / (_ROWS - 1))] for row in range(_ROWS)]
+        notes = [f"{_ROWS} of {len(points):,} points are shown; --format csv has all"]
+    drawn, records = outcomes(points), frontier_records(shown)
+    notes += [
         "no other layout and batch tried is both as fast and cheaper; tried is every legal layout "
         "of one copy of the weights, on each number of chips up to --max-chips, at batches in "
         "powers of two and the largest",
         compare.prices(drawn),
         *refused,
     ]
-    return [*lines, *dict.fromkeys(line for one in drawn for line in one.warnings)]
+    notes += dict.fromkeys(line for one in drawn for line in one.warnings)
+    table = record_tables.table(columns(records), records, width)
+    return [compare.heading(drawn[0]), "", *lines, "", table, "", Notes(notes, next_command)]

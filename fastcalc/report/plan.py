@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from math import inf
+from operator import attrgetter
 from types import SimpleNamespace
-from typing import Any
 
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.core.columns import Column, pick, values
@@ -13,7 +13,7 @@ from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.scenario import Sharding
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.record_tables import ends
-from fastcalc.report.records import Record, grounds, plain
+from fastcalc.report.records import Record, grounds, plain, plainly
 from fastcalc.report.rounding import rounded_down, rounded_up
 from fastcalc.search.plan.decision import REASONS, Decision, Plan, own_formats
 from fastcalc.search.plan.service import Service
@@ -34,59 +34,45 @@ _RATES = (
 
 def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
     """Return one record for each plan, in order."""
-    return [
-        {key: plain(value) for key, value in record.items()}
-        for record in unrounded(plans, service, typed)
-    ]
+    return [plainly(record) for record in unrounded(plans, service, typed)]
 
 
 def unrounded(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
     """Return the records with all digits, for a table to round once."""
-    return [values(COLUMNS, _of(rank, plan, service, typed)) for rank, plan in enumerate(plans, 1)]
+    found = []
+    for rank, plan in enumerate(plans, 1):
+        scenario, power, replica = plan.scenario, plan.scenario.hardware.power, plan.replica
+        fast, slow = tpot_range(plan) or (None, None)
+        watts = power and power.chip.si * SITE_FACTOR * plan.values["chips"]
+        rate, tokens, usd = service.rate, service.prompt + service.output, plan.usd_per_hour
+        # By the names of `EvaluatedPoints`.
+        one = SimpleNamespace(
+            rank=rank,
+            plan=plan,
+            service=service,
+            scenario=scenario,
+            traffic=scenario.traffic,
+            work=plan.site.work,
+            layout=plan.layout,
+            prefill=plan.prefill_layout,
+            **{f"prefill_{each}": getattr(plan.prefill_layout, each, None) for each in _RANKS},
+            batch=plan.batch,
+            estimate=replica,
+            used=replica.used,
+            usd=(None, None, replica.usd and replica.usd / _paid_for(plan, service)),
+            watts=watts,
+            usd_per_mtok=usd / 3600.0 / (rate * tokens) * 1e6 if rate and usd else None,
+            joules=watts / (rate * service.output) if rate and watts else None,
+            fast=fast and fast * 1e3,
+            slow=slow and slow * 1e3,
+            warnings=partial(list, plan.warnings),
+            command=command(plan, service, typed),
+        )
+        found.append(values(COLUMNS, one))
+    return found
 
 
-def _of(rank: int, plan: Plan, service: Service, typed: Typed) -> SimpleNamespace:
-    """Return what the columns are taken from, by the names of `EvaluatedPoints`."""
-    scenario, power, replica = plan.scenario, plan.scenario.hardware.power, plan.replica
-    fast, slow = tpot_range(plan) or (None, None)
-    return SimpleNamespace(
-        rank=rank,
-        plan=plan,
-        service=service,
-        scenario=scenario,
-        traffic=scenario.traffic,
-        work=plan.site.work,
-        layout=plan.layout,
-        prefill=plan.prefill_layout,
-        batch=plan.batch,
-        estimate=replica,
-        used=replica.used,
-        usd=(None, None, replica.usd and replica.usd / _paid_for(plan, service)),
-        watts=power and power.chip.si * SITE_FACTOR * plan.values["chips"],
-        fast=fast and fast * 1e3,
-        slow=slow and slow * 1e3,
-        warnings=lambda: plan.warnings,
-        command=command(plan, service, typed),
-    )
-
-
-def _usd_per_mtok(one: Any) -> float | None:
-    """Return the price of a million tokens of the rate asked for; None where none says how many."""
-    usd, service = one.plan.usd_per_hour, one.service
-    moved = service.rate and service.rate * (service.prompt + service.output)
-    return usd / 3600.0 / moved * 1e6 if moved and usd else None
-
-
-def _joules(one: Any) -> float | None:
-    """Return the energy of an output token of the rate asked for, likewise. [J]"""
-    rate = one.service.rate
-    return one.watts / (rate * one.service.output) if rate and one.watts else None
-
-
-def _of_prefill(rank: str, one: Any) -> int | None:
-    return getattr(one.prefill, rank, None)
-
-
+_RANKS = ("tp", "pp", "ep", "dp")
 COLUMNS = (
     Column("rank", "count", "place among the plans", lambda one: one.rank),
     *pick("hardware model engine weight_format kv_format speculation_tokens_per_pass"),
@@ -125,9 +111,9 @@ COLUMNS = (
             f"prefill_{one.key}",
             one.unit,
             f"{one.meaning} of each of those",
-            partial(_of_prefill, one.key),
+            attrgetter(f"prefill_{one.key}"),
         )
-        for one in pick("tp pp ep dp")
+        for one in pick(" ".join(_RANKS))
     ),
     Column(
         "chips_total",
@@ -190,9 +176,14 @@ COLUMNS = (
         "service_usd_per_mtok_total",
         "USD",
         "service_usd_per_hour over the tokens, prompts and outputs, that the rate moves",
-        _usd_per_mtok,
+        lambda one: one.usd_per_mtok,
     ),
-    Column("service_joules_per_token", "J", "watts over the output tokens of the rate", _joules),
+    Column(
+        "service_joules_per_token",
+        "J",
+        "watts over the output tokens of the rate",
+        lambda one: one.joules,
+    ),
 )
 KEYS = tuple(column.key for column in COLUMNS)
 """Of the records, for a header without one."""
@@ -321,24 +312,21 @@ def notes(service: Service) -> Iterable[str]:
             "nothing comes after one output token, so TPOT, and a limit on it, is of a step that "
             "decodes at that batch, as in compare"
         )
-    yield f"{between}; {_of_the_first_token(service)}"
+    first = (
+        "TTFT is of an even stream of requests, with no queue: for requests that arrive at "
+        "random give --percentile, or leave room with --utilization"
+    )
+    if service.share is not None:
+        first = (
+            f"TTFT is what {service.share * 100:g} % of requests meet that arrive at random, each "
+            "replica with a queue of its own for prompts and slots; a router that knows which is "
+            "idle does better"
+        )
+    yield f"{between}; {first}"
     yield (
         "prompts apart: taken in one by one at batch 1 on replicas of their own, their caches then "
         "sent over the link beyond the domain; narrower formats may cost quality, --weights and "
         "--kv choose"
-    )
-
-
-def _of_the_first_token(service: Service) -> str:
-    if service.share is None:
-        return (
-            "TTFT is of an even stream of requests, with no queue: for requests that arrive at "
-            "random give --percentile, or leave room with --utilization"
-        )
-    return (
-        f"TTFT is what {service.share * 100:g} % of requests meet that arrive at random, each "
-        "replica with a queue of its own for prompts and slots; a router that knows which is idle "
-        "does better"
     )
 
 

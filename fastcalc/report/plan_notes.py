@@ -25,20 +25,34 @@ _FULL = 0.9
 
 
 def reported(found: Decision, shown: Sequence[Plan]) -> Iterator[str]:
-    """Say what the best plan rests on, what came second or just misses, why the others lost.
-
-    Parameters
-    ----------
-    found : Decision
-        At least one plan.
-    shown : sequence of Plan
-        Those in the table.
-    """
+    """Say what the best plan rests on, what came second or just misses, why the others lost."""
     best, service = found.plans[0], found.service
-    yield from _next_chip(found)
-    yield from _prices(shown)
+    second = found.runner_up
+    if second is not None:
+        chip, price = best.scenario.hardware.id, runner_up_price(found)
+        line = f"next chip: {second.scenario.hardware.id}, {what(second)}: "
+        line += times_the_cost(found, second)
+        if price is not None:
+            line += (
+                f"; it wins where {chip} costs more than ${number(rounded_up(price))} a chip-hour"
+            )
+        yield line
+    pricing = shown[0].scenario.pricing
+    chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in shown}.values()
+    known = [chip for chip in chips if pricing.per_chip_hour(chip) is not None]
+    if known:
+        # Of the first, why the confidence is low.
+        listed = (priced(pricing, chip, in_short=place > 0) for place, chip in enumerate(known))
+        about = f"prices, {basis_of(pricing)}, $ a chip-hour, date and low confidence"
+        yield f"{about}: {', '.join(listed)}"
     yield from _slow_end(best, service)
-    yield from _full(best, service)
+    busiest, is_queued = max(best.busy, best.prefill_busy), service.share is not None
+    if service.rate is not None and not is_queued and busiest > _FULL:
+        flags = "--percentile 99" if service.ttft < inf else "--ttft with --percentile 99"
+        yield (
+            f"{best.scenario.hardware.id}: replicas are {busiest:.1%} busy, so requests that "
+            f"arrive at random would queue; {flags} plans for them"
+        )
     if is_narrowed(best) and found.in_own_formats is None:
         weights, cache = own_formats(best.scenario.model)
         yield (
@@ -52,33 +66,9 @@ def reported(found: Decision, shown: Sequence[Plan]) -> Iterator[str]:
         yield f"{who}: {how}{all_of_them}"
 
 
-def _next_chip(found: Decision) -> Iterator[str]:
-    best, second = found.plans[0], found.runner_up
-    if second is None:
-        return
-    name = second.scenario.hardware.id
-    line = f"next chip: {name}, {what(second)}: {times_the_cost(found, second)}"
-    price = runner_up_price(found)
-    if price is not None:
-        chip = best.scenario.hardware.id
-        line += f"; it wins where {chip} costs more than ${number(rounded_up(price))} a chip-hour"
-    yield line
-
-
 def times_the_cost(found: Decision, plan: Plan) -> str:
     """Return how much more of what is to be least a plan takes than the best, in a phrase."""
     return f"{number(plan.cost / found.plans[0].cost)} times the {_unit(found.service)}"
-
-
-def _prices(shown: Sequence[Plan]) -> Iterator[str]:
-    """Say the price of each chip shown that has one; of the first, why the confidence is low."""
-    pricing = shown[0].scenario.pricing
-    chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in shown}.values()
-    known = [chip for chip in chips if pricing.per_chip_hour(chip) is not None]
-    listed = (priced(pricing, chip, in_short=place > 0) for place, chip in enumerate(known))
-    if known:
-        about = f"prices, {basis_of(pricing)}, $ a chip-hour, date and low confidence"
-        yield f"{about}: {', '.join(listed)}"
 
 
 def _slow_end(best: Plan, service: Service) -> Iterator[str]:
@@ -92,18 +82,6 @@ def _slow_end(best: Plan, service: Service) -> Iterator[str]:
     else:
         met = f"TPOT is {rounded_up(slow * 1e3):g} ms, above {service.tpot * 1e3:g} ms"
     yield f"{best.scenario.hardware.id}: at the slow end of its 80 % range {met}"
-
-
-def _full(best: Plan, service: Service) -> Iterator[str]:
-    """Say where replicas are so busy that requests at random would wait."""
-    busiest = max(best.busy, best.prefill_busy)
-    if service.rate is None or service.share is not None or busiest <= _FULL:
-        return
-    flags = "--percentile 99" if service.ttft < inf else "--ttft with --percentile 99"
-    yield (
-        f"{best.scenario.hardware.id}: replicas are {busiest:.1%} busy, so requests that arrive at "
-        f"random would queue; {flags} plans for them"
-    )
 
 
 def _others(found: Decision) -> Iterator[str]:

@@ -1,53 +1,19 @@
 """Records as tables: a cell for each column, and as many columns as a width holds."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from fastcalc.core.columns import Column
-from fastcalc.report.console import Table, columns_that_fit
+from fastcalc.report.console import Table
 from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.written import to_markdown
 
 Row = Mapping[str, str]
 """Cells by the keys of their columns."""
 
-
-def row(columns: Iterable[Column], record: dict[str, Any]) -> dict[str, str]:
-    """Return the cells of a record."""
-    return {column.key: _cell(column, record) for column in columns}
-
-
-def _cell(column: Column, record: dict[str, Any]) -> str:
-    if callable(column.format):
-        return column.format(record)
-    value = record[column.key]
-    if column.format == "range":
-        return ends(record, column.key)
-    if column.format == "limiter" and not record["fits"]:
-        return _needs(record["min_chips"], record["chips"])
-    return "-" if value is None else FORMATS.get(column.format or column.unit, number)(value)
-
-
-def ends(record: dict[str, Any], low: str, digits: int = 3) -> str:
-    """Return both ends of a range as a cell.
-
-    Parameters
-    ----------
-    record : dict
-        With both.
-    low : str
-        Key of the low end.
-    digits : int
-        Significant ones.
-    """
-    both = (record[low], record[low.removesuffix("low") + "high"])
-    return "-" if None in both else "..".join(number(one, digits) for one in both)
-
-
-def _needs(least: int | None, chips: int) -> str:
-    if least is None:
-        return "no place"
-    return f"recut {least:,}" if least <= chips else f"needs {least:,}"
-
+OPTIONAL = 8
+"""Rank from which a column is left out rather than the table set tight."""
 
 FORMATS: dict[str, Callable[[Any], str]] = {
     "text": str,
@@ -59,41 +25,96 @@ FORMATS: dict[str, Callable[[Any], str]] = {
 """By format or unit, where it is not `number`."""
 
 
+def _of_a_table(unit: str, heading: str, cell: Callable[[Any], str], rank: int = 0) -> Column:
+    first, _, second = heading.rpartition("|")
+    return Column(heading, unit, heading=(first, second), rank=rank, format=cell)
+
+
+words, numbers = partial(_of_a_table, "text"), partial(_of_a_table, "count")
+"""Columns that no record has: a heading, a bar between its lines, and what makes a cell."""
+
+
+def row(columns: Iterable[Column], record: Any) -> dict[str, str]:
+    """Return the cells of a record."""
+    return {column.key: _cell(column, record) for column in columns}
+
+
+def _cell(column: Column, record: Any) -> str:
+    if callable(column.format):
+        return column.format(record)
+    value = record[column.key]
+    if column.format == "range":
+        return ends(record, column.key)
+    if column.format == "limiter" and not record["fits"]:
+        least = record["min_chips"]
+        if least is None:
+            return "no place"
+        return f"{'recut' if least <= record['chips'] else 'needs'} {least:,}"
+    return "-" if value is None else FORMATS.get(column.format or column.unit, number)(value)
+
+
+def ends(record: dict[str, Any], low: str, digits: int = 3) -> str:
+    """Return both ends of a range as a cell, by the key of the low end."""
+    both = (record[low], record[low.removesuffix("low") + "high"])
+    return "-" if None in both else "..".join(number(one, digits) for one in both)
+
+
 def heading(column: Column) -> str:
     """Return the heading of a column on one line."""
     return " ".join(column.heading).strip().replace("- ", "")
 
 
-def fitting(columns: Sequence[Column], rows: Sequence[Row], width: int) -> tuple[list[Column], int]:
-    """Return the columns that fit a width, and the gap between them.
+def tables(
+    columns: Sequence[Column],
+    groups: Sequence[Sequence[Row]],
+    width: int,
+    wrapped: Mapping[str, int] | None = None,
+) -> tuple[list[Table], list[Column]]:
+    """Return a table of each group of rows, in the columns that fit, and the columns left out.
 
-    Parameters
-    ----------
-    columns : sequence of Column
-        All there are.
-    rows : sequence of mapping
-        Their cells.
-    width : int
-        Characters in a line.
+    The largest rank leaves first, from `OPTIONAL` on before the gap between columns is narrowed;
+    where none may leave, the console finds room. Columns that may wrap claim as many characters
+    as `wrapped` says.
     """
-    shown, gap = columns_that_fit(
-        {one.key: (*one.heading, *(cells[one.key] for cells in rows)) for one in columns},
-        {one.key: one.rank for one in columns},
-        width,
-    )
-    return [one for one in columns if one.key in shown], gap
+    most, rows = wrapped or {}, [cells for group in groups for cells in group]
+    widths = {
+        one.key: max(map(len, (*one.heading, *(row[one.key][: most.get(one.key)] for row in rows))))
+        for one in columns
+    }
+    leaving = sorted((one for one in columns if one.rank), key=lambda one: -one.rank)
+    optional = sum(one.rank >= OPTIONAL for one in leaving)
+    tries = [(count, 2) for count in range(optional + 1)]
+    tries += [(count, 1) for count in range(len(leaving) + 1)] if leaving else []
+    for count, gap in tries:
+        left_out = leaving[:count]
+        shown = [one for one in columns if one not in left_out]
+        if sum(widths[one.key] + gap for one in shown) - gap <= width:
+            break
+    lines = [line for line in zip(*(one.heading for one in shown), strict=True) if any(line)]
+    left = [place for place, one in enumerate(shown) if one.unit in ("text", "yes or no")]
+    heads = list(zip(*lines, strict=True))
+    cells = ([[row[one.key] for one in shown] for row in group] for group in groups)
+    return [Table(heads, each, left, gap) for each in cells], [c for c in columns if c not in shown]
 
 
-def table(columns: Sequence[Column], gap: int, rows: Iterable[Row]) -> Table:
-    """Return a table of columns, those of words aligned to the left."""
-    left = [place for place, one in enumerate(columns) if one.unit in ("text", "yes or no")]
-    cells = [[row[one.key] for one in columns] for row in rows]
-    return Table([one.heading for one in columns], cells, left, gap)
+def gone(left_out: Iterable[Column], same: Mapping[str, str] | None = None) -> list[str]:
+    """Return a line on columns left out, if any, and on what those said that say the same."""
+    names = [heading(one) + (same or {}).get(one.key, "") for one in left_out]
+    return [f"left out at this width: {', '.join(names)}; --format csv has all"] if names else []
 
 
-def markdown(
-    columns: Sequence[Column], records: Iterable[dict[str, Any]]
-) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and the rows of a Markdown table."""
-    rows = [list(row(columns, record).values()) for record in records]
-    return [heading(column) for column in columns], rows
+def table(
+    columns: Sequence[Column],
+    records: Iterable[Any],
+    width: int,
+    wrapped: Mapping[str, int] | None = None,
+) -> Table:
+    """Return one table of records, as `tables`."""
+    (found,), _ = tables(columns, [[row(columns, one) for one in records]], width, wrapped)
+    return found
+
+
+def markdown(columns: Sequence[Column], records: Iterable[Any]) -> str:
+    """Return records as a Markdown table."""
+    rows = (list(row(columns, record).values()) for record in records)
+    return to_markdown([heading(column) for column in columns], rows)

@@ -1,8 +1,8 @@
 """Outcomes to flat records, and records to text."""
 
-import json
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from fastcalc.core import columns
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.evaluated_points import EvaluatedPoints, Words, places
 from fastcalc.core.scenario import USD_PER_KWH, YEARS, Outcome, Scenario
-from fastcalc.written import to_csv, to_markdown
 
 SCHEMA = "fastcalc/1"
 Record = dict[str, Any]
@@ -22,37 +21,39 @@ KEYS = tuple(column.key for column in columns.COLUMNS)
 
 def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
     """Return one record for each batch of each outcome, keys in the order of the contract."""
-    return [
-        {key: plain(value) for key, value in record.items()}
-        for outcome in outcomes
-        for record in columns.records(
-            columns.values(columns.COLUMNS, _points(outcome)), outcome.estimate.batch.shape
+    found: list[Record] = []
+    for outcome in outcomes:
+        points = EvaluatedPoints(
+            scenario=outcome.scenario,
+            estimate=outcome.estimate,
+            usd_per_hour=outcome.usd_per_hour,
+            min_chips=np.array(outcome.min_chips, dtype=float),
+            placed=partial(
+                places, outcome.estimate, np.asarray(0), [outcome.placement.layout], outcome.site
+            ),
+            warnings=partial(Words, np.int64(0), (outcome.warnings,)),
         )
-    ]
-
-
-def _points(outcome: Outcome) -> EvaluatedPoints:
-    return EvaluatedPoints(
-        scenario=outcome.scenario,
-        estimate=outcome.estimate,
-        usd_per_hour=outcome.usd_per_hour,
-        min_chips=np.array(outcome.min_chips, dtype=float),
-        placed=lambda: places(
-            outcome.estimate, np.asarray(0), [outcome.placement.layout], outcome.site
-        ),
-        warnings=lambda: Words(np.int64(0), (outcome.warnings,)),
-    )
+        values, shape = columns.values(columns.COLUMNS, points), outcome.estimate.batch.shape
+        found += map(plainly, columns.records(values, shape))
+    return found
 
 
 def assumptions(outcomes: Sequence[Outcome]) -> Record:
     """Return what the records rest on: traffic, prices and engines."""
-    traffic = outcomes[0].scenario.traffic
+    traffic, drafts = outcomes[0].scenario.traffic, None
+    if traffic.speculation.drafted:
+        drafts = {
+            "tokens_per_pass": plain(traffic.speculation.tokens_per_pass),
+            "drafted_tokens": plain(traffic.speculation.drafted),
+            "acceptance": plain(traffic.speculation.acceptance),
+            "drafters": {model.id: drafter(model) for model in models_of(outcomes)},
+        }
     return {
         "prompt_tokens": plain(traffic.prompt),
         "output_tokens": plain(traffic.output),
         "context_tokens": plain(traffic.context),
         "prefix_hit": plain(traffic.prefix_hit),
-        "speculation": speculation_record(outcomes),
+        "speculation": drafts,
         **grounds([one.scenario for one in outcomes]),
     }
 
@@ -80,19 +81,6 @@ def grounds(scenarios: Sequence[Scenario]) -> Record:
     }
 
 
-def speculation_record(outcomes: Sequence[Outcome]) -> Record | None:
-    """Return how decoding drafts ahead and what that is taken to cost, or None."""
-    one = outcomes[0].scenario.traffic.speculation
-    if not one.drafted:
-        return None
-    return {
-        "tokens_per_pass": plain(one.tokens_per_pass),
-        "drafted_tokens": plain(one.drafted),
-        "acceptance": plain(one.acceptance),
-        "drafters": {model.id: drafter(model) for model in models_of(outcomes)},
-    }
-
-
 def models_of(outcomes: Sequence[Outcome]) -> list[Model]:
     """Return the models of outcomes, each once."""
     return list({one.scenario.model.id: one.scenario.model for one in outcomes}.values())
@@ -104,51 +92,16 @@ def drafter(model: Model) -> str:
     return f"{who}, a drafted token costs one layer's share of a step"
 
 
+def plainly(record: Record) -> Record:
+    """Return a record with every value as JSON holds it."""
+    return {key: plain(value) for key, value in record.items()}
+
+
 def plain(value: Any) -> Any:
     """Return a value as JSON holds it: finite, twelve digits, whole where it is whole."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return value
-    if isinstance(value, int):
+    if not isinstance(value, float):
         return value
     if not math.isfinite(value):
         return None
     rounded = float(f"{value:.12g}")
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
-
-
-def to_json(records: list[Record], **extra: Any) -> str:
-    """Return ``{"schema": ..., "records": [...], ...}`` with a line for each record's key."""
-    return json_text({"schema": SCHEMA, "records": records, **extra})
-
-
-def json_text(document: Record) -> str:
-    """Return one JSON document as text; NaN and infinity are errors, never written."""
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def as_text(format: str, records: list[Record], **extra: Any) -> str:  # noqa: A002
-    """Return records as ``json``, with what stands alongside, or as ``csv``."""
-    return to_csv(records) if format == "csv" else to_json(records, **extra)
-
-
-def nothing(
-    format: str,  # noqa: A002
-    keys: Iterable[str],
-    headings: Sequence[str],
-    reason: str,
-    **extra: Any,
-) -> str:
-    """Return the answer that there is none: no record and the reason, or a header alone.
-
-    Parameters
-    ----------
-    format : str
-        ``json``, ``csv`` or ``markdown``.
-    keys, headings : iterable of str
-        Of the records of the command, and of its table.
-    reason : str
-        Why there is none.
-    """
-    if format == "markdown":
-        return to_markdown(headings, [])
-    return to_csv([], keys) if format == "csv" else to_json([], reason=reason, **extra)

@@ -4,14 +4,7 @@ from math import ceil, floor, log10
 
 
 def rounded_up(value: float, digits: int = 3) -> float:
-    """Return a value with few digits that is not below it.
-
-    Parameters
-    ----------
-    value : float
-        Above 0.
-    digits : int
-        Significant ones.
+    """Return a value above 0 with few significant digits that is not below it.
 
     Examples
     --------
@@ -24,14 +17,7 @@ def rounded_up(value: float, digits: int = 3) -> float:
 
 
 def rounded_down(value: float, digits: int = 3) -> float:
-    """Return a value with few digits that is not above it.
-
-    Parameters
-    ----------
-    value : float
-        Above 0.
-    digits : int
-        Significant ones.
+    """Return a value above 0 with few significant digits that is not above it.
 
     Examples
     --------

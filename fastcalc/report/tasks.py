@@ -1,8 +1,11 @@
 """Options for a task as records, as a table, and what would make them equal."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from fastcalc.articles.agent_task import (
     Prospect,
@@ -15,26 +18,20 @@ from fastcalc.articles.agent_task import (
     window_speed,
     window_tokens,
 )
+from fastcalc.core.columns import Column
 from fastcalc.formulas.agents import amdahl, time_to_success
-from fastcalc.report.console import Notes, Part, Table, columns_that_fit, render
+from fastcalc.report import record_tables
+from fastcalc.report.console import Notes, Part
 from fastcalc.report.numbers_as_text import dollars, number
-from fastcalc.report.records import Record, plain
+from fastcalc.report.record_tables import numbers, words
+from fastcalc.report.records import Record, plain, plainly
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """An option with its name and what it is for.
+    """An option with the name that people read and the task that it is to do.
 
-    Attributes
-    ----------
-    name : str
-        What people read.
-    option : ServingOption
-        Its numbers.
-    task : Task
-        What it is to do.
-    model, hardware, batch
-        Where its speed was evaluated; None where the user gave it.
+    Model, hardware and batch say where its speed was evaluated; None where the user gave it.
     """
 
     name: str
@@ -44,34 +41,16 @@ class Choice:
     hardware: str | None = None
     batch: int | None = None
 
-    @property
+    @cached_property
     def prospect(self) -> Prospect:
         """What it takes."""
         return prospect(self.option, self.task)
 
 
-_COLUMNS: dict[str, tuple[tuple[str, str], int]] = {
-    "name": (("", "option"), 0),
-    "accuracy": (("accuracy", "a step"), 0),
-    "speed": (("", "tok/s"), 0),
-    "price": (("$/Mtok", "output"), 2),
-    "success": (("run", "succeeds"), 0),
-    "run": (("one", "run"), 1),
-    "model": (("in the", "model"), 3),
-    "usd_run": (("$ one", "run"), 4),
-    "seconds": (("to one", "success"), 0),
-    "usd": (("$ to one", "success"), 0),
-}
-
-
-def task_records(choices: Sequence[Choice], window: float | None) -> list[Record]:
-    """Return a record for each option; what is not known is None."""
-    return [_record(one, window) for one in choices]
-
-
-def _record(one: Choice, window: float | None) -> Record:
+def task_record(one: Choice, window: float | None) -> Record:
+    """Return the record of an option; what is not known is None."""
     found, option, task = one.prospect, one.option, one.task
-    record = {
+    record: Record = {
         "option": one.name,
         "model": one.model,
         "hardware": one.hardware,
@@ -99,13 +78,9 @@ def _record(one: Choice, window: float | None) -> Record:
         record["window_tokens"] = window_tokens(option, task, window)
         record["tokens_per_s_needed"] = window_speed(option, task, window)
     return {
-        key: value if value is None or isinstance(value, str) else plain(_number(value))
+        key: plain(float(value) if isinstance(value, np.ndarray) else value)
         for key, value in record.items()
     }
-
-
-def _number(value: object) -> int | float:
-    return value if isinstance(value, int) else float(value)  # type: ignore[arg-type]
 
 
 def seconds(value: float) -> str:
@@ -124,93 +99,62 @@ def seconds(value: float) -> str:
     return f"{number(value * 1e3)} ms"
 
 
-def _cells(one: Choice) -> dict[str, str]:
-    found, option = one.prospect, one.option
-    usd = float(found.usd)
-    return {
-        "name": one.name,
-        "accuracy": number(float(option.accuracy)),
-        "speed": number(float(option.speed)),
-        "price": dollars(float(option.price)),
-        "success": f"{number(float(found.success) * 100)} %",
-        "run": seconds(float(found.run_seconds)),
-        "model": seconds(float(found.model_seconds)),
-        "usd_run": dollars(float(found.run_usd)),
-        "seconds": seconds(float(found.seconds)),
-        "usd": "never" if math.isinf(usd) else dollars(usd),
-    }
+_OPTION = words("option", lambda one: one.name)
+_SPEED = numbers("tok/s", lambda one: number(float(one.option.speed)))
+_COLUMNS = (
+    _OPTION,
+    numbers("accuracy|a step", lambda one: number(float(one.option.accuracy))),
+    _SPEED,
+    numbers("$/Mtok|output", lambda one: dollars(float(one.option.price)), 2),
+    numbers("run|succeeds", lambda one: f"{number(float(one.prospect.success) * 100)} %"),
+    numbers("one|run", lambda one: seconds(float(one.prospect.run_seconds)), 1),
+    numbers("in the|model", lambda one: seconds(float(one.prospect.model_seconds)), 3),
+    numbers("$ one|run", lambda one: dollars(float(one.prospect.run_usd)), 4),
+    numbers("to one|success", lambda one: seconds(float(one.prospect.seconds))),
+    numbers("$ to one|success", lambda one: _or("never", dollars, float(one.prospect.usd))),
+)
 
 
-def _window_cells(one: Choice, window: float) -> dict[str, str]:
-    option, task = one.option, one.task
-    needed = float(window_speed(option, task, window))
-    return {
-        "name": one.name,
-        "speed": number(float(option.speed)),
-        "lead": seconds(float(option.lead)),
-        "trip": seconds(float(task.round_trip)),
-        "tokens": f"{math.floor(float(window_tokens(option, task, window)) + 1e-9):,}",
-        "needed": "none does" if math.isinf(needed) else number(needed),
-    }
-
-
-_WINDOW_COLUMNS: dict[str, tuple[tuple[str, str], int]] = {
-    "name": (("", "option"), 0),
-    "speed": (("", "tok/s"), 0),
-    "lead": (("first", "token"), 0),
-    "trip": (("round", "trip"), 1),
-    "tokens": (("tokens", "that fit"), 0),
-    "needed": (("tok/s for", "all tokens"), 0),
-}
-
-
-def rows(
-    choices: Sequence[Choice], window: float | None
-) -> tuple[dict[str, tuple[tuple[str, str], int]], list[dict[str, str]]]:
-    """Return the columns and the cells of a table of options."""
+def columns(window: float | None) -> Sequence[Column]:
+    """Return the columns of a table of options for a task, or for a gap. [s]"""
     if window is None:
-        return _COLUMNS, [_cells(one) for one in choices]
-    return _WINDOW_COLUMNS, [_window_cells(one, window) for one in choices]
+        return _COLUMNS
+
+    def tokens(one: Choice) -> str:
+        return f"{math.floor(float(window_tokens(one.option, one.task, window)) + 1e-9):,}"
+
+    def needed(one: Choice) -> str:
+        return _or("none does", number, float(window_speed(one.option, one.task, window)))
+
+    return (
+        _OPTION,
+        _SPEED,
+        numbers("first|token", lambda one: seconds(float(one.option.lead))),
+        numbers("round|trip", lambda one: seconds(float(one.task.round_trip)), 1),
+        numbers("tokens|that fit", tokens),
+        numbers("tok/s for|all tokens", needed),
+    )
 
 
-def markdown_rows(
-    choices: Sequence[Choice], window: float | None
-) -> tuple[list[str], list[list[str]]]:
-    """Return one header and the rows of all options, for a Markdown table."""
-    columns, cells = rows(choices, window)
-    header = [" ".join(heading).strip() for heading, _ in columns.values()]
-    return header, [list(row.values()) for row in cells]
+def _or(word: str, written: Callable[[float], str], value: float) -> str:
+    """Return a value as it is written, or a word where it is infinite."""
+    return word if math.isinf(value) else written(value)
 
 
-def table(
+def parts(
     choices: Sequence[Choice],
     against: Choice | None,
     notes: Sequence[str],
     window: float | None,
     width: int,
-    *,
-    colour: bool,
-) -> str:
+) -> list[Part]:
     """Return options as a table, what would make them equal, and how they were computed."""
-    columns, cells = rows([*choices, *([against] if against else [])], window)
-    shown, gap = columns_that_fit(
-        {key: (*columns[key][0], *(row[key] for row in cells)) for key in columns},
-        {key: rank for key, (_, rank) in columns.items()},
-        width,
-    )
     reported = list(notes)
     if against is not None and window is None:
         reported = [line for one in choices for line in break_evens(one, against)] + reported
-    parts: list[Part] = [
-        _heading(choices[0].task, window),
-        "",
-        Table(
-            [columns[key][0] for key in shown], [[r[k] for k in shown] for r in cells], (0,), gap
-        ),
-        "",
-        Notes(reported),
-    ]
-    return render(parts, width, colour=colour)
+    rows = [*choices, *([against] if against else [])]
+    table = record_tables.table(columns(window), rows, width)
+    return [_heading(choices[0].task, window), "", table, "", Notes(reported)]
 
 
 def _heading(task: Task, window: float | None) -> str:
@@ -235,21 +179,13 @@ def _heading(task: Task, window: float | None) -> str:
 
 def break_even_records(choices: Sequence[Choice], other: Choice) -> list[Record]:
     """Return what would make each option equal to another: None where nothing would."""
-    return [
-        {
-            "option": one.name,
-            "against": other.name,
-            "times_as_soon": plain(_over(one, other)),
-            **{key: plain(value) for key, value in _equal(one, other).items()},
-        }
-        for one in choices
-    ]
-
-
-def _over(one: Choice, other: Choice) -> float:
-    """Return how many times as soon the second option succeeds. [1]"""
-    first, second = float(one.prospect.seconds), float(other.prospect.seconds)
-    return first / second if math.isfinite(first) else math.nan
+    found = []
+    for one in choices:
+        first, second = float(one.prospect.seconds), float(other.prospect.seconds)
+        record: Record = {"option": one.name, "against": other.name}
+        record["times_as_soon"] = first / second if math.isfinite(first) else None
+        found.append(plainly(record | _equal(one, other)))
+    return found
 
 
 def _equal(one: Choice, other: Choice) -> dict[str, float]:
@@ -271,7 +207,14 @@ def break_evens(one: Choice, other: Choice) -> list[str]:
     hopeless = [each.name for each in (one, other) if not each.prospect.success]
     if hopeless:
         return [f"{' and '.join(hopeless)}: no run ever succeeds"]
-    equal, lines = _equal(one, other), [_which(one, other)]
+    first, second = float(found.seconds), float(rival.seconds)
+    sooner, late, ratio = one, other, second / first
+    if first > second:
+        sooner, late, ratio = other, one, first / second
+    lines = [f"{sooner.name} succeeds {number(ratio)} times as soon as {late.name}"]
+    if ratio < 1.0005:
+        lines = [f"{one.name} and {other.name} succeed as soon"]
+    equal = _equal(one, other)
     for by, key, word in (
         ("seconds", "accuracy_as_soon", "as soon"),
         ("usd", "accuracy_as_cheap", "as cheaply"),
@@ -304,12 +247,3 @@ def tool_limit(one: Choice) -> str | None:
         f"{number(float(amdahl(share=share, speedup=2.0)))} times as fast, any speed at most "
         f"{number(run / tool)}"
     )
-
-
-def _which(one: Choice, other: Choice) -> str:
-    first, second = float(one.prospect.seconds), float(other.prospect.seconds)
-    sooner, ratio = (one, second / first) if first <= second else (other, first / second)
-    if ratio < 1.0005:
-        return f"{one.name} and {other.name} succeed as soon"
-    late = other if sooner is one else one
-    return f"{sooner.name} succeeds {number(ratio)} times as soon as {late.name}"

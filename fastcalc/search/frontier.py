@@ -26,12 +26,13 @@ def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
 
     Of equal choices the first stands for all. A choice whose gain or cost is nan is never kept.
 
+    Source: Kung, Luccio and Preparata, "On finding the maxima of a set of vectors," Journal of the
+    ACM 22(4), 1975.
+
     Parameters
     ----------
-    gain : array_like
-        What more of is better, such as tokens a second of a user.
-    cost : array_like
-        What less of is better, such as dollars a million tokens.
+    gain, cost : array_like
+        What more is better of, such as the speed of a user, and what less, such as dollars.
 
     Returns
     -------
@@ -42,11 +43,6 @@ def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
     --------
     >>> undominated(gain=[10, 20, 15, 20], cost=[1, 3, 4, 3]).tolist()
     [True, True, False, False]
-
-    References
-    ----------
-    .. [1] H. T. Kung, F. Luccio, F. P. Preparata, "On finding the maxima of a set of vectors,"
-       Journal of the ACM 22(4), 1975.
     """
     shape = np.shape(gain)
     gains, costs = (np.asarray(one, float).ravel() for one in (gain, cost))
@@ -60,15 +56,7 @@ def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
 
 @dataclass(frozen=True, eq=False)
 class FrontierPoint:
-    """One batch of an outcome.
-
-    Attributes
-    ----------
-    outcome : Outcome
-        A scenario solved for several batches on one layout.
-    index : int
-        Which of them.
-    """
+    """One batch of a scenario that is solved for several on one layout: which of them."""
 
     outcome: Outcome
     index: int
@@ -104,18 +92,8 @@ class _Tried(NamedTuple):
 def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierPoint]:
     """Return the points that no other beats in expected user speed and $/Mtok output.
 
-    Parameters
-    ----------
-    scenarios : sequence of Scenario
-        Models, chips and formats to look at; their batches and chips are left aside, and so are
-        those whose chip has no price.
-    max_chips : int
-        Most chips of a deployment. [1]
-
-    Returns
-    -------
-    list of FrontierPoint
-        From the cheapest to the fastest.
+    From the cheapest to the fastest, each of ``max_chips`` [1] at most. Batches and chips of the
+    scenarios are left aside, and so are those whose chip has no price.
 
     Raises
     ------
@@ -123,19 +101,14 @@ def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierP
         As `fastcalc.core.scenario.locate` does.
     """
     found = [one for scenario in scenarios for one in _batches(Space(scenario), max_chips)]
+    speed, usd = (np.array([getattr(one, name) for one in found]) for name in ("speed", "usd"))
+    best = [found[place] for place in np.flatnonzero(undominated(gain=speed, cost=usd))]
     points: list[FrontierPoint] = []
-    for _, group in groupby(_best(found), key=lambda one: (id(one.space), one.layout, one.fewest)):
+    for _, group in groupby(best, key=lambda one: (id(one.space), one.layout, one.fewest)):
         members = list(group)
         outcome = members[0].space.at(members[0].layout, *(int(one.batch) for one in members))
         points += [FrontierPoint(outcome, index) for index in range(len(members))]
     return sorted(points, key=lambda point: point.speed)
-
-
-def _best(found: Sequence[_Tried]) -> list[_Tried]:
-    kept = undominated(
-        gain=np.array([one.speed for one in found]), cost=np.array([one.usd for one in found])
-    )
-    return [one for one, is_kept in zip(found, kept, strict=True) if is_kept]
 
 
 def _batches(space: Space, max_chips: int) -> Iterator[_Tried]:
@@ -155,23 +128,10 @@ def _batches(space: Space, max_chips: int) -> Iterator[_Tried]:
 
 
 def placeable(scenarios: Sequence[Scenario], max_chips: int) -> tuple[list[Scenario], list[str]]:
-    """Return the scenarios that have a place and a price, and why the others have not.
-
-    Parameters
-    ----------
-    scenarios : sequence of Scenario
-        Models, chips and formats.
-    max_chips : int
-        Most chips of a deployment. [1]
-    """
-    allowed, refused = [], []
-    for scenario in scenarios:
-        reason = _refusal(scenario, max_chips)
-        if reason is None:
-            allowed.append(scenario)
-        else:
-            refused.append(reason)
-    return allowed, list(dict.fromkeys(refused))
+    """Return the scenarios that have a price and a place on some chips, and why others have not."""
+    reasons = [_refusal(scenario, max_chips) for scenario in scenarios]
+    allowed = [one for one, reason in zip(scenarios, reasons, strict=True) if reason is None]
+    return allowed, list(dict.fromkeys(filter(None, reasons)))
 
 
 def _refusal(scenario: Scenario, max_chips: int) -> str | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fastcalc.core.layout import Layout
 from fastcalc.core.placement import AnyPlacement, Placement, Placements, Site
-from fastcalc.core.scenario import Outcome, Scenario
+from fastcalc.core.scenario import Outcome
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats
@@ -31,14 +31,7 @@ _ROUNDING = 1e-12
 def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Floats:
     """Return the expected tokens a second of each user, and nothing else of an estimate. [1/s]
 
-    Parameters
-    ----------
-    placement : Placement
-        A workload on a layout, or on several at once.
-    traffic : Traffic
-        What requests look like.
-    batch : array_like
-        Sequences decoded together; it broadcasts with the layouts. [1]
+    Batches broadcast with the layouts of the placement.
     """
     batches = np.atleast_1d(np.asarray(batch, dtype=np.float64))
     seconds = Schedule(placement, traffic, batches).decode.seconds
@@ -51,10 +44,6 @@ class Tiers:
 
     Attributes
     ----------
-    site : Site
-        The tier.
-    placement : Placements
-        The layouts in it.
     lives : ndarray of bool
         Where batches live in it that no faster memory holds.
     batch, speed : ndarray
@@ -70,17 +59,7 @@ class Tiers:
 
 
 def tiers_at(space: Space, layouts: Sequence[Layout], *, steps: int = 1) -> Iterator[Tiers]:
-    """Yield the memory tiers at batches in powers of two, and at both ends of each layout's.
-
-    Parameters
-    ----------
-    space : Space
-        The model on a kind of chip.
-    layouts : sequence of Layout
-        One or more.
-    steps : int
-        Batches to an octave. [1]
-    """
+    """Yield the memory tiers at so many batches to an octave, and at both ends of each layout's."""
     held: Array = np.zeros((len(layouts), 1))
     for site in space.sites if layouts else ():
         placement = site.place_all(layouts, axes=1)
@@ -101,10 +80,8 @@ def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) ->
 
     Parameters
     ----------
-    placement : Placement
-        A workload on a layout.
-    traffic : Traffic
-        What requests look like.
+    placement, traffic : Placement, Traffic
+        A workload on a layout, and what requests look like.
     speed : array_like
         Tokens a second that every user is to get, one dimension at most. [1/s]
 
@@ -131,7 +108,7 @@ def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) ->
 def cost_multiples(
     placement: Placement, traffic: Traffic, slow: ArrayLike, fast: ArrayLike
 ) -> Floats:
-    """Return what an output token costs at one user speed over what it costs at another.
+    """Return what an output token costs at one user speed over what it costs at another. [1]
 
     The chips stay, and each speed is served at the largest batch that reaches it; so the multiple
     times the ratio of the speeds reached is the ratio of the batches. Nan where a speed is out of
@@ -139,17 +116,10 @@ def cost_multiples(
 
     Parameters
     ----------
-    placement : Placement
-        A workload on a layout.
-    traffic : Traffic
-        What requests look like.
+    placement, traffic : Placement, Traffic
+        A workload on a layout, and what requests look like.
     slow, fast : array_like
-        Tokens a second of each user before and after, one dimension at most. [1/s]
-
-    Returns
-    -------
-    ndarray
-        The speeds broadcast together. [1]
+        Tokens a second of each user before and after, which broadcast to one dimension. [1/s]
     """
     pairs = np.broadcast_arrays(*(np.atleast_1d(np.asarray(one, float)) for one in (slow, fast)))
     before, after = (largest_batches(placement, traffic, one) for one in pairs)
@@ -172,15 +142,10 @@ def _batches_between(reached: Batches, missed: Batches) -> Batches:
 
 @dataclass(frozen=True)
 class Reach:
-    """How a search for a speed ended.
+    """How a search for a speed ended: the cheapest point that reaches it, or None.
 
-    Attributes
-    ----------
-    outcome : Outcome or None
-        The cheapest point that reaches it; None where no point does.
-    fastest, bound : float
-        The highest expected speed and the highest bound seen, at the smallest batch; 0 where
-        nothing could be placed. [1/s]
+    At the smallest batch, ``fastest`` is the highest expected speed, and ``bound`` the highest
+    bound where there is no such point; 0 where nothing could be placed. [1/s]
     """
 
     outcome: Outcome | None
@@ -201,16 +166,15 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
 
     Parameters
     ----------
-    space : Space
-        The model on a kind of chip.
-    layouts : iterable of Layout
-        Those to look at.
+    space, layouts : Space, iterable of Layout
+        The model on a kind of chip, and the layouts to look at.
     speed : float
         Tokens a second that every user is to get. [1/s]
     below : float
         Dollars a million output tokens from which a point is of no interest. [USD]
     """
-    traffic, hour = space.scenario.traffic, _chip_hour(space.scenario)
+    traffic, pricing = space.scenario.traffic, space.scenario.pricing
+    hour = (pricing.per_chip_hour(space.scenario.hardware) or 1.0) / pricing.utilization
     best, point = below, None
     tried = sorted(_hopes(space, list(layouts), speed), key=lambda one: one.usd)
     fastest = max((one.fastest for one in tried), default=0.0)
@@ -218,12 +182,15 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
         if one.usd * hour >= best:
             break
         scale = hour * one.layout.chips / 3600.0 * 1e6
-        found = _closest(one.tier, traffic, speed, best / scale)
-        if found.batch and scale / found.total < best:
-            best, point = scale / found.total, (one.layout, found.batch)
+        total, batch = _closest(one.tier, traffic, speed, best / scale)
+        if batch and scale / total < best:
+            best, point = scale / total, (one.layout, batch)
     if point is None:
-        slow = (_bound(one.tier.placement, traffic) for one in tried if one.usd == inf)
-        return Reach(None, fastest, max(slow, default=0.0))
+        slow = [
+            Schedule(one.tier.placement, traffic, np.ones(1)) for one in tried if one.usd == inf
+        ]
+        bounds = (traffic.speculation.tokens_per_pass / one.bound().seconds[0] for one in slow)
+        return Reach(None, fastest, float(max(bounds, default=0.0)))
     return Reach(space.at(*point), fastest)
 
 
@@ -255,36 +222,12 @@ def _hopes(space: Space, layouts: Sequence[Layout], speed: float) -> Iterator[_H
             yield _Hope(layout, tier, usd, float(one.speed[row, 0]))
 
 
-def _chip_hour(scenario: Scenario) -> float:
-    """Return what a chip costs in an hour of use; 1 where no price is known. [USD/h]"""
-    price = scenario.pricing.per_chip_hour(scenario.hardware)
-    return (price or 1.0) / scenario.pricing.utilization
-
-
-@dataclass(frozen=True)
-class _Closest:
-    """The cheapest batch of a tier at a speed, or 0, and its tokens a second."""
-
-    batch: int
-    total: float
-
-
-def _closest(tier: BatchRange, traffic: Traffic, speed: float, below: float) -> _Closest:
-    """Return the batch that yields most at a speed, found as closely as matters.
+def _closest(tier: BatchRange, traffic: Traffic, speed: float, below: float) -> tuple[float, int]:
+    """Return the most tokens a second at a speed, and their batch or 0, as closely as matters.
 
     It is the largest that reaches the speed, but for pipelines that a batch or two more leave
-    uneven: there a smaller one may be both faster and cheaper.
-
-    Parameters
-    ----------
-    tier : BatchRange
-        A placement and its batches.
-    traffic : Traffic
-        What requests look like.
-    speed : float
-        Tokens a second that every user is to get. [1/s]
-    below : float
-        Seconds a token from which a batch is of no interest. [s]
+    uneven: there a smaller one may be both faster and cheaper. From ``below`` seconds a token on
+    a batch is of no interest.
     """
     low, high = tier.fewest - 1, tier.most + 1
     best = (0.0, 0)
@@ -293,7 +236,7 @@ def _closest(tier: BatchRange, traffic: Traffic, speed: float, below: float) -> 
         reached = speeds(tier.placement, traffic, tried.astype(float))
         held = int(np.count_nonzero(reached >= speed * (1.0 - _ROUNDING)))
         if not held:
-            return _Closest(0, 0.0)
+            return 0.0, 0
         totals = tried * reached
         top = int(np.argmax(totals[:held]))
         best = max(best, (float(totals[top]), int(tried[top])))
@@ -301,43 +244,26 @@ def _closest(tier: BatchRange, traffic: Traffic, speed: float, below: float) -> 
         beyond = min(held, len(tried) - 1)
         is_exact = tried[beyond] <= tried[held - 1] + 1
         if is_exact or max(best[0], float(totals[beyond])) * below <= 1.0:
-            return _Closest(best[1], best[0])
+            return best
         low, high = int(tried[held - 1]) - 1, int(tried[beyond])
 
 
-def _bound(placement: Placement, traffic: Traffic) -> float:
-    """Return the bound of one user alone. [1/s]"""
-    bound = Schedule(placement, traffic, np.ones(1)).bound()
-    return float(traffic.speculation.tokens_per_pass / bound.seconds[0])
-
-
 def needed_tokens(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
-    """Return the tokens that a pass must yield for a speed at the same batch, for each draft count.
+    """Return the tokens that a pass must yield for a speed at the same batch. [1]
 
-    Nan where the bound is below the speed even so.
-
-    Parameters
-    ----------
-    outcome : Outcome
-        A scenario of one batch.
-    drafts : array_like
-        Tokens drafted for a pass. [1]
-    speed : float
-        Tokens a second that every user is to get. [1/s]
+    One for each count of drafts, nan where the bound is below the speed even so. The outcome is of
+    one batch.
     """
-    return np.array([_needed(outcome, float(count), speed) for count in np.atleast_1d(drafts)])
-
-
-def _needed(outcome: Outcome, drafts: float, speed: float) -> float:
-    """Return the tokens a pass must yield; how long it takes does not depend on them."""
     batch, traffic = outcome.scenario.batches[0], outcome.scenario.traffic
 
-    def speed_at(tokens: float) -> float:
-        speculation = replace(traffic.speculation, tokens_per_pass=tokens, drafted=drafts)
+    def speed_at(tokens: float, drafted: float) -> float:
+        speculation = replace(traffic.speculation, tokens_per_pass=tokens, drafted=drafted)
         given = replace(traffic, speculation=speculation)
         return float(speeds(outcome.placement, given, batch)[0])
 
-    tokens = max(speed / speed_at(1.0), 1.0)
-    if tokens > drafts + 1.0 or speed_at(tokens) >= speed * (1.0 - 1e-9):
-        return tokens
-    return float("nan")
+    found = []
+    for drafted in np.atleast_1d(drafts).tolist():
+        tokens = max(speed / speed_at(1.0, drafted), 1.0)  # a pass takes as long whatever it yields
+        is_met = tokens > drafted + 1.0 or speed_at(tokens, drafted) >= speed * (1.0 - 1e-9)
+        found.append(tokens if is_met else np.nan)
+    return np.array(found)

@@ -13,14 +13,9 @@ from fastcalc.core.scenario import Outcome, Scenario, Sharding, check_traffic, s
 
 @dataclass(frozen=True, eq=False)
 class BatchRange:
-    """A placement and the batches that it serves: those that no faster memory holds.
+    """A placement in one memory tier, and the smallest and largest batch that live there. [1]
 
-    Attributes
-    ----------
-    placement : Placement
-        A workload on a layout, in one memory tier.
-    fewest, most : int
-        Smallest and largest batch that live here. [1]
+    They are those that no faster memory holds.
     """
 
     placement: Placement
@@ -30,13 +25,7 @@ class BatchRange:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """All layouts of a scenario; batches and chips of the scenario itself are left aside.
-
-    Attributes
-    ----------
-    scenario : Scenario
-        Model, formats, chip, engine, traffic and prices.
-    """
+    """All layouts of a scenario; batches and chips of the scenario itself are left aside."""
 
     scenario: Scenario
 
@@ -64,11 +53,6 @@ class Space:
 
         It holds one copy of all weights. Several copies are replicas: they serve more users at the
         same speed and price.
-
-        Parameters
-        ----------
-        chips : int
-            Numbers of chips. [1]
         """
         legal = [layout for count in chips for layout in self.sites[0].of_one_copy(count)]
         if not legal:

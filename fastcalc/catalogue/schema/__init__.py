@@ -6,7 +6,7 @@ One schema serves the shipped catalogue and people's own files. Every number may
 evidence hold is in modules of their own, which few commands need.
 """
 
-from fastcalc.catalogue.schema.engines import Engine, Parameters, Ranges, SpeedRange
+from fastcalc.catalogue.schema.engines import Engine, Parameters, SpeedRange
 from fastcalc.catalogue.schema.hardware import Hardware, Memory
 from fastcalc.catalogue.schema.models import (
     AnyAttention,
@@ -21,13 +21,7 @@ from fastcalc.catalogue.schema.models import (
     MixtureOfExperts,
     Model,
 )
-from fastcalc.catalogue.schema.quantities import (
-    Confidence,
-    Entry,
-    Quantity,
-    QuantityError,
-    QuantityReader,
-)
+from fastcalc.catalogue.schema.quantities import Entry, Quantity
 
 __all__ = [
     "AnyAttention",
@@ -35,7 +29,6 @@ __all__ = [
     "Attention",
     "Block",
     "CompressedAttention",
-    "Confidence",
     "DenseFFN",
     "Engine",
     "Entry",
@@ -48,8 +41,5 @@ __all__ = [
     "Model",
     "Parameters",
     "Quantity",
-    "QuantityError",
-    "QuantityReader",
-    "Ranges",
     "SpeedRange",
 ]

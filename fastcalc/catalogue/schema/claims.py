@@ -71,31 +71,25 @@ def _read(raw: Any) -> dict[str, Any]:
     parts = raw if isinstance(raw, list) else [raw]
     if not parts or any(isinstance(one, (bool, list, dict)) or one is None for one in parts):
         raise ValueError(f"write {_FORMS}")
-    read = [_one(one) for one in parts]
-    if len({(unit, factor, value is None) for value, unit, factor in read}) > 1:
+    values: list[float] = []
+    kinds: set[tuple[str, float, bool]] = set()  # unit, its SI value, and whether it is a name
+    for one in parts:
+        if isinstance(one, (int, float)) or not one[:1].isdigit():
+            kinds.add(("", 1.0, isinstance(one, str)))
+            values += [] if isinstance(one, str) else [_bounded(one)]
+            continue
+        try:
+            unit, dimension = dimension_of(one)
+            values.append(_bounded(parse_quantity(one, dimension)))
+            kinds.add((unit, parse_quantity(f"1 {unit}", dimension), False))
+        except InputError as error:
+            raise ValueError(str(error)) from error
+    if len(kinds) > 1:
         raise ValueError("a list holds numbers, names, or quantities of one unit")
-    value, unit, factor = read[0]
-    found: dict[str, Any] = {
-        "texts": tuple(str(one) for one in parts),
-        "is_list": isinstance(raw, list),
-    }
-    if value is None:
-        return {**found, "names": found["texts"]}
-    return {**found, "values": tuple(one[0] for one in read), "unit": unit, "factor": factor}
-
-
-def _one(raw: Any) -> tuple[float | None, str, float]:
-    """Return the SI value of a part, its unit and the unit's SI value; no value for a name."""
-    if isinstance(raw, (int, float)):
-        return _bounded(raw), "", 1.0
-    if not raw[:1].isdigit():
-        return None, "", 1.0
-    try:
-        unit, dimension = dimension_of(raw)
-        value = _bounded(parse_quantity(raw, dimension))
-        return value, unit, parse_quantity(f"1 {unit}", dimension)
-    except InputError as error:
-        raise ValueError(str(error)) from error
+    [(unit, factor, is_name)] = kinds
+    texts = tuple(str(one) for one in parts)
+    found = {"texts": texts, "is_list": isinstance(raw, list), "unit": unit, "factor": factor}
+    return {**found, "names" if is_name else "values": texts if is_name else tuple(values)}
 
 
 def _bounded(value: float) -> float:

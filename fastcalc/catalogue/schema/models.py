@@ -301,10 +301,10 @@ class Model(Entry):
                 f"{', '.join(missing)} missing: a model needs hidden_size, vocabulary and blocks, "
                 "or at least total_parameters, layers and kv_bytes_per_token"
             )
-        self._check_counts()
         return self
 
-    def _check_counts(self) -> None:
+    @model_validator(mode="after")
+    def _counts_agree(self) -> "Model":
         kinds = {
             (block.ffn.experts, block.ffn.active_experts)
             for block in self.blocks
@@ -321,3 +321,4 @@ class Model(Entry):
             raise ValueError(f"active_experts {self.active_experts} exceeds experts {self.experts}")
         if FORMATS[self.kv_format].cache_bits is None:
             raise ValueError(f"kv_format '{self.kv_format}' is not one that a KV cache has")
+        return self

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import core_schema
 
 from fastcalc.catalogue.limits import LIMITS, Limit
-from fastcalc.catalogue.units import UNITS, UnitError, parse_quantity
+from fastcalc.catalogue.units import UNITS, QuantityError, parse_quantity
 from fastcalc.written import shown
 
 Confidence = Literal["high", "medium", "low", "memory"]
@@ -55,14 +55,6 @@ class Quantity(Entry):
     band: list[float] | None = None
 
 
-class QuantityError(ValueError):
-    """A quantity that cannot be read, and the rule that says so."""
-
-    def __init__(self, sentence: str, rule: str) -> None:
-        super().__init__(sentence)
-        self.rule = rule
-
-
 @dataclass(frozen=True)
 class QuantityReader:
     """Reads what a file writes for a `Quantity`: bare, or a mapping with its provenance.
@@ -100,16 +92,19 @@ class QuantityReader:
             sentence = "a value is missing: write 'value:' or the bare number with its unit"
             raise QuantityError(sentence, "ST016")
         value = fields.pop("value")
-        self._check_band(fields.get("band"))
+        band = fields.get("band")
+        if band is not None:  # a fit takes logarithms of its ends
+            ends = band if isinstance(band, list) and len(band) == 2 else [0, 0]
+            is_range = all(type(end) in (int, float) and end in self.limit for end in ends)
+            if not (is_range and 0 < ends[0] < ends[1]):
+                sentence = f"band is not two ascending numbers above 0, each {self.limit}"
+                raise QuantityError(sentence, "ST018")
         return {**fields, "si": self.si(value), "text": str(value)}
 
     def si(self, value: object) -> float:
         """Return the SI value of a bare quantity, or raise a `QuantityError`."""
         if self.dimension != "number":
-            try:
-                si = parse_quantity(value, self.kind)
-            except UnitError as error:
-                raise QuantityError(str(error), error.rule) from error
+            si = parse_quantity(value, self.kind)
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             si = float(value)
         else:
@@ -119,16 +114,6 @@ class QuantityReader:
         if si not in self.limit:
             raise QuantityError(f"'{shown(value)}' is out of range: {self.limit}", "ST018")
         return si
-
-    def _check_band(self, band: Any) -> None:
-        """Refuse a band, which a fit takes logarithms of, that is no range of such values."""
-        if band is None:
-            return
-        ends = band if isinstance(band, list) and len(band) == 2 else [0, 0]
-        is_range = all(type(end) in (int, float) and end in self.limit for end in ends)
-        if not (is_range and 0 < ends[0] < ends[1]):
-            sentence = f"band is not two ascending numbers above 0, each {self.limit}"
-            raise QuantityError(sentence, "ST018")
 
 
 Size = Annotated[Quantity, QuantityReader("size")]

@@ -3,32 +3,28 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Option
-
 from fastcalc.cli import completion, flags
+from fastcalc.cli.flags import argument, flag
 
 _Entry = Annotated[
     str,
-    Argument(
-        metavar="NAME",
-        help="A chip, model or engine, a YAML file or a config.json.",
+    argument(
+        "NAME",
+        "A chip, model or engine, a YAML file or a config.json.",
         autocompletion=completion.anything,
     ),
 ]
 
 
 def _kind(metavar: str) -> Any:
-    return Argument(metavar=metavar, help="What kind of file.", autocompletion=completion.kind)
+    return argument(metavar, "What kind of file.", autocompletion=completion.kind)
 
 
 class ListEntries(flags.Output, flags.OwnFolders):
     """List the catalogue: hardware, models or engines."""
 
     kind: Annotated[
-        str,
-        Argument(
-            metavar="hardware|models|engines", help="What to list.", autocompletion=completion.kinds
-        ),
+        str, argument("hardware|models|engines", "What to list.", autocompletion=completion.kinds)
     ]
 
 
@@ -36,7 +32,7 @@ class ShowEntry(flags.FormatOfEach, flags.Output, flags.OwnFolders):
     """Show an entry with every number and its source."""
 
     name: _Entry
-    format: Annotated[str, Option(metavar="table|json", help="Output format.")] = "table"
+    format: Annotated[str, flag("table|json", "Output format.")] = "table"
 
 
 class CheckFiles(flags.Output):
@@ -46,21 +42,20 @@ class CheckFiles(flags.Output):
     """
 
     paths: Annotated[
-        list[Path] | None,
-        Argument(metavar="PATH", help="YAML files and folders; the catalogue if none."),
+        list[Path] | None, argument("PATH", "YAML files and folders; the catalogue if none.")
     ] = None
     strict: Annotated[
-        bool, Option("--strict", help="Let warnings count; ask every number for a source.")
+        bool, flag(None, "Let warnings count; ask every number for a source.", "--strict")
     ] = False
-    explain: Annotated[str | None, Option(metavar="RULE|all", help="Say what a rule means.")] = None
-    format: Annotated[str, Option(metavar="text|json|github", help="Output format.")] = "text"
+    explain: Annotated[str | None, flag("RULE|all", "Say what a rule means.")] = None
+    format: Annotated[str, flag("text|json|github", "Output format.")] = "text"
 
 
 class NewEntry(flags.OutputFile):
     """Print a commented file to fill in: hardware, model or engine."""
 
     kind: Annotated[str, _kind("hardware|model|engine")]
-    name: Annotated[str, Argument(metavar="NAME", help="Its id, such as my-chip.")]
+    name: Annotated[str, argument("NAME", "Its id, such as my-chip.")]
 
 
 class PrintSchema(flags.OutputFile):
@@ -74,7 +69,7 @@ class DiffEntries(flags.Output, flags.OwnFolders):
 
     left: _Entry
     right: _Entry
-    format: Annotated[str, Option(metavar="table|json|csv", help="Output format.")] = "table"
+    format: Annotated[str, flag("table|json|csv", "Output format.")] = "table"
 
 
 class ImportModel(flags.OutputFile):
@@ -83,9 +78,5 @@ class ImportModel(flags.OutputFile):
     Nothing is downloaded. What was assumed stands under notes and on standard error.
     """
 
-    path: Annotated[
-        str, Argument(metavar="PATH", help="A config.json, or a folder that holds one.")
-    ]
-    id: Annotated[
-        str | None, Option(metavar="NAME", help="The model's id; from PATH if not given.")
-    ] = None
+    path: Annotated[str, argument("PATH", "A config.json, or a folder that holds one.")]
+    id: Annotated[str | None, flag("NAME", "The model's id; from PATH if not given.")] = None

@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
-
 from fastcalc.cli import flags
+from fastcalc.cli.flags import argument, flag
 
-_Measured = Annotated[str | None, Option(metavar="NAME", help="What a JSON file was measured on.")]
+_Measured = Annotated[str | None, flag("NAME", "What a JSON file was measured on.")]
 
 
 class Measurements(flags.FormatOfEach, flags.ChipCount, flags.ParallelRanks):
@@ -15,9 +14,9 @@ class Measurements(flags.FormatOfEach, flags.ChipCount, flags.ParallelRanks):
 
     path: Annotated[
         Path | None,
-        Argument(
-            metavar="FILE",
-            help="A CSV of measured points, or JSON of vllm bench serve or llama-bench; "
+        argument(
+            "FILE",
+            "A CSV of measured points, or JSON of vllm bench serve or llama-bench; "
             "the shipped evidence if none.",
         ),
     ] = None
@@ -41,7 +40,7 @@ class Validate(Measurements, flags.Output, flags.OwnFolders):
     """
 
     max_median_factor: Annotated[
-        float | None, Option(metavar="X", help="Exit with 1 if the median factor is above.")
+        float | None, flag("X", "Exit with 1 if the median factor is above.")
     ] = None
 
 
@@ -53,8 +52,7 @@ class Calibrate(Measurements, flags.OutputFile, flags.OwnFolders):
     """
 
     path: Annotated[
-        Path | None,
-        Argument(metavar="FILE", help="Your measurements; the shipped evidence if none."),
+        Path | None, argument("FILE", "Your measurements; the shipped evidence if none.")
     ] = None
     engine: Annotated[str | None, flags.engine_named("The engine to start from; vllm.")] = None
 
@@ -65,12 +63,10 @@ class JudgeClaims(flags.Output, flags.OwnFolders):
     The verdict on each claim, the number behind it, its formula and its source.
     """
 
-    path: Annotated[
-        Path | None, Argument(metavar="FILE", help="A file of claims; the shipped one if none.")
-    ] = None
-    only: Annotated[
-        str | None, Option(metavar="VERDICTS", help="Claims of these verdicts, such as refuted.")
-    ] = None
-    explain: Annotated[str | None, Option(metavar="ID", help="One claim in full, such as 30.")] = (
+    path: Annotated[Path | None, argument("FILE", "A file of claims; the shipped one if none.")] = (
         None
     )
+    only: Annotated[str | None, flag("VERDICTS", "Claims of these verdicts, such as refuted.")] = (
+        None
+    )
+    explain: Annotated[str | None, flag("ID", "One claim in full, such as 30.")] = None

@@ -2,20 +2,18 @@
 
 from typing import Annotated
 
-from typer import Option
-
 from fastcalc.cli import flags
+from fastcalc.cli.flags import flag
 
 
 class ListedTraffic(flags.PrefixHits):
     """Traffic."""
 
-    batch: Annotated[str, Option(metavar="LIST", help="Sequences decoded together.")] = "1..256x2"
-    prompt: Annotated[str, Option(metavar="LIST", help="Prompt tokens of a request.")] = "1000"
-    output: Annotated[str, Option(metavar="LIST", help="Output tokens of a request.")] = "1000"
+    batch: Annotated[str, flag("LIST", "Sequences decoded together.")] = "1..256x2"
+    prompt: Annotated[str, flag("LIST", "Prompt tokens of a request.")] = "1000"
+    output: Annotated[str, flag("LIST", "Output tokens of a request.")] = "1000"
     context: Annotated[
-        str | None,
-        Option(metavar="LIST", help="Mean context in decode; prompt + output/2 unless given."),
+        str | None, flag("LIST", "Mean context in decode; prompt + output/2 unless given.")
     ] = None
 
 
@@ -25,22 +23,18 @@ class ListedRanks(flags.Flags):
     engine: Annotated[
         str | None, flags.engine_named("Engines to try; by kind of chip unless given.", "NAMES")
     ] = None
-    tp: Annotated[
-        str | None, Option(metavar="LIST", help="Tensor-parallel ranks; 1 if others are given.")
-    ] = None
-    pp: Annotated[str | None, Option(metavar="LIST", help="Pipeline stages.")] = None
-    ep: Annotated[str | None, Option(metavar="LIST", help="Ranks that share the experts.")] = None
-    dp: Annotated[str | None, Option(metavar="LIST", help="Attention replicas.")] = None
+    tp: Annotated[str | None, flag("LIST", "Tensor-parallel ranks; 1 if others are given.")] = None
+    pp: Annotated[str | None, flag("LIST", "Pipeline stages.")] = None
+    ep: Annotated[str | None, flag("LIST", "Ranks that share the experts.")] = None
+    dp: Annotated[str | None, flag("LIST", "Attention replicas.")] = None
 
 
 class OutputOfPoints(flags.OutputFile):
     """Output."""
 
-    format: Annotated[
-        str | None, Option(metavar="csv|json|parquet", help="By the ending of -o if left.")
-    ] = None
+    format: Annotated[str | None, flag("csv|json|parquet", "By the ending of -o if left.")] = None
     anyway: Annotated[
-        bool, Option("--anyway", help="Even beyond 10 minutes or what is free on the disk.")
+        bool, flag(None, "Even beyond 10 minutes or what is free on the disk.", "--anyway")
     ] = False
 
 
@@ -51,6 +45,7 @@ class Sweep(
     flags.FormatsToTry,
     flags.AnyChips,
     ListedRanks,
+    flags.HostMemory,
     flags.Prices,
     flags.PaidHours,
     OutputOfPoints,
@@ -67,38 +62,23 @@ class Sweep(
 class ServiceLevel(flags.Flags):
     """Service level."""
 
-    ttft: Annotated[
-        str | None, Option(metavar="TIME", help="Most time to the first token: 1s.")
-    ] = None
+    ttft: Annotated[str | None, flag("TIME", "Most time to the first token: 1s.")] = None
     percentile: Annotated[
         float | None,
-        Option(
-            metavar="P",
-            help="Percent of requests that must meet --ttft, where they arrive at random: 99.",
-        ),
+        flag("P", "Percent of requests that must meet --ttft, where they arrive at random: 99."),
     ] = None
-    tpot: Annotated[
-        str | None, Option(metavar="TIME", help="Most time between two tokens: 25ms.")
-    ] = None
-    min_speed: Annotated[float | None, Option(metavar="TOK/S", help="The same as a speed.")] = None
-    rate: Annotated[
-        str | None, Option(metavar="N/s", help="Requests to carry; one replica if left.")
-    ] = None
+    tpot: Annotated[str | None, flag("TIME", "Most time between two tokens: 25ms.")] = None
+    min_speed: Annotated[float | None, flag("TOK/S", "The same as a speed.")] = None
+    rate: Annotated[str | None, flag("N/s", "Requests to carry; one replica if left.")] = None
 
 
 class WantedPlans(flags.Flags):
     """Search."""
 
-    max_chips: Annotated[int | None, Option(metavar="N", help="Chips, all replicas together.")] = (
-        None
-    )
-    objective: Annotated[str, Option(metavar="usd|watts|chips", help="What is to be least.")] = (
-        "usd"
-    )
-    utilization: Annotated[
-        float, Option(metavar="SHARE", help="Share of its capacity a replica is given.")
-    ] = 1.0
-    top: Annotated[int, Option(metavar="N", help="Plans to show.")] = 5
+    max_chips: Annotated[int | None, flag("N", "Chips, all replicas together.")] = None
+    objective: Annotated[str, flag("usd|watts|chips", "What is to be least.")] = "usd"
+    utilization: Annotated[float, flag("SHARE", "Share of its capacity a replica is given.")] = 1.0
+    top: Annotated[int, flag("N", "Plans to show.")] = 5
 
 
 class FindPlans(
@@ -110,6 +90,7 @@ class FindPlans(
     flags.FormatsToTry,
     flags.AnyChips,
     flags.EngineName,
+    flags.HostMemory,
     flags.Prices,
     flags.Output,
     flags.OwnFolders,
@@ -126,19 +107,12 @@ class FindPlans(
 class FromAndTo(flags.Flags):
     """Speed today and wanted."""
 
-    batch: Annotated[str | None, Option(metavar="N", help="Sequences decoded together today.")] = (
-        None
-    )
+    batch: Annotated[str | None, flag("N", "Sequences decoded together today.")] = None
     from_speed: Annotated[
-        float | None,
-        Option(metavar="TOKENS", help="Tokens/s of each user today: solve for the batch."),
+        float | None, flag("TOKENS", "Tokens/s of each user today: solve for the batch.")
     ] = None
-    speedup: Annotated[
-        float | None, Option(metavar="X", help="How many times faster; 2.5 unless given.")
-    ] = None
-    to_speed: Annotated[
-        float | None, Option(metavar="TOKENS", help="Tokens/s that each user is to get.")
-    ] = None
+    speedup: Annotated[float | None, flag("X", "How many times faster; 2.5 unless given.")] = None
+    to_speed: Annotated[float | None, flag("TOKENS", "Tokens/s that each user is to get.")] = None
 
 
 class Fastmode(
@@ -152,6 +126,7 @@ class Fastmode(
     flags.EngineName,
     flags.ChipCount,
     flags.ParallelRanks,
+    flags.HostMemory,
     flags.Prices,
     flags.PaidHours,
     flags.Output,
@@ -165,7 +140,7 @@ class Fastmode(
 
     on: str = "h100-sxm"
     everything: Annotated[
-        bool, Option("--all", help="Show every chip, format and model that was tried.")
+        bool, flag(None, "Show every chip, format and model that was tried.", "--all")
     ] = False
 
 
@@ -177,6 +152,7 @@ class Frontier(
     flags.FormatsToTry,
     flags.ChipNames,
     flags.EngineName,
+    flags.HostMemory,
     flags.Prices,
     flags.PaidHours,
     flags.Output,
@@ -189,8 +165,7 @@ class Frontier(
     """
 
     weights: Annotated[
-        str | None,
-        Option(metavar="LIST", help="Weight formats to try; the model's own unless given."),
+        str | None, flag("LIST", "Weight formats to try; the model's own unless given.")
     ] = None
-    kv: Annotated[str | None, Option(metavar="LIST", help="KV cache formats to try.")] = None
-    max_chips: Annotated[int, Option(metavar="N", help="Most chips of a deployment.")] = 72
+    kv: Annotated[str | None, flag("LIST", "KV cache formats to try.")] = None
+    max_chips: Annotated[int, flag("N", "Most chips of a deployment.")] = 72

@@ -2,8 +2,8 @@
 
 `json_file` reads the file; `model` finds the reader in the table of `families` and puts the
 entry together. Readers (`dense`, `mixture`, `hybrid`, `compressed`, and `unknown` for the rest)
-return `layers` of `parts`, kind by kind as `patterns` say; `fields` checks every value they
-read and keeps what they assume. `quantization` finds the number formats, `text` writes YAML.
+return `layers` of `parts`, kind by kind as `patterns` say; `config` checks every value they
+read and keeps what they assume. `quantization` finds the number formats, `yaml_text` writes YAML.
 """
 
 from fastcalc.importers.huggingface.json_file import missing_file

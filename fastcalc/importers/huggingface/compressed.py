@@ -4,8 +4,7 @@ from typing import Any
 
 from fastcalc.importers.huggingface import parts
 from fastcalc.importers.huggingface.config import Fields
-from fastcalc.importers.huggingface.layer_groups import Layer, mixed
-from fastcalc.importers.huggingface.parts import Part
+from fastcalc.importers.huggingface.parts import Layer, Part, mixed
 
 _RATES = {
     "sliding_attention": 0,
@@ -18,26 +17,16 @@ _PICKED = 4
 
 def deepseek_v4(fields: Fields) -> list[Layer]:
     """DeepSeek V4: windows, with entries that stand for 4 or 128 older tokens."""
-    attentions = [_attention(fields, rate) for rate in _compressions(fields)]
-    experts = parts.experts(fields, shared=parts.shared_width(fields), router_bias=True)
-    return mixed(attentions, [experts] * len(attentions))
-
-
-def _compressions(fields: Fields) -> list[int]:
     count = fields.layers()
     rates = fields.numbers("compress_ratios", count)
-    if rates is not None:
-        return rates
-    fields.require(("compress_ratios", "layer_types"))
-    kinds = fields.words("layer_types", count) or []
-    unknown = sorted(set(kinds) - set(_RATES))
-    if unknown:
-        raise fields.refuse(f"layer_types holds '{unknown[0][:40]}', which is not known here")
-    return [_RATES[kind] for kind in kinds]
-
-
-def _attention(fields: Fields, rate: int) -> Part:
-    return {
+    if rates is None:
+        fields.require(("compress_ratios", "layer_types"))
+        kinds = fields.words("layer_types", count) or []
+        unknown = sorted(set(kinds) - set(_RATES))
+        if unknown:
+            raise fields.refuse(f"layer_types holds '{unknown[0][:40]}', which is not known here")
+        rates = [_RATES[kind] for kind in kinds]
+    plain: Part = {
         "kind": "compressed",
         "heads": fields.count("num_attention_heads"),
         "head_dim": fields.count("head_dim"),
@@ -45,9 +34,14 @@ def _attention(fields: Fields, rate: int) -> Part:
         "output_groups": fields.count("o_groups"),
         "output_rank": fields.count("o_lora_rank"),
         "window": fields.count("sliding_window"),
-        **({"compression": rate} if rate else {}),
-        **({"indexer": parts.indexer(fields)} if rate == _PICKED else {}),
     }
+    picked = {"indexer": parts.indexer(fields)} if _PICKED in rates else {}
+    attentions = [
+        {**plain, **parts.given({"compression": rate}), **(picked if rate == _PICKED else {})}
+        for rate in rates
+    ]
+    experts = parts.experts(fields, shared=parts.shared_width(fields), router_bias=True)
+    return mixed(attentions, [experts] * count)
 
 
 def streams(fields: Fields) -> dict[str, Any]:

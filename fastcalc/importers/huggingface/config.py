@@ -1,6 +1,7 @@
 """The fields of a configuration: each read with its type checked, each assumption noted."""
 
 import re
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from fastcalc.catalogue.limits import LIMITS
@@ -14,6 +15,7 @@ MOST_LAYERS = int(LIMITS["layers"].most)
 T = TypeVar("T")
 
 
+@dataclass
 class Fields:
     """One configuration, read field by field, with remarks on how it was read.
 
@@ -22,21 +24,12 @@ class Fields:
     ``roots`` of the file, the first before the others.
     """
 
-    most_layers = MOST_LAYERS
-
-    def __init__(
-        self,
-        data: dict[str, Any],
-        file: JsonFile,
-        defaults: dict[str, Any] | None = None,
-        roots: tuple[Path_, ...] = ((),),
-    ):
-        self.data = data
-        self.file = file
-        self.roots = roots
-        self.defaults = defaults or {}
-        self.remarks: list[str] = []
-        self.assumed: dict[str, str] = {}
+    data: dict[str, Any]
+    file: JsonFile
+    defaults: dict[str, Any] = field(default_factory=dict)
+    roots: tuple[Path_, ...] = ((),)
+    remarks: list[str] = field(default_factory=list)
+    assumed: dict[str, str] = field(default_factory=dict)
 
     def remark(self, sentence: str) -> None:
         """Note something once."""
@@ -59,8 +52,8 @@ class Fields:
         A tuple holds alternative names of one field.
         """
         missing = []
-        for field in fields:
-            names = (field,) if isinstance(field, str) else field
+        for one in fields:
+            names = (one,) if isinstance(one, str) else one
             if not self.has(*names) and not any(name in self.defaults for name in names):
                 missing.append(" or ".join(names))
         if missing:
@@ -118,8 +111,8 @@ class Fields:
         return self._typed(name, dict, "a mapping")
 
     def nested(self, name: str) -> "Fields":
-        """Return the fields of a nested mapping, none where it is left out."""
-        return self._with(self.mapping(name) or {}, {}, self._below(name))
+        """Return the fields of a nested mapping, none where it is left out; remarks are shared."""
+        return replace(self, data=self.mapping(name) or {}, defaults={}, roots=self._below(name))
 
     def inside(self, data: dict[str, Any], *steps: str | int) -> "Fields":
         """Return the fields of a mapping that some steps lead to, with remarks of their own."""
@@ -135,10 +128,8 @@ class Fields:
             if not isinstance(one, dict):
                 raise self.refuse(f"{name} should hold mappings, not {_shown(one)}")
         return [
-            self._with(
-                {**self.data, **one}, self.defaults, (*self._below(name, place), *self.roots)
-            )
-            for place, one in enumerate(found)
+            replace(self, data={**self.data, **one}, roots=(*self._below(name, n), *self.roots))
+            for n, one in enumerate(found)
         ]
 
     def number(self, name: str) -> float:
@@ -186,14 +177,6 @@ class Fields:
             return list(self.remarks)
         values = ", ".join(f"{name} {value}" for name, value in self.assumed.items())
         return [f"Left out of the file, so the default was assumed: {values}.", *self.remarks]
-
-    def _with(
-        self, data: dict[str, Any], defaults: dict[str, Any], roots: tuple[Path_, ...]
-    ) -> "Fields":
-        """Return other fields of the same file, whose remarks are kept with these."""
-        other = Fields(data, self.file, defaults, roots)
-        other.remarks, other.assumed = self.remarks, self.assumed
-        return other
 
     def _whole(self, name: str, value: object, least: int, most: int) -> int:
         if isinstance(value, str):

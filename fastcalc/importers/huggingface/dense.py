@@ -4,14 +4,12 @@ from typing import Any
 
 from fastcalc.importers.huggingface import parts, patterns
 from fastcalc.importers.huggingface.config import Fields
-from fastcalc.importers.huggingface.layer_groups import Layer, choose, mixed, uniform
-from fastcalc.importers.huggingface.parts import Part
+from fastcalc.importers.huggingface.parts import Layer, Part, choose, mixed, uniform
 
 
 def llama(fields: Fields) -> list[Layer]:
     """Llama 2 and 3, and the many that share their code."""
-    bias = fields.flag("attention_bias", False)
-    attention = parts.grouped(fields, bias=bias)
+    attention = parts.grouped(fields, bias=fields.flag("attention_bias", False))
     return uniform(fields, attention, parts.dense(fields, bias=parts.flagged(fields, "mlp_bias")))
 
 
@@ -20,15 +18,9 @@ def mistral(fields: Fields) -> list[Layer]:
     return uniform(fields, parts.grouped(fields, window=parts.window(fields)), parts.dense(fields))
 
 
-def qwen2(fields: Fields) -> list[Layer]:
-    """Qwen 1.5 to 2.5: query, key and value have biases, whatever the file says."""
-    return qwen(fields, qkv_bias=True)
-
-
 def qwen3(fields: Fields) -> list[Layer]:
     """Qwen 3: no biases unless asked, a norm on queries and keys."""
-    bias = fields.flag("attention_bias", False)
-    return qwen(fields, qk_norm=True, bias=bias)
+    return qwen(fields, qk_norm=True, bias=fields.flag("attention_bias", False))
 
 
 def mimo(fields: Fields) -> list[Layer]:
@@ -83,35 +75,26 @@ def ernie(fields: Fields) -> list[Layer]:
 
 def head_norms(fields: Fields) -> list[Layer]:
     """Hunyuan dense and EXAONE 4: a norm on every query and key head; windows if any."""
-    bias = parts.flagged(fields, "attention_bias")
-    return _windowed(fields, 4, qk_norm=True, bias=bias)
+    return windowed(fields, 4, qk_norm=True, bias=parts.flagged(fields, "attention_bias"))
 
 
 def olmo(fields: Fields) -> list[Layer]:
     """OLMo 2 and 3: one norm over all query heads, one over all key heads."""
-    bias = parts.flagged(fields, "attention_bias")
-    return _windowed(fields, 4, qk_norm="full", bias=bias)
+    return windowed(fields, 4, qk_norm="full", bias=parts.flagged(fields, "attention_bias"))
 
 
 def cohere(fields: Fields) -> list[Layer]:
     """Command R: attention and network side by side after one norm."""
     bias = parts.flagged(fields, "attention_bias")
     is_normed = "full" if parts.flagged(fields, "use_qk_norm") else False
-    return _windowed(fields, 4, norms=1, qk_norm=is_normed, bias=bias)
+    return windowed(fields, 4, norms=1, qk_norm=is_normed, bias=bias)
 
 
-def gemma2(fields: Fields) -> list[Layer]:
-    """Gemma 2: every second layer windowed, norms before and after each part."""
-    return _windowed(fields, 2, norms=4)
+def windowed(fields: Fields, every: int, norms: int = 0, **habits: Any) -> list[Layer]:
+    """Return layers of which one in ``every`` sees the whole context, if there is a window.
 
-
-def gemma3(fields: Fields) -> list[Layer]:
-    """Gemma 3: five windowed layers for a full one, a norm on queries and keys."""
-    return _windowed(fields, 6, norms=4, qk_norm=True)
-
-
-def _windowed(fields: Fields, every: int, norms: int = 0, **habits: Any) -> list[Layer]:
-    """Return layers of which one in ``every`` sees the whole context, if there is a window."""
+    There are ``norms`` a layer where that is not one for each part. [1]
+    """
     count, window = fields.layers(), parts.window(fields)
     full, short = parts.grouped(fields, **habits), parts.grouped(fields, window=window, **habits)
     switched = patterns.windowed(fields, count, every=every) if window else [False] * count
@@ -139,10 +122,9 @@ def falcon(fields: Fields) -> list[Layer]:
 
 def nemotron(fields: Fields) -> list[Layer]:
     """Nemotron 4 and Minitron: two matrices with a squared ReLU between them."""
-    bias = parts.flagged(fields, "attention_bias")
-    attention = parts.grouped(fields, bias=bias)
-    mlp_bias = parts.flagged(fields, "mlp_bias")
-    return uniform(fields, attention, parts.dense(fields, matrices=2, bias=mlp_bias))
+    attention = parts.grouped(fields, bias=parts.flagged(fields, "attention_bias"))
+    network = parts.dense(fields, matrices=2, bias=parts.flagged(fields, "mlp_bias"))
+    return uniform(fields, attention, network)
 
 
 def starcoder2(fields: Fields) -> list[Layer]:
@@ -163,8 +145,6 @@ def gated(fields: Fields) -> list[Part]:
     count = fields.layers()
     full = parts.grouped(fields, output_gate=True)
     short = parts.grouped(fields, window=parts.window(fields), output_gate=True)
-    if fields.has("layer_types"):
-        switched = patterns.windowed(fields, count)
-    else:
-        switched = [(count - 1 - layer) % 4 != 0 for layer in range(count)]
-    return choose(switched, short, full)
+    late = [(count - 1 - layer) % 4 != 0 for layer in range(count)]
+    is_said = fields.has("layer_types")
+    return choose(patterns.windowed(fields, count) if is_said else late, short, full)

@@ -6,11 +6,12 @@ files leave fields out. Where another family's file lacks a field, it is refused
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from fastcalc.importers.huggingface import compressed, dense, hybrid, mixture
 from fastcalc.importers.huggingface.config import Fields
-from fastcalc.importers.huggingface.layer_groups import Reader
+from fastcalc.importers.huggingface.parts import Reader
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ _GEMMA_3 = {
     "sliding_window": 4096,
 }
 _STEP = {"num_sliding_attention_heads": 96}
+_QWEN_2 = partial(dense.qwen, qkv_bias=True)  # whatever the file says
 
 FAMILIES: dict[str, ModelFamily] = {
     "llama": ModelFamily(dense.llama),
@@ -68,8 +70,8 @@ FAMILIES: dict[str, ModelFamily] = {
     "mistral": ModelFamily(dense.mistral, defaults=_MISTRAL),
     "ministral3": ModelFamily(dense.mistral, defaults=_HEAD_128),
     "phi3": ModelFamily(dense.mistral),
-    "qwen2": ModelFamily(dense.qwen2),
-    "qwen2_moe": ModelFamily(dense.qwen2),
+    "qwen2": ModelFamily(_QWEN_2),
+    "qwen2_moe": ModelFamily(_QWEN_2),
     "qwen3": ModelFamily(dense.qwen3, defaults=_HEAD_128),
     "qwen3_moe": ModelFamily(dense.qwen3),
     "mimo": ModelFamily(dense.mimo, mtp={}),
@@ -84,8 +86,12 @@ FAMILIES: dict[str, ModelFamily] = {
     "cohere": ModelFamily(dense.cohere, tied=True),
     "cohere2": ModelFamily(dense.cohere, tied=True, defaults=_MISTRAL),
     "gemma": ModelFamily(dense.llama, tied=True, defaults={"head_dim": 256}),
-    "gemma2": ModelFamily(dense.gemma2, tied=True, defaults={"head_dim": 256, **_MISTRAL}),
-    "gemma3_text": ModelFamily(dense.gemma3, tied=True, defaults=_GEMMA_3),
+    "gemma2": ModelFamily(
+        partial(dense.windowed, every=2, norms=4), tied=True, defaults={"head_dim": 256, **_MISTRAL}
+    ),
+    "gemma3_text": ModelFamily(
+        partial(dense.windowed, every=6, norms=4, qk_norm=True), tied=True, defaults=_GEMMA_3
+    ),
     "falcon": ModelFamily(dense.falcon, tied=True, norm_bias=True),
     "nemotron": ModelFamily(dense.nemotron, norm_bias=True),
     "starcoder2": ModelFamily(dense.starcoder2, tied=True, norm_bias=True),

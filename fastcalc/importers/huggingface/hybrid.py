@@ -3,10 +3,9 @@
 from typing import Any
 
 from fastcalc.importers.huggingface import parts, patterns
-from fastcalc.importers.huggingface.config import Fields
+from fastcalc.importers.huggingface.config import MOST_LAYERS, Fields
 from fastcalc.importers.huggingface.dense import qwen_networks
-from fastcalc.importers.huggingface.layer_groups import Layer, choose, mixed
-from fastcalc.importers.huggingface.parts import Part
+from fastcalc.importers.huggingface.parts import Layer, Part, choose, mixed
 
 _LETTERS = {"M": "mamba", "E": "moe", "*": "attention", "-": "mlp"}
 _SYNONYMS = {"linear_attention": "mamba", "full_attention": "attention"}
@@ -58,14 +57,10 @@ def kimi_extras(fields: Fields) -> dict[str, Any]:
 
 def glm5_next(fields: Fields) -> list[Layer]:
     """GLM-5.3-Flash: Kimi delta attention, latents with an indexer over pooled keys."""
-    count = fields.layers()
-    switched = patterns.linear(fields, count)
+    switched = patterns.linear(fields, fields.layers())
     indexer = {**parts.indexer(fields), "pool": fields.count("index_kpool", default=16)}
-    attentions = choose(
-        switched,
-        _kda(fields, fields.nested("linear_attn_config")),
-        parts.latent(fields, indexer=indexer),
-    )
+    delta = _kda(fields, fields.nested("linear_attn_config"))
+    attentions = choose(switched, delta, parts.latent(fields, indexer=indexer))
     experts = parts.experts(fields, shared=parts.shared_width(fields), router_bias=True)
     return mixed(attentions, patterns.networks(fields, experts, first_dense=3))
 
@@ -87,16 +82,9 @@ def _kda(fields: Fields, nested: Fields) -> Part:
 
 def nemotron_h(fields: Fields) -> list[Layer]:
     """Nemotron H and 3: each layer is one part alone, Mamba-2, attention, network or experts."""
-    kinds = _kinds(fields)
-    made = {kind: _single(fields, kind) for kind in dict.fromkeys(kinds)}
-    return [made[kind] for kind in kinds]
-
-
-def _kinds(fields: Fields) -> list[str]:
     pattern = fields.word("hybrid_override_pattern")
     if pattern is not None:
-        unknown = set(pattern) - set(_LETTERS)
-        if unknown or not pattern:
+        if not pattern or set(pattern) - set(_LETTERS):
             raise fields.refuse("hybrid_override_pattern should be of the letters M, E, * and -")
         kinds = [_LETTERS[letter] for letter in pattern]
     else:
@@ -104,9 +92,10 @@ def _kinds(fields: Fields) -> list[str]:
         fields.require(("hybrid_override_pattern", *names))
         name = next(name for name in names if fields.has(name))
         kinds = [_SYNONYMS.get(kind, kind) for kind in fields.words(name, 1, whole=True) or []]
-    if len(kinds) > fields.most_layers:
-        raise fields.refuse(f"{len(kinds)} layers are too many: at most {fields.most_layers}")
-    return kinds
+    if len(kinds) > MOST_LAYERS:
+        raise fields.refuse(f"{len(kinds)} layers are too many: at most {MOST_LAYERS}")
+    made = {kind: _single(fields, kind) for kind in dict.fromkeys(kinds)}
+    return [made[kind] for kind in kinds]
 
 
 def _single(fields: Fields, kind: str) -> Layer:
@@ -121,8 +110,7 @@ def _single(fields: Fields, kind: str) -> Layer:
         }
         return {"attention": mamba}
     if kind == "attention":
-        bias = parts.flagged(fields, "attention_bias")
-        return {"attention": parts.grouped(fields, bias=bias)}
+        return {"attention": parts.grouped(fields, bias=parts.flagged(fields, "attention_bias"))}
     if kind == "mlp":
         return {"ffn": parts.dense(fields, matrices=2, bias=parts.flagged(fields, "mlp_bias"))}
     if kind == "moe":
@@ -141,27 +129,25 @@ def _single(fields: Fields, kind: str) -> Layer:
 
 def nemotron_nas(fields: Fields) -> list[Layer]:
     """Nemotron Super 49B and its kin: a search has cut every layer to its own size."""
-    return [_cut(block) for block in fields.blocks("block_configs")]
-
-
-def _cut(block: Fields) -> Layer:
-    layer: Layer = {}
-    attention, ffn = block.nested("attention"), block.nested("ffn")
-    for part in (attention, ffn):
-        if part.flag("replace_with_linear", False, noted=False):
+    layers = []
+    for block in fields.blocks("block_configs"):
+        attention, ffn = block.nested("attention"), block.nested("ffn")
+        if any(parts.flagged(part, "replace_with_linear") for part in (attention, ffn)):
             raise block.refuse("a layer is replaced with a linear map, which a model file lacks")
-    if not attention.flag("no_op", False, noted=False):
-        heads = block.count("num_attention_heads")
-        group = attention.count("n_heads_in_group")
-        if heads % group:
-            raise block.refuse(f"n_heads_in_group {group} does not divide the {heads} heads")
-        layer["attention"] = parts.grouped(block, kv_heads=heads // group)
-    if not ffn.flag("no_op", False, noted=False):
-        wide = ffn.maybe("intermediate_size")
-        if wide is None:  # a multiple: 2/3 of it, rounded up to 256
-            multiple = ffn.number("ffn_mult")
-            wide = -int(-2 * multiple * block.count("hidden_size") / 3 // 256) * 256
-        layer["ffn"] = parts.dense_of(wide)
-    if not layer:
-        raise block.refuse("a layer without attention and network cannot stand in a model file")
-    return layer
+        layer: Layer = {}
+        if not parts.flagged(attention, "no_op"):
+            heads = block.count("num_attention_heads")
+            group = attention.count("n_heads_in_group")
+            if heads % group:
+                raise block.refuse(f"n_heads_in_group {group} does not divide the {heads} heads")
+            layer["attention"] = parts.grouped(block, kv_heads=heads // group)
+        if not parts.flagged(ffn, "no_op"):
+            wide = ffn.maybe("intermediate_size")
+            if wide is None:  # a multiple: 2/3 of it, rounded up to 256
+                multiple = ffn.number("ffn_mult")
+                wide = -int(-2 * multiple * block.count("hidden_size") / 3 // 256) * 256
+            layer["ffn"] = parts.dense_of(wide)
+        if not layer:
+            raise block.refuse("a layer without attention and network cannot stand in a model file")
+        layers.append(layer)
+    return layers

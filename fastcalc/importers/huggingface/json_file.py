@@ -86,7 +86,21 @@ def read_json(path: Path) -> JsonFile:
     InputError
         If the file cannot be read, is too large, is not UTF-8 JSON or is not a mapping.
     """
-    text = _text(path)
+    try:
+        raw = read_bytes(path, MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{path} cannot be read: {reason.lower()}") from error
+    if len(raw) > MAX_BYTES:
+        raise InputError(
+            f"{path} is larger than {MAX_BYTES // 1_000_000} MB; a configuration is a few "
+            "kilobytes, and weights are not read"
+        )
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}:{line}:1: not UTF-8 text, so not a configuration") from error
     try:
         data = json.loads(text, parse_int=short_whole)  # readers refuse floats
     except json.JSONDecodeError as error:
@@ -99,21 +113,3 @@ def read_json(path: Path) -> JsonFile:
         kind = "a list" if isinstance(data, list) else "a single value"
         raise InputError(f"{path}:1:1: the file holds {kind}; a configuration is a mapping")
     return JsonFile(str(path), data, text)
-
-
-def _text(path: Path) -> str:
-    try:
-        raw = read_bytes(path, MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{path} cannot be read: {reason.lower()}") from error
-    if len(raw) > MAX_BYTES:
-        raise InputError(
-            f"{path} is larger than {MAX_BYTES // 1_000_000} MB; a configuration is a few "
-            "kilobytes, and weights are not read"
-        )
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}:{line}:1: not UTF-8 text, so not a configuration") from error

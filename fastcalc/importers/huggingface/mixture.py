@@ -5,7 +5,7 @@ from typing import Any
 from fastcalc.importers.huggingface import parts, patterns
 from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.dense import gated
-from fastcalc.importers.huggingface.layer_groups import Layer, choose, mixed, uniform
+from fastcalc.importers.huggingface.parts import Layer, choose, mixed, uniform
 
 _INTERMEDIATE = ("intermediate_size",)
 
@@ -71,8 +71,7 @@ def grouped(fields: Fields) -> list[Layer]:
 
 def head_norms(fields: Fields) -> list[Layer]:
     """Hy3 and dots: as GLM, always with a norm on queries and keys."""
-    bias = parts.flagged(fields, "attention_bias")
-    attention = parts.grouped(fields, qk_norm=True, bias=bias)
+    attention = parts.grouped(fields, qk_norm=True, bias=parts.flagged(fields, "attention_bias"))
     return mixed([attention] * fields.layers(), _shared_networks(fields, router_bias=True))
 
 
@@ -93,8 +92,7 @@ def ernie(fields: Fields) -> list[Layer]:
 
 def llama4(fields: Fields) -> list[Layer]:
     """Llama 4: three chunked layers for a full one; experts in every layer or every second."""
-    count = fields.layers()
-    bias = parts.flagged(fields, "attention_bias")
+    count, bias = fields.layers(), parts.flagged(fields, "attention_bias")
     full = parts.grouped(fields, bias=bias)
     chunk = fields.count("attention_chunk_size")
     short = parts.grouped(fields, window=chunk, chunked=True, bias=bias)
@@ -118,8 +116,7 @@ def minimax_m2(fields: Fields) -> list[Layer]:
 def minimax_m3(fields: Fields) -> list[Layer]:
     """MiniMax M3: three full layers, then attention to the best blocks of tokens."""
     count = fields.layers()
-    norm = _minimax_norm(fields, "per_head")
-    plain = parts.grouped(fields, qk_norm=norm)
+    plain = parts.grouped(fields, qk_norm=_minimax_norm(fields, "per_head"))
     experts = parts.experts(
         fields,
         width=("moe_intermediate_size", "intermediate_size"),
@@ -141,8 +138,7 @@ def _minimax_norm(fields: Fields, usual: str) -> bool | str:
 
 def mimo_v2(fields: Fields) -> list[Layer]:
     """MiMo V2: windowed layers with sinks and heads of their own; values narrower than keys."""
-    count = fields.layers()
-    window = parts.window(fields)
+    count, window = fields.layers(), parts.window(fields)
     bias = fields.flag("attention_bias", False)
     full = parts.grouped(
         fields,
@@ -171,9 +167,11 @@ def step(fields: Fields) -> list[Layer]:
     count = fields.layers()
     gate = "per-head" if fields.flag("use_head_wise_attn_gate", True) else False
     other = fields.nested("attention_other_setting")
-    heads = fields.maybe("num_sliding_attention_heads") or other.maybe("num_attention_heads")
-    if heads is None:
-        heads = fields.count("num_sliding_attention_heads")
+    heads = (
+        fields.maybe("num_sliding_attention_heads")
+        or other.maybe("num_attention_heads")
+        or fields.count("num_sliding_attention_heads")
+    )
     full = parts.grouped(fields, qk_norm=True, output_gate=gate)
     short = parts.grouped(
         fields,
@@ -231,8 +229,7 @@ def gemma4(fields: Fields) -> list[Layer]:
     network, norms = parts.dense(fields), 4
     if fields.flag("enable_moe_block", False):
         # Seven norms and a vector that scales what the router sees, whose bias is a scale, too.
-        experts = parts.experts(fields, shared=network["width"], router_bias=True)
-        network, norms = experts, 8
+        network, norms = parts.experts(fields, shared=network["width"], router_bias=True), 8
     switched = patterns.windowed(fields, count, every=6)
     return mixed(choose(switched, short, full), [network] * count, norms=norms)
 

@@ -14,7 +14,7 @@ from fastcalc.importers.huggingface import unknown
 from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.families import ALIASES, FAMILIES, ModelFamily
 from fastcalc.importers.huggingface.json_file import CONFIG, JsonFile, config_path, read_json
-from fastcalc.importers.huggingface.layer_groups import Layer
+from fastcalc.importers.huggingface.parts import Layer
 from fastcalc.importers.huggingface.quantization import formats
 from fastcalc.written import shown
 
@@ -46,7 +46,13 @@ def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noq
     """
     path = config_path(name)
     file = read_json(path)
-    _add_sidecar(path, file)
+    sidecar = path.with_name(_SIDECAR)
+    if path.name == CONFIG and not file.data.get("quantization_config") and sidecar.is_file():
+        # ModelOpt writes the quantization into a file of its own.
+        file.sidecar = read_json(sidecar)
+        quantization = file.sidecar.data.get("quantization")
+        if isinstance(quantization, dict):
+            file.data["quantization_config"] = {"quant_method": "modelopt", **quantization}
     name = label(path, file.data)
     entry, remarks = mapping(file)
     entry = {"id": id or slug(name), "name": name, **entry}
@@ -84,7 +90,13 @@ def mapping(file: JsonFile) -> tuple[dict[str, Any], list[str]]:
         **(family.extras(fields) if family.extras else {}),
         "blocks": blocks(layers),
     }
-    _add_prediction(entry, fields, family)
+    predicting = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
+    if count := fields.maybe(*predicting, least=0):
+        fields.remark(
+            "Multi-token-prediction layers are stored, too, and not counted in the text core."
+        )
+        if family.mtp is not None:
+            entry["mtp"] = {"layers": count, **family.mtp}
     if any(file.data.get(tower) for tower in _TOWERS):
         fields.remark("Only the text model is counted; the vision or audio tower is left out.")
     notes = fields.notes()
@@ -150,7 +162,7 @@ def _fields(file: JsonFile) -> tuple[Fields, ModelFamily]:
         known = FAMILIES.get(ALIASES.get(kind or "", kind or ""))
         if known:
             return Fields(data, file, known.defaults, roots), known
-    fields = Fields(data, file, None, roots)
+    fields = Fields(data, file, roots=roots)
     return fields, unknown.family(fields, next((kind for kind in kinds if kind), None))
 
 
@@ -160,27 +172,3 @@ def _paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
         steps: Iterable[Any] = value.items() if isinstance(value, dict) else enumerate(value)
         for step, inner in steps:
             yield from _paths(inner, (*path, step))
-
-
-def _add_prediction(entry: dict[str, Any], fields: Fields, family: ModelFamily) -> None:
-    """Add the prediction layers that a checkpoint stores besides the text core."""
-    names = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
-    count = fields.maybe(*names, least=0)
-    if not count:
-        return
-    fields.remark(
-        "Multi-token-prediction layers are stored, too, and not counted in the text core."
-    )
-    if family.mtp is not None:
-        entry["mtp"] = {"layers": count, **family.mtp}
-
-
-def _add_sidecar(path: Path, file: JsonFile) -> None:
-    """Take the quantization from ModelOpt's own file where the configuration has none."""
-    sidecar = path.with_name(_SIDECAR)
-    if path.name != CONFIG or file.data.get("quantization_config") or not sidecar.is_file():
-        return
-    file.sidecar = read_json(sidecar)
-    quantization = file.sidecar.data.get("quantization")
-    if isinstance(quantization, dict):
-        file.data["quantization_config"] = {"quant_method": "modelopt", **quantization}

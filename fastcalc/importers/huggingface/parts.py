@@ -1,14 +1,19 @@
-"""The parts of a layer, in the words of a model file.
+"""The parts of a layer, in the words of a model file, and layers from parts.
 
-Each function reads the fields that a part needs and returns the mapping that stands under
+A function of a part reads the fields that it needs and returns the mapping that stands under
 ``attention`` or ``ffn`` of a block.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from fastcalc.importers.huggingface.config import Fields
 
 Part = dict[str, Any]
+Layer = dict[str, Any]
+"""A block of a model file without its count: ``attention``, ``ffn``, ``norms``."""
+
+Reader = Callable[[Fields], list[Layer]]
 
 EXPERTS = ("n_routed_experts", "num_experts", "moe_num_experts", "num_local_experts")
 PICKED = (
@@ -35,7 +40,18 @@ def grouped(fields: Fields, *, window: int | None = None, **others: Any) -> Part
     heads = others.pop("heads", None) or fields.count("num_attention_heads")
     names = ("num_key_value_heads", "num_kv_heads", "num_attention_groups")
     kv_heads = others.pop("kv_heads", None) or fields.count(*names, default=heads)
-    size = others.pop("head_dim", None) or _head_dim(fields, heads)
+    size = others.pop("head_dim", None)
+    if not size and (fields.has("head_dim", "attention_head_dim") or "head_dim" in fields.defaults):
+        size = fields.count("head_dim", "attention_head_dim")
+    elif not size:
+        hidden = fields.count("hidden_size")
+        if hidden % heads:
+            raise fields.refuse(
+                f"head_dim is missing, and num_attention_heads {heads} does not divide "
+                f"hidden_size {hidden}"
+            )
+        size = hidden // heads
+        fields.assume("head_dim", f"{size} (hidden_size / num_attention_heads)")
     if heads % kv_heads:
         raise fields.refuse(f"num_key_value_heads {kv_heads} does not divide the {heads} heads")
     part: Part = {"kind": "mha" if kv_heads == heads else "gqa", "heads": heads}
@@ -51,20 +67,6 @@ def grouped(fields: Fields, *, window: int | None = None, **others: Any) -> Part
 def given(keys: Part) -> Part:
     """Return keys without those that say no more than their absence."""
     return {key: value for key, value in keys.items() if value not in (None, False, 0)}
-
-
-def _head_dim(fields: Fields, heads: int) -> int:
-    """Return the width of a head, the hidden width over the heads where it is left out. [1]"""
-    if fields.has("head_dim", "attention_head_dim") or "head_dim" in fields.defaults:
-        return fields.count("head_dim", "attention_head_dim")
-    hidden = fields.count("hidden_size")
-    if hidden % heads:
-        raise fields.refuse(
-            f"head_dim is missing, and num_attention_heads {heads} does not divide "
-            f"hidden_size {hidden}"
-        )
-    fields.assume("head_dim", f"{hidden // heads} (hidden_size / num_attention_heads)")
-    return hidden // heads
 
 
 def latent(fields: Fields, **others: Any) -> Part:
@@ -178,3 +180,19 @@ def shared_width(fields: Fields) -> int:
     """Return the width of the shared experts together: a number of experts of one width. [1]"""
     number = fields.maybe("n_shared_experts", "num_shared_experts", least=0)
     return number * fields.count(*EXPERT_WIDTH) if number else 0
+
+
+def uniform(fields: Fields, attention: Part, ffn: Part, **others: Any) -> list[Layer]:
+    """Return equal layers."""
+    return [{"attention": attention, "ffn": ffn, **others}] * fields.layers()
+
+
+def mixed(attentions: list[Part], networks: list[Part], **others: Any) -> list[Layer]:
+    """Return layers of an attention and a network each."""
+    pairs = zip(attentions, networks, strict=True)
+    return [{"attention": attention, "ffn": ffn, **others} for attention, ffn in pairs]
+
+
+def choose(switched: list[bool], on: Part, off: Part) -> list[Part]:
+    """Return for each layer one of two parts."""
+    return [on if one else off for one in switched]

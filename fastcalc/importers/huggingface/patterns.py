@@ -3,8 +3,7 @@
 import re
 
 from fastcalc.importers.huggingface.config import Fields
-from fastcalc.importers.huggingface.layer_groups import choose
-from fastcalc.importers.huggingface.parts import Part, dense
+from fastcalc.importers.huggingface.parts import Part, choose, dense
 
 _KNOWN_LAYERS = {
     "attention",

@@ -7,11 +7,11 @@ met by that when the rest of them is experts; what cannot be said so is noted.
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from fastcalc.importers.huggingface.config import Fields
+from fastcalc.importers.huggingface.parts import flagged
 from fastcalc.written import shown
 
 _DTYPES = {
@@ -29,6 +29,7 @@ _ALGORITHMS = {
     **dict.fromkeys(("W8A16", "W8A8_SQ_PER_CHANNEL"), "int8"),
     "W4A16": "int4",
 }
+_METHODS = {"fp8": "fp8", "fbgemm_fp8": "fp8", "modelopt_fp4": "nvfp4", "mxfp4": "mxfp4"}
 _ATTENTION = ("self_attn", "attn", "attention", "linear_attn")
 
 
@@ -46,7 +47,13 @@ class Formats:
 
 def formats(fields: Fields, *, has_experts: bool) -> Formats:
     """Return the formats that a configuration with its ``quantization_config`` states."""
-    plain = _plain(fields)
+    word = fields.word("torch_dtype") or fields.word("dtype")
+    if word is None:
+        fields.assume("torch_dtype", "bfloat16")
+    known = _DTYPES.get(("bfloat16" if word is None else word).lower().removeprefix("torch."))
+    if known is None:
+        fields.remark(f"torch_dtype '{shown(word)}' is not known here; bf16 is assumed.")
+    plain = known or "bf16"
     config = fields.mapping("quantization_config")
     if not config:
         return Formats(plain)
@@ -61,20 +68,13 @@ def formats(fields: Fields, *, has_experts: bool) -> Formats:
         found.experts = None
     if found.experts == found.weights:
         found.experts = None
-    found.cache = _cache(config)
+    scheme = config.get("kv_cache_scheme") or config.get("kv_cache_quant_algo")
+    if isinstance(scheme, dict):
+        is_8_bit = scheme.get("num_bits") == 8 and scheme.get("type") == "float"
+    else:
+        is_8_bit = str(scheme).upper() == "FP8"
+    found.cache = "fp8" if is_8_bit else "bf16"
     return found
-
-
-def _plain(fields: Fields) -> str:
-    """Return the format of what is not quantized."""
-    word = fields.word("torch_dtype") or fields.word("dtype")
-    if word is None:
-        fields.assume("torch_dtype", "bfloat16")
-        return "bf16"
-    known = _DTYPES.get(word.lower().removeprefix("torch."))
-    if known is None:
-        fields.remark(f"torch_dtype '{shown(word)}' is not known here; bf16 is assumed.")
-    return known or "bf16"
 
 
 def _quantized(config: Fields, fields: Fields, plain: str) -> Formats:
@@ -88,16 +88,15 @@ def _quantized(config: Fields, fields: Fields, plain: str) -> Formats:
     elif isinstance(config.data.get("config_groups"), dict):
         found = _from_groups(config)
     else:
-        reader = _METHODS.get(method)
-        found = reader(config) if reader else _from_bits(config, "gptq-int4-g128")
+        found = _from_method(config, method)
     if found is None:
         fields.remark(
             f"The quantization '{shown(method or algorithm or 'without a name')}' is not known "
             f"here: the weights are counted as {plain}; --weights says otherwise."
         )
         return Formats(plain)
-    if method in _REMARKS:
-        fields.remark(_REMARKS[method])
+    if method == "bitsandbytes":
+        fields.remark("bitsandbytes blocks are counted as int4 (4.5 bits) or int8.")
     if method == "mxfp4" or _leaves_attention(config, fields):
         return Formats(plain, found)
     if fields.word("expert_dtype") == "fp4":
@@ -117,52 +116,39 @@ def _from_bits(config: Fields, at_four: str) -> str | None:
 def _from_groups(config: Fields) -> str | None:
     """Return the format most groups of a compressed-tensors list share."""
     counts = Counter[str]()
-    for name, group in config.data["config_groups"].items():
-        weights = group.get("weights") if isinstance(group, dict) else None
-        if isinstance(weights, dict):
-            style = f"{group.get('format') or config.data.get('format')}"
-            found = _of_group(config.inside(weights, "config_groups", name, "weights"), style)
-            if found:
-                counts[found] += 1
+    for name, rule in config.data["config_groups"].items():
+        data = rule.get("weights") if isinstance(rule, dict) else None
+        if not isinstance(data, dict):
+            continue
+        weights = config.inside(data, "config_groups", name, "weights")
+        bits, group = weights.maybe("num_bits"), data.get("group_size")
+        if weights.word("type") != "float":
+            found = _from_bits(weights, "gptq-int4-g128")
+        elif bits == 4:
+            style = str(rule.get("format") or config.data.get("format"))
+            found = "mxfp4" if style.startswith("mxfp4") or group == 32 else "nvfp4"
+        else:
+            found = "fp8" if bits == 8 else None
+        if found:
+            counts[found] += 1
     return _most(counts, "") or None
 
 
-def _of_group(weights: Fields, style: str) -> str | None:
-    bits, group = weights.maybe("num_bits"), weights.data.get("group_size")
-    if weights.word("type") == "float":
-        if bits == 8:
-            return "fp8"
-        is_mx = style.startswith("mxfp4") or group == 32
-        return ("mxfp4" if is_mx else "nvfp4") if bits == 4 else None
-    return _from_bits(weights, "gptq-int4-g128")
-
-
-def _bitsandbytes(config: Fields) -> str | None:
-    if config.flag("load_in_4bit", False, noted=False):
-        return "int4"
-    return "int8" if config.flag("load_in_8bit", False, noted=False) else None
-
-
-def _quark(config: Fields) -> str | None:
-    weight = (config.mapping("global_quant_config") or {}).get("weight")
-    first = weight[0] if isinstance(weight, list) and weight else weight
-    kind = str(first.get("dtype")).lower() if isinstance(first, dict) else ""
-    if kind.startswith("fp8"):
-        return "fp8"
-    return {"fp4": "mxfp4", "int8": "int8", "int4": "gptq-int4-g128"}.get(kind)
-
-
-_METHODS: dict[str, Callable[[Fields], str | None]] = {
-    "fp8": lambda _: "fp8",
-    "fbgemm_fp8": lambda _: "fp8",
-    "modelopt_fp4": lambda _: "nvfp4",
-    "mxfp4": lambda _: "mxfp4",
-    "gptq": lambda config: _from_bits(config, "gptq-int4-g128"),
-    "awq": lambda config: _from_bits(config, "awq-int4-g128"),
-    "bitsandbytes": _bitsandbytes,
-    "quark": _quark,
-}
-_REMARKS = {"bitsandbytes": "bitsandbytes blocks are counted as int4 (4.5 bits) or int8."}
+def _from_method(config: Fields, method: str) -> str | None:
+    """Return the format that a method stands for, or that its own keys state."""
+    if method in _METHODS:
+        return _METHODS[method]
+    if method == "bitsandbytes":
+        if flagged(config, "load_in_4bit"):
+            return "int4"
+        return "int8" if flagged(config, "load_in_8bit") else None
+    if method == "quark":
+        weight = (config.mapping("global_quant_config") or {}).get("weight")
+        first = weight[0] if isinstance(weight, list) and weight else weight
+        kind = str(first.get("dtype")).lower() if isinstance(first, dict) else ""
+        known = {"fp4": "mxfp4", "int8": "int8", "int4": "gptq-int4-g128"}
+        return "fp8" if kind.startswith("fp8") else known.get(kind)
+    return _from_bits(config, "awq-int4-g128" if method == "awq" else "gptq-int4-g128")
 
 
 def _by_layer(layers: dict[str, Any], plain: str, fields: Fields) -> Formats:
@@ -210,11 +196,3 @@ def _leaves_attention(config: Fields, fields: Fields) -> bool:
                 return True
             numbers.add(digits[0])
     return bool(numbers) and len(numbers) >= half
-
-
-def _cache(config: dict[str, Any]) -> str:
-    scheme = config.get("kv_cache_scheme") or config.get("kv_cache_quant_algo")
-    if isinstance(scheme, dict):
-        is_8_bit = scheme.get("num_bits") == 8 and scheme.get("type") == "float"
-        return "fp8" if is_8_bit else "bf16"
-    return "fp8" if str(scheme).upper() == "FP8" else "bf16"

@@ -3,7 +3,7 @@
 from fastcalc.importers.huggingface import parts, patterns
 from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.families import ModelFamily
-from fastcalc.importers.huggingface.layer_groups import Layer, choose, mixed
+from fastcalc.importers.huggingface.parts import Layer, choose, mixed
 from fastcalc.written import shown
 
 _BEYOND = {
@@ -72,17 +72,15 @@ def family(fields: Fields, kind: str | None) -> ModelFamily:
 def read(fields: Fields) -> list[Layer]:
     """Read the usual fields: latents if there are, else heads; experts if there are."""
     count = fields.layers()
-    bias = fields.flag("attention_bias", False, noted=False)
+    bias = parts.flagged(fields, "attention_bias")
     switched = [False] * count
     if fields.has("kv_lora_rank"):
         full = short = parts.latent(fields)
     else:
         habits = {
-            "qkv_bias": bias or fields.flag("qkv_bias", False, noted=False),
+            "qkv_bias": bias or parts.flagged(fields, "qkv_bias"),
             "output_bias": bias,
-            "qk_norm": any(
-                fields.flag(name, False, noted=False) for name in ("use_qk_norm", "qk_layernorm")
-            ),
+            "qk_norm": any(parts.flagged(fields, name) for name in ("use_qk_norm", "qk_layernorm")),
         }
         full = short = parts.grouped(fields, **habits)
         window = fields.maybe("sliding_window")
@@ -90,16 +88,13 @@ def read(fields: Fields) -> list[Layer]:
             short = parts.grouped(fields, window=window, **habits)
             is_said = fields.has("layer_types", "sliding_window_pattern")
             switched = patterns.windowed(fields, count) if is_said else [True] * count
-    return mixed(choose(switched, short, full), _networks(fields, count))
-
-
-def _networks(fields: Fields, count: int) -> list[parts.Part]:
+    attentions = choose(switched, short, full)
     activation = fields.word("hidden_act")
     matrices = 2 if activation in _UNGATED else 3
     if matrices == 2:
         fields.remark(f"Two matrices a network, because its activation, {activation}, has no gate.")
     if not fields.has(*parts.EXPERTS):
-        return [parts.dense(fields, matrices=matrices)] * count
+        return mixed(attentions, [parts.dense(fields, matrices=matrices)] * count)
     width = (*parts.EXPERT_WIDTH, "intermediate_size")
     shared = fields.maybe("shared_expert_intermediate_size", least=0) or 0
     if not shared and fields.has(*parts.EXPERT_WIDTH):
@@ -107,4 +102,4 @@ def _networks(fields: Fields, count: int) -> list[parts.Part]:
     experts = parts.experts(fields, width=width, shared=shared)
     if matrices == 2:
         experts["matrices"] = 2
-    return patterns.networks(fields, experts)
+    return mixed(attentions, patterns.networks(fields, experts))

@@ -36,15 +36,13 @@ def _lines(key: str, value: Any) -> list[str]:
     if isinstance(value, dict) and key not in ("mtp",):
         return [f"{key}:", *(f"  {name}: {_flow(one)}" for name, one in value.items())]
     if isinstance(value, list):
-        return [f"{key}:", *(line for one in value for line in _item(one))]
+        lines = [f"{key}:"]
+        for one in value:
+            keys = one.items() if isinstance(one, dict) else ()
+            first, *rest = [f"{name}: {_flow(inner)}" for name, inner in keys] or [_flow(one)]
+            lines += [f"  - {first}", *(f"    {line}" for line in rest)]
+        return lines
     return [f"{key}: {_flow(value)}"]
-
-
-def _item(value: Any) -> list[str]:
-    if not isinstance(value, dict):
-        return [f"  - {_flow(value)}"]
-    first, *rest = (f"{name}: {_flow(one)}" for name, one in value.items())
-    return [f"  - {first}", *(f"    {line}" for line in rest)]
 
 
 def _flow(value: Any) -> str:

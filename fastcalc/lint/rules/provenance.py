@@ -44,8 +44,8 @@ def sources_are_listed(sheet: Sheet, _: Setting) -> Findings:
     Instead: List it under 'sources' with title, url and accessed.
     """
     known = set(_sources(sheet))
-    for path, name in _cited(sheet.data, ()):
-        if name not in known:
+    for path, name in _texts(sheet.data):
+        if path[-1] == "source" and path[0] != "sources" and name not in known:
             where = ".".join(str(step) for step in path[:-1])
             yield path, f"{where}: source '{name}' is not listed under 'sources'"
     shape = sheet.at("shape_source")
@@ -62,38 +62,23 @@ def sources_are_used(sheet: Sheet, _: Setting) -> Findings:
     Instead: Put it back on its number, or remove it from the list.
     """
     used = {number.said("source") for number in sheet.numbers.values()}
-    used |= set(_named(sheet.data))
+    for path, text in _texts(sheet.data):
+        *above, last = path
+        is_listed = isinstance(last, int) and str(above.pop()).endswith("sources")
+        if "sources" not in above and (is_listed or str(last).endswith("source")):
+            used.add(text)
     for name in _sources(sheet):
         if name not in used:
             yield ("sources", name), f"source '{name}' is listed and no number names it"
 
 
-def _cited(data: object, path: Path_) -> Iterator[tuple[Path_, str]]:
-    """Yield every ``source`` of a file with its path, of numbers that cannot be read, too."""
-    if isinstance(data, dict):
-        for key, value in data.items():
-            if key == "source" and isinstance(value, str):
-                yield (*path, key), value
-            elif path or key != "sources":
-                yield from _cited(value, (*path, key))
-    elif isinstance(data, list):
-        for place, value in enumerate(data):
-            yield from _cited(value, (*path, place))
-
-
-def _named(data: object) -> Iterator[str]:
-    """Yield every text under a key that ends in 'source', at any depth of a file."""
-    if isinstance(data, dict):
-        for key, value in data.items():
-            if isinstance(value, str) and key.endswith("source"):
-                yield value
-            elif isinstance(value, list) and key.endswith("sources"):
-                yield from (one for one in value if isinstance(one, str))
-            elif key != "sources":
-                yield from _named(value)
-    elif isinstance(data, list):
-        for value in data:
-            yield from _named(value)
+def _texts(data: object, path: Path_ = ()) -> Iterator[tuple[Path_, str]]:
+    """Yield every text of a file with its path, of numbers that cannot be read, too."""
+    if isinstance(data, str):
+        yield path, data
+    elif isinstance(data, (dict, list)):
+        for step, value in data.items() if isinstance(data, dict) else enumerate(data):
+            yield from _texts(value, (*path, step))
 
 
 @rule("PV004", strict=True)
@@ -206,26 +191,25 @@ def value_is_printed(sheet: Sheet, _: Setting) -> Findings:
         printed = prints(number)
         if not printed or number.said("reading"):
             continue
-        if not any(near(number.si, one, _CLOSE) for one in printed):
-            closest = min(printed, key=lambda one: abs(one - number.si))
-            yield (
-                number,
-                f"{number.text} is {ratio(number.si / closest)} times the "
-                f"{amount(closest, number.dimension)} that the source prints "
-                f'("{number.said("printed")}"); {_guess(number.si / closest)}',
-            )
-
-
-def _guess(found: float) -> str:
-    if near(found, 0.5, 0.01):
-        return "if sparsity or both directions are printed, let 'reading' say so"
-    if near(found, 2.0, 0.01):
-        return "is it doubled?"
-    if any(near(found, 1.024**power, 0.004) for power in (1, 2, 3, 4)):
-        return "if GB means 2^30 bytes there, let 'reading' say so"
-    if near(found, 1000.0, 0.05) or near(found, 1e-3, 0.05):
-        return "a prefix is wrong"
-    return "correct it, or let 'reading' say how it follows"
+        if any(near(number.si, one, _CLOSE) for one in printed):
+            continue
+        closest = min(printed, key=lambda one: abs(one - number.si))
+        found = number.si / closest if closest else 0.0
+        times = f"{ratio(found)} times" if closest else "not"
+        hint = "correct it, or let 'reading' say how it follows"
+        if near(found, 0.5, 0.01):
+            hint = "if sparsity or both directions are printed, let 'reading' say so"
+        elif near(found, 2.0, 0.01):
+            hint = "is it doubled?"
+        elif any(near(found, 1.024**power, 0.004) for power in (1, 2, 3, 4)):
+            hint = "if GB means 2^30 bytes there, let 'reading' say so"
+        elif near(found, 1000.0, 0.05) or near(found, 1e-3, 0.05):
+            hint = "a prefix is wrong"
+        yield (
+            number,
+            f"{number.text} is {times} the {amount(closest, number.dimension)} that "
+            f'the source prints ("{number.said("printed")}"); {hint}',
+        )
 
 
 @rule("PV010")

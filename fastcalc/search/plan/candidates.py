@@ -8,6 +8,7 @@ import numpy as np
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.layout import Layout
+from fastcalc.core.memory import OWN_MEMORY, MemoryChoice
 from fastcalc.core.placement import Site
 from fastcalc.core.scenario import Pricing, Scenario, default_cache
 from fastcalc.core.traffic import Speculation, Traffic
@@ -34,21 +35,16 @@ def deployments(
     kv: Sequence[str] | None = None,
     speculations: Sequence[Speculation] = (Speculation(),),
     pricing: Pricing,
+    memory: MemoryChoice = OWN_MEMORY,
 ) -> Iterator[Scenario]:
     """Yield a scenario for each chip, its formats and each speculation.
 
     Parameters
     ----------
-    model : Model
-        What is served.
     chips : sequence of tuple of Hardware, Engine and bool
         With the engine on each, and whether it is borrowed from another class.
     weights, kv : sequence of str, optional
         Formats to try; those that the chip has units for where left out.
-    speculations : sequence of Speculation
-        How decoding may draft ahead.
-    pricing : Pricing
-        How an hour of a chip is priced.
     """
     for hardware, engine, is_borrowed in chips:
         for weight in weights or weight_choices(model, hardware, engine):
@@ -64,17 +60,12 @@ def deployments(
                         kv=cache,
                         pricing=pricing,
                         engine_is_borrowed=is_borrowed,
+                        memory=memory,
                     )
 
 
 def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str | None]:
-    """Return the model's own format, and narrower ones that the chip and engine are made for.
-
-    Parameters
-    ----------
-    model, hardware, engine : Model, Hardware, Engine
-        What runs on what.
-    """
+    """Return the model's own format, and narrower ones that the chip and engine are made for."""
     own = max(one.bits for one in weight_formats(model.expert_format or model.weight_format))
     if engine.id == _READS_FILES:
         return [None, *(name for name in _FILES if number_format(name).bits < own)]
@@ -85,15 +76,7 @@ def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str
 def cache_choices(
     model: Model, hardware: Hardware, engine: Engine, weight: str | None
 ) -> list[str | None]:
-    """Return the cache format taken by default, and fp8 where the chip has units for it.
-
-    Parameters
-    ----------
-    model, hardware, engine : Model, Hardware, Engine
-        What runs on what.
-    weight : str or None
-        Format of the weights; None for the model's own.
-    """
+    """Return the cache format taken by default, and fp8 where the chip has units for it."""
     own = default_cache(model, engine, weight)
     has_fp8 = hardware.rate("fp8") is not None and engine.id != _READS_FILES
     is_wider = number_format(own, cache=True).cache_bytes > 1.0
@@ -101,30 +84,19 @@ def cache_choices(
 
 
 def candidates(scenario: Scenario, *, prompt: float, output: float) -> Grid | None:
-    """Return every layout and batch of a deployment; None where no layout holds a sequence.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Chip, model, engine, formats.
-    prompt, output : float
-        Tokens in and out of a request. [1]
-    """
+    """Return every layout and batch for such requests; None where no layout holds a sequence."""
     context = prompt + output / 2
     requests = Requests(np.array([prompt]), np.array([output]), np.array([context]))
     grid = Grid(scenario, (), requests, BATCHES)
     layouts = tuple(layouts_of(grid.sites[0]))
-    most = np.max([_held(site, layouts, prompt + output) for site in grid.sites], axis=0)
+    reserved = np.array([prompt + output])
+    places = (replace(site, reserved_tokens=reserved).place_all(layouts) for site in grid.sites)
+    held = [np.broadcast_to(place.max_batch, (len(layouts),)) for place in places]
+    most = np.max(held, axis=0)
     layouts = tuple(one for one, held in zip(layouts, most, strict=True) if held >= 1)
     if not layouts:
         return None
     return grid.part(layouts=layouts, batches=BATCHES[most.max() >= BATCHES])
-
-
-def _held(site: Site, layouts: tuple[Layout, ...], tokens: float) -> Floats:
-    """Return the sequences that each layout holds. [1]"""
-    place = replace(site, reserved_tokens=np.array([tokens])).place_all(layouts)
-    return np.asarray(np.broadcast_to(place.max_batch, (len(layouts),)), dtype=float)
 
 
 def layouts_of(site: Site) -> list[Layout]:
@@ -133,11 +105,6 @@ def layouts_of(site: Site) -> list[Layout]:
     Tensor-parallel groups of powers of two in the link domain; for mixtures of experts attention
     replicas alongside them, the experts spread over all; and pipeline stages, and whatever the
     placement takes by default. Copies of all weights are replicas, not layouts.
-
-    Parameters
-    ----------
-    site : Site
-        A workload on a kind of chip.
     """
     found = set(site.default_layouts)
     if not site.machine.is_spatial:

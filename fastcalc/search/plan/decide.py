@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import reduce
 from math import inf
 from typing import Any
 
@@ -12,7 +11,7 @@ from fastcalc.formulas.types import Bools, Floats
 from fastcalc.search.plan.decision import Decision, Plan, kind_of
 from fastcalc.search.plan.pools import Pool
 from fastcalc.search.plan.refine import Gaps, gaps_of
-from fastcalc.search.plan.score import LIMITS, Weighed, has_cost, weigh
+from fastcalc.search.plan.score import LIMITS, Scored, has_cost, score
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.blocks import keep_freed_memory
 from fastcalc.search.sweep.grid import Grid
@@ -43,9 +42,15 @@ def decide(grids: Iterable[Grid], service: Service, *, shown: int = 5) -> Decisi
     left: list[Gaps] = []
     while waiting:
         for grid, pools in waiting:
-            decisions, more = _looked_at(grid, pools, service)
-            found = reduce(_add, decisions, found)
-            left += [more] if more else []
+            if not has_cost(grid.scenario, service):
+                found.candidates += grid.size
+                found.reasons["unknown"] += grid.size
+                found.unknown[grid.scenario.hardware.id] += grid.size
+                continue
+            scored = score(grid, service, pools)
+            left.append(gaps_of(scored, service))
+            for one in scored:
+                found.add(_summary(one, service))
         left = _worth_trying(left, found, shown)
         parts = [gaps.split() for gaps in left]
         waiting = [(first.between(), first.pools) for first, _ in parts]
@@ -73,67 +78,33 @@ def _worth_trying(left: Iterable[Gaps], found: Decision, shown: int) -> list[Gap
     return [gaps for gaps in better if len(gaps)]
 
 
-def _looked_at(
-    grid: Grid, given: Sequence[Pool] | None, service: Service
-) -> tuple[list[Decision], Gaps | None]:
-    """Return the decisions among the deployments of a grid, and where better ones may be."""
-    if not has_cost(grid.scenario, service):
-        unknown = Counter({grid.scenario.hardware.id: grid.size})
-        return [Decision(service, grid.size, Counter(unknown=grid.size), unknown=unknown)], None
-    weighed = weigh(grid, service, given)
-    return [_summary(one, service) for one in weighed], gaps_of(weighed, service)
-
-
-def _add(total: Decision, one: Decision) -> Decision:
-    """Return a decision with the deployments of another alongside its own."""
-    total.candidates += one.candidates
-    total.reasons += one.reasons
-    for key, plan in one.best.items():
-        total.best[key] = min(total.best.get(key, plan), plan, key=lambda one: one.order)
-    total.unknown += one.unknown
-    near = [plan for plan in (total.near, one.near) if plan is not None]
-    total.near = min(near, key=lambda plan: plan.order, default=None)
-    for chip, plan in one.closest.items():
-        best = total.closest.setdefault(chip, plan)
-        if max(plan.misses.values()) < max(best.misses.values()):
-            total.closest[chip] = plan
-    for name, value in one.relaxed.items():
-        total.relaxed[name] = min(value, total.relaxed.get(name, inf))
-    return total
-
-
-def _summary(weighed: Weighed, service: Service) -> Decision:
+def _summary(scored: Scored, service: Service) -> Decision:
     """Return the decision among the deployments of one grid."""
-    misses = weighed.misses(service)
+    misses = scored.misses(service)
     table = np.stack([misses[name] for name in LIMITS])
     is_missed = table > 1.0
     missed, worst = is_missed.sum(axis=0), np.max(table, axis=0)
-    near = weighed.first_of((missed > 0) & (worst < NEAR), service)
-    best, closest = weighed.best(service), _argmin(worst, missed > 0)
-    plan = None if best is None else _plan(weighed, misses, best, service)
-    chip = weighed.grid.scenario.hardware.id
+    reasons = Counter(unfit=scored.unfit, several=int((missed > 1).sum()))
+    near = scored.first_of((missed > 0) & (worst < NEAR), service)
+    best, closest = scored.best(service), _argmin(worst, missed > 0)
+    plan = None if best is None else _plan(scored, misses, best, service)
+    chip = scored.grid.scenario.hardware.id
     relaxed = {}
     for name, wrong in zip(LIMITS, is_missed, strict=True):
-        place = _argmin(weighed.values[name], (missed == 1) & wrong)
+        reasons[name] = int((wrong & (missed == 1)).sum())
+        place = _argmin(scored.values[name], (missed == 1) & wrong)
         if place is not None:
-            relaxed[name] = float(weighed.values[name][place])
+            relaxed[name] = float(scored.values[name][place])
+    reasons["beaten"] = int((missed == 0).sum())
     return Decision(
         service,
-        candidates=weighed.unfit + len(weighed.cost),
-        reasons=_reasons(weighed, is_missed, missed),
+        candidates=scored.unfit + len(scored.cost),
+        reasons=reasons,
         best={} if plan is None else {plan.kind: plan},
-        near=None if near is None else _plan(weighed, misses, near, service),
-        closest={} if closest is None else {chip: _plan(weighed, misses, closest, service)},
+        near=None if near is None else _plan(scored, misses, near, service),
+        closest={} if closest is None else {chip: _plan(scored, misses, closest, service)},
         relaxed=relaxed,
     )
-
-
-def _reasons(weighed: Weighed, is_missed: Bools, missed: Floats) -> Counter[str]:
-    counts = Counter(unfit=weighed.unfit, several=int((missed > 1).sum()))
-    for name, wrong in zip(LIMITS, is_missed, strict=True):
-        counts[name] = int((wrong & (missed == 1)).sum())
-    counts["beaten"] = int((missed == 0).sum())
-    return counts
 
 
 def _argmin(values: Floats, among: Bools) -> int | None:
@@ -142,22 +113,22 @@ def _argmin(values: Floats, among: Bools) -> int | None:
     return place if found.size and found[place] < inf else None
 
 
-def _plan(weighed: Weighed, misses: dict[str, Any], place: int, service: Service) -> Plan:
-    grid, row, column = weighed.grid, int(weighed.layout[place]), int(weighed.place[place])
-    pool = weighed.pool
+def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) -> Plan:
+    grid, row, column = scored.grid, int(scored.layout[place]), int(scored.place[place])
+    pool = scored.pool
     return Plan(
         site=grid.sites[0],
         scenario=grid.scenario,
         layout=grid.layouts[row],
         batch=float(grid.batches[column]),
-        replicas=float(weighed.replicas[place]),
-        busy=float(weighed.busy[place]),
+        replicas=float(scored.replicas[place]),
+        busy=float(scored.busy[place]),
         prefill_layout=pool.layout if pool else None,
         prefill_replicas=pool.replicas if pool else 0.0,
         prefill_busy=pool.busy if pool else 0.0,
-        values={name: float(weighed.values[name][place]) for name in LIMITS},
+        values={name: float(scored.values[name][place]) for name in LIMITS},
         misses={name: float(misses[name][place]) for name in LIMITS},
-        cost=float(weighed.cost[place]),
-        last_resort=float(weighed.last_resort(service)[place]),
-        replica=weighed.replica.at(place),
+        cost=float(scored.cost[place]),
+        last_resort=float(scored.last_resort(service)[place]),
+        replica=scored.replica.at(place),
     )

@@ -28,15 +28,7 @@ def own_formats(model: Model) -> tuple[str, str]:
 
 
 def kind_of(scenario: Scenario, *, is_apart: bool) -> tuple[object, ...]:
-    """Return what plans are shown the best of: chip, formats, speculation, prompts apart or not.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Chip, formats and speculation.
-    is_apart : bool
-        Whether replicas of their own take in prompts.
-    """
+    """Return what plans are shown the best of: chip, formats, speculation, prompts apart or not."""
     drafts = scenario.traffic.speculation
     formats = (scenario.weights, scenario.kv, drafts.tokens_per_pass, drafts.drafted)
     return (scenario.hardware.id, *formats, is_apart)
@@ -151,6 +143,21 @@ class Decision:
     closest: dict[str, Plan] = field(default_factory=dict)
     relaxed: dict[str, float] = field(default_factory=dict)
     unknown: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: "Decision") -> None:
+        """Take in the deployments of another."""
+        self.candidates += other.candidates
+        self.reasons += other.reasons
+        for key, plan in other.best.items():
+            self.best[key] = min(self.best.get(key, plan), plan, key=lambda one: one.order)
+        near = [plan for plan in (self.near, other.near) if plan is not None]
+        self.near = min(near, key=lambda plan: plan.order, default=None)
+        for chip, plan in other.closest.items():
+            best = self.closest.setdefault(chip, plan)
+            if max(plan.misses.values()) < max(best.misses.values()):
+                self.closest[chip] = plan
+        for name, value in other.relaxed.items():
+            self.relaxed[name] = min(value, self.relaxed.get(name, value))
 
     @property
     def plans(self) -> list[Plan]:

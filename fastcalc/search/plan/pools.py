@@ -7,8 +7,8 @@ import numpy as np
 from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.placement import Placements
 from fastcalc.formulas.types import Floats
-from fastcalc.search.plan.queues import Queues
-from fastcalc.search.plan.replicas import needed, waited
+from fastcalc.search.frontier import undominated
+from fastcalc.search.plan.queues import Queues, needed
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid, Solved
 
@@ -40,16 +40,9 @@ class Pool:
 
 
 def transfer_seconds(grid: Grid, prompt: float) -> Floats:
-    """Return the time in which each layout sends or receives the cache of a prompt. [s]
+    """Return the time in which each layout sends or receives the cache of a prompt's tokens. [s]
 
     Every chip sends its part over its link beyond the domain.
-
-    Parameters
-    ----------
-    grid : Grid
-        Whose layouts.
-    prompt : float
-        Tokens. [1]
     """
     site, beyond = grid.sites[0], grid.scenario.hardware.links.scale_out
     assert beyond is not None
@@ -63,13 +56,6 @@ def can_be_apart(grid: Grid, service: Service) -> bool:
 
     There must be a rate that says how many, a link for the caches, and batch 1 in the grid, which
     says how long a prompt takes.
-
-    Parameters
-    ----------
-    grid : Grid
-        Of one kind of request.
-    service : Service
-        What is asked.
     """
     one, site = grid.scenario, grid.sites[0]
     has_link = one.hardware.links.scale_out is not None
@@ -81,16 +67,7 @@ def pools(grid: Grid, service: Service, points: Solved) -> list[Pool]:
     """Return pools that take in all prompts, and that none beats both in chips and in time.
 
     A prompt alone on a replica takes as long as the first token at batch 1. Of those in time, the
-    one of the fewest chips and the soonest are taken.
-
-    Parameters
-    ----------
-    grid : Grid
-        Where `can_be_apart`.
-    service : Service
-        What is asked.
-    points : Solved
-        Of the grid.
+    one of the fewest chips and the soonest are taken. The grid is one where `can_be_apart`.
     """
     fits, ttft = points.of(lambda one: one.fits), points.of(lambda one: one.estimate.ttft)
     (where,) = np.nonzero(np.broadcast_to(fits, grid.shape)[0, :, 0])
@@ -100,21 +77,14 @@ def pools(grid: Grid, service: Service, points: Solved) -> list[Pool]:
     queues = None if service.share is None else Queues(service.share, alone, 1.0)
     # Half of the time that is left is for this queue; the other half is for that of a slot.
     each_takes = np.maximum(alone, sending)
-    replicas, busy = needed(service, each_takes, alone + sending, queues, part=0.5)
-    each = np.array([layout.chips for layout in layouts], dtype=float)
-    waits = waited(queues, busy)
-    chips, seconds = replicas * each, alone + waits
+    replicas, busy, waits = needed(service, each_takes, alone + sending, queues, part=0.5)
+    chips, seconds = replicas * [float(layout.chips) for layout in layouts], alone + waits
+    first = seconds + sending
+    kept = np.flatnonzero(undominated(gain=-first, cost=chips))
+    kept = kept[np.argsort(chips[kept])]  # and so from late to soon
+    late = int(np.sum(first[kept] > service.ttft))
     columns_of = (replicas, chips, busy, seconds, waits, sending)
     return [
         Pool(layouts[at], *(float(values[at]) for values in columns_of))
-        for at in _unbeaten(chips, seconds + sending, service.ttft)
+        for at in dict.fromkeys([*kept[: late + 1].tolist(), *kept[-1:].tolist()])
     ]
-
-
-def _unbeaten(chips: Floats, seconds: Floats, limit: float) -> list[int]:
-    """Return the positions of what none beats in both; of those in time the first and the last."""
-    order = np.lexsort((seconds, chips))
-    before = np.minimum.accumulate(np.concatenate(([np.inf], seconds[order][:-1])))
-    kept = order[seconds[order] < before]
-    late = int(np.sum(seconds[kept] > limit))
-    return list(dict.fromkeys([*kept[: late + 1].tolist(), *kept[-1:].tolist()]))

@@ -1,4 +1,4 @@
-"""How long requests that arrive at random wait, and how busy replicas may be for it."""
+"""How many replicas a rate asks for, how busy each may be, and how long requests wait for them."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,12 +7,21 @@ import numpy as np
 
 from fastcalc.formulas.types import ArrayLike, Floats, Ints
 from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percentile
+from fastcalc.search.plan.service import Service
 
 _BUSY = 1.0 - np.geomspace(1.0, 1e-4, 512)
 """Utilizations at which waits are tabled; between two of them they are taken as straight, which is
 longer than they are. [1]"""
 
 _TINY = 1e-300
+
+_SLACK = 1e-9
+"""Of a replica, so that a rate which one carries exactly is not given two."""
+
+_LEAST_BUSY = 1e-6
+"""Utilization below which nothing is planned: a limit that leaves no time to wait needs it."""
+
+_WAIT_OF_THE_LATE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +54,7 @@ class Queues:
     holds: ArrayLike = 0.0
 
     def wait(self, utilization: Floats) -> Floats:
-        """Return the waits, both one after another, at most; infinity at full utilization. [s]
-
-        Parameters
-        ----------
-        utilization : ndarray
-            Share of its capacity that each replica does. [1]
-        """
+        """Return the waits, both one after another, at most; infinity at full utilization. [s]"""
         after = np.clip(np.searchsorted(_BUSY, utilization, side="right"), 1, len(_BUSY) - 1)
         low, high = _BUSY[after - 1], _BUSY[after]
         part = np.minimum((utilization - low) / (high - low), 1.0)
@@ -59,13 +62,7 @@ class Queues:
         return np.asarray(np.where(utilization <= _BUSY[-1], waits, np.inf))
 
     def most(self, slack: Floats) -> Floats:
-        """Return the most utilization at which the waits are within a time. [1]
-
-        Parameters
-        ----------
-        slack : ndarray
-            That time, above 0. [s]
-        """
+        """Return the most utilization at which the waits are within a time above 0. [1]"""
         low = np.zeros(np.shape(slack), dtype=int)
         high = np.full(np.shape(slack), len(_BUSY))
         while np.any(high - low > 1):  # the wait at low is within the time, and at high is not
@@ -101,3 +98,34 @@ class Queues:
 
 _KNOWN: dict[tuple[float, float], Floats] = {}
 """Waits by slots and share of requests: grids have most of their batches in common."""
+
+
+def needed(
+    service: Service, seconds: Floats, ttft: Floats, queues: Queues | None, *, part: float = 1.0
+) -> tuple[Floats, Floats, Floats]:
+    """Return replicas, how busy each is, and how long a request waits for them. [1], [1], [s]
+
+    One replica where no rate is asked. What takes longer to the first token than is allowed
+    without waiting is given a tenth of its time for that, so that it may be said what it does.
+
+    Parameters
+    ----------
+    service : Service
+        With the rate, and the most that a replica is given of its capacity.
+    seconds, ttft : ndarray
+        Time of a replica that a request takes, and to the first token without waiting. [s]
+    queues : Queues or None
+        Before the replicas; None where requests arrive evenly.
+    part : float
+        Of the time that is left to wait, that for these queues. [1]
+    """
+    most: Floats = np.full(np.shape(seconds), service.utilization)
+    if queues is not None:
+        late = ttft >= service.ttft
+        slack = part * np.where(late, _WAIT_OF_THE_LATE * ttft, service.ttft - ttft)
+        most = np.minimum(most, np.maximum(queues.most(slack), _LEAST_BUSY))
+    replicas, busy = np.ones(np.shape(seconds)), most
+    if service.rate is not None:
+        replicas = np.maximum(np.ceil(np.asarray(service.rate * seconds / most) - _SLACK), 1.0)
+        busy = np.minimum(service.rate * seconds / replicas, most)
+    return replicas, busy, np.zeros(busy.shape) if queues is None else queues.wait(busy)

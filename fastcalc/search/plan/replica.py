@@ -2,43 +2,37 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from fastcalc.core.evaluated_points import EvaluatedPoints
 from fastcalc.core.timeline import prompts_together, token_in_traffic
-from fastcalc.formulas.types import Bools, Floats
+from fastcalc.formulas.types import Bools, Floats, Ints
 from fastcalc.search.sweep.grid import Solved
+
+_OF_ESTIMATE = ("speed", "low", "high", "bound", "total", "served", "tpot", "ttft", "joules")
 
 
 @dataclass(frozen=True, eq=False)
 class Replica:
     """One full replica, which takes in its prompts, too: an element for each deployment.
 
+    Its values are those of `EvaluatedPoints` and `Estimate`, in their units; None where they are.
+
     Attributes
     ----------
-    chips : ndarray
-        Of it. [1]
-    speed, low, high, bound : ndarray
-        Tokens a second for each user, as in `Estimate`; None where no range is known. [1/s]
-    total, served : ndarray
-        Output tokens a second, decode alone and with prompts inside. [1/s]
-    tpot, tpot_in_traffic : ndarray
-        Between two tokens of decode alone, and with the prompts of others between. [s]
-    ttft, prompts_together : ndarray
-        To the first token, and of a pass with a prompt on each attention replica. [s]
-    run : ndarray
-        Time in which as many requests as the batch are served. [s]
-    used : ndarray
-        Share of the memory that is taken. [1]
+    tpot_in_traffic : ndarray
+        Between two tokens with the prompts of others between. [s]
+    prompts_together : ndarray
+        Of a pass with a prompt on each attention replica. [s]
     usd : ndarray or None
-        Of a million tokens; None without a price. [USD]
-    joules : ndarray
-        Of an output token. [J]
+        Of a million tokens of input and output. [USD]
     """
 
     chips: Floats
+    dp: Ints
     speed: Floats
     low: Floats | None
     high: Floats | None
@@ -56,36 +50,21 @@ class Replica:
 
     @classmethod
     def of(cls, points: Solved, fits: Bools) -> "Replica":
-        """Return those of the deployments that fit.
-
-        Parameters
-        ----------
-        points : Solved
-            Of one kind of request.
-        fits : ndarray
-            Which, layouts x batches.
-        """
+        """Return those of the deployments that fit, layouts x batches, of one kind of request."""
 
         def those(value: Callable[[EvaluatedPoints], Any]) -> Any:
             found = points.of(value)
             return None if found is None else np.broadcast_to(found, (1, *fits.shape))[0][fits]
 
         return cls(
+            **{name: those(attrgetter(f"estimate.{name}")) for name in _OF_ESTIMATE},
             chips=those(lambda one: one.layout.chips),
-            speed=those(lambda one: one.estimate.speed),
-            low=those(lambda one: one.estimate.low),
-            high=those(lambda one: one.estimate.high),
-            bound=those(lambda one: one.estimate.bound),
-            total=those(lambda one: one.estimate.total),
-            served=those(lambda one: one.estimate.served),
-            tpot=those(lambda one: one.estimate.tpot),
+            dp=those(lambda one: one.layout.dp),
             tpot_in_traffic=those(lambda one: token_in_traffic(one.estimate.passes).seconds),
-            ttft=those(lambda one: one.estimate.ttft),
             prompts_together=those(lambda one: prompts_together(one.estimate.passes).seconds),
             run=those(lambda one: one.run),
             used=those(lambda one: one.used),
             usd=those(lambda one: one.usd[2]),
-            joules=those(lambda one: one.estimate.joules),
         )
 
     def at(self, place: int) -> "Replica":

@@ -10,18 +10,20 @@ from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.scenario import Scenario
 from fastcalc.formulas.types import Bools, Floats, Ints
 from fastcalc.search.plan.pools import Pool, can_be_apart, pools, transfer_seconds
-from fastcalc.search.plan.queues import Queues
+from fastcalc.search.plan.queues import Queues, needed
 from fastcalc.search.plan.replica import Replica
-from fastcalc.search.plan.replicas import first_token, needed, waited
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid, solved
 
 LIMITS = ("ttft", "tpot", "chips")
 """What a deployment that fits may miss."""
 
+_ROUNDING = 1e-12
+"""Of a limit: replicas as busy as it allows meet it, whichever way their waits are rounded."""
+
 
 @dataclass(frozen=True, eq=False)
-class Weighed:
+class Scored:
     """Deployments that fit, an element for each.
 
     Attributes
@@ -86,7 +88,7 @@ class Weighed:
         return self.seconds if service.rate is None else self.grid.batches[self.place]
 
 
-def weigh(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> list[Weighed]:
+def score(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> list[Scored]:
     """Return the deployments of a grid: one pool for all, and prompts apart where that can be.
 
     Parameters
@@ -103,120 +105,73 @@ def weigh(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> 
     dp = np.array([layout.dp for layout in grid.layouts])[:, np.newaxis]
     held = np.broadcast_to(points.of(lambda one: one.fits), grid.shape)[0]
     fits = held & (grid.batches <= limit * dp)
-    layout, place = np.nonzero(fits)
-    replica = Replica.of(points, fits)
-    unfit = int(fits.size - fits.sum())
-    common: dict[str, Any] = {"grid": grid, "replica": replica, "layout": layout, "place": place}
-    together = _together(grid, service, replica, layout, place)
-    found = [Weighed(**common, **together, pool=None, unfit=unfit)]
+    (layout, place), replica = np.nonzero(fits), Replica.of(points, fits)
     if given is None:
         given = pools(grid, service, points) if can_be_apart(grid, service) else ()
-    for pool in given:
-        found.append(Weighed(**common, **_apart(grid, service, replica, layout, place, pool)))
+    batch, found = grid.batches[place], []
+    for pool in (None, *given):
+        if pool is None:
+            seconds, ttft, queued = _together(service, replica, batch)
+        else:
+            receiving = transfer_seconds(grid, service.prompt)[layout]
+            seconds, ttft, queued = _apart(service, replica, batch, pool, receiving)
+        queues = None
+        if service.share is not None:
+            queues = Queues(service.share, **queued, slots=grid.batches, kind=place)
+        replicas, busy, waits = needed(service, seconds, ttft, queues)
+        chips = replicas * replica.chips + (pool.chips if pool else 0.0)
+        first = ttft + waits
+        is_limit = np.isclose(first, service.ttft, rtol=_ROUNDING, atol=0.0)
+        first = np.where(is_limit, service.ttft, first)
+        if pool is not None:
+            # Of what is late it is the limit that would do, half of which is for each queue.
+            enough = ttft - pool.waits + 2.0 * np.maximum(waits, pool.waits)
+            first = np.where(first > service.ttft, enough, first)
+        tpot = replica.tpot_in_traffic if pool is None else replica.tpot
+        values = {"ttft": first, "tpot": tpot, "chips": chips}
+        cost = _cost(grid, service, replica, chips, busy)
+        unfit = 0 if pool else int(fits.size - fits.sum())
+        of = (grid, replica, pool, layout, place)
+        found.append(Scored(*of, values, seconds, replicas, busy, cost, unfit))
     return found
 
 
-def _together(
-    grid: Grid, service: Service, replica: Replica, layout: Ints, place: Ints
-) -> dict[str, Any]:
-    """Return what replicas that take in prompts and decode need for the rate."""
-    batch, run = grid.batches[place], replica.run
+_Load = tuple[Floats, Floats, dict[str, Any]]
+"""Time of a replica that a request takes, time to the first token without waiting, and queues."""
+
+
+def _together(service: Service, replica: Replica, batch: Floats) -> _Load:
+    """Return what replicas that take in prompts and decode are asked."""
+    run, alone = replica.run, replica.ttft
     # Where prompts cost next to nothing, rounding may leave less than nothing.
     prompts = np.maximum(run - service.output * replica.tpot, 0.0)
-    ttft = _first_token(grid, replica, layout, batch)
-    queues = _queues(
-        service,
-        prompt=prompts / batch * (1.0 - 1.0 / batch),  # nobody's prompt is before that of one alone
-        prompt_busy=prompts / run,
-        slots=grid.batches,
-        kind=place,
-        holds=run,
-    )
+    # Attention replicas run in step. If requests come faster than their prompts are taken in one by
+    # one, several take in prompts in the same pass, which is then as long as that of all.
+    meets = np.minimum(alone * batch / replica.run, 1.0) * (1.0 - 1.0 / replica.dp)
+    ttft = alone + meets * np.maximum(replica.prompts_together - alone, 0.0)
+    # Nobody's prompt is before that of one alone.
+    before = prompts / batch * (1.0 - 1.0 / batch)
     seconds = service.output / replica.served
-    replicas, busy = needed(service, seconds, ttft, queues)
-    chips = replicas * replica.chips
-    return {
-        "values": {
-            "ttft": first_token(service, ttft, waited(queues, busy)),
-            "tpot": replica.tpot_in_traffic,
-            "chips": chips,
-        },
-        "seconds": seconds,
-        "replicas": replicas,
-        "busy": busy,
-        "cost": _cost(grid, service, replica, chips, busy),
-    }
-
-
-def _first_token(grid: Grid, replica: Replica, layout: Ints, batch: Floats) -> Floats:
-    """Return the time to the first token of a request that joins the others. [s]
-
-    Attention replicas run in step. If requests come faster than their prompts are taken in one by
-    one, several replicas take in prompts in the same pass, which is then as long as that of all.
-    """
-    alone = replica.ttft
-    dp = np.array([one.dp for one in grid.layouts])[layout]
-    meets = np.minimum(alone * batch / replica.run, 1.0) * (1.0 - 1.0 / dp)
-    return np.asarray(alone + meets * np.maximum(replica.prompts_together - alone, 0.0))
-
-
-def _queues(service: Service, **given: Any) -> Queues | None:
-    """Return the queues before some deployments; None where requests arrive evenly."""
-    return None if service.share is None else Queues(service.share, **given)
+    return seconds, ttft, {"prompt": before, "prompt_busy": prompts / run, "holds": run}
 
 
 def _apart(
-    grid: Grid, service: Service, replica: Replica, layout: Ints, place: Ints, pool: Pool
-) -> dict[str, Any]:
-    """Return what replicas that only decode need for the rate, and the pool alongside them.
+    service: Service, replica: Replica, batch: Floats, pool: Pool, receiving: Floats
+) -> _Load:
+    """Return what replicas that only decode are asked, alongside the pool that takes in prompts.
 
     They must take in the caches as fast as the rate sends them, through the links of the attention
     replica that each is for.
     """
-    batch = grid.batches[place]
-    receiving = transfer_seconds(grid, service.prompt)[layout]
-    dp = np.array([one.dp for one in grid.layouts])[layout]
     decoding = service.output / replica.total
-    queues = _queues(
-        service,
-        prompt=np.zeros(place.shape),
-        prompt_busy=0.0,
-        slots=grid.batches,
-        kind=place,
-        holds=decoding * batch,
-    )
     ttft = pool.seconds + np.maximum(pool.sending, receiving)
-    seconds = np.maximum(decoding, receiving / dp)
-    replicas, busy = needed(service, seconds, ttft, queues)
-    chips = replicas * replica.chips + pool.chips
-    waits = waited(queues, busy)
-    seconds_to_first = first_token(service, ttft, waits)
-    # Of what is late it is the limit that would do, half of which is for each of the queues.
-    enough = ttft - pool.waits + 2.0 * np.maximum(waits, pool.waits)
-    return {
-        "values": {
-            "ttft": np.where(seconds_to_first > service.ttft, enough, seconds_to_first),
-            "tpot": replica.tpot,
-            "chips": chips,
-        },
-        "seconds": seconds,
-        "replicas": replicas,
-        "busy": busy,
-        "cost": _cost(grid, service, replica, chips, busy),
-        "pool": pool,
-    }
+    seconds = np.maximum(decoding, receiving / replica.dp)
+    queued = {"prompt": np.zeros(batch.shape), "prompt_busy": 0.0, "holds": decoding * batch}
+    return seconds, ttft, queued
 
 
 def has_cost(scenario: Scenario, service: Service) -> bool:
-    """Return whether what is to be least is known of a chip.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        With the chip and its prices.
-    service : Service
-        With the objective.
-    """
+    """Return whether the price or the power that is to be least is known of a chip."""
     if service.objective == "watts":
         return scenario.hardware.power is not None
     known = scenario.pricing.per_chip_hour(scenario.hardware) is not None

@@ -11,11 +11,10 @@ import numpy as np
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.layout import Layout, LayoutError
-from fastcalc.core.placement import Site
+from fastcalc.core.memory import OWN_MEMORY, MemoryChoice
 from fastcalc.core.scenario import Pricing, Scenario, sites_of
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
-from fastcalc.formulas.types import Floats
 from fastcalc.search.sweep.grid import Grid
 from fastcalc.search.sweep.request_lists import OpenRequests
 
@@ -66,22 +65,14 @@ class Axes:
 
     Attributes
     ----------
-    models : sequence of Model
-        Every one on every chip.
     chips : sequence of tuple of Hardware, Engine and bool
         With the engines to run on each, and whether those are borrowed from another class.
     weights, kv : sequence of str or None
         Formats; None for the model's own.
-    speculations : sequence of Speculation
-        How decoding drafts ahead.
-    ranks : Ranks
-        Layouts.
     prompts, outputs, contexts, batches : sequence of float
         Tokens and sequences; without contexts, the mean of each request. [1]
     prefix_hit : float
         Share of the prompt found in the prefix cache. [1]
-    pricing : Pricing
-        How an hour of a chip is priced.
     """
 
     models: Sequence[Model]
@@ -96,6 +87,7 @@ class Axes:
     ranks: Ranks = Ranks()
     prefix_hit: float = 0.0
     pricing: Pricing = field(default_factory=Pricing)
+    memory: MemoryChoice = OWN_MEMORY
 
     def requests(self, model: Model) -> OpenRequests:
         """Return every kind of request that a model's context holds."""
@@ -109,10 +101,7 @@ class Axes:
     def refuse_too_many(self) -> None:
         """Refuse more deployments or layouts than can be looked at one by one.
 
-        Raises
-        ------
-        InputError
-            With how many there are.
+        Raises `InputError` with how many there are.
         """
         each = len(self.models) * len(self.weights) * len(self.kv) * len(self.speculations)
         layouts = each * sum(self.ranks.count(chip) for chip, _, _ in self.chips)
@@ -131,11 +120,6 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
     """Return the grids of some axes, and how many points are left out for which reason.
 
     Every combination of what is varied is either a point of a grid or counted once.
-
-    Parameters
-    ----------
-    axes : Axes
-        What is varied.
 
     Raises
     ------
@@ -156,26 +140,20 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
                 left_out[f"a context beyond that of {model.id}"] += beyond * max(len(ranks), 1)
             if not len(held):
                 continue
-            grid, faults = _grid(scenario, ranks, held, batches)
-            left_out += faults
-            if grid is not None:
-                found.append(grid)
+            full = _with_four_bits(scenario)
+            if full is None:
+                left_out[_NO_FOUR_BITS] += len(held) * len(batches) * max(len(ranks), 1)
+                continue
+            site, layouts = sites_of(full, 0.0)[0], []
+            for tp, pp, ep, dp in ranks:
+                try:
+                    layout = Layout(tp, pp, ep or site.expert_ranks(tp, dp), dp)
+                    layouts.append(site.check(layout))
+                except LayoutError as error:
+                    left_out[error.rule] += len(held) * len(batches)
+            if layouts or not ranks:
+                found.append(Grid(full, tuple(layouts), held, batches))
     return found, left_out
-
-
-def _grid(
-    scenario: Scenario, ranks: list[Combination], requests: OpenRequests, batches: Floats
-) -> tuple[Grid | None, Counter[str]]:
-    """Return what there is of a scenario, and how many points there are not for which reason."""
-    each = len(requests) * len(batches)
-    full = _with_four_bits(scenario)
-    if full is None:
-        return None, Counter({_NO_FOUR_BITS: each * max(len(ranks), 1)})
-    layouts, broken = _legal(sites_of(full, 0.0)[0], ranks)
-    left_out = Counter({rule: count * each for rule, count in broken.items()})
-    if ranks and not layouts:
-        return None, left_out
-    return Grid(full, layouts, requests, batches), left_out
 
 
 def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
@@ -191,23 +169,13 @@ def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
             kv=kv,
             pricing=axes.pricing,
             engine_is_borrowed=is_borrowed,
+            memory=axes.memory,
             ignores_ranks=axes.ranks.cut_layers and hardware.execution == "spatial",
         )
 
 
 def four_bits(hardware: Hardware) -> str | None:
-    """Return the 4-bit format that a chip multiplies: NVFP4 is NVIDIA's, MXFP4 the open one.
-
-    Parameters
-    ----------
-    hardware : Hardware
-        A chip.
-
-    Returns
-    -------
-    str or None
-        None where it has no 4-bit units.
-    """
+    """Return the 4-bit format that a chip multiplies, if any: NVIDIA's NVFP4 or the open MXFP4."""
     if hardware.rate("fp4") is None:
         return None
     return "nvfp4" if hardware.vendor == "NVIDIA" else "mxfp4"
@@ -222,14 +190,3 @@ def _with_four_bits(scenario: Scenario) -> Scenario | None:
         return None
     weights, kv = (full if one == "fp4" else one for one in (scenario.weights, scenario.kv))
     return replace(scenario, weights=weights, kv=kv)
-
-
-def _legal(site: Site, ranks: list[Combination]) -> tuple[tuple[Layout, ...], Counter[str]]:
-    """Return the layouts that suit chip and model, and how many others break which rule."""
-    legal, broken = [], Counter[str]()
-    for tp, pp, ep, dp in ranks:
-        try:
-            legal.append(site.check(Layout(tp, pp, ep or site.expert_ranks(tp, dp), dp)))
-        except LayoutError as error:
-            broken[error.rule] += 1
-    return tuple(legal), broken

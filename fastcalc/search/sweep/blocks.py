@@ -32,13 +32,7 @@ def keep_freed_memory() -> None:
 
 
 def solve_all(grids: Iterable[Grid]) -> Iterator[tuple[Grid, Columns]]:
-    """Yield every block of some grids and its columns, in order.
-
-    Parameters
-    ----------
-    grids : iterable of Grid
-        One after another.
-    """
+    """Yield every block of some grids and its columns, in order."""
     keep_freed_memory()
     # Copies, so that what a grid and its scenario keep of themselves goes when they are done.
     copies = (replace(grid, scenario=replace(grid.scenario)) for grid in grids)
@@ -49,12 +43,7 @@ def solve_all(grids: Iterable[Grid]) -> Iterator[tuple[Grid, Columns]]:
 def in_order(make: Callable[[Given], Made], given: Iterable[Given]) -> Iterator[Made]:
     """Yield what a function makes of each thing, in order, a few ahead on other threads.
 
-    Parameters
-    ----------
-    make : callable
-        That lets go of the interpreter most of the time.
-    given : iterable
-        Drawn from as results are taken.
+    It should let go of the interpreter most of the time. Things are drawn as results are taken.
     """
     waiting: deque[Future[Made]] = deque()
     source = iter(given)

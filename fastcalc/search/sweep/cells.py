@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fastcalc.core.columns import NEEDS_FIT, Columns
 from fastcalc.core.evaluated_points import Words
@@ -15,50 +14,31 @@ Write = Callable[[Any], str]
 
 
 def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tuple[str, ...]]:
-    """Yield the texts of each point.
+    """Yield the texts of each point of a grid, as `csv_cell` or `json_text` writes them.
 
-    Parameters
-    ----------
-    columns : Columns
-        That broadcast to the shape.
-    shape : tuple of int
-        Of the grid. [1]
-    write : callable
-        `csv_cell` or `json_text`.
+    Columns broadcast to its shape.
     """
     void = ~np.broadcast_to(columns["fits"], shape).ravel()
     table = []
     for key, column in columns.items():
-        texts = np.broadcast_to(_texts(column, write), shape).ravel()
+        if isinstance(column, Words):
+            texts = np.array([write(word) for word in column.words], dtype=object)[column.codes]
+        elif column is None or isinstance(column, str):
+            texts = np.array(write(column), dtype=object)
+        elif (values := np.asarray(column)).dtype == bool:
+            texts = np.take(np.array([write(False), write(True)], dtype=object), values)
+        else:
+            digits = [number(value, write) for value in values.ravel().tolist()]
+            texts = np.array(digits, dtype=object).reshape(values.shape)
+        texts = np.broadcast_to(texts, shape).ravel()
         if key in NEEDS_FIT and void.any():
             texts = np.where(void, write(None), texts)
         table.append(texts.tolist())
     return zip(*table, strict=True)
 
 
-def _texts(column: Any, write: Write) -> npt.NDArray[np.object_]:
-    """Return texts in the shape of a column itself."""
-    if isinstance(column, Words):
-        return np.array([write(word) for word in column.words], dtype=object)[column.codes]
-    if column is None or isinstance(column, str):
-        return np.array(write(column), dtype=object)
-    values = np.asarray(column)
-    if values.dtype == bool:
-        said = np.array([write(False), write(True)], dtype=object)
-        return np.take(said, values)
-    texts = [number(value, write) for value in values.ravel().tolist()]
-    return np.array(texts, dtype=object).reshape(values.shape)
-
-
 def number(value: float, write: Write) -> str:
-    """Return twelve digits, whole where it is whole; nothing where it is not finite.
-
-    Parameters
-    ----------
-    value : float
-        Any.
-    write : callable
-        Says how nothing is written.
+    """Return twelve digits, whole where it is whole; what stands for None where it is not finite.
 
     Examples
     --------

@@ -64,23 +64,11 @@ class Grid:
         return sites_of(self.scenario, 0.0)
 
     def part(self, **axes: Any) -> "Grid":
-        """Return the grid with other axes.
-
-        Parameters
-        ----------
-        axes : object
-            Layouts, requests or batches.
-        """
+        """Return the grid with other layouts, requests or batches."""
         return replace(self, **axes)
 
     def blocks(self, size: int = BLOCK) -> Iterator["Grid"]:
-        """Yield the grid in parts of at most so many points, in order.
-
-        Parameters
-        ----------
-        size : int
-            Points. [1]
-        """
+        """Yield the grid in parts of at most so many points, in order."""
         kinds, layouts, batches = self.shape
         width = min(batches, size)
         high = max(min(layouts, size // width), 1)
@@ -111,40 +99,20 @@ class Solved:
     best: Ints
 
     def of(self, value: Callable[[EvaluatedPoints], Any]) -> Any:
-        """Return a value at each point, as the tier has it that the point is on.
-
-        Parameters
-        ----------
-        value : callable
-            As that of a `Column`.
-        """
+        """Return a `Column`'s value at each point, as the tier has it that the point is on."""
         found = [value(one) for one in self.tiers]
         return found[0] if len(found) == 1 else chosen(self.best, found)
 
 
 def solved(grid: Grid) -> Solved:
-    """Evaluate every point of a grid at once, to the same bits as one by one.
-
-    Parameters
-    ----------
-    grid : Grid
-        A part of one, as `Grid.blocks` yields them.
-    """
+    """Evaluate every point of a grid or a block of it at once, to the same bits as one by one."""
     found = [_on(grid, site) for site in grid.sites]
     chips = [np.where(one.fits, one.layout.chips, np.inf) for one in found]
     return Solved(found, np.argmin(np.stack(np.broadcast_arrays(*chips)), axis=0))
 
 
 def solve_grid(grid: Grid, columns: Sequence[Column] = COLUMNS) -> Columns:
-    """Return columns that broadcast to the shape of a grid.
-
-    Parameters
-    ----------
-    grid : Grid
-        A part of one, as `Grid.blocks` yields them.
-    columns : sequence of Column
-        Those wanted; words take time.
-    """
+    """Return columns that broadcast to the shape of a grid or of a block; words take time."""
     points = solved(grid)
     return {column.key: points.of(column.value) for column in columns}
 

@@ -29,8 +29,6 @@ class OpenRequests:
 
     Attributes
     ----------
-    prompts, outputs : ndarray
-        Tokens of a request. [1]
     contexts : ndarray
         Mean contexts in decode; nan for the mean of each request. [1]
     longest : float

@@ -12,12 +12,7 @@ _MOST = 2.0**22
 def smallest_layouts(site: Site, batches: Floats) -> tuple[Ints, Floats]:
     """Return which default layout holds each batch of each kind of request with fewest chips.
 
-    Parameters
-    ----------
-    site : Site
-        Whose reserved tokens are an array, an element for each kind of request.
-    batches : ndarray
-        Sequences decoded together. [1]
+    The site's reserved tokens are an array, an element for each kind of request.
 
     Returns
     -------

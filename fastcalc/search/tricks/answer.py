@@ -29,10 +29,8 @@ class Answer:
 
     Attributes
     ----------
-    today : Outcome
-        The serving point, one batch.
-    speed : float
-        Tokens a second that every user was to get. [1/s]
+    today, speed : Outcome, float
+        The serving point, one batch, and the tokens a second that every user was to get. [1/s]
     options : list of Option
         In the order of `fastcalc.search.tricks.option.TRICKS`, within a trick the cheapest first
         and what cannot last.
@@ -58,16 +56,10 @@ class Answer:
 
 
 def fastmode(today: Scenario, speed: float, catalogue: Catalogue) -> Answer:
-    """Return what every trick comes to that could serve each user at a speed.
+    """Return what every trick comes to that could serve each user at a speed. [1/s]
 
-    Parameters
-    ----------
-    today : Scenario
-        What is served now, one batch; its chips and ranks are kept.
-    speed : float
-        Tokens a second that every user is to get. [1/s]
-    catalogue : Catalogue
-        Where other chips and models come from.
+    Today's scenario is of one batch, and keeps its chips and ranks; other chips and models come
+    from the catalogue.
 
     Raises
     ------
@@ -76,33 +68,31 @@ def fastmode(today: Scenario, speed: float, catalogue: Catalogue) -> Answer:
     """
     outcome = solve(today)
     if not outcome.fits:
-        raise InputError(_does_not_fit(outcome))
+        needed, most = outcome.min_chips[0], outcome.placement.max_batch
+        count, model, chip = outcome.placement.layout.chips, today.model.id, today.hardware.id
+        plural, verb = ("s", "") if count > 1 else ("", "s")
+        what = f"batch {today.batches[0]:,} of {model} does not fit {count} chip{plural} of {chip}"
+        more = f"; write --chips {needed}" if needed and needed > count else ""
+        raise InputError(f"{what}, which hold{verb} {most:,}{more}")
     base = Base(outcome, speed, catalogue)
     drafts, tokens, acceptance = passes.needed_drafts(base)
+    chips = in_order(machines.hardware(base))
+    options = [machines.smaller_batch(base), machines.other_layout(base), machines.more_chips(base)]
+    for trick in ("newer-hardware", "other-hardware"):
+        options += [one for one in chips if one.trick == trick]
+    options += [*in_order(passes.fewer_bits(base)), passes.speculation(base)]
+    options += models.smaller_models(base)
+    options += [*in_order(machines.sram_machines(base)), two_tricks(base)]
     return Answer(
         today=outcome,
         speed=speed,
-        options=list(_options(base)),
+        options=options,
         drafts=drafts,
         tokens=tokens,
         acceptance=acceptance,
         shorter=models.fewer_layers(base),
         thinner=models.thinner_layers(base),
     )
-
-
-def _options(base: Base) -> Iterator[Option]:
-    yield machines.smaller_batch(base)
-    yield machines.other_layout(base)
-    yield machines.more_chips(base)
-    chips = in_order(machines.hardware(base))
-    for trick in ("newer-hardware", "other-hardware"):
-        yield from (one for one in chips if one.trick == trick)
-    yield from in_order(passes.fewer_bits(base))
-    yield passes.speculation(base)
-    yield from models.smaller_models(base)
-    yield from in_order(machines.sram_machines(base))
-    yield two_tricks(base)
 
 
 def two_tricks(base: Base) -> Option:
@@ -140,16 +130,10 @@ def _lighter(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
 
 
 def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
-    """Return the smallest deployment whose users get a speed, at the largest batch where they do.
+    """Return the smallest deployment whose users get a speed [1/s], at the largest batch that does.
 
-    Chips that the scenario names are kept. None where no default layout reaches the speed.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        What is to be served, its batches left aside.
-    speed : float
-        Tokens a second of each user. [1/s]
+    Chips that the scenario names are kept, its batches are left aside. None where no default layout
+    reaches the speed.
     """
     one = replace(scenario, batches=(1,))
     asked = solve(one)
@@ -165,13 +149,3 @@ def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
         if batch:
             return replace(scenario, batches=(batch,), sharding=sharding(placement.layout))
     return None
-
-
-def _does_not_fit(outcome: Outcome) -> str:
-    scenario, place = outcome.scenario, outcome.placement
-    chips, most = outcome.min_chips[0], place.max_batch
-    count = place.layout.chips
-    plural = "s" if count > 1 else ""
-    what = f"batch {scenario.batches[0]:,} of {scenario.model.id} does not fit {count} chip{plural}"
-    what += f" of {scenario.hardware.id}, which hold{'' if plural else 's'} {most:,}"
-    return what + (f"; write --chips {chips}" if chips and chips > count else "")

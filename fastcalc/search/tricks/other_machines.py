@@ -63,14 +63,10 @@ def sram_machines(base: Base) -> list[Option]:
 
 
 def _machine(base: Base, chip: Hardware, trick: str) -> Option:
-    return base.option(trick, chip.id, base.on(chip), _layouts)
+    def layouts(base: Base, space: Space) -> list[Layout]:
+        if not space.sites[0].machine.is_spatial:
+            return base.deployments(space)
+        fewest = space.fewest_chips
+        return space.layouts(*chip_counts(fewest, fewest * 2**_WAFERS)) if fewest else []
 
-
-def _layouts(base: Base, space: Space) -> list[Layout]:
-    if not space.sites[0].machine.is_spatial:
-        return base.deployments(space)
-    fewest = space.fewest_chips
-    if fewest is None:
-        return []
-    counts = chip_counts(fewest, fewest * 2**_WAFERS)
-    return space.layouts(*counts)
+    return base.option(trick, chip.id, base.on(chip), layouts)

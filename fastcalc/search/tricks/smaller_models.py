@@ -1,11 +1,12 @@
 """The trick that changes the answers: a smaller model, of the catalogue or hypothetical."""
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fastcalc.catalogue.schema import DenseFFN, MixtureOfExperts, Model
-from fastcalc.core.scenario import Scenario, solve
+from fastcalc.core.scenario import solve
 from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.search.space import sharding
@@ -15,11 +16,13 @@ from fastcalc.search.tricks.start import Base, readable
 
 def smaller_models(base: Base) -> list[Option]:
     """Return the models of the same family with fewer active parameters, the largest first."""
-    active = base.today.placement.work.active_parameters
-    family = [(workload(model).active_parameters, model) for model in _family(base)]
+    active, today = base.today.placement.work.active_parameters, base.scenario.model.id
+    name = family_of(today)
+    names = (one for one in base.catalogue.names("models") if one != today)
+    alike = readable(base.catalogue.model, [one for one in names if family_of(one) == name])
+    family = [(workload(model).active_parameters, model) for model in alike]
     smaller = sorted((one for one in family if one[0] < active), key=lambda one: -one[0])
     if not smaller:
-        name = family_of(base.scenario.model.id)
         why_not = f"the catalogue has no smaller {name}"
         return [Option("smaller-model", "", why_not=why_not)]
     own_formats = replace(base.scenario, weights=None, kv=None)
@@ -27,13 +30,6 @@ def smaller_models(base: Base) -> list[Option]:
         base.option("smaller-model", model.id, replace(own_formats, model=model), Base.deployments)
         for _, model in smaller
     ]
-
-
-def _family(base: Base) -> Iterator[Model]:
-    today = base.scenario.model.id
-    names = (name for name in base.catalogue.names("models") if name != today)
-    alike = [name for name in names if family_of(name) == family_of(today)]
-    return readable(base.catalogue.model, alike)
 
 
 def family_of(name: str) -> str:
@@ -72,47 +68,36 @@ def thinner_layers(base: Base) -> Shrunk | None:
 
 def _largest(base: Base, shapes: list[Model]) -> Shrunk | None:
     """Return the last of some shapes, from small to large, that reaches the speed."""
-    low, high = -1, len(shapes)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _reaches(base, shapes[middle]):
-            low = middle
-        else:
-            high = middle
-    if low < 0:
+    asked = replace(base.scenario, batches=(base.batch,), sharding=sharding(base.layout))
+
+    def is_slow(model: Model) -> bool:
+        try:
+            outcome = solve(replace(asked, model=model))
+        except InputError:  # fewer layers than pipeline stages
+            return False
+        return not (outcome.estimate.fits[0] and outcome.estimate.speed[0] >= base.speed)
+
+    count = bisect_left(shapes, True, key=is_slow)
+    if not count:
         return None
-    work = workload(shapes[low], base.scenario.weights, base.scenario.kv)
+    work = workload(shapes[count - 1], base.scenario.weights, base.scenario.kv)
     return Shrunk(work.active_parameters, work.total_parameters, work.layers)
 
 
-def _reaches(base: Base, model: Model) -> bool:
-    scenario: Scenario = replace(
-        base.scenario, model=model, batches=(base.batch,), sharding=sharding(base.layout)
-    )
-    try:
-        outcome = solve(scenario)
-    except InputError:  # fewer layers than pipeline stages
-        return True
-    return bool(outcome.estimate.fits[0] and outcome.estimate.speed[0] >= base.speed)
-
-
 def _with_layers(model: Model, share: float) -> Model:
-    if model.is_minimal:
-        return _scaled_minimum(model, share)
-    blocks = [
-        block.model_copy(update={"count": max(round(block.count * share), 1)})
-        for block in model.blocks
-    ]
-    return model.model_copy(update={"blocks": blocks, "hypothetical": True})
-
-
-def _scaled_minimum(model: Model, share: float) -> Model:
-    """Return a model of which only totals are known with a share of its layers."""
-    keys = ("total_parameters", "active_parameters", "kv_bytes_per_token")
-    known = {key: getattr(model, key) for key in keys if getattr(model, key) is not None}
-    scaled = {key: one.model_copy(update={"si": one.si * share}) for key, one in known.items()}
-    layers = max(round((model.layers or 1) * share), 1)
-    return model.model_copy(update={**scaled, "layers": layers, "hypothetical": True})
+    update: dict[str, Any] = {"hypothetical": True}
+    if model.is_minimal:  # only totals are known
+        for key in ("total_parameters", "active_parameters", "kv_bytes_per_token"):
+            known = getattr(model, key)
+            if known is not None:
+                update[key] = known.model_copy(update={"si": known.si * share})
+        update["layers"] = max(round((model.layers or 1) * share), 1)
+    else:
+        update["blocks"] = [
+            block.model_copy(update={"count": max(round(block.count * share), 1)})
+            for block in model.blocks
+        ]
+    return model.model_copy(update=update)
 
 
 def _with_width(model: Model, share: float) -> Model:

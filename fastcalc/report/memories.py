@@ -1,0 +1,81 @@
+"""What lives where, as a picture and in words."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fastcalc.core.memory import KINDS
+from fastcalc.core.scenario import Location
+from fastcalc.core.split import split
+from fastcalc.formulas.types import Array
+from fastcalc.report.numbers_as_text import size
+
+_WIDE = 40
+"""Characters of a bar."""
+
+_NAMES = dict(
+    zip(KINDS, ("dense weights", "head", "experts", "KV cache", "embeddings"), strict=True)
+)
+_LETTERS = dict(zip(KINDS, "DHEKT", strict=True))
+
+
+KEY = (
+    ", ".join(f"{letter} {_NAMES[kind]}" for kind, letter in _LETTERS.items())
+    + "; a bar is what the engine may fill of a chip's memory, at the smallest batch"
+)
+"""What the letters of a bar mean."""
+
+
+def picture(location: Location) -> list[tuple[str, str, str]]:
+    """Return for each memory of a chip its name, its size and what fills it, as a bar.
+
+    Parameters
+    ----------
+    location : Location
+        A placed scenario that fits.
+    """
+    batches, place = location.scenario.batches, location.placement
+    made = location.split or split(place, np.array(batches, dtype=float), 1.0, 1.0)
+    index = batches.index(min(batches))
+    bars = []
+    for at, (tier, usable) in enumerate(
+        zip(made.tiers, place.machine.usable(place.layout.chips), strict=True)
+    ):
+        text, filled, whole = "", 0.0, float(usable)
+        for kind in KINDS:
+            held = _at(made.shares[kind][at], index) * _at(made.sizes[kind], index)
+            filled += held
+            letters = max(round(filled / whole * _WIDE) - len(text), int(held > 0.01 * whole))
+            text += _LETTERS[kind] * letters
+        bars.append((tier.name, size(whole), f"{text[:_WIDE]:.<{_WIDE}}"))
+    return bars
+
+
+def lives(location: Location) -> Iterator[str]:
+    """Yield what is not in the fastest memory at the smallest and the largest batch, in words.
+
+    Parameters
+    ----------
+    location : Location
+        A placed scenario.
+    """
+    made, batches = location.split, location.scenario.batches
+    if made is None:
+        return
+    for index in dict.fromkeys((batches.index(min(batches)), batches.index(max(batches)))):
+        found = []
+        for place, tier in enumerate(made.tiers[1:], 1):
+            held = [
+                f"{share:.0%} of {_NAMES[kind]}"
+                for kind in KINDS
+                for share in [_at(made.shares[kind][place], index)]
+                if share >= 0.005 and _at(made.sizes[kind], index) > 0.0
+            ]
+            found += [f"{tier.name} holds {', '.join(held)}"] if held else []
+        if found:
+            yield f"at batch {batches[index]:,} {'; '.join(found)}"
+
+
+def _at(values: Array, index: int) -> float:
+    flat = np.ravel(values)
+    return float(flat[index if flat.size > 1 else 0])

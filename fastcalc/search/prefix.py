@@ -1,0 +1,68 @@
+"""A prefix cache in another memory: when loading it beats computing it again."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fastcalc.core import timeline
+from fastcalc.core.placement import Placement
+from fastcalc.core.scenario import Outcome
+from fastcalc.core.schedule import Schedule
+from fastcalc.core.traffic import Traffic
+from fastcalc.formulas.types import ArrayLike, Floats
+
+_TRIED = 512
+"""Lengths tried at once."""
+
+
+@dataclass(frozen=True)
+class PrefixCache:
+    """What the cached part of a prompt costs, loaded and computed.
+
+    Attributes
+    ----------
+    loading, computing : float
+        Time that either adds to the first token of a request that is alone. [s]
+    breaks_even : int or None
+        Shortest prompt of which the same share is loaded sooner than computed; None where there is
+        none up to the model's context. [1]
+    """
+
+    loading: float
+    computing: float
+    breaks_even: int | None
+
+
+def prefix_cache(outcome: Outcome) -> PrefixCache:
+    """Return what the cached part of a prompt costs, loaded from its memory and computed.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        Of traffic with a share of its prompts cached in a memory.
+    """
+    traffic, placement = outcome.scenario.traffic, outcome.placement
+    loading, computing = (float(one.ravel()[0]) for one in _costs(placement, traffic, 1.0))
+    longest = outcome.scenario.model.max_context or 2**20
+    low, high = 2, int(longest)
+    while high - low > 1:
+        tried = np.unique(np.round(np.geomspace(low, high, _TRIED)))
+        load, compute = _costs(placement, traffic, tried / traffic.prompt)
+        wins = load < compute
+        if not wins.any():
+            return PrefixCache(loading, computing, None)
+        first = int(wins.argmax())
+        high = int(tried[first])
+        low = int(tried[first - 1]) if first else high
+    return PrefixCache(loading, computing, high)
+
+
+def _costs(placement: Placement, traffic: Traffic, scale: ArrayLike) -> tuple[Floats, Floats]:
+    """Return the time to load and to compute what is cached of prompts so much longer. [s]"""
+    prompt = np.atleast_1d(np.asarray(traffic.prompt * scale, dtype=float))
+    longer = replace(traffic, prompt=prompt, context=prompt + np.asarray(traffic.output) / 2.0)
+    batch = np.ones_like(prompt)
+    cached = Schedule(placement, longer, batch)
+    again = Schedule(placement, replace(longer, prefix_hit=0.0), batch)
+    rest = timeline.first_token(cached).seconds - cached.loading
+    return np.broadcast_to(cached.loading, prompt.shape), timeline.first_token(again).seconds - rest
