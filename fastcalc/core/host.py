@@ -88,8 +88,9 @@ def _written(text: str) -> Hardware:
             QuantityReader(dimension).si(number)
         for name in given.keys() & _DIMENSIONS.keys():
             QuantityReader(_DIMENSIONS[name]).si(given[name])
-        chips = QuantityReader("amount").si(int(given.get("chips", _SLOTS)))
-    except (QuantityError, ValueError) as error:
+        sharing = given.get("chips", str(_SLOTS))
+        chips = QuantityReader("amount").si(int(sharing) if sharing.isdecimal() else sharing)
+    except QuantityError as error:
         raise InputError(f"--host {shown(text)}: {error}") from error
     memory = {
         "name": "DRAM",

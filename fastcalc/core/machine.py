@@ -247,6 +247,8 @@ class Machine:
         What the user asks of them.
     place : dict of str to int
         Kinds of bytes that have a memory of their own, by its position.
+    prefix : int or None
+        Position of the memory that the cached part of prompts is loaded from.
     chip, software, peaks : Chip, EngineParameters, PeakRates
         Their numbers for this workload.
     """
@@ -256,6 +258,7 @@ class Machine:
     tiers: tuple[Tier, ...]
     memory: MemoryChoice
     place: dict[str, int]
+    prefix: int | None
     chip: Chip
     software: EngineParameters
     peaks: PeakRates
@@ -303,12 +306,14 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     cache = number_format(work.kv_format, cache=True)
     formats = (work.dense.format, work.head.format, work.routed.format, cache)
     tiers = tiers_of(hardware, memory, formats)
+    prefix = memory.prefix_tier
     return Machine(
         hardware=hardware,
         engine=engine,
         tiers=tiers,
         memory=memory,
         place={kind: named(hardware, tiers, name) for kind, name in memory.place},
+        prefix=None if prefix is None else named(hardware, tiers, prefix, "--prefix-tier"),
         chip=_chip(hardware, work, tiers[0].bandwidth),
         software=EngineParameters.of(engine.on(hardware.kind, hardware.architecture)),
         peaks=PeakRates(*(fastest_rate(hardware, one) for one in formats)),
@@ -351,6 +356,8 @@ def tiers_of(
     found.sort(key=lambda tier: tier.order)
     if {kind for kind, _ in memory.place} == set(KINDS):
         used = {named(hardware, found, name) for _, name in memory.place}
+        if memory.prefix_tier is not None:
+            used.add(named(hardware, found, memory.prefix_tier, "--prefix-tier"))
         found = [tier for place, tier in enumerate(found) if place in used]
     return tuple(found)
 

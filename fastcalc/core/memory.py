@@ -11,8 +11,8 @@ from fastcalc.core.once import once
 from fastcalc.formulas.types import ArrayLike
 
 KINDS = ("dense", "head", "experts", "kv", "embedding")
-"""What is placed: matrices that every token passes with their norms, the output head, routed
-experts, the cache, and the table of input embeddings."""
+"""What is placed: matrices that every token passes, the output head with all norms and routers,
+routed experts, the cache, and the table of input embeddings."""
 
 HostUse = Literal["stream", "compute"]
 """Read over the link and multiplied on the chip, or multiplied where they are."""

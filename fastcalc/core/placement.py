@@ -58,12 +58,12 @@ def stage_share(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
 def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> tuple[Array, ...]:
     """Return the weights on the fullest chip: dense, head, experts and embedding. [byte]
 
-    Where layers are placed whole, each takes the room of the heaviest.
+    Norms, biases and routers are counted with the head, as a pass reads them. Where layers are placed whole, each takes the room of the heaviest.
     """
     if machine.is_spatial:
         room = _layers_per_stage(machine, work, layout) * work.largest_layer_bytes
         experts = work.routed.bytes + work.expert_biases.bytes
-        kinds = (work.dense.bytes + work.small.bytes, work.head.bytes, experts)
+        kinds = (work.dense.bytes, work.small.bytes + work.head.bytes, experts)
         return tuple(
             floats(room * (kind / work.weight_bytes)) for kind in (*kinds, work.embedding.bytes)
         )
@@ -76,8 +76,8 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> tuple
     has_head = is_whole | (work.head.bytes >= work.embedding.bytes)
     has_embedding = is_whole | ~has_head
     return (
-        floats((work.dense.bytes + work.small.bytes) / layout.tp * stage),
-        floats(has_head * work.head.bytes / layout.tp),
+        floats(work.dense.bytes / layout.tp * stage),
+        floats((work.small.bytes * stage + has_head * work.head.bytes) / layout.tp),
         floats(routed * share * stage),
         floats(has_embedding * work.embedding.bytes / layout.tp),
     )

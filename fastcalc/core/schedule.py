@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from fastcalc.core.bound import Bound, bound_step
-from fastcalc.core.machine import named
 from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass, look_back
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.spatial import spatial_pass
@@ -134,10 +133,9 @@ class Schedule:
     def loading(self) -> ArrayLike:
         """Time to load the cached part of a prompt from the memory that keeps it. [s]"""
         machine, placement = self.machine, self.placement
-        if machine.memory.prefix_tier is None:
+        if machine.prefix is None:
             return 0.0
-        name, flag = machine.memory.prefix_tier, "--prefix-tier"
-        tier = machine.tiers[named(machine.hardware, machine.tiers, name, flag)]
+        tier = machine.tiers[machine.prefix]
         part, traffic = tier.share(placement.layout.chips), self.traffic
         rate = tier_rate(tier, machine.chip, machine.software, part)
         if self.is_bound:
