@@ -14,8 +14,9 @@ NAMES = Catalogue().names("hardware")
 MEASURED = """
 a100-pcie-80gb a100-sxm-80gb a40 apple-m1-max-32 apple-m1-ultra apple-m2-ultra-76 apple-m3-max-40
 apple-m3-ultra-80 b200 gb10 gb200 gh200-144gb groq-lpu h100-nvl h100-pcie h100-sxm h20 h200-sxm h800
-jetson-agx-orin l40s mi250x-gcd mi300x rtx-3070 rtx-3080-10gb rtx-3080-ti rtx-3090 rtx-3090-ti
-rtx-4000-ada rtx-4070-ti rtx-4080 rtx-4090 rtx-5000-ada rtx-6000-ada rtx-a6000 sn40l wse-3
+gh200-96gb jetson-agx-orin l40s mi250x-gcd mi300x rtx-3070 rtx-3080-10gb rtx-3080-ti rtx-3090
+rtx-3090-ti rtx-4000-ada rtx-4070-ti rtx-4080 rtx-4090 rtx-4090-d rtx-5000-ada rtx-5090 rtx-6000-ada
+rtx-a6000 rtx-pro-6000 rx-7900-xt sn40l wse-3
 """.split()
 
 # Names of the fact sheet that are another entry's alias.
