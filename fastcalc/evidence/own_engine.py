@@ -61,6 +61,7 @@ def fit_own(
     InputError
         If no point can be predicted, nothing of the engine is fitted, or scipy is missing.
     """
+    points = [point for point in points if not point.is_offloaded]
     batches, reasons = gather(points, Deployments(catalogue, base))
     if not batches:
         why = "; ".join(list(dict.fromkeys(reasons.values()))[:3])

@@ -17,6 +17,7 @@ METRICS = (
 )
 
 _KIND = re.compile(r"\A\s*kind=([\w-]+)")
+_MEMORY = tuple(re.compile(rf"(?:\A|;)\s*{name}=([^;]+)") for name in ("host", "use", "place"))
 _NOTED = {
     "mean context": re.compile(r"\bmean context (\d+(?:,\d{3})*(?:\.\d+)?)(?![\w/])"),
     "mean requests in flight": re.compile(r"\bmean requests in flight (\d+(?:\.\d+)?)(?![\w/])"),
@@ -28,7 +29,7 @@ _NOTED = {
 def _found(pattern: re.Pattern[str], notes: str) -> str | None:
     """Return what a pattern catches in notes."""
     match = pattern.search(notes)
-    return match[1] if match else None
+    return match[1].strip() if match else None
 
 
 @lru_cache(maxsize=_FEW_NOTES)
@@ -100,6 +101,16 @@ class Point:
     def kind(self) -> str | None:
         """How it was measured: the word after the ``kind=`` that begins the notes."""
         return _found(_KIND, self.notes)
+
+    @property
+    def memory(self) -> tuple[str | None, ...]:
+        """A host, how it is used and what lives where, each as ``host=``, ``use=``, ``place=``."""
+        return tuple(_found(pattern, self.notes) for pattern in _MEMORY)
+
+    @property
+    def is_offloaded(self) -> bool:
+        """Whether part of the model was elsewhere than in the chips' own memory."""
+        return any(self.memory)
 
     @property
     def source_key(self) -> str:

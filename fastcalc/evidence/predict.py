@@ -1,7 +1,7 @@
 """Predictions of measured points, in the unit of each: expected, range and bound."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +9,9 @@ import numpy as np
 from fastcalc.core.placement import Placement
 from fastcalc.core.traffic import Speculation
 from fastcalc.evidence.deployments import Deployment, Deployments, UnpredictableError
-from fastcalc.evidence.kinds import RATES, Columns, Recipe
+from fastcalc.evidence.kinds import RATES, Columns, Recipe, room
 from fastcalc.evidence.point import Point
-from fastcalc.formulas.types import Floats
+from fastcalc.formulas.types import Bools, Floats, floats
 
 KINDS = ("decode", "decode_batch1", "prefill", "e2e_concurrency", "e2e_saturated", "e2e_slo")
 """How a point may have been measured, as its notes say."""
@@ -23,13 +23,28 @@ _DECODE_METRICS = (
     "tpot_s",
 )
 
+_BEST = {
+    "decode": "the layout that decodes fastest",
+    "decode_batch1": "the layout that decodes fastest",
+    "prefill": "the layout that takes in prompts fastest",
+}
+_MOST_SERVED = "the layout that serves most"
+
 SHORT_CHAT = 256.0
 """Mean context of a single stream whose lengths are not stated: a short prompt and answer."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Points of one deployment and one kind, and how to predict them: by a rule of `RATES`."""
+    """Points of one layout and one kind, and how to predict them: by a rule of `RATES`.
+
+    Attributes
+    ----------
+    assumed : str or None
+        What of the layout nobody stated.
+    typical : ndarray
+        Speed on the middle one of the layouts that are left open, over that on this one. [1]
+    """
 
     index: Sequence[int]
     points: Sequence[Point]
@@ -37,6 +52,8 @@ class Batch:
     placement: Placement
     rule: str
     recipe: Recipe
+    assumed: str | None
+    typical: Floats
 
     @property
     def tokens(self) -> Floats:
@@ -113,8 +130,8 @@ def _demand_lengths(point: Point, kind: str) -> None:
 
 def speculation_of(point: Point) -> Speculation:
     """Return how a point drafts, to a hundredth; unknown speculation is predicted as none."""
-    kept = round(point.tokens_per_pass or 1.0, 2)
-    return Speculation.keeping(kept) if kept > 1.0 else Speculation()
+    accepted = round(point.tokens_per_pass or 1.0, 2)
+    return Speculation.keeping(accepted) if accepted > 1.0 else Speculation()
 
 
 def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batch], dict[int, str]]:
@@ -123,24 +140,58 @@ def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batc
     skipped: dict[int, str] = {}
     for index, point in enumerate(points):
         try:
-            groups[rule_of(point), id(deployments.of(point))].append(index)
+            key = rule_of(point), point.kind or _kind_of(point), id(deployments.of(point))
+            groups[key].append(index)
         except UnpredictableError as reason:
             skipped[index] = str(reason)
-    batches = []
-    for indices in groups.values():
-        chosen = [points[index] for index in indices]
+    batches: list[Batch] = []
+    for (rule, kind, _), indices in groups.items():
         try:
-            batches.append(_batch(indices, chosen, deployments.of(chosen[0])))
+            deployment = deployments.of(points[indices[0]])
+            batches += _batches(indices, points, deployment, str(rule), str(kind))
         except UnpredictableError as reason:
             skipped.update(dict.fromkeys(indices, str(reason)))
     return batches, skipped
 
 
-def _batch(index: Sequence[int], points: Sequence[Point], deployment: Deployment) -> Batch:
-    rule, columns = rule_of(points[0]), _columns(points)
-    longest = float(np.max(columns.prompt + columns.output))
-    placement = deployment.place(longest if deployment.layout is None else 1.0)
-    return Batch(index, points, deployment, placement, rule, RATES[rule](placement, columns))
+def _batches(
+    indices: Sequence[int], points: Sequence[Point], deployment: Deployment, rule: str, kind: str
+) -> Iterator[Batch]:
+    """Yield points of one deployment by the layout taken for each: stated, or the best there is."""
+    columns = _columns(points[index] for index in indices)
+    places = deployment.placements(float(np.max(columns.prompt + columns.output)))
+    taken, typical = np.zeros(len(indices), dtype=int), np.ones(len(indices))
+    if len(places) > 1:
+        is_time = np.array([points[index].is_time for index in indices])
+        goals = np.array([_speeds(place, columns, kind, False) for place in places])
+        speeds = np.array([_speeds(place, columns, rule, is_time) for place in places])
+        taken = goals.argmax(axis=0)
+        typical = np.median(speeds, axis=0) / np.take_along_axis(speeds, taken[None], axis=0)[0]
+    for choice in np.unique(taken):
+        own = np.flatnonzero(taken == choice)
+        place, chosen = places[choice], [indices[int(one)] for one in own]
+        yield Batch(
+            index=chosen,
+            points=[points[index] for index in chosen],
+            deployment=deployment,
+            placement=place,
+            rule=rule,
+            recipe=RATES[rule](place, columns.at(own)),
+            assumed=deployment.assumed(place.layout, _BEST.get(kind, _MOST_SERVED), len(places)),
+            typical=typical[own],
+        )
+
+
+def _speeds(placement: Placement, columns: Columns, rule: str, is_time: Bools | bool) -> Floats:
+    """Return how fast points are on a layout: tokens over time, or one over it where it counts.
+
+    Sequences that memory does not hold make no tokens.
+    """
+    recipe = RATES[rule](placement, columns)
+    tokens = np.where(is_time, 1.0, recipe.tokens)
+    if rule in _BEST:
+        tokens = tokens * np.minimum(room(placement, columns) / columns.concurrency, 1.0)
+    return floats(tokens / recipe.seconds)
 
 
 def _columns(points: Iterable[Point]) -> Columns:
