@@ -67,6 +67,20 @@ def test_the_notes_speak_to_a_program():
 
 
 @pytest.mark.parametrize(
+    ("notes", "memory"),
+    [
+        ("kind=decode; host=desktop; use=stream;place= experts=host ;x", ("desktop", "stream", "experts=host")),
+        ("kind=decode; host=dram=64GiB@80GB/s,link=32GB/s", ("dram=64GiB@80GB/s,link=32GB/s", None, None)),
+        ("kind=decode; the host=desktop of the rack", (None, None, None)),
+    ],
+)  # fmt: skip
+def test_the_notes_name_a_host_and_what_lives_there(notes, memory):
+    one = point(notes=notes)
+    assert one.memory == memory
+    assert one.is_offloaded == (memory[0] is not None)
+
+
+@pytest.mark.parametrize(
     ("name", "key"),
     [
         ("gptfast-001", "gptfast"),

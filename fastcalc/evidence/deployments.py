@@ -9,7 +9,6 @@ from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue, Kind
 from fastcalc.core.host import memory_choice
 from fastcalc.core.layout import Layout
-from fastcalc.core.legal import MOST_CHIPS
 from fastcalc.core.machine import machine
 from fastcalc.core.machine_class import engine_of_class
 from fastcalc.core.memory import OWN_MEMORY, MemoryChoice
@@ -20,7 +19,10 @@ from fastcalc.errors import InputError
 from fastcalc.evidence.point import Point
 
 Entry = Hardware | Model | Engine
-_RANKS = ("dp", "tp", "pp")
+_DOUBLINGS = 11
+"""Numbers of chips tried, each twice the last, from those of the stated ranks to 1,024 times."""
+
+_RANKS = ("tp", "pp", "dp")
 AnyEntry = TypeVar("AnyEntry", Hardware, Model, Engine)
 
 
@@ -28,7 +30,7 @@ MOST_SUGGESTIONS = 20
 """Unknown names of one file for which the nearest known ones are looked for."""
 
 
-class UnpredictableError(Exception):
+class UnpredictableError(InputError):
     """A point that nothing can be predicted of; the text says why."""
 
 
@@ -76,8 +78,9 @@ class Deployment:
 
         Raises
         ------
-        UnpredictableError
-            If the weights do not fit, or the ranks do not multiply to the chips.
+        InputError
+            If there is no such memory, the weights do not fit, or the ranks do not multiply to the
+            chips.
         """
         found = machine(self.hardware, self.engine, self.work, self.memory)
         site, stated = Site(found, self.work, 1.0), self.stated
@@ -85,8 +88,7 @@ class Deployment:
             smallest = replace(site, reserved_tokens=reserved).smallest(1)
             return [smallest] if smallest else self._refused(site)
         least = prod(self._ranks.values())
-        most = least if not self.open_ranks else MOST_CHIPS
-        doubled = (least * 2**n for n in range(MOST_CHIPS.bit_length()) if least * 2**n <= most)
+        doubled = (least * 2**n for n in range(_DOUBLINGS if self.open_ranks else 1))
         for chips in [stated.chips] if stated.chips else doubled:
             tried = [site.place(layout) for layout in self._layouts(site, chips)]
             holding = [one for one in tried if one.max_batch >= 1]
@@ -131,7 +133,7 @@ class Deployment:
             ranks = " x ".join(f"{name} {value}" for name, value in stated.items())
             what = f"a multiple of {ranks}" if missing else ranks
             raise UnpredictableError(f"{chips} chips are not {what}")
-        found = [Layout(**{**stated, one: rest}) for one in missing[:1]] or [Layout(**stated)]
+        found = [Layout(**{**stated, one: rest}) for one in missing[-1:]] or [Layout(**stated)]
         if len(missing) > 1:
             legal = (one for one in site.exactly(chips) if one.width % (ep or 1) == 0)
             asked = stated.items()
@@ -149,7 +151,7 @@ class Deployments:
 
     catalogue: Catalogue
     engine: Engine | None = None
-    _known: dict[tuple[object, ...], Deployment | UnpredictableError] = field(default_factory=dict)
+    _known: dict[tuple[object, ...], Deployment | InputError] = field(default_factory=dict)
     _entries: dict[tuple[str, str], Entry | InputError] = field(default_factory=dict)
     _names: dict[Kind, frozenset[str]] = field(default_factory=dict)
     _unknown: int = 0
@@ -159,8 +161,8 @@ class Deployments:
 
         Raises
         ------
-        UnpredictableError
-            If an id or a format is unknown, or the layout impossible.
+        InputError
+            If an id, a format or a host is unknown.
         """
         names = (point.hardware, point.model, point.engine, point.weights, point.kv)
         key = (*names, point.chips, point.tp, point.ep, point.pp, point.dp, point.memory)
@@ -168,11 +170,9 @@ class Deployments:
             try:
                 self._known[key] = self._find(point)
             except InputError as error:
-                self._known[key] = UnpredictableError(str(error))
-            except UnpredictableError as reason:
-                self._known[key] = reason
+                self._known[key] = error
         found = self._known[key]
-        if isinstance(found, UnpredictableError):
+        if isinstance(found, InputError):
             raise found
         return found
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from fastcalc.core.placement import Placement
 from fastcalc.core.traffic import Speculation
+from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployment, Deployments, UnpredictableError
 from fastcalc.evidence.kinds import RATES, Columns, Recipe, room
 from fastcalc.evidence.point import Point
@@ -142,14 +143,14 @@ def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batc
         try:
             key = rule_of(point), point.kind or _kind_of(point), id(deployments.of(point))
             groups[key].append(index)
-        except UnpredictableError as reason:
+        except InputError as reason:
             skipped[index] = str(reason)
     batches: list[Batch] = []
     for (rule, kind, _), indices in groups.items():
         try:
             deployment = deployments.of(points[indices[0]])
             batches += _batches(indices, points, deployment, str(rule), str(kind))
-        except UnpredictableError as reason:
+        except InputError as reason:
             skipped.update(dict.fromkeys(indices, str(reason)))
     return batches, skipped
 
