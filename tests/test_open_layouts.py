@@ -137,6 +137,7 @@ def test_experts_go_over_all_chips_where_attention_has_replicas():
         ({"tp": 2}, {Layout(tp=2, pp=2)}),
         ({"pp": 1}, {Layout(tp=4)}),
         ({"tp": 5, "chips": 10}, {Layout(tp=5, dp=2)}),
+        ({"dp": 1, "tp": 1, "pp": 10}, {Layout(pp=10)}),
     ],
 )
 def test_ranks_that_are_not_stated_are_those_that_hold_the_model(stated, layouts):
@@ -157,6 +158,12 @@ def test_ranks_that_are_not_stated_are_those_that_hold_the_model(stated, layouts
 def test_what_was_not_stated_and_could_be_otherwise_is_said(stated, assumed):
     on = deployment(made_up.minimal(), small(300_000), **stated)
     assert predicted(point(), on).assumed == assumed
+
+
+def test_chips_that_no_legal_layout_has_are_refused():
+    """Ten experts of a model of ten layers are on no more than eight chips of each stage."""
+    with pytest.raises(InputError, match="do not fit"):
+        deployment(made_up.EXPERTS, made_up.chip(), chips=99).placements(1.0)
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from fastcalc.errors import InputError
 from fastcalc.evidence.point import Point
 
 Entry = Hardware | Model | Engine
-_DOUBLINGS = 11
-"""Numbers of chips tried, each twice the last, from those of the stated ranks to 1,024 times."""
+_MOST_TIMES = 128
+"""How many times the chips of stated ranks are tried, until they hold the model."""
 
 _RANKS = ("tp", "pp", "dp")
 AnyEntry = TypeVar("AnyEntry", Hardware, Model, Engine)
@@ -88,8 +88,8 @@ class Deployment:
             smallest = replace(site, reserved_tokens=reserved).smallest(1)
             return [smallest] if smallest else self._refused(site)
         least = prod(self._ranks.values())
-        doubled = (least * 2**n for n in range(_DOUBLINGS if self.open_ranks else 1))
-        for chips in [stated.chips] if stated.chips else doubled:
+        more = range(least, least * (_MOST_TIMES if self.open_ranks else 1) + 1, least)
+        for chips in [stated.chips] if stated.chips else more:
             tried = [site.place(layout) for layout in self._layouts(site, chips)]
             holding = [one for one in tried if one.max_batch >= 1]
             if holding:
@@ -109,10 +109,12 @@ class Deployment:
             How many there were. [1]
         """
         if self.open_ranks:
-            only = (
-                "fewest chips that hold" if self.stated.chips is None else "only layout that holds"
-            )
-            return f"{str(layout) or '1 chip'}, {best if choices > 1 else f'the {only} it'}"
+            fewest = self.stated.chips is None
+            if choices > 1:
+                why = f"{best} on the fewest chips that hold it" if fewest else best
+            else:
+                why = f"the {'fewest chips that hold' if fewest else 'only layout that holds'} it"
+            return f"{str(layout) or '1 chip'}, {why}"
         if self.stated.ep is None and self.work.experts and layout.width > 1:
             spread = (
                 "experts over all chips of a stage" if layout.ep > 1 else "each expert cut by tp"
@@ -137,7 +139,9 @@ class Deployment:
         if len(missing) > 1:
             legal = (one for one in site.exactly(chips) if one.width % (ep or 1) == 0)
             asked = stated.items()
-            found = [one for one in legal if asked <= vars(one).items()] or found
+            found = [one for one in legal if asked <= vars(one).items()] or (
+                found if stated else []
+            )
         return [replace(one, ep=ep or site.expert_ranks(one.tp, one.dp)) for one in found]
 
     def _refused(self, site: Site) -> NoReturn:
