@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastcalc.catalogue.schema import Engine, Hardware
 from fastcalc.core.machine import Chip, EngineParameters
 from fastcalc.core.pass_work import PassWork
 from fastcalc.core.spatial import spatial_pass
 from fastcalc.core.step import expected_step
+from fastcalc.evidence.deployments import Deployment
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import Batch
 from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
@@ -62,8 +62,8 @@ class StackedPoints:
         Each point as a time: measured, and the least. [s]
     tokens : ndarray
         A rate is this over the time; 1 for a time. [1]
-    fronts : ndarray
-        Request overheads inside. [1]
+    overhead : ndarray
+        What requests cost, whatever their length. [s]
     typical : ndarray
         Speed on the middle one of the layouts that a point leaves open, over that on the one
         taken. [1]
@@ -75,7 +75,7 @@ class StackedPoints:
     measured: Floats
     bound: Floats
     tokens: Floats
-    fronts: Floats
+    overhead: Floats
     typical: Floats
 
     @cached_property
@@ -83,23 +83,14 @@ class StackedPoints:
         """The source of each point."""
         return np.array([point.source_key for point in self.points])
 
-    @cached_property
-    def overhead(self) -> Floats:
-        """Request overhead of each point's engine. [s]"""
-        machines = [batch.placement.machine for batch in self.batches]
-        return np.array([float(machine.software.request_overhead) for machine in machines])
-
-    def engine(self, index: int) -> Engine:
-        """Return the engine that a point is predicted with."""
-        return self.batches[index].deployment.engine
-
-    def hardware(self, index: int) -> Hardware:
-        """Return the chip of a point."""
-        return self.batches[index].deployment.hardware
+    @property
+    def deployments(self) -> list[Deployment]:
+        """What each point was measured on."""
+        return [batch.deployment for batch in self.batches]
 
     def seconds(self, software: Sequence[EngineParameters] | None = None) -> Floats:
         """Return the expected time of each point, by other parameters of each pile if given. [s]"""
-        total = self.fronts * self.overhead
+        total = self.overhead
         for pile, own in zip(self.piles, software or [p.software for p in self.piles], strict=True):
             spent = pile.seconds(own)
             total = total + np.bincount(pile.point, spent, minlength=len(self.points))
@@ -124,7 +115,7 @@ def rows_of(batches: Sequence[Batch]) -> StackedPoints:
         measured=np.where(is_time, values, tokens / values),
         bound=stacked(lambda one: one.recipe.bound),
         tokens=tokens,
-        fronts=stacked(lambda one: one.recipe.timeline.requests),
+        overhead=stacked(lambda one: one.recipe.timeline.overhead),
         typical=stacked(lambda one: one.typical),
     )
 
