@@ -52,14 +52,9 @@ def test_a_row_is_a_point():
 
 def test_the_notes_speak_to_a_program():
     one = point()
-    assert (one.kind, one.requests, one.is_static, one.power_capped) == (
-        "e2e_concurrency",
-        64,
-        True,
-        False,
-    )
+    assert (one.kind, one.requests, one.is_static) == ("e2e_concurrency", 64, True)
     other = point(notes="kind=decode; power cap; mean context 4,989.5, live traffic; requests")
-    assert (other.kind, other.mean_context, other.power_capped) == ("decode", 4989.5, True)
+    assert (other.kind, other.mean_context) == ("decode", 4989.5)
     assert other.requests is None
     assert not other.is_static
     assert point(notes="so mean context is N/2; kind=late").kind is None

@@ -16,6 +16,9 @@ METRICS = (
     "prefill_tokens_per_s",
 )
 
+TIMES = ("ttft_s", "tpot_s")
+"""Those of which less is faster."""
+
 _KIND = re.compile(r"\A\s*kind=([\w-]+)")
 _MEMORY = tuple(re.compile(rf"(?:\A|;)\s*{name}=([^;]+)") for name in ("host", "use", "place"))
 _NOTED = {
@@ -124,7 +127,7 @@ class Point:
     @property
     def is_time(self) -> bool:
         """Whether less is faster."""
-        return self.metric in ("ttft_s", "tpot_s")
+        return self.metric in TIMES
 
     @property
     def mean_context(self) -> float | None:
@@ -149,11 +152,6 @@ class Point:
     def is_static(self) -> bool:
         """Whether one batch ran to its end without new requests joining."""
         return "static batch" in self.notes
-
-    @property
-    def power_capped(self) -> bool:
-        """Whether the chips ran below the power of their data sheet."""
-        return "power cap" in self.notes
 
 
 COLUMNS = tuple(field.name for field in fields(Point) if field.name != "line")

@@ -11,18 +11,19 @@ from fastcalc.core.traffic import Speculation
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployment, Deployments, UnpredictableError
 from fastcalc.evidence.kinds import RATES, Columns, Recipe, room
-from fastcalc.evidence.point import Point
+from fastcalc.evidence.point import METRICS, TIMES, Point
 from fastcalc.formulas.types import Bools, Floats, floats
 
 KINDS = ("decode", "decode_batch1", "prefill", "e2e_concurrency", "e2e_saturated", "e2e_slo")
 """How a point may have been measured, as its notes say."""
 
-_DECODE_METRICS = (
-    "tokens_per_s_per_user",
-    "tokens_per_s_total",
-    "tokens_per_s_per_chip",
-    "tpot_s",
-)
+_DECODED = frozenset(METRICS) - {"ttft_s", "prefill_tokens_per_s"}
+_REPORTED = {
+    "decode": _DECODED,
+    "decode_batch1": _DECODED,
+    "prefill": frozenset(("ttft_s", "prefill_tokens_per_s")),
+}
+"""Metrics of kinds that are one rule each."""
 
 _BEST = {
     "decode": "the layout that decodes fastest",
@@ -59,17 +60,10 @@ class Batch:
     @property
     def tokens(self) -> Floats:
         """What a time divides into to give each point's rate; 1 where the metric is a time."""
-        recipe, chips = self.recipe, self.placement.layout.chips
-        share = {
-            "tokens_per_s_total": np.ones_like(recipe.tokens),
-            "prefill_tokens_per_s": np.ones_like(recipe.tokens),
-            "tokens_per_s_per_chip": np.ones_like(recipe.tokens) / chips,
-            "tokens_per_s_per_user": 1.0 / recipe.batch,
-        }
-        rows = enumerate(self.points)
-        return np.array(
-            [1.0 if p.is_time else recipe.tokens[row] * share[p.metric][row] for row, p in rows]
-        )
+        recipe, metrics = self.recipe, np.array([point.metric for point in self.points])
+        among = np.where(metrics == "tokens_per_s_per_user", recipe.batch, 1.0)
+        among = np.where(metrics == "tokens_per_s_per_chip", self.placement.layout.chips, among)
+        return np.where(np.isin(metrics, TIMES), 1.0, recipe.tokens / among)
 
 
 def rule_of(point: Point) -> str:
@@ -83,12 +77,15 @@ def rule_of(point: Point) -> str:
     kind = point.kind or _kind_of(point)
     if kind not in KINDS:
         raise UnpredictableError(f"kind={kind} is not one that fastcalc can predict")
-    _demand_lengths(point, kind)
-    if kind.startswith("decode"):
-        _demand(point, *_DECODE_METRICS)
-        return kind
-    if kind == "prefill":
-        _demand(point, "ttft_s", "prefill_tokens_per_s")
+    if kind in ("decode", "prefill", "e2e_concurrency") and point.concurrency is None:
+        raise UnpredictableError(f"kind={kind} without concurrency: the batch is not known")
+    if kind.startswith("e2e") and not (point.prompt and point.output):
+        raise UnpredictableError(f"kind={kind} without the lengths of prompt and output")
+    if kind == "prefill" and not point.prompt:
+        raise UnpredictableError("a prefill without the length of its prompt")
+    if kind in _REPORTED:
+        if point.metric not in _REPORTED[kind]:
+            raise UnpredictableError(f"kind={point.kind} does not report {point.metric}")
         return kind
     if point.metric == "prefill_tokens_per_s":
         raise UnpredictableError(f"kind={kind} reports no prefill rate")
@@ -115,20 +112,6 @@ def _kind_of(point: Point) -> str:
     return "e2e_concurrency" if served and point.prompt and point.output else "decode"
 
 
-def _demand(point: Point, *metrics: str) -> None:
-    if point.metric not in metrics:
-        raise UnpredictableError(f"kind={point.kind} does not report {point.metric}")
-
-
-def _demand_lengths(point: Point, kind: str) -> None:
-    if kind in ("decode", "prefill", "e2e_concurrency") and point.concurrency is None:
-        raise UnpredictableError(f"kind={kind} without concurrency: the batch is not known")
-    if kind.startswith("e2e") and not (point.prompt and point.output):
-        raise UnpredictableError(f"kind={kind} without the lengths of prompt and output")
-    if kind == "prefill" and not point.prompt:
-        raise UnpredictableError("a prefill without the length of its prompt")
-
-
 def speculation_of(point: Point) -> Speculation:
     """Return how a point drafts, to a hundredth; unknown speculation is predicted as none."""
     accepted = round(point.tokens_per_pass or 1.0, 2)
@@ -137,7 +120,7 @@ def speculation_of(point: Point) -> Speculation:
 
 def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batch], dict[int, str]]:
     """Return points in batches that are predicted together, and why the others are not."""
-    groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    groups: dict[tuple[str, str, int], list[int]] = defaultdict(list)
     skipped: dict[int, str] = {}
     for index, point in enumerate(points):
         try:
@@ -149,7 +132,7 @@ def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batc
     for (rule, kind, _), indices in groups.items():
         try:
             deployment = deployments.of(points[indices[0]])
-            batches += _batches(indices, points, deployment, str(rule), str(kind))
+            batches += _batches(indices, points, deployment, rule, kind)
         except InputError as reason:
             skipped.update(dict.fromkeys(indices, str(reason)))
     return batches, skipped
