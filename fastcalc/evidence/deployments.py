@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import NoReturn, TypeVar, cast
+from typing import TypeVar, cast
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue, Kind
@@ -18,12 +18,11 @@ from fastcalc.core.workload import Workload, workload
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import Point
 
-Entry = Hardware | Model | Engine
 _MOST_TIMES = 128
 """How many times the chips of stated ranks are tried, until they hold the model."""
 
 _RANKS = ("tp", "pp", "dp")
-AnyEntry = TypeVar("AnyEntry", Hardware, Model, Engine)
+Found = TypeVar("Found")
 
 
 MOST_SUGGESTIONS = 20
@@ -82,19 +81,22 @@ class Deployment:
             If there is no such memory, the weights do not fit, or the ranks do not multiply to the
             chips.
         """
-        found = machine(self.hardware, self.engine, self.work, self.memory)
-        site, stated = Site(found, self.work, 1.0), self.stated
-        if stated.chips is None and not stated.names_ranks:
-            smallest = replace(site, reserved_tokens=reserved).smallest(1)
-            return [smallest] if smallest else self._refused(site)
+        unit = machine(self.hardware, self.engine, self.work, self.memory)
+        site, stated = Site(unit, self.work, 1.0), self.stated
+        found: list[Placement] = []
         least = prod(self._ranks.values())
         more = range(least, least * (_MOST_TIMES if self.open_ranks else 1) + 1, least)
+        if stated.chips is None and not stated.names_ranks:
+            smallest = replace(site, reserved_tokens=reserved).smallest(1)
+            more, found = range(0), [smallest] if smallest else []
         for chips in [stated.chips] if stated.chips else more:
-            tried = [site.place(layout) for layout in self._layouts(site, chips)]
-            holding = [one for one in tried if one.max_batch >= 1]
-            if holding:
-                return holding
-        return self._refused(site)
+            tried = (site.place(layout) for layout in self._layouts(site, chips))
+            if found := [one for one in tried if one.max_batch >= 1]:
+                break
+        if not found:
+            where = f"{self.hardware.id}'s {site.machine.tier.name}"
+            raise UnpredictableError(f"the weights and one sequence do not fit {where}")
+        return found
 
     def assumed(self, layout: Layout, best: str, choices: int) -> str | None:
         """Return what of a layout nobody stated; None where nothing was left open.
@@ -144,10 +146,6 @@ class Deployment:
             )
         return [replace(one, ep=ep or site.expert_ranks(one.tp, one.dp)) for one in found]
 
-    def _refused(self, site: Site) -> NoReturn:
-        where = f"{self.hardware.id}'s {site.machine.tier.name}"
-        raise UnpredictableError(f"the weights and one sequence do not fit {where}")
-
 
 @dataclass
 class Deployments:
@@ -155,9 +153,7 @@ class Deployments:
 
     catalogue: Catalogue
     engine: Engine | None = None
-    _known: dict[tuple[object, ...], Deployment | InputError] = field(default_factory=dict)
-    _entries: dict[tuple[str, str], Entry | InputError] = field(default_factory=dict)
-    _names: dict[Kind, frozenset[str]] = field(default_factory=dict)
+    _known: dict[tuple[object, ...], object] = field(default_factory=dict)
     _unknown: int = 0
 
     def of(self, point: Point) -> Deployment:
@@ -170,15 +166,7 @@ class Deployments:
         """
         names = (point.hardware, point.model, point.engine, point.weights, point.kv)
         key = (*names, point.chips, point.tp, point.ep, point.pp, point.dp, point.memory)
-        if key not in self._known:
-            try:
-                self._known[key] = self._find(point)
-            except InputError as error:
-                self._known[key] = error
-        found = self._known[key]
-        if isinstance(found, InputError):
-            raise found
-        return found
+        return self._once(key, lambda: self._find(point))
 
     def _find(self, point: Point) -> Deployment:
         hardware = self._entry(self.catalogue.hardware, point.hardware, "hardware")
@@ -194,28 +182,34 @@ class Deployments:
         memory = memory_choice(self.catalogue, *point.memory)
         return Deployment(hardware, model, engine, work, stated, memory)
 
-    def _entry(self, look_up: Callable[[str], AnyEntry], name: str, kind: Kind) -> AnyEntry:
-        """Return what a name means, or raise why it means nothing; a file is read once.
+    def _entry(self, look_up: Callable[[str], Found], name: str, kind: Kind) -> Found:
+        """Return what a name means.
 
         Only the first unknown names get a suggestion: looking for what was meant takes time.
         """
-        key = kind, name
-        if key not in self._entries:
-            try:
-                may_be_file = "/" in name or "." in name
-                is_late = self._unknown >= MOST_SUGGESTIONS and not may_be_file
-                if is_late and name.lower() not in self._all(kind):
-                    raise InputError(f"'{name[:40]}' is among no {kind} of the catalogue")
-                self._entries[key] = look_up(name)
-            except InputError as error:
-                self._unknown += 1
-                self._entries[key] = error
-        found = self._entries[key]
-        if isinstance(found, InputError):
-            raise found
-        return cast(AnyEntry, found)
+
+        def looked_up() -> Found:
+            is_late = self._unknown >= MOST_SUGGESTIONS and not ("/" in name or "." in name)
+            if is_late and name.lower() not in self._all(kind):
+                raise InputError(f"'{name[:40]}' is among no {kind} of the catalogue")
+            self._unknown += 1
+            found = look_up(name)
+            self._unknown -= 1
+            return found
+
+        return self._once((kind, name), looked_up)
 
     def _all(self, kind: Kind) -> frozenset[str]:
-        if kind not in self._names:
-            self._names[kind] = self.catalogue.known(kind)
-        return self._names[kind]
+        return self._once((kind,), lambda: self.catalogue.known(kind))
+
+    def _once(self, key: tuple[object, ...], made: Callable[[], Found]) -> Found:
+        """Return what is made once for a key, or raise again why it is not."""
+        if key not in self._known:
+            try:
+                self._known[key] = made()
+            except InputError as error:
+                self._known[key] = error
+        found = self._known[key]
+        if isinstance(found, InputError):
+            raise found
+        return cast(Found, found)

@@ -36,7 +36,7 @@ SHORT_CHAT = 256.0
 """Mean context of a single stream whose lengths are not stated: a short prompt and answer."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Batch:
     """Points of one layout and one kind, and how to predict them: by a rule of `RATES`.
 

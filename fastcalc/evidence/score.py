@@ -64,11 +64,9 @@ class Prediction:
 
         It holds that range about the middle layout, too, and goes never beyond the bound.
         """
-        below, above = below * max(1.0 / self.typical, 1.0), above * max(self.typical, 1.0)
-        if self.point.is_time:
-            low, high = max(self.expected / above, self.bound), self.expected * below
-        else:
-            low, high = self.expected / below, min(self.expected * above, self.bound)
+        low, high = _span(
+            self.expected, self.bound, below, above, self.typical, is_time=self.point.is_time
+        )
         return replace(self, low=low, high=high)
 
     @property
@@ -152,25 +150,33 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
     is_time = np.array([point.is_time for point in rows.points], dtype=bool)
     values = np.where(is_time, expected, rows.tokens / expected).tolist()
     bounds = np.where(is_time, rows.bound, rows.tokens / rows.bound).tolist()
-    typical, found = rows.typical.tolist(), []
-    for index, (point, batch) in enumerate(zip(rows.points, rows.batches, strict=True)):
-        phase, hardware = PHASES.get(batch.rule, "served"), batch.deployment.hardware
-        one = Prediction(
-            point=point,
-            engine_used=batch.deployment.engine.id,
-            machine="offload" if point.is_offloaded else class_of(hardware),
-            phase=phase,
-            has_experts=batch.placement.work.experts > 0,
-            expected=values[index],
-            low=None,
-            high=None,
-            bound=bounds[index],
-            assumed=batch.assumed,
-            typical=typical[index],
-        )
+    typical = rows.typical.tolist()
+    found: list[Prediction] = []
+    for batch in dict.fromkeys(rows.batches):
+        phase, has_experts = PHASES.get(batch.rule, "served"), batch.placement.work.experts > 0
+        is_offloaded, hardware = batch.points[0].is_offloaded, batch.deployment.hardware
+        machine = "offload" if is_offloaded else class_of(hardware)
+        about = batch.deployment.engine.id, machine, phase, has_experts
         speed = range_of(batch.placement, phase)
-        found.append(one.within(speed.below, speed.above) if speed else one)
+        for point in batch.points:
+            index = len(found)
+            value, bound, middle = values[index], bounds[index], typical[index]
+            low = high = None
+            if speed:
+                edges = speed.below, speed.above
+                low, high = _span(value, bound, *edges, middle, is_time=point.is_time)
+            found.append(Prediction(point, *about, value, low, high, bound, batch.assumed, middle))
     return found
+
+
+def _span(
+    expected: float, bound: float, below: float, above: float, typical: float, *, is_time: bool
+) -> tuple[float, float]:
+    """Return low and high about an expected speed and about a typical one, within the bound."""
+    below, above = below * max(1.0 / typical, 1.0), above * max(typical, 1.0)
+    if is_time:
+        return max(expected / above, bound), expected * below
+    return expected / below, min(expected * above, bound)
 
 
 def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
