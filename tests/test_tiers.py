@@ -855,8 +855,8 @@ def test_what_is_not_understood_is_refused_in_a_sentence(catalogue, asked, says)
     ],
 )
 def test_a_memory_that_there_is_not_is_refused_before_anything_is_computed(asked, says):
+    request = outcome(TEN_GB, chip(memory("HBM", "80 GB", "1 TB/s")), engine=ADDS).scenario
     with pytest.raises(InputError) as refused:
-        request = outcome(TEN_GB, chip(memory("HBM", "80 GB", "1 TB/s")), engine=ADDS).scenario
         locate(replace(request, memory=asked))
     assert says in str(refused.value)
 

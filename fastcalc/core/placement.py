@@ -58,7 +58,8 @@ def stage_share(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
 def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> tuple[Array, ...]:
     """Return the weights on the fullest chip: dense, head, experts and embedding. [byte]
 
-    Norms, biases and routers are counted with the head, as a pass reads them. Where layers are placed whole, each takes the room of the heaviest.
+    Norms, biases and routers are counted with the head, as a pass reads them. Where layers are
+    placed whole, each takes the room of the heaviest.
     """
     if machine.is_spatial:
         room = _layers_per_stage(machine, work, layout) * work.largest_layer_bytes
