@@ -100,26 +100,22 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> st
         f"    title: {_quoted(f'Fit of {measured} by {COMMAND}')}",
         "",
     ]
-    return "\n".join([*heading, *(sources if fit.nodes else []), *_own_values(fit)]).rstrip() + "\n"
+    values: dict[str, list[str]] = {}
+    for node, value in sorted(
+        zip(fit.nodes, fit.values.tolist(), strict=True), key=lambda one: bool(one[0].group)
+    ):
+        indent, block = ("    ", f"  {node.group}:") if node.group else ("  ", "parameters:")
+        written = getattr(fit.base.on(node.group), node.name)
+        text = f"{indent}{node.name}: {{value: {in_unit(written, value)}, source: {FIT}}}"
+        values.setdefault(block, []).append(text)
+    lines = []
+    for block, texts in values.items():
+        if block != "parameters:" and "architectures:" not in lines:
+            lines.append("architectures:")
+        lines += [block, *texts]
+    return "\n".join([*heading, *(sources if fit.nodes else []), *lines]).rstrip() + "\n"
 
 
 def _quoted(text: str) -> str:
     """Return text as YAML reads it back, whatever files and dates look like."""
     return json.dumps(text, ensure_ascii=False)
-
-
-def _own_values(fit: OwnFit) -> list[str]:
-    lines: list[str] = []
-    by_group: dict[str, list[str]] = {}
-    for node, value in zip(fit.nodes, fit.values, strict=True):
-        groups = (node.group,) if node.group else ()
-        written = getattr(fit.base.on(*groups), node.name)
-        text = f"{node.name}: {{value: {in_unit(written, float(value))}, source: {FIT}}}"
-        by_group.setdefault(node.group, []).append(text)
-    if "" in by_group:
-        lines += ["parameters:", *(f"  {text}" for text in by_group.pop(""))]
-    if by_group:
-        lines.append("architectures:")
-    for group, texts in by_group.items():
-        lines += [f"  {group}:", *(f"    {text}" for text in texts)]
-    return lines
