@@ -9,7 +9,7 @@ from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
 from fastcalc.catalogue.store import Catalogue, load, shipped
-from fastcalc.core.machine import working_rate
+from fastcalc.core.rates import working_rate
 from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from tests.helpers import ROOT

@@ -13,7 +13,8 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core import columns
 from fastcalc.core.evaluated_points import EvaluatedPoints, Words
 from fastcalc.core.layout import Layout
-from fastcalc.core.scenario import Pricing, Scenario, Sharding, default_cache, engine_for, solve
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import Scenario, Sharding, default_cache, engine_for, solve
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.search.sweep.axes import Axes, four_bits, grids

@@ -7,7 +7,8 @@ from itertools import groupby
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.columns import pick
 from fastcalc.core.estimate import SITE_FACTOR
-from fastcalc.core.scenario import USD_PER_KWH, YEARS, Location, Outcome, Pricing
+from fastcalc.core.pricing import USD_PER_KWH, YEARS, Pricing
+from fastcalc.core.scenario import Location, Outcome
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.memories import lives
