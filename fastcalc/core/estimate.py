@@ -90,11 +90,6 @@ class Estimate:
         """What takes most of the expected step, a word for each."""
         return np.take(np.array(LIMITERS), self.step.limiter)
 
-    @property
-    def bound_limiter(self) -> npt.NDArray[np.str_]:
-        """Which term is the bound, a word for each."""
-        return np.take(np.array(LIMITERS), self.bound_pass.limiter)
-
     def usd(self, usd_per_hour: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Return dollars a million tokens of input, of output, and of both. [USD]
 

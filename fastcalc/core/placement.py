@@ -13,7 +13,6 @@ from fastcalc.core.legal import MOST_CHIPS, LegalLayouts, slots
 from fastcalc.core.machine import Machine
 from fastcalc.core.memory import KINDS
 from fastcalc.core.workload import Workload
-from fastcalc.errors import InputError
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
@@ -155,14 +154,6 @@ class _Placed(Generic[OneOrMore]):
         return whole * self.stage_share
 
     @property
-    def layers_per_stage(self) -> Array:
-        """Layers of the fullest pipeline stage; regions for embedding and head counted. [1]
-
-        Less than one where a layer is cut over several chips.
-        """
-        return _layers_per_stage(self.machine, self.work, self.layout)
-
-    @property
     def chips_per_layer(self) -> ArrayLike:
         """Chips over which one layer is cut, where there are more chips than layers. [1]"""
         return _chips_per_layer(self.machine, self.work, self.layout)
@@ -256,30 +247,6 @@ class Site(LegalLayouts):
         stack, share = _default_stack(self.machine, self.work, np.ndim(self.reserved_tokens))
         cache = self.work.cache_bytes(self.reserved_tokens, ranks=stack.tp) * share
         return _most(self.machine, self.work, stack, cache)
-
-    def with_chips(self, chips: int, batches: Sequence[float]) -> Layout:
-        """Return the layout of exactly so many chips that suits some batches best.
-
-        Those that hold most of the batches come first, then those with the fewest pipeline
-        stages, then those with the widest tensor-parallel group.
-
-        Raises
-        ------
-        InputError
-            If no layout has so many chips.
-        """
-        layouts = list(self.exactly(chips))
-        if not layouts:
-            raise InputError(
-                f"{self.work.model.id} cannot be laid out over {chips} chips of "
-                f"{self.machine.hardware.id}; give --tp, --pp and --dp, or another --chips"
-            )
-
-        def rank(layout: Layout) -> tuple[int, int, int]:
-            most = self.place(layout).max_batch
-            return sum(bool(batch > most) for batch in batches), layout.pp, -layout.tp
-
-        return min(layouts, key=rank)
 
     def chips_needed(self, batch: float) -> tuple[int | None, int | None]:
         """Return the chips that capacity alone asks, and those that whole layers ask. [1]
