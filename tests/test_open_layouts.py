@@ -166,6 +166,12 @@ def test_chips_that_no_legal_layout_has_are_refused():
         deployment(made_up.EXPERTS, made_up.chip(), chips=99).placements(1.0)
 
 
+def test_a_million_stated_ranks_are_not_multiplied_until_they_hold():
+    """A megabyte on chips of a kilobyte: one look at so many chips, not a hundred."""
+    with pytest.raises(InputError, match="do not fit"):
+        deployment(made_up.minimal(), small(1000), dp=1_000_000).placements(1.0)
+
+
 @pytest.mark.parametrize(
     ("stated", "said"),
     [
