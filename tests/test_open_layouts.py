@@ -166,6 +166,12 @@ def test_chips_that_no_legal_layout_has_are_refused():
         deployment(made_up.EXPERTS, made_up.chip(), chips=99).placements(1.0)
 
 
+def test_a_million_stated_ranks_are_not_multiplied_until_they_hold():
+    """A megabyte on chips of a kilobyte: one look at so many chips, not a hundred."""
+    with pytest.raises(InputError, match="do not fit"):
+        deployment(made_up.minimal(), small(1000), dp=1_000_000).placements(1.0)
+
+
 @pytest.mark.parametrize(
     ("stated", "said"),
     [
@@ -222,7 +228,7 @@ def test_no_engine_is_fitted_on_them():
 def test_shipped_ones_are_scored_apart():
     evidence = shipped()
     moved = replace(evidence.points[0], notes=f"{evidence.points[0].notes}; {HOST}")
-    found = validate_shipped(replace(evidence, points=(moved, *evidence.points[1:])), Catalogue())
+    found = validate_shipped(replace(evidence, points=(moved, evidence.points[1])), Catalogue())
     assert moved.id not in {one.point.id for one in found.fitted.predictions}
     assert moved.id in {one.point.id for one in found.set_aside.predictions}
     (group,) = [one for one in found.fitted.groups if one.name == "class:offload"]

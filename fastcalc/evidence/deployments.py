@@ -9,6 +9,7 @@ from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue, Kind
 from fastcalc.core.host import memory_choice
 from fastcalc.core.layout import Layout
+from fastcalc.core.legal import MOST_CHIPS
 from fastcalc.core.machine import machine
 from fastcalc.core.machine_class import engine_of_class
 from fastcalc.core.memory import OWN_MEMORY, MemoryChoice
@@ -85,7 +86,8 @@ class Deployment:
         site, stated = Site(unit, self.work, 1.0), self.stated
         found: list[Placement] = []
         least = prod(self._ranks.values())
-        more = range(least, least * (_MOST_TIMES if self.open_ranks else 1) + 1, least)
+        most = min(least * _MOST_TIMES, MOST_CHIPS) if self.open_ranks else least
+        more = range(least, max(most, least) + 1, least)
         if stated.chips is None and not stated.names_ranks:
             smallest = replace(site, reserved_tokens=reserved).smallest(1)
             more, found = range(0), [smallest] if smallest else []
