@@ -91,7 +91,7 @@ def _time(work: ArrayLike, rate: ArrayLike) -> ArrayLike:
     return 0.0 if is_nothing(work) else time_of(work=work, rate=rate)
 
 
-def _total(terms: Iterable[ArrayLike]) -> ArrayLike:
+def total_of(terms: Iterable[ArrayLike]) -> ArrayLike:
     """Return the sum of some times, in order, numbers that are zero left out. [s]"""
     total: ArrayLike = 0.0
     for term in terms:
@@ -153,4 +153,4 @@ class Step:
     def limiter(self) -> Ints:
         """Index into `LIMITERS` of what takes most of it."""
         parts = [one.by_limiter() for one in self.components if not one.is_idle]
-        return largest_of([_total(times) for times in zip(*parts, strict=True)])
+        return largest_of([total_of(times) for times in zip(*parts, strict=True)])

@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.core.component import GROUPED_PRODUCTS, Component, Step, idle, is_nothing
+from fastcalc.core.component import GROUPED_PRODUCTS, Component, Step, idle, is_nothing, total_of
 from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
-from fastcalc.core.tiers import LEAST, InPlace, Reads, located
+from fastcalc.core.split import Split
+from fastcalc.core.tiers import LEAST, InPlace, Located, Reads, ways_of
 from fastcalc.formulas.experts import distinct_experts
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
 from fastcalc.formulas.pipeline import pipelined_step
@@ -34,13 +35,12 @@ class Decoded(NamedTuple):
     dense: Component
     head: Component
     attention: Component
-    sequences: Component
 
 
 def decoded(
     work: PassWork, chip: Chip, software: EngineParameters, reads: Reads | None = None
 ) -> Decoded:
-    """Return matrices, caches and overheads of decoded sequences, as `expected_step` takes them."""
+    """Return matrices and caches of decoded sequences, as `expected_step` takes them."""
     rates, tokens = reached(chip, software), work.sequences * work.verified
     reads = reads or Reads(*(rates.bandwidth,) * len(Reads._fields))
     rows = np.maximum(tokens, software.minimum_rows * (tokens > 0.0))
@@ -67,7 +67,6 @@ def decoded(
             flops=tokens * work.attention_flops,
             flop_rate=rates.attention,
         ),
-        Component("sequences", count=work.sequences, each=software.sequence_overhead),
     )
 
 
@@ -92,27 +91,81 @@ def expected_step(
         Components in seconds: a pass through all layers, and with pipeline stages the hops
         and the wait for other micro-batches.
     """
-    rates, touched = reached(chip, software), touched_experts(work, software)
-    bandwidth: ArrayLike = rates.bandwidth
-    elsewhere = idle(HOST)
-    if work.split is not None:
-        work, reads, host, _ = located(work, work.split, chip, software, touched)
-        same, bandwidth, elsewhere = decoded(work, chip, software, reads), reads.routed, _host(host)
-    same = same or decoded(work, chip, software)
+    touched, elsewhere = touched_experts(work, software), idle(HOST)
+    if work.split is None:
+        same = same or decoded(work, chip, software)
+        parts = _worked(work, chip, software, touched, same)
+    else:
+        (work, _, host, _), parts = located(work, work.split, chip, software, touched)
+        elsewhere = _host(host)
     passed = Step.of(
-        same.dense,
-        same.head,
-        _routed(work, rates, software, touched, bandwidth),
-        same.attention,
-        _unpacking(work, chip, software, touched),
-        *_prompt(work, rates, software),
+        *parts,
         _floor(work, software),
         _all_reduce(work, chip, software),
         _exchange(work, chip, software),
-        same.sequences,
+        Component("sequences", count=work.sequences, each=software.sequence_overhead),
         elsewhere,
     )
     return passed.then(*_pipeline(work, chip, software, passed.seconds))
+
+
+def _worked(
+    work: PassWork,
+    chip: Chip,
+    software: EngineParameters,
+    touched: ArrayLike,
+    same: Decoded,
+    bandwidth: ArrayLike | None = None,
+) -> tuple[Component, ...]:
+    """Return what the chip reads and multiplies."""
+    rates = reached(chip, software)
+    return (
+        same.dense,
+        same.head,
+        _routed(
+            work, rates, software, touched, rates.bandwidth if bandwidth is None else bandwidth
+        ),
+        same.attention,
+        _unpacking(work, chip, software, touched),
+        *_prompt(work, rates, software),
+    )
+
+
+def located(
+    work: PassWork, split: Split, chip: Chip, software: EngineParameters, touched: ArrayLike
+) -> tuple[Located, tuple[Component, ...]]:
+    """Return a pass whose bytes live in several memories, and what the chip does of it.
+
+    The host's cores multiply what they hold where the pass takes less that way.
+
+    Parameters
+    ----------
+    work : PassWork
+        The work of the pass, wherever its bytes live.
+    split : Split
+        Where they live.
+    chip, software : Chip, EngineParameters
+        What a chip prints, and what the engine makes of it.
+    touched : array_like
+        Share of the routed weights that the pass reads. [1]
+    """
+
+    def done(way: Located) -> tuple[Located, tuple[Component, ...]]:
+        same = decoded(way.work, chip, software, way.reads)
+        return way, _worked(way.work, chip, software, touched, same, way.reads.routed)
+
+    ways = ways_of(work, split, chip, software, touched)
+    if ways.place is None or ways.host is None:
+        return done(ways.streamed())
+    here = done(ways.in_place(np.asarray(True)))
+    if not split.tiers[ways.place].streams:
+        return here
+    streamed = done(ways.streamed())
+    times = [floats(total_of(one.seconds for one in parts)) for _, parts in (here, streamed)]
+    kept = times[0] + ways.host.seconds < times[1]
+    if kept.all():
+        return here
+    return done(ways.in_place(kept)) if kept.any() else streamed
 
 
 def touched_experts(work: PassWork, software: EngineParameters) -> ArrayLike:
