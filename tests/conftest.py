@@ -1,7 +1,14 @@
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: threads wait by spinning
+
 import pytest
 from hypothesis import HealthCheck, settings
 
+from benchmarks.shipped_once import read_once
 from fastcalc.catalogue.store import Catalogue
+
+read_once()
 
 settings.register_profile(
     "quick",
