@@ -10,14 +10,15 @@ from fastcalc.catalogue.store import Catalogue
 
 read_once()
 
-settings.register_profile(
-    "quick",
-    max_examples=60,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
-settings.load_profile("quick")
+for name, count in {"quick": 60, "thorough": 1200}.items():
+    settings.register_profile(
+        name,
+        max_examples=count,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 @pytest.fixture(scope="session")
