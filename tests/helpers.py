@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
@@ -78,6 +79,11 @@ def run(*args: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
         main()
     text = capsys.readouterr()
     return Ran(int(stopped.value.code or 0), text.out, text.err)
+
+
+def loaded(text: str) -> Any:
+    """Return what YAML holds, read by libyaml where there is one: ten times as fast."""
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def words(text: str) -> str:

@@ -135,6 +135,7 @@ def test_fewer_bits_never_slow_the_bound(chip, model, traffic):
         assert np.all(narrow >= wide * (1 - TINY))
 
 
+@strategies.examples(25)
 @given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)
 def test_the_vector_equals_the_scalars(chip, model, engine, traffic):
     placement = place(chip, model, engine, traffic)
