@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fastcalc.core.columns import pick
 from fastcalc.core.layout import Layout
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import sites_of
+from fastcalc.core.scenario import site_of
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.search import frontier
@@ -49,10 +49,10 @@ def swept(one, chips):
     """Return speed and price of every layout, in powers of two to a copy and at its ends."""
     traffic = one.traffic
     requests = Requests(*np.array([[traffic.prompt], [traffic.output], [traffic.context]]))
-    sites = sites_of(one, traffic.reserved)
-    layouts = tuple(every_layout(sites[0], chips))
+    site = site_of(one, traffic.reserved)
+    layouts = tuple(every_layout(site, chips))
     whole = np.array([copies(layout, has_experts=bool(one.work.experts)) for layout in layouts])
-    most = np.array([[site.place(layout).max_batch for site in sites] for layout in layouts])
+    most = np.array([[site.place(layout).max_batch] for layout in layouts])
     ends = np.concatenate([most, most + whole[:, np.newaxis]], axis=1)
     powers = whole[:, np.newaxis] * 2.0 ** np.arange(math.log2(most.max() + 1) + 1)
     own = np.concatenate([ends, powers], axis=1)
@@ -123,7 +123,7 @@ def test_the_plan_is_that_of_a_sweep(chips, model, service, rate, most):
         context = service.prompt + service.output / 2
         requests = Requests(*np.array([[service.prompt], [service.output], [context]]))
         grid = Grid(one, (), requests, np.ones(1))
-        grid = replace(grid, layouts=tuple(every_layout(grid.sites[0], most)))
+        grid = replace(grid, layouts=tuple(every_layout(grid.site, most)))
         kinds += [kind(grid, service) for kind in (together, apart)]
     met = met_of(np.concatenate([np.zeros((6, 0)), *kinds], axis=1), service)
     assert bool(met.size) == bool(found.plans)

@@ -600,9 +600,9 @@ def test_the_page_holds_every_note_and_warning(found):
     parts = table(found, 2, "what was asked", Typed(), 100)
     lines = parts[-1].lines
     shown = [*found.plans[:2], found.runner_up, found.in_own_formats]
-    warnings = {line for plan in shown for line in plan.warnings}
+    warnings = {line for plan in shown for line in plan.replica.warnings}
     assert warnings
     assert {*report.notes(SERVICE), *reported(found, shown), *warnings} <= set(lines)
     assert len(lines) == len(set(lines))
     record = report.plan_records(found.plans, SERVICE, Typed())[0]
-    assert record["warnings"] == found.plans[0].warnings != []
+    assert record["warnings"] == found.plans[0].replica.warnings != []

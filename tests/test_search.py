@@ -24,8 +24,8 @@ from fastcalc.search import (
     placeable,
     undominated,
 )
-from fastcalc.search.largest_batch import needed_tokens, speeds, tiers_at
-from fastcalc.search.space import chip_counts, sharding
+from fastcalc.search.largest_batch import by_octaves, needed_tokens, speeds
+from fastcalc.search.space import chip_counts
 from tests import made_up, strategies
 from tests.helpers import outcome
 from tests.test_properties import place, traffics
@@ -144,23 +144,8 @@ def test_replicas_of_a_dense_model_are_not_offered():
     assert {layout.dp for layout in space.layouts(8)} == {1}
 
 
-def test_a_layout_lives_where_compare_puts_it():
-    """Two tiers: the fast one until it is full, then the slow one."""
-    space = Space(scenario("llama-3.2-1b", "d-matrix-corsair"))
-    layout = Layout(pp=4)
-    tiers = list(space.tiers(layout))
-    assert len(tiers) == 2
-    assert tiers[0].most + 1 == tiers[1].fewest
-    for tier in tiers:
-        for batch in (tier.fewest, tier.most):
-            pinned = replace(space.scenario, batches=(batch,), sharding=sharding(layout))
-            solved = solve(pinned)
-            assert solved.placement.machine.tier.name == tier.placement.machine.tier.name
-            assert solved.fits
-
-
 def two_memories(slow: str) -> Space:
-    """A gigabyte a sequence: nine and the weights in a fast memory, and those of a slow one."""
+    """A gigabyte a sequence: nine and the weights in a fast memory, the others in a slow one."""
     memory = [
         {"name": "F", "capacity": "10 GB", "bandwidth": "10 TB/s"},
         {"name": "S", "capacity": slow, "bandwidth": "1 TB/s"},
@@ -170,51 +155,37 @@ def two_memories(slow: str) -> Space:
     return Space(Scenario(made_up.chip(memory=memory), made, made_up.engine(), (1,), traffic))
 
 
-def test_tiers_are_tried_in_powers_of_two_and_at_their_ends():
-    """The fast memory serves up to nine sequences, the slow one from ten to 99."""
-    fast, slow = tiers_at(two_memories("100 GB"), [Layout()])
-    assert fast.lives.tolist() == slow.lives.tolist() == [True]
-    assert np.unique(fast.batch).tolist() == [1, 2, 4, 8, 9]
-    assert np.unique(slow.batch).tolist() == [10, 16, 32, 64, 99]
-    # Bytes over bandwidth: a megabyte of weights, and 950 MB a sequence.
-    for tier, bandwidth in ((fast, 10e12), (slow, 1e12)):
-        by_hand = bandwidth / (1e6 + 950e6 * tier.batch[0])
-        assert tier.speed[0] == pytest.approx(by_hand, rel=1e-4)
+def by_hand(batch):
+    """A megabyte of weights and 950 MB a sequence; of the caches 9.999 GB are in the fast one."""
+    near = min(9.999 / batch, 1.0)
+    cache = 950e6 * batch
+    return 1.0 / ((1e6 + near * cache) / 10e12 + (1.0 - near) * cache / 1e12)
+
+
+def test_batches_are_tried_in_powers_of_two_and_at_their_end():
+    """Both memories together serve up to 109 sequences, from ten on not all of them fast."""
+    batch, speed = by_octaves(two_memories("100 GB"), [Layout()])
+    assert np.unique(batch).tolist() == [1, 2, 4, 8, 16, 32, 64, 109]
+    for one, each in zip(batch[0], speed[0], strict=True):
+        assert each == pytest.approx(by_hand(one), rel=1e-4)
 
 
 def test_four_batches_to_an_octave():
-    """2^(n/4), rounded, up to 16: 1.19 is 1, 1.41 is 1, 1.68 is 2, and nine is the largest."""
-    fast, _ = tiers_at(two_memories("100 GB"), [Layout()], steps=4)
-    assert np.unique(fast.batch).tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """2^(n/4), rounded, up to 16: 1.19 is 1, 1.41 is 1, 1.68 is 2, and 14 is the largest."""
+    batch, _ = by_octaves(two_memories("5 GB"), [Layout()], steps=4)
+    assert np.unique(batch).tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 14]
 
 
-@pytest.mark.parametrize("slow", ["10 GB", "5 GB"])
-def test_a_memory_that_holds_no_more_serves_nobody(slow):
-    _, tier = tiers_at(two_memories(slow), [Layout()])
-    assert tier.lives.tolist() == [False]
-
-
-def test_no_point_of_a_frontier_is_in_a_memory_that_holds_no_more():
-    """Two gigabytes of weights and eight sequences fill 10 GB; 5 GB nearly as fast hold three."""
-    memory = [
-        {"name": "F", "capacity": "10 GB", "bandwidth": "10 TB/s"},
-        {"name": "S", "capacity": "5 GB", "bandwidth": "9.9 TB/s"},
-    ]
-    made = made_up.minimal(total_parameters=1_000_000_000, kv_bytes_per_token=1_000_000)
-    one = Scenario(
-        made_up.chip(memory=memory), made, made_up.engine(), (1,), Traffic(900.0, 100.0, 950.0)
-    )
-    assert [point.batch for point in frontier([one], max_chips=1)] == [8, 4, 2, 1]
-
-
-def test_the_largest_batches_of_a_memory_by_hand():
-    """Nine fit; a megabyte and 950 MB a sequence at 10 TB/s are 2,631 a second for four."""
+def test_the_largest_batches_of_two_memories_by_hand():
+    """Four get 2,631 a second from the fast one; 20 get 95 where half of their cache is slow."""
     space = two_memories("100 GB")
-    placement, traffic = next(space.tiers(Layout())).placement, space.scenario.traffic
-    assert largest_batches(placement, traffic, [1.0, 2600.0, 1e6]).tolist() == [9, 4, 0]
+    placement, traffic = space.site.place(Layout()), space.scenario.traffic
+    assert by_hand(4) > 2600 > by_hand(5)
+    assert by_hand(20) > 95 > by_hand(21)
+    assert largest_batches(placement, traffic, [1.0, 95.0, 2600.0, 1e6]).tolist() == [109, 20, 4, 0]
     # A speed that is just met is met.
-    exact = speeds(placement, traffic, [1, 3, 9])
-    assert largest_batches(placement, traffic, exact).tolist() == [1, 3, 9]
+    exact = speeds(placement, traffic, [1, 3, 9, 10, 109])
+    assert largest_batches(placement, traffic, exact).tolist() == [1, 3, 9, 10, 109]
 
 
 def test_no_draft_takes_a_user_beyond_the_bound():
@@ -236,7 +207,7 @@ def test_the_cheapest_layout_is_the_cheapest_of_all_batches_that_reach(model, sp
     every = [
         float(usd)
         for layout in layouts
-        for solved in [space.at(layout, *range(1, next(space.tiers(layout)).most + 1))]
+        for solved in [space.at(layout, *range(1, space.site.place(layout).max_batch + 1))]
         for usd, reached in zip(solved.usd[1], solved.estimate.speed, strict=True)
         if reached >= speed
     ]
@@ -249,7 +220,7 @@ def test_an_uneven_pipeline_takes_the_cheaper_of_its_batches():
         scenario("frontier-5t", "rtx-pro-6000", pricing=Pricing(given={"rtx-pro-6000": 1.0}))
     )
     layout = Layout(tp=2, pp=14, ep=4, dp=2)
-    most = next(space.tiers(layout)).most
+    most = space.site.place(layout).max_batch
     solved = space.at(layout, *range(1, most + 1))
     for batch in (8, 27, 28, 29, 60):
         goal = float(solved.estimate.speed[batch - 1])
@@ -290,10 +261,9 @@ def test_a_speed_above_the_bound_says_so():
 
 
 def test_the_bound_of_a_chip_with_two_memories_is_of_both():
-    """As `compare` has it, where the weights live in the slower one alone, too."""
+    """As `compare` has it, where most of the weights live in the slower one."""
     space = Space(scenario("llama-3.1-70b", "d-matrix-corsair"))
     (layout,) = space.layouts(1)
-    assert [tier.placement.machine.tier.name for tier in space.tiers(layout)] == ["LPDDR5X"]
     found = cheapest(space, [layout], 1e6)
     assert found.bound == pytest.approx(float(space.at(layout, 1).estimate.bound[0]))
 
@@ -327,7 +297,7 @@ def test_nothing_tried_beats_the_frontier():
     space = Space(one)
     for chips in (1, 2, 4, 8):
         for layout in space.layouts(chips):
-            most = next(space.tiers(layout)).most
+            most = space.site.place(layout).max_batch
             batches = [batch for batch in (1, 2, 4, 8, 16, 32, 64) if batch <= most]
             solved = space.at(layout, *batches)
             for speed, usd in zip(solved.estimate.speed, solved.usd[1], strict=True):

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -41,8 +42,8 @@ def alone(scenario, layout, prompt, output, context, batch):
                 outcome.scenario,
                 outcome.estimate,
                 outcome.usd_per_hour,
-                np.array(outcome.min_chips, dtype=float),
-                lambda: Words(np.int64(0), (str(outcome.placement),)),
+                partial(np.array, outcome.min_chips, dtype=float),
+                lambda: Words(np.int64(0), (outcome.where,)),
                 lambda: Words(np.int64(0), (outcome.warnings,)),
             ),
         ),
@@ -112,7 +113,7 @@ def test_a_grid_holds_the_bits_of_each_point(
 
 
 def legal(grid):
-    site = grid.sites[0]
+    site = grid.site
     for tp in (1, 2, 8):
         for pp in (1, 3):
             for dp in (1, 2):

@@ -179,7 +179,7 @@ def held(row):
         kv="fp8",
     )
     nothing = np.array([1.0])
-    site = Grid(scenario, (), Requests(nothing, nothing, nothing), nothing).sites[0]
+    site = Grid(scenario, (), Requests(nothing, nothing, nothing), nothing).site
     tokens = 294.0 + OUTPUT[row["model"]]
     place = Placement(site.machine, site.work, Layout(), tokens)
     return float(place.max_batch)

@@ -109,7 +109,7 @@ FIRST = (
         "min_chips",
         "count",
         "chips of the smallest deployment that holds the batch",
-        lambda one: one.min_chips,
+        lambda one: one.min_chips(),
     ),
     Column(
         "max_batch",
@@ -255,7 +255,7 @@ FIRST = (
         "served_request_s",
         "s",
         "time in which as many requests as the batch are served",
-        lambda one: one.run,
+        lambda one: one.estimate.run,
     ),
     _held(
         "bound_limiter",

@@ -1,6 +1,7 @@
 """A placed workload and its traffic to an estimate, for every batch at once."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -26,49 +27,15 @@ mean of about 1.5 that operators report to surveys."""
 class Estimate:
     """What a placement does, one element for each batch; rates are valid where ``fits``.
 
+    What nobody asks for is not computed.
+
     Attributes
     ----------
     passes : Schedule
         The passes of the placement that was evaluated, and of its traffic.
-    bound_pass : Bound
-        The bound of the pass between two tokens.
-    batch, fits : ndarray
-        Sequences decoded together by the whole deployment, and whether memory holds them.
-    speed, low, high, bound : ndarray
-        Tokens a second for each user: expected, 80 % range, speed of least. [1/s]
-    bound_memory, bound_compute : ndarray
-        The bound by one term alone. [1/s]
-    total, served : ndarray
-        Output tokens a second of the deployment, decode alone and with prompts inside. [1/s]
-    tpot, ttft, request : ndarray
-        Time per output token, to the first token, and of a whole request. [s]
-    tpot_in_traffic : ndarray
-        Time per output token while prompts of others come between. [s]
-    prompt_seconds, output_seconds : ndarray
-        Machine time of a request's prompt and of its output in served traffic. [s]
-    joules : ndarray
-        Energy of an output token in served traffic; nan where no power is known. [J]
     """
 
     passes: Schedule
-    bound_pass: Bound
-    batch: Floats
-    fits: Bools
-    speed: Floats
-    low: Floats | None
-    high: Floats | None
-    bound: Floats
-    bound_memory: Floats
-    bound_compute: Floats
-    total: Floats
-    served: Floats
-    tpot: Floats
-    ttft: Floats
-    request: Floats
-    tpot_in_traffic: Floats
-    prompt_seconds: Floats
-    output_seconds: Floats
-    joules: Floats
 
     @property
     def placement(self) -> AnyPlacement:
@@ -81,6 +48,16 @@ class Estimate:
         return self.passes.traffic
 
     @property
+    def batch(self) -> Floats:
+        """Sequences decoded together by the whole deployment. [1]"""
+        return self.passes.batch
+
+    @property
+    def fits(self) -> Bools:
+        """Whether memory holds them."""
+        return self.batch <= self.placement.max_batch
+
+    @property
     def step(self) -> Step:
         """The pass between two tokens, part by part."""
         return self.passes.decode
@@ -90,6 +67,110 @@ class Estimate:
         """What takes most of the expected step, a word for each."""
         return np.take(np.array(LIMITERS), self.step.limiter)
 
+    @property
+    def bound_pass(self) -> Bound:
+        """The bound of the pass between two tokens."""
+        return self.passes.decode_bound
+
+    @property
+    def _kept(self) -> ArrayLike:
+        return self.traffic.speculation.tokens_per_pass
+
+    @cached_property
+    def bound(self) -> Floats:
+        """Tokens a second for each user: the speed of light. [1/s]"""
+        return floats(1.0 / (self.bound_pass.seconds / self._kept))
+
+    @property
+    def bound_memory(self) -> Floats:
+        """The bound by memory alone. [1/s]"""
+        return floats(self._kept / self.bound_pass.work.memory_time)
+
+    @property
+    def bound_compute(self) -> Floats:
+        """The bound by compute alone. [1/s]"""
+        return floats(self._kept / self.bound_pass.work.compute_time)
+
+    @cached_property
+    def tpot(self) -> Floats:
+        """Time per output token, decode alone. [s]"""
+        return timeline.token(self.passes).seconds
+
+    @cached_property
+    def tpot_in_traffic(self) -> Floats:
+        """Time per output token while prompts of others come between. [s]"""
+        return timeline.token_in_traffic(self.passes).seconds
+
+    @cached_property
+    def ttft(self) -> Floats:
+        """Time to the first token. [s]"""
+        return timeline.first_token(self.passes).seconds
+
+    @property
+    def request(self) -> Floats:
+        """Time of a whole request. [s]"""
+        return self.ttft + (np.asarray(self.traffic.output) - 1.0) * self.tpot
+
+    @property
+    def speed(self) -> Floats:
+        """Tokens a second for each user, expected. [1/s]"""
+        return 1.0 / self.tpot
+
+    @cached_property
+    def _range(self) -> SpeedRange | None:
+        return range_of(self.placement)
+
+    @property
+    def low(self) -> Floats | None:
+        """Low end of the 80 % range of the speed, if the engine states one. [1/s]"""
+        return self.speed / self._range.below if self._range else None
+
+    @property
+    def high(self) -> Floats | None:
+        """High end of it. [1/s]"""
+        return np.minimum(self.speed * self._range.above, self.bound) if self._range else None
+
+    @property
+    def total(self) -> Floats:
+        """Output tokens a second of the deployment, decode alone. [1/s]"""
+        return self.batch * self.speed
+
+    @cached_property
+    def _run(self) -> Floats:
+        return timeline.served_run(self.passes).seconds
+
+    @cached_property
+    def served(self) -> Floats:
+        """Output tokens a second of the deployment, with prompts inside. [1/s]"""
+        return floats(self.batch * self.traffic.output / self._run)
+
+    @property
+    def run(self) -> Floats:
+        """Time in which as many requests as the batch are served, prompts inside. [s]"""
+        return floats(self.batch * self.traffic.output / self.served)
+
+    @property
+    def prompt_seconds(self) -> Floats:
+        """Machine time of a request's prompt in served traffic. [s]"""
+        return floats((self._run - self.traffic.output * self.tpot) / self.batch)
+
+    @property
+    def output_seconds(self) -> Floats:
+        """Machine time of a request's output in served traffic. [s]"""
+        return floats(self.traffic.output * self.tpot / self.batch)
+
+    @property
+    def joules(self) -> Floats:
+        """Energy of an output token in served traffic; nan where no power is known. [J]"""
+        power = self.placement.machine.hardware.power
+        return floats(
+            money.joules_per_token(
+                power=self.placement.layout.chips * power.chip.si if power else np.nan,
+                site_factor=SITE_FACTOR,
+                tokens_per_s=self.served,
+            )
+        )
+
     def usd(self, usd_per_hour: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Return dollars a million tokens of input, of output, and of both. [USD]
 
@@ -98,17 +179,13 @@ class Estimate:
         usd_per_hour : float
             Price of the whole deployment for an hour of use. [USD/h]
         """
-        traffic = self.traffic
+        traffic, prompt, output = self.traffic, self.prompt_seconds, self.output_seconds
         return (
-            money.usd_per_million(
-                usd_per_hour=usd_per_hour, seconds=self.prompt_seconds, tokens=traffic.prompt
-            ),
-            money.usd_per_million(
-                usd_per_hour=usd_per_hour, seconds=self.output_seconds, tokens=traffic.output
-            ),
+            money.usd_per_million(usd_per_hour=usd_per_hour, seconds=prompt, tokens=traffic.prompt),
+            money.usd_per_million(usd_per_hour=usd_per_hour, seconds=output, tokens=traffic.output),
             money.usd_per_million(
                 usd_per_hour=usd_per_hour,
-                seconds=self.prompt_seconds + self.output_seconds,
+                seconds=prompt + output,
                 tokens=traffic.prompt + traffic.output,
             ),
         )
@@ -132,38 +209,7 @@ def evaluate(placement: AnyPlacement, *, batch: ArrayLike, traffic: Traffic) -> 
         Arrays of the shape of ``batch``, at least one element.
     """
     batches = np.atleast_1d(np.asarray(batch, dtype=np.float64))
-    passes, kept = Schedule(placement, traffic, batches), traffic.speculation.tokens_per_pass
-    least = passes.decode_bound
-    bound_tpot, tpot = least.seconds / kept, timeline.token(passes).seconds
-    ttft, run = timeline.first_token(passes).seconds, timeline.served_run(passes).seconds
-    speed, served = 1.0 / tpot, batches * traffic.output / run
-    speed_range = range_of(placement)
-    power = placement.machine.hardware.power
-    return Estimate(
-        passes=passes,
-        bound_pass=least,
-        batch=batches,
-        fits=batches <= placement.max_batch,
-        speed=speed,
-        low=speed / speed_range.below if speed_range else None,
-        high=np.minimum(speed * speed_range.above, 1.0 / bound_tpot) if speed_range else None,
-        bound=1.0 / bound_tpot,
-        bound_memory=floats(kept / least.work.memory_time),
-        bound_compute=floats(kept / least.work.compute_time),
-        total=batches * speed,
-        served=served,
-        tpot=tpot,
-        ttft=ttft,
-        request=ttft + (np.asarray(traffic.output) - 1.0) * tpot,
-        tpot_in_traffic=timeline.token_in_traffic(passes).seconds,
-        prompt_seconds=(run - traffic.output * tpot) / batches,
-        output_seconds=traffic.output * tpot / batches,
-        joules=money.joules_per_token(
-            power=placement.layout.chips * power.chip.si if power else np.nan,
-            site_factor=SITE_FACTOR,
-            tokens_per_s=served,
-        ),
-    )
+    return Estimate(Schedule(placement, traffic, batches))
 
 
 def range_of(placement: AnyPlacement, phase: str = "decode") -> SpeedRange | None:

@@ -46,8 +46,8 @@ class EvaluatedPoints:
         Of arrays that broadcast with each other.
     usd_per_hour : array_like or None
         Price of each deployment. [USD/h]
-    min_chips : array_like
-        Chips of the smallest deployment; nan where there is none. [1]
+    min_chips : callable
+        Gives the chips of the smallest deployment; nan where there is none. [1]
     placed, warnings : callable
         Give where it lives, and what a reader must know, as `Words`.
     """
@@ -55,7 +55,7 @@ class EvaluatedPoints:
     scenario: Scenario
     estimate: Estimate
     usd_per_hour: ArrayLike | None
-    min_chips: ArrayLike
+    min_chips: Callable[[], ArrayLike]
     placed: Callable[[], Words]
     warnings: Callable[[], Words]
 
@@ -122,12 +122,6 @@ class EvaluatedPoints:
         computes = np.asarray(host.bytes) > 0.0
         return Words(np.where(computes, 2, np.where(streams, 1, 0)), (None, "stream", "compute"))
 
-    @property
-    def run(self) -> Floats:
-        """Time in which as many requests as the batch are served, prompts inside. [s]"""
-        estimate = self.estimate
-        return estimate.batch * estimate.traffic.output / estimate.served
-
 
 def places(estimate: Estimate, which: Ints, layouts: Sequence[Layout], site: Site) -> Words:
     """Return where each point lives, in a phrase.
@@ -146,23 +140,3 @@ def places(estimate: Estimate, which: Ints, layouts: Sequence[Layout], site: Sit
     codes, names = memories_used(estimate.passes.split, site.machine.tiers)
     words = (site.place(layout).where(name) for layout in layouts for name in names)
     return Words(which * len(names) + codes, tuple(words))
-
-
-def chosen(best: Ints, columns: list[Any]) -> Any:
-    """Return one of several columns at each point.
-
-    Parameters
-    ----------
-    best : ndarray of int
-        Position of the column to take, point by point.
-    columns : list
-        Of one key.
-    """
-    if isinstance(columns[0], Words):
-        starts = np.cumsum([0, *(len(one.words) for one in columns)])
-        codes = [one.codes + start for one, start in zip(columns, starts, strict=False)]
-        words = tuple(word for one in columns for word in one.words)
-        return Words(np.choose(best, np.broadcast_arrays(best, *codes)[1:]), words)
-    if columns[0] is None or isinstance(columns[0], str):
-        return columns[0]
-    return np.choose(best, np.broadcast_arrays(best, *columns)[1:])

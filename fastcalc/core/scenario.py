@@ -209,11 +209,6 @@ def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
     return Site(found, work, reserved_tokens)
 
 
-def sites_of(scenario: Scenario, reserved_tokens: ArrayLike) -> list[Site]:
-    """Return the one site, for searches that ask for several."""
-    return [site_of(scenario, reserved_tokens)]
-
-
 def locate(scenario: Scenario) -> Location:
     """Place a scenario: choose the layout for its smallest batch, the fewest chips that hold it.
 

@@ -105,7 +105,7 @@ def fit_records(locations: Iterable[Location]) -> list[Record]:
             memories=alone.memories,
             host=scenario.memory.host and scenario.memory.host.id,
             near=partial(near, alone.split),
-            min_chips=location.min_chips[scenario.batches.index(batch)],
+            min_chips=partial(location.min_chips.__getitem__, scenario.batches.index(batch)),
             needed=location.site.chips_needed(batch),
         )
         found.append(plainly(values(COLUMNS, one)))

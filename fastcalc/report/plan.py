@@ -1,16 +1,15 @@
 """A plan as records, the command that shows it again, and what to relax where there is none."""
 
 from collections.abc import Iterable
-from dataclasses import replace
-from functools import partial
 from math import inf
 from operator import attrgetter
 from types import SimpleNamespace
 
 from fastcalc.catalogue.formats import number_format, weight_formats
+from fastcalc.core import columns
 from fastcalc.core.columns import Column, pick, values
 from fastcalc.core.estimate import SITE_FACTOR
-from fastcalc.core.scenario import Sharding
+from fastcalc.report import records
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.record_tables import ends
 from fastcalc.report.records import Record, grounds, plain, plainly
@@ -41,34 +40,26 @@ def unrounded(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Rec
     """Return the records with all digits, for a table to round once."""
     found = []
     for rank, plan in enumerate(plans, 1):
-        scenario, power, replica = plan.scenario, plan.scenario.hardware.power, plan.replica
+        power, layout = plan.scenario.hardware.power, plan.prefill_layout
         fast, slow = tpot_range(plan) or (None, None)
         watts = power and power.chip.si * SITE_FACTOR * plan.values["chips"]
         rate, tokens, usd = service.rate, service.prompt + service.output, plan.usd_per_hour
-        # By the names of `EvaluatedPoints`.
         one = SimpleNamespace(
             rank=rank,
             plan=plan,
             service=service,
-            scenario=scenario,
-            traffic=scenario.traffic,
-            work=plan.site.work,
             layout=plan.layout,
-            prefill=plan.prefill_layout,
-            **{f"prefill_{each}": getattr(plan.prefill_layout, each, None) for each in _RANKS},
-            batch=plan.batch,
-            estimate=replica,
-            used=replica.used,
-            usd=(None, None, replica.usd and replica.usd / _paid_for(plan, service)),
+            prefill=layout,
+            **{f"prefill_{each}": getattr(layout, each, None) for each in _RANKS},
             watts=watts,
             usd_per_mtok=usd / 3600.0 / (rate * tokens) * 1e6 if rate and usd else None,
             joules=watts / (rate * service.output) if rate and watts else None,
             fast=fast and fast * 1e3,
             slow=slow and slow * 1e3,
-            warnings=partial(list, plan.warnings),
-            command=command(plan, service, typed),
+            command=compare_command(plan.scenario, typed),
         )
-        found.append(values(COLUMNS, one))
+        (replica,) = records.unrounded([plan.replica])
+        found.append({key: (replica | values(_OWN, one))[key] for key in KEYS})
     return found
 
 
@@ -184,36 +175,13 @@ COLUMNS = (
         "watts over the output tokens of the rate",
         lambda one: one.joules,
     ),
+    *pick("host dense_near_fraction experts_near_fraction kv_near_fraction"),
 )
+_OWN = [one for one in COLUMNS if one not in columns.COLUMNS]
+"""The others are those of ``compare`` for one replica."""
+
 KEYS = tuple(column.key for column in COLUMNS)
 """Of the records, for a header without one."""
-
-
-def command(plan: Plan, service: Service, typed: Typed) -> str:
-    """Return the command that prints the numbers of one replica of a plan."""
-    scenario, layout = plan.scenario, plan.layout
-    traffic = replace(
-        scenario.traffic,
-        prompt=service.prompt,
-        output=service.output,
-        context=service.prompt + service.output / 2,
-    )
-    replica = replace(
-        scenario,
-        batches=(int(plan.batch),),
-        traffic=traffic,
-        sharding=Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp),
-        pricing=replace(scenario.pricing, utilization=_paid_for(plan, service)),
-    )
-    return compare_command(replica, typed)
-
-
-def _paid_for(plan: Plan, service: Service) -> float:
-    """Return the share of its capacity that the tokens of one replica must pay for.
-
-    Without a rate it is what the plan gives it, as nothing else says how idle it is.
-    """
-    return plan.busy if service.rate is None else 1.0
 
 
 def details(found: Decision, typed: Typed) -> Record:
@@ -273,10 +241,11 @@ def tpot_range(plan: Plan) -> tuple[float, float] | None:
 
     It scales as the speed of each user does. None where the engine states no range.
     """
-    one, tpot = plan.replica, plan.values["tpot"]
+    one, tpot = plan.replica.estimate, plan.values["tpot"]
     if one.low is None or one.high is None:
         return None
-    return float(tpot * one.speed / one.high), float(tpot * one.speed / one.low)
+    fast, slow = (float(tpot * (one.speed / end)[0]) for end in (one.high, one.low))
+    return fast, slow
 
 
 def is_narrowed(plan: Plan) -> bool:
@@ -288,7 +257,9 @@ def is_narrowed(plan: Plan) -> bool:
         pairs = zip(weight_formats(given), own, strict=True)
         if any(one.bits < other.bits for one, other in pairs):
             return True
-    kept, whole = (number_format(name, cache=True) for name in (plan.site.work.kv_format, cache))
+    kept, whole = (
+        number_format(name, cache=True) for name in (plan.scenario.work.kv_format, cache)
+    )
     return kept.cache_bytes < whole.cache_bytes
 
 

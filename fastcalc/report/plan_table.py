@@ -5,10 +5,10 @@ from dataclasses import replace
 from fastcalc.core.columns import Column, pick
 from fastcalc.core.layout import Layout
 from fastcalc.report import record_tables
-from fastcalc.report.commands import Typed
+from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.numbers_as_text import number
-from fastcalc.report.plan import COLUMNS, command, is_narrowed, notes, tpot_range, unrounded
+from fastcalc.report.plan import COLUMNS, is_narrowed, notes, tpot_range, unrounded
 from fastcalc.report.plan_notes import cut, reported, times_the_cost, what
 from fastcalc.report.records import Record
 from fastcalc.search.plan.decision import Decision, own_formats
@@ -87,10 +87,10 @@ def table(found: Decision, top: int, asked: str, typed: Typed, width: int) -> li
         parts += [heading + times_the_cost(found, own), second, ""]
     if others:
         parts += ["the best of each other chip", third, ""]
-    warned = (line for plan in shown for line in plan.warnings)
+    warned = (line for plan in shown for line in plan.replica.warnings)
     lines = [*reported(found, shown), *notes(service), *dict.fromkeys(warned)]
     lines += record_tables.gone(left_out, same)
-    return [*parts, Notes(lines, command(best, service, typed))]
+    return [*parts, Notes(lines, compare_command(best.scenario, typed))]
 
 
 def columns(service: Service) -> list[Column]:

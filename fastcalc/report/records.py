@@ -1,7 +1,7 @@
 """Outcomes to flat records, and records to text."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,21 +22,24 @@ KEYS = tuple(column.key for column in columns.COLUMNS)
 
 def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
     """Return one record for each batch of each outcome, keys in the order of the contract."""
-    found: list[Record] = []
+    return [plainly(record) for record in unrounded(outcomes)]
+
+
+def unrounded(outcomes: Iterable[Outcome]) -> Iterator[Record]:
+    """Yield the records of outcomes with all digits."""
     for outcome in outcomes:
         points = EvaluatedPoints(
             scenario=outcome.scenario,
             estimate=outcome.estimate,
             usd_per_hour=outcome.usd_per_hour,
-            min_chips=np.array(outcome.min_chips, dtype=float),
+            min_chips=partial(np.array, outcome.min_chips, dtype=float),
             placed=partial(
                 places, outcome.estimate, np.asarray(0), [outcome.placement.layout], outcome.site
             ),
             warnings=partial(Words, np.int64(0), (outcome.warnings,)),
         )
         values, shape = columns.values(columns.COLUMNS, points), outcome.estimate.batch.shape
-        found += map(plainly, columns.records(values, shape))
-    return found
+        yield from columns.records(values, shape)
 
 
 def assumptions(outcomes: Sequence[Outcome]) -> Record:

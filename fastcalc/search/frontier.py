@@ -12,7 +12,7 @@ from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.errors import InputError
 from fastcalc.formulas.money import usd_per_million
 from fastcalc.formulas.types import ArrayLike, Bools
-from fastcalc.search.largest_batch import tiers_at
+from fastcalc.search.largest_batch import by_octaves
 from fastcalc.search.space import Space
 
 _AT_ONCE = 2048
@@ -79,11 +79,10 @@ class FrontierPoint:
 
 
 class _Tried(NamedTuple):
-    """A batch on a layout before it is solved; those of one memory tier have the same fewest."""
+    """A batch on a layout before it is solved."""
 
     space: Space
     layout: Layout
-    fewest: float
     batch: float
     speed: float
     usd: float
@@ -104,7 +103,7 @@ def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierP
     speed, usd = (np.array([getattr(one, name) for one in found]) for name in ("speed", "usd"))
     best = [found[place] for place in np.flatnonzero(undominated(gain=speed, cost=usd))]
     points: list[FrontierPoint] = []
-    for _, group in groupby(best, key=lambda one: (id(one.space), one.layout, one.fewest)):
+    for _, group in groupby(best, key=lambda one: (id(one.space), one.layout)):
         members = list(group)
         outcome = members[0].space.at(members[0].layout, *(int(one.batch) for one in members))
         points += [FrontierPoint(outcome, index) for index in range(len(members))]
@@ -112,19 +111,19 @@ def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierP
 
 
 def _batches(space: Space, max_chips: int) -> Iterator[_Tried]:
-    """Yield the batches of a scenario that no other of the same layouts and memory beats."""
+    """Yield the batches of a scenario that no other of the same layouts beats."""
     one = space.scenario
     price = one.pricing.per_chip_hour(one.hardware)
     layouts = [] if price is None else space.layouts(*range(1, max_chips + 1))
     for start in range(0, len(layouts), _AT_ONCE):
         part = layouts[start : start + _AT_ONCE]
-        for tiers in tiers_at(space, part):
-            hour = (price or 0.0) * tiers.placement.layout.chips / one.pricing.utilization
-            usd = usd_per_million(usd_per_hour=hour, seconds=1.0 / tiers.speed, tokens=tiers.batch)
-            usd = np.where(tiers.lives[:, np.newaxis], usd, np.nan)
-            for row, column in np.argwhere(undominated(gain=tiers.speed, cost=usd)):
-                at = tiers.batch[row, 0], tiers.batch[row, column]
-                yield _Tried(space, part[row], *at, tiers.speed[row, column], usd[row, column])
+        batch, speed = by_octaves(space, part)
+        chips = np.array([[layout.chips] for layout in part])
+        hour = (price or 0.0) * chips / one.pricing.utilization
+        usd = usd_per_million(usd_per_hour=hour, seconds=1.0 / speed, tokens=batch)
+        for row, column in np.argwhere(undominated(gain=speed, cost=usd)):
+            at = row, column
+            yield _Tried(space, part[row], batch[at], speed[at], usd[at])
 
 
 def placeable(scenarios: Sequence[Scenario], max_chips: int) -> tuple[list[Scenario], list[str]]:

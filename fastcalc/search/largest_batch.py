@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fastcalc.core.layout import Layout
-from fastcalc.core.placement import AnyPlacement, Placement, Placements, Site
+from fastcalc.core.placement import AnyPlacement, Placement
 from fastcalc.core.scenario import Outcome
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.traffic import Traffic
-from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats
-from fastcalc.search.space import BatchRange, Space
+from fastcalc.formulas.types import ArrayLike, Floats
+from fastcalc.search.space import Space
 
 Batches = np.ndarray[Any, np.dtype[np.int64]]
 """Batches as whole numbers."""
@@ -38,38 +38,17 @@ def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Float
     return np.asarray(traffic.speculation.tokens_per_pass / seconds, dtype=np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class Tiers:
-    """One memory tier of several layouts, a row each, at some batches.
+def by_octaves(space: Space, layouts: Sequence[Layout], *, steps: int = 1) -> tuple[Floats, Floats]:
+    """Return batches of layouts, a row each, and the tokens a second of each user. [1], [1/s]
 
-    Attributes
-    ----------
-    lives : ndarray of bool
-        Where batches live in it that no faster memory holds.
-    batch, speed : ndarray
-        Batches from the smallest that lives there to the largest, and tokens a second of each
-        user. [1], [1/s]
+    So many to an octave, from one sequence to the most that a layout holds, which is at least one.
     """
-
-    site: Site
-    placement: Placements
-    lives: Bools
-    batch: Floats
-    speed: Floats
-
-
-def tiers_at(space: Space, layouts: Sequence[Layout], *, steps: int = 1) -> Iterator[Tiers]:
-    """Yield the memory tiers at so many batches to an octave, and at both ends of each layout's."""
-    held: Array = np.zeros((len(layouts), 1))
-    for site in space.sites if layouts else ():
-        placement = site.place_all(layouts, axes=1)
-        most = np.broadcast_to(placement.max_batch, held.shape)
-        octaves = int(most.max()).bit_length()
-        tried = np.unique(np.round(2.0 ** (np.arange(octaves * steps + 1) / steps)))
-        batch = np.clip(tried, held + 1.0, np.maximum(most, held + 1.0))
-        speed = speeds(placement, space.scenario.traffic, batch)
-        yield Tiers(site, placement, (most > held)[:, 0], batch, speed)
-        held = np.maximum(held, most)
+    placement = space.site.place_all(layouts, axes=1)
+    most = np.broadcast_to(placement.max_batch, (len(layouts), 1))
+    octaves = int(most.max()).bit_length()
+    tried = np.unique(np.round(2.0 ** (np.arange(octaves * steps + 1) / steps)))
+    batch = np.minimum(tried, most)
+    return batch, speeds(placement, space.scenario.traffic, batch)
 
 
 def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) -> Batches:
@@ -182,58 +161,58 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
         if one.usd * hour >= best:
             break
         scale = hour * one.layout.chips / 3600.0 * 1e6
-        total, batch = _closest(one.tier, traffic, speed, best / scale)
+        total, batch = _closest(space.site.place(one.layout), traffic, speed, best / scale)
         if batch and scale / total < best:
             best, point = scale / total, (one.layout, batch)
     if point is None:
         slow = [
-            Schedule(one.tier.placement, traffic, np.ones(1)) for one in tried if one.usd == inf
+            Schedule(space.site.place(one.layout), traffic, np.ones(1))
+            for one in tried
+            if one.usd == inf
         ]
         bounds = (traffic.speculation.tokens_per_pass / one.bound().seconds[0] for one in slow)
         return Reach(None, fastest, float(max(bounds, default=0.0)))
     return Reach(space.at(*point), fastest)
 
 
-@dataclass(frozen=True)
-class _Hope:
-    """A tier of a layout: the least that a token may cost at a speed, and its fastest user.
+class _Hope(NamedTuple):
+    """The least that a token of a layout may cost at a speed, and its fastest user.
 
     Dollars are a million tokens at a dollar a chip-hour; infinite where the speed is out of reach.
     """
 
     layout: Layout
-    tier: BatchRange
     usd: float
     fastest: float
 
 
-def _hopes(space: Space, layouts: Sequence[Layout], speed: float) -> Iterator[_Hope]:
-    """Yield what each tier may come to: users are no faster at any batch than at a smaller one."""
-    for one in tiers_at(space, layouts, steps=_STEPS):
-        upto = np.append(one.batch[:, 1:] - 1.0, one.batch[:, -1:], axis=1)
-        reached = one.speed >= speed * (1.0 - _ROUNDING)
-        total = np.where(reached, np.maximum(upto, one.batch) * one.speed, 0.0).max(axis=1)
-        for row in np.flatnonzero(one.lives).tolist():
-            layout, most = layouts[row], float(total[row])
-            usd = layout.chips / 3600.0 * 1e6 / most if most else inf
-            tier = BatchRange(
-                one.site.place(layout), int(one.batch[row, 0]), int(one.batch[row, -1])
-            )
-            yield _Hope(layout, tier, usd, float(one.speed[row, 0]))
+def _hopes(space: Space, layouts: list[Layout], speed: float) -> Iterator[_Hope]:
+    """Yield what each layout may come to: no user is faster at a larger batch."""
+    held = space.holding(layouts)
+    if not held:
+        return
+    batch, each = by_octaves(space, held, steps=_STEPS)
+    upto = np.append(batch[:, 1:] - 1.0, batch[:, -1:], axis=1)
+    reached = each >= speed * (1.0 - _ROUNDING)
+    total = np.where(reached, np.maximum(upto, batch) * each, 0.0).max(axis=1)
+    for layout, most, fastest in zip(held, total.tolist(), each[:, 0].tolist(), strict=True):
+        yield _Hope(layout, layout.chips / 3600.0 * 1e6 / most if most else inf, fastest)
 
 
-def _closest(tier: BatchRange, traffic: Traffic, speed: float, below: float) -> tuple[float, int]:
+def _closest(
+    placement: Placement, traffic: Traffic, speed: float, below: float
+) -> tuple[float, int]:
     """Return the most tokens a second at a speed, and their batch or 0, as closely as matters.
 
     It is the largest that reaches the speed, but for pipelines that a batch or two more leave
     uneven: there a smaller one may be both faster and cheaper. From ``below`` seconds a token on
     a batch is of no interest.
     """
-    low, high = tier.fewest - 1, tier.most + 1
+    low, high = 0, int(placement.max_batch) + 1
     best = (0.0, 0)
     while True:
         tried = np.unique(_batches_between(np.array([low]), np.array([high])))
-        reached = speeds(tier.placement, traffic, tried.astype(float))
+        reached = speeds(placement, traffic, tried.astype(float))
         held = int(np.count_nonzero(reached >= speed * (1.0 - _ROUNDING)))
         if not held:
             return 0.0, 0

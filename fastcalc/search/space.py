@@ -1,26 +1,13 @@
-"""Where one model on one kind of chip may live: memory tiers, layouts, and what serves a batch."""
+"""All layouts of one model on one kind of chip."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from fastcalc.core.layout import Layout
-from fastcalc.core.placement import Placement, Site
-from fastcalc.core.scenario import Outcome, Scenario, Sharding, check_traffic, sites_of, solve
-
-
-@dataclass(frozen=True, eq=False)
-class BatchRange:
-    """A placement in one memory tier, and the smallest and largest batch that live there. [1]
-
-    They are those that no faster memory holds.
-    """
-
-    placement: Placement
-    fewest: int
-    most: int
+from fastcalc.core.placement import Site
+from fastcalc.core.scenario import Outcome, Scenario, Sharding, check_traffic, site_of, solve
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,23 +17,23 @@ class Space:
     scenario: Scenario
 
     @cached_property
-    def sites(self) -> list[Site]:
-        """The memory tiers, fastest first, as `fastcalc.core.scenario.locate` tries them.
+    def site(self) -> Site:
+        """The model on the kind of chip.
 
         Raises
         ------
         InputError
             If a format is unknown or the context exceeds the model's.
         """
-        found = sites_of(self.scenario, self.scenario.traffic.reserved)
+        found = site_of(self.scenario, self.scenario.traffic.reserved)
         check_traffic(self.scenario)
         return found
 
     @cached_property
     def fewest_chips(self) -> int | None:
         """Chips of the smallest default deployment that holds one sequence, if any. [1]"""
-        smallest = (site.smallest(1) for site in self.sites)
-        return min((one.layout.chips for one in smallest if one), default=None)
+        smallest = self.site.smallest(1)
+        return smallest.layout.chips if smallest else None
 
     def layouts(self, *chips: int) -> list[Layout]:
         """Return every legal layout of some numbers of chips that holds a sequence.
@@ -54,24 +41,17 @@ class Space:
         It holds one copy of all weights. Several copies are replicas: they serve more users at the
         same speed and price.
         """
-        legal = [layout for count in chips for layout in self.sites[0].of_one_copy(count)]
-        if not legal:
-            return []
-        holds = np.stack([site.place_all(legal).max_batch >= 1 for site in self.sites])
-        return [legal[place] for place in np.flatnonzero(np.any(holds, axis=0))]
+        return self.holding([one for count in chips for one in self.site.of_one_copy(count)])
 
-    def tiers(self, layout: Layout) -> Iterator[BatchRange]:
-        """Yield where a layout's batches live, from small batches to large."""
-        held = 0
-        for site in self.sites:
-            placement = site.place(layout)
-            most = int(placement.max_batch)
-            if most > held:
-                yield BatchRange(placement, held + 1, most)
-                held = most
+    def holding(self, layouts: list[Layout]) -> list[Layout]:
+        """Return the layouts that hold a sequence."""
+        if not layouts:
+            return []
+        holds = np.broadcast_to(self.site.place_all(layouts).max_batch >= 1, (len(layouts),))
+        return [layouts[place] for place in np.flatnonzero(holds).tolist()]
 
     def at(self, layout: Layout, *batches: int) -> Outcome:
-        """Return the scenario solved on a layout for some batches of one tier."""
+        """Return the scenario solved on a layout for some batches."""
         return solve(replace(self.scenario, batches=batches, sharding=sharding(layout)))
 
 

@@ -89,12 +89,10 @@ def candidates(scenario: Scenario, *, prompt: float, output: float) -> Grid | No
     context = prompt + output / 2
     requests = Requests(np.array([prompt]), np.array([output]), np.array([context]))
     grid = Grid(scenario, (), requests, BATCHES)
-    layouts = tuple(layouts_of(grid.sites[0]))
-    reserved = np.array([prompt + output])
-    places = (replace(site, reserved_tokens=reserved).place_all(layouts) for site in grid.sites)
-    held = [np.broadcast_to(place.max_batch, (len(layouts),)) for place in places]
-    most = np.max(held, axis=0)
-    layouts = tuple(one for one, held in zip(layouts, most, strict=True) if held >= 1)
+    listed = layouts_of(grid.site)
+    placed = replace(grid.site, reserved_tokens=np.array([prompt + output])).place_all(listed)
+    most = np.broadcast_to(placed.max_batch, (len(listed),))
+    layouts = tuple(one for one, held in zip(listed, most, strict=True) if held >= 1)
     if not layouts:
         return None
     return grid.part(layouts=layouts, batches=BATCHES[most.max() >= BATCHES])

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -13,6 +14,7 @@ from fastcalc.search.plan.pools import Pool
 from fastcalc.search.plan.refine import Gaps, gaps_of
 from fastcalc.search.plan.score import LIMITS, Scored, has_cost, score
 from fastcalc.search.plan.service import Service
+from fastcalc.search.space import sharding
 from fastcalc.search.sweep.blocks import keep_freed_memory
 from fastcalc.search.sweep.grid import Grid
 
@@ -115,14 +117,23 @@ def _argmin(values: Floats, among: Bools) -> int | None:
 
 def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) -> Plan:
     grid, row, column = scored.grid, int(scored.layout[place]), int(scored.place[place])
-    pool = scored.pool
+    pool, busy, given = scored.pool, float(scored.busy[place]), grid.scenario
+    prompt, output = service.prompt, service.output
+    # Without a rate nothing else says how idle a replica is, and its tokens must pay for that.
+    paid = busy if service.rate is None else 1.0
+    scenario = replace(
+        given,
+        batches=(int(grid.batches[column]),),
+        traffic=replace(given.traffic, prompt=prompt, output=output, context=prompt + output / 2),
+        sharding=sharding(grid.layouts[row]),
+        pricing=replace(given.pricing, utilization=paid),
+    )
     return Plan(
-        site=grid.sites[0],
-        scenario=grid.scenario,
+        scenario=scenario,
         layout=grid.layouts[row],
         batch=float(grid.batches[column]),
         replicas=float(scored.replicas[place]),
-        busy=float(scored.busy[place]),
+        busy=busy,
         prefill_layout=pool.layout if pool else None,
         prefill_replicas=pool.replicas if pool else 0.0,
         prefill_busy=pool.busy if pool else 0.0,
@@ -130,5 +141,4 @@ def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) 
         misses={name: float(misses[name][place]) for name in LIMITS},
         cost=float(scored.cost[place]),
         last_resort=float(scored.last_resort(service)[place]),
-        replica=scored.replica.at(place),
     )

@@ -1,14 +1,13 @@
 """What a search for deployments finds: plans, why the others lose, and what would help."""
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from fastcalc.catalogue.schema import Model
 from fastcalc.core.layout import Layout
-from fastcalc.core.placement import Site
-from fastcalc.core.scenario import Location, Scenario, warnings_of
+from fastcalc.core.scenario import Outcome, Scenario, solve
 from fastcalc.formulas.money import HOURS_PER_YEAR
-from fastcalc.search.plan.replica import Replica
 from fastcalc.search.plan.service import Service
 
 REASONS = {
@@ -40,10 +39,8 @@ class Plan:
 
     Attributes
     ----------
-    site : Site
-        Chip and model, in their formats.
     scenario : Scenario
-        What was asked of them, traffic apart.
+        One replica that decodes as ``compare`` is asked for it, prompts inside.
     layout, batch : Layout and float
         Of each replica that decodes, and the sequences it decodes together at most. [1]
     replicas, busy : float
@@ -56,11 +53,8 @@ class Plan:
         Each of them over its limit: at most 1 where it is met.
     cost, last_resort : float
         What is to be least, and what decides between those of one cost and as many chips.
-    replica : Replica
-        What one that decodes does.
     """
 
-    site: Site
     scenario: Scenario
     layout: Layout
     batch: float
@@ -73,7 +67,11 @@ class Plan:
     misses: dict[str, float]
     cost: float
     last_resort: float
-    replica: Replica
+
+    @cached_property
+    def replica(self) -> Outcome:
+        """What one that decodes does, and takes in its prompts, too."""
+        return solve(self.scenario)
 
     @property
     def order(self) -> tuple[float, float, float]:
@@ -89,14 +87,8 @@ class Plan:
     def is_in_own_formats(self) -> bool:
         """True where weights and cache are as the model is published."""
         weights, cache = own_formats(self.scenario.model)
-        return self.scenario.weights in (None, weights) and self.site.work.kv_format == cache
-
-    @property
-    def warnings(self) -> list[str]:
-        """What a reader must know of it, in sentences."""
-        asked = replace(self.scenario, batches=(int(self.batch),))
-        place = self.site.place(self.layout)
-        return warnings_of(Location(asked, self.site, place, is_default_layout=False))
+        scenario = self.scenario
+        return scenario.weights in (None, weights) and scenario.work.kv_format == cache
 
     @property
     def usd_per_hour(self) -> float | None:

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fastcalc.core.evaluated_points import EvaluatedPoints
 from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.placement import Placements
 from fastcalc.formulas.types import Floats
 from fastcalc.search.frontier import undominated
 from fastcalc.search.plan.queues import Queues, needed
 from fastcalc.search.plan.service import Service
-from fastcalc.search.sweep.grid import Grid, Solved
+from fastcalc.search.sweep.grid import Grid
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def transfer_seconds(grid: Grid, prompt: float) -> Floats:
 
     Every chip sends its part over its link beyond the domain.
     """
-    site, beyond = grid.sites[0], grid.scenario.hardware.links.scale_out
+    site, beyond = grid.site, grid.scenario.hardware.links.scale_out
     assert beyond is not None
     place = Placements(site.machine, site.work, Layouts.of(grid.layouts), prompt)
     link = beyond.bandwidth.si * site.machine.software.link_fraction
@@ -57,21 +58,20 @@ def can_be_apart(grid: Grid, service: Service) -> bool:
     There must be a rate that says how many, a link for the caches, and batch 1 in the grid, which
     says how long a prompt takes.
     """
-    one, site = grid.scenario, grid.sites[0]
+    one, site = grid.scenario, grid.site
     has_link = one.hardware.links.scale_out is not None
-    is_whole = site.machine.is_spatial or one.engine.is_bound or len(grid.sites) > 1
+    is_whole = site.machine.is_spatial or one.engine.is_bound
     return service.rate is not None and has_link and not is_whole and bool(grid.batches[0] == 1)
 
 
-def pools(grid: Grid, service: Service, points: Solved) -> list[Pool]:
+def pools(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
     """Return pools that take in all prompts, and that none beats both in chips and in time.
 
     A prompt alone on a replica takes as long as the first token at batch 1. Of those in time, the
     one of the fewest chips and the soonest are taken. The grid is one where `can_be_apart`.
     """
-    fits, ttft = points.of(lambda one: one.fits), points.of(lambda one: one.estimate.ttft)
-    (where,) = np.nonzero(np.broadcast_to(fits, grid.shape)[0, :, 0])
-    alone = np.broadcast_to(ttft, grid.shape)[0, where, 0]
+    (where,) = np.nonzero(np.broadcast_to(points.fits, grid.shape)[0, :, 0])
+    alone = np.broadcast_to(points.estimate.ttft, grid.shape)[0, where, 0]
     layouts = [grid.layouts[place] for place in where]
     sending = transfer_seconds(grid, service.prompt)[where]
     queues = None if service.share is None else Queues(service.share, alone, 1.0)

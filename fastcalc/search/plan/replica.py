@@ -1,30 +1,27 @@
 """What one full replica of each deployment does, in SI."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from fastcalc.core.evaluated_points import EvaluatedPoints
-from fastcalc.core.timeline import prompts_together, token_in_traffic
-from fastcalc.formulas.types import Bools, Floats, Ints
-from fastcalc.search.sweep.grid import Solved
+from fastcalc.core.timeline import prompts_together
+from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 
-_OF_ESTIMATE = ("speed", "low", "high", "bound", "total", "served", "tpot", "ttft", "joules")
+_OF_ESTIMATE = ("total", "served", "tpot", "tpot_in_traffic", "ttft", "run", "joules")
 
 
 @dataclass(frozen=True, eq=False)
 class Replica:
     """One full replica, which takes in its prompts, too: an element for each deployment.
 
-    Its values are those of `EvaluatedPoints` and `Estimate`, in their units; None where they are.
+    Its values are those of `fastcalc.core.estimate.Estimate`, in their units.
 
     Attributes
     ----------
-    tpot_in_traffic : ndarray
-        Between two tokens with the prompts of others between. [s]
+    chips, dp : ndarray
+        Of its layout. [1]
     prompts_together : ndarray
         Of a pass with a prompt on each attention replica. [s]
     usd : ndarray or None
@@ -33,10 +30,6 @@ class Replica:
 
     chips: Floats
     dp: Ints
-    speed: Floats
-    low: Floats | None
-    high: Floats | None
-    bound: Floats
     total: Floats
     served: Floats
     tpot: Floats
@@ -44,32 +37,21 @@ class Replica:
     ttft: Floats
     prompts_together: Floats
     run: Floats
-    used: Floats
     usd: Floats | None
     joules: Floats
 
     @classmethod
-    def of(cls, points: Solved, fits: Bools) -> "Replica":
+    def of(cls, points: EvaluatedPoints, fits: Bools) -> "Replica":
         """Return those of the deployments that fit, layouts x batches, of one kind of request."""
 
-        def those(value: Callable[[EvaluatedPoints], Any]) -> Any:
-            found = points.of(value)
-            return None if found is None else np.broadcast_to(found, (1, *fits.shape))[0][fits]
+        def those(values: ArrayLike) -> Any:
+            return np.broadcast_to(values, (1, *fits.shape))[0][fits]
 
+        usd = points.usd[2]
         return cls(
-            **{name: those(attrgetter(f"estimate.{name}")) for name in _OF_ESTIMATE},
-            chips=those(lambda one: one.layout.chips),
-            dp=those(lambda one: one.layout.dp),
-            tpot_in_traffic=those(lambda one: token_in_traffic(one.estimate.passes).seconds),
-            prompts_together=those(lambda one: prompts_together(one.estimate.passes).seconds),
-            run=those(lambda one: one.run),
-            used=those(lambda one: one.used),
-            usd=those(lambda one: one.usd[2]),
+            **{name: those(getattr(points.estimate, name)) for name in _OF_ESTIMATE},
+            chips=those(points.layout.chips),
+            dp=those(points.layout.dp),
+            prompts_together=those(prompts_together(points.estimate.passes).seconds),
+            usd=None if usd is None else those(usd),
         )
-
-    def at(self, place: int) -> "Replica":
-        """Return that of one deployment."""
-        arrays: dict[str, Any] = {
-            name: None if values is None else values[place] for name, values in vars(self).items()
-        }
-        return Replica(**arrays)

@@ -101,9 +101,9 @@ def score(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> 
         What takes in prompts that are apart; found among the grid's layouts if left out.
     """
     points = solved(grid)
-    limit = float(grid.sites[0].machine.software.max_sequences)
+    limit = float(grid.site.machine.software.max_sequences)
     dp = np.array([layout.dp for layout in grid.layouts])[:, np.newaxis]
-    held = np.broadcast_to(points.of(lambda one: one.fits), grid.shape)[0]
+    held = np.broadcast_to(points.fits, grid.shape)[0]
     fits = held & (grid.batches <= limit * dp)
     (layout, place), replica = np.nonzero(fits), Replica.of(points, fits)
     if given is None:

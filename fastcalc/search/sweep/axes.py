@@ -13,7 +13,7 @@ from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.layout import Layout, LayoutError
 from fastcalc.core.memory import OWN_MEMORY, MemoryChoice
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import Scenario, sites_of
+from fastcalc.core.scenario import Scenario, site_of
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.search.sweep.grid import Grid
@@ -145,7 +145,7 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
             if full is None:
                 left_out[_NO_FOUR_BITS] += len(held) * len(batches) * max(len(ranks), 1)
                 continue
-            site, layouts = sites_of(full, 0.0)[0], []
+            site, layouts = site_of(full, 0.0), []
             for tp, pp, ep, dp in ranks:
                 try:
                     layout = Layout(tp, pp, ep or site.expert_ranks(tp, dp), dp)

@@ -4,21 +4,21 @@ Nothing loops over points. Each axis stays an axis, so that what depends on few 
 computed once, and a block is small enough for its arrays to stay in the cache.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from math import floor, inf
 from typing import Any
 
 import numpy as np
 
-from fastcalc.core.columns import COLUMNS, Column, Columns
+from fastcalc.core.columns import COLUMNS, Column, Columns, values
 from fastcalc.core.estimate import Estimate, evaluate
-from fastcalc.core.evaluated_points import EvaluatedPoints, Words, chosen, places
+from fastcalc.core.evaluated_points import EvaluatedPoints, Words, places
 from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.placement import Placements, Site
-from fastcalc.core.scenario import Location, Scenario, sites_of, warnings_of
-from fastcalc.formulas.types import Floats, Ints
+from fastcalc.core.scenario import Location, Scenario, site_of, warnings_of
+from fastcalc.formulas.types import Floats
 from fastcalc.search.sweep.request_lists import OpenRequests, Requests
 from fastcalc.search.sweep.smallest import smallest_layouts
 
@@ -59,9 +59,9 @@ class Grid:
         return int(np.prod(self.shape))
 
     @cached_property
-    def sites(self) -> list[Site]:
-        """The memory tiers that may hold the weights, the fastest first; no cache is reserved."""
-        return sites_of(self.scenario, 0.0)
+    def site(self) -> Site:
+        """The model on the kind of chip; no cache is reserved."""
+        return site_of(self.scenario, 0.0)
 
     def part(self, **axes: Any) -> "Grid":
         """Return the grid with other layouts, requests or batches."""
@@ -83,42 +83,8 @@ class Grid:
                     )
 
 
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """The points of a grid, evaluated on each memory tier that may hold the weights.
-
-    Attributes
-    ----------
-    tiers : list of EvaluatedPoints
-        One for each site of the grid.
-    best : ndarray of int
-        Position of the tier that each point is on.
-    """
-
-    tiers: list[EvaluatedPoints]
-    best: Ints
-
-    def of(self, value: Callable[[EvaluatedPoints], Any]) -> Any:
-        """Return a `Column`'s value at each point, as the tier has it that the point is on."""
-        found = [value(one) for one in self.tiers]
-        return found[0] if len(found) == 1 else chosen(self.best, found)
-
-
-def solved(grid: Grid) -> Solved:
+def solved(grid: Grid) -> EvaluatedPoints:
     """Evaluate every point of a grid or a block of it at once, to the same bits as one by one."""
-    found = [_on(grid, site) for site in grid.sites]
-    chips = [np.where(one.fits, one.layout.chips, np.inf) for one in found]
-    return Solved(found, np.argmin(np.stack(np.broadcast_arrays(*chips)), axis=0))
-
-
-def solve_grid(grid: Grid, columns: Sequence[Column] = COLUMNS) -> Columns:
-    """Return columns that broadcast to the shape of a grid or of a block; words take time."""
-    points = solved(grid)
-    return {column.key: points.of(column.value) for column in columns}
-
-
-def _on(grid: Grid, site: Site) -> EvaluatedPoints:
-    """Return the points of a grid on one memory tier."""
     one, kinds = grid.scenario, grid.requests[:]
     traffic = replace(
         one.traffic,
@@ -126,10 +92,10 @@ def _on(grid: Grid, site: Site) -> EvaluatedPoints:
         output=kinds.output[:, np.newaxis, np.newaxis],
         context=kinds.context[:, np.newaxis, np.newaxis],
     )
-    site = replace(site, reserved_tokens=traffic.reserved_each.ravel())
-    smallest, fewest = smallest_layouts(site, grid.batches)
+    site = replace(grid.site, reserved_tokens=traffic.reserved_each.ravel())
+    smallest = cache(lambda: smallest_layouts(site, grid.batches))
     listed = grid.layouts or (*site.default_layouts, Layout())
-    which = np.arange(len(listed))[:, np.newaxis] if grid.layouts else smallest[:, np.newaxis]
+    which = (np.arange(len(listed)) if grid.layouts else smallest()[0])[:, np.newaxis]
     layouts = Layouts.of(listed).at(which)
     placement = Placements(site.machine, site.work, layouts, traffic.reserved_each)
     estimate = evaluate(placement, batch=grid.batches, traffic=traffic)
@@ -138,10 +104,17 @@ def _on(grid: Grid, site: Site) -> EvaluatedPoints:
         scenario=one,
         estimate=estimate,
         usd_per_hour=None if price is None else price * layouts.chips / one.pricing.utilization,
-        min_chips=np.fmin(fewest[:, np.newaxis], np.where(estimate.fits, layouts.chips, np.nan)),
+        min_chips=lambda: np.fmin(
+            smallest()[1][:, np.newaxis], np.where(estimate.fits, layouts.chips, np.nan)
+        ),
         placed=lambda: places(estimate, which, listed, site),
         warnings=lambda: _warnings(one, site, estimate),
     )
+
+
+def solve_grid(grid: Grid, columns: Sequence[Column] = COLUMNS) -> Columns:
+    """Return columns that broadcast to the shape of a grid or of a block; words take time."""
+    return values(columns, solved(grid))
 
 
 def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> Words:

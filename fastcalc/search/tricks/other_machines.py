@@ -64,7 +64,7 @@ def sram_machines(base: Base) -> list[Option]:
 
 def _machine(base: Base, chip: Hardware, trick: str) -> Option:
     def layouts(base: Base, space: Space) -> list[Layout]:
-        if not space.sites[0].machine.is_spatial:
+        if not space.site.machine.is_spatial:
             return base.deployments(space)
         fewest = space.fewest_chips
         return space.layouts(*chip_counts(fewest, fewest * 2**_WAFERS)) if fewest else []

@@ -1,0 +1,160 @@
+"""Every command gives the same answer to the same request: what one prints, another prints again.
+
+`FASTCALC_REQUESTS` says how many requests are tried: 500 before a release, fewer in the suite.
+"""
+
+import csv
+import io
+import json
+import os
+import random
+import shlex
+
+import pytest
+
+from fastcalc.catalogue.store import Catalogue
+from tests.helpers import run
+
+REQUESTS = int(os.environ.get("FASTCALC_REQUESTS", "40"))
+CHIPS = ("h100-sxm", "gb200", "mi300x", "l40s", "rtx-4090", "d-matrix-corsair", "wse-3", "tpu-v6e")
+MODELS = ("llama-3.1-8b", "llama-3.1-70b", "gpt-oss-120b", "qwen3-30b-a3b", "deepseek-r1")
+HOSTS = (
+    "dram=256GiB@300GB/s,link=64GB/s",
+    "dram=64GiB@90GB/s,link=25GB/s,compute=2TFLOP/s,chips=1",
+    "dram=480GB@500GB/s,link=450GB/s,chips=2",
+)
+SPATIAL = {chip for chip in CHIPS if Catalogue().hardware(chip).execution == "spatial"}
+
+
+class Request:
+    """A random model on a random chip, with or without a host."""
+
+    def __init__(self, seed):
+        chance = random.Random(seed)
+        self.model, self.chip = chance.choice(MODELS), chance.choice(CHIPS)
+        tokens = [200, 1000, 6000, 30000]
+        self.traffic = ["--prompt", chance.choice(tokens), "--output", chance.choice(tokens)]
+        self.memory = ["--host", chance.choice(HOSTS)] if chance.random() < 0.5 else []
+        if self.memory and chance.random() < 0.3:
+            self.memory += ["--host-use", "stream"]
+        if chance.random() < 0.3:
+            self.memory += ["--place", f"embedding={'host' if self.memory else self.fastest}"]
+        self.formats = ["--weights", "q4_k_m"] if chance.random() < 0.3 else []
+        self.price = ["--price", f"{self.chip}={chance.choice([1.5, 4.0])}"]
+        self.hit = ["--prefix-hit", 0.5] if chance.random() < 0.3 else []
+        if self.hit and self.memory[:1] == ["--host"]:
+            self.hit += ["--prefix-tier", "host"]
+        self.batch = chance.choice([1, 3, 8, 40, 256, 700])
+        self.chips = ["--chips", chance.choice([1, 2, 4, 8, 16])]
+        self.chance = chance
+
+    @property
+    def fastest(self):
+        memory = Catalogue().hardware(self.chip).memory
+        return max(memory, key=lambda one: one.bandwidth.si).name
+
+    @property
+    def words(self):
+        words = [self.model, "--on", self.chip, *self.traffic, *self.memory, *self.formats]
+        return [*words, *self.price]
+
+    def again(self, record):
+        """Return the words that ask for the deployment and batch of a record."""
+        ranks = ("pp",) if self.chip in SPATIAL else ("tp", "pp", "ep", "dp")
+        words = [word for name in ranks for word in (f"--{name}", record[name])]
+        return [*self.words, *words, "--batch", record["batch"]]
+
+
+@pytest.fixture
+def asked(capsys, monkeypatch):
+    def records(*words):
+        written = "csv" if words[0] == "sweep" else "json"
+        ran = run(*words, "--format", written, capsys=capsys, monkeypatch=monkeypatch)
+        assert ran.code in (0, 1) or "Traceback" not in ran.err
+        if ran.code == 2:
+            return []
+        if written == "json":
+            return json.loads(ran.out)["records"]
+        return [
+            {key: _cell(key, cell) for key, cell in row.items()}
+            for row in csv.DictReader(io.StringIO(ran.out))
+        ]
+
+    return records
+
+
+def _cell(key, cell):
+    if key in ("fits", "warnings"):
+        return cell == "true" if key == "fits" else [one for one in cell.split("; ") if one]
+    try:
+        return float(cell)
+    except ValueError:
+        return cell or None
+
+
+def assert_same(row, record, *, without=()):
+    shared = row.keys() & record.keys() - {"warnings", *without}
+    assert {key: row[key] for key in shared} == {key: record[key] for key in shared}
+
+
+def searched(request, asked):
+    """Yield rows of a random command that searches, and the words that print each again."""
+    command = request.chance.choice(["sweep", "fit", "plan", "frontier", "fastmode"])
+    if command == "plan":
+        few = [word for word in request.words if word != request.formats[-1:]]
+        for row in asked("plan", *few, "--max-chips", 16, "--top", 2):
+            without = ("service_tpot_ms",) if row["prefill"] == "apart" else ()
+            yield row, shlex.split(row["command"])[2:], without
+    elif command == "fastmode":
+        start = [*request.chips, "--batch", request.batch, *request.hit]
+        rows = [one for one in asked("fastmode", *request.words, *start) if one["compare"]]
+        for row in request.chance.sample(rows, min(len(rows), 3)):
+            yield row, shlex.split(row["compare"])[2:], ()
+    elif command == "frontier":
+        rows = asked("frontier", *request.words, *request.hit, "--max-chips", 4)
+        for row in request.chance.sample(rows, min(len(rows), 3)):
+            yield row, [*request.again(row), *request.hit], ()
+    elif command == "fit":
+        words = request.words[: -len(request.price)]
+        for row in asked("fit", *words, "--batch", f"{request.batch},1"):
+            yield row, request.again(row), ()
+    else:
+        ranks = ["--tp", "1,2", "--pp", "1,2"] if request.chance.random() < 0.5 else []
+        batches = f"1,{request.batch}"
+        rows = asked("sweep", *request.words, *request.hit, *ranks, "--batch", batches)
+        for row in rows:
+            row = {key: int(one) if one in (0, 1) or key in WHOLE else one
+                   for key, one in row.items()}  # fmt: skip
+            yield row, [*request.again(row), *request.hit], ()
+
+
+WHOLE = ("tp", "pp", "ep", "dp", "batch")
+
+
+@pytest.mark.parametrize("seed", range(REQUESTS))
+def test_what_a_search_prints_compare_prints_again(seed, asked):
+    request = Request(seed)
+    for row, words, without in searched(request, asked):
+        (record,) = asked("compare", *words)
+        assert_same(row, record, without=without)
+
+
+@pytest.mark.parametrize("seed", range(REQUESTS // 2))
+def test_where_they_choose_they_agree(seed, asked):
+    """Without chips all three choose the deployment; with chips the layout, which sweep does not."""
+    request = Request(-1 - seed)
+    batch = ["--batch", request.batch]
+    compared = asked("compare", *request.words, *batch)
+    fitted = asked("fit", *request.words[: -len(request.price)], *batch)
+    swept = asked("sweep", *request.words, *batch)
+    assert len(compared) == len(fitted) == len(swept) <= 1
+    for record, fit, row in zip(compared, fitted, swept, strict=True):
+        assert_same(fit, record)
+        assert_same(row, record)
+    listed = asked("compare", *request.words, *request.chips, "--batch", f"1,{request.batch},999")
+    alone = asked("compare", *request.words, *request.chips, *batch)
+    fitted = asked("fit", *request.words[: -len(request.price)], *request.chips, *batch)
+    assert len(alone) == len(fitted)
+    for record, fit in zip(alone, fitted, strict=True):
+        assert_same(fit, record)
+        assert record in listed
