@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from fastcalc.core.columns import pick
 from fastcalc.core.layout import Layout
-from fastcalc.core.scenario import Pricing, sites_of
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import sites_of
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.search import frontier

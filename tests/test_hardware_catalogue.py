@@ -329,3 +329,23 @@ def test_ratios_that_dense_rates_keep(catalogue, name):
     up = chip.links.scale_up
     if up is not None:
         assert up.bandwidth.si < 0.7 * chip.memory[0].bandwidth.si
+
+
+@pytest.mark.parametrize("name", ["vllm", "llama-cpp", "eager", "mlx"])
+def test_what_engines_get_of_a_host_is_what_was_measured(catalogue, name):
+    # Of ik_llama.cpp's 640 tokens at 55.5 a second: 8.42 s on the host's cores, 1.23 on the card and
+    # 1.88 of hand-over in 25 layers. Copies are over PCIe 5, PCIe 4 and NVLink-C2C, in 1e9 byte/s.
+    given = catalogue.engine(name).parameters
+    assert given.host_bandwidth_fraction.si == pytest.approx(55.5 / 64, rel=5e-3)
+    assert given.host_layer_overhead.si == pytest.approx(1.88 / 640 / 25, rel=5e-3)
+    copies = [55.43 / 63, 26.03 / 31.5, 377 / 450]
+    assert given.host_link_fraction.si == pytest.approx(sum(copies) / 3, rel=5e-3)
+    seconds = 640 / 55.5
+    assert seconds == pytest.approx(8.42 + 1.23 + 1.88, rel=1e-3)
+    assert given.tier_overlap.si == 0.0
+    assert given.expert_skew is None
+
+
+def test_the_bound_gets_all_of_a_host(catalogue):
+    given = catalogue.engine("ideal").parameters.given
+    assert not {name for name in given if name.startswith(("host", "tier", "expert_skew"))}

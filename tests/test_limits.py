@@ -3,7 +3,8 @@
 import pytest
 
 from fastcalc.catalogue.schema import Hardware, Model
-from fastcalc.core.scenario import Pricing, Sharding
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import Sharding
 from fastcalc.core.workload import workload
 from fastcalc.formulas.memory import chips_for_capacity, largest_batch
 from fastcalc.formulas.roofline import critical_batch

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.layout import Layout
-from fastcalc.core.scenario import Pricing, Scenario, Sharding, engine_for, solve
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import Scenario, Sharding, engine_for, solve
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from fastcalc.core.component import LIMITERS
 from fastcalc.core.evaluated_points import EvaluatedPoints, Words
-from fastcalc.core.step import LIMITERS
 
 Columns = dict[str, Any]
 """By key: text, a number, an array that broadcasts with the others, or `Words`."""

@@ -7,7 +7,8 @@ from itertools import groupby
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.columns import pick
 from fastcalc.core.estimate import SITE_FACTOR
-from fastcalc.core.scenario import USD_PER_KWH, YEARS, Location, Outcome, Pricing
+from fastcalc.core.pricing import USD_PER_KWH, YEARS, Pricing
+from fastcalc.core.scenario import Location, Outcome
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.memories import lives
@@ -166,7 +167,7 @@ def _prefix(outcome: Outcome) -> Iterator[str]:
         else f"loading is sooner from prompts of {found.breaks_even:,} tokens on"
     )
     yield (
-        f"{scenario.traffic.prefix_hit:.0%} of a prompt is loaded from "
+        f"{scenario.traffic.prefix_hit * 100:.0f} % of a prompt is loaded from "
         f"{scenario.memory.prefix_tier} in {number(found.loading * 1e3)} ms, and computed again in "
         f"{number(found.computing * 1e3)} ms; {sooner}"
     )
