@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.core.component import GROUPED_PRODUCTS, Component, Step, idle, is_nothing, total_of
+from fastcalc.core.component import GROUPED_PRODUCTS, Component, Step, idle, is_nothing
 from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.core.split import Split
@@ -161,8 +161,7 @@ def located(
     if not split.tiers[ways.place].streams:
         return here
     streamed = done(ways.streamed())
-    times = [floats(total_of(one.seconds for one in parts)) for _, parts in (here, streamed)]
-    kept = times[0] + ways.host.seconds < times[1]
+    kept = Step.of(*here[1]).seconds + ways.host.seconds < Step.of(*streamed[1]).seconds
     if kept.all():
         return here
     return done(ways.in_place(kept)) if kept.any() else streamed
