@@ -1,0 +1,49 @@
+"""Write again what is printed in the README and generated in docs: run after a number has moved.
+
+    python docs/refresh.py
+
+Console blocks are run at 100 columns; one that ends in ``...`` keeps its number of lines.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+
+
+def console(block: str) -> str:
+    """Return a console block with its commands run again."""
+    shown = re.findall(r"(?ms)^\$ ([^\n]+)\n(.*?)(?=^\$ |\Z)", block)
+    return "".join(f"$ {command}\n{printed(command, old)}" for command, old in shown)
+
+
+def printed(command: str, old: str) -> str:
+    """Return what a command prints, as many lines of it as were shown."""
+    settings = {**os.environ, "COLUMNS": "100"}
+    made = subprocess.run(
+        command, shell=True, cwd=DOCS / "examples", env=settings, stdout=subprocess.PIPE, text=True
+    )
+    lines, before = made.stdout.rstrip("\n").split("\n"), old.rstrip("\n").split("\n")
+    if before[-1] == "...":
+        lines = [*lines[: len(before) - 1], "..."]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Write the README and the generated pages."""
+    readme = ROOT / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    again = re.sub(
+        r"(?ms)^```console\n(.*?)^```", lambda m: f"```console\n{console(m[1])}```", text
+    )
+    readme.write_text(again, encoding="utf-8")
+    for script in ("schema/refresh.py", "fast_modes/refresh.py"):
+        subprocess.run([sys.executable, DOCS / script], check=True)
+
+
+if __name__ == "__main__":
+    main()
