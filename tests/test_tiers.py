@@ -667,6 +667,21 @@ def test_turns_between_chip_and_host_are_paid_in_the_layers_that_are_there():
     assert seconds(found) == pytest.approx(0.010, rel=1e-3)
 
 
+def test_a_faster_link_never_slows_a_prompt_that_changes_its_way():
+    """1,000 tokens by 8 billion weights of 16 GB: 16 TFLOP, 3.2 s in place at 5 TFLOP/s.
+
+    Over a link of 5 GB/s the read alone takes as long, and the chip needs 0.16 s more for them: the
+    link wins only where it saves that, too. What is near is the same either way.
+    """
+    slow = chip(memory("GDDR", "24 GB", "1 TB/s"), peak={"bf16": "100 TFLOP/s"})
+    times = []
+    for link in np.linspace(4.5, 6.0, 31):
+        asked = MemoryChoice(dram(compute="5 TFLOP/s", link=f"{link:.2f} GB/s"), place=KV_NEAR)
+        times.append(float(outcome(SEVENTY, slow, engine=ADDS, memory=asked).estimate.ttft[0]))
+    assert all(after <= before * (1 + TINY) for before, after in itertools.pairwise(times))
+    assert times[0] == times[5] > times[-1]
+
+
 def test_activations_cross_the_link_twice_a_layer():
     """A width of 1,000,000 at 2 bytes, there and back, for four layers: 16 MB over 25 GB/s."""
     wide = made_up.minimal(total_parameters=20_000_000_000, hidden_size=1_000_000)

@@ -226,12 +226,13 @@ def _together(
     what lies farther away: read at once, shares :math:`s` take no less than
     :math:`(s_k + s_{k+1} + ...) / r_k`, as if all beyond a memory were in it.
     """
-    total, at_once, beyond, fastest = floats(0.0), floats(0.0), floats(0.0), floats(0.0)
-    for share, rate in zip(reversed(shares), reversed(rates), strict=True):
-        beyond, fastest = beyond + share, np.maximum(fastest, rate)
-        total = total + share / rate
-        at_once = np.maximum(at_once, np.maximum(share / rate, beyond / fastest))
-    total = total - overlap * (total - at_once)
+    total = floats(sum(share / rate for share, rate in zip(shares, rates, strict=True)))
+    if np.any(overlap):
+        at_once, beyond, fastest = floats(0.0), floats(0.0), floats(0.0)
+        for share, rate in zip(reversed(shares), reversed(rates), strict=True):
+            beyond, fastest = beyond + share, np.maximum(fastest, rate)
+            at_once = np.maximum(at_once, np.maximum(share / rate, beyond / fastest))
+        total = total - overlap * (total - at_once)
     return floats((whole + LEAST) / (total + LEAST))
 
 
