@@ -5,8 +5,8 @@ from typing import Any
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.layout import Layout
 from fastcalc.core.machine import machine
-from fastcalc.core.memory import OWN_MEMORY, MemoryChoice
 from fastcalc.core.placement import Placement, Site
+from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.workload import workload
 
 

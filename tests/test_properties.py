@@ -11,10 +11,10 @@ from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.bound import bound_step
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.machine import machine
-from fastcalc.core.memory import OWN_MEMORY
 from fastcalc.core.pass_work import PassInput
 from fastcalc.core.placement import Placement, Site
 from fastcalc.core.schedule import Schedule
+from fastcalc.core.tier import OWN_MEMORY
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.core.workload import workload
 from tests import strategies

@@ -13,8 +13,8 @@ from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model
 from fastcalc.catalogue.schema.engines import merged
 from fastcalc.core.host import memory_choice
 from fastcalc.core.layout import Layout
-from fastcalc.core.memory import KINDS, OWN_MEMORY, MemoryChoice, own_tiers
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, by_layout, locate, solve
+from fastcalc.core.tier import KINDS, OWN_MEMORY, MemoryChoice, own_tiers
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import time_over_tiers

@@ -14,9 +14,9 @@ from fastcalc.cli.flags import Flags, HostMemory, OwnFolders, Prices
 from fastcalc.cli.number_lists import numbers
 from fastcalc.cli.speculate import speculation
 from fastcalc.core.host import memory_choice
-from fastcalc.core.memory import MemoryChoice
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, by_layout, engine_for
+from fastcalc.core.tier import MemoryChoice
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.written import shown

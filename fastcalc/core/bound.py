@@ -12,9 +12,9 @@ import numpy as np
 from fastcalc.core.component import Component, Step, largest_of
 from fastcalc.core.layout import Layout
 from fastcalc.core.machine import Machine
-from fastcalc.core.memory import Tier
 from fastcalc.core.pass_work import FLOPS_PER_PARAMETER, PassInput
 from fastcalc.core.placement import AnyPlacement
+from fastcalc.core.tier import Tier
 from fastcalc.formulas.network import all_reduce_bytes
 from fastcalc.formulas.roofline import time_of, time_over_tiers
 from fastcalc.formulas.types import Array, ArrayLike, Ints, floats

@@ -6,7 +6,7 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.schema.quantities import QuantityReader
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.units import QuantityError
-from fastcalc.core.memory import KINDS, OWN_MEMORY, HostUse, MemoryChoice
+from fastcalc.core.tier import KINDS, OWN_MEMORY, HostUse, MemoryChoice
 from fastcalc.errors import InputError
 from fastcalc.written import shown
 
@@ -76,7 +76,7 @@ def _written(text: str) -> Hardware:
     """Return a host from its numbers."""
     given = dict(one.partition("=")[::2] for one in text.split(","))
     unknown = given.keys() - {"dram", "chips", *_DIMENSIONS}
-    if unknown or "dram" not in given:
+    if unknown or not {"dram", "link"} <= given.keys():
         raise InputError(
             f"--host {shown(text)}: write dram=SIZE@BANDWIDTH and, after commas, "
             "link=BANDWIDTH of one chip, one way; compute=FLOP/s of its cores; chips=N sharing it"

@@ -10,9 +10,9 @@ import numpy as np
 
 from fastcalc.catalogue.formats import NumberFormat, number_format
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
-from fastcalc.core.memory import KINDS, MemoryChoice, Tier, own_tiers
 from fastcalc.core.once import once
 from fastcalc.core.rates import fastest_rate, working_rate
+from fastcalc.core.tier import KINDS, MemoryChoice, Tier, own_tiers
 from fastcalc.core.workload import Workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import achieved_bandwidth, achieved_compute

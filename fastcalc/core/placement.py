@@ -11,7 +11,7 @@ import numpy as np
 from fastcalc.core.layout import AnyLayout, Layout, Layouts
 from fastcalc.core.legal import MOST_CHIPS, LegalLayouts, slots
 from fastcalc.core.machine import Machine
-from fastcalc.core.memory import KINDS
+from fastcalc.core.tier import KINDS
 from fastcalc.core.workload import Workload
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
 from fastcalc.formulas.types import Array, ArrayLike, floats

@@ -15,11 +15,11 @@ from fastcalc.core.estimate import Estimate, evaluate
 from fastcalc.core.layout import Layout
 from fastcalc.core.machine import machine
 from fastcalc.core.machine_class import engine_of_class
-from fastcalc.core.memory import OWN_MEMORY, MemoryChoice
 from fastcalc.core.placement import Placement, Site
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.split import Split, memories_used
+from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import Workload, workload
 from fastcalc.errors import InputError

@@ -10,12 +10,12 @@ import numpy as np
 
 from fastcalc.core.bound import Bound, bound_step
 from fastcalc.core.component import Component, Step
+from fastcalc.core.host_use import tier_rate
 from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass, look_back
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.spatial import spatial_pass
 from fastcalc.core.split import Split, split
 from fastcalc.core.step import Decoded, decoded, expected_step, touched_experts
-from fastcalc.core.tiers import tier_rate
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import serving
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats

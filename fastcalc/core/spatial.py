@@ -3,11 +3,11 @@
 import numpy as np
 
 from fastcalc.core.component import Component, Step
+from fastcalc.core.host_use import LEAST, READ, tier_rate
 from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.core.split import Split
 from fastcalc.core.step import touched_experts
-from fastcalc.core.tiers import LEAST, READ, tier_rate
 from fastcalc.formulas.pipeline import spatial_step
 from fastcalc.formulas.roofline import time_of
 from fastcalc.formulas.types import Array, ArrayLike, floats

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from fastcalc.core.memory import KINDS, Tier
 from fastcalc.core.placement import AnyPlacement, stored_weights
+from fastcalc.core.tier import KINDS, Tier
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
 
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.core.component import GROUPED_PRODUCTS, Component, Step, idle, is_nothing
+from fastcalc.core.host_use import LEAST, InPlace, Located, Reads, ways_of
 from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.core.split import Split
-from fastcalc.core.tiers import LEAST, InPlace, Located, Reads, ways_of
 from fastcalc.formulas.experts import distinct_experts
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
 from fastcalc.formulas.pipeline import pipelined_step

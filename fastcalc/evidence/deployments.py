@@ -12,9 +12,9 @@ from fastcalc.core.layout import Layout
 from fastcalc.core.legal import MOST_CHIPS
 from fastcalc.core.machine import machine
 from fastcalc.core.machine_class import engine_of_class
-from fastcalc.core.memory import OWN_MEMORY, MemoryChoice
 from fastcalc.core.placement import Placement, Site
 from fastcalc.core.scenario import Sharding, default_cache
+from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.workload import Workload, workload
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import Point

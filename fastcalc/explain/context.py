@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from fastcalc.core.component import Component
+from fastcalc.core.host_use import READ, part_of, tier_rate
 from fastcalc.core.machine import FED_BITS, Product
 from fastcalc.core.pass_work import ACTIVATION_BYTES, FLOPS_PER_PARAMETER, PassWork
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.step import located, touched_experts
-from fastcalc.core.tiers import READ, part_of, tier_rate
 from fastcalc.explain.numbers import Numbers
 from fastcalc.explain.terms import (
     Equation,

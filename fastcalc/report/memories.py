@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fastcalc.core.memory import KINDS
 from fastcalc.core.scenario import Location
 from fastcalc.core.split import split
+from fastcalc.core.tier import KINDS
 from fastcalc.formulas.types import Array
 from fastcalc.report.numbers_as_text import size
 

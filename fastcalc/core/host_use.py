@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.core.machine import Chip, EngineParameters
-from fastcalc.core.memory import Tier
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.core.split import Split
+from fastcalc.core.tier import Tier
 from fastcalc.formulas.roofline import achieved_bandwidth
 from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
