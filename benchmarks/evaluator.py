@@ -23,7 +23,8 @@ from benchmarks.table import figure, markdown, ratio
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.columns import COLUMNS
 from fastcalc.core.layout import Layout
-from fastcalc.core.scenario import Pricing, Scenario, engine_for
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.traffic import Traffic
 from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.decide import decide

@@ -1,16 +1,24 @@
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: threads wait by spinning
+
 import pytest
 from hypothesis import HealthCheck, settings
 
+from benchmarks.shipped_once import read_once
 from fastcalc.catalogue.store import Catalogue
 
-settings.register_profile(
-    "quick",
-    max_examples=60,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
-settings.load_profile("quick")
+read_once()
+
+for name, count in {"quick": 60, "thorough": 1200}.items():
+    settings.register_profile(
+        name,
+        max_examples=count,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 @pytest.fixture(scope="session")

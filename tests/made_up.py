@@ -5,8 +5,8 @@ from typing import Any
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.layout import Layout
 from fastcalc.core.machine import machine
-from fastcalc.core.memory import OWN_MEMORY
 from fastcalc.core.placement import Placement, Site
+from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.workload import workload
 
 
@@ -97,10 +97,11 @@ def placed(
     on: Hardware | None = None,
     under: Engine | None = None,
     reserved: float = 0.0,
+    memory: MemoryChoice = OWN_MEMORY,
 ) -> Placement:
     """Return a model on a layout of a chip; one chip of `chip` under ideal software by default."""
     hardware, work = on or chip(), workload(model)
-    unit = machine(hardware, under or engine(), work, OWN_MEMORY)
+    unit = machine(hardware, under or engine(), work, memory)
     return Placement(unit, work, layout or Layout(), reserved)
 
 

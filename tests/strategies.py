@@ -2,11 +2,17 @@
 
 from typing import Any
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 
 GB, TB, TERA = 1e9, 1e12, 1e12
+
+
+def examples(count: int) -> settings:
+    """Return settings for a property whose examples are dear; a thorough run has more of all."""
+    return settings(max_examples=count * settings().max_examples // 60)
 
 
 def _in(value: float, unit: str) -> str:

@@ -8,13 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
-from tests.helpers import ROOT
+from tests.helpers import ROOT, loaded
 from tests.rule_examples import H100, h100
 
-HOOK = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())[0]
-ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
+HOOK = loaded((ROOT / ".pre-commit-hooks.yaml").read_text())[0]
+ACTION = loaded((ROOT / "action.yml").read_text())
 
 
 @pytest.fixture
@@ -131,5 +130,5 @@ def test_the_lines_of_the_documents_are_the_action_and_the_hook():
     lines = re.search(r"(?s)```yml\n(jobs:.*?)```", (ROOT / "README.md").read_text())
     assert lines
     assert lines[1].count("\n") <= 5
-    steps_ = yaml.safe_load(lines[1])["jobs"]["hardware"]["steps"]
+    steps_ = loaded(lines[1])["jobs"]["hardware"]["steps"]
     assert steps_[1]["with"] == {"paths": "hardware"}

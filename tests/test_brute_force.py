@@ -6,18 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fastcalc.core.columns import pick
 from fastcalc.core.layout import Layout
-from fastcalc.core.scenario import Pricing, site_of
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import site_of
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.search import frontier
 from fastcalc.search.plan.candidates import candidates
 from fastcalc.search.plan.decide import decide
 from fastcalc.search.sweep.grid import Grid, Requests, solve_grid
+from tests.strategies import examples
 from tests.test_plan import apart, met_of, scenario, services, together
 
 CHIPS = ["h100-sxm", "b200", "mi355x", "gb200", "l40s", "wse-3", "groq-lpu", "d-matrix-corsair"]
@@ -62,7 +64,7 @@ def swept(one, chips):
     return np.stack([speed[tried], usd[tried]])
 
 
-@settings(max_examples=40)
+@examples(25)
 @given(
     st.lists(st.sampled_from(CHIPS), min_size=1, max_size=2, unique=True),
     st.sampled_from(MODELS),
@@ -96,7 +98,7 @@ def test_the_frontier_is_that_of_a_sweep(names, model, chips, traffic, speculati
         assert np.any((points[:, 0] >= one * (1 - SAME)) & (points[:, 1] <= cost * (1 + SAME)))
 
 
-@settings(max_examples=40)
+@examples(25)
 @given(
     st.lists(
         st.sampled_from(["h100-sxm", "mi300x", "b200", "wse-3", "l40s"]),

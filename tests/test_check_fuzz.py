@@ -24,6 +24,7 @@ from fastcalc.catalogue.store import kind_of, load, shipped
 from fastcalc.errors import InputError
 from fastcalc.lint.rule import RULES, Setting
 from fastcalc.lint.run import check_document
+from tests.helpers import loaded
 
 CASES = int(os.environ.get("FASTCALC_FUZZ", "500"))
 SHARE = settings(max_examples=max(CASES // 5, 1))
@@ -32,7 +33,7 @@ SCRATCH = Path(tempfile.mkdtemp(prefix="fastcalc-fuzz-"))
 TEXTS = [
     path.read_text() for kind in ("hardware", "models", "engines") for path in shipped(kind).glob("*.yaml")
 ]  # fmt: skip
-DATA = [yaml.safe_load(text) for text in TEXTS if "e+" not in text]
+DATA = [loaded(text) for text in TEXTS if "e+" not in text]
 
 KEYS = st.sampled_from(
     sorted(

@@ -19,7 +19,7 @@ from fastcalc.articles.registry import TESTS
 from fastcalc.catalogue.schema.claims import Check, Input
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
-from tests.helpers import ROOT, run, words
+from tests.helpers import ROOT, loaded, run, words
 
 SHIPPED = ROOT / "evidence" / "claims.yaml"
 
@@ -55,7 +55,7 @@ def test_all_claims_of_the_five_articles_are_there(judged, book):
 
 
 def test_no_verdict_is_stored():
-    data = yaml.safe_load(SHIPPED.read_text())
+    data = loaded(SHIPPED.read_text())
     keys = {key for claim in data["claims"] for key in claim}
     assert keys == {
         *("id", "claim", "articles", "check", "conclusion", "condition", "unpublished", "reason")

@@ -106,6 +106,25 @@ def test_every_row_says_where_and_when():
     ] == []
 
 
+def test_rows_with_a_host_say_what_it_is_and_how_it_is_used():
+    """At least 25 rows of 5 sources, none of which anything is set from: all are set aside."""
+    catalogue, hosted = Catalogue(), [row for row in ROWS if "host=" in row["notes"]]
+    size, rate = r"\d+(GiB|TiB)", r"\d+(\.\d+)?GB/s"
+    spec = rf"dram={size}@{rate},link={rate}(,compute=\d+(\.\d+)?TFLOP/s)?"
+    kinds = "weights dense head experts kv embedding".split()
+    for row in hosted:
+        said = dict(one.split("=", 1) for one in row["notes"].split("; ") if "=" in one)
+        if not re.fullmatch(spec, said["host"]):
+            assert catalogue.hardware(said["host"]).kind == "host", row["id"]
+        assert said["use"] in ("stream", "compute"), row["id"]
+        for one in said["place"].split(",") if "place" in said else ():
+            assert one in [f"{kind}=DRAM" for kind in kinds], row["id"]
+    sources = {row["id"].rpartition("-")[0] for row in hosted}
+    assert len(hosted) >= 25
+    assert len(sources) >= 5
+    assert all(PROVENANCE.sources[name].set_aside for name in sources)
+
+
 def test_every_prefix_has_its_source():
     assert set(PROVENANCE.sources) == PREFIXES
 

@@ -354,12 +354,12 @@ def test_what_a_file_holds_decides_how_it_is_read(catalogue, tmp_path):
         ("NVIDIA A100-SXM4-40GB", "a100-sxm-40gb"),
         ("NVIDIA A100 80GB PCIe", "a100-pcie-80gb"),
         ("NVIDIA GeForce RTX 3090 Ti", "rtx-3090-ti"),
+        ("NVIDIA GeForce RTX 4090 D", "rtx-4090-d"),
         ("NVIDIA RTX 6000 Ada Generation", "rtx-6000-ada"),
         ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtx-pro-6000"),
         ("AMD Instinct MI300X", "mi300x"),
         ("h20", "h20"),
         # Other parts than the catalogue's, or more than one of them.
-        ("NVIDIA GeForce RTX 4090 D", None),
         ("NVIDIA GeForce RTX 4090 Laptop GPU", None),
         ("NVIDIA A100-PCIE-40GB", None),
         ("NVIDIA GH200 480GB", None),

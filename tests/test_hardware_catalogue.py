@@ -4,6 +4,8 @@ import pytest
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.units import parse_quantity
+from fastcalc.cli.requests import chips_of
+from tests.helpers import run
 from tests.test_catalogue import quantities
 
 NAMES = Catalogue().names("hardware")
@@ -12,8 +14,9 @@ NAMES = Catalogue().names("hardware")
 MEASURED = """
 a100-pcie-80gb a100-sxm-80gb a40 apple-m1-max-32 apple-m1-ultra apple-m2-ultra-76 apple-m3-max-40
 apple-m3-ultra-80 b200 gb10 gb200 gh200-144gb groq-lpu h100-nvl h100-pcie h100-sxm h20 h200-sxm h800
-jetson-agx-orin l40s mi250x-gcd mi300x rtx-3070 rtx-3080-10gb rtx-3080-ti rtx-3090 rtx-3090-ti
-rtx-4000-ada rtx-4070-ti rtx-4080 rtx-4090 rtx-5000-ada rtx-6000-ada rtx-a6000 sn40l wse-3
+gh200-96gb jetson-agx-orin l40s mi250x-gcd mi300x rtx-3070 rtx-3080-10gb rtx-3080-ti rtx-3090
+rtx-3090-ti rtx-4000-ada rtx-4070-ti rtx-4080 rtx-4090 rtx-4090-d rtx-5000-ada rtx-5090 rtx-6000-ada
+rtx-a6000 rtx-pro-6000 rx-7900-xt sn40l wse-3
 """.split()
 
 # Names of the fact sheet that are another entry's alias.
@@ -64,6 +67,12 @@ PUBLISHED = [
     ("l40s", "bandwidth", "864 GB/s", "NVIDIA planner"),
     ("l40s", "fp8", "733 TFLOP/s", "ML Engineering"),
     ("l40s", "vector", "91.6 TFLOP/s", "ML Engineering"),
+    ("gh200-96gb", "capacity", "96 GiB", "NVIDIA GH200 as two users describe it"),
+    ("gh200-96gb", "bandwidth", "4000 GB/s", "NVIDIA GH200 as two users describe it"),
+    ("rtx-4090-d", "bandwidth", "1008 GB/s", "hmc-tech"),
+    ("rtx-4090-d", "bf16", "147.09 TFLOP/s", "hmc-tech"),
+    ("rx-7900-xt", "capacity", "20 GiB", "Guru3D"),
+    ("rx-7900-xt", "bandwidth", "800 GB/s", "Guru3D"),
     ("rtx-3090", "bandwidth", "936 GB/s", "several secondary places"),
     ("rtx-3090", "bf16", "71 TFLOP/s", "several secondary places"),
     ("rtx-4090", "bandwidth", "1008 GB/s", "J. Walton"),
@@ -145,8 +154,8 @@ CORES = {
     "b300": 148, "gb300": 152, "l4": 58, "l40s": 142, "a40": 84, "rtx-a6000": 84, "rtx-4000-ada": 48,
     "rtx-5000-ada": 100, "rtx-6000-ada": 142, "rtx-2080-ti": 68, "rtx-3070": 46, "rtx-3080-10gb": 68,
     "rtx-3080-ti": 80, "rtx-3090": 82, "rtx-3090-ti": 84, "rtx-4070-ti": 60, "rtx-4080": 76, "rtx-4090": 128,
-    "rtx-5090": 170, "rtx-pro-6000": 188, "gb10": 48, "jetson-agx-orin": 16, "gh200-144gb": 132,
-    "mi250x-gcd": 110, "mi325x": 304, "mi355x": 256, "ryzen-ai-max-395": 40, "apple-m1-max-32": 32,
+    "rtx-5090": 170, "rtx-pro-6000": 188, "gb10": 48, "jetson-agx-orin": 16, "gh200-144gb": 132, "gh200-96gb": 132, "rtx-4090-d": 114,
+    "rx-7900-xt": 84, "mi250x-gcd": 110, "mi325x": 304, "mi355x": 256, "ryzen-ai-max-395": 40, "apple-m1-max-32": 32,
     "apple-m1-ultra": 64, "apple-m2-ultra-76": 76, "apple-m3-max-40": 40, "apple-m3-ultra-80": 80,
 }  # fmt: skip
 
@@ -161,6 +170,7 @@ LANES = {
     "rtx-3080-10gb": (128, 1.71), "rtx-3080-ti": (128, 1.665), "rtx-3090": (128, 1.695),
     "rtx-3090-ti": (128, 1.86), "rtx-4070-ti": (128, 2.61), "rtx-4080": (128, 2.505), "rtx-4090": (128, 2.52),
     "rtx-5090": (128, 2.407), "rtx-pro-6000": (128, 2.6), "rtx-4000-ada": (128, 2.175),
+    "rtx-4090-d": (128, 2.52), "rx-7900-xt": (128, 2.4),
     "rtx-5000-ada": (128, 2.55), "rtx-6000-ada": (128, 2.505), "l4": (128, 2.04), "l40s": (128, 2.52),
     "h100-pcie": (128, 1.755), "rtx-2080-ti": (64, 1.545), "jetson-agx-orin": (128, 1.3),
     "mi250x-gcd": (64, 1.7), "mi355x": (128, 2.4), "ryzen-ai-max-395": (128, 2.9),
@@ -177,6 +187,63 @@ def value(chip, what: str) -> float:
     if what == "power":
         return chip.power.chip.si
     return chip.vector.si if what == "vector" else chip.rate(what).si
+
+
+# Channels of DRAM, 1e6 transfers a second of each 8 bytes wide, and 1e9 byte/s of one card's link:
+# 16 lanes of 16 or 32 GT/s, of which 128 of 130 bits are data.
+PCIE_4, PCIE_5 = 16 * 16 / 8 * 128 / 130, 16 * 32 / 8 * 128 / 130
+HOSTS = {
+    "ddr4-2ch": (2, 3200, PCIE_4), "ddr5-2ch": (2, 5600, PCIE_5), "ddr5-2ch-nvme": (2, 5600, PCIE_5),
+    "ddr5-4ch": (4, 5200, PCIE_5), "epyc-9004-12ch": (12, 4800, PCIE_5),
+    "epyc-9005-12ch": (12, 6400, PCIE_5), "xeon-4-8ch": (8, 4800, PCIE_5),
+}  # fmt: skip
+
+# The least that STREAM triad gives on a healthy Grace, 80 % of its peak, and the most, 95 % of it,
+# as NVIDIA's benchmarking guide prints both. [1e9 byte/s]
+GRACE = {"grace-480gb": (307, None), "grace-120gb": (410, 486)}
+
+
+@pytest.mark.parametrize(("name", "parts"), HOSTS.items())
+def test_memory_of_a_host_is_its_channels_and_its_link_its_lanes(catalogue, name, parts):
+    channels, rate, link = parts
+    memory = catalogue.hardware(name).memory[0]
+    assert memory.bandwidth.si == channels * rate * 1e6 * 8
+    assert memory.link.si == pytest.approx(link * 1e9, rel=2e-3)
+
+
+@pytest.mark.parametrize(("name", "triad"), GRACE.items())
+def test_memory_of_grace_is_what_triad_is_a_share_of(catalogue, name, triad):
+    peak = catalogue.hardware(name).memory[0].bandwidth.si / 1e9
+    least, most = triad
+    assert least == pytest.approx(0.80 * peak, rel=2e-3)
+    assert most is None or most == pytest.approx(0.95 * peak, rel=2e-3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_where_memory_is(catalogue, name):
+    """Hosts have what a chip reads over a link; on-chip memory is said to be so; no chip has both."""
+    chip = catalogue.hardware(name)
+    for memory in chip.memory:
+        if chip.kind == "host":
+            assert memory.where in ("host", "disk")
+            assert memory.link is not None
+            assert memory.shared_by is not None
+        else:
+            assert memory.where == ("chip" if memory.name == "SRAM" else None)
+            assert memory.link is None
+    if chip.kind == "host":
+        assert chip.memory[0].name == "DRAM"
+        assert chip.price.cloud is chip.price.purchase is None
+        assert chip.scope == "one host"
+
+
+def test_a_host_is_no_chip(capsys, monkeypatch):
+    """Nobody is offered a desktop's DRAM as a chip of its own, and whoever names one reads how to."""
+    ran = run("compare", "llama-3.1-8b", "--on", "ddr5-2ch", capsys=capsys, monkeypatch=monkeypatch)
+    assert (ran.code, ran.out) == (2, "")
+    assert "--host ddr5-2ch" in ran.err
+    every = chips_of(Catalogue(), "all")
+    assert {chip.id for chip in every} == set(NAMES) - {*HOSTS, *GRACE, "grace-gb200"}
 
 
 def test_there_are_enough():
@@ -242,7 +309,7 @@ def test_what_every_chip_keeps_to(catalogue, name):
         assert alias not in NAMES
     assert chip.price.cloud is None or chip.price.cloud.date
     assert chip.execution == ("spatial" if chip.kind in ("wafer", "lpu") else "sequential")
-    assert chip.architecture
+    assert chip.architecture or chip.kind == "host"
     for quantity in quantities(chip):
         assert (quantity.confidence == "memory") == (quantity.source == "memory")
 
@@ -262,3 +329,23 @@ def test_ratios_that_dense_rates_keep(catalogue, name):
     up = chip.links.scale_up
     if up is not None:
         assert up.bandwidth.si < 0.7 * chip.memory[0].bandwidth.si
+
+
+@pytest.mark.parametrize("name", ["vllm", "llama-cpp", "eager", "mlx"])
+def test_what_engines_get_of_a_host_is_what_was_measured(catalogue, name):
+    # Of ik_llama.cpp's 640 tokens at 55.5 a second: 8.42 s on the host's cores, 1.23 on the card and
+    # 1.88 of hand-over in 25 layers. Copies are over PCIe 5, PCIe 4 and NVLink-C2C, in 1e9 byte/s.
+    given = catalogue.engine(name).parameters
+    assert given.host_bandwidth_fraction.si == pytest.approx(55.5 / 64, rel=5e-3)
+    assert given.host_layer_overhead.si == pytest.approx(1.88 / 640 / 25, rel=5e-3)
+    copies = [55.43 / 63, 26.03 / 31.5, 377 / 450]
+    assert given.host_link_fraction.si == pytest.approx(sum(copies) / 3, rel=5e-3)
+    seconds = 640 / 55.5
+    assert seconds == pytest.approx(8.42 + 1.23 + 1.88, rel=1e-3)
+    assert given.tier_overlap.si == 0.0
+    assert given.expert_skew is None
+
+
+def test_the_bound_gets_all_of_a_host(catalogue):
+    given = catalogue.engine("ideal").parameters.given
+    assert not {name for name in given if name.startswith(("host", "tier", "expert_skew"))}

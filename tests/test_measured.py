@@ -252,12 +252,16 @@ def test_calibrate_gives_the_shipped_engines(shipped_fit):
     np.testing.assert_allclose(found, written, rtol=5e-4)
 
 
+@pytest.fixture(scope="module")
+def honest(shipped_fit):
+    return {one.point.id: one for one in left_out.applied(predictions_of(shipped_fit.rows))}
+
+
 @pytest.mark.parametrize("source", ["sily", "oracle", "sglcook"])
-def test_the_shipped_table_leaves_sources_out(shipped_fit, source):
+def test_the_shipped_table_leaves_sources_out(shipped_fit, honest, source):
     rows = shipped_fit.rows
     without = rows.sources != source
     residuals = shipped_fit.residuals(shipped_fit.solve(without))[~without]
-    honest = {one.point.id: one for one in left_out.applied(predictions_of(rows))}
     own = [point.id for point in rows.points if point.source_key == source]
     ratios = [
         honest[name].expected / honest[name].point.value

@@ -5,9 +5,9 @@ import re
 import subprocess
 import sys
 from datetime import date
+from functools import cache
 
 import pytest
-import yaml
 
 from fastcalc.catalogue.json_schema import as_text, json_schema, meanings
 from fastcalc.catalogue.schema import Engine, Hardware, Model
@@ -15,13 +15,15 @@ from fastcalc.catalogue.skeleton import skeleton
 from fastcalc.catalogue.store import Catalogue, load, shipped
 from fastcalc.cli import completion
 from fastcalc.lint.run import check
-from tests.helpers import ROOT, run
+from tests.helpers import ROOT, loaded, run
 
 KINDS = {"hardware": Hardware, "model": Model, "engine": Engine}
 FOLDERS = {"hardware": "hardware", "models": "model", "engines": "engine"}
 FILES = [
     (kind, path) for folder, kind in FOLDERS.items() for path in shipped(folder).glob("*.yaml")
 ] + [("claims", ROOT / "evidence" / "claims.yaml")]
+
+schema_of = cache(json_schema)
 
 
 @pytest.fixture
@@ -84,7 +86,8 @@ def test_shipped_files_name_their_schema_and_keep_to_it(kind, path):
     first, *_ = path.read_text().splitlines()
     relative = first.removeprefix("# yaml-language-server: $schema=")
     assert (path.parent / relative).resolve().name == f"{kind}.schema.json"
-    keeps_to(json_schema(kind), yaml.safe_load(path.read_text()), json_schema(kind))
+    schema = schema_of(kind)
+    keeps_to(schema, loaded(path.read_text()), schema)
 
 
 def keeps_to(schema, value, root, place="") -> None:
@@ -143,9 +146,9 @@ def fits(schema, value, root) -> bool:
 def test_the_schema_refuses_what_the_loader_refuses(old, new):
     text = (ROOT / "hardware" / "h100-sxm.yaml").read_text()
     assert old in text
-    schema = json_schema("hardware")
-    assert fits(schema, yaml.safe_load(text), schema)
-    assert not fits(schema, yaml.safe_load(text.replace(old, new, 1)), schema)
+    schema = schema_of("hardware")
+    assert fits(schema, loaded(text), schema)
+    assert not fits(schema, loaded(text.replace(old, new, 1)), schema)
 
 
 def test_every_key_of_a_chip_has_a_meaning():

@@ -5,9 +5,9 @@ import pytest
 from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.legal import slots
 from fastcalc.core.machine import machine
-from fastcalc.core.memory import OWN_MEMORY
 from fastcalc.core.placement import Site
 from fastcalc.core.scenario import Sharding
+from fastcalc.core.tier import OWN_MEMORY
 from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch

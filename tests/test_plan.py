@@ -8,13 +8,14 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.layout import Layout
-from fastcalc.core.scenario import Pricing, Scenario, Sharding, engine_for, solve
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import Scenario, Sharding, engine_for, solve
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
@@ -26,6 +27,7 @@ from fastcalc.search.plan.score import score
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid, Requests
 from tests.helpers import run
+from tests.strategies import examples
 
 CATALOGUE = Catalogue()
 CHIPS = ["h100-sxm", "mi300x", "b200", "rtx-4090", "wse-3", "l40s", "a100-sxm-80gb"]
@@ -163,7 +165,7 @@ def met_of(everything, service):
     return everything[:, met & (row["tpot"] <= service.tpot) & ~np.isnan(row["cost"])]
 
 
-@settings(max_examples=60)
+@examples(40)
 @given(
     st.lists(st.sampled_from(CHIPS), min_size=1, max_size=2, unique=True),
     st.sampled_from(MODELS),
@@ -214,7 +216,7 @@ def assert_relaxed(found, everything, service):
         assert helps == (value is not None)
 
 
-@settings(max_examples=40)
+@examples(25)
 @given(st.sampled_from(CHIPS), st.sampled_from(MODELS), services)
 def test_the_batch_is_the_smallest_that_needs_no_more_replicas(chip, model, service):
     service = replace(service, max_chips=math.inf)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from fastcalc.core.layout import Layout
-from fastcalc.core.scenario import Pricing, Scenario
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic import Traffic
 from fastcalc.search.plan.candidates import layouts_of
 from fastcalc.search.plan.decide import decide

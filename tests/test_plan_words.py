@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.scenario import Pricing, engine_for
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import engine_for
 from fastcalc.report import plan as report
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.plan_notes import reported

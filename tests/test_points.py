@@ -52,18 +52,27 @@ def test_a_row_is_a_point():
 
 def test_the_notes_speak_to_a_program():
     one = point()
-    assert (one.kind, one.requests, one.is_static, one.power_capped) == (
-        "e2e_concurrency",
-        64,
-        True,
-        False,
-    )
+    assert (one.kind, one.requests, one.is_static) == ("e2e_concurrency", 64, True)
     other = point(notes="kind=decode; power cap; mean context 4,989.5, live traffic; requests")
-    assert (other.kind, other.mean_context, other.power_capped) == ("decode", 4989.5, True)
+    assert (other.kind, other.mean_context) == ("decode", 4989.5)
     assert other.requests is None
     assert not other.is_static
     assert point(notes="so mean context is N/2; kind=late").kind is None
     assert point(notes="mean context N/2").mean_context is None
+
+
+@pytest.mark.parametrize(
+    ("notes", "memory"),
+    [
+        ("kind=decode; host=desktop; use=stream;place= experts=host ;x", ("desktop", "stream", "experts=host")),
+        ("kind=decode; host=dram=64GiB@80GB/s,link=32GB/s", ("dram=64GiB@80GB/s,link=32GB/s", None, None)),
+        ("kind=decode; the host=desktop of the rack", (None, None, None)),
+    ],
+)  # fmt: skip
+def test_the_notes_name_a_host_and_what_lives_there(notes, memory):
+    one = point(notes=notes)
+    assert one.memory == memory
+    assert one.is_offloaded == (memory[0] is not None)
 
 
 @pytest.mark.parametrize(

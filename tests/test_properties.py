@@ -11,10 +11,10 @@ from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.bound import bound_step
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.machine import machine
-from fastcalc.core.memory import OWN_MEMORY
 from fastcalc.core.pass_work import PassInput
 from fastcalc.core.placement import Placement, Site
 from fastcalc.core.schedule import Schedule
+from fastcalc.core.tier import OWN_MEMORY
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.core.workload import workload
 from tests import strategies
@@ -135,6 +135,7 @@ def test_fewer_bits_never_slow_the_bound(chip, model, traffic):
         assert np.all(narrow >= wide * (1 - TINY))
 
 
+@strategies.examples(25)
 @given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)
 def test_the_vector_equals_the_scalars(chip, model, engine, traffic):
     placement = place(chip, model, engine, traffic)

@@ -12,7 +12,8 @@ from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.layout import Layout
-from fastcalc.core.scenario import Pricing, Scenario, engine_for, solve
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import Scenario, engine_for, solve
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.search import (
     Space,

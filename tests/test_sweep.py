@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core import columns
-from fastcalc.core.evaluated_points import EvaluatedPoints, Words
+from fastcalc.core.evaluated_points import EvaluatedPoints, Words, places
 from fastcalc.core.layout import Layout
-from fastcalc.core.scenario import Pricing, Scenario, Sharding, default_cache, engine_for, solve
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import Scenario, Sharding, default_cache, engine_for, solve
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.search.sweep.axes import Axes, four_bits, grids
@@ -42,7 +43,9 @@ def alone(scenario, layout, prompt, output, context, batch):
                 outcome.estimate,
                 outcome.usd_per_hour,
                 partial(np.array, outcome.min_chips, dtype=float),
-                lambda: Words(np.int64(0), (outcome.where,)),
+                lambda: places(
+                    outcome.estimate, np.asarray(0), [outcome.placement.layout], outcome.site
+                ),
                 lambda: Words(np.int64(0), (outcome.warnings,)),
             ),
         ),

@@ -78,7 +78,11 @@ def predicted(
     cells |= {"concurrency": batch, "prompt": prompt, "output": output, "value": 1.0}
     cells["tokens_per_pass"] = speculation.tokens_per_pass if speculation else 1.0
     deployment = Deployment(
-        hardware, model, engine or made_up.CLOCK, workload(model), Layout(**ranks), None
+        hardware,
+        model,
+        engine or made_up.CLOCK,
+        workload(model),
+        Sharding(**(dict.fromkeys(("tp", "pp", "ep", "dp"), 1) | ranks)),
     )
     batches, skipped = gather([Point(**cells, line=1)], _Made(deployment))
     assert not skipped
@@ -414,4 +418,4 @@ def test_the_bound_of_a_saturated_machine_fills_its_memory():
     columns = Columns(*np.array([[5000.0], [1000.0], [1000.0], [1500.0], [1.0], [0.0]]))
     made = saturated(made_up.placed(made_up.minimal(), on=made_up.clocked(), under=FEW), columns)
     assert made.batch.tolist() == [50.0]
-    assert made.tokens / made.light == pytest.approx(1000 / 0.020, rel=NEARLY)
+    assert made.tokens / made.bound == pytest.approx(1000 / 0.020, rel=NEARLY)

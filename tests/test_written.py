@@ -12,7 +12,7 @@ import yaml
 from fastcalc.report import console, fastmode, plan, records
 from fastcalc.written import csv_cell, line, to_csv, to_markdown, visible
 
-from .helpers import ROOT, run
+from .helpers import ROOT, loaded, run
 
 # clear the screen, a bar, right-to-left, C1's own introducer, no width, and the next line
 BAD = "=1+1\x1b[2J|\u202e\x9b31m\u200b\ufeff\\|\r\nb"
@@ -31,7 +31,7 @@ def bad(tmp_path_factory):
     folder = tmp_path_factory.mktemp("own")
 
     def shipped(path):
-        return yaml.safe_load((ROOT / path).read_text())
+        return loaded((ROOT / path).read_text())
 
     def written(name, entry):
         (folder / name).write_text(yaml.safe_dump(entry, sort_keys=False))

@@ -96,6 +96,12 @@ def shortest(broken: Broken) -> Case:
     case = draw(broken.seed, broken.number)
     if broken.name.startswith(("slow", "hangs", "memory")):
         return case  # to shorten it takes as long as it takes, many times
+    with fenced():
+        return _less(broken, case)
+
+
+def _less(broken: Broken, case: Case) -> Case:
+    """Return a case without what is not needed to show the fault."""
     place, tries = 1, MOST_TRIES
     while place < len(case.words) and tries:
         for count in (2, 1):
@@ -118,9 +124,8 @@ def shortest(broken: Broken) -> Case:
 
 def _shows(broken: Broken, case: Case) -> bool:
     """Return whether a case shows the same fault as another."""
-    with fenced():
-        base = 0 if broken.is_process else peak()
-        return broken.name in judged(case, base, is_process=broken.is_process)[1]
+    base = 0 if broken.is_process else peak()
+    return broken.name in judged(case, base, is_process=broken.is_process)[1]
 
 
 def shown(case: Case, *, is_process: bool = False) -> str:

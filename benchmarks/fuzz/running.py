@@ -18,12 +18,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from benchmarks.fuzz.grammar import Case
-from fastcalc.catalogue import store
+from benchmarks.shipped_once import read_once
 from fastcalc.cli import main
 
 SECONDS = 5.0
@@ -38,8 +37,6 @@ BYTES = 1 << 30
 """Most memory of a case, above what this process has before the first. [B]"""
 
 CODE_LOST = -99
-SHIPPED = {store.shipped(kind) for kind in ("hardware", "models", "engines")}
-load = store.load
 
 
 @dataclass
@@ -255,16 +252,6 @@ def _variables(case: Case) -> Iterator[None]:
         os.environ.update(kept)
 
 
-@cache
-def _shipped(path: Path, schema: Any) -> Any:
-    return load(path, schema)
-
-
-def _load(path: Path, schema: Any) -> Any:
-    """Load an entry, a shipped one but once: it does not change between cases, and is frozen."""
-    return _shipped(path, schema) if path.parent in SHIPPED else load(path, schema)
-
-
 @contextmanager
 def fenced() -> Iterator[None]:
     """Keep cases from the memory that others need, and from waiting for a terminal."""
@@ -275,11 +262,10 @@ def fenced() -> Iterator[None]:
     os.dup2(empty, 0)
     if size is not None:
         resource.setrlimit(resource.RLIMIT_AS, (size + 2 * BYTES, before[1]))
-    store.load = _load
+    read_once()
     try:
         yield
     finally:
-        store.load = load
         resource.setrlimit(resource.RLIMIT_AS, before)
         os.dup2(kept, 0)
         os.close(kept)

@@ -5,15 +5,8 @@ from collections.abc import Iterable, Sequence
 from fastcalc.articles.claim_file import load_claims
 from fastcalc.articles.judge import Tested, judge
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.scenario import (
-    Outcome,
-    PriceBasis,
-    Pricing,
-    Scenario,
-    Sharding,
-    engine_for,
-    solve,
-)
+from fastcalc.core.pricing import PriceBasis, Pricing
+from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic import Traffic
 from fastcalc.report.claims import digits
 from fastcalc.report.numbers_as_text import number

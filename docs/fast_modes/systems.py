@@ -6,7 +6,8 @@ from book import Book, Words, counted, dearer, each_dearer, first, price, speed,
 from tricks import DENSE, FAST, LONG, RACK, SLOW, SPREAD, users
 
 from fastcalc.articles.judge import MEANING, Judged
-from fastcalc.core.scenario import PriceBasis, solve
+from fastcalc.core.pricing import PriceBasis
+from fastcalc.core.scenario import solve
 from fastcalc.report import claims as claim_text
 from fastcalc.report.claims import digits
 from fastcalc.report.numbers_as_text import dollars, number

@@ -6,7 +6,8 @@ import numpy as np
 from book import Book, Words, counted, first, price, share, some, speed, table
 
 from fastcalc.articles.judge import MEANING
-from fastcalc.core.scenario import Outcome, Pricing, solve
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import Outcome, solve
 from fastcalc.report.chart import scatter
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.search import Reach, Space, cheapest, frontier

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -34,7 +34,7 @@ class Registered:
     function: Callable[..., Any]
     formula: str
 
-    @property
+    @cached_property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
         """What the function takes, by name."""
         return inspect.signature(self.function).parameters

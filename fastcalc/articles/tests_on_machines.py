@@ -8,15 +8,8 @@ import numpy as np
 from fastcalc.articles.finding import Finding, finding
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.scenario import (
-    Outcome,
-    PriceBasis,
-    Pricing,
-    Scenario,
-    Sharding,
-    engine_for,
-    solve,
-)
+from fastcalc.core.pricing import PriceBasis, Pricing
+from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import workload
 from fastcalc.errors import InputError

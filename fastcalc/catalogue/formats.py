@@ -1,7 +1,7 @@
 """Number formats: bits of a stored weight or cache element, and what computes with them.
 
 Bits count the scales stored with the values: fp8 with a 32-bit scale per 128 x 128
-block (DeepSeek-V3 technical report, arXiv:2412.19437, section 3.3), MXFP4 with an 8-bit
+block (DeepSeek-V3 technical report, arXiv:2412.19437, section 3.3), MXFP8 and MXFP4 with an 8-bit
 scale per 32 values (OCP Microscaling Formats specification 1.0), NVFP4 with an 8-bit scale per
 16 values (NVIDIA, "Introducing NVFP4"), GGUF blocks with a 16-bit scale per 32 values (ggml
 block layouts). The mixtures that carry a size in their name hold the average of a file.
@@ -56,6 +56,7 @@ FORMATS = {
         NumberFormat("bf16", 16.0, _16, whole_file=True, cache_bits=16.0),
         NumberFormat("fp16", 16.0, ("fp16", "bf16"), whole_file=True, cache_bits=16.0),
         NumberFormat("fp8", 8.0 + 32 / 128**2, ("fp8", *_16), cache_bits=8.0),
+        NumberFormat("mxfp8", 8.0 + 8 / 32, ("fp8", *_16)),
         NumberFormat("int8", 8.0, _16, cache_bits=8.0),
         NumberFormat("fp6", 6.0),
         NumberFormat("nvfp4", 4.0 + 8 / 16, ("fp4", *_16), cache_bits=4.5),

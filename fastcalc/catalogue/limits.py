@@ -58,6 +58,7 @@ LIMITS = {
     "tries": Limit(1, 1000, whole=True),
     "share": Limit(_SMALL, 1),
     "fraction": Limit(1e-6, 1.0),
+    "part": Limit(1e-6, 1.0, zero=True),  # of which there may be none
     "factor": Limit(1.0, 100.0),
     "number": Limit(_SMALL, 1e6, zero=True),
     "speed": Limit(_SMALL, 1e9),  # tokens or requests a second

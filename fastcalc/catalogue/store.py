@@ -145,9 +145,33 @@ class Catalogue:
         """Return every engine as its file has it, nothing filled in from those it extends."""
         return [self._load(name, "engines", Engine) for name in self.names("engines")]
 
+    def of_any_kind(self, path: Path) -> Hardware | Model | Engine:
+        """Return the entry of a YAML file, which is read once: its keys give its kind.
+
+        Raises
+        ------
+        InputError
+            If the file is no entry.
+        """
+        document = read(path)
+        kind = kind_of(document) or "models"
+        if kind == "hardware":
+            return self._entry(path, document, kind, Hardware)
+        if kind == "models":
+            return self._entry(path, document, kind, Model)
+        entry = self._entry(path, document, kind, Engine)
+        if entry.extends is None:
+            return entry
+        with placed(document.place, "extends"):
+            return entry.over(self._engine(entry.extends, (entry.id,)))
+
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
         path = self._find(name, kind)
-        document = read(path)
+        return self._entry(path, read(path), kind, schema)
+
+    def _entry(
+        self, path: Path, document: Document, kind: Kind, schema: type[AnyEntry]
+    ) -> AnyEntry:
         entry, found = validate(document, schema)
         if entry is None:
             is_kind = kind_of(document) or kind

@@ -14,16 +14,9 @@ from fastcalc.cli.flags import Flags, HostMemory, OwnFolders, Prices
 from fastcalc.cli.number_lists import numbers
 from fastcalc.cli.speculate import speculation
 from fastcalc.core.host import memory_choice
-from fastcalc.core.memory import MemoryChoice
-from fastcalc.core.scenario import (
-    Outcome,
-    PriceBasis,
-    Pricing,
-    Scenario,
-    Sharding,
-    by_layout,
-    engine_for,
-)
+from fastcalc.core.pricing import PriceBasis, Pricing
+from fastcalc.core.scenario import Outcome, Scenario, Sharding, by_layout, engine_for
+from fastcalc.core.tier import MemoryChoice
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.written import shown
@@ -37,11 +30,7 @@ DEFAULT_MODELS = ("llama-3.1-70b",)
 def scenarios(asked: Compare) -> list[Scenario]:
     """Return the scenarios of each model on each chip, in the order typed."""
     batches = numbers(asked.batch, "--batch", LIMITS["sequences"])
-    context = asked.prompt + asked.output / 2 if asked.context is None else asked.context
-    hit = options.share(asked.prefix_hit, "--prefix-hit", zero=True)
-    drafts = speculation(asked.speculate)
-    traffic = Traffic(float(asked.prompt), float(asked.output), float(context), hit, drafts)
-    entries = catalogue(asked)
+    traffic, entries = _traffic(asked), catalogue(asked)
     models, chips = models_of(entries, asked.models), chips_of(entries, asked.on)
     points = len(models) * len(chips) * len(batches)
     if points > MOST_POINTS:
@@ -77,6 +66,13 @@ def scenarios(asked: Compare) -> list[Scenario]:
         for chip, (engine, is_borrowed), placed in zip(chips, engines, shardings, strict=True)
     ]
     return [part for scenario in found for part in by_layout(scenario)]
+
+
+def _traffic(asked: Compare) -> Traffic:
+    context = asked.prompt + asked.output / 2 if asked.context is None else asked.context
+    hit = options.share(asked.prefix_hit, "--prefix-hit", zero=True)
+    drafts = speculation(asked.speculate)
+    return Traffic(float(asked.prompt), float(asked.output), float(context), hit, drafts)
 
 
 def _shardings(asked: Sharding, chips: list[Hardware]) -> list[Sharding]:
@@ -129,9 +125,24 @@ def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
 
 
 def chips_of(entries: Catalogue, on: str) -> list[Hardware]:
-    """Return the chips that the user names; ``all`` for the whole catalogue."""
-    names = entries.names("hardware") if is_all(on) else options.names(on, "--on")
-    return _each_once(entries.hardware(name) for name in names)
+    """Return the chips that the user names; ``all`` for the whole catalogue but its hosts.
+
+    Raises
+    ------
+    InputError
+        If a host is named, whose memory a chip may use and which is none itself.
+    """
+    if is_all(on):
+        every = (entries.hardware(name) for name in entries.names("hardware"))
+        return [chip for chip in every if chip.kind != "host"]
+    chips = _each_once(entries.hardware(name) for name in options.names(on, "--on"))
+    for chip in chips:
+        if chip.kind == "host":
+            raise InputError(
+                f"--on {chip.id}: this is a host, whose memory chips may use; name a chip, and "
+                f"the host with --host {chip.id}"
+            )
+    return chips
 
 
 def is_all(on: str) -> bool:

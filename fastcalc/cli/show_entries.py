@@ -5,9 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
-from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.schema import Engine, Hardware, Model
-from fastcalc.catalogue.store import Catalogue, Kind, kind_of, nearest
+from fastcalc.catalogue.store import Catalogue, Kind, nearest
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.answers import answer, page
 from fastcalc.cli.commands.catalogue import ListEntries, ShowEntry
@@ -72,7 +71,7 @@ def find(catalogue: Catalogue, name: str) -> _Entry:
     if name.endswith((".yaml", ".yml")):
         if not os.path.exists(name):
             raise InputError(f"{name}: there is no such file")
-        return _loaders(catalogue)[kind_of(read(Path(name))) or "models"](name)
+        return catalogue.of_any_kind(Path(name))
     if catalogue.is_configuration(name) or "/" in name:
         return catalogue.model(name)
     loaders = _loaders(catalogue)

@@ -9,12 +9,12 @@ from math import inf
 
 import numpy as np
 
+from fastcalc.core.component import Component, Step, largest_of
 from fastcalc.core.layout import Layout
 from fastcalc.core.machine import Machine
-from fastcalc.core.memory import Tier
 from fastcalc.core.pass_work import FLOPS_PER_PARAMETER, PassInput
 from fastcalc.core.placement import AnyPlacement
-from fastcalc.core.step import Component, Step, largest_of
+from fastcalc.core.tier import Tier
 from fastcalc.formulas.network import all_reduce_bytes
 from fastcalc.formulas.roofline import time_of, time_over_tiers
 from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
@@ -121,12 +121,18 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
 
 
 def _memory(machine: Machine, chips: ArrayLike) -> tuple[Array, Array]:
-    """Return what all memories of a deployment hold, and how fast they are read at once."""
-    tiers = sorted(machine.tiers, key=lambda tier: tier.capacity / tier.rate)
+    """Return what all memories of a deployment hold, and how fast they are read at once.
+
+    First that which is read through soonest.
+    """
     count = floats(chips)
-    capacities = [count * tier.share(chips) * tier.capacity for tier in tiers]
-    bandwidths = [_bandwidth(tier, count) for tier in tiers]
-    return np.stack(capacities, axis=-1), np.stack(bandwidths, axis=-1)
+    capacities = [count * tier.share(chips) * tier.capacity for tier in machine.tiers]
+    bandwidths = [_bandwidth(tier, count) for tier in machine.tiers]
+    held, rates = np.stack(capacities, axis=-1), np.stack(bandwidths, axis=-1)
+    if held.shape[-1] == 1:
+        return held, rates
+    order = np.argsort(held / rates, axis=-1)
+    return np.take_along_axis(held, order, axis=-1), np.take_along_axis(rates, order, axis=-1)
 
 
 def _bandwidth(tier: Tier, chips: Array) -> Array:
@@ -141,8 +147,8 @@ def _asked(placement: AnyPlacement, rows: PassInput, routed: float) -> ArrayLike
     if not machine.place:
         return 0.0
     read = {
-        "dense": work.dense.bytes + work.small.bytes,
-        "head": work.head.bytes,
+        "dense": work.dense.bytes,
+        "head": work.small.bytes + work.head.bytes,
         "experts": routed,
         "kv": rows.sequences * rows.seen.cache,
         "embedding": 0.0,

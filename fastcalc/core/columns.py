@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from fastcalc.core.component import LIMITERS
 from fastcalc.core.evaluated_points import EvaluatedPoints, Words
-from fastcalc.core.step import LIMITERS
 
 Columns = dict[str, Any]
 """By key: text, a number, an array that broadcasts with the others, or `Words`."""
@@ -184,7 +184,7 @@ FIRST = (
         "time per output token, decode alone",
         lambda one: one.estimate.tpot * 1e3,
         ("TPOT", "ms"),
-        7,
+        6,
     ),
     _held(
         "ttft_ms",
@@ -285,7 +285,7 @@ LATER = (
         "time per output token while prompts of others come between, as servers are measured",
         lambda one: one.estimate.tpot_in_traffic * 1e3,
         ("TPOT in", "traffic"),
-        6,
+        7,
     ),
     Column("host", "text", "host whose memory the chips may use", lambda one: one.host),
     _held(

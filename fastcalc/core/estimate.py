@@ -10,10 +10,10 @@ from fastcalc.catalogue.schema import SpeedRange
 from fastcalc.catalogue.schema.engines import BORROWED
 from fastcalc.core import timeline
 from fastcalc.core.bound import Bound
+from fastcalc.core.component import LIMITERS, Step
 from fastcalc.core.machine_class import class_of, engine_of_class
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.schedule import Schedule
-from fastcalc.core.step import LIMITERS, Step
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import money
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, floats
@@ -71,11 +71,6 @@ class Estimate:
     def bound_pass(self) -> Bound:
         """The bound of the pass between two tokens."""
         return self.passes.decode_bound
-
-    @property
-    def bound_limiter(self) -> npt.NDArray[np.str_]:
-        """Which term is the bound, a word for each."""
-        return np.take(np.array(LIMITERS), self.bound_pass.limiter)
 
     @property
     def _kept(self) -> ArrayLike:

@@ -6,7 +6,7 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.schema.quantities import QuantityReader
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.units import QuantityError
-from fastcalc.core.memory import KINDS, OWN_MEMORY, HostUse, MemoryChoice
+from fastcalc.core.tier import KINDS, OWN_MEMORY, HostUse, MemoryChoice
 from fastcalc.errors import InputError
 from fastcalc.written import shown
 
@@ -14,7 +14,7 @@ _SLOTS = 8
 """Chips that a host written in a flag takes, as servers do. [1]"""
 
 _DIMENSIONS = {"link": "bandwidth", "compute": "compute rate"}
-_NO_CORES = "1e6 FLOP/s"
+_NO_CORES = "1 MFLOP/s"
 
 
 def memory_choice(
@@ -52,7 +52,8 @@ def memory_choice(
     if use is not None and host is None:
         raise InputError(f"--host-use {use} is of a host's memory; name one with --host")
     found = None if host is None else _host(catalogue, host)
-    if found is not None and found.peak["bf16"].text == _NO_CORES:
+    rate = found and found.rate("bf16")
+    if rate and rate.text == _NO_CORES:
         if use == "compute":
             raise InputError("--host-use compute: add compute=FLOP/s of its cores to --host")
         use = "stream"
@@ -68,9 +69,14 @@ def _host(catalogue: Catalogue, text: str) -> Hardware:
                 "those of kind host, or write its numbers: dram=256GiB@300GB/s,link=64GB/s"
             )
         return found
+    return _written(text)
+
+
+def _written(text: str) -> Hardware:
+    """Return a host from its numbers."""
     given = dict(one.partition("=")[::2] for one in text.split(","))
     unknown = given.keys() - {"dram", "chips", *_DIMENSIONS}
-    if unknown or "dram" not in given:
+    if unknown or not {"dram", "link"} <= given.keys():
         raise InputError(
             f"--host {shown(text)}: write dram=SIZE@BANDWIDTH and, after commas, "
             "link=BANDWIDTH of one chip, one way; compute=FLOP/s of its cores; chips=N sharing it"
@@ -82,8 +88,9 @@ def _host(catalogue: Catalogue, text: str) -> Hardware:
             QuantityReader(dimension).si(number)
         for name in given.keys() & _DIMENSIONS.keys():
             QuantityReader(_DIMENSIONS[name]).si(given[name])
-        chips = QuantityReader("amount").si(int(given.get("chips", _SLOTS)))
-    except (QuantityError, ValueError) as error:
+        sharing = given.get("chips", str(_SLOTS))
+        chips = QuantityReader("amount").si(int(sharing) if sharing.isdecimal() else sharing)
+    except QuantityError as error:
         raise InputError(f"--host {shown(text)}: {error}") from error
     memory = {
         "name": "DRAM",

@@ -3,25 +3,21 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from math import floor, inf
+from math import inf
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from fastcalc.catalogue.formats import NumberFormat, number_format
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
-from fastcalc.core.memory import KINDS, MemoryChoice, Tier, own_tiers
 from fastcalc.core.once import once
+from fastcalc.core.rates import fastest_rate, working_rate
+from fastcalc.core.tier import KINDS, MemoryChoice, Tier, own_tiers
 from fastcalc.core.workload import Workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import achieved_bandwidth, achieved_compute
 from fastcalc.formulas.types import Array, ArrayLike
 from fastcalc.written import shown
-
-_WIDTH = {
-    "fp32": 32, "tf32": 32, "bf16": 16, "fp16": 16,
-    "fp8": 8, "int8": 8, "fp6": 6, "fp4": 4, "int4": 4,
-}  # fmt: skip
 
 FED_BITS = 16
 """Width of the operands that an engine's rate per core is stated for. [bit]"""
@@ -29,53 +25,6 @@ FED_BITS = 16
 
 Product = Literal["dense", "head", "routed", "attention"]
 """Matrix products by what they multiply with, as the fields of `Chip` are called."""
-
-
-class WorkingRate(NamedTuple):
-    """What products with stored weights run at.
-
-    Attributes
-    ----------
-    peak : float
-        Dense peak. [FLOP/s]
-    bits : int
-        Width of the operands that it multiplies. [bit]
-    is_unpacked : bool
-        True where narrow weights are widened to 16 bits because the chip has no rate of their own.
-    """
-
-    peak: float
-    bits: int
-    is_unpacked: bool
-
-
-def working_rate(hardware: Hardware, stored: NumberFormat) -> WorkingRate:
-    """Return the rate that products with stored weights run at.
-
-    Parameters
-    ----------
-    hardware : Hardware
-        The chip.
-    stored : NumberFormat
-        How the weights are stored.
-    """
-    for choice in (*stored.computes_in, "bf16", "fp16"):
-        needed, _, used = choice.rpartition(":")
-        peak = hardware.rate(used)
-        if peak is not None and (not needed or hardware.rate(needed)):
-            bits = _WIDTH[used]
-            return WorkingRate(peak.si, bits, stored.bits < 16 and bits >= 16)
-    raise AssertionError("the schema asks for a 16-bit rate")
-
-
-def fastest_rate(hardware: Hardware, stored: NumberFormat) -> float:
-    """Return the fastest dense peak that could honestly serve stored weights. [FLOP/s]
-
-    Any format at least as wide as the stored one loses nothing, so the bound takes the
-    fastest of them: fewer bits can only raise it.
-    """
-    bits = min(floor(stored.cache_bits or stored.bits), 16)
-    return max(peak.si for name, peak in hardware.peak.items() if _WIDTH[name] >= bits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,6 +196,8 @@ class Machine:
         What the user asks of them.
     place : dict of str to int
         Kinds of bytes that have a memory of their own, by its position.
+    prefix : int or None
+        Position of the memory that the cached part of prompts is loaded from.
     chip, software, peaks : Chip, EngineParameters, PeakRates
         Their numbers for this workload.
     """
@@ -256,6 +207,7 @@ class Machine:
     tiers: tuple[Tier, ...]
     memory: MemoryChoice
     place: dict[str, int]
+    prefix: int | None
     chip: Chip
     software: EngineParameters
     peaks: PeakRates
@@ -303,12 +255,14 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     cache = number_format(work.kv_format, cache=True)
     formats = (work.dense.format, work.head.format, work.routed.format, cache)
     tiers = tiers_of(hardware, memory, formats)
+    prefix = memory.prefix_tier
     return Machine(
         hardware=hardware,
         engine=engine,
         tiers=tiers,
         memory=memory,
         place={kind: named(hardware, tiers, name) for kind, name in memory.place},
+        prefix=None if prefix is None else named(hardware, tiers, prefix, "--prefix-tier"),
         chip=_chip(hardware, work, tiers[0].bandwidth),
         software=EngineParameters.of(engine.on(hardware.kind, hardware.architecture)),
         peaks=PeakRates(*(fastest_rate(hardware, one) for one in formats)),
@@ -318,7 +272,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
 def tiers_of(
     hardware: Hardware, memory: MemoryChoice, formats: Iterable[NumberFormat]
 ) -> tuple[Tier, ...]:
-    """Return the memories that a workload may live in, the fastest first.
+    """Return the memories that a workload may live in, in the order in which they are filled.
 
     A memory in which nothing is to live, where every kind of bytes has its own, is left out.
 
@@ -348,14 +302,16 @@ def tiers_of(
             streams = memory.use != "compute"
             own_cores = replace(tier, flop_rates=rates, streams=streams)
             found.append(own_cores if computes else tier)
-    found.sort(key=lambda tier: -tier.rate)
+    found.sort(key=lambda tier: tier.order)
     if {kind for kind, _ in memory.place} == set(KINDS):
         used = {named(hardware, found, name) for _, name in memory.place}
+        if memory.prefix_tier is not None:
+            used.add(named(hardware, found, memory.prefix_tier, "--prefix-tier"))
         found = [tier for place, tier in enumerate(found) if place in used]
     return tuple(found)
 
 
-def named(hardware: Hardware, tiers: Sequence[Tier], name: str) -> int:
+def named(hardware: Hardware, tiers: Sequence[Tier], name: str, flag: str = "--place") -> int:
     """Return the position of the memory of a name, or of a place such as ``host``.
 
     Parameters
@@ -366,6 +322,8 @@ def named(hardware: Hardware, tiers: Sequence[Tier], name: str) -> int:
         Its memories.
     name : str
         Upper and lower case are alike.
+    flag : str
+        Where the name was given.
 
     Raises
     ------
@@ -376,7 +334,8 @@ def named(hardware: Hardware, tiers: Sequence[Tier], name: str) -> int:
         if name.lower() in (tier.name.lower(), tier.where):
             return place
     known = ", ".join(tier.name for tier in tiers)
-    raise InputError(f"--place: {hardware.id} has no memory '{shown(name)}'; it has {known}")
+    more = "; --host adds that of a host" if all(tier.is_near for tier in tiers) else ""
+    raise InputError(f"{flag}: {hardware.id} has no memory '{shown(name)}'; it has {known}{more}")
 
 
 def _chip(hardware: Hardware, work: Workload, bandwidth: float) -> Chip:

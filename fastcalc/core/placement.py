@@ -11,9 +11,8 @@ import numpy as np
 from fastcalc.core.layout import AnyLayout, Layout, Layouts
 from fastcalc.core.legal import MOST_CHIPS, LegalLayouts, slots
 from fastcalc.core.machine import Machine
-from fastcalc.core.memory import KINDS
+from fastcalc.core.tier import KINDS
 from fastcalc.core.workload import Workload
-from fastcalc.errors import InputError
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
@@ -58,12 +57,13 @@ def stage_share(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
 def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> tuple[Array, ...]:
     """Return the weights on the fullest chip: dense, head, experts and embedding. [byte]
 
-    Where layers are placed whole, each takes the room of the heaviest.
+    Norms, biases and routers are counted with the head, as a pass reads them. Where layers are
+    placed whole, each takes the room of the heaviest.
     """
     if machine.is_spatial:
         room = _layers_per_stage(machine, work, layout) * work.largest_layer_bytes
         experts = work.routed.bytes + work.expert_biases.bytes
-        kinds = (work.dense.bytes + work.small.bytes, work.head.bytes, experts)
+        kinds = (work.dense.bytes, work.small.bytes + work.head.bytes, experts)
         return tuple(
             floats(room * (kind / work.weight_bytes)) for kind in (*kinds, work.embedding.bytes)
         )
@@ -76,8 +76,8 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> tuple
     has_head = is_whole | (work.head.bytes >= work.embedding.bytes)
     has_embedding = is_whole | ~has_head
     return (
-        floats((work.dense.bytes + work.small.bytes) / layout.tp * stage),
-        floats(has_head * work.head.bytes / layout.tp),
+        floats(work.dense.bytes / layout.tp * stage),
+        floats((work.small.bytes * stage + has_head * work.head.bytes) / layout.tp),
         floats(routed * share * stage),
         floats(has_embedding * work.embedding.bytes / layout.tp),
     )
@@ -152,14 +152,6 @@ class _Placed(Generic[OneOrMore]):
         """Cache of one sequence of a replica on one chip. [byte]"""
         whole = self.work.cache_bytes(self.reserved_tokens, ranks=self.layout.tp)
         return whole * self.stage_share
-
-    @property
-    def layers_per_stage(self) -> Array:
-        """Layers of the fullest pipeline stage; regions for embedding and head counted. [1]
-
-        Less than one where a layer is cut over several chips.
-        """
-        return _layers_per_stage(self.machine, self.work, self.layout)
 
     @property
     def chips_per_layer(self) -> ArrayLike:
@@ -255,30 +247,6 @@ class Site(LegalLayouts):
         stack, share = _default_stack(self.machine, self.work, np.ndim(self.reserved_tokens))
         cache = self.work.cache_bytes(self.reserved_tokens, ranks=stack.tp) * share
         return _most(self.machine, self.work, stack, cache)
-
-    def with_chips(self, chips: int, batches: Sequence[float]) -> Layout:
-        """Return the layout of exactly so many chips that suits some batches best.
-
-        Those that hold most of the batches come first, then those with the fewest pipeline
-        stages, then those with the widest tensor-parallel group.
-
-        Raises
-        ------
-        InputError
-            If no layout has so many chips.
-        """
-        layouts = list(self.exactly(chips))
-        if not layouts:
-            raise InputError(
-                f"{self.work.model.id} cannot be laid out over {chips} chips of "
-                f"{self.machine.hardware.id}; give --tp, --pp and --dp, or another --chips"
-            )
-
-        def rank(layout: Layout) -> tuple[int, int, int]:
-            most = self.place(layout).max_batch
-            return sum(bool(batch > most) for batch in batches), layout.pp, -layout.tp
-
-        return min(layouts, key=rank)
 
     def chips_needed(self, batch: float) -> tuple[int | None, int | None]:
         """Return the chips that capacity alone asks, and those that whole layers ask. [1]

@@ -6,77 +6,24 @@ from functools import cached_property
 from itertools import groupby
 from math import inf
 from operator import itemgetter
-from typing import Literal
 
 import numpy as np
 
-from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
+from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.estimate import SITE_FACTOR, Estimate, evaluate
+from fastcalc.core.estimate import Estimate, evaluate
 from fastcalc.core.layout import Layout
 from fastcalc.core.machine import machine
 from fastcalc.core.machine_class import engine_of_class
-from fastcalc.core.memory import OWN_MEMORY, MemoryChoice
 from fastcalc.core.placement import Placement, Site
+from fastcalc.core.pricing import Pricing
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.split import Split, memories_used
+from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import Workload, workload
 from fastcalc.errors import InputError
-from fastcalc.formulas.money import ownership_per_hour
 from fastcalc.formulas.types import ArrayLike, Floats
-
-PriceBasis = Literal["cloud", "tco"]
-
-YEARS = 4.0
-"""Years over which an owned chip is written off."""
-
-USD_PER_KWH = 0.08
-"""Price of electricity in the cost of ownership."""
-
-
-@dataclass(frozen=True)
-class Pricing:
-    """How an hour of a chip is priced.
-
-    Attributes
-    ----------
-    basis : str
-        ``cloud``: the dated rental price; ``tco``: purchase over four years, and power.
-    utilization : float
-        Share of the hours paid for in which the machine serves. [1]
-    given : dict of str to float
-        A user's own prices by hardware id. [USD/h]
-    """
-
-    basis: PriceBasis = "cloud"
-    utilization: float = 1.0
-    given: dict[str, float] = field(default_factory=dict)
-
-    def per_chip_hour(self, hardware: Hardware) -> float | None:
-        """Return the price of an hour of one chip; None if unknown. [USD/h]"""
-        if hardware.id in self.given:
-            return self.given[hardware.id]
-        price = hardware.price
-        if self.basis == "cloud":
-            return price.cloud.si if price.cloud else None
-        if price.purchase is None or hardware.power is None:
-            return None
-        return float(
-            ownership_per_hour(
-                purchase=price.purchase.si,
-                years=YEARS,
-                power=hardware.power.chip.si,
-                site_factor=SITE_FACTOR,
-                energy_price=USD_PER_KWH,
-            )
-        )
-
-    def origin(self, hardware: Hardware) -> Quantity | None:
-        """Return the catalogue number that the price rests on; None for a user's own."""
-        if hardware.id in self.given:
-            return None
-        return hardware.price.cloud if self.basis == "cloud" else hardware.price.purchase
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from fastcalc.core.bound import Bound, bound_step
-from fastcalc.core.machine import named
+from fastcalc.core.component import Component, Step
+from fastcalc.core.host_use import tier_rate
 from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass, look_back
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.spatial import spatial_pass
 from fastcalc.core.split import Split, split
-from fastcalc.core.step import Component, Decoded, Step, decoded, expected_step, touched_experts
-from fastcalc.core.tiers import tier_rate
+from fastcalc.core.step import Decoded, decoded, expected_step, touched_experts
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import serving
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
@@ -134,9 +134,9 @@ class Schedule:
     def loading(self) -> ArrayLike:
         """Time to load the cached part of a prompt from the memory that keeps it. [s]"""
         machine, placement = self.machine, self.placement
-        if machine.memory.prefix_tier is None:
+        if machine.prefix is None:
             return 0.0
-        tier = machine.tiers[named(machine.hardware, machine.tiers, machine.memory.prefix_tier)]
+        tier = machine.tiers[machine.prefix]
         part, traffic = tier.share(placement.layout.chips), self.traffic
         rate = tier_rate(tier, machine.chip, machine.software, part)
         if self.is_bound:
@@ -147,14 +147,18 @@ class Schedule:
 
     @cached_property
     def split(self) -> Split | None:
-        """Where bytes live; None where a chip has one memory that takes all."""
+        """Where bytes live; None where one memory of the chip takes all."""
         machine = self.machine
-        if len(machine.tiers) == 1 and (machine.tier.where == "chip") == machine.is_spatial:
-            return None
+        held = self.placement.sequences(self.batch) * self.placement.cache_per_chip
+        tier = machine.tier
+        if tier.where == "chip" if machine.is_spatial else tier.is_near:
+            near = machine.usable(self.placement.layout.chips)[0]
+            needed = self.placement.weights_per_chip + held
+            if len(machine.tiers) == 1 or (not machine.place and np.all(needed <= near)):
+                return None
         rows = self._rows(self.streams, self.together, 0.0)
         work = count_pass(self.placement, rows, self.in_flight)
         read = work.sequences * work.cache_bytes * self.placement.stage_share
-        held = self.placement.sequences(self.batch) * self.placement.cache_per_chip
         touched = touched_experts(work, machine.software)
         return split(self.placement, self.batch, read / np.maximum(held, 1.0), touched)
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from fastcalc.core.machine import Chip, EngineParameters, reached
+from fastcalc.core.component import Component, Step
+from fastcalc.core.host_use import LEAST, READ, tier_rate
+from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.core.split import Split
-from fastcalc.core.step import Component, Step, touched_experts
-from fastcalc.core.tiers import LEAST, READ, tier_rate
+from fastcalc.core.step import touched_experts
 from fastcalc.formulas.pipeline import spatial_step
 from fastcalc.formulas.roofline import time_of
 from fastcalc.formulas.types import Array, ArrayLike, floats
@@ -36,13 +37,7 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     if work.split is not None:
         moved, outside = _shared(work, work.split, chip, software)
     memory = time_of(work=moved, rate=chips * bandwidth)
-    all_experts = work.routed_flops * np.asarray(work.experts) / work.active
-    compute = (
-        time_of(work=work.dense_flops, rate=dense_rate)
-        + time_of(work=work.head_flops, rate=rates.head)
-        + time_of(work=all_experts, rate=rates.routed)
-        + time_of(work=work.attention_flops, rate=rates.attention)
-    ) / chips
+    compute = _multiplied(work, rates) / chips
     layer = np.maximum(np.maximum(memory, compute), software.decode_layer_floor)
     seconds = spatial_step(
         layers=work.depth, layer_time=layer, streams=np.asarray(work.sequences) * work.verified
@@ -70,6 +65,17 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
             count=chips,
             each=chip.hop,
         ),
+    )
+
+
+def _multiplied(work: PassWork, rates: Reached) -> Array:
+    """Return the time to multiply one token with all regions, all experts of each, on one chip."""
+    all_experts = work.routed_flops * np.asarray(work.experts) / work.active
+    return (
+        time_of(work=work.dense_flops, rate=rates.dense)
+        + time_of(work=work.head_flops, rate=rates.head)
+        + time_of(work=all_experts, rate=rates.routed)
+        + time_of(work=work.attention_flops, rate=rates.attention)
     )
 
 

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from fastcalc.core.memory import KINDS, Tier
 from fastcalc.core.placement import AnyPlacement, stored_weights
+from fastcalc.core.tier import KINDS, Tier
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
 
 
@@ -139,8 +139,9 @@ def _before(
 
 
 def _cut(first: Array, size: Array, edges: Array) -> list[Array]:
-    """Return how much of an interval lies between edges, as shares of it."""
-    ends = [np.clip((edge - first) / np.maximum(size, 1.0), 0.0, 1.0) for edge in edges]
+    """Return how much of an interval lies between edges, as shares of it; nothing is near."""
+    whole = np.maximum(size, 1.0)
+    ends = [np.where(size > 0.0, np.clip((edge - first) / whole, 0.0, 1.0), 1.0) for edge in edges]
     bounds = [floats(0.0), *ends, floats(1.0)]
     return [after - before for before, after in pairwise(bounds)]
 

@@ -7,171 +7,26 @@ read of the weights they share (`overlapped_time`); that of prompt rows is added
 measured prefill asks.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
+from fastcalc.core.component import GROUPED_PRODUCTS, Component, Step, idle, is_nothing
+from fastcalc.core.host_use import LEAST, InPlace, Located, Reads, ways_of
 from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
-from fastcalc.core.tiers import LEAST, InPlace, Reads, located
+from fastcalc.core.split import Split
 from fastcalc.formulas.experts import distinct_experts
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
 from fastcalc.formulas.pipeline import pipelined_step
-from fastcalc.formulas.roofline import overlapped_time, time_of
-from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 _FUSED_MULTIPLY_ADD = 2.0
 
-PRODUCTS, GROUPED_PRODUCTS = 3.0, 1.0
-"""How memory and compute time of matrix products overlap, and of products over routed experts."""
 
 HOST = "host"
 """The component that the cores of a host work on."""
-
-LIMITERS = ("memory", "compute", "link", "latency")
-
-
-@dataclass(eq=False)
-class Component:
-    """One part of a step: its work on one chip, and the rates at which that is done.
-
-    Attributes
-    ----------
-    name : str
-        Attention, dense weights, routed experts, a collective, a floor.
-    bytes, bandwidth : array_like
-        Memory traffic [byte] and how fast it goes. [byte/s]
-    flops, flop_rate : array_like
-        Arithmetic [FLOP] and how fast it goes. [FLOP/s]
-    sent, link : array_like
-        What crosses links [byte] and how fast. [byte/s]
-    count, each : array_like
-        Launches, messages or hops one after another [1], and what each takes. [s]
-    norm : float
-        How its memory and compute time overlap: 1 for not at all, infinity for wholly. [1]
-    """
-
-    name: str
-    bytes: ArrayLike = 0.0
-    bandwidth: ArrayLike = inf
-    flops: ArrayLike = 0.0
-    flop_rate: ArrayLike = inf
-    sent: ArrayLike = 0.0
-    link: ArrayLike = inf
-    count: ArrayLike = 0.0
-    each: ArrayLike = 0.0
-    norm: float = PRODUCTS
-
-    def __post_init__(self) -> None:
-        """Work out its times: of bytes and FLOPs alone and together, on links, and latency. [s]"""
-        self.memory_time = _time(self.bytes, self.bandwidth)
-        self.compute_time = _time(self.flops, self.flop_rate)
-        self.link_time = _time(self.sent, self.link)
-        self.latency = 0.0 if _is_nothing(self.count) else self.count * self.each
-        self.work_time = self._overlapped()
-        self.is_idle = all(map(_is_nothing, (self.work_time, self.link_time, self.latency)))
-
-    def _overlapped(self) -> ArrayLike:
-        if _is_nothing(self.compute_time):
-            return self.memory_time
-        if _is_nothing(self.memory_time):
-            return self.compute_time
-        if self.norm == inf:
-            return np.maximum(self.memory_time, self.compute_time)
-        return overlapped_time(memory=self.memory_time, compute=self.compute_time, norm=self.norm)
-
-    @property
-    def seconds(self) -> ArrayLike:
-        """Time it takes. [s]"""
-        rest = [one for one in (self.link_time, self.latency) if not _is_nothing(one)]
-        return sum(rest, self.work_time)
-
-    def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
-        """Return its time split into memory, compute, link and latency. [s]"""
-        if _is_nothing(self.compute_time):
-            return self.memory_time, 0.0, self.link_time, self.latency
-        if _is_nothing(self.memory_time):
-            return 0.0, self.compute_time, self.link_time, self.latency
-        is_memory, work = self.memory_time >= self.compute_time, self.work_time
-        return work * is_memory, work * ~is_memory, self.link_time, self.latency
-
-
-def _is_nothing(amount: ArrayLike) -> bool:
-    """Return whether an amount is the number zero, so that arrays of it need not be made."""
-    return isinstance(amount, (float, int)) and not amount
-
-
-def _time(work: ArrayLike, rate: ArrayLike) -> ArrayLike:
-    return 0.0 if _is_nothing(work) else time_of(work=work, rate=rate)
-
-
-def _total(terms: Iterable[ArrayLike]) -> ArrayLike:
-    """Return the sum of some times, in order, numbers that are zero left out. [s]"""
-    total: ArrayLike = 0.0
-    for term in terms:
-        if not _is_nothing(term):
-            total = total + term
-    return total
-
-
-@lru_cache(maxsize=32)
-def _idle(name: str) -> Component:
-    """Return a component that has nothing to do."""
-    return Component(name)
-
-
-def largest_of(terms: Sequence[ArrayLike]) -> Ints:
-    """Return the index of the largest of some times, the first of those that are equal."""
-    best, index = floats(terms[0]), np.asarray(0)
-    for place, term in enumerate(terms[1:], 1):
-        index = np.maximum(index, place * (term > best))
-        best = np.maximum(best, term)
-    return index
-
-
-@dataclass(frozen=True, eq=False)
-class Step:
-    """A step as the sum of its components.
-
-    Attributes
-    ----------
-    components : tuple of Component
-        In order.
-    seconds : array_like
-        Time of the whole step. [s]
-    """
-
-    components: tuple[Component, ...]
-    seconds: Array
-
-    @classmethod
-    def of(cls, *components: Component) -> "Step":
-        """Return the step of some components."""
-        return cls((), floats(0.0)).then(*components)
-
-    def then(self, *more: Component) -> "Step":
-        """Return the step with more components after its own, whose sum is not made again.
-
-        Parameters
-        ----------
-        more : Component
-            In order.
-        """
-        total: ArrayLike = self.seconds
-        for one in more:
-            if not one.is_idle:
-                total = total + one.seconds
-        return Step((*self.components, *more), floats(total))
-
-    @cached_property
-    def limiter(self) -> Ints:
-        """Index into `LIMITERS` of what takes most of it."""
-        parts = [one.by_limiter() for one in self.components if not one.is_idle]
-        return largest_of([_total(times) for times in zip(*parts, strict=True)])
 
 
 class Decoded(NamedTuple):
@@ -180,13 +35,12 @@ class Decoded(NamedTuple):
     dense: Component
     head: Component
     attention: Component
-    sequences: Component
 
 
 def decoded(
     work: PassWork, chip: Chip, software: EngineParameters, reads: Reads | None = None
 ) -> Decoded:
-    """Return matrices, caches and overheads of decoded sequences, as `expected_step` takes them."""
+    """Return matrices and caches of decoded sequences, as `expected_step` takes them."""
     rates, tokens = reached(chip, software), work.sequences * work.verified
     reads = reads or Reads(*(rates.bandwidth,) * len(Reads._fields))
     rows = np.maximum(tokens, software.minimum_rows * (tokens > 0.0))
@@ -213,7 +67,6 @@ def decoded(
             flops=tokens * work.attention_flops,
             flop_rate=rates.attention,
         ),
-        Component("sequences", count=work.sequences, each=software.sequence_overhead),
     )
 
 
@@ -238,32 +91,85 @@ def expected_step(
         Components in seconds: a pass through all layers, and with pipeline stages the hops
         and the wait for other micro-batches.
     """
-    rates, touched = reached(chip, software), touched_experts(work, software)
-    bandwidth: ArrayLike = rates.bandwidth
-    elsewhere = _idle(HOST)
-    if work.split is not None:
-        work, reads, host, _ = located(work, work.split, chip, software, touched)
-        same, bandwidth, elsewhere = decoded(work, chip, software, reads), reads.routed, _host(host)
-    same = same or decoded(work, chip, software)
+    touched, elsewhere = touched_experts(work, software), idle(HOST)
+    if work.split is None:
+        same = same or decoded(work, chip, software)
+        parts = _worked(work, chip, software, touched, same)
+    else:
+        (work, _, host, _), parts = located(work, work.split, chip, software, touched)
+        elsewhere = _host(host)
     passed = Step.of(
-        same.dense,
-        same.head,
-        _routed(work, rates, software, touched, bandwidth),
-        same.attention,
-        _unpacking(work, chip, software, touched),
-        *_prompt(work, rates, software),
+        *parts,
         _floor(work, software),
         _all_reduce(work, chip, software),
         _exchange(work, chip, software),
-        same.sequences,
+        Component("sequences", count=work.sequences, each=software.sequence_overhead),
         elsewhere,
     )
     return passed.then(*_pipeline(work, chip, software, passed.seconds))
 
 
+def _worked(
+    work: PassWork,
+    chip: Chip,
+    software: EngineParameters,
+    touched: ArrayLike,
+    same: Decoded,
+    bandwidth: ArrayLike | None = None,
+) -> tuple[Component, ...]:
+    """Return what the chip reads and multiplies."""
+    rates = reached(chip, software)
+    return (
+        same.dense,
+        same.head,
+        _routed(
+            work, rates, software, touched, rates.bandwidth if bandwidth is None else bandwidth
+        ),
+        same.attention,
+        _unpacking(work, chip, software, touched),
+        *_prompt(work, rates, software),
+    )
+
+
+def located(
+    work: PassWork, split: Split, chip: Chip, software: EngineParameters, touched: ArrayLike
+) -> tuple[Located, tuple[Component, ...]]:
+    """Return a pass whose bytes live in several memories, and what the chip does of it.
+
+    The host's cores multiply what they hold where the pass takes less that way.
+
+    Parameters
+    ----------
+    work : PassWork
+        The work of the pass, wherever its bytes live.
+    split : Split
+        Where they live.
+    chip, software : Chip, EngineParameters
+        What a chip prints, and what the engine makes of it.
+    touched : array_like
+        Share of the routed weights that the pass reads. [1]
+    """
+
+    def done(way: Located) -> tuple[Located, tuple[Component, ...]]:
+        same = decoded(way.work, chip, software, way.reads)
+        return way, _worked(way.work, chip, software, touched, same, way.reads.routed)
+
+    ways = ways_of(work, split, chip, software, touched)
+    if ways.place is None or ways.host is None:
+        return done(ways.streamed())
+    here = done(ways.in_place(np.asarray(True)))
+    if not split.tiers[ways.place].streams:
+        return here
+    streamed = done(ways.streamed())
+    kept = Step.of(*here[1]).seconds + ways.host.seconds < Step.of(*streamed[1]).seconds
+    if kept.all():
+        return here
+    return done(ways.in_place(kept)) if kept.any() else streamed
+
+
 def touched_experts(work: PassWork, software: EngineParameters) -> ArrayLike:
     """Return the share of the routed weights that the tokens of a pass read. [1]"""
-    if _is_nothing(work.expert_layers):
+    if is_nothing(work.expert_layers):
         return 1.0
     distinct = distinct_experts(
         experts=work.experts,
@@ -282,7 +188,7 @@ def _imbalance(work: PassWork, software: EngineParameters) -> ArrayLike:
 def _host(done: InPlace | None) -> Component:
     """Return what the host's cores do in its own memory, while the chip waits."""
     if done is None:
-        return _idle(HOST)
+        return idle(HOST)
     return Component(
         HOST,
         bytes=done.bytes,
@@ -305,8 +211,8 @@ def _routed(
     bandwidth: ArrayLike,
 ) -> Component:
     """Return the experts that are picked."""
-    if _is_nothing(work.routed_bytes):
-        return _idle("routed experts")
+    if is_nothing(work.routed_bytes):
+        return idle("routed experts")
     uneven = _imbalance(work, software)
     return Component(
         "routed experts",
@@ -326,8 +232,8 @@ def _unpacking(
     weights = weights + chip.head_is_packed * work.head_weights
     weights = weights + chip.routed_is_packed * work.routed_weights * touched
     operations = software.dequantization_operations * weights
-    if _is_nothing(operations):
-        return _idle("unpacking")
+    if is_nothing(operations):
+        return idle("unpacking")
     return Component("unpacking", flops=operations, flop_rate=chip.vector / _FUSED_MULTIPLY_ADD)
 
 
@@ -335,10 +241,10 @@ def _prompt(
     work: PassWork, rates: Reached, software: EngineParameters
 ) -> tuple[Component, Component, Component]:
     """Return arithmetic of prompt tokens; the head serves only the last of them."""
-    if _is_nothing(work.prompt):
-        return _idle("prompt: dense"), _idle("prompt: experts"), _idle("prompt: attention")
-    experts = _idle("prompt: experts")
-    if not _is_nothing(work.routed_flops):
+    if is_nothing(work.prompt):
+        return idle("prompt: dense"), idle("prompt: experts"), idle("prompt: attention")
+    experts = idle("prompt: experts")
+    if not is_nothing(work.routed_flops):
         experts = Component(
             "prompt: experts",
             flops=work.prompt_together * work.routed_flops * _imbalance(work, software),
@@ -363,7 +269,7 @@ def _floor(work: PassWork, software: EngineParameters) -> Component:
     """Return launches, ramps and tails: a time per layer, larger without decode's graphs."""
     layers = work.depth + software.expert_layer_extra * work.expert_layers
     latent = software.latent_layer_extra * work.latent_layers
-    if _is_nothing(work.prompt):
+    if is_nothing(work.prompt):
         return Component("layer floors", count=layers + latent, each=software.decode_layer_floor)
     is_prompt = floats(work.prompt) > 0.0
     if is_prompt.all():
@@ -378,7 +284,7 @@ def _floor(work: PassWork, software: EngineParameters) -> Component:
 def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
     """Return two all-reduces a layer over the tensor-parallel group."""
     if isinstance(work.tp, int) and work.tp == 1:
-        return _idle("all-reduce")
+        return idle("all-reduce")
     link = chip.link * software.link_fraction
     message = work.tokens * work.hidden * ACTIVATION_BYTES
     latency = software.collective_latency
@@ -395,8 +301,8 @@ def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Compo
 def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
     """Return tokens sent to the ranks of their experts and back, between replicas."""
     layers = work.expert_layers * work.exchanges
-    if _is_nothing(layers):
-        return _idle("expert exchange")
+    if is_nothing(layers):
+        return idle("expert exchange")
     link = np.where(work.exchange_is_inside, chip.link, chip.link_out)
     hop = np.where(work.exchange_is_inside, 0.0, chip.hop)
     return Component(
@@ -414,7 +320,7 @@ def _pipeline(
 ) -> tuple[Component, Component]:
     """Return the hops between pipeline stages, and the wait for the micro-batches ahead."""
     if isinstance(work.stages, int) and work.stages == 1:
-        return _idle("stage hops"), _idle("stage wait")
+        return idle("stage hops"), idle("stage wait")
     crossings = work.stages - 1.0
     link = np.where(work.hops_are_inside, chip.link, chip.link_out)
     hops = Component(

@@ -44,17 +44,20 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
     rows, family = fit.rows, family_of(catalogue.engine_files())
     everything = np.ones(len(rows.points), dtype=bool)
     logs = fit.solve(everything)
-    without_source = fit.left_out(everything, rows.sources)
     owners = [  # the engine file that a point's range stands in
-        next((one.id for one in family.chain(rows.engine(i).id) if one.ranges is not None), "")
-        for i in range(len(rows.points))
+        next((e.id for e in family.chain(one.engine.id) if e.ranges is not None), "")
+        for one in rows.deployments
     ]
-    layout = _Ranges(rows, np.array(owners), without_source)
+    layout = _Ranges(rows, np.array(owners), fit.left_out(everything, rows.sources))
+    ranges = layout.all(fit.left_out(everything, layout.architectures))
     return Calibration(
         family=family,
         values=np.exp(logs),
-        ranges=layout.all(fit.left_out(everything, layout.architectures)),
-        architectures=layout.fitted(),
+        ranges=ranges,
+        architectures={
+            owner: sorted({*map(str, layout.architectures[layout.owners == owner])} - {""})
+            for owner in ranges
+        },
         left_out=layout.predictions(),
     )
 
@@ -76,36 +79,22 @@ class _Ranges:
             phase = PHASES.get(batch.rule, "served")
             kind = "moe" if batch.placement.work.experts else "dense"
             self.names.append((phase, f"{phase}-{kind}"))
-        self.architectures = np.array(
-            [rows.hardware(index).architecture or "" for index in range(len(rows.points))]
-        )
+        self.architectures = np.array([one.hardware.architecture or "" for one in rows.deployments])
 
     def all(self, without_architecture: Floats) -> dict[str, dict[str, Interval]]:
-        """Return every range, that of unseen architectures among them."""
+        """Return every range that enough sources stand behind, that of unseen architectures too."""
         found = {}
-        for owner in self._fitted_owners():
+        for owner in sorted({*map(str, self.owners)} - {""}):
             own = self.owners == owner
-            found[owner] = self.of(own)
-            unseen = interval(without_architecture[own], self.architectures[own])
-            found[owner][UNSEEN] = unseen.at_least(found[owner]["decode"])
+            if ranges := self.of(own):
+                unseen = interval(without_architecture[own], self.architectures[own])
+                found[owner] = ranges | {UNSEEN: unseen.at_least(ranges["decode"])}
         return found
 
     def of(self, chosen: Array) -> dict[str, Interval]:
         """Return the ranges that some points give."""
         names = [self.names[index] for index in np.flatnonzero(chosen)]
         return dict(intervals(self.residuals[chosen], self.rows.sources[chosen], names))
-
-    def _fitted_owners(self) -> list[str]:
-        """Return the engines whose ranges enough sources stand behind."""
-        names = sorted({str(owner) for owner in self.owners} - {""})
-        return [one for one in names if len(self.of(self.owners == one)) > 0]
-
-    def fitted(self) -> dict[str, list[str]]:
-        """Return the architectures that each engine with ranges was fitted on."""
-        return {
-            owner: sorted({str(one) for one in self.architectures[self.owners == owner]} - {""})
-            for owner in self._fitted_owners()
-        }
 
     def predictions(self) -> list[Prediction]:
         """Return every point as a stranger to the fit and to its range."""

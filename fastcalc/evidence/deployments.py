@@ -1,30 +1,36 @@
 """What a measured point was measured on: its chip, model and layout, as the catalogue has them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import prod
 from typing import TypeVar, cast
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue, Kind
+from fastcalc.core.host import memory_choice
 from fastcalc.core.layout import Layout
+from fastcalc.core.legal import MOST_CHIPS
 from fastcalc.core.machine import machine
 from fastcalc.core.machine_class import engine_of_class
-from fastcalc.core.memory import OWN_MEMORY
 from fastcalc.core.placement import Placement, Site
-from fastcalc.core.scenario import default_cache
+from fastcalc.core.scenario import Sharding, default_cache
+from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.workload import Workload, workload
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import Point
 
-Entry = Hardware | Model | Engine
-AnyEntry = TypeVar("AnyEntry", Hardware, Model, Engine)
+_MOST_TIMES = 128
+"""How many times the chips of stated ranks are tried, until they hold the model."""
+
+_RANKS = ("tp", "pp", "dp")
+Found = TypeVar("Found")
 
 
 MOST_SUGGESTIONS = 20
 """Unknown names of one file for which the nearest known ones are looked for."""
 
 
-class UnpredictableError(Exception):
+class UnpredictableError(InputError):
     """A point that nothing can be predicted of; the text says why."""
 
 
@@ -38,46 +44,109 @@ class Deployment:
         Entries of the catalogue; the engine is the one used, stated or not.
     work : Workload
         The model in the point's formats.
-    layout : Layout or None
-        As stated; None for the default placement.
-    chips : int or None
-        As stated.
+    stated : Sharding
+        Chips and ranks as stated; None where they are left open.
+    memory : MemoryChoice, optional
+        What the notes say of a host, and of what lives where.
     """
 
     hardware: Hardware
     model: Model
     engine: Engine
     work: Workload
-    layout: Layout | None
-    chips: int | None
+    stated: Sharding
+    memory: MemoryChoice = OWN_MEMORY
 
-    def place(self, reserved: float) -> Placement:
-        """Return it placed, with some tokens of cache reserved for a sequence.
+    @property
+    def open_ranks(self) -> list[str]:
+        """Which of tp, pp and dp are to be chosen: what is stated leaves more than one way."""
+        stated, missing = self._ranks, [one for one in _RANKS if one not in self._ranks]
+        chips = self.stated.chips
+        is_settled = chips is not None and (len(missing) < 2 or chips == prod(stated.values()))
+        return [] if is_settled else missing
+
+    def placements(self, reserved: float) -> list[Placement]:
+        """Return it placed on each layout that it may have had: legal ones with the stated ranks.
 
         A measurement was made on its layout, whatever the placement would have chosen, so none
         is refused that holds the weights.
 
+        Parameters
+        ----------
+        reserved : float
+            Tokens of cache to reserve for a sequence where not even the chips are stated. [1]
+
         Raises
         ------
-        UnpredictableError
-            If the weights do not fit.
+        InputError
+            If there is no such memory, the weights do not fit, or the ranks do not multiply to the
+            chips.
         """
-        site = Site(machine(self.hardware, self.engine, self.work, OWN_MEMORY), self.work, reserved)
-        placement = self._on(site)
-        if placement is None or placement.max_batch < 1:
+        unit = machine(self.hardware, self.engine, self.work, self.memory)
+        site, stated = Site(unit, self.work, 1.0), self.stated
+        found: list[Placement] = []
+        least = prod(self._ranks.values())
+        most = min(least * _MOST_TIMES, MOST_CHIPS) if self.open_ranks else least
+        more = range(least, max(most, least) + 1, least)
+        if stated.chips is None and not stated.names_ranks:
+            smallest = replace(site, reserved_tokens=reserved).smallest(1)
+            more, found = range(0), [smallest] if smallest else []
+        for chips in [stated.chips] if stated.chips else more:
+            tried = (site.place(layout) for layout in self._layouts(site, chips))
+            if found := [one for one in tried if one.max_batch >= 1]:
+                break
+        if not found:
             where = f"{self.hardware.id}'s {site.machine.tier.name}"
             raise UnpredictableError(f"the weights and one sequence do not fit {where}")
-        return placement
+        return found
 
-    def _on(self, site: Site) -> Placement | None:
-        if self.layout is not None:
-            return site.place(self.layout)
-        if self.chips is None:
-            return site.smallest(1)
-        try:
-            return site.place(site.with_chips(self.chips, [1]))
-        except InputError:
-            return None
+    def assumed(self, layout: Layout, best: str, choices: int) -> str | None:
+        """Return what of a layout nobody stated; None where nothing was left open.
+
+        Parameters
+        ----------
+        layout : Layout
+            The one taken.
+        best : str
+            Why it was, where there were several.
+        choices : int
+            How many there were. [1]
+        """
+        if self.open_ranks:
+            fewest = self.stated.chips is None
+            if choices > 1:
+                why = f"{best} on the fewest chips that hold it" if fewest else best
+            else:
+                why = f"the {'fewest chips that hold' if fewest else 'only layout that holds'} it"
+            return f"{str(layout) or '1 chip'}, {why}"
+        if self.stated.ep is None and self.work.experts and layout.width > 1:
+            spread = (
+                "experts over all chips of a stage" if layout.ep > 1 else "each expert cut by tp"
+            )
+            return f"ep {layout.ep}, {spread}"
+        return None
+
+    @property
+    def _ranks(self) -> dict[str, int]:
+        return {name: ranks for name in _RANKS if (ranks := getattr(self.stated, name))}
+
+    def _layouts(self, site: Site, chips: int) -> list[Layout]:
+        """Return the layouts of so many chips that have the stated ranks."""
+        stated, ep = self._ranks, self.stated.ep
+        rest, left = divmod(chips, prod(stated.values()))
+        missing = [one for one in _RANKS if one not in stated]
+        if left or (rest > 1 and not missing):
+            ranks = " x ".join(f"{name} {value}" for name, value in stated.items())
+            what = f"a multiple of {ranks}" if missing else ranks
+            raise UnpredictableError(f"{chips} chips are not {what}")
+        found = [Layout(**{**stated, one: rest}) for one in missing[-1:]] or [Layout(**stated)]
+        if len(missing) > 1:
+            legal = (one for one in site.exactly(chips) if one.width % (ep or 1) == 0)
+            asked = stated.items()
+            found = [one for one in legal if asked <= vars(one).items()] or (
+                found if stated else []
+            )
+        return [replace(one, ep=ep or site.expert_ranks(one.tp, one.dp)) for one in found]
 
 
 @dataclass
@@ -86,9 +155,7 @@ class Deployments:
 
     catalogue: Catalogue
     engine: Engine | None = None
-    _known: dict[tuple[object, ...], Deployment | UnpredictableError] = field(default_factory=dict)
-    _entries: dict[tuple[str, str], Entry | InputError] = field(default_factory=dict)
-    _names: dict[Kind, frozenset[str]] = field(default_factory=dict)
+    _known: dict[tuple[object, ...], object] = field(default_factory=dict)
     _unknown: int = 0
 
     def of(self, point: Point) -> Deployment:
@@ -96,22 +163,12 @@ class Deployments:
 
         Raises
         ------
-        UnpredictableError
-            If an id or a format is unknown, or the layout impossible.
+        InputError
+            If an id, a format or a host is unknown.
         """
         names = (point.hardware, point.model, point.engine, point.weights, point.kv)
-        key = (*names, point.chips, point.tp, point.ep, point.pp, point.dp)
-        if key not in self._known:
-            try:
-                self._known[key] = self._find(point)
-            except InputError as error:
-                self._known[key] = UnpredictableError(str(error))
-            except UnpredictableError as reason:
-                self._known[key] = reason
-        found = self._known[key]
-        if isinstance(found, UnpredictableError):
-            raise found
-        return found
+        key = (*names, point.chips, point.tp, point.ep, point.pp, point.dp, point.memory)
+        return self._once(key, lambda: self._find(point))
 
     def _find(self, point: Point) -> Deployment:
         hardware = self._entry(self.catalogue.hardware, point.hardware, "hardware")
@@ -123,42 +180,38 @@ class Deployments:
             engine = self._entry(self.catalogue.engine, name, "engines")
         weights = point.weights or None
         work = workload(model, weights, point.kv or default_cache(model, engine, weights))
-        return Deployment(hardware, model, engine, work, _layout(point), point.chips)
+        stated = Sharding(point.chips, point.tp, point.pp, point.ep, point.dp)
+        memory = memory_choice(self.catalogue, *point.memory)
+        return Deployment(hardware, model, engine, work, stated, memory)
 
-    def _entry(self, look_up: Callable[[str], AnyEntry], name: str, kind: Kind) -> AnyEntry:
-        """Return what a name means, or raise why it means nothing; a file is read once.
+    def _entry(self, look_up: Callable[[str], Found], name: str, kind: Kind) -> Found:
+        """Return what a name means.
 
         Only the first unknown names get a suggestion: looking for what was meant takes time.
         """
-        key = kind, name
-        if key not in self._entries:
-            try:
-                may_be_file = "/" in name or "." in name
-                is_late = self._unknown >= MOST_SUGGESTIONS and not may_be_file
-                if is_late and name.lower() not in self._all(kind):
-                    raise InputError(f"'{name[:40]}' is among no {kind} of the catalogue")
-                self._entries[key] = look_up(name)
-            except InputError as error:
-                self._unknown += 1
-                self._entries[key] = error
-        found = self._entries[key]
-        if isinstance(found, InputError):
-            raise found
-        return cast(AnyEntry, found)
+
+        def looked_up() -> Found:
+            is_late = self._unknown >= MOST_SUGGESTIONS and not ("/" in name or "." in name)
+            if is_late and name.lower() not in self._all(kind):
+                raise InputError(f"'{name[:40]}' is among no {kind} of the catalogue")
+            self._unknown += 1
+            found = look_up(name)
+            self._unknown -= 1
+            return found
+
+        return self._once((kind, name), looked_up)
 
     def _all(self, kind: Kind) -> frozenset[str]:
-        if kind not in self._names:
-            self._names[kind] = self.catalogue.known(kind)
-        return self._names[kind]
+        return self._once((kind,), lambda: self.catalogue.known(kind))
 
-
-def _layout(point: Point) -> Layout | None:
-    """Return the layout that a point states, or None where it leaves it open."""
-    if point.tp is None and point.pp is None and point.dp is None:
-        return None
-    tp, pp = point.tp or 1, point.pp or 1
-    dp = point.dp or max((point.chips or tp * pp) // (tp * pp), 1)
-    layout = Layout(tp=tp, pp=pp, ep=point.ep or 1, dp=dp)
-    if point.chips is not None and layout.chips != point.chips:
-        raise UnpredictableError(f"{point.chips} chips are not tp {tp} x pp {pp} x dp {dp}")
-    return layout
+    def _once(self, key: tuple[object, ...], made: Callable[[], Found]) -> Found:
+        """Return what is made once for a key, or raise again why it is not."""
+        if key not in self._known:
+            try:
+                self._known[key] = made()
+            except InputError as error:
+                self._known[key] = error
+        found = self._known[key]
+        if isinstance(found, InputError):
+            raise found
+        return cast(Found, found)

@@ -8,7 +8,7 @@ from fastcalc.catalogue.schema import Engine, Quantity
 from fastcalc.catalogue.schema.engines import BORROWED, UNSEEN
 from fastcalc.evidence.calibrate import Calibration
 from fastcalc.evidence.own_engine import OwnFit
-from fastcalc.evidence.parameters import FIT, Node
+from fastcalc.evidence.parameters import FIT
 from fastcalc.evidence.speed_ranges import Interval
 
 DIGITS = 4
@@ -40,7 +40,13 @@ def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
             depth = len(key[1])
             path = {level: name for level, name in path.items() if level < depth}
             path[depth] = key[2]
-            line = _renewed(line, engine, tuple(path.values()), values)
+            block, *inner = path.values()
+            group = inner[0] if block == "architectures" and len(inner) == 2 else ""
+            known = block in ("parameters", "architectures") and values.get((group, key[2]))
+            if known:
+                node, value = known
+                written = getattr(engine.architectures.get(group, engine.parameters), node.name)
+                line = _VALUE.sub(rf"\g<1>{in_unit(written, value)}", line, count=1)
         lines.append(line)
     found = "\n".join(lines) + "\n"
     if engine.id in calibration.ranges:
@@ -50,21 +56,6 @@ def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
             r"(?m)^fitted_architectures: .*$", f"fitted_architectures: [{architectures}]", found
         )
     return found
-
-
-def _renewed(
-    line: str,
-    engine: Engine,
-    path: tuple[str, ...],
-    values: Mapping[tuple[str, str], tuple[Node, float]],
-) -> str:
-    """Return a line with its value renewed, where it holds a fitted one."""
-    group = path[1] if path[0] == "architectures" and len(path) == 3 else ""
-    if path[0] not in ("parameters", "architectures") or (group, path[-1]) not in values:
-        return line
-    node, value = values[group, path[-1]]
-    own = engine.architectures[group] if group else engine.parameters
-    return _VALUE.sub(lambda old: old[1] + in_unit(getattr(own, node.name), value), line, count=1)
 
 
 def in_unit(written: Quantity, value: float) -> str:
@@ -109,26 +100,22 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> st
         f"    title: {_quoted(f'Fit of {measured} by {COMMAND}')}",
         "",
     ]
-    return "\n".join([*heading, *(sources if fit.nodes else []), *_own_values(fit)]).rstrip() + "\n"
+    values: dict[str, list[str]] = {}
+    for node, value in sorted(
+        zip(fit.nodes, fit.values.tolist(), strict=True), key=lambda one: bool(one[0].group)
+    ):
+        indent, block = ("    ", f"  {node.group}:") if node.group else ("  ", "parameters:")
+        written = getattr(fit.base.on(node.group), node.name)
+        text = f"{indent}{node.name}: {{value: {in_unit(written, value)}, source: {FIT}}}"
+        values.setdefault(block, []).append(text)
+    lines = []
+    for block, texts in values.items():
+        if block != "parameters:" and "architectures:" not in lines:
+            lines.append("architectures:")
+        lines += [block, *texts]
+    return "\n".join([*heading, *(sources if fit.nodes else []), *lines]).rstrip() + "\n"
 
 
 def _quoted(text: str) -> str:
     """Return text as YAML reads it back, whatever files and dates look like."""
     return json.dumps(text, ensure_ascii=False)
-
-
-def _own_values(fit: OwnFit) -> list[str]:
-    lines: list[str] = []
-    by_group: dict[str, list[str]] = {}
-    for node, value in zip(fit.nodes, fit.values, strict=True):
-        groups = (node.group,) if node.group else ()
-        written = getattr(fit.base.on(*groups), node.name)
-        text = f"{node.name}: {{value: {in_unit(written, float(value))}, source: {FIT}}}"
-        by_group.setdefault(node.group, []).append(text)
-    if "" in by_group:
-        lines += ["parameters:", *(f"  {text}" for text in by_group.pop(""))]
-    if by_group:
-        lines.append("architectures:")
-    for group, texts in by_group.items():
-        lines += [f"  {group}:", *(f"    {text}" for text in texts)]
-    return lines

@@ -4,7 +4,7 @@ Passes are counted once; an engine's parameters then price those of all points t
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -13,8 +13,7 @@ from fastcalc.core.placement import Placement
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.timeline import Timeline
 from fastcalc.core.traffic import Speculation, Traffic
-from fastcalc.formulas.memory import largest_batch
-from fastcalc.formulas.types import Array, Floats
+from fastcalc.formulas.types import Array, Floats, Ints, floats
 
 LATENCY_LIMITED_SHARE = 0.93
 """Throughput under p99 limits over saturated throughput: median of 24 audited pairs on the same
@@ -31,7 +30,7 @@ class Columns:
         Sequences or requests at a time of the whole group; infinity for unlimited. [1]
     prompt, output, context : ndarray
         Tokens in, out, and attended to on average. [1]
-    kept, drafted : ndarray
+    accepted, drafted : ndarray
         Tokens that a pass yields, and that are drafted before it. [1]
     """
 
@@ -39,8 +38,12 @@ class Columns:
     prompt: Floats
     output: Floats
     context: Floats
-    kept: Floats
+    accepted: Floats
     drafted: Floats
+
+    def at(self, places: Ints) -> "Columns":
+        """Return what the points at some positions state."""
+        return Columns(*(getattr(self, one.name)[places] for one in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -55,59 +58,72 @@ class Recipe:
         Tokens of the whole group in that time; its share is 1 for a time. [1]
     batch : ndarray
         Sequences that decode together, of the whole group. [1]
-    light : ndarray
-        The time at the bound. [s]
+    bound : ndarray
+        The least time. [s]
     """
 
     timeline: Timeline
     tokens: Floats
     batch: Floats
-    light: Floats
+    bound: Floats
+
+    @property
+    def seconds(self) -> Array:
+        """What the engine's file expects, to choose between layouts. [s]"""
+        passes = self.timeline.passes
+        terms = (times * passes.expected(work).seconds for work, times in self.timeline.works())
+        return self.timeline.overhead + sum(terms)
 
 
 def decode_step(placement: Placement, columns: Columns) -> Recipe:
     """Return one decode step at a known batch; its tokens are one of each sequence."""
     batch = columns.concurrency
     passes = _passes(placement, columns, batch)
-    return Recipe(timeline.token(passes), batch, batch, _light_token(passes))
+    return Recipe(timeline.token(passes), batch, batch, _bound_token(passes))
 
 
 def prefill(placement: Placement, columns: Columns) -> Recipe:
     """Return prompts taken in at once, decoding nothing."""
     batch = columns.concurrency
     passes, tokens = _passes(placement, columns, batch), batch * columns.prompt
-    light = passes.bound(tokens, decode=0.0 * batch).seconds
-    return Recipe(timeline.prefill(passes), tokens, batch, light)
+    least = passes.bound(tokens, decode=0.0 * batch).seconds
+    return Recipe(timeline.prefill(passes), tokens, batch, least)
 
 
 def static_batch(placement: Placement, columns: Columns) -> Recipe:
     """Return one batch, all prompts first, run to its end."""
     batch = columns.concurrency
     passes, tokens = _passes(placement, columns, batch), batch * columns.output
-    return Recipe(timeline.static_run(passes), tokens, batch, _light_run(passes))
+    return Recipe(timeline.static_run(passes), tokens, batch, _bound_run(passes))
 
 
 def closed_loop(placement: Placement, columns: Columns) -> Recipe:
     """Return requests replaced as they end; those that memory does not hold wait."""
-    batch = np.minimum(columns.concurrency, _room(placement, columns))
+    batch = np.minimum(columns.concurrency, room(placement, columns))
     passes, tokens = _passes(placement, columns, batch), batch * columns.output
     run = timeline.served_run(passes)
-    return Recipe(run, tokens, columns.concurrency, _light_run(passes))
+    return Recipe(run, tokens, columns.concurrency, _bound_run(passes))
 
 
 def saturated(placement: Placement, columns: Columns) -> Recipe:
-    """Return as many requests as memory and the engine's limit of sequences hold."""
-    least = np.minimum(columns.concurrency, _room(placement, columns))
+    """Return as many requests as memory and the engine's limit of sequences hold.
+
+    The bound fills all memory, with nothing reserved that is not yet used.
+    """
+    least = np.minimum(columns.concurrency, room(placement, columns))
     made = closed_loop(placement, replace(columns, concurrency=least))
-    roomy = _most_by_light(placement, columns)
-    light = _light_run(_passes(placement, columns, roomy)) * least / roomy
-    return replace(made, batch=least, light=light)
+    work, chips = placement.work, placement.layout.chips
+    capacity = sum(chips * tier.capacity * tier.share(chips) for tier in placement.machine.tiers)
+    cache = np.maximum(work.cache_bytes(columns.context), 1e-9)
+    most = floats(np.maximum((capacity - work.weight_bytes) / cache, 1.0))
+    bound = _bound_run(_passes(placement, columns, most)) * least / most
+    return replace(made, batch=least, bound=bound)
 
 
 def latency_limited(placement: Placement, columns: Columns) -> Recipe:
     """Return the same under limits on the 99th percentile."""
     made, share = saturated(placement, columns), LATENCY_LIMITED_SHARE
-    return replace(made, tokens=made.tokens * share, light=made.light * share)
+    return replace(made, tokens=made.tokens * share, bound=made.bound * share)
 
 
 def first_token(placement: Placement, columns: Columns) -> Recipe:
@@ -115,18 +131,18 @@ def first_token(placement: Placement, columns: Columns) -> Recipe:
 
     Requests beyond what memory holds wait for a place: so many runs of the others.
     """
-    batch = np.minimum(columns.concurrency, _room(placement, columns))
+    batch = np.minimum(columns.concurrency, room(placement, columns))
     passes = _passes(placement, columns, batch)
     made = timeline.first_token(passes, runs=columns.concurrency / batch - 1.0)
-    light = passes.bound(columns.prompt, decode=0.0 * batch).seconds
-    return Recipe(made, columns.prompt, batch, light)
+    least = passes.bound(columns.prompt, decode=0.0 * batch).seconds
+    return Recipe(made, columns.prompt, batch, least)
 
 
 def token_in_traffic(placement: Placement, columns: Columns) -> Recipe:
     """Return the mean time between tokens while the others' prompts come between."""
-    batch = np.minimum(columns.concurrency, _room(placement, columns))
+    batch = np.minimum(columns.concurrency, room(placement, columns))
     passes = _passes(placement, columns, batch)
-    return Recipe(timeline.token_in_traffic(passes), batch, batch, _light_token(passes))
+    return Recipe(timeline.token_in_traffic(passes), batch, batch, _bound_token(passes))
 
 
 RATES: dict[str, Callable[[Placement, Columns], Recipe]] = {
@@ -144,17 +160,17 @@ RATES: dict[str, Callable[[Placement, Columns], Recipe]] = {
 
 
 def _passes(placement: Placement, columns: Columns, batch: Floats) -> Schedule:
-    drafts = Speculation(columns.kept, columns.drafted)
+    drafts = Speculation(columns.accepted, columns.drafted)
     traffic = Traffic(columns.prompt, columns.output, columns.context, speculation=drafts)
     return Schedule(placement, traffic, batch)
 
 
-def _light_token(passes: Schedule) -> Array:
+def _bound_token(passes: Schedule) -> Array:
     """Return the least time per output token. [s]"""
     return passes.bound().seconds / passes.traffic.speculation.tokens_per_pass
 
 
-def _light_run(passes: Schedule) -> Array:
+def _bound_run(passes: Schedule) -> Array:
     """Return the least time to serve a batch: each resource busy with its share of all work."""
     decode, batch = passes.bound().work, passes.batch
     prompts = passes.bound(batch * passes.traffic.computed_prompt, decode=0.0 * batch).work
@@ -167,24 +183,8 @@ def _light_run(passes: Schedule) -> Array:
     )
 
 
-def _room(placement: Placement, columns: Columns) -> Floats:
+def room(placement: Placement, columns: Columns) -> Floats:
     """Return the sequences that memory and engine hold, output reserved; at least one."""
-    layout = placement.layout
-    tokens = columns.prompt + columns.output
-    cache = placement.work.cache_bytes(tokens, ranks=layout.tp) * placement.stage_share
-    per_replica = largest_batch(
-        usable=sum(placement.machine.usable(layout.chips)),
-        weights=placement.weights_per_chip,
-        cache_per_sequence=cache,
-    )
-    most = np.minimum(per_replica, placement.machine.software.max_sequences)
-    return np.asarray(np.maximum(most * layout.dp, 1.0), dtype=float)
-
-
-def _most_by_light(placement: Placement, columns: Columns) -> Floats:
-    """Return the sequences that all memory holds with nothing reserved that is not yet used."""
-    work, chips = placement.work, placement.layout.chips
-    capacity = chips * sum(tier.capacity.si for tier in placement.machine.hardware.memory)
-    cache = work.cache_bytes(columns.context)
-    most = (capacity - work.weight_bytes) / np.maximum(cache, 1e-9)
-    return np.asarray(np.maximum(most, 1.0), dtype=float)
+    whole = replace(placement, reserved_tokens=columns.prompt + columns.output)
+    most = placement.machine.software.max_sequences * placement.layout.dp
+    return floats(np.maximum(np.minimum(whole.max_batch, most), 1.0))

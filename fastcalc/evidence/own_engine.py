@@ -61,23 +61,25 @@ def fit_own(
     InputError
         If no point can be predicted, nothing of the engine is fitted, or scipy is missing.
     """
+    points = [point for point in points if not point.is_offloaded]
     batches, reasons = gather(points, Deployments(catalogue, base))
     if not batches:
         why = "; ".join(list(dict.fromkeys(reasons.values()))[:3])
         line = points[min(reasons)].line if reasons else 1
         raise InputError(f"{file}:{line}:1: nothing to fit on: {why or 'it holds no point'}")
     rows = rows_of(batches)
-    hardware = {rows.hardware(index).id: rows.hardware(index) for index in range(len(rows.points))}
-    own = _own(base, list(hardware.values()))
+    own = _own(base, list({one.hardware.id: one.hardware for one in rows.deployments}.values()))
     if not own.nodes:
         raise InputError(f"{base.id} has no fitted value that runs could move; extend vllm")
     everything = np.ones(len(rows.points), dtype=bool)
     free = Fit(own, rows)
     logs = free.solve(everything)
-    kept = _kept(free, logs)
-    place = {node: index for index, node in enumerate(kept)}
+    shrunk = free.uncertainty(logs) / np.array([node.spread for node in own.nodes])
+    sure = (shrunk <= CERTAIN) & (np.abs(logs - free.start) > MOVED)
+    most_certain = [int(node) for node in np.argsort(shrunk) if sure[node]][:MOST_VALUES]
+    place = {node: index for index, node in enumerate(sorted(most_certain))}
     positions = {key: place[node] for key, node in own.positions.items() if node in place}
-    fit = Fit(Own(tuple(own.nodes[index] for index in kept), positions), rows)
+    fit = Fit(Own(tuple(own.nodes[node] for node in place), positions), rows)
     logs = fit.solve(everything)
 
     def score(residuals: Floats) -> Group:
@@ -112,11 +114,3 @@ def _own(base: Engine, hardware: Sequence[Hardware]) -> Own:
             positions[name, group] = len(nodes)
             nodes.append(Node(base.id, "" if alike else group, name, value, value, SHRINK))
     return Own(tuple(nodes), positions)
-
-
-def _kept(fit: Fit, logs: Floats) -> list[int]:
-    """Return the nodes that the data determine and move, the most certain first."""
-    shrunk = fit.uncertainty(logs) / np.array([node.spread for node in fit.family.nodes])
-    moved = np.abs(logs - fit.start)
-    order = [int(i) for i in np.argsort(shrunk) if shrunk[i] <= CERTAIN and moved[i] > MOVED]
-    return sorted(order[:MOST_VALUES])

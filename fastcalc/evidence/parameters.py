@@ -1,7 +1,8 @@
 """The values of engine files that a fit owns, and which of them a chip under an engine takes."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import log, sqrt
 
 from fastcalc.catalogue.schema import Engine, Hardware, Quantity
@@ -61,6 +62,11 @@ class ParameterFamily:
             yield found
             found = self.engines.get(found.extends) if found.extends else None
 
+    @cached_property
+    def positions(self) -> dict[tuple[str, str, str], int]:
+        """Where each node is, by engine, group and name."""
+        return {(one.engine, one.group, one.name): i for i, one in enumerate(self.nodes)}
+
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:
         """Return the position of the node that a chip under an engine takes a value from.
 
@@ -70,46 +76,25 @@ class ParameterFamily:
             for group in (hardware.architecture or "", hardware.kind, ""):
                 own = one.architectures.get(group) if group else one.parameters
                 if own is not None and getattr(own, name) is not None:
-                    return self.position(one.id, group, name)
+                    return self.positions.get((one.id, group, name))
         return None
-
-    def position(self, engine: str, group: str, name: str) -> int | None:
-        """Return the position of a node; None where there is none."""
-        wanted = (engine, group, name)
-        found = (i for i, n in enumerate(self.nodes) if (n.engine, n.group, n.name) == wanted)
-        return next(found, None)
 
 
 def family_of(engines: Sequence[Engine]) -> ParameterFamily:
     """Return the fitted values of engines, as their files write them."""
-    by_id = {engine.id: engine for engine in engines}
-    family = ParameterFamily(by_id, ())
+    family = ParameterFamily({engine.id: engine for engine in engines}, ())
     for engine in sorted(engines, key=lambda one: (len(list(family.chain(one.id))), one.id)):
         for group, own in (("", engine.parameters), *engine.architectures.items()):
+            inherited = list(family.chain(engine.id))[0 if group else 1 :]
             for name, quantity in own:
-                if isinstance(quantity, Quantity) and quantity.source == FIT:
-                    node = _node(family, engine, group, name, quantity)
-                    family = ParameterFamily(by_id, (*family.nodes, node))
+                if not (isinstance(quantity, Quantity) and quantity.source == FIT):
+                    continue
+                over = (family.positions.get((one.id, "", name)) for one in inherited)
+                parent = next((node for node in over if node is not None), None)
+                center, spread = None if parent is not None else quantity.si, SHRINK
+                if quantity.band:
+                    low, high = quantity.band
+                    center, spread, parent = sqrt(low * high), log(high / low) / BAND, None
+                node = Node(engine.id, group, name, quantity.si, center, spread, parent)
+                family = replace(family, nodes=(*family.nodes, node))
     return family
-
-
-def _node(
-    family: ParameterFamily, engine: Engine, group: str, name: str, quantity: Quantity
-) -> Node:
-    parent = _overridden(family, engine, group, name)
-    if quantity.band:
-        low, high = quantity.band
-        middle, spread = sqrt(low * high), log(high / low) / BAND
-        return Node(engine.id, group, name, quantity.si, middle, spread)
-    drawn = None if parent is not None else quantity.si
-    return Node(engine.id, group, name, quantity.si, drawn, SHRINK, parent)
-
-
-def _overridden(family: ParameterFamily, engine: Engine, group: str, name: str) -> int | None:
-    """Return the node whose value would hold without this one."""
-    if group and (own := family.position(engine.id, "", name)) is not None:
-        return own
-    for one in list(family.chain(engine.id))[1:]:
-        if (found := family.position(one.id, "", name)) is not None:
-            return found
-    return None

@@ -16,7 +16,11 @@ METRICS = (
     "prefill_tokens_per_s",
 )
 
+TIMES = ("ttft_s", "tpot_s")
+"""Those of which less is faster."""
+
 _KIND = re.compile(r"\A\s*kind=([\w-]+)")
+_MEMORY = tuple(re.compile(rf"(?:\A|;)\s*{name}=([^;]+)") for name in ("host", "use", "place"))
 _NOTED = {
     "mean context": re.compile(r"\bmean context (\d+(?:,\d{3})*(?:\.\d+)?)(?![\w/])"),
     "mean requests in flight": re.compile(r"\bmean requests in flight (\d+(?:\.\d+)?)(?![\w/])"),
@@ -28,7 +32,7 @@ _NOTED = {
 def _found(pattern: re.Pattern[str], notes: str) -> str | None:
     """Return what a pattern catches in notes."""
     match = pattern.search(notes)
-    return match[1] if match else None
+    return match[1].strip() if match else None
 
 
 @lru_cache(maxsize=_FEW_NOTES)
@@ -102,6 +106,16 @@ class Point:
         return _found(_KIND, self.notes)
 
     @property
+    def memory(self) -> tuple[str | None, ...]:
+        """A host, how it is used and what lives where, each as ``host=``, ``use=``, ``place=``."""
+        return tuple(_found(pattern, self.notes) for pattern in _MEMORY)
+
+    @property
+    def is_offloaded(self) -> bool:
+        """Whether part of the model was elsewhere than in the chips' own memory."""
+        return any(self.memory)
+
+    @property
     def source_key(self) -> str:
         """What points of one source share: the id before its number, or the source.
 
@@ -113,7 +127,7 @@ class Point:
     @property
     def is_time(self) -> bool:
         """Whether less is faster."""
-        return self.metric in ("ttft_s", "tpot_s")
+        return self.metric in TIMES
 
     @property
     def mean_context(self) -> float | None:
@@ -138,11 +152,6 @@ class Point:
     def is_static(self) -> bool:
         """Whether one batch ran to its end without new requests joining."""
         return "static batch" in self.notes
-
-    @property
-    def power_capped(self) -> bool:
-        """Whether the chips ran below the power of their data sheet."""
-        return "power cap" in self.notes
 
 
 COLUMNS = tuple(field.name for field in fields(Point) if field.name != "line")

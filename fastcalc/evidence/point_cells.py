@@ -14,6 +14,7 @@ _MOST_DIGITS = 12
 _KINDS = {"value": "measured", "tokens_per_pass": "tokens a pass", "concurrency": "sequences"}
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?", re.ASCII)
+_MARKS = {";": "semicolons", "\t": "tabs"}
 _NEEDED = {
     "id": "give each point an id, such as 'mine-001'",
     "hardware": "'fastcalc list hardware' names the chips",
@@ -138,7 +139,13 @@ def header_faults(names: Sequence[str]) -> Iterator[tuple[int, str]]:
     known = [name for name in names if name in COLUMNS]
     missing = [name for name in COLUMNS if name not in names]
     if not known:
-        yield 0, _no_header(names)
+        marks = [called for mark, called in _MARKS.items() if mark in names[0]]
+        if {"avg_ts", "n_gen"} <= set(names):
+            yield 0, "this is the CSV of llama-bench, which names no layout; run it with '-o json'"
+        elif marks:
+            yield 0, f"cells are set apart by {marks[0]} here; set them apart by commas"
+        else:
+            yield 0, f"the header is missing; the file begins with {','.join(COLUMNS)}"
         return
     for position, name in enumerate(names):
         if name in COLUMNS:
@@ -161,13 +168,3 @@ def header_faults(names: Sequence[str]) -> Iterator[tuple[int, str]]:
                 "add them, and leave empty what is not stated"
             ),
         )
-
-
-def _no_header(names: Sequence[str]) -> str:
-    first = names[0]
-    if {"avg_ts", "n_gen"} <= set(names):
-        return "this is the CSV of llama-bench, which names no layout; run it with '-o json'"
-    for mark, called in ((";", "semicolons"), ("\t", "tabs")):
-        if mark in first:
-            return f"cells are set apart by {called} here; set them apart by commas"
-    return f"the header is missing; the file begins with {','.join(COLUMNS)}"

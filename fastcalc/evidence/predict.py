@@ -1,35 +1,52 @@
 """Predictions of measured points, in the unit of each: expected, range and bound."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fastcalc.core.placement import Placement
 from fastcalc.core.traffic import Speculation
+from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployment, Deployments, UnpredictableError
-from fastcalc.evidence.kinds import RATES, Columns, Recipe
-from fastcalc.evidence.point import Point
-from fastcalc.formulas.types import Floats
+from fastcalc.evidence.kinds import RATES, Columns, Recipe, room
+from fastcalc.evidence.point import METRICS, TIMES, Point
+from fastcalc.formulas.types import Bools, Floats, floats
 
 KINDS = ("decode", "decode_batch1", "prefill", "e2e_concurrency", "e2e_saturated", "e2e_slo")
 """How a point may have been measured, as its notes say."""
 
-_DECODE_METRICS = (
-    "tokens_per_s_per_user",
-    "tokens_per_s_total",
-    "tokens_per_s_per_chip",
-    "tpot_s",
-)
+_DECODED = frozenset(METRICS) - {"ttft_s", "prefill_tokens_per_s"}
+_REPORTED = {
+    "decode": _DECODED,
+    "decode_batch1": _DECODED,
+    "prefill": frozenset(("ttft_s", "prefill_tokens_per_s")),
+}
+"""Metrics of kinds that are one rule each."""
+
+_BEST = {
+    "decode": "the layout that decodes fastest",
+    "decode_batch1": "the layout that decodes fastest",
+    "prefill": "the layout that takes in prompts fastest",
+}
+_MOST_SERVED = "the layout that serves most"
 
 SHORT_CHAT = 256.0
 """Mean context of a single stream whose lengths are not stated: a short prompt and answer."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Batch:
-    """Points of one deployment and one kind, and how to predict them: by a rule of `RATES`."""
+    """Points of one layout and one kind, and how to predict them: by a rule of `RATES`.
+
+    Attributes
+    ----------
+    assumed : str or None
+        What of the layout nobody stated.
+    typical : ndarray
+        Speed on the middle one of the layouts that are left open, over that on this one. [1]
+    """
 
     index: Sequence[int]
     points: Sequence[Point]
@@ -37,21 +54,16 @@ class Batch:
     placement: Placement
     rule: str
     recipe: Recipe
+    assumed: str | None
+    typical: Floats
 
     @property
     def tokens(self) -> Floats:
         """What a time divides into to give each point's rate; 1 where the metric is a time."""
-        recipe, chips = self.recipe, self.placement.layout.chips
-        share = {
-            "tokens_per_s_total": np.ones_like(recipe.tokens),
-            "prefill_tokens_per_s": np.ones_like(recipe.tokens),
-            "tokens_per_s_per_chip": np.ones_like(recipe.tokens) / chips,
-            "tokens_per_s_per_user": 1.0 / recipe.batch,
-        }
-        rows = enumerate(self.points)
-        return np.array(
-            [1.0 if p.is_time else recipe.tokens[row] * share[p.metric][row] for row, p in rows]
-        )
+        recipe, metrics = self.recipe, np.array([point.metric for point in self.points])
+        among = np.where(metrics == "tokens_per_s_per_user", recipe.batch, 1.0)
+        among = np.where(metrics == "tokens_per_s_per_chip", self.placement.layout.chips, among)
+        return np.where(np.isin(metrics, TIMES), 1.0, recipe.tokens / among)
 
 
 def rule_of(point: Point) -> str:
@@ -65,12 +77,15 @@ def rule_of(point: Point) -> str:
     kind = point.kind or _kind_of(point)
     if kind not in KINDS:
         raise UnpredictableError(f"kind={kind} is not one that fastcalc can predict")
-    _demand_lengths(point, kind)
-    if kind.startswith("decode"):
-        _demand(point, *_DECODE_METRICS)
-        return kind
-    if kind == "prefill":
-        _demand(point, "ttft_s", "prefill_tokens_per_s")
+    if kind in ("decode", "prefill", "e2e_concurrency") and point.concurrency is None:
+        raise UnpredictableError(f"kind={kind} without concurrency: the batch is not known")
+    if kind.startswith("e2e") and not (point.prompt and point.output):
+        raise UnpredictableError(f"kind={kind} without the lengths of prompt and output")
+    if kind == "prefill" and not point.prompt:
+        raise UnpredictableError("a prefill without the length of its prompt")
+    if kind in _REPORTED:
+        if point.metric not in _REPORTED[kind]:
+            raise UnpredictableError(f"kind={point.kind} does not report {point.metric}")
         return kind
     if point.metric == "prefill_tokens_per_s":
         raise UnpredictableError(f"kind={kind} reports no prefill rate")
@@ -97,50 +112,70 @@ def _kind_of(point: Point) -> str:
     return "e2e_concurrency" if served and point.prompt and point.output else "decode"
 
 
-def _demand(point: Point, *metrics: str) -> None:
-    if point.metric not in metrics:
-        raise UnpredictableError(f"kind={point.kind} does not report {point.metric}")
-
-
-def _demand_lengths(point: Point, kind: str) -> None:
-    if kind in ("decode", "prefill", "e2e_concurrency") and point.concurrency is None:
-        raise UnpredictableError(f"kind={kind} without concurrency: the batch is not known")
-    if kind.startswith("e2e") and not (point.prompt and point.output):
-        raise UnpredictableError(f"kind={kind} without the lengths of prompt and output")
-    if kind == "prefill" and not point.prompt:
-        raise UnpredictableError("a prefill without the length of its prompt")
-
-
 def speculation_of(point: Point) -> Speculation:
     """Return how a point drafts, to a hundredth; unknown speculation is predicted as none."""
-    kept = round(point.tokens_per_pass or 1.0, 2)
-    return Speculation.keeping(kept) if kept > 1.0 else Speculation()
+    accepted = round(point.tokens_per_pass or 1.0, 2)
+    return Speculation.keeping(accepted) if accepted > 1.0 else Speculation()
 
 
 def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batch], dict[int, str]]:
     """Return points in batches that are predicted together, and why the others are not."""
-    groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    groups: dict[tuple[str, str, int], list[int]] = defaultdict(list)
     skipped: dict[int, str] = {}
     for index, point in enumerate(points):
         try:
-            groups[rule_of(point), id(deployments.of(point))].append(index)
-        except UnpredictableError as reason:
+            key = rule_of(point), point.kind or _kind_of(point), id(deployments.of(point))
+            groups[key].append(index)
+        except InputError as reason:
             skipped[index] = str(reason)
-    batches = []
-    for indices in groups.values():
-        chosen = [points[index] for index in indices]
+    batches: list[Batch] = []
+    for (rule, kind, _), indices in groups.items():
         try:
-            batches.append(_batch(indices, chosen, deployments.of(chosen[0])))
-        except UnpredictableError as reason:
+            deployment = deployments.of(points[indices[0]])
+            batches += _batches(indices, points, deployment, rule, kind)
+        except InputError as reason:
             skipped.update(dict.fromkeys(indices, str(reason)))
     return batches, skipped
 
 
-def _batch(index: Sequence[int], points: Sequence[Point], deployment: Deployment) -> Batch:
-    rule, columns = rule_of(points[0]), _columns(points)
-    longest = float(np.max(columns.prompt + columns.output))
-    placement = deployment.place(longest if deployment.layout is None else 1.0)
-    return Batch(index, points, deployment, placement, rule, RATES[rule](placement, columns))
+def _batches(
+    indices: Sequence[int], points: Sequence[Point], deployment: Deployment, rule: str, kind: str
+) -> Iterator[Batch]:
+    """Yield points of one deployment by the layout taken for each: stated, or the best there is."""
+    columns = _columns(points[index] for index in indices)
+    places = deployment.placements(float(np.max(columns.prompt + columns.output)))
+    taken, typical = np.zeros(len(indices), dtype=int), np.ones(len(indices))
+    if len(places) > 1:
+        is_time = np.array([points[index].is_time for index in indices])
+        goals = np.array([_speeds(place, columns, kind, False) for place in places])
+        speeds = np.array([_speeds(place, columns, rule, is_time) for place in places])
+        taken = goals.argmax(axis=0)
+        typical = np.median(speeds, axis=0) / np.take_along_axis(speeds, taken[None], axis=0)[0]
+    for choice in np.unique(taken):
+        own = np.flatnonzero(taken == choice)
+        place, chosen = places[choice], [indices[int(one)] for one in own]
+        yield Batch(
+            index=chosen,
+            points=[points[index] for index in chosen],
+            deployment=deployment,
+            placement=place,
+            rule=rule,
+            recipe=RATES[rule](place, columns.at(own)),
+            assumed=deployment.assumed(place.layout, _BEST.get(kind, _MOST_SERVED), len(places)),
+            typical=typical[own],
+        )
+
+
+def _speeds(placement: Placement, columns: Columns, rule: str, is_time: Bools | bool) -> Floats:
+    """Return how fast points are on a layout: tokens over time, or one over it where it counts.
+
+    Sequences that memory does not hold make no tokens.
+    """
+    recipe = RATES[rule](placement, columns)
+    tokens = np.where(is_time, 1.0, recipe.tokens)
+    if rule in _BEST:
+        tokens = tokens * np.minimum(room(placement, columns) / columns.concurrency, 1.0)
+    return floats(tokens / recipe.seconds)
 
 
 def _columns(points: Iterable[Point]) -> Columns:

@@ -8,17 +8,18 @@ much as thirteen sources' worth of single rows, not 160.
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.schema import Hardware, Parameters
+from fastcalc.catalogue.schema.quantities import Fraction
 from fastcalc.core.machine import EngineParameters
 from fastcalc.errors import InputError
 from fastcalc.evidence.parameters import Node
-from fastcalc.evidence.stacked import Pile, StackedPoints
-from fastcalc.formulas.types import Array, Bools, Floats, Ints
+from fastcalc.evidence.stacked import StackedPoints
+from fastcalc.formulas.types import Bools, Floats, Ints
 
 NOISE = 0.12
 """Scatter of measurements about a good prediction, in logarithms: repeats of one source differ by
@@ -29,6 +30,11 @@ HUBER = 1.5
 location parameter," Annals of Mathematical Statistics 35, 1964)."""
 
 _STEP = 1e-4
+
+SHARES = frozenset(
+    name for name, one in Parameters.model_fields.items() if Fraction in get_args(one.annotation)
+)
+"""Parameters that are at most 1, as the schema of engines has them."""
 
 
 class Values(Protocol):
@@ -57,21 +63,16 @@ class Fit:
     @cached_property
     def _taken(self) -> list[dict[str, Ints]]:
         """For each pile and name, the node that each pass takes its value from; -1 for none."""
-        known: dict[tuple[str, str], dict[str, int]] = {}
-        for index in range(len(self.rows.points)):
-            engine, hardware = self.rows.engine(index).id, self.rows.hardware(index)
-            if (engine, hardware.id) not in known:
-                nodes = {name: self.family.node_for(engine, hardware, name) for name in self.names}
-                known[engine, hardware.id] = {
-                    name: -1 if node is None else node for name, node in nodes.items()
-                }
-        by_point = [
-            known[self.rows.engine(index).id, self.rows.hardware(index).id]
-            for index in range(len(self.rows.points))
-        ]
+        machines = [(one.engine.id, one.hardware) for one in self.rows.deployments]
+        nodes = {}
+        for engine, chip in {
+            (engine, chip.id): (engine, chip) for engine, chip in machines
+        }.values():
+            found = (self.family.node_for(engine, chip, name) for name in self.names)
+            nodes[engine, chip.id] = [-1 if node is None else node for node in found]
+        by_point = np.array([nodes[engine, chip.id] for engine, chip in machines])
         return [
-            {name: np.array([by_point[point][name] for point in pile.point]) for name in self.names}
-            for pile in self.rows.piles
+            dict(zip(self.names, by_point[pile.point].T, strict=True)) for pile in self.rows.piles
         ]
 
     @cached_property
@@ -87,12 +88,15 @@ class Fit:
 
     def software(self, logs: Floats) -> list[EngineParameters]:
         """Return the parameters of every pass for some values."""
-        return [
-            replace(
-                pile.software, **{name: _value(pile, name, taken[name], logs) for name in taken}
-            )
-            for pile, taken in zip(self.rows.piles, self._taken, strict=True)
-        ]
+        found = []
+        for pile, taken in zip(self.rows.piles, self._taken, strict=True):
+            moved = {}
+            for name, nodes in taken.items():
+                most = 1.0 if name in SHARES else np.inf
+                written = getattr(pile.software, name)
+                moved[name] = np.minimum(np.where(nodes >= 0, np.exp(logs[nodes]), written), most)
+            found.append(replace(pile.software, **moved))
+        return found
 
     def residuals(self, logs: Floats) -> Floats:
         """Return the logarithm of expected over measured time of every point."""
@@ -116,21 +120,15 @@ class Fit:
 
     def prior(self, logs: Floats) -> Floats:
         """Return how far every value is from where it is drawn to, in its spreads."""
-        nodes = self.family.nodes
-        drawn = [
-            np.log(node.center) if node.center is not None else logs[node.parent or 0]
-            for node in nodes
+        centers = [
+            log(node.center) / node.spread if node.center else 0.0 for node in self.family.nodes
         ]
-        return np.asarray((logs - np.array(drawn)) / self._spreads)
-
-    @cached_property
-    def _spreads(self) -> Floats:
-        return np.array([node.spread for node in self.family.nodes])
+        return np.asarray(self.prior_slopes @ logs - centers)
 
     @cached_property
     def prior_slopes(self) -> Floats:
         """Return how the prior moves with every value."""
-        slopes = np.diag(1.0 / self._spreads)
+        slopes = np.diag([1.0 / node.spread for node in self.family.nodes])
         for index, node in enumerate(self.family.nodes):
             if node.center is None and node.parent is not None:
                 slopes[index, node.parent] -= 1.0 / node.spread
@@ -201,15 +199,6 @@ class Fit:
             own = labels == label
             residuals[own] = self.residuals(self.solve(used & ~own))[own]
         return residuals
-
-
-def _value(pile: Pile, name: str, taken: Ints, logs: Floats) -> Array:
-    """Return a parameter of every pass: fitted where a node gives it, else as in the file."""
-    values = np.where(taken >= 0, np.exp(logs[taken]), getattr(pile.software, name))
-    return np.minimum(values, 1.0) if name.endswith(_SHARES) else values
-
-
-_SHARES = ("_fraction", "expert_correlation")
 
 
 def _huber(squares: Floats, limit: Floats) -> Floats:

@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fastcalc.catalogue.schema import SpeedRange
 from fastcalc.core.estimate import range_of
 from fastcalc.core.machine_class import class_of
 from fastcalc.evidence.point import Point
-from fastcalc.evidence.predict import Batch
 from fastcalc.evidence.stacked import StackedPoints
 from fastcalc.formulas.types import Floats
 
@@ -43,6 +41,10 @@ class Prediction:
         Whether the model routes experts.
     expected, low, high, bound : float
         The prediction; low and high are None for a bound alone.
+    assumed : str or None
+        What of the layout was not stated.
+    typical : float
+        Speed on the middle one of the layouts that were left open, over that expected. [1]
     """
 
     point: Point
@@ -54,10 +56,17 @@ class Prediction:
     low: float | None
     high: float | None
     bound: float
+    assumed: str | None = None
+    typical: float = 1.0
 
     def within(self, below: float, above: float) -> "Prediction":
-        """Return it with another range, from expected speed / below to expected speed x above."""
-        low, high = span(self.expected, self.bound, below, above, is_time=self.point.is_time)
+        """Return it with a range about the expected speed, from speed / below to speed x above.
+
+        It holds that range about the middle layout, too, and goes never beyond the bound.
+        """
+        low, high = _span(
+            self.expected, self.bound, below, above, self.typical, is_time=self.point.is_time
+        )
         return replace(self, low=low, high=high)
 
     @property
@@ -90,6 +99,8 @@ class Prediction:
     @property
     def part(self) -> str:
         """The line of the table by class that it belongs to."""
+        if self.machine == "offload":
+            return "part of the model on a host"
         if self.machine in ("wafer", "lpu", "rdu"):
             return "SRAM machines"
         if self.phase == "prefill":
@@ -135,40 +146,34 @@ class Group:
 def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[Prediction]:
     """Return every point predicted, by times in seconds from elsewhere if they are given."""
     # The bound is a bound: an engine of all ones must not step over it.
-    expected = np.maximum(rows.seconds() if seconds is None else seconds, rows.light)
+    expected = np.maximum(rows.seconds() if seconds is None else seconds, rows.bound)
     is_time = np.array([point.is_time for point in rows.points], dtype=bool)
     values = np.where(is_time, expected, rows.tokens / expected).tolist()
-    bounds = np.where(is_time, rows.light, rows.tokens / rows.light).tolist()
-    about = {id(batch): _traits_of(batch) for batch in rows.batches}
-    found = []
-    for index, (point, batch) in enumerate(zip(rows.points, rows.batches, strict=True)):
-        engine, machine, phase, has_experts, speed = about[id(batch)]
-        value, bound = values[index], bounds[index]
-        low = high = None
-        if speed:
-            low, high = span(value, bound, speed.below, speed.above, is_time=point.is_time)
-        found.append(
-            Prediction(point, engine, machine, phase, has_experts, value, low, high, bound)
-        )
+    bounds = np.where(is_time, rows.bound, rows.tokens / rows.bound).tolist()
+    typical = rows.typical.tolist()
+    found: list[Prediction] = []
+    for batch in dict.fromkeys(rows.batches):
+        phase, has_experts = PHASES.get(batch.rule, "served"), batch.placement.work.experts > 0
+        is_offloaded, hardware = batch.points[0].is_offloaded, batch.deployment.hardware
+        machine = "offload" if is_offloaded else class_of(hardware)
+        about = batch.deployment.engine.id, machine, phase, has_experts
+        speed = range_of(batch.placement, phase)
+        for point in batch.points:
+            index = len(found)
+            value, bound, middle = values[index], bounds[index], typical[index]
+            low = high = None
+            if speed:
+                edges = speed.below, speed.above
+                low, high = _span(value, bound, *edges, middle, is_time=point.is_time)
+            found.append(Prediction(point, *about, value, low, high, bound, batch.assumed, middle))
     return found
 
 
-def _traits_of(batch: Batch) -> tuple[str, str, str, bool, SpeedRange | None]:
-    """Return engine, class, phase, whether experts are routed, and the range of a batch."""
-    phase = PHASES.get(batch.rule, "served")
-    return (
-        batch.deployment.engine.id,
-        class_of(batch.deployment.hardware),
-        phase,
-        batch.placement.work.experts > 0,
-        range_of(batch.placement, phase),
-    )
-
-
-def span(
-    expected: float, bound: float, below: float, above: float, *, is_time: bool
+def _span(
+    expected: float, bound: float, below: float, above: float, typical: float, *, is_time: bool
 ) -> tuple[float, float]:
-    """Return low and high, from expected speed / below to x above, but never beyond the bound."""
+    """Return low and high about an expected speed and about a typical one, within the bound."""
+    below, above = below * max(1.0 / typical, 1.0), above * max(typical, 1.0)
     if is_time:
         return max(expected / above, bound), expected * below
     return expected / below, min(expected * above, bound)

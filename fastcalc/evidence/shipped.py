@@ -38,7 +38,7 @@ class Evidence:
     def is_fitted(self, point: Point) -> bool:
         """Return whether engines are fitted on a point."""
         excluded = point.id in self.unpredictable or point.id in self.suspect
-        return not excluded and not self.is_set_aside(point)
+        return not (excluded or point.is_offloaded or self.is_set_aside(point))
 
 
 def shipped() -> Evidence:

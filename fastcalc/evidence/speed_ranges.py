@@ -53,20 +53,17 @@ def interval(residuals: Floats, sources: Array) -> Interval:
     degrees = max(len(names) - 1, 1)
     stretch = float(t.ppf(1.0 - edge, degrees) / norm.ppf(1.0 - edge))
     stretch *= sqrt(1.0 + 1.0 / len(names))
-    low, high = (_quantile(residuals, weights, one) for one in (edge, 1.0 - edge))
+    order = np.argsort(residuals)
+    reached = np.cumsum(weights[order]) - weights[order] / 2.0
+    low, high = np.interp(
+        np.sum(weights) * np.array([edge, 1.0 - edge]), reached, residuals[order]
+    ).tolist()
     return Interval(
         below=max(exp(-low * stretch), _NARROWEST),
         above=max(exp(high * stretch), _NARROWEST),
         count=len(residuals),
         sources=len(names),
     )
-
-
-def _quantile(values: Floats, weights: Floats, share: float) -> float:
-    """Return the value below which a share of the weight lies."""
-    order = np.argsort(values)
-    reached = np.cumsum(weights[order]) - weights[order] / 2.0
-    return float(np.interp(share * np.sum(weights), reached, values[order]))
 
 
 def intervals(

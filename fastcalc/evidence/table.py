@@ -71,17 +71,14 @@ class PointTable:
                 numbers[name] = read_cell(name, text) if text else None
             except ValueError as error:
                 wrong[name] = str(error)
-        wrong.update(self._repeated(row["id"], line))
+        first = self._ids.setdefault(row["id"], line)
+        if row["id"] and first != line:
+            stands = f"id '{shown(row['id'])}' stands on line {first} already"
+            wrong["id"] = f"{stands}; each point has its own"
         wrong = wrong or wrong_layout(numbers)
         for name, message in wrong.items():
             self._add(line, self._column(line, names.index(name)), message)
         return None if wrong else Point(**{**row, **numbers}, line=line)  # type: ignore[arg-type]
-
-    def _repeated(self, name: str, line: int) -> dict[str, str]:
-        first = self._ids.setdefault(name, line)
-        if first == line or not name:
-            return {}
-        return {"id": f"id '{shown(name)}' stands on line {first} already; each point has its own"}
 
     def _wrong_length(self, line: int, cells: Sequence[str], names: Sequence[str]) -> None:
         least = min(len(cells), len(names))

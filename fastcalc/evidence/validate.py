@@ -23,10 +23,17 @@ class Validation:
     skipped: Sequence[Skipped]
     groups: Sequence[Group]
 
+    def of(self, kind: str) -> list[Group]:
+        """Return the groups of one kind."""
+        return [one for one in self.groups if one.name.startswith(kind)]
+
 
 @dataclass(frozen=True)
 class Shipped:
-    """The shipped evidence in parts; fitted points are predicted by fits without their source."""
+    """The shipped evidence in parts; fitted points are predicted by fits without their source.
+
+    Points with part of the model on a host are with those set aside, and in groups of their own.
+    """
 
     fitted: Validation
     set_aside: Validation
@@ -54,17 +61,28 @@ def validate(
 
 def validate_shipped(evidence: Evidence, catalogue: Catalogue) -> Shipped:
     """Score the shipped evidence: what is fitted, what is set aside, and what is suspect."""
-    known = [point for point in evidence.points if point.id not in evidence.unpredictable]
+    excluded, suspect = evidence.unpredictable, evidence.suspect
+    known = [point for point in evidence.points if point.id not in excluded]
     unknown = [
-        Skipped(point.id, point.line, evidence.unpredictable[point.id])
+        Skipped(point.id, point.line, excluded[point.id])
         for point in evidence.points
-        if point.id in evidence.unpredictable
+        if point.id in excluded
     ]
     fitted = validate([p for p in known if evidence.is_fitted(p)], catalogue, skipped=unknown)
     honest = left_out.applied(fitted.predictions)
-    believed = [point for point in known if point.id not in evidence.suspect]
+    believed = [point for point in known if point.id not in suspect]
+    offloaded = validate([p for p in believed if p.is_offloaded], catalogue)
+    aside = validate(
+        [p for p in believed if evidence.is_set_aside(p) and not p.is_offloaded],
+        catalogue,
+        skipped=offloaded.skipped,
+    )
     return Shipped(
-        fitted=Validation(honest, fitted.skipped, groups_of(honest)),
-        set_aside=validate([p for p in believed if evidence.is_set_aside(p)], catalogue),
-        suspect=validate([p for p in known if p.id in evidence.suspect], catalogue),
+        fitted=Validation(honest, fitted.skipped, [*groups_of(honest), *offloaded.of("class:")]),
+        set_aside=Validation(
+            [*aside.predictions, *offloaded.predictions],
+            aside.skipped,
+            [*aside.groups, *offloaded.of("part:")],
+        ),
+        suspect=validate([p for p in known if p.id in suspect], catalogue),
     )

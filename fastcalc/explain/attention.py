@@ -1,6 +1,6 @@
 """What attention reads and multiplies, group of layers by group of layers."""
 
-from fastcalc.core.step import Component
+from fastcalc.core.component import Component
 from fastcalc.core.traffic import Traffic
 from fastcalc.explain.context import Pass
 from fastcalc.explain.explained import component

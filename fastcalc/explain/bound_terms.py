@@ -1,9 +1,9 @@
 """The three terms of the bound, with their numbers; the largest counts."""
 
 from fastcalc.core.bound import NARROWEST_ACTIVATION_BYTES, Bound
+from fastcalc.core.component import Component
 from fastcalc.core.pass_work import FLOPS_PER_PARAMETER
 from fastcalc.core.schedule import Schedule
-from fastcalc.core.step import Component
 from fastcalc.explain.attention import cache_read, looked_back
 from fastcalc.explain.explained import component
 from fastcalc.explain.numbers import Numbers

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
+from fastcalc.core.component import Component
+from fastcalc.core.host_use import READ, part_of, tier_rate
 from fastcalc.core.machine import FED_BITS, Product
 from fastcalc.core.pass_work import ACTIVATION_BYTES, FLOPS_PER_PARAMETER, PassWork
 from fastcalc.core.schedule import Schedule
-from fastcalc.core.step import Component, touched_experts
-from fastcalc.core.tiers import READ, located, part_of, tier_rate
+from fastcalc.core.step import located, touched_experts
 from fastcalc.explain.numbers import Numbers
 from fastcalc.explain.terms import (
     Equation,
@@ -41,7 +42,7 @@ class Pass:
         if load.split is not None and not self.machine.is_spatial:
             software = self.machine.software
             touched = touched_experts(load, software)
-            self.located = located(load, load.split, self.chip, software, touched)
+            self.located, _ = located(load, load.split, self.chip, software, touched)
         # Where layers have regions, prompts are spread over all chips.
         self.everywhere = number(load.stages if self.machine.is_spatial else 1.0)
 

@@ -1,6 +1,6 @@
 """What is done or read elsewhere: by the host's cores, and from memory outside of regions."""
 
-from fastcalc.core.step import Component
+from fastcalc.core.component import Component
 from fastcalc.explain.context import Pass
 from fastcalc.explain.explained import component
 from fastcalc.explain.terms import Equation, equation, number

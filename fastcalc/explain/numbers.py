@@ -4,8 +4,8 @@ from math import inf, isfinite
 from typing import get_args
 
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters, Quantity
-from fastcalc.core.memory import Tier
 from fastcalc.core.placement import AnyPlacement
+from fastcalc.core.tier import Tier
 from fastcalc.explain.terms import Origin, Term, number, one, total
 from fastcalc.formulas.types import ArrayLike
 

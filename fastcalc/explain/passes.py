@@ -4,9 +4,9 @@ import numpy as np
 
 from fastcalc.core import timeline
 from fastcalc.core.bound import Bound
+from fastcalc.core.component import Step
 from fastcalc.core.scenario import Outcome
 from fastcalc.core.schedule import Schedule
-from fastcalc.core.step import Step
 from fastcalc.core.timeline import Timeline
 from fastcalc.explain import (  # noqa: F401 (they register components)
     host_terms,

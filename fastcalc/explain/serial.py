@@ -1,6 +1,6 @@
 """Time that no width shortens: launches, collectives, hops, waits and the host's own."""
 
-from fastcalc.core.step import Component
+from fastcalc.core.component import Component
 from fastcalc.explain.context import Pass
 from fastcalc.explain.explained import component
 from fastcalc.explain.terms import Equation, equation, named, number, one

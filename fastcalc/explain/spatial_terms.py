@@ -1,7 +1,7 @@
 """The sweeps over regions of a wafer, each layer in its own, and the hops between wafers."""
 
+from fastcalc.core.component import Component
 from fastcalc.core.pass_work import ACTIVATION_BYTES
-from fastcalc.core.step import Component
 from fastcalc.explain.attention import cache_read, looked_back
 from fastcalc.explain.context import Pass
 from fastcalc.explain.explained import component

@@ -1,6 +1,6 @@
 """Products with weights: what is read, what is multiplied, and at which rate."""
 
-from fastcalc.core.step import Component
+from fastcalc.core.component import Component
 from fastcalc.explain.context import Pass
 from fastcalc.explain.explained import component
 from fastcalc.explain.terms import Equation, Term, equation, largest, named, number, one

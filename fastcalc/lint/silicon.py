@@ -147,6 +147,7 @@ _FAMILIES = {
     "lpddr": r"lpddr|unified",
     "ddr": r"ddr|host",
     "sram": r"sram|on-chip|on chip",
+    "disk": r"nvme|ssd|disk",
 }
 
 

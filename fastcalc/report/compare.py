@@ -7,7 +7,8 @@ from itertools import groupby
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.columns import pick
 from fastcalc.core.estimate import SITE_FACTOR
-from fastcalc.core.scenario import USD_PER_KWH, YEARS, Location, Outcome, Pricing
+from fastcalc.core.pricing import USD_PER_KWH, YEARS, Pricing
+from fastcalc.core.scenario import Location, Outcome
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.memories import lives
@@ -16,8 +17,8 @@ from fastcalc.report.records import compare_records, drafter, models_of
 
 COLUMNS = pick(
     "batch tokens_per_s_per_user tokens_per_s_per_user_low tokens_per_s_per_user_bound "
-    "tokens_per_s_total served_tokens_per_s_total tpot_ms service_tpot_ms ttft_ms usd_per_mtok_input "
-    "usd_per_mtok_output usd_per_mtok_total joules_per_token limiter",
+    "tokens_per_s_total served_tokens_per_s_total tpot_ms service_tpot_ms ttft_ms "
+    "usd_per_mtok_input usd_per_mtok_output usd_per_mtok_total joules_per_token limiter",
     keep="tokens_per_s_per_user_low tokens_per_s_per_user_bound",
 )
 """Of a table."""
@@ -123,7 +124,7 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for outcome in outcomes:
         chip = outcome.scenario.hardware.id
         yield from (f"{chip}: {sentence}" for sentence in lives(outcome))
-        yield from (f"{chip}: {sentence}" for sentence in _alone(outcome))
+        yield from (f"{chip}: {sentence}" for sentence in (*_alone(outcome), *_prefix(outcome)))
     # Where regions make the memory term of the bound look absurd, both terms are named.
     for outcome in outcomes:
         estimate = outcome.estimate
@@ -150,6 +151,26 @@ def _alone(outcome: Outcome) -> Iterator[str]:
             found.setdefault(where, []).append(f"{batch:,}")
     for where, batches in found.items():
         yield f"batch {' or '.join(batches)} asked alone lives in {where}"
+
+
+def _prefix(outcome: Outcome) -> Iterator[str]:
+    """Yield what the cached part of a prompt costs, loaded and computed again."""
+    scenario = outcome.scenario
+    if scenario.memory.prefix_tier is None or not scenario.traffic.prefix_hit:
+        return
+    from fastcalc.search.prefix import prefix_cache
+
+    found = prefix_cache(outcome)
+    sooner = (
+        "computing is sooner at any length"
+        if found.breaks_even is None
+        else f"loading is sooner from prompts of {found.breaks_even:,} tokens on"
+    )
+    yield (
+        f"{scenario.traffic.prefix_hit * 100:.0f} % of a prompt is loaded from "
+        f"{scenario.memory.prefix_tier} in {number(found.loading * 1e3)} ms, and computed again in "
+        f"{number(found.computing * 1e3)} ms; {sooner}"
+    )
 
 
 def prices(outcomes: Sequence[Outcome]) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fastcalc.core.memory import KINDS
 from fastcalc.core.scenario import Location
 from fastcalc.core.split import split
+from fastcalc.core.tier import KINDS
 from fastcalc.formulas.types import Array
 from fastcalc.report.numbers_as_text import size
 
@@ -66,7 +66,7 @@ def lives(location: Location) -> Iterator[str]:
         found = []
         for place, tier in enumerate(made.tiers[1:], 1):
             held = [
-                f"{share:.0%} of {_NAMES[kind]}"
+                f"{share * 100:.0f} % of {_NAMES[kind]}"
                 for kind in KINDS
                 for share in [_at(made.shares[kind][place], index)]
                 if share >= 0.005 and _at(made.sizes[kind], index) > 0.0

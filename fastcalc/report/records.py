@@ -11,7 +11,8 @@ from fastcalc.catalogue.schema import Model
 from fastcalc.core import columns
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.evaluated_points import EvaluatedPoints, Words, places
-from fastcalc.core.scenario import USD_PER_KWH, YEARS, Outcome, Scenario
+from fastcalc.core.pricing import USD_PER_KWH, YEARS
+from fastcalc.core.scenario import Outcome, Scenario
 
 SCHEMA = "fastcalc/1"
 Record = dict[str, Any]

@@ -65,6 +65,7 @@ def point_record(one: Prediction) -> Record:
             "factor": one.factor,
             "engine_used": one.engine_used,
             "bound_beaten": one.beats_bound,
+            "assumed": one.assumed,
         }
     )
 

@@ -14,6 +14,7 @@ from fastcalc.catalogue.schema.quantities import (
     Fraction,
     Identifier,
     Number,
+    Part,
     Source,
     Time,
 )
@@ -71,8 +72,8 @@ class Parameters(Entry):
     host_bandwidth_fraction: Fraction | None = None
     host_link_fraction: Fraction | None = None
     host_layer_overhead: Time | None = None
-    tier_overlap: Fraction | None = None
-    expert_skew: Fraction | None = None
+    tier_overlap: Part | None = None
+    expert_skew: Part | None = None
 
     @property
     def given(self) -> frozenset[str]:

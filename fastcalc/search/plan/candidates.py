@@ -8,9 +8,10 @@ import numpy as np
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.layout import Layout
-from fastcalc.core.memory import OWN_MEMORY, MemoryChoice
 from fastcalc.core.placement import Site
-from fastcalc.core.scenario import Pricing, Scenario, default_cache
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import Scenario, default_cache
+from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.formulas.types import Floats
 from fastcalc.search.sweep.axes import four_bits

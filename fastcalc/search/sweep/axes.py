@@ -11,8 +11,9 @@ import numpy as np
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.layout import Layout, LayoutError
-from fastcalc.core.memory import OWN_MEMORY, MemoryChoice
-from fastcalc.core.scenario import Pricing, Scenario, site_of
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import Scenario, site_of
+from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.search.sweep.grid import Grid

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from fastcalc.catalogue.formats import FORMATS, number_format
-from fastcalc.core.machine import working_rate
+from fastcalc.core.rates import working_rate
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic import Speculation
 from fastcalc.core.workload import Workload, workload

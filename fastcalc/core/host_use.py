@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.core.machine import Chip, EngineParameters
-from fastcalc.core.memory import Tier
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.core.split import Split
-from fastcalc.formulas.roofline import achieved_bandwidth, time_of
+from fastcalc.core.tier import Tier
+from fastcalc.formulas.roofline import achieved_bandwidth
 from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
 LEAST = 1e-40
@@ -120,10 +120,57 @@ def tier_rate(
     return memory if in_place else np.minimum(memory, tier.link * software.host_link_fraction)
 
 
-def located(
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """How a pass may use what lives on a host.
+
+    Attributes
+    ----------
+    work : PassWork
+        The work of the pass, wherever its bytes live.
+    shares : dict of str to list of ndarray
+        What is read of each kind of bytes from each memory. [1]
+    rates : list of array_like
+        How fast a chip reads each memory. [byte/s]
+    overlap : array_like
+        Share of the shorter times that hides. [1]
+    place : int or None
+        Position of the memory whose cores may multiply.
+    host : InPlace or None
+        What they do if they do all of it.
+    there : list of ndarray
+        What of each kind is in that memory. [1]
+    """
+
+    work: PassWork
+    shares: dict[str, list[Array]]
+    rates: list[ArrayLike]
+    overlap: ArrayLike
+    place: int | None
+    host: InPlace | None
+    there: list[Array]
+
+    def streamed(self) -> Located:
+        """Return the pass where the chip reads everything itself."""
+        reads = (_together(self.shares[kind], self.rates, self.overlap) for kind in READ)
+        return Located(self.work, Reads(*reads), None)
+
+    def in_place(self, kept: Bools) -> Located:
+        """Return the pass where the host's cores multiply what they hold, where that is chosen."""
+        assert self.host is not None and self.place is not None
+        rest = [1.0 - kept * share for share in self.there]
+        speeds = []
+        for kind, left in zip(READ, rest, strict=True):
+            read = list(self.shares[kind])
+            read[self.place] = read[self.place] * ~kept
+            speeds.append(_together(read, self.rates, self.overlap, whole=left))
+        return Located(_without(self.work, rest), Reads(*speeds), self.host.where(kept), rest)
+
+
+def ways_of(
     work: PassWork, split: Split, chip: Chip, software: EngineParameters, touched: ArrayLike
-) -> Located:
-    """Return what of a pass the chip does, how fast it reads, and what the host does.
+) -> Ways:
+    """Return how a pass may use what lives on a host.
 
     Parameters
     ----------
@@ -142,19 +189,10 @@ def located(
     ]
     place = next((at for at, tier in enumerate(split.tiers) if tier.flop_rates), None)
     if place is None:
-        reads = (_together(shares[kind], rates, software.tier_overlap) for kind in READ)
-        return Located(work, Reads(*reads), None)
-    there = [shares[kind][place] for kind in READ]
+        return Ways(work, shares, rates, software.tier_overlap, None, None, [])
+    there = [shares[kind][place] * (split.sizes[kind] > 0.0) for kind in READ]
     host = _in_place(work, split.tiers[place], there, touched, parts[place], software)
-    streamed = time_of(work=host.bytes, rate=rates[place])
-    is_kept = host.seconds < (streamed if split.tiers[place].streams else np.inf)
-    rest = [1.0 - is_kept * share for share in there]
-    speeds = []
-    for kind, left in zip(READ, rest, strict=True):
-        read = list(shares[kind])
-        read[place] = read[place] * ~is_kept
-        speeds.append(_together(read, rates, software.tier_overlap, whole=left))
-    return Located(_without(work, rest), Reads(*speeds), host.where(is_kept), rest)
+    return Ways(work, shares, rates, software.tier_overlap, place, host, there)
 
 
 def part_of(tier: Tier, split: Split, work: PassWork) -> ArrayLike:
@@ -182,16 +220,19 @@ def _together(
     overlap: ArrayLike,
     whole: ArrayLike = 1.0,
 ) -> Array:
-    """Return how fast bytes are read of which each memory has a share. [byte/s]
+    r"""Return how fast bytes are read of which each memory has a share. [byte/s]
 
-    The times of the memories add, but for the share of the shorter ones that hides under the
-    longest; never so much that reading a byte from a slower memory costs less.
+    The times of the memories add, but for the share that hides under the longest. Nothing is won by
+    what lies farther away: read at once, shares :math:`s` take no less than
+    :math:`(s_k + s_{k+1} + ...) / r_k`, as if all beyond a memory were in it.
     """
-    times = np.broadcast_arrays(*(share / rate for share, rate in zip(shares, rates, strict=True)))
-    total = np.sum(times, axis=0)
-    if len(rates) > 1:
-        hidden = np.minimum(overlap, np.maximum(1.0 - rates[1] / np.asarray(rates[0]), 0.0))
-        total = total - hidden * (total - np.max(times, axis=0))
+    total = floats(sum(share / rate for share, rate in zip(shares, rates, strict=True)))
+    if np.any(overlap):
+        at_once, beyond, fastest = floats(0.0), floats(0.0), floats(0.0)
+        for share, rate in zip(reversed(shares), reversed(rates), strict=True):
+            beyond, fastest = beyond + share, np.maximum(fastest, rate)
+            at_once = np.maximum(at_once, np.maximum(share / rate, beyond / fastest))
+        total = total - overlap * (total - at_once)
     return floats((whole + LEAST) / (total + LEAST))
 
 
@@ -220,7 +261,8 @@ def _in_place(
     flops = [share * each for share, each in zip(shares, products, strict=True)]
     assert tier.flop_rates is not None
     compute = sum(each / (rate * part) for each, rate in zip(flops, tier.flop_rates, strict=True))
-    layers = np.maximum.reduce(np.broadcast_arrays(*shares)) * work.depth
+    dense, head, experts, cache = shares
+    layers = np.maximum(np.maximum(np.maximum(dense, experts), cache) * work.depth, head)
     return InPlace(
         bytes=floats(sum(share * each for share, each in zip(shares, moved, strict=True))),
         bandwidth=floats(tier.bandwidth * software.host_bandwidth_fraction * part),

@@ -11,8 +11,8 @@ from fastcalc.core.once import once
 from fastcalc.formulas.types import ArrayLike
 
 KINDS = ("dense", "head", "experts", "kv", "embedding")
-"""What is placed: matrices that every token passes with their norms, the output head, routed
-experts, the cache, and the table of input embeddings."""
+"""What is placed: matrices that every token passes, the output head with all norms and routers,
+routed experts, the cache, and the table of input embeddings."""
 
 HostUse = Literal["stream", "compute"]
 """Read over the link and multiplied on the chip, or multiplied where they are."""
@@ -97,6 +97,11 @@ class Tier:
         """The most that one chip alone can make of it. [byte/s]"""
         return self.bandwidth if self.flop_rates else min(self.bandwidth, self.link)
 
+    @property
+    def order(self) -> tuple[bool, float]:
+        """What memories are filled in the order of: the chip's own first, then the fastest."""
+        return not self.is_near, -self.rate
+
 
 def _tier(memory: Memory, where: str) -> Tier:
     return Tier(
@@ -111,7 +116,7 @@ def _tier(memory: Memory, where: str) -> Tier:
 
 @once
 def own_tiers(hardware: Hardware) -> tuple[Tier, ...]:
-    """Return the memories of a chip, the fastest first.
+    """Return the memories of a chip in the order in which they are filled.
 
     Parameters
     ----------
@@ -121,4 +126,4 @@ def own_tiers(hardware: Hardware) -> tuple[Tier, ...]:
     fastest = max(hardware.memory, key=lambda one: one.bandwidth.si)
     regions = "chip" if hardware.execution == "spatial" else "package"
     found = [_tier(one, regions if one is fastest else "package") for one in hardware.memory]
-    return tuple(sorted(found, key=lambda tier: -tier.rate))
+    return tuple(sorted(found, key=lambda tier: tier.order))

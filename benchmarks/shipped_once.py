@@ -1,0 +1,38 @@
+"""Shipped files read once in a process that asks for them thousands of times: they do not change.
+
+A command reads what it needs and ends; tests and the fuzz run many commands in one process.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from fastcalc.articles import claim_file
+from fastcalc.catalogue import reader, store, validation
+from fastcalc.importers import naming
+
+FOLDERS = {store.shipped(kind) for kind in ("hardware", "models", "engines", "evidence")}
+_documents: dict[Path, reader.Document] = {}
+_entries: dict[tuple[Path, type], Any] = {}
+
+
+def _read(path: Path) -> reader.Document:
+    if path.parent not in FOLDERS:
+        return reader.read(path)
+    if path not in _documents:
+        _documents[path] = reader.read(path)
+    return _documents[path]
+
+
+def _validate(document: reader.Document, schema: Any) -> Any:
+    path = Path(document.file)
+    if _documents.get(path) is not document:
+        return validation.validate(document, schema)
+    if (path, schema) not in _entries:
+        _entries[path, schema] = validation.validate(document, schema)
+    return _entries[path, schema]
+
+
+def read_once() -> None:
+    """Keep what is read from shipped files from here on, and the frozen entries that they hold."""
+    store.read = claim_file.read = naming.read = _read
+    store.validate = claim_file.validate = _validate

@@ -1,0 +1,156 @@
+"""Components: what a step is the sum of, each its work and the rates at which that is done."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import inf
+
+import numpy as np
+
+from fastcalc.formulas.roofline import overlapped_time, time_of
+from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
+
+PRODUCTS, GROUPED_PRODUCTS = 3.0, 1.0
+"""How memory and compute time of matrix products overlap, and of products over routed experts."""
+
+
+LIMITERS = ("memory", "compute", "link", "latency")
+
+
+@dataclass(eq=False)
+class Component:
+    """One part of a step: its work on one chip, and the rates at which that is done.
+
+    Attributes
+    ----------
+    name : str
+        Attention, dense weights, routed experts, a collective, a floor.
+    bytes, bandwidth : array_like
+        Memory traffic [byte] and how fast it goes. [byte/s]
+    flops, flop_rate : array_like
+        Arithmetic [FLOP] and how fast it goes. [FLOP/s]
+    sent, link : array_like
+        What crosses links [byte] and how fast. [byte/s]
+    count, each : array_like
+        Launches, messages or hops one after another [1], and what each takes. [s]
+    norm : float
+        How its memory and compute time overlap: 1 for not at all, infinity for wholly. [1]
+    """
+
+    name: str
+    bytes: ArrayLike = 0.0
+    bandwidth: ArrayLike = inf
+    flops: ArrayLike = 0.0
+    flop_rate: ArrayLike = inf
+    sent: ArrayLike = 0.0
+    link: ArrayLike = inf
+    count: ArrayLike = 0.0
+    each: ArrayLike = 0.0
+    norm: float = PRODUCTS
+
+    def __post_init__(self) -> None:
+        """Work out its times: of bytes and FLOPs alone and together, on links, and latency. [s]"""
+        self.memory_time = _time(self.bytes, self.bandwidth)
+        self.compute_time = _time(self.flops, self.flop_rate)
+        self.link_time = _time(self.sent, self.link)
+        self.latency = 0.0 if is_nothing(self.count) else self.count * self.each
+        self.work_time = self._overlapped()
+        self.is_idle = all(map(is_nothing, (self.work_time, self.link_time, self.latency)))
+
+    def _overlapped(self) -> ArrayLike:
+        if is_nothing(self.compute_time):
+            return self.memory_time
+        if is_nothing(self.memory_time):
+            return self.compute_time
+        if self.norm == inf:
+            return np.maximum(self.memory_time, self.compute_time)
+        return overlapped_time(memory=self.memory_time, compute=self.compute_time, norm=self.norm)
+
+    @property
+    def seconds(self) -> ArrayLike:
+        """Time it takes. [s]"""
+        rest = [one for one in (self.link_time, self.latency) if not is_nothing(one)]
+        return sum(rest, self.work_time)
+
+    def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
+        """Return its time split into memory, compute, link and latency. [s]"""
+        if is_nothing(self.compute_time):
+            return self.memory_time, 0.0, self.link_time, self.latency
+        if is_nothing(self.memory_time):
+            return 0.0, self.compute_time, self.link_time, self.latency
+        is_memory, work = self.memory_time >= self.compute_time, self.work_time
+        return work * is_memory, work * ~is_memory, self.link_time, self.latency
+
+
+def is_nothing(amount: ArrayLike) -> bool:
+    """Return whether an amount is the number zero, so that arrays of it need not be made."""
+    return isinstance(amount, (float, int)) and not amount
+
+
+def _time(work: ArrayLike, rate: ArrayLike) -> ArrayLike:
+    return 0.0 if is_nothing(work) else time_of(work=work, rate=rate)
+
+
+def total_of(terms: Iterable[ArrayLike]) -> ArrayLike:
+    """Return the sum of some times, in order, numbers that are zero left out. [s]"""
+    total: ArrayLike = 0.0
+    for term in terms:
+        if not is_nothing(term):
+            total = total + term
+    return total
+
+
+@lru_cache(maxsize=32)
+def idle(name: str) -> Component:
+    """Return a component that has nothing to do."""
+    return Component(name)
+
+
+def largest_of(terms: Sequence[ArrayLike]) -> Ints:
+    """Return the index of the largest of some times, the first of those that are equal."""
+    best, index = floats(terms[0]), np.asarray(0)
+    for place, term in enumerate(terms[1:], 1):
+        index = np.maximum(index, place * (term > best))
+        best = np.maximum(best, term)
+    return index
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A step as the sum of its components.
+
+    Attributes
+    ----------
+    components : tuple of Component
+        In order.
+    seconds : array_like
+        Time of the whole step. [s]
+    """
+
+    components: tuple[Component, ...]
+    seconds: Array
+
+    @classmethod
+    def of(cls, *components: Component) -> "Step":
+        """Return the step of some components."""
+        return cls((), floats(0.0)).then(*components)
+
+    def then(self, *more: Component) -> "Step":
+        """Return the step with more components after its own, whose sum is not made again.
+
+        Parameters
+        ----------
+        more : Component
+            In order.
+        """
+        total: ArrayLike = self.seconds
+        for one in more:
+            if not one.is_idle:
+                total = total + one.seconds
+        return Step((*self.components, *more), floats(total))
+
+    @cached_property
+    def limiter(self) -> Ints:
+        """Index into `LIMITERS` of what takes most of it."""
+        parts = [one.by_limiter() for one in self.components if not one.is_idle]
+        return largest_of([total_of(times) for times in zip(*parts, strict=True)])

@@ -1,0 +1,62 @@
+"""What an hour of a chip costs: a cloud's dated price, or ownership over some years."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from fastcalc.catalogue.schema import Hardware, Quantity
+from fastcalc.core.estimate import SITE_FACTOR
+from fastcalc.formulas.money import ownership_per_hour
+
+PriceBasis = Literal["cloud", "tco"]
+
+
+YEARS = 4.0
+"""Years over which an owned chip is written off."""
+
+
+USD_PER_KWH = 0.08
+"""Price of electricity in the cost of ownership."""
+
+
+@dataclass(frozen=True)
+class Pricing:
+    """How an hour of a chip is priced.
+
+    Attributes
+    ----------
+    basis : str
+        ``cloud``: the dated rental price; ``tco``: purchase over four years, and power.
+    utilization : float
+        Share of the hours paid for in which the machine serves. [1]
+    given : dict of str to float
+        A user's own prices by hardware id. [USD/h]
+    """
+
+    basis: PriceBasis = "cloud"
+    utilization: float = 1.0
+    given: dict[str, float] = field(default_factory=dict)
+
+    def per_chip_hour(self, hardware: Hardware) -> float | None:
+        """Return the price of an hour of one chip; None if unknown. [USD/h]"""
+        if hardware.id in self.given:
+            return self.given[hardware.id]
+        price = hardware.price
+        if self.basis == "cloud":
+            return price.cloud.si if price.cloud else None
+        if price.purchase is None or hardware.power is None:
+            return None
+        return float(
+            ownership_per_hour(
+                purchase=price.purchase.si,
+                years=YEARS,
+                power=hardware.power.chip.si,
+                site_factor=SITE_FACTOR,
+                energy_price=USD_PER_KWH,
+            )
+        )
+
+    def origin(self, hardware: Hardware) -> Quantity | None:
+        """Return the catalogue number that the price rests on; None for a user's own."""
+        if hardware.id in self.given:
+            return None
+        return hardware.price.cloud if self.basis == "cloud" else hardware.price.purchase

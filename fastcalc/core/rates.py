@@ -1,0 +1,59 @@
+"""The printed rate that products with stored weights run at, and the fastest that they may."""
+
+from math import floor
+from typing import NamedTuple
+
+from fastcalc.catalogue.formats import NumberFormat
+from fastcalc.catalogue.schema import Hardware
+
+_WIDTH = {
+    "fp32": 32, "tf32": 32, "bf16": 16, "fp16": 16,
+    "fp8": 8, "int8": 8, "fp6": 6, "fp4": 4, "int4": 4,
+}  # fmt: skip
+
+
+class WorkingRate(NamedTuple):
+    """What products with stored weights run at.
+
+    Attributes
+    ----------
+    peak : float
+        Dense peak. [FLOP/s]
+    bits : int
+        Width of the operands that it multiplies. [bit]
+    is_unpacked : bool
+        True where narrow weights are widened to 16 bits because the chip has no rate of their own.
+    """
+
+    peak: float
+    bits: int
+    is_unpacked: bool
+
+
+def working_rate(hardware: Hardware, stored: NumberFormat) -> WorkingRate:
+    """Return the rate that products with stored weights run at.
+
+    Parameters
+    ----------
+    hardware : Hardware
+        The chip.
+    stored : NumberFormat
+        How the weights are stored.
+    """
+    for choice in (*stored.computes_in, "bf16", "fp16"):
+        needed, _, used = choice.rpartition(":")
+        peak = hardware.rate(used)
+        if peak is not None and (not needed or hardware.rate(needed)):
+            bits = _WIDTH[used]
+            return WorkingRate(peak.si, bits, stored.bits < 16 and bits >= 16)
+    raise AssertionError("the schema asks for a 16-bit rate")
+
+
+def fastest_rate(hardware: Hardware, stored: NumberFormat) -> float:
+    """Return the fastest dense peak that could honestly serve stored weights. [FLOP/s]
+
+    Any format at least as wide as the stored one loses nothing, so the bound takes the
+    fastest of them: fewer bits can only raise it.
+    """
+    bits = min(floor(stored.cache_bits or stored.bits), 16)
+    return max(peak.si for name, peak in hardware.peak.items() if _WIDTH[name] >= bits)
