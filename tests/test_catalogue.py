@@ -89,10 +89,12 @@ def test_embedding_and_head_stay_at_16_bits(catalogue, weights, bits):
 
 
 @pytest.mark.parametrize(
-    ("chip", "rate"), [("h100-sxm", (1979e12, 8, False)), ("a100-sxm-80gb", (312e12, 16, True))]
+    ("chip", "rate"), [("b200", (4500e12, 8, False)), ("h100-sxm", (989.5e12, 16, True))]
 )
-def test_eight_bits_with_shared_scales_multiply_in_fp8_where_the_chip_has_it(catalogue, chip, rate):
-    """The data sheets' dense peaks: half of 3,958 TFLOP/s in fp8, and 312 in bf16."""
+def test_eight_bits_with_shared_scales_multiply_in_fp8_where_units_take_scales(
+    catalogue, chip, rate
+):
+    """Those that have 4 bits take scales of blocks. The data sheets' dense peaks, without sparsity."""
     assert working_rate(catalogue.hardware(chip), number_format("mxfp8")) == rate
 
 

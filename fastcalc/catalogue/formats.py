@@ -56,7 +56,8 @@ FORMATS = {
         NumberFormat("bf16", 16.0, _16, whole_file=True, cache_bits=16.0),
         NumberFormat("fp16", 16.0, ("fp16", "bf16"), whole_file=True, cache_bits=16.0),
         NumberFormat("fp8", 8.0 + 32 / 128**2, ("fp8", *_16), cache_bits=8.0),
-        NumberFormat("mxfp8", 8.0 + 8 / 32, ("fp8", *_16)),
+        # Units that take 4 bits take the scales of blocks of 32, too; others multiply 16 bits.
+        NumberFormat("mxfp8", 8.0 + 8 / 32, ("fp4:fp8", *_16)),
         NumberFormat("int8", 8.0, _16, cache_bits=8.0),
         NumberFormat("fp6", 6.0),
         NumberFormat("nvfp4", 4.0 + 8 / 16, ("fp4", *_16), cache_bits=4.5),
