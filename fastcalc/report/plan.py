@@ -175,7 +175,7 @@ COLUMNS = (
         "watts over the output tokens of the rate",
         lambda one: one.joules,
     ),
-    *pick("host dense_near_fraction experts_near_fraction kv_near_fraction"),
+    *pick("host host_use dense_near_fraction experts_near_fraction kv_near_fraction"),
 )
 _OWN = [one for one in COLUMNS if one not in columns.COLUMNS]
 """The others are those of ``compare`` for one replica."""

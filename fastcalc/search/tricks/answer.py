@@ -1,6 +1,6 @@
 """All tricks from one serving point to one speed, side by side."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from math import inf
@@ -132,20 +132,22 @@ def _lighter(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
 def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
     """Return the smallest deployment whose users get a speed [1/s], at the largest batch that does.
 
-    Chips that the scenario names are kept, its batches are left aside. None where no default layout
-    reaches the speed.
+    Chips that the scenario names are kept, cut as serves the largest batch where their ranks are
+    open; its batches are left aside. None where no default layout reaches the speed.
     """
-    one = replace(scenario, batches=(1,))
-    asked = solve(one)
-    if scenario.sharding.names_ranks or scenario.sharding.chips is not None:
-        placements = [asked.placement]
-    else:
-        few = takewhile(lambda layout: layout.chips <= MOST_CHIPS, asked.site.default_layouts)
-        placements = [asked.site.place(layout) for layout in few]
-    for placement in placements:
-        if placement.max_batch < 1:
-            continue
+    asked, chips = solve(replace(scenario, batches=(1,))), scenario.sharding.chips
+    layouts: Iterable[Layout] = [asked.placement.layout]
+    if chips is None and not scenario.sharding.names_ranks:
+        few = asked.site.default_layouts
+        layouts = takewhile(lambda layout: layout.chips <= MOST_CHIPS, few)
+    elif not scenario.sharding.names_ranks:
+        layouts = asked.site.exactly(chips or 1)
+    best: tuple[int, Layout] | None = None
+    for layout in layouts:
+        placement = asked.site.place(layout)
         batch = int(largest_batches(placement, scenario.traffic, speed)[0])
-        if batch:
-            return replace(scenario, batches=(batch,), sharding=sharding(placement.layout))
-    return None
+        if batch > (best[0] if best else 0):
+            best = batch, layout
+            if chips is None:
+                break
+    return best and replace(scenario, batches=best[:1], sharding=sharding(best[1]))
