@@ -1,5 +1,6 @@
 """Scenarios in a line, and the command line in process."""
 
+import gc
 import re
 import sys
 from dataclasses import dataclass
@@ -77,6 +78,8 @@ def run(*args: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
     capsys.readouterr()
     with pytest.raises(SystemExit) as stopped:
         main()
+    gc.unfreeze()  # a command ends its process: here others follow
+    gc.enable()
     text = capsys.readouterr()
     return Ran(int(stopped.value.code or 0), text.out, text.err)
 

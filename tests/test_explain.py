@@ -200,7 +200,7 @@ def explained(chip, model, engine, traffic, batches=(1, 7, 300)):
     placement = place(chip, model, engine, traffic)
     scenario = Scenario(chip, model, engine, batches, traffic)
     estimate = evaluate(placement, batch=np.array(batches, dtype=float), traffic=traffic)
-    object.__setattr__(estimate, "fits", np.ones(len(batches), dtype=bool))
+    object.__setattr__(estimate.placement, "max_batch", max(batches))
     site = Site(placement.machine, placement.work, traffic.reserved)
     return estimate, explain(Outcome(scenario, site, placement, True, estimate))
 

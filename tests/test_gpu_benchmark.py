@@ -151,7 +151,7 @@ DEVICES = [
     ("NVIDIA H100 80GB HBM3", 9.8, None),  # a slice of one
     ("NVIDIA H200 NVL", 139.8, None),  # another board than the H200 SXM
     ("NVIDIA GeForce RTX 4090 Laptop GPU", 15.6, None),
-    ("NVIDIA GeForce RTX 4090 D", 23.6, None),
+    ("NVIDIA GeForce RTX 4090 D", 23.6, "rtx-4090-d"),
     ("Tesla T4", 14.6, None),
     ("", 80.0, None),
 ]

@@ -6,8 +6,9 @@ from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.legal import slots
 from fastcalc.core.machine import machine
 from fastcalc.core.placement import Site
-from fastcalc.core.scenario import Sharding
+from fastcalc.core.scenario import Sharding, most_served
 from fastcalc.core.tier import OWN_MEMORY
+from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
@@ -15,6 +16,7 @@ from fastcalc.search.plan.candidates import layouts_of
 from tests import made_up
 
 ALONE = made_up.chip(links={})
+ANY = Traffic(1.0, 1.0, 1.0)
 
 
 def test_the_fullest_replica_decides_what_is_used():
@@ -144,19 +146,19 @@ def test_experts_are_spread_by_default_only_where_there_are_replicas():
     assert site.expert_ranks(4, 1) == 1
     assert site.expert_ranks(4, 2) == 8
     assert made_up.site(made_up.minimal()).expert_ranks(4, 2) == 1
-    assert Sharding(tp=4).layout(site, [1]) == Layout(tp=4)
-    assert Sharding(tp=2, dp=4).layout(site, [1]) == Layout(tp=2, ep=8, dp=4)
-    assert Sharding(tp=2, dp=4, ep=4).layout(site, [1]) == Layout(tp=2, ep=4, dp=4)
+    assert Sharding(tp=4).layout(site, 1, ANY) == Layout(tp=4)
+    assert Sharding(tp=2, dp=4).layout(site, 1, ANY) == Layout(tp=2, ep=8, dp=4)
+    assert Sharding(tp=2, dp=4, ep=4).layout(site, 1, ANY) == Layout(tp=2, ep=4, dp=4)
 
 
 def test_chips_asked_for_become_replicas_of_the_ranks_asked_for():
     site = made_up.site(made_up.minimal())
-    assert Sharding(chips=8, tp=2).layout(site, [1]) == Layout(tp=2, dp=4)
-    assert Sharding(chips=8, tp=2, pp=2).layout(site, [1]) == Layout(tp=2, pp=2, dp=2)
+    assert Sharding(chips=8, tp=2).layout(site, 1, ANY) == Layout(tp=2, dp=4)
+    assert Sharding(chips=8, tp=2, pp=2).layout(site, 1, ANY) == Layout(tp=2, pp=2, dp=2)
     with pytest.raises(InputError, match="is not tp x pp x dp"):
-        Sharding(chips=8, tp=3).layout(site, [1])
+        Sharding(chips=8, tp=3).layout(site, 1, ANY)
     with pytest.raises(InputError, match="is not tp x pp x dp"):
-        Sharding(chips=8, tp=2, dp=2).layout(site, [1])
+        Sharding(chips=8, tp=2, dp=2).layout(site, 1, ANY)
 
 
 @pytest.mark.parametrize(
@@ -212,13 +214,17 @@ def test_so_many_chips_exactly():
     assert Layout(tp=16) not in found
 
 
-def test_layouts_of_so_many_chips_are_those_that_hold_most_then_of_few_stages_then_wide():
-    """0.9 GB of weights: replicas leave 0.1 GB of a chip, two ranks 0.55 GB."""
+def test_of_so_many_chips_the_layout_is_taken_that_serves_most_and_holds_the_batch():
+    """0.9 GB of weights: replicas leave 0.1 GB of a chip each, two ranks 0.55 GB.
+
+    Both hold a sequence of 0.1 GB on each of two chips, and replicas read 0.9 GB for one where ranks
+    read 0.45 GB for both; of four, replicas hold but two.
+    """
     model = made_up.minimal(total_parameters=450_000_000, kv_bytes_per_token=1_000_000)
     site = made_up.site(model, reserved=100)
-    # One of 0.1 GB fits alongside all weights; of the layouts without stages two ranks are widest.
-    assert site.with_chips(2, [1]) == Layout(tp=2)
-    assert site.with_chips(2, [1, 11]) == Layout(tp=2)
+    traffic = Traffic(1.0, 100.0, 50.0)
+    assert most_served(site, 2, 2, traffic) == Layout(tp=2)
+    assert most_served(site, 2, 4, traffic) == Layout(tp=2)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +266,6 @@ def test_regions_take_whole_layers_and_the_ends_some_more():
     assert slots(place.machine, place.work) == 6 + 4
     three = made_up.placed(made_up.blocks(layers=6), Layout(pp=3), on=wafer)
     # Ten slots over three chips: four on the fullest.
-    assert three.layers_per_stage == 4
     assert three.weights_per_chip == 4 * 2 * (MATRICES + NORMS)
     assert three.stage_share == 4 / 6
 
@@ -269,7 +274,7 @@ def test_a_layer_is_cut_where_there_are_more_chips_than_slots():
     lpus = made_up.chip(kind="lpu", execution="spatial")
     place = made_up.placed(made_up.minimal(layers=4), Layout(pp=8), on=lpus)
     assert place.chips_per_layer == 2
-    assert place.layers_per_stage == 0.5
+    assert place.stage_share == 1 / 8
     assert place.weights_per_chip == pytest.approx(500_000 * 2 / 8)
     # Seven chips hold four layers: one each.
     place = made_up.placed(made_up.minimal(layers=4), Layout(pp=7), on=lpus)

@@ -221,7 +221,7 @@ def test_a_request_to_end_leaves_no_half_file(tmp_path):
             time.sleep(0.02)
         running.send_signal(signal.SIGTERM)
         assert running.wait(timeout=60) == 143
-        assert running.stderr.read().startswith("fastcalc: note: 5,396,000 points, about 2.4 GB")
+        assert running.stderr.read().startswith("fastcalc: note: 5,609,000 points, about 2.5 GB")
     assert not list(tmp_path.iterdir())
 
 

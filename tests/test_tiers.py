@@ -417,7 +417,9 @@ def test_more_of_a_faster_tier_never_slows(request, factor):
         after = solve(better).estimate
         for key in ("tpot", "ttft", "tpot_in_traffic"):
             new, old = getattr(after, key), getattr(before, key)
-            assert np.all(new <= old * (1 + TINY)), (name, key, old, new)
+            # Kinds of bytes hide under each other on a host that computes; nearer, they do not.
+            room = 0.02 if request.memory.use != "stream" and name == "capacity" else TINY
+            assert np.all(new <= old * (1 + room)), (name, key, old, new)
         assert np.all(after.bound >= before.bound * (1 - TINY)), (name, before.bound, after.bound)
 
 
@@ -830,23 +832,26 @@ def test_places_are_written_by_kind_and_weights_are_all_but_the_cache(catalogue)
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ({"host": "dram=1TB@1TB/s", "use": "read"}, "--host-use read: write stream or compute"),
+        (
+            {"host": "dram=1TB@1TB/s,link=64GB/s", "use": "read"},
+            "--host-use read: write stream or compute",
+        ),
         ({"host": None, "use": "stream"}, "name one with --host"),
-        ({"host": "dram=1TB@1TB/s", "use": "compute"}, "add compute=FLOP/s"),
+        ({"host": "dram=1TB@1TB/s,link=64GB/s", "use": "compute"}, "add compute=FLOP/s"),
         ({"host": "h100-sxm"}, "h100-sxm is no host"),
         ({"host": "no-such-host"}, "no-such-host"),
         ({"host": "ram=1TB@1TB/s"}, "write dram=SIZE@BANDWIDTH"),
         ({"host": "link=64GB/s"}, "write dram=SIZE@BANDWIDTH"),
         ({"host": "dram=1TB@1TB/s,lanes=16"}, "write dram=SIZE@BANDWIDTH"),
-        ({"host": "dram=1TB"}, "--host dram=1TB: "),
-        ({"host": "dram=@1TB/s"}, "--host dram=@1TB/s: "),
-        ({"host": "dram=1TB@1TB"}, "--host dram=1TB@1TB: "),
-        ({"host": "dram=1TB/s@1TB"}, "--host dram=1TB/s@1TB: "),
+        ({"host": "dram=1TB,link=64GB/s"}, "--host dram=1TB,link=64GB/s: "),
+        ({"host": "dram=1TB@1TB/s"}, "link=BANDWIDTH of one chip"),
+        ({"host": "dram=1TB@1TB,link=64GB/s"}, "--host dram=1TB@1TB,link=64GB/s: "),
+        ({"host": "dram=@1TB/s,link=64GB/s"}, "--host dram=@1TB/s,link=64GB/s: "),
         ({"host": "dram=1TB@1TB/s,link=64GB"}, "link=64GB: "),
-        ({"host": "dram=1TB@1TB/s,compute=fast"}, "compute=fast: "),
-        ({"host": "dram=1TB@1TB/s,chips=0"}, "chips=0: "),
-        ({"host": "dram=1TB@1TB/s,chips=two"}, "chips=two: "),
-        ({"host": "dram=1TB@1TB/s,chips="}, "chips=: "),
+        ({"host": "dram=1TB@1TB/s,link=64GB/s,compute=fast"}, "compute=fast: "),
+        ({"host": "dram=1TB@1TB/s,link=64GB/s,chips=0"}, "chips=0: "),
+        ({"host": "dram=1TB@1TB/s,link=64GB/s,chips=two"}, "chips=two: "),
+        ({"host": "dram=1TB@1TB/s,link=64GB/s,chips="}, "chips=: "),
         ({"host": None, "place": "caches=HBM3"}, "kinds are weights, dense, head"),
         ({"host": None, "place": "kv"}, "write KIND=MEMORY"),
         ({"host": None, "place": "kv="}, "write KIND=MEMORY"),
