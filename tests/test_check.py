@@ -213,7 +213,8 @@ def test_every_rule_is_explained(fastcalc, rule):
     assert all(len(line) <= 100 for line in ran.out.splitlines())
 
 
-def test_all_rules_are_listed(fastcalc):
+def test_all_rules_are_listed(fastcalc, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")  # a line for each
     assert len(fastcalc("check", "--explain", "all").out.splitlines()) == len(RULES)
 
 

@@ -55,7 +55,7 @@ def test_every_command_is_shown():
 def test_the_two_setup_commands_are_in_the_first_screen():
     first = "\n".join(README.splitlines()[:20])
     assert "python -m pip install . && fastcalc compare" in first
-    assert "python -m pip install '.[test]' && pytest" in first
+    assert "python -m pip install '.[test]' && pytest -n auto" in first
 
 
 @pytest.mark.parametrize("place", range(2))
