@@ -133,7 +133,7 @@ def _least(one: Scored, service: Service, places: Ints, share: Floats) -> Floats
     """
     cost, chips = one.cost[places], one.values["chips"][places]
     if service.rate is None:
-        return np.asarray(cost * share)
+        return np.where(chips <= service.max_chips, cost * share, np.inf)
     before = one.replicas[places]
     replicas = np.ceil(one.busy[places] * before * share / service.utilization - 1e-6)
     apart = one.pool.chips if one.pool is not None else 0.0
