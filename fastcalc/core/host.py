@@ -74,9 +74,10 @@ def _host(catalogue: Catalogue, text: str) -> Hardware:
 
 def _written(text: str) -> Hardware:
     """Return a host from its numbers."""
-    given = dict(one.partition("=")[::2] for one in text.split(","))
+    parts = [one.strip().partition("=")[::2] for one in text.split(",")]
+    given = dict(parts)
     unknown = given.keys() - {"dram", "chips", *_DIMENSIONS}
-    if unknown or not {"dram", "link"} <= given.keys():
+    if unknown or len(given) < len(parts) or not {"dram", "link"} <= given.keys():
         raise InputError(
             f"--host {shown(text)}: write dram=SIZE@BANDWIDTH and, after commas, "
             "link=BANDWIDTH of one chip, one way; compute=FLOP/s of its cores; chips=N sharing it"
@@ -115,13 +116,15 @@ def _written(text: str) -> Hardware:
 
 def _placed(text: str | None) -> tuple[tuple[str, str], ...]:
     found: dict[str, str] = {}
+    asked: list[str] = []
     for one in text.split(",") if text else ():
         kind, _, memory = (part.strip() for part in one.partition("="))
-        if kind not in (*KINDS, "weights") or not memory:
+        if kind not in (*KINDS, "weights") or not memory or kind in asked:
             raise InputError(
                 f"--place {shown(text or '')}: write KIND=MEMORY, separated by commas; kinds are "
                 f"weights, {', '.join(KINDS)}; memories as 'fastcalc show' names them, or host"
             )
         kinds = [each for each in KINDS if each != "kv"] if kind == "weights" else [kind]
         found |= dict.fromkeys(kinds, memory)
+        asked.append(kind)
     return tuple(found.items())

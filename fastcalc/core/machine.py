@@ -255,6 +255,8 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     cache = number_format(work.kv_format, cache=True)
     formats = (work.dense.format, work.head.format, work.routed.format, cache)
     tiers = tiers_of(hardware, memory, formats)
+    if hardware.execution == "spatial":  # one region after another has its own part of the rate
+        tiers = tuple(sorted(tiers, key=lambda one: one.order_among(work.layers)))
     prefix = memory.prefix_tier
     return Machine(
         hardware=hardware,
@@ -263,10 +265,21 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
         memory=memory,
         place={kind: named(hardware, tiers, name) for kind, name in memory.place},
         prefix=None if prefix is None else named(hardware, tiers, prefix, "--prefix-tier"),
-        chip=_chip(hardware, work, tiers[0].bandwidth),
+        chip=_chip(hardware, work, read_first(tiers).bandwidth),
         software=EngineParameters.of(engine.on(hardware.kind, hardware.architecture)),
         peaks=PeakRates(*(fastest_rate(hardware, one) for one in formats)),
     )
+
+
+def read_first(tiers: Sequence[Tier]) -> Tier:
+    """Return the memory that `Chip.bandwidth` is of: that on the chip, or the first.
+
+    Parameters
+    ----------
+    tiers : sequence of Tier
+        In the order in which they are filled.
+    """
+    return next((one for one in tiers if one.where == "chip"), tiers[0])
 
 
 def tiers_of(
@@ -293,10 +306,13 @@ def tiers_of(
     own = own_tiers(hardware)
     if memory.host is None and not memory.place:
         return own
-    host, found = memory.host, list(own)
+    host, found, links = memory.host, list(own), hardware.links
+    ways = [link.bandwidth.si for link in (links.scale_up, links.scale_out) if link]
     if host is not None:
         rates = tuple(working_rate(host, one).peak for one in formats)
-        for tier in own_tiers(host):
+        for shared in own_tiers(host):
+            # What a chip has no faster way out for, it has no faster way to its host for.
+            tier = replace(shared, link=min(shared.link, max(ways, default=inf)))
             has_cores = tier.where == "host" and hardware.execution == "sequential"
             computes = has_cores and memory.use != "stream"
             streams = memory.use != "compute"

@@ -172,7 +172,7 @@ class _Placed(Generic[OneOrMore]):
     def used_fraction(self, batch: ArrayLike) -> Array:
         """Return the share of memory that a batch fills on the fullest chip; above 1 does not fit.
 
-        It is of what caches may take where kinds of bytes have a memory of their own.
+        Where kinds of bytes have a memory of their own, also of what is left for caches.
 
         Parameters
         ----------
@@ -180,8 +180,12 @@ class _Placed(Generic[OneOrMore]):
             Sequences of the whole deployment. [1]
         """
         usable, weights = _room(self.machine, self.work, self.layout)
-        used = weights + self.sequences(batch) * self.cache_per_chip
-        return np.float64(1.0) * used / np.maximum(usable, 1.0)
+        cache = self.sequences(batch) * self.cache_per_chip
+        share = np.float64(1.0) * (weights + cache) / np.maximum(usable, 1.0)
+        if not self.machine.place:
+            return share
+        whole = sum(self.machine.usable(self.layout.chips))
+        return np.maximum(share, (self.weights_per_chip + cache) / whole)
 
     def sequences(self, batch: ArrayLike) -> Array:
         """Return the sequences of a batch on the fullest replica. [1]"""

@@ -4,6 +4,7 @@ Each is a `PassWork` for the step function; how many of each make up TPOT, TTFT 
 is said in `fastcalc.core.timeline`.
 """
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +15,7 @@ from fastcalc.core.host_use import tier_rate
 from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass, look_back
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.spatial import spatial_pass
-from fastcalc.core.split import Split, split
+from fastcalc.core.split import Split, fastest, split
 from fastcalc.core.step import Decoded, decoded, expected_step, touched_experts
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import serving
@@ -159,8 +160,12 @@ class Schedule:
         rows = self._rows(self.streams, self.together, 0.0)
         work = count_pass(self.placement, rows, self.in_flight)
         read = work.sequences * work.cache_bytes * self.placement.stage_share
-        touched = touched_experts(work, machine.software)
-        return split(self.placement, self.batch, read / np.maximum(held, 1.0), touched)
+        worth, touched = read / np.maximum(held, 1.0), touched_experts(work, machine.software)
+        if not any(tier.flop_rates for tier in machine.tiers) or "kv" in machine.place:
+            return split(self.placement, self.batch, worth, touched)
+        # Kinds that a host multiplies hide under each other: the cache first or last may do better.
+        tried = [split(self.placement, self.batch, one, touched) for one in (worth, 2.0, 0.0)]
+        return fastest(tried, [self.expected(replace(work, split=one)).seconds for one in tried])
 
     def _rows(
         self,

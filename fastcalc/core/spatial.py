@@ -92,14 +92,15 @@ def _shared(
         "kv": np.where(streams > 0.0, np.maximum(streams / chips, 1.0), 0.0) * work.cache_bytes,
     }
     whole = {**read, "experts": work.routed_bytes, "kv": work.cache_bytes}
-    has_regions = split.tiers[0].where == "chip"
-    held = {kind: split.shares[kind][0] * has_regions for kind in READ}
-    moved, seconds = floats(0.0), floats(0.0)
-    for place, tier in enumerate(split.tiers[has_regions:], int(has_regions)):
+    moved, seconds, resident = floats(0.0), floats(0.0), floats(0.0)
+    for place, tier in enumerate(split.tiers):
+        if tier.where == "chip":
+            held = (split.shares[kind][place] * whole[kind] for kind in READ)
+            resident = resident + floats(sum(held))
+            continue
         rate = tier_rate(tier, chip, software, tier.share(split.chips))
         there = floats(sum(shares[kind][place] * read[kind] for kind in READ))
         moved, seconds = moved + there, seconds + there / rate
-    resident = floats(sum(held[kind] * whole[kind] for kind in READ))
     bandwidth = (moved + LEAST) / (seconds + LEAST)
     return resident, Component("shared memory", bytes=moved, bandwidth=bandwidth)
 

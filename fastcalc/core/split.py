@@ -5,7 +5,7 @@ last, the least time puts the bytes that a pass reads most often first (a fracti
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -83,6 +83,26 @@ def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tup
         for code in range(2 ** len(tiers))
     )
     return np.asarray(codes), names
+
+
+def fastest(splits: Sequence[Split], seconds: Sequence[Array]) -> Split:
+    """Return at each batch the one of several splits that takes least.
+
+    Parameters
+    ----------
+    splits : sequence of Split
+        Of the same bytes.
+    seconds : sequence of ndarray
+        What a pass takes with each. [s]
+    """
+    best = np.argmin(np.stack(np.broadcast_arrays(*seconds)), axis=0)
+
+    def chosen(tiers: Sequence[list[Array]]) -> list[Array]:
+        each = zip(*tiers, strict=True)
+        return [np.choose(best, np.broadcast_arrays(best, *one)[1:]) for one in each]
+
+    shares = {kind: chosen([one.shares[kind] for one in splits]) for kind in KINDS}
+    return replace(splits[0], shares=shares, read=chosen([one.read for one in splits]))
 
 
 def split(

@@ -102,6 +102,11 @@ class Tier:
         """What memories are filled in the order of: the chip's own first, then the fastest."""
         return not self.is_near, -self.rate
 
+    def order_among(self, layers: float) -> tuple[bool, float]:
+        """Return its order where layers have regions, of which a token reads one at a time."""
+        rate = self.rate / layers if self.where == "chip" else self.rate
+        return not self.is_near, -rate
+
 
 def _tier(memory: Memory, where: str) -> Tier:
     return Tier(

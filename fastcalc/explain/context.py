@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from fastcalc.core.component import Component
 from fastcalc.core.host_use import READ, part_of, tier_rate
-from fastcalc.core.machine import FED_BITS, Product
+from fastcalc.core.machine import FED_BITS, Product, read_first
 from fastcalc.core.pass_work import ACTIVATION_BYTES, FLOPS_PER_PARAMETER, PassWork
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.step import located, touched_experts
@@ -61,7 +61,10 @@ class Pass:
         """Yield the bandwidth that is reached of other memories than the fastest."""
         if self.load.split is None:
             return
-        for tier, rate in list(zip(self.load.split.tiers, self.tier_rates(), strict=True))[1:]:
+        own = read_first(self.machine.tiers)
+        for tier, rate in zip(self.load.split.tiers, self.tier_rates(), strict=True):
+            if tier is own:
+                continue
             origin = self.numbers.bandwidth(tier).numbers[0].origin
             yield named(f"{tier.where} bandwidth", "B/s", number(one(rate), "B/s", origin))
 
@@ -85,7 +88,8 @@ class Pass:
         split = self.load.split
         if split is None:
             return number(1.0)
-        return number(one(split.shares[kind][0]) * (split.tiers[0].where == "chip"))
+        tiers = zip(split.tiers, split.shares[kind], strict=True)
+        return number(sum(one(share) for tier, share in tiers if tier.where == "chip"))
 
     def read(self, part: Component, kind: str) -> list[Equation]:
         """Return how fast a component reads, where its bytes live in several memories."""

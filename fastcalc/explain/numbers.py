@@ -4,6 +4,7 @@ from math import inf, isfinite
 from typing import get_args
 
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters, Quantity
+from fastcalc.core.machine import read_first
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.tier import Tier
 from fastcalc.explain.terms import Origin, Term, number, one, total
@@ -38,7 +39,7 @@ class Numbers:
 
     def bandwidth(self, tier: Tier | None = None) -> Term:
         """Return the printed bandwidth of a memory, the fastest if none is named. [byte/s]"""
-        memory = (tier or self.machine.tier).entry
+        memory = (tier or read_first(self.machine.tiers)).entry
         return self._printed(f"bandwidth of {memory.name}", memory.bandwidth, "B/s")
 
     def capacity(self, tier: Tier) -> Term:

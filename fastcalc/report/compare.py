@@ -92,6 +92,8 @@ def why(location: Location) -> str:
     if not location.is_default_layout:
         how = "as asked" if location.scenario.sharding.names_ranks else "chosen, as it serves most"
         return f"{how}; {size(needed)} over {size(usable)} usable a chip"
+    if place.machine.place and chips > 1:
+        return f"{size(needed)}, of which --place says what lives where, ask {chips}"
     if chips == 1:
         return f"{size(needed)} fit in {size(usable)} usable"
     capacity, whole = location.site.chips_needed(batch)
@@ -164,6 +166,8 @@ def _prefix(outcome: Outcome) -> Iterator[str]:
     sooner = (
         "computing is sooner at any length"
         if found.breaks_even is None
+        else "loading is sooner at any length"
+        if found.breaks_even <= 16
         else f"loading is sooner from prompts of {found.breaks_even:,} tokens on"
     )
     yield (

@@ -114,9 +114,13 @@ def fit_records(locations: Iterable[Location]) -> list[Record]:
 
 def _pictures(locations: Sequence[Location]) -> list[Part]:
     """Return a bar for each memory of each chip, and what its letters mean."""
-    rows = [(one.scenario.hardware.id, *bar) for one in locations for bar in picture(one)]
-    headings = [("hardware",), ("memory",), ("usable",), ("what fills it",)]
-    return [Table(headings, rows, left=(0, 1, 3)), Listing([KEY]), ""] if rows else []
+    rows = [
+        (one.scenario.hardware.id, f"{min(one.scenario.batches):,}", *bar)
+        for one in locations
+        for bar in picture(one)
+    ]
+    headings = [("hardware",), ("batch",), ("memory",), ("usable",), ("what fills it",)]
+    return [Table(headings, rows, left=(0, 2, 4)), Listing([KEY]), ""] if rows else []
 
 
 def parts(locations: Sequence[Location], next_command: str, width: int) -> list[Part]:

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fastcalc.core.scenario import Location
+from fastcalc.core.scenario import Location, Outcome
 from fastcalc.core.split import split
+from fastcalc.core.step import HOST
 from fastcalc.core.tier import KINDS
 from fastcalc.formulas.types import Array
 from fastcalc.report.numbers_as_text import size
@@ -21,7 +22,7 @@ _LETTERS = dict(zip(KINDS, "DHEKT", strict=True))
 
 KEY = (
     ", ".join(f"{letter} {_NAMES[kind]}" for kind, letter in _LETTERS.items())
-    + "; a bar is what the engine may fill of a chip's memory, at the smallest batch"
+    + "; a bar is what the engine may fill of a chip's memory"
 )
 """What the letters of a bar mean."""
 
@@ -51,18 +52,19 @@ def picture(location: Location) -> list[tuple[str, str, str]]:
     return bars
 
 
-def lives(location: Location) -> Iterator[str]:
-    """Yield what is not in the fastest memory at the smallest and the largest batch, in words.
+def lives(outcome: Outcome) -> Iterator[str]:
+    """Yield what is not in the fastest memory, at the first batch that has it and the largest.
 
     Parameters
     ----------
-    location : Location
-        A placed scenario.
+    outcome : Outcome
+        A scenario placed and evaluated.
     """
-    made, batches = location.split, location.scenario.batches
+    made, batches = outcome.estimate.passes.split, outcome.scenario.batches
     if made is None:
         return
-    for index in dict.fromkeys((batches.index(min(batches)), batches.index(max(batches)))):
+    shown: list[str] = []
+    for index in sorted(range(len(batches)), key=lambda one: batches[one]):
         found = []
         for place, tier in enumerate(made.tiers[1:], 1):
             held = [
@@ -73,7 +75,20 @@ def lives(location: Location) -> Iterator[str]:
             ]
             found += [f"{tier.name} holds {', '.join(held)}"] if held else []
         if found:
-            yield f"at batch {batches[index]:,} {'; '.join(found)}"
+            how = _used(outcome, index)
+            shown.append(f"at batch {batches[index]:,} {'; '.join(found)}{how}")
+    yield from dict.fromkeys((*shown[:1], *shown[-1:]))
+
+
+def _used(outcome: Outcome, index: int) -> str:
+    """Say what is done with what lives on a host."""
+    passes = outcome.estimate.passes
+    if all(tier.is_near for tier in passes.machine.tiers) or passes.is_bound:
+        return ""
+    computed = (one.bytes for one in passes.decode.components if one.name == HOST)
+    if any(_at(np.asarray(one), index) > 0.0 for one in computed):
+        return "; the host's cores multiply what is there"
+    return "; what is there streams over the link"
 
 
 def _at(values: Array, index: int) -> float:
