@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.errors import InputError
 from fastcalc.evidence import left_out
 from fastcalc.evidence.calibrate import fit_of
 from fastcalc.evidence.deployments import Deployments, UnpredictableError
@@ -242,6 +243,11 @@ def test_overridden_values_hold_before_inherited_ones():
 @pytest.fixture(scope="module", name="shipped_fit")
 def _shipped_fit():
     return fit_of(shipped(), Catalogue())
+
+
+def test_an_engine_without_fitted_values_is_named_as_the_user_did(catalogue):
+    with pytest.raises(InputError, match=r"^groq\.yaml has no fitted value"):
+        fit_own(synthetic(), catalogue, catalogue.engine("groq"), "runs.csv", "groq.yaml")
 
 
 def test_calibrate_gives_the_shipped_engines(shipped_fit):

@@ -56,7 +56,7 @@ def run(asked: Calibrate) -> None:
             f"-o {asked.out}: {name} is an engine of the catalogue already; call the file "
             f"something else, for example our-{name}.yaml"
         )
-    fit = fit_own(found.points, catalogue, base, str(path))
+    fit = fit_own(found.points, catalogue, base, str(path), given.get("engine"))
     dates = [point.date for point in found.points if _DATE.fullmatch(point.date)]
     dates = dates or [date.today().isoformat()]
     text = own_engine(fit, name=name, measured=path.name, measured_on=max(dates))

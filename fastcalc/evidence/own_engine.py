@@ -52,9 +52,15 @@ class OwnFit:
 
 
 def fit_own(
-    points: Sequence[Point], catalogue: Catalogue, base: Engine, file: str = "points"
+    points: Sequence[Point],
+    catalogue: Catalogue,
+    base: Engine,
+    file: str = "points",
+    named: str | None = None,
 ) -> OwnFit:
     """Fit an engine on points of a file, starting from another that values are drawn to.
+
+    The other is called as the user named it, where one was named.
 
     Raises
     ------
@@ -70,7 +76,8 @@ def fit_own(
     rows = rows_of(batches)
     own = _own(base, list({one.hardware.id: one.hardware for one in rows.deployments}.values()))
     if not own.nodes:
-        raise InputError(f"{base.id} has no fitted value that runs could move; extend vllm")
+        who = named or base.id
+        raise InputError(f"{who} has no fitted value that runs could move; extend vllm")
     everything = np.ones(len(rows.points), dtype=bool)
     free = Fit(own, rows)
     logs = free.solve(everything)
