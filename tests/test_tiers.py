@@ -50,12 +50,12 @@ def spatial(*memories: dict[str, object], **changes: object) -> Hardware:
 
 def host(dram: str = "1000 GB", bandwidth: str = "100 GB/s", **changes: object) -> Hardware:
     """A host of some DRAM; without a peak of note, its cores multiply nothing in useful time."""
-    told = {"where": "host", "shared_by": 8, "link": "50 GB/s", **changes}
-    peak = {"bf16": told.pop("compute", "1 MFLOP/s")}
+    fields = {"where": "host", "shared_by": 8, "link": "50 GB/s", **changes}
+    peak = {"bf16": fields.pop("compute", "1 MFLOP/s")}
     return made_up.chip(
         id="made-up-host",
         kind="host",
-        memory=[memory("DRAM", dram, bandwidth, **told)],
+        memory=[memory("DRAM", dram, bandwidth, **fields)],
         peak=peak,
         links={},
     )
@@ -228,8 +228,8 @@ def test_the_bandwidth_of_a_tier_that_is_left_out_changes_nothing(under, kinds):
     asked = MemoryChoice(place=place(**kinds))
     found = []
     for bandwidth in ("100 GB/s", tiers[left_out], "100 TB/s"):
-        told = {**tiers, left_out: bandwidth}
-        on = chip(*(memory(name, "40 GB", rate) for name, rate in told.items()))
+        rates = {**tiers, left_out: bandwidth}
+        on = chip(*(memory(name, "40 GB", rate) for name, rate in rates.items()))
         found.append(outcome(model, on, engine=under, batch=(1, 64), memory=asked).estimate)
     for other in found[1:]:
         assert other.tpot == pytest.approx(found[0].tpot, rel=1e-9)
@@ -545,12 +545,12 @@ def test_no_other_placement_takes_less(tiers, steps, batch):
     assert memory_time(found) <= times[fits].min() * (1 + 1e-9)
     # And the time is that of the split that is reported.
     shares = {kind: np.array([one[0] for one in found.split.shares[kind]]) for kind in KINDS}
-    told = sum(
+    by_hand = sum(
         sizes[kind] * read[kind] * share / rate
         for kind in KINDS
         for share, (_, rate) in zip(shares[kind], tiers, strict=True)
     )
-    assert memory_time(found) == pytest.approx(told, rel=1e-9)
+    assert memory_time(found) == pytest.approx(by_hand, rel=1e-9)
 
 
 @given(

@@ -256,7 +256,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     formats = (work.dense.format, work.head.format, work.routed.format, cache)
     tiers = tiers_of(hardware, memory, formats)
     if hardware.execution == "spatial":  # one region after another has its own part of the rate
-        tiers = tuple(sorted(tiers, key=lambda one: one.order_among(work.layers)))
+        tiers = tuple(sorted(tiers, key=lambda one: one.order(work.layers)))
     prefix = memory.prefix_tier
     return Machine(
         hardware=hardware,
@@ -318,7 +318,7 @@ def tiers_of(
             streams = memory.use != "compute"
             own_cores = replace(tier, flop_rates=rates, streams=streams)
             found.append(own_cores if computes else tier)
-    found.sort(key=lambda tier: tier.order)
+    found.sort(key=Tier.order)
     if {kind for kind, _ in memory.place} == set(KINDS):
         used = {named(hardware, found, name) for _, name in memory.place}
         if memory.prefix_tier is not None:

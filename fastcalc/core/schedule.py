@@ -152,7 +152,8 @@ class Schedule:
         machine = self.machine
         held = self.placement.sequences(self.batch) * self.placement.cache_per_chip
         tier = machine.tier
-        if tier.where == "chip" if machine.is_spatial else tier.is_near:
+        is_own = tier.where == "chip" if machine.is_spatial else tier.is_near
+        if is_own:
             near = machine.usable(self.placement.layout.chips)[0]
             needed = self.placement.weights_per_chip + held
             if len(machine.tiers) == 1 or (not machine.place and np.all(needed <= near)):

@@ -97,14 +97,12 @@ class Tier:
         """The most that one chip alone can make of it. [byte/s]"""
         return self.bandwidth if self.flop_rates else min(self.bandwidth, self.link)
 
-    @property
-    def order(self) -> tuple[bool, float]:
-        """What memories are filled in the order of: the chip's own first, then the fastest."""
-        return not self.is_near, -self.rate
+    def order(self, regions: float = 1.0) -> tuple[bool, float]:
+        """Return what memories are filled in the order of: the chip's own first, then the fastest.
 
-    def order_among(self, layers: float) -> tuple[bool, float]:
-        """Return its order where layers have regions, of which a token reads one at a time."""
-        rate = self.rate / layers if self.where == "chip" else self.rate
+        A token reads one at a time of the regions that memory on the chip is divided into.
+        """
+        rate = self.rate / regions if self.where == "chip" else self.rate
         return not self.is_near, -rate
 
 
@@ -131,4 +129,4 @@ def own_tiers(hardware: Hardware) -> tuple[Tier, ...]:
     fastest = max(hardware.memory, key=lambda one: one.bandwidth.si)
     regions = "chip" if hardware.execution == "spatial" else "package"
     found = [_tier(one, regions if one is fastest else "package") for one in hardware.memory]
-    return tuple(sorted(found, key=lambda tier: tier.order))
+    return tuple(sorted(found, key=Tier.order))
