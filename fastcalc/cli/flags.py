@@ -266,6 +266,14 @@ def _folder(variable: str, what: str) -> Any:
 class OwnFolders(Flags):
     """Your own files."""
 
+    set: Annotated[
+        list[str] | None,
+        flag(
+            "PATH=VALUE",
+            "What if: memory.SRAM.capacity=60GB, or wse-3:price.cloud='20 USD/h'; repeatable.",
+        ),
+    ] = None
+
     hardware_dir: Annotated[list[Path] | None, _folder("FASTCALC_HARDWARE_DIR", "hardware")] = None
     models_dir: Annotated[list[Path] | None, _folder("FASTCALC_MODELS_DIR", "model")] = None
     engines_dir: Annotated[list[Path] | None, _folder("FASTCALC_ENGINES_DIR", "engine")] = None
