@@ -201,8 +201,8 @@ class Catalogue:
         InputError
             If there is no such entry, or entries extend each other in a circle.
         """
-        base, here = document.at("extends"), str(document.at("id"))
-        if kind == "engines" or not isinstance(base, str):
+        base, here = str(document.at("extends") or ""), str(document.at("id"))
+        if kind == "engines" or not base:
             return document
         with placed(document.place, "extends"):
             if base in (*below, here):
