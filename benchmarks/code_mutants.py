@@ -121,9 +121,8 @@ def mutants_of(path: Path) -> list[Mutant]:
     WrongRowError
         If two have one name.
     """
-    rows = [
-        Mutant(**{**row, "tests": tuple(row["tests"])}) for row in yaml.safe_load(path.read_text())
-    ]
+    listed = yaml.load(path.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    rows = [Mutant(**{**row, "tests": tuple(row["tests"])}) for row in listed]
     names = [row.name for row in rows]
     if twice := {name for name in names if names.count(name) > 1}:
         raise WrongRowError(f"names given twice: {', '.join(sorted(twice))}")
