@@ -21,12 +21,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from queue import Queue
 
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = Path(__file__).with_suffix(".yaml")
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", "__pycache__")
 
 _FAILED, _NOT_COLLECTED, _NO_MUTANT = 1, 2, 70
@@ -121,7 +123,7 @@ def mutants_of(path: Path) -> list[Mutant]:
     WrongRowError
         If two have one name.
     """
-    listed = yaml.load(path.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    listed = yaml.load(path.read_text(), _LOADER)
     rows = [Mutant(**{**row, "tests": tuple(row["tests"])}) for row in listed]
     names = [row.name for row in rows]
     if twice := {name for name in names if names.count(name) > 1}:

@@ -160,29 +160,29 @@ def engines(draw: st.DrawFn) -> Engine:
     share = st.floats(0.05, 1.0)
     few = st.just(0.0) | st.floats(1e-12, 4.0)
     micro = st.floats(0.0, 500.0).map(lambda value: f"{value:.3f} us")
-    values: dict[str, Any] = {
-        "bandwidth_fraction": draw(share),
-        "bandwidth_per_core": _in(draw(st.floats(1, 100)), "GB/s"),
-        "compute_fraction": draw(share),
-        "compute_per_core": _in(draw(st.floats(0.5, 50)), "TFLOP/s"),
-        "grouped_gemm_fraction": draw(share),
-        "block_gemm_fraction": draw(share),
-        "minimum_rows": draw(st.integers(1, 128)),
-        "dequantization_operations": draw(few),
-        "link_fraction": draw(share),
-        "collective_latency": draw(micro),
-        "decode_layer_floor": draw(micro),
-        "prefill_layer_floor": draw(micro),
-        "sequence_overhead": draw(micro),
-        "expert_correlation": draw(st.floats(0.3, 1.0)),
-        "expert_imbalance": draw(st.floats(1.0, 2.0)),
-        "memory_fraction": draw(st.floats(0.5, 1.0)),
-        "expert_layer_extra": draw(few),
-        "latent_layer_extra": draw(few),
-        "request_overhead": draw(micro),
-        "prompt_chunk": draw(st.sampled_from([512, 8192])),
+    values: dict[str, st.SearchStrategy[Any]] = {
+        "bandwidth_fraction": share,
+        "bandwidth_per_core": st.floats(1, 100).map(lambda value: _in(value, "GB/s")),
+        "compute_fraction": share,
+        "compute_per_core": st.floats(0.5, 50).map(lambda value: _in(value, "TFLOP/s")),
+        "grouped_gemm_fraction": share,
+        "block_gemm_fraction": share,
+        "minimum_rows": st.integers(1, 128),
+        "dequantization_operations": few,
+        "link_fraction": share,
+        "collective_latency": micro,
+        "decode_layer_floor": micro,
+        "prefill_layer_floor": micro,
+        "sequence_overhead": micro,
+        "expert_correlation": st.floats(0.3, 1.0),
+        "expert_imbalance": st.floats(1.0, 2.0),
+        "memory_fraction": st.floats(0.5, 1.0),
+        "expert_layer_extra": few,
+        "latent_layer_extra": few,
+        "request_overhead": micro,
+        "prompt_chunk": st.sampled_from([512, 8192]),
     }
-    kept = {key: value for key, value in values.items() if draw(st.booleans())}
+    kept = {key: draw(value) for key, value in values.items() if draw(st.booleans())}
     return Engine.model_validate(
         {
             "id": "random-engine",
