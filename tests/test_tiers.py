@@ -19,6 +19,7 @@ from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import time_over_tiers
 from fastcalc.report.records import KEYS, compare_records
+from fastcalc.search.prefix import prefix_cache
 from tests import made_up, strategies
 from tests.helpers import outcome
 
@@ -851,6 +852,30 @@ def test_a_cached_prefix_is_loaded_before_the_first_token(everything_near):
     assert outcome(model, on, memory=slow, **given).estimate.ttft[0] - without.ttft[0] == (
         pytest.approx(0.2, rel=1e-9)
     )
+
+
+@pytest.mark.parametrize(("token", "loading", "breaks_even"), [(1e6, 0.1, 1001), (1e8, 10, None)])
+def test_a_cached_prefix_breaks_even_where_it_saves_a_pass(token, loading, breaks_even):
+    """Half of 10,000 tokens of 1 MB are 100 ms at 50 GB/s; 5 of 10 passes and 50 ms of products.
+
+    A pass of 1,000 takes 20 ms: a prompt of one pass saves but 0.005 ms a token, and half of its
+    cache takes 0.01 ms a token to load. From 1,001 on there are two, of which one is saved.
+    """
+    model = made_up.minimal(kv_bytes_per_token=token)
+    there = MemoryChoice(host(bandwidth="200 GB/s"), "stream", prefix_tier="host")
+    found = prefix_cache(
+        outcome(
+            model,
+            made_up.clocked(links={}),
+            engine=made_up.CLOCK,
+            prompt=10_000,
+            prefix_hit=0.5,
+            memory=there,
+        )
+    )
+    assert found.loading == pytest.approx(loading, rel=1e-6)
+    assert found.computing == pytest.approx(0.15, rel=1e-4)
+    assert found.breaks_even == breaks_even
 
 
 # What a user writes.
