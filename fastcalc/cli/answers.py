@@ -30,17 +30,32 @@ def answer(
     It is the page of a width, the columns and rows of a Markdown table, or records, in JSON with
     something extra alongside. Warnings go to standard error where no page has notes.
     """
-    if asked.format == "table":
+    if asked.written_as == "table":
         page(asked.out, parts)
         return
-    if asked.format == "markdown":
-        text = record_tables.markdown(*rows())
-    elif asked.format == "csv":
-        text = to_csv(records())
+    if asked.written_as == "markdown":
+        output.write(record_tables.markdown(*rows()), asked.out)
     else:
-        text = json_text({"schema": SCHEMA, "records": records(), **extra()})
-    output.write(text, asked.out)
+        found = records()
+        _write(asked, found, found[0] if found else (), extra)
     output.warn([*warnings])
+
+
+def _write(
+    asked: Output, records: list[Record], keys: Iterable[str], extra: Callable[[], Record]
+) -> None:
+    """Write records of some keys, with something extra where the format has a place for it."""
+    if asked.written_as == "csv":
+        output.write(to_csv(records, keys), asked.out)
+    elif asked.written_as == "json":
+        document = {"schema": SCHEMA, "records": records, **extra()}
+        output.write(json_text(document), asked.out)
+    elif asked.out is not None:
+        from fastcalc.report import sheets
+
+        content = getattr(sheets, f"to_{asked.written_as}")(records, keys, extra())
+        with output.whole(asked.out) as draft:
+            draft.write(content)
 
 
 def no_answer(
@@ -54,12 +69,9 @@ def no_answer(
 
     What there is of records or of a Markdown table is the header: their keys or its columns.
     """
-    if asked.format == "csv":
-        output.write(to_csv([], keys), asked.out)
-    elif asked.format == "markdown":
+    if asked.written_as == "markdown":
         output.write(record_tables.markdown(columns, []), asked.out)
-    elif asked.format == "json":
-        found = {"schema": SCHEMA, "records": [], "reason": "; ".join(reasons), **extra()}
-        output.write(json_text(found), asked.out)
+    elif asked.written_as != "table":
+        _write(asked, [], keys, lambda: {"reason": "; ".join(reasons), **extra()})
     output.warn(reasons)
     return 1

@@ -29,10 +29,10 @@ def run(asked: JudgeClaims) -> None:
     judged = [one for one in found if not wanted or one.verdict in wanted]
     if not judged:
         raise InputError(f"no claim is {' or '.join(wanted)}")
-    if asked.format == "table" and asked.explain is not None:
+    if asked.written_as == "table" and asked.explain is not None:
         output.write(report.explain(judged[0], book, min(console.output_width(), 100)), asked.out)
         return
-    as_row = report.flat if asked.format == "csv" else dict
+    as_row = report.flat if asked.written_as == "csv" else dict
     answer(
         asked,
         lambda width: report.parts(judged, width),

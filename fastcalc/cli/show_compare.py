@@ -13,9 +13,9 @@ from fastcalc.report.console import Part
 
 def run(asked: Compare) -> None:
     """Evaluate a comparison and write it in a format."""
-    if asked.explain and asked.format not in ("table", "json"):
+    if asked.explain and asked.written_as not in ("table", "json"):
         raise InputError(
-            f"--explain is no flat record: --format {asked.format} cannot hold it; use json"
+            f"--explain is no flat record: --format {asked.written_as} cannot hold it; use json"
         )
     outcomes = [solve(scenario) for scenario in scenarios(asked)]
     steps: list[Part] = []
@@ -23,7 +23,7 @@ def run(asked: Compare) -> None:
     if asked.explain:
         from fastcalc.report import explain
 
-        if asked.format == "table":
+        if asked.written_as == "table":
             steps = explain.explanation_parts(outcomes)
         else:
             notes["explanations"] = explain.explanation_records(outcomes)

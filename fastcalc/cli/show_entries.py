@@ -62,7 +62,7 @@ def run_show(asked: ShowEntry) -> None:
     if not formats and (asked.weights or asked.kv):
         raise InputError(f"--weights and --kv are of models; {entry.id} is none")
     as_record, as_parts = _WRITTEN[type(entry)]
-    if asked.format == "json":
+    if asked.written_as == "json":
         output.write(json_text(as_record(entry, *formats)), asked.out)
     else:
         page(asked.out, lambda _: as_parts(entry, *formats))

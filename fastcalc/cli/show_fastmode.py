@@ -40,7 +40,7 @@ def run(asked: Fastmode) -> int:
     today = float(solve(found).estimate.speed[0])
     made = tricks(found, asked.to_speed or today * (asked.speedup or SPEEDUP), catalogue)
     outcomes = [made.today, *(one.outcome for one in made.options if one.outcome is not None)]
-    few, left = fastmode.shown(made, everything=asked.everything or asked.format == "markdown")
+    few, left = fastmode.shown(made, everything=asked.everything or asked.written_as == "markdown")
     next_command = requests.again(comparison, "frontier")
     answer(
         asked,

@@ -33,7 +33,7 @@ def run(asked: Validate) -> int:
         )
     else:
         found = of_file(catalogue, asked.path, given)
-    if asked.format == "json":
+    if asked.written_as == "json":
         output.write(report.json_text(found), asked.out)
     else:
         answer(
