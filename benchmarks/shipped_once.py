@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from typer.main import get_command
+from typer import main
 
 from fastcalc.articles import claim_file
 from fastcalc.catalogue import reader, store, validation
@@ -37,16 +37,13 @@ def _validate(document: reader.Document, schema: Any) -> Any:
     return _entries[path, schema]
 
 
-_program = app.program
-
-
-@cache
-def _built(asked: str | None) -> Any:
-    return get_command(_program(asked))
+_program = cache(app.program)
+_command = cache(main.get_command)
 
 
 def read_once() -> None:
     """Keep what is read from shipped files from here on, their frozen entries, and the commands."""
-    app.program = lambda asked=None: _built(asked if asked in app.COMMANDS else None)
+    app.program = lambda asked=None: _program(asked if asked in app.COMMANDS else None)
+    main.get_command = _command
     store.read = claim_file.read = naming.read = _read
     store.validate = claim_file.validate = _validate
