@@ -30,7 +30,7 @@ TYPES = {"int": "int | str", "float": "float | str", "bool": "bool", "Path": "st
 
 def stub() -> str:
     """Return the text of the file."""
-    return HEAD + "".join(_function(name) for name in FUNCTIONS)
+    return HEAD + "\n" + "".join(_function(name) for name in FUNCTIONS)
 
 
 def _function(name: str) -> str:
@@ -50,7 +50,7 @@ def _function(name: str) -> str:
             continue
         default = "" if one.default is Parameter.empty else f" = {_quoted(one.default)}"
         lines.append(f"    {one.name}: {found}{optional}{default},\n")
-    return f"\ndef {name}(\n{''.join(lines)}) -> Table: ...\n"
+    return f"def {name}(\n{''.join(lines)}) -> Table: ...\n"
 
 
 def _quoted(value: object) -> str:
