@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -43,6 +44,16 @@ def printed(command: str, old: str, folder: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
+def pictures() -> None:
+    """Draw the pictures again by the commands that their page shows, where there is matplotlib."""
+    if find_spec("matplotlib") is None:
+        sys.stderr.write("docs/pictures are left as they are: matplotlib is not installed\n")
+        return
+    page = (DOCS / "charts.md").read_text(encoding="utf-8")
+    for command in re.findall(r"(?m)^fastcalc plot .* -o .*$", page):
+        printed(command, "", ROOT)
+
+
 def main() -> None:
     """Write the README and the generated pages."""
     readme = ROOT / "README.md"
@@ -55,6 +66,7 @@ def main() -> None:
         blocks = re.compile(r"(?ms)^```console\n(.*?)^```")
         again = blocks.sub(lambda m: f"```console\n{console(m[1], folder)}```", text)
     readme.write_text(again, encoding="utf-8")
+    pictures()
     for script in ("stub.py", "schema/refresh.py", "fast_modes/refresh.py"):
         subprocess.run([sys.executable, DOCS / script], check=True)  # noqa: S603 (our own)
 

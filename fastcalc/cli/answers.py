@@ -1,8 +1,9 @@
 """Answers in the format that was asked for: a page, a Markdown table, or records."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastcalc.cli import output
 from fastcalc.cli.flags import Output
@@ -10,6 +11,9 @@ from fastcalc.core.columns import Column
 from fastcalc.report import console, record_tables
 from fastcalc.report.records import SCHEMA, Record
 from fastcalc.written import json_text, to_csv
+
+if TYPE_CHECKING:
+    from fastcalc.report.charts.drawing import Chart
 
 
 def page(file: Path | None, parts: Callable[[int], Iterable[console.Part]]) -> None:
@@ -42,6 +46,8 @@ class Answer:
         Returns a JSON document of another form than that of records.
     code : int
         Exit code: 0 done, 1 the answer is no.
+    charts : dict of str to callable
+        Return what is drawn, by kind of chart; the first is drawn where none is named.
     """
 
     parts: Callable[[int], Iterable[console.Part]] | None
@@ -53,6 +59,7 @@ class Answer:
     keys: Iterable[str] = ()
     as_json: Callable[[], str] | None = None
     code: int = 0
+    charts: Mapping[str, Callable[[], "Chart"]] = field(default_factory=dict)
 
 
 def no(

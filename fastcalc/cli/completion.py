@@ -35,5 +35,10 @@ def kind(incomplete: str) -> list[str]:
     return _beginning(["hardware", "model", "engine"], incomplete)
 
 
+def charts(incomplete: str) -> list[str]:
+    """Return the kinds of charts."""
+    return _beginning(["speed", "roofline", "frontier", "step", "validate", "memory"], incomplete)
+
+
 def _beginning(known: list[str], incomplete: str) -> list[str]:
     return [name for name in known if name.startswith(incomplete)]

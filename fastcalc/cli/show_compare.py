@@ -1,14 +1,19 @@
 """``fastcalc compare``: scenarios to a table or to records."""
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from fastcalc.cli.answers import Answer
 from fastcalc.cli.commands.evaluation import Compare
 from fastcalc.cli.requests import again, scenarios
-from fastcalc.core.scenario import solve
+from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
 from fastcalc.report import compare, overview, records
 from fastcalc.report.console import Part
+
+if TYPE_CHECKING:
+    from fastcalc.report.charts.drawing import Chart
 
 
 def run(asked: Compare) -> Answer:
@@ -41,4 +46,25 @@ def run(asked: Compare) -> Answer:
         lambda: (compare.MARKDOWN, records.compare_records(outcomes)),
         lambda: notes,
         (warning for outcome in outcomes for warning in outcome.warnings),
+        charts=_charts(outcomes),
     )
+
+
+def _charts(outcomes: Sequence[Outcome]) -> dict[str, Callable[[], "Chart"]]:
+    """Return what may be drawn of outcomes."""
+
+    def drawn(kind: str) -> "Chart":
+        from fastcalc.report.charts import of_outcomes
+
+        found: Chart = getattr(of_outcomes, kind)(outcomes)
+        return found
+
+    def memory() -> "Chart":
+        from fastcalc.report import memories
+
+        return memories.chart(outcomes)
+
+    return {
+        **{kind: partial(drawn, kind) for kind in ("speed", "roofline", "step")},
+        "memory": memory,
+    }

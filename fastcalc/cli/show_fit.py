@@ -7,6 +7,7 @@ from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.requests import again, scenarios
 from fastcalc.core.scenario import locate
 from fastcalc.report import fit as report
+from fastcalc.report import memories
 
 
 def run(asked: FitMemory) -> Answer:
@@ -21,5 +22,6 @@ def run(asked: FitMemory) -> Answer:
         lambda width: report.parts(locations, again(comparison, "compare"), width),
         lambda: report.fit_records(locations),
         lambda: (report.MARKDOWN, report.fit_records(locations)),
+        charts={"memory": lambda: memories.chart(locations)},
         code=0 if any(location.fits for location in locations) else 1,
     )

@@ -1,11 +1,12 @@
 """``fastcalc frontier``: user speed against price, the points that no other beats."""
 
-import sys
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.cli import options
+from fastcalc.cli import options, output
 from fastcalc.cli.answers import Answer, no
 from fastcalc.cli.commands.evaluation import Compare
 from fastcalc.cli.commands.search import Frontier
@@ -14,6 +15,9 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.report import frontier as report
 from fastcalc.report import records
 from fastcalc.search import frontier, placeable
+
+if TYPE_CHECKING:
+    from fastcalc.report.charts.drawing import Chart
 
 
 def run(asked: Frontier) -> Answer:
@@ -32,12 +36,13 @@ def run(asked: Frontier) -> Answer:
             refused,
             width,
             again(comparison, "fastmode"),
-            is_ascii=not asked.out and not _draws(),
+            is_ascii=not asked.out and not output.draws(),
         ),
         lambda: report.frontier_records(points),
         lambda: (report.columns(found := report.frontier_records(points)), found),
         lambda: {"assumptions": records.assumptions(report.outcomes(points))},
         [*refused, *(line for point in points for line in point.outcome.warnings)],
+        charts={"frontier": lambda: _chart(placed, asked.max_chips)},
     )
 
 
@@ -57,10 +62,12 @@ def _scenarios(asked: Frontier, comparison: Compare) -> list[Scenario]:
     ]
 
 
-def _draws() -> bool:
-    """Return whether standard output has the characters of a frame."""
-    try:
-        "─│└".encode(getattr(sys.stdout, "encoding", None) or "ascii")  # it may be closed
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
+def _chart(placed: Sequence[Scenario], max_chips: int) -> "Chart":
+    """Return the frontier of each chip alone: how far the others are from the best, too."""
+    from fastcalc.report.charts import of_searches
+
+    chips: dict[str, list[Scenario]] = {}
+    for one in placed:
+        chips.setdefault(one.hardware.id, []).append(one)
+    found = {name: frontier(own, max_chips=max_chips) for name, own in chips.items()}
+    return of_searches.frontier(found)

@@ -1,6 +1,6 @@
 """What lives where, as a picture and in words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -9,10 +9,9 @@ from fastcalc.core.split import split
 from fastcalc.core.step import HOST
 from fastcalc.core.tier import KINDS
 from fastcalc.formulas.types import Array
+from fastcalc.report.chart import bar
+from fastcalc.report.charts.drawing import Bar, Chart
 from fastcalc.report.numbers_as_text import size
-
-_WIDE = 40
-"""Characters of a bar."""
 
 _NAMES = dict(
     zip(KINDS, ("dense weights", "head", "experts", "KV cache", "embeddings"), strict=True)
@@ -27,8 +26,10 @@ KEY = (
 """What the letters of a bar mean."""
 
 
-def picture(location: Location) -> list[tuple[str, str, str]]:
-    """Return for each memory of a chip its name, its size and what fills it, as a bar.
+def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, float]]]]:
+    """Yield for each memory of a chip its name, what may be filled [byte], and shares by kind. [1]
+
+    At the smallest batch; kinds that are not there are left out.
 
     Parameters
     ----------
@@ -38,18 +39,59 @@ def picture(location: Location) -> list[tuple[str, str, str]]:
     batches, place = location.scenario.batches, location.placement
     made = location.split or split(place, np.array(batches, dtype=float), 1.0, 1.0)
     index = batches.index(min(batches))
-    bars = []
     for at, (tier, usable) in enumerate(
         zip(made.tiers, place.machine.usable(place.layout.chips), strict=True)
     ):
-        text, filled, whole = "", 0.0, float(usable)
-        for kind in KINDS:
-            held = _at(made.shares[kind][at], index) * _at(made.sizes[kind], index)
-            filled += held
-            letters = max(round(filled / whole * _WIDE) - len(text), int(held > 0.01 * whole))
-            text += _LETTERS[kind] * letters
-        bars.append((tier.name, size(whole), f"{text[:_WIDE]:.<{_WIDE}}"))
-    return bars
+        whole = float(usable)
+        held = [
+            (kind, _at(made.shares[kind][at], index) * _at(made.sizes[kind], index) / whole)
+            for kind in KINDS
+        ]
+        yield tier.name, whole, [(kind, share) for kind, share in held if share > 0.0]
+
+
+def picture(location: Location) -> list[tuple[str, str, str]]:
+    """Return for each memory of a chip its name, its size and what fills it, as a bar.
+
+    Parameters
+    ----------
+    location : Location
+        A placed scenario that fits.
+    """
+    return [
+        (name, size(whole), bar([(_LETTERS[kind], share) for kind, share in held]))
+        for name, whole, held in filled(location)
+    ]
+
+
+def chart(locations: Sequence[Location]) -> Chart:
+    """Return what fills each memory of a chip, for each placed scenario that fits.
+
+    Parameters
+    ----------
+    locations : sequence of Location
+        Others are left out.
+    """
+    bars = [
+        Bar(
+            f"{one.scenario.hardware.id} {name}",
+            f"{100 * sum(share for _, share in held):.0f} % of {size(whole)}",
+            [(_NAMES[kind], KINDS.index(kind), share) for kind, share in held],
+        )
+        for one in locations
+        if one.fits
+        for name, whole, held in filled(one)
+    ]
+    first, chips = locations[0].scenario, {}
+    for one in locations:
+        layout, name = one.placement.layout, one.scenario.hardware.id
+        chips[name] = f"{layout.chips:,} x {name} at batch {min(one.scenario.batches):,}"
+        if not one.fits:
+            chips[name] += " (does not fit)"
+    notes = [
+        f"each bar is one chip of {', '.join(chips.values())}; its whole is what may be filled"
+    ]
+    return Chart(f"What lives where: {first.model.name}", (), bars, notes)
 
 
 def lives(outcome: Outcome) -> Iterator[str]:

@@ -1,0 +1,47 @@
+"""Flags of the commands that draw: `plot` and `report`."""
+
+from typing import Annotated
+
+from fastcalc.cli import completion, flags
+from fastcalc.cli.commands.evaluation import Evaluated
+from fastcalc.cli.flags import argument, flag
+
+
+class KindOfChart(flags.Flags):
+    """Arguments."""
+
+    kind: Annotated[
+        str,
+        argument(
+            "KIND",
+            "speed, roofline, frontier, step, validate or memory.",
+            autocompletion=completion.charts,
+        ),
+    ]
+
+
+class Drawing(flags.OutputFile):
+    """Output."""
+
+    dark: Annotated[bool, flag(None, "Light lines on a dark ground.", "--dark")] = False
+    width: Annotated[float | None, flag("INCHES", "Width of the picture; 8 unless given.")] = None
+
+
+class Plot(
+    KindOfChart,
+    Evaluated,
+    flags.PrefixHits,
+    flags.Prices,
+    flags.PaidHours,
+    Drawing,
+    flags.OwnFolders,
+):
+    """Draw a chart, in a file by its ending (svg, pdf, png, ...) or in the terminal.
+
+    Of models on chips: speed against batch, the roofline, the frontier of speed and price, the time
+    of a decode step by component, or what lives in which memory. Of measurements, such as a file in
+    place of the models: predicted against measured. Files need matplotlib.
+    """
+
+    batch: str = "1..512x2"
+    max_chips: Annotated[int, flag("N", "Most chips of a deployment on the frontier.")] = 72
