@@ -8,7 +8,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic import Traffic
-from fastcalc.report.claims import digits
+from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import number
 from fastcalc.written import to_markdown
 

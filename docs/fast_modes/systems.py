@@ -9,7 +9,7 @@ from fastcalc.articles.judge import MEANING, Judged
 from fastcalc.core.pricing import PriceBasis
 from fastcalc.core.scenario import solve
 from fastcalc.report import claims as claim_text
-from fastcalc.report.claims import digits
+from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.search import Space, cheapest
 

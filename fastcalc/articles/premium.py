@@ -27,7 +27,7 @@ LARGEST_REDUCING_GROUP = 8
 PRICE = 6.0
 """What fast mode costs over standard, in all articles."""
 
-_HALVINGS, _TRIED = 24, 66
+_HALVINGS, _TRIED = 14, 66
 
 
 class Server(NamedTuple):

@@ -13,7 +13,7 @@ from fastcalc.articles import tests_by_arithmetic as arithmetic
 from fastcalc.articles import tests_on_machines as machines
 from fastcalc.articles.finding import Finding
 from fastcalc.formulas import agents as tasks
-from fastcalc.formulas import break_even, money, pipeline, serving, speculation, waiting
+from fastcalc.formulas import break_even, pipeline, serving, speculation, waiting
 from fastcalc.formulas.types import Array, Floats, floats
 
 Wanted = Literal[
@@ -27,7 +27,9 @@ MM2_PER_SQUARE_INCH = 645.16
 class Registered:
     """A function of a claim's inputs by keyword, which gives an array or a `Finding`.
 
-    A parameter that is a named tuple stands for the inputs that it holds. The formula says how the number comes about, with the inputs' names in braces.
+    A parameter that is a named tuple stands for the inputs that it holds. The formula says how the
+    number comes about, with the inputs' names in braces; ``in_full`` gives the same number with
+    what takes longer to find.
     """
 
     function: Callable[..., Any]
@@ -90,6 +92,7 @@ def _share(part: Callable[..., Array], whole: Callable[..., Array]) -> Callable[
 TESTS: dict[str, Registered] = {
     "value": Registered(lambda value: floats(value), "{value}"),
     "ratio": Registered(lambda over, under: floats(over) / under, "{over} / {under}"),
+    "latency-ratio": Registered(lambda sram, hbm: floats(sram) / hbm, "{sram} / {hbm}"),
     "product": Registered(lambda one, other: floats(one) * other, "{one} x {other}"),
     "ratio-of-ratios": Registered(
         lambda over, over_unit, under, under_unit: (
@@ -229,7 +232,7 @@ TESTS: dict[str, Registered] = {
     "tokens-in-window": Registered(tasks.tokens_in_window, "({window} - {lead}) x {speed}"),
     "spoken": Registered(
         arithmetic.spoken,
-        "({lead} + {words} x {tokens_a_word} / v) at the first of {speeds} tokens/s over the second",
+        "({lead} + {words} x {tokens_a_word} / v), the first over the second v of {speeds}",
     ),
     "over-reading": Registered(
         lambda speed, words_a_token, reading: floats(speed) * words_a_token * 60.0 / reading,
@@ -238,8 +241,8 @@ TESTS: dict[str, Registered] = {
     "cost-multiples": Registered(
         premium.cost_multiples,
         in_full=premium.cost_table,
-        formula="(T(B') / B') / (T(B) / B), T = floor x layers + link + max(bytes / bandwidth, FLOPs / "
-        "peak), B and B' the largest batches at {slow} and {fast} tokens/s a user",
+        formula="(T(B') / B') / (T(B) / B), T = floor x layers + link + max(bytes / bandwidth, "
+        "FLOPs / peak), B and B' the largest batches at {slow} and {fast} tokens/s a user",
     ),
     "saving-by-flops": Registered(
         premium.saving_by_flops,

@@ -175,8 +175,9 @@ class Claim(Entry):
     """One thing that articles say, in our own words; without a ``check`` it is external.
 
     The ``place`` is the headings and numbers of paragraphs by article, the ``hedge`` how an author
-    limits or corrects it; what nobody said is ``ours``. The ``conclusion`` tests what the article concludes from the number, the ``condition`` is a
-    premise that it does not state and needs, and what is ``unpublished`` would decide it.
+    limits or corrects it; what nobody said is ``ours``. The ``conclusion`` tests what the article
+    concludes from the number, the ``condition`` is a premise that it does not state and needs, and
+    what is ``unpublished`` would decide it.
     """
 
     id: Identifier
