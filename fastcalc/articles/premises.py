@@ -16,7 +16,7 @@ Outcome = Literal["holds", "varies", "fails"]
 Moved = Mapping[str, Any]
 """Premises by name that are taken at another value than the file's. [SI]"""
 
-_LOOKS, _HALVINGS = 17, 30
+_LOOKS, _HALVINGS = 17, 18
 _WIDE = 10.0
 """A range whose ends differ more is looked at in equal ratios."""
 
