@@ -70,6 +70,11 @@ class Book:
         """Return a number alongside the one that decides a claim."""
         return next(p.value for p in self.check(claim).finding.parts if p.label == label)
 
+    def turn(self, claim: str, premise: str) -> float:
+        """Return where a premise of a claim turns its answer for the first time."""
+        flips = self.check(claim).reach.flips
+        return next(flip.at for flip in flips if flip.premise == premise)
+
     def check(self, claim: str) -> Tested:
         """Return the test of a claim that has one."""
         check = self.judged[claim].check
