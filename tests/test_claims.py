@@ -169,7 +169,7 @@ def test_numbers_beside(judged):
     ],
 )
 def test_break_evens_worked_by_hand(judged, name, premise, crossings):
-    found = [flip.at for flip in judged[name].check.reach.flips if flip.premise == premise]
+    found = [flip.at for flip in judged[name].check.explored.flips if flip.premise == premise]
     np.testing.assert_allclose(found, crossings, rtol=1e-3)
 
 
@@ -202,7 +202,7 @@ def test_an_assumed_number_has_a_range(book):
 def test_what_is_sure_is_sure_over_all_ranges(judged):
     for one in judged.values():
         if one.verdict in ("supported", "refuted"):
-            assert not one.check.reach.flips
+            assert not one.check.explored.flips
             assert one.check.outcome == ("holds" if one.verdict == "supported" else "fails")
         elif one.verdict == "conditional":
             assert break_even(one) != "none" or one.claim.condition, one.claim.id

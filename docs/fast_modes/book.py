@@ -72,7 +72,7 @@ class Book:
 
     def turn(self, claim: str, premise: str) -> float:
         """Return where a premise of a claim turns its answer for the first time."""
-        flips = self.check(claim).reach.flips
+        flips = self.check(claim).explored.flips
         return next(flip.at for flip in flips if flip.premise == premise)
 
     def check(self, claim: str) -> Tested:

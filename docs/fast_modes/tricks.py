@@ -124,7 +124,7 @@ def _floors(book: Book) -> str:
         reached = column[np.isfinite(column)]
         ends = f"{number(min(reached))} to {number(max(reached))}" if len(reached) else "-"
         rows.append((head, ends, f"{len(column) - len(reached)} of {len(column)}"))
-    return table(("floor", "cost multiple of 65 to 170 tokens/s", "out of reach"), rows)
+    return table(("floor of a layer", "cost multiple of 65 to 170 tokens/s", "out of reach"), rows)
 
 
 def _reached(space: Space) -> tuple[list[str], bool]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fastcalc.articles.catalogue_numbers import number_of
 from fastcalc.articles.finding import Finding
-from fastcalc.articles.premises import Moved, Outcome, Reach, reach
+from fastcalc.articles.premises import Explored, Moved, Outcome, explore
 from fastcalc.articles.registry import TESTS
 from fastcalc.catalogue.reader import Document
 from fastcalc.catalogue.schema.claims import EXPECTED, Check, Claim, Input
@@ -42,7 +42,7 @@ class Tested:
     """A check that was run, with what it found. [SI]
 
     The inputs are given as text for the formula; origins are files and sources of those that the
-    catalogue holds; files are all entries that were read for it; the reach is what it says over
+    catalogue holds; files are all entries that were read for it; explored is what it says over
     the ranges of its premises, and the ends are the least and largest number there.
     """
 
@@ -50,7 +50,7 @@ class Tested:
     finding: Finding
     given: dict[str, str]
     origins: dict[str, tuple[str, ...]]
-    reach: Reach
+    explored: Explored
     ends: tuple[float, float]
     files: tuple[str, ...]
 
@@ -72,7 +72,7 @@ class Tested:
     @property
     def outcome(self) -> Outcome:
         """Whether all numbers are as expected over all ranges, some, or none."""
-        return self.reach.outcome
+        return self.explored.outcome
 
     @cached_property
     def met(self) -> Bools:
@@ -195,7 +195,7 @@ def run(catalogue: Catalogue, check: Check, place: Callable[..., str]) -> Tested
     trial = _Trial(check, reading, {name: one.argument for name, one in given.items()})
     with placed(place):
         finding = trial.finding({}, is_full=True)
-        found = reach(trial.answer, check.premises)
+        found = explore(trial.answer, check.premises)
     return Tested(
         check,
         finding,

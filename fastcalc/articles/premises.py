@@ -33,7 +33,7 @@ class Flip:
 
 
 @dataclass(frozen=True)
-class Reach:
+class Explored:
     """What a check says over the ranges of its premises.
 
     The outcome is that of everything tried; ``together`` are premises that change it only jointly.
@@ -45,7 +45,7 @@ class Reach:
     together: Moved | None = None
 
 
-def reach(answer: Callable[[Moved], Outcome], premises: Mapping[str, Input]) -> Reach:
+def explore(answer: Callable[[Moved], Outcome], premises: Mapping[str, Input]) -> Explored:
     """Return what a check answers wherever its premises may lie."""
     stands = answer({})
     choices = [
@@ -71,7 +71,7 @@ def reach(answer: Callable[[Moved], Outcome], premises: Mapping[str, Input]) -> 
     outcome: Outcome = stands if len(seen) == 1 else "varies"
     is_plain = bool(flips) or any(one != stands for *_, one in others) or len(seen) == 1
     jointly = next((moved for one, moved in tried.items() if one != stands), None)
-    return Reach(outcome, tuple(flips), others, None if is_plain else jointly)
+    return Explored(outcome, tuple(flips), others, None if is_plain else jointly)
 
 
 def _moved(answer: Callable[[Moved], Outcome], name: str, value: float) -> Outcome:

@@ -210,7 +210,7 @@ def cost_table(
         prices += [1e6 * at] if np.isfinite(at) else []
         table.append((bare.name, *cells, f"{1e6 * at:.3g} us" if np.isfinite(at) else "-"))
     reached = [value for value in values if np.isfinite(value)] or [float("inf")]
-    heads = [f"{one.floor * 1e6:g} us a layer" if one.floor else "no floor" for one in servers]
+    heads = [f"{one.floor * 1e6:g} us" if one.floor else "no floor" for one in servers]
     found = f"{PRICE:g}x lies at {min(prices):.3g} to {max(prices):.3g} us" if prices else "none"
     return finding(
         np.array(values),
@@ -218,9 +218,7 @@ def cost_table(
         ("largest multiple", max(reached), "x"),
         ("cells out of reach", np.sum(~np.isfinite(values))),
         ("cells", len(values)),
-        rows=FindingRows(
-            ("machine, model, context, weights", *heads, f"{PRICE:g}x at"), tuple(table)
-        ),
+        rows=FindingRows(("case", *heads, f"{PRICE:g}x at"), tuple(table)),
         break_even=f"{found} a layer, in {len(prices)} of {len(table)} cases" if prices else found,
     )
 

@@ -51,23 +51,23 @@ def crossings(one: Judged) -> list[Record]:
             "of": "conclusion" if tested is one.conclusion else "check",
         }
         for tested in one.tested
-        for flip in tested.reach.flips
+        for flip in tested.explored.flips
     ]
 
 
 def _of(tested: Tested) -> Iterator[str]:
     """Yield a text for each premise that turns an answer, then for names and for cases."""
-    reach = tested.reach
+    found = tested.explored
     by_name: dict[str, list[Flip]] = {}
-    for flip in reach.flips:
+    for flip in found.flips:
         by_name.setdefault(flip.premise, []).append(flip)
     for name, flips in by_name.items():
         yield f"{spaced(name)}: {_ranges(flips)}"
-    turned = [(name, other, one) for name, other, one in reach.others if one != _stands(tested)]
+    turned = [(name, other, one) for name, other, one in found.others if one != _stands(tested)]
     for name, other, outcome in turned:
         yield f"{spaced(name)}: {_WORDS[outcome]} at {other}, {_WORDS[_stands(tested)]} as given"
-    if reach.together:
-        moved = " and ".join(f"{spaced(name)} {_given(tested, name)}" for name in reach.together)
+    if found.together:
+        moved = " and ".join(f"{spaced(name)} {_given(tested, name)}" for name in found.together)
         yield f"{moved} turn it together, at the ends of their ranges"
     if _stands(tested) == "varies":
         yield from _cases(tested)
