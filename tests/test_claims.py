@@ -180,6 +180,9 @@ def test_break_evens_in_words(judged):
     )
     assert "tool: supported in part below 1.508 s, supported above" in break_even(judged["61"])
     assert "supported at 65; refuted at 60" in break_even(judged["18"])
+    assert "layer time 11 us to 28 us and chips 9 to 126 turn it together" in break_even(
+        judged["56"]
+    )
     assert "end: refuted at low, supported as given" in break_even(judged["17"])
     assert "costs the same at 5.9 USD/h" in break_even(judged["gb200-price"])
     assert "21.1 to 64.3 us a layer, in 11 of 13 cases" in break_even(judged["4"])
@@ -401,6 +404,16 @@ def one_claim(**fields):
 
 def asks(value, **more):
     return {"test": "value", "inputs": {"value": value}, "expected": 2, **more}
+
+
+HALF = {"value": 1, "range": [0.5, 1.5]}
+JOINTLY = {
+    "test": "product",
+    "inputs": {"one": HALF, "other": HALF},
+    "comparison": "at-least",
+    "expected": 2,
+}
+"""Neither factor reaches 2 alone, both at their upper ends do."""
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ _WORDS = {
     "at-most": "at most ",
     "between": "between ",
 }
+_COLUMN = len("break-even")
 _FEW, _MORE = 2, 6
 """Values that a table lists, and a claim in full; of more, the ends are shown."""
 
@@ -182,16 +183,16 @@ def explain(one: Judged, book: Claims, width: int) -> str:
     said += [("hedge", f"{_title(key, book)} {text}") for key, text in one.claim.hedge.items()]
     if one.claim.ours:
         said.append(("place", "none: our own inference, no article says it"))
-    lines += word_list(said, width) if said else []
+    lines += word_list(said, width, column=_COLUMN) if said else []
     if one.check is not None:
-        lines += word_list(_of_test(one.check, book), width)
+        lines += word_list(_of_test(one.check, book), width, column=_COLUMN)
         found = one.check.finding.rows
         if found is not None:
             table = Table([(word,) for word in found.headings], found.rows, left=(0,))
             lines += ["", *render([table], width, colour=False).splitlines()]
     if one.conclusion is not None:
         lines += ["", "  what is concluded from it"]
-        lines += word_list(_of_test(one.conclusion, book), width)
+        lines += word_list(_of_test(one.conclusion, book), width, column=_COLUMN)
     reported = [
         ("premise", one.claim.condition),
         ("unknown", one.claim.unpublished),
@@ -204,7 +205,10 @@ def explain(one: Judged, book: Claims, width: int) -> str:
         article = book.articles[key]
         facts = (article.author, article.title, article.date, article.url, article.note)
         reported.append(("article", ", ".join(word for word in facts if word)))
-    lines += ["", *word_list([(word, text) for word, text in reported if text], width)]
+    lines += [
+        "",
+        *word_list([(word, text) for word, text in reported if text], width, column=_COLUMN),
+    ]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 

@@ -123,7 +123,7 @@ def _lines(part: Part, width: int) -> Iterator[Line]:
 
 
 def word_list(
-    pairs: Iterable[tuple[str, str]], width: int, *, breaks_words: bool = False
+    pairs: Iterable[tuple[str, str]], width: int, *, breaks_words: bool = False, column: int = 9
 ) -> list[str]:
     """Return words with what is said of each, in a column of its own, as lines.
 
@@ -133,10 +133,10 @@ def word_list(
         line
         for word, text in pairs
         for line in textwrap.wrap(
-            f"{word:9} {text}",
+            f"{word:{column}} {text}",
             width,
             initial_indent="  ",
-            subsequent_indent=" " * 12,
+            subsequent_indent=" " * (column + 3),
             break_on_hyphens=False,
             break_long_words=breaks_words,
         )
