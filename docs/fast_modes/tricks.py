@@ -224,7 +224,7 @@ def smaller_model(book: Book) -> Words:
         "layer_high": f"{1e6 * floor.band[1]:.0f}",
         "glm_wafers": str(big_wafer.placement.layout.chips),
         "glm_speed": speed(big_wafer),
-        "glm_drafted": digits(2.0 * book.values("glm-speed")[0]),
+        "glm_drafted": book.said("glm-speed"),
         "dense_price": _at_thousand(book, *DENSE, "the dense 20B"),
         "spread_price": _at_thousand(book, *SPREAD, "the 120B mixture"),
     }

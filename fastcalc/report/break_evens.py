@@ -1,10 +1,11 @@
 """What flips the verdict on a claim, in words and as records."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from fastcalc.articles.judge import Judged, Tested
 from fastcalc.articles.premises import Flip, Outcome
+from fastcalc.formulas.types import Bools
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record
 
@@ -36,7 +37,8 @@ def break_even(one: Judged) -> str:
         for text in (*_of(tested), tested.finding.break_even)
         if text
     ]
-    return "; ".join(found) or NONE
+    within = any(tested.check.premises for tested in one.tested)
+    return "; ".join(found) or NONE + (" within the ranges of the premises" if within else "")
 
 
 def crossings(one: Judged) -> list[Record]:
@@ -81,20 +83,31 @@ def _ranges(flips: list[Flip]) -> str:
 
 
 def _cases(tested: Tested) -> Iterator[str]:
-    """Yield which cases meet what the claim says, by the inputs that list them."""
+    """Yield which cases meet what the claim says, by the input that tells them apart, or by all."""
     met = tested.met
-    listed = [
-        one.texts
-        for one in tested.check.inputs.values()
+    listed = {
+        name: one.texts
+        for name, one in tested.check.inputs.items()
         if one.is_list and len(one.texts) == len(met) and len(set(one.texts)) > 1
-    ]
-    if listed:
-        cases = [" ".join(texts) for texts in zip(*listed, strict=True)]
-        for is_met in (True, False):
-            named = dict.fromkeys(
-                text for text, one in zip(cases, met, strict=True) if one == is_met
-            )
-            yield f"{_WORDS['holds' if is_met else 'fails']} at {', '.join(named)}"
+    }
+    if not listed:
+        return
+    name, cases = (
+        " ".join(map(spaced, listed)),
+        [" ".join(one) for one in zip(*listed.values(), strict=True)],
+    )
+    for key, texts in listed.items():
+        both = _held(texts, met, True).keys() & _held(texts, met, False).keys()
+        if not both and not tested.check.inputs[key].names:
+            name, cases = spaced(key), list(texts)
+            break
+    held = (", ".join(_held(cases, met, is_met)) for is_met in (True, False))
+    yield "{}: supported at {}, refuted at {}".format(name, *held)
+
+
+def _held(cases: Sequence[str], met: Bools, is_met: bool) -> dict[str, None]:
+    """Return the cases that are as expected, or are not, each once."""
+    return {case: None for case, one in zip(cases, met, strict=True) if bool(one) == is_met}
 
 
 def _stands(tested: Tested) -> Outcome:
