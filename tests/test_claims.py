@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import unicodedata
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
@@ -641,9 +642,15 @@ def test_only_and_explain(fastcalc, judged):
     assert max(len(line) for line in band.splitlines()) <= 110
 
 
+def columns_of(line):
+    return len(line) + sum(unicodedata.east_asian_width(sign) in "WF" for sign in line)
+
+
 def test_every_claim_explains_itself(fastcalc, judged):
     for name in judged:
         ran = fastcalc("claims", "--explain", name)
+        for line in ran.out.splitlines():
+            assert columns_of(line) <= 100 or "http" in line.split()[0]
         assert ran.code == 0
         for word in ("place", "break-even", "reason", "verdict"):
             assert f"\n  {word} " in ran.out

@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
+from unicodedata import east_asian_width
 
 from fastcalc.written import Clean
 from fastcalc.written import line as one_line
@@ -127,14 +128,15 @@ def word_list(
 ) -> list[str]:
     """Return words with what is said of each, in a column of its own, as lines.
 
-    Addresses stay whole where no words are broken, even in a line too narrow for them.
+    Addresses stay whole where no words are broken, even in a line too narrow for them; a sign of
+    double width takes a column of every line.
     """
     return [
         line
         for word, text in pairs
         for line in textwrap.wrap(
             f"{word:{column}} {text}",
-            width,
+            width - sum(east_asian_width(sign) in "WF" for sign in text),
             initial_indent="  ",
             subsequent_indent=" " * (column + 3),
             break_on_hyphens=False,
