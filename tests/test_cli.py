@@ -185,9 +185,10 @@ def test_the_first_screen_is_one_screen_that_answers(fastcalc):
         f"At batch 8 four wse-3 give each user {wafer / newer:.0f} times the speed of one gb200"
     )
     every = fastcalc("compare", "--notes", columns=100).out.splitlines()
-    hidden = int(next(line for line in lines if "more notes" in line).split()[1])
+    hidden = int(next(line for line in lines if "notes with" in line).split()[1])
     few, more = (sum(line.startswith("- ") for line in some) for some in (lines, every))
-    assert more == few - 1 + hidden
+    assert more - 1 == hidden  # and the key
+    assert few <= 6
 
 
 @pytest.mark.parametrize(

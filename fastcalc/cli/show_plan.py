@@ -16,6 +16,7 @@ from fastcalc.core.scenario import check_context
 from fastcalc.errors import InputError
 from fastcalc.report import commands, plan_table
 from fastcalc.report import plan as report
+from fastcalc.report.console import Part
 from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.decide import decide
 from fastcalc.search.plan.service import Objective, Service
@@ -40,8 +41,15 @@ def run(asked: FindPlans) -> Answer:
             lambda: report.details(found, _typed(asked)),
         )
     plans, typed = found.plans[: asked.top], _typed(asked)
+
+    def page(width: int) -> list[Part]:
+        what = (found, asked.top, _phrase(asked), typed, width)
+        if asked.wide:
+            return plan_table.table(*what)
+        return plan_table.first_screen(*what, has_all_notes=asked.notes)
+
     return Answer(
-        lambda width: plan_table.table(found, asked.top, _phrase(asked), typed, width),
+        page,
         lambda: report.plan_records(plans, service, typed),
         lambda: (plan_table.columns(service), report.unrounded(plans, service, commands.Typed())),
         lambda: report.details(found, typed),
