@@ -19,7 +19,7 @@ def run(asked: FitMemory) -> int:
     ]
     answer(
         asked,
-        lambda width: report.parts(locations, again(comparison, "compare"), width),
+        lambda width: report.parts(locations, again(asked, "compare", Compare), width),
         lambda: report.fit_records(locations),
         lambda: (report.MARKDOWN, report.fit_records(locations)),
     )

@@ -8,7 +8,7 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli import options
 from fastcalc.cli.answers import answer, no_answer
 from fastcalc.cli.commands.evaluation import Compare
-from fastcalc.cli.commands.search import Frontier
+from fastcalc.cli.commands.search import Fastmode, Frontier
 from fastcalc.cli.requests import again, scenarios
 from fastcalc.core.scenario import Scenario
 from fastcalc.report import frontier as report
@@ -32,7 +32,7 @@ def run(asked: Frontier) -> int:
             points,
             refused,
             width,
-            again(comparison, "fastmode"),
+            again(replace(comparison, batch=Compare.batch), "fastmode", Fastmode),
             is_ascii=not asked.out and not _draws(),
         ),
         lambda: report.frontier_records(points),
