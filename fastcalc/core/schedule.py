@@ -165,7 +165,8 @@ class Schedule:
         if not any(tier.flop_rates for tier in machine.tiers) or "kv" in machine.place:
             return split(self.placement, self.batch, worth, touched)
         # Kinds that a host multiplies hide under each other: the cache first or last may do better.
-        tried = [split(self.placement, self.batch, one, touched) for one in (worth, 2.0, 0.0)]
+        own = [] if np.all(worth <= touched) else [worth]  # else it is the last anyway
+        tried = [split(self.placement, self.batch, one, touched) for one in (*own, 0.0, 2.0)]
         return fastest(tried, [self.expected(replace(work, split=one)).seconds for one in tried])
 
     def _rows(
