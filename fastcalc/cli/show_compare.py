@@ -3,7 +3,7 @@
 from typing import Any
 
 from fastcalc.cli.answers import Answer
-from fastcalc.cli.commands.evaluation import Compare
+from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.requests import again, scenarios
 from fastcalc.core.scenario import solve
 from fastcalc.errors import InputError
@@ -29,7 +29,7 @@ def run(asked: Compare) -> Answer:
             notes["explanations"] = explain.explanation_records(outcomes)
 
     def page(width: int) -> list[Part]:
-        then = again(asked, "fit")
+        then = again(asked, "fit", FitMemory)
         if asked.wide or asked.explain:
             return compare.parts(outcomes, steps, then, width)
         said = compare.notes(outcomes)

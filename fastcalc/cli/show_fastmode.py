@@ -7,7 +7,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options, requests
 from fastcalc.cli.answers import Answer, no
 from fastcalc.cli.commands.evaluation import Compare
-from fastcalc.cli.commands.search import Fastmode
+from fastcalc.cli.commands.search import Fastmode, Frontier
 from fastcalc.core.scenario import Scenario, solve
 from fastcalc.errors import InputError
 from fastcalc.report import fastmode, fastmode_table, records
@@ -41,7 +41,7 @@ def run(asked: Fastmode) -> Answer:
     made = tricks(found, asked.to_speed or today * (asked.speedup or SPEEDUP), catalogue)
     outcomes = [made.today, *(one.outcome for one in made.options if one.outcome is not None)]
     few, left = fastmode.shown(made, everything=asked.everything or asked.written_as == "markdown")
-    next_command = requests.again(comparison, "frontier")
+    next_command = requests.again(comparison, "frontier", Frontier)
     return Answer(
         lambda width: fastmode_table.parts(made, few, left, width, next_command),
         lambda: fastmode.rows(

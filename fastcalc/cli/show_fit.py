@@ -18,7 +18,7 @@ def run(asked: FitMemory) -> Answer:
         for batch in scenario.batches
     ]
     return Answer(
-        lambda width: report.parts(locations, again(comparison, "compare"), width),
+        lambda width: report.parts(locations, again(asked, "compare", Compare), width),
         lambda: report.fit_records(locations),
         lambda: (report.MARKDOWN, report.fit_records(locations)),
         code=0 if any(location.fits for location in locations) else 1,

@@ -8,7 +8,7 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli import options
 from fastcalc.cli.answers import Answer, no
 from fastcalc.cli.commands.evaluation import Compare
-from fastcalc.cli.commands.search import Frontier
+from fastcalc.cli.commands.search import Fastmode, Frontier
 from fastcalc.cli.requests import again, scenarios
 from fastcalc.core.scenario import Scenario
 from fastcalc.report import frontier as report
@@ -31,7 +31,7 @@ def run(asked: Frontier) -> Answer:
             points,
             refused,
             width,
-            again(comparison, "fastmode"),
+            again(replace(comparison, batch=Compare.batch), "fastmode", Fastmode),
             is_ascii=not asked.out and not _draws(),
         ),
         lambda: report.frontier_records(points),

@@ -94,10 +94,10 @@ def _grids(asked: FindPlans, service: Service) -> list[Grid]:
     (model, *_) = requests.models_of(entries, [asked.model])
     tokens = service.prompt + service.output
     check_context(model, tokens, f"prompt + output = {tokens:,.0f} tokens")
-    chips = requests.chips_of(entries, asked.on)
+    memory = requests.memory_of(entries, asked)
+    chips = requests.chips_of(entries, asked.on, memory)
     engines = requests.engines_of(entries, chips, asked.engine)
     pricing = requests.pricing_of(chips, asked, utilization=1.0)
-    memory = requests.memory_of(entries, asked)
     choices = _formats(asked, chips)
     speculated = speculations(asked.speculate)
     scenarios = (
