@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastcalc.cli.answers import Answer
+from fastcalc.cli.answers import Found
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.requests import again, scenarios
 from fastcalc.core.scenario import solve
@@ -11,7 +11,7 @@ from fastcalc.report import compare, overview, records
 from fastcalc.report.console import Part
 
 
-def run(asked: Compare) -> Answer:
+def run(asked: Compare) -> Found:
     """Evaluate a comparison and write it in a format."""
     if asked.explain and asked.written_as not in ("table", "json"):
         raise InputError(
@@ -35,7 +35,7 @@ def run(asked: Compare) -> Answer:
         said = compare.notes(outcomes)
         return overview.parts(outcomes, said, then, width, has_all_notes=asked.notes)
 
-    return Answer(
+    return Found(
         page,
         lambda: records.compare_records(outcomes),
         lambda: (compare.MARKDOWN, records.compare_records(outcomes)),

@@ -9,7 +9,7 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.units import parse_quantity
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.answers import Answer, no
+from fastcalc.cli.answers import Found, no
 from fastcalc.cli.commands.search import FindPlans
 from fastcalc.cli.speculate import speculations
 from fastcalc.core.scenario import check_context
@@ -28,7 +28,7 @@ _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/(s|min|h))?")
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
-def run(asked: FindPlans) -> Answer:
+def run(asked: FindPlans) -> Found:
     """Search, write the plans, and return the exit code: 1 where there is none."""
     options.number(asked.top, "--top", LIMITS["sequences"], 5)
     service = _service(asked)
@@ -48,7 +48,7 @@ def run(asked: FindPlans) -> Answer:
             return plan_table.table(*what)
         return plan_table.first_screen(*what, has_all_notes=asked.notes)
 
-    return Answer(
+    return Found(
         page,
         lambda: report.plan_records(plans, service, typed),
         lambda: (plan_table.columns(service), report.unrounded(plans, service, commands.Typed())),
