@@ -22,11 +22,11 @@ __all__ = ["InputError", "Table", "__version__", *_FUNCTIONS]
 def __getattr__(name: str) -> Any:
     """Import what is asked for: most programs need little of it, and the command line none."""
     if name in _FUNCTIONS:
-        from fastcalc.library.commands import FUNCTIONS
+        from fastcalc.library.functions import FUNCTIONS
 
         return FUNCTIONS[name]
     if name == "Table":
-        from fastcalc.library.table import Table
+        from fastcalc.library.answer_table import Table
 
         return Table
     if name == "InputError":

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from fastcalc.errors import InputError as InputError
-from fastcalc.library.table import Table as Table
+from fastcalc.library.answer_table import Table as Table
 
 _Word = str | float | Path
 _Words = _Word | Iterable[_Word] | Mapping[str, object]

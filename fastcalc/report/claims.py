@@ -10,7 +10,7 @@ from fastcalc.articles.judge import DEPENDS, MEANING, Judged, Tested
 from fastcalc.catalogue.schema.claims import Claims, Input
 from fastcalc.report import record_tables
 from fastcalc.report.break_evens import break_even, crossings, digits, spaced
-from fastcalc.report.console import Notes, Part, Table, render, word_list
+from fastcalc.report.console import Notes, Part, TextTable, render, word_list
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plain
 
@@ -188,7 +188,7 @@ def explain(one: Judged, book: Claims, width: int) -> str:
         lines += word_list(_of_test(one.check, book), width, column=_COLUMN)
         found = one.check.finding.rows
         if found is not None:
-            table = Table([(word,) for word in found.headings], found.rows, left=(0,))
+            table = TextTable([(word,) for word in found.headings], found.rows, left=(0,))
             lines += ["", *render([table], width, colour=False).splitlines()]
     if one.conclusion is not None:
         lines += ["", "  what is concluded from it"]
