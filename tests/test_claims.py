@@ -610,6 +610,7 @@ def test_records(fastcalc, judged):
         }
     ]
     assert rows["3"]["premises"][0]["range"] == ["1", "64"]
+    assert rows["77"]["premises"][-1]["range"] == ["3", "8"], "of what the claim says itself"
     assert rows["6"]["place"][1].endswith("fast mode works, paragraph 1, 3")
     assert rows["69"]["value"] is None
     assert None in rows["4"]["value"], "out of reach is null"

@@ -64,7 +64,7 @@ def claim_record(one: Judged, book: Claims) -> Record:
         "place": places(one, book),
         "hedge": [f"{_title(key, book)}: {text}" for key, text in claim.hedge.items()],
         "ours": claim.ours,
-        "premises": [_premise(tested, name) for tested in one.tested for name in tested.given],
+        "premises": [_premise(tested, name) for tested in one.tested for name in _premises(tested)],
         "break_even": break_even(one),
         "crossings": crossings(one),
         "depends": one.depends,
@@ -100,12 +100,17 @@ def _title(key: str, book: Claims) -> str:
     return article.author or article.title
 
 
+def _premises(tested: Tested) -> list[str]:
+    """Return the names of all inputs, and of what is expected where it has a range itself."""
+    return list(dict.fromkeys([*tested.given, *tested.check.premises]))
+
+
 def _premise(tested: Tested, name: str) -> Record:
     """Return an input as a record: its value and range as written, and who says so."""
-    given = tested.check.inputs[name]
+    given = tested.check.inputs.get(name, tested.check.expected)
     return {
         "name": spaced(name),
-        "value": tested.given[name],
+        "value": tested.given.get(name) or ", ".join(given.texts),
         "range": list(given.range_texts) or None,
         "source": given.source,
         "note": given.note,
