@@ -173,7 +173,7 @@ def cache_size(*, catalogue: Catalogue, model: str, on: str, context: float) -> 
     """Return what one sequence keeps, and the rent of the memory that holds it. [byte]"""
     chip, work = catalogue.hardware(on), workload(catalogue.model(model))
     kept = float(work.cache_bytes(context))
-    share, rent = (f"share of one {on}", kept / chip.memory[0].capacity.si), chip.price.cloud
+    share, rent = (f"share of one {on}", kept / chip.memory[0].capacity.si), chip.price.rent
     if rent is None:
         return finding(kept, share)
     usd = rent.si * kept / chip.memory[0].capacity.si

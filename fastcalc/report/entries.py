@@ -33,8 +33,8 @@ _REST = {
     "scale_out_latency_s": "links.scale_out.latency",
     "power_chip_w": "power.chip",
     "power_all_in_w": "power.all_in",
-    "price_cloud_usd_per_h": "price.cloud",
-    "price_cloud_date": "price.cloud.date",
+    "price_cloud_usd_per_h": "price.rent",
+    "price_cloud_date": "price.rent.date",
     "price_purchase_usd": "price.purchase",
     "area_m2": "area",
     "transistors": "transistors",
@@ -82,6 +82,14 @@ def hardware_record(chip: Hardware) -> Record:
         },
         "critical_batch_16bit": plain(float(balance)),
         **{key: _at(chip, path) for key, path in _REST.items()},
+        "price_offers": [
+            {
+                **{name: getattr(one, name) for name in ("provider", "terms", "region")},
+                "usd_per_h": plain(one.price.si),
+                "date": one.price.date,
+            }
+            for one in chip.price.offers
+        ],
     }
 
 
@@ -160,7 +168,7 @@ LISTED: dict[str, tuple[Column, ...]] = {
             ),
             8,
         ),
-        numbers("$/h", lambda chip: number(_at(chip, "price.cloud"))),
+        numbers("$/h", lambda chip: number(_at(chip, "price.rent"))),
     ),
     "models": (
         words("id", lambda work: work.model.id),
