@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model, Quantity
-from fastcalc.catalogue.schema.hardware import RateFormat
+from fastcalc.catalogue.schema.hardware import Offer, RateFormat
 from fastcalc.core.columns import Column
 from fastcalc.core.machine_class import ENGINES
 from fastcalc.core.workload import Workload, checkpoint_parameters, workload
@@ -326,6 +326,8 @@ def walk(entry: Any, path: str = "") -> Iterator[tuple[str, Quantity]]:
     """Yield every quantity of an entry with the path to it, in the order of the file's keys."""
     if isinstance(entry, Quantity):
         yield path, entry
+    elif isinstance(entry, Offer):
+        yield f"offer {entry.name}", entry.price
     elif isinstance(entry, dict):
         for key, value in entry.items():
             yield from walk(value, f"{path} {key}".strip())

@@ -89,7 +89,7 @@ class Price(Entry):
 
     @property
     def offer(self) -> Offer | None:
-        """The offer on demand in the middle, of two the cheaper, where the file has no other rent."""
+        """The on-demand offer in the middle, of two the cheaper, where the file has no rent."""
         asked = [one for one in self.offers if one.terms == "on-demand" and not self.cloud]
         asked.sort(key=lambda one: one.price.si)
         return asked[(len(asked) - 1) // 2] if asked else None
