@@ -26,7 +26,7 @@ from fastcalc.search.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink,
 
 def run(asked: Sweep) -> None:
     """Evaluate every combination and write it."""
-    file, kind = asked.out, _format(asked.format, asked.out)
+    file, kind = asked.out, options.kind_of(asked.format, asked.out, FORMATS)
     found, skipped = grids(_axes(asked))
     total = sum(grid.size for grid in found)
     if not total:
@@ -84,18 +84,6 @@ def _axes(asked: Sweep) -> Axes:
         pricing=requests.pricing_of(chips, asked, utilization=asked.utilization),
         memory=requests.memory_of(entries, asked),
     )
-
-
-def _format(format: str | None, file: Path | None) -> str:  # noqa: A002
-    if format is not None:
-        kind = options.choice(format, "--format", FORMATS)
-    else:
-        kind = file.suffix[1:].lower() if file else "csv"
-        if kind not in FORMATS:
-            raise InputError(f"-o {file} does not end in .csv, .json or .parquet; give --format")
-    if kind == "parquet" and file is None:
-        raise InputError("parquet does not go to standard output: give -o FILE.parquet")
-    return kind
 
 
 @contextmanager
