@@ -109,10 +109,10 @@ def rent_against_purchase(sheet: Sheet, _: Setting) -> Findings:
     Seen: A rack's three million next to one GPU's rent.
     Instead: Write both of one chip.
     """
-    price, every = sheet.numbers.get("price.purchase"), sheet.numbers.values()
-    for rent in (one for one in every if price and one.dimension == "hourly price" and one.si):
-        hours = price.si / rent.si
-        if not 1200 <= hours <= 55_000:
+    price = sheet.numbers.get("price.purchase")
+    for rent in (one for one in sheet.numbers.values() if one.dimension == "hourly price"):
+        hours = price.si / rent.si if price and rent.si else 0
+        if price and hours and not 1200 <= hours <= 55_000:
             message = (
                 f"{price.text} is {hours:,.0f} hours of {rent.text}; chips are paid back in 1,200 "
                 "to 55,000: both of one chip?"
