@@ -190,7 +190,7 @@ def price_gain(
         catalogue=catalogue, model=model, on=on, against=against, chips=chips, batch=batch
     )
     ratios = [part.value for part in found.parts if "price ratio" in part.label]
-    rent = catalogue.hardware(on).price.cloud
+    rent = catalogue.hardware(on).price.rent
     if rent is None:
         return Finding(np.array(ratios), found.parts)
     same = f"a token of {on} costs the same at {rent.si / ratios[0]:.3g} USD/h of rent"
