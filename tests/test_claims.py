@@ -317,14 +317,14 @@ def test_the_cost_multiple_by_brute_force(book):
 # condition, a right number with a wrong conclusion misleads.
 BY_HAND = {
     "supported": "2 7 10 11 13 14 19 25 26 27 31 32 33 34 35 41 57 58 59 66 67 71",
-    "refuted": "5 6 24 30 70",
+    "refuted": "6 24 30 70",
     "conditional": "3 8 39 43 53 63 72 73 76 77",
     "undetermined": "4 47 48 49 50 52 56",
     "external": "46 69",
 }
 OURS = {
     "supported": "1 15 65 fabric fleet-nodes",
-    "conditional": "9 16 17 18 21 23 28 29 36 37 38 40 42 51 54 55 60 61 62 64 68 gb200-price glm-speed",
+    "conditional": "5 9 16 17 18 21 23 28 29 36 37 38 40 42 51 54 55 60 61 62 64 68 gb200-price glm-speed",
     "undetermined": "22 45 74",
     "misleading": "20 44 naive-wafer",
     "external": "12 75",
