@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fastcalc.cli.answers import Answer
-from fastcalc.cli.commands.evaluation import Compare
+from fastcalc.cli.answers import Found
+from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.requests import again, scenarios
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fastcalc.report.charts.drawing import Chart
 
 
-def run(asked: Compare) -> Answer:
+def run(asked: Compare) -> Found:
     """Evaluate a comparison and write it in a format."""
     if asked.explain and asked.written_as not in ("table", "json"):
         raise InputError(
@@ -34,13 +34,13 @@ def run(asked: Compare) -> Answer:
             notes["explanations"] = explain.explanation_records(outcomes)
 
     def page(width: int) -> list[Part]:
-        then = again(asked, "fit")
+        then = again(asked, "fit", FitMemory)
         if asked.wide or asked.explain:
             return compare.parts(outcomes, steps, then, width)
         said = compare.notes(outcomes)
         return overview.parts(outcomes, said, then, width, has_all_notes=asked.notes)
 
-    return Answer(
+    return Found(
         page,
         lambda: records.compare_records(outcomes),
         lambda: (compare.MARKDOWN, records.compare_records(outcomes)),

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.answers import Answer, page
+from fastcalc.cli.answers import Found, page
 from fastcalc.cli.commands.drawings import Plot
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.commands.measurements import Validate
@@ -38,7 +38,7 @@ def run(asked: Plot) -> int:
     return found.code
 
 
-def _answer(kind: str, asked: Plot) -> Answer:
+def _answer(kind: str, asked: Plot) -> Found:
     """Return the answer of the command that has what is drawn."""
     from fastcalc.cli import show_compare, show_fit, show_frontier, show_validate
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from fastcalc.report.charts.drawing import Axis, Chart, Panel, Series, written
-from fastcalc.report.console import Notes, Part, Table
+from fastcalc.report.console import Notes, Part, TextTable
 
 _HEIGHT = 16
 """Lines of the plot itself."""
@@ -31,7 +31,7 @@ def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
             for one in chart.bars
         ]
         legend = ", ".join(f"{letter} {name}" for name, letter in letters.items())
-        found += [Table([("memory",), ("filled",), ("with",)], rows, left=(0, 2)), ""]
+        found += [TextTable([("memory",), ("filled",), ("with",)], rows, left=(0, 2)), ""]
         found += [legend, ""]
     return [*found, Notes(list(dict.fromkeys(chart.notes)))]
 
