@@ -11,9 +11,8 @@ import pytest
 import fastcalc as fc
 from fastcalc.evidence.score import Prediction
 from fastcalc.report.chart import parts, plot
-from fastcalc.report.charts import of_outcomes, of_searches
+from fastcalc.report.charts import of_memory, of_outcomes, of_searches
 from fastcalc.report.charts.drawing import COLOURS, DARK, Axis, Chart, Panel, Series, luminance
-from fastcalc.report.memories import chart as memory_chart
 from tests.helpers import ROOT, outcome, run
 from tests.test_measured import BASE
 
@@ -93,7 +92,7 @@ def test_batches_that_do_not_fit_are_not_drawn_and_said():
 
 def test_memories_are_filled_as_the_record_says():
     (record,) = fc.fit("kimi-k2", on="h200-sxm")
-    (bar,) = memory_chart([outcome("kimi-k2", "h200-sxm")]).bars
+    (bar,) = of_memory.memory([outcome("kimi-k2", "h200-sxm")]).bars
     assert sum(share for *_, share in bar.parts) == pytest.approx(record["memory_used_fraction"])
 
 

@@ -54,17 +54,11 @@ def _charts(outcomes: Sequence[Outcome]) -> dict[str, Callable[[], "Chart"]]:
     """Return what may be drawn of outcomes."""
 
     def drawn(kind: str) -> "Chart":
-        from fastcalc.report.charts import of_outcomes
+        from fastcalc.report.charts import of_memory, of_outcomes
 
+        if kind == "memory":
+            return of_memory.memory(outcomes)
         found: Chart = getattr(of_outcomes, kind)(outcomes)
         return found
 
-    def memory() -> "Chart":
-        from fastcalc.report import memories
-
-        return memories.chart(outcomes)
-
-    return {
-        **{kind: partial(drawn, kind) for kind in ("speed", "roofline", "step")},
-        "memory": memory,
-    }
+    return {kind: partial(drawn, kind) for kind in ("speed", "roofline", "step", "memory")}

@@ -7,12 +7,10 @@ import numpy as np
 
 from fastcalc.report.charts.drawing import Axis, Chart, Panel, Series, written
 from fastcalc.report.console import Notes, Part, TextTable
+from fastcalc.report.memories import bar
 
 _HEIGHT = 16
 """Lines of the plot itself."""
-
-_WIDE = 40
-"""Characters of a bar."""
 
 _DRAWN = {"rule": "─", "side": "│", "corner": "└", "bound": "·", "band": ":"}
 _ASCII = {"rule": "-", "side": "|", "corner": "+", "bound": ".", "band": ":"}
@@ -51,15 +49,6 @@ def _letters(chart: Chart) -> dict[str, str]:
         free = (one.upper() for one in name if one.isalpha() and one.upper() not in found.values())
         found[name] = next(free)
     return found
-
-
-def bar(shares: Sequence[tuple[str, float]]) -> str:
-    """Return a bar of letters; what is above a hundredth has one at least."""
-    text, total = "", 0.0
-    for letter, share in shares:
-        total += share
-        text += letter * max(round(total * _WIDE) - len(text), int(share > 0.01))
-    return f"{text[:_WIDE]:.<{_WIDE}}"
 
 
 def plot(panel: Panel, *, width: int = 80, is_ascii: bool = False) -> list[str]:

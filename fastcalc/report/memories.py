@@ -9,23 +9,26 @@ from fastcalc.core.scenario import Location, Outcome
 from fastcalc.core.split import split
 from fastcalc.core.tier import KINDS
 from fastcalc.formulas.types import Array
-from fastcalc.report.chart import bar
-from fastcalc.report.charts.drawing import Bar, Chart
 from fastcalc.report.numbers_as_text import size
 
-_NAMES = dict(
+NAMES = dict(
     zip(KINDS, ("dense weights", "head", "experts", "KV cache", "embeddings"), strict=True)
 )
+"""Of kinds of bytes."""
+
 _HOW = {
     None: "",
     "stream": "; what is there streams over the link",
     "compute": "; the host's cores multiply what is there",
 }
+_WIDE = 40
+"""Characters of a bar."""
+
 _LETTERS = dict(zip(KINDS, "DHEKT", strict=True))
 
 
 KEY = (
-    ", ".join(f"{letter} {_NAMES[kind]}" for kind, letter in _LETTERS.items())
+    ", ".join(f"{letter} {NAMES[kind]}" for kind, letter in _LETTERS.items())
     + "; a bar is what the engine may fill of a chip's memory"
 )
 """What the letters of a bar mean."""
@@ -55,6 +58,15 @@ def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, flo
         yield tier.name, whole, [(kind, share) for kind, share in held if share > 0.0]
 
 
+def bar(shares: Sequence[tuple[str, float]]) -> str:
+    """Return a bar of letters by their shares [1]; what is above a hundredth has one at least."""
+    text, total = "", 0.0
+    for letter, share in shares:
+        total += share
+        text += letter * max(round(total * _WIDE) - len(text), int(share > 0.01))
+    return f"{text[:_WIDE]:.<{_WIDE}}"
+
+
 def picture(location: Location) -> list[tuple[str, str, str]]:
     """Return for each memory of a chip its name, its size and what fills it, as a bar.
 
@@ -67,36 +79,6 @@ def picture(location: Location) -> list[tuple[str, str, str]]:
         (name, size(whole), bar([(_LETTERS[kind], share) for kind, share in held]))
         for name, whole, held in filled(location)
     ]
-
-
-def chart(locations: Sequence[Location]) -> Chart:
-    """Return what fills each memory of a chip, for each placed scenario that fits.
-
-    Parameters
-    ----------
-    locations : sequence of Location
-        Others are left out.
-    """
-    bars = [
-        Bar(
-            f"{one.scenario.hardware.id} {name}",
-            f"{100 * sum(share for _, share in held):.0f} % of {size(whole)}",
-            [(_NAMES[kind], KINDS.index(kind), share) for kind, share in held],
-        )
-        for one in locations
-        if one.fits
-        for name, whole, held in filled(one)
-    ]
-    first, chips = locations[0].scenario, {}
-    for one in locations:
-        layout, name = one.placement.layout, one.scenario.hardware.id
-        chips[name] = f"{layout.chips:,} x {name} at batch {min(one.scenario.batches):,}"
-        if not one.fits:
-            chips[name] += " (does not fit)"
-    notes = [
-        f"each bar is one chip of {', '.join(chips.values())}; its whole is what may be filled"
-    ]
-    return Chart(f"What lives where: {first.model.name}", (), bars, notes)
 
 
 def lives(outcome: Outcome) -> Iterator[str]:
@@ -115,7 +97,7 @@ def lives(outcome: Outcome) -> Iterator[str]:
         found = []
         for place, tier in enumerate(made.tiers[1:], 1):
             held = [
-                f"{share * 100:.0f} % of {_NAMES[kind]}"
+                f"{share * 100:.0f} % of {NAMES[kind]}"
                 for kind in KINDS
                 for share in [_at(made.shares[kind][place], index)]
                 if share >= 0.005 and _at(made.sizes[kind], index) > 0.0
