@@ -12,7 +12,7 @@ import fastcalc as fc
 from fastcalc.evidence.score import Prediction
 from fastcalc.report.chart import parts, plot
 from fastcalc.report.charts import of_memory, of_outcomes, of_searches
-from fastcalc.report.charts.drawing import COLOURS, DARK, Axis, Chart, Panel, Series, luminance
+from fastcalc.report.charts.drawing import COLOURS, DARK, Axis, Chart, Panel, Series, contrast
 from tests.helpers import ROOT, outcome, run
 from tests.test_measured import BASE
 
@@ -140,11 +140,6 @@ def test_accuracy_draws_times_as_rates():
 )
 def test_ticks_are_round(low, high, base, expected):
     assert Axis("", low, high, base).ticks == pytest.approx(expected)
-
-
-def contrast(one, other):
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
 
 
 def test_lines_stand_out_of_their_ground():

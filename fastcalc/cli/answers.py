@@ -48,6 +48,8 @@ class Found:
         Exit code: 0 done, 1 the answer is no.
     charts : dict of str to callable
         Return what is drawn, by kind of chart; the first is drawn where none is named.
+    as_html : callable
+        Returns a report as one HTML page, where the command has one.
     """
 
     parts: Callable[[int], Iterable[console.Part]] | None
@@ -60,6 +62,7 @@ class Found:
     as_json: Callable[[], str] | None = None
     code: int = 0
     charts: Mapping[str, Callable[[], "Chart"]] = field(default_factory=dict)
+    as_html: Callable[[], str] = str
 
 
 def no(
@@ -87,6 +90,8 @@ def write(asked: Output, found: Found) -> int:
         page(asked.out, found.parts)
     elif kind == "markdown":
         output.write(record_tables.markdown(*found.rows()), asked.out)
+    elif kind == "html":
+        output.write(found.as_html(), asked.out)
     elif kind == "json" and found.as_json is not None:
         output.write(found.as_json(), asked.out)
     elif kind != "table":

@@ -37,7 +37,9 @@ def kind(incomplete: str) -> list[str]:
 
 def charts(incomplete: str) -> list[str]:
     """Return the kinds of charts."""
-    return _beginning(["speed", "roofline", "frontier", "step", "validate", "memory"], incomplete)
+    return _beginning(
+        ["speed", "price", "roofline", "frontier", "step", "validate", "memory"], incomplete
+    )
 
 
 def _beginning(known: list[str], incomplete: str) -> list[str]:

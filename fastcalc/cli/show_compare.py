@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastcalc.cli.answers import Found
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
-from fastcalc.cli.requests import again, scenarios
+from fastcalc.cli.requests import again, repeated, scenarios
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
 from fastcalc.report import compare, overview, records
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def run(asked: Compare) -> Found:
     """Evaluate a comparison and write it in a format."""
-    if asked.explain and asked.written_as not in ("table", "json"):
+    if asked.explain and asked.written_as not in ("table", "json", "html"):
         raise InputError(
             f"--explain is no flat record: --format {asked.written_as} cannot hold it; use json"
         )
@@ -30,7 +30,7 @@ def run(asked: Compare) -> Found:
 
         if asked.written_as == "table":
             steps = explain.explanation_parts(outcomes)
-        else:
+        elif asked.written_as == "json":
             notes["explanations"] = explain.explanation_records(outcomes)
 
     def page(width: int) -> list[Part]:
@@ -47,7 +47,14 @@ def run(asked: Compare) -> Found:
         lambda: notes,
         (warning for outcome in outcomes for warning in outcome.warnings),
         charts=_charts(outcomes),
+        as_html=lambda: _html(asked, outcomes),
     )
+
+
+def _html(asked: Compare, outcomes: Sequence[Outcome]) -> str:
+    from fastcalc.report.page.document import document
+
+    return document(outcomes, repeated(asked, "report"))
 
 
 def _charts(outcomes: Sequence[Outcome]) -> dict[str, Callable[[], "Chart"]]:
@@ -61,4 +68,4 @@ def _charts(outcomes: Sequence[Outcome]) -> dict[str, Callable[[], "Chart"]]:
         found: Chart = getattr(of_outcomes, kind)(outcomes)
         return found
 
-    return {kind: partial(drawn, kind) for kind in ("speed", "roofline", "step", "memory")}
+    return {kind: partial(drawn, kind) for kind in ("speed", "price", "roofline", "step", "memory")}

@@ -12,7 +12,7 @@ from fastcalc.errors import InputError
 from fastcalc.report.chart import parts
 from fastcalc.report.charts import drawn
 
-KINDS = ("speed", "roofline", "frontier", "step", "validate", "memory")
+KINDS = ("speed", "price", "roofline", "frontier", "step", "validate", "memory")
 _WIDEST = 80
 
 

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from fastcalc.cli import completion, flags
-from fastcalc.cli.commands.evaluation import Evaluated
+from fastcalc.cli.commands.evaluation import Compare, Evaluated
 from fastcalc.cli.flags import argument, flag
 
 
@@ -14,7 +14,7 @@ class KindOfChart(flags.Flags):
         str,
         argument(
             "KIND",
-            "speed, roofline, frontier, step, validate or memory.",
+            "speed, price, roofline, frontier, step, validate or memory.",
             autocompletion=completion.charts,
         ),
     ]
@@ -45,3 +45,20 @@ class Plot(
 
     batch: str = "1..512x2"
     max_chips: Annotated[int, flag("N", "Most chips of a deployment on the frontier.")] = 72
+
+
+class Report(
+    Evaluated,
+    flags.PrefixHits,
+    flags.Prices,
+    flags.PaidHours,
+    flags.OutputFile,
+    flags.OwnFolders,
+):
+    """Write a comparison as one HTML file to send: the same as compare -o FILE.html.
+
+    What it says, its table (to sort, filter and choose columns of), charts, each step taken apart,
+    premises and sources; it asks nothing of anywhere, and prints well.
+    """
+
+    batch: str = Compare.batch

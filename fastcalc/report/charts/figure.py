@@ -24,6 +24,7 @@ from fastcalc.report.charts.drawing import (
     Panel,
     Series,
     apart,
+    contrast,
     ink_on,
     written,
 )
@@ -233,8 +234,10 @@ def _labels(plot: Axes, panel: Panel, ink: str) -> None:
 
 
 def _ink_of(plot: Axes, one: Series, ink: str) -> str:
-    dark = mpl.colors.to_hex(plot.get_facecolor()) != "#ffffff"
-    return (DARK if dark else COLOURS)[one.colour % MOST] if one.style != "area" else ink
+    """Return the colour of a name: its line's, where that is read well on the ground."""
+    ground = mpl.colors.to_hex(plot.get_facecolor())
+    colour = (COLOURS if ground == "#ffffff" else DARK)[one.colour % MOST]
+    return colour if one.style != "area" and contrast(colour, ground) >= 4.5 else ink
 
 
 def _bars(made: Figure, bars: Sequence[Bar], colours: Sequence[str], ink: str) -> None:

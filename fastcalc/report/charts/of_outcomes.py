@@ -7,7 +7,7 @@ import numpy as np
 from fastcalc.core.scenario import Outcome
 from fastcalc.formulas.types import Floats
 from fastcalc.report.charts.drawing import MOST, Axis, Chart, Panel, Series, Style, axes
-from fastcalc.report.numbers_as_text import number, prefixed
+from fastcalc.report.numbers_as_text import dollars, number, prefixed
 
 _SMALL = 0.02
 """Share of a step below which a component is drawn with the others."""
@@ -47,6 +47,26 @@ def _speeds(place: int, name: str, outcome: Outcome) -> Iterator[Series]:
     ]
     yield Series(f"bound of {name}", batch, estimate.bound[held], place, "bound")
     yield Series(name, batch, middle, place, "line", low, high, tips)
+
+
+def price(outcomes: Sequence[Outcome]) -> Chart:
+    """Return speed of each user against the price of a token, batch by batch."""
+    series = []
+    for place, (name, outcome) in _drawn(outcomes):
+        if outcome.usd is None:
+            continue
+        held, batch = outcome.estimate.fits, outcome.estimate.batch
+        x, y = outcome.estimate.speed[held], outcome.usd[1][held]
+        tips = [
+            f"{name}, batch {b:,.0f}: {number(s)} tokens/s, ${dollars(usd)}/Mtok"
+            for b, s, usd in zip(batch[held], x, y, strict=True)
+        ]
+        series.append(Series(name, x, y, place, tips=tips))
+    title, notes = _of(outcomes, "Speed and price"), list(_left_out(outcomes))
+    if not series:
+        return Chart(title, notes=["no chip here has a price"])
+    across, upward = axes(series, "output tokens/s of each user, expected", "$/Mtok output")
+    return Chart(title, [Panel("", across, upward, series)], (), notes)
 
 
 def roofline(outcomes: Sequence[Outcome]) -> Chart:
@@ -100,9 +120,11 @@ def step(outcomes: Sequence[Outcome]) -> Chart:
     longest = {n: float(y.max()) for _, _, _, parts in every for n, y in parts.items()}
     order = sorted(longest, key=lambda one: (one == _OTHERS, -longest[one]))
     totals = [np.sum(list(parts.values()), axis=0) for *_, parts in every]
-    upward, panels = Axis.over("ms of a decode step", totals, 0), []
-    for name, outcome, batch, parts in every:
+    tallest, panels = [float(one.max()) for one in totals], []
+    shared = max(tallest) < _ALIKE * min(tallest)
+    for (name, outcome, batch, parts), total in zip(every, totals, strict=True):
         series, below = [], np.zeros(batch.shape)
+        wide = batch if batch.size > 1 else np.array([batch[0] / 1.2, batch[0] * 1.2])  # a column
         for part in (one for one in order if one in parts):
             top = below + parts[part]
             middle, colour = (below + top) / 2.0, order.index(part) % MOST
@@ -110,16 +132,21 @@ def step(outcomes: Sequence[Outcome]) -> Chart:
                 f"{part}, batch {b:,.0f}: {number(t)} ms"
                 for b, t in zip(batch, parts[part], strict=True)
             ]
-            series.append(Series(part, batch, middle, colour, "area", below, top, tips))
+            edges = (np.broadcast_to(one, wide.shape) for one in (middle, below, top))
+            at, *ends = edges
+            series.append(Series(part, wide, at, colour, "area", *ends, tips))
             below = top
         layout = outcome.placement.layout
         title = " ".join((f"{layout.chips:,} x {name}", str(layout)))
+        upward = Axis.over("ms of a decode step", totals if shared else [total], 0)
         across, _ = axes(series, "batch (sequences decoded together)", "", (2, 0))
         panels.append(Panel(title.rstrip(), across, upward, series))
     return Chart(_of(outcomes, "Time of a decode step"), panels, (), list(_left_out(outcomes)))
 
 
 _OTHERS = "all others"
+_ALIKE = 8.0
+"""Factor within which steps of chips are drawn on one scale. [1]"""
 
 
 def _components(outcome: Outcome) -> tuple[Floats, dict[str, Floats]]:
