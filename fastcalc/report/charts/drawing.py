@@ -9,9 +9,9 @@ import numpy as np
 
 from fastcalc.formulas.types import Floats
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A7A00", "#777777")
-"""Of Okabe and Ito, which all kinds of colour blindness tell apart; their yellow and black are
-olive and grey here, which show on white and on black."""
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#C26A9B", "#BF8400", "#3E9AD6", "#8A7A00", "#777777")
+"""Of Okabe and Ito, which all kinds of colour blindness tell apart, the lighter of them darkened
+until lines stand out of white; their yellow and black are olive and grey."""
 
 DARK = ("#56A8E0", "#F08030", "#2CC79A", "#E29BC2", "#F0B429", "#8CCEF2", "#C9BE3F", "#A6A6A6")
 """The same, lighter, for a dark ground."""

@@ -45,8 +45,15 @@ def _speeds(place: int, name: str, outcome: Outcome) -> Iterator[Series]:
         f"{name}, batch {b:,.0f}: {number(s)} tokens/s, bound {number(most)}"
         for b, s, most in zip(batch, middle, estimate.bound[held], strict=True)
     ]
-    yield Series(f"bound of {name}", batch, estimate.bound[held], place, "bound")
+    wide = _wide(batch)
+    bound = np.broadcast_to(estimate.bound[held], wide.shape)
+    yield Series(f"bound of {name}", wide, bound, place, "bound")
     yield Series(name, batch, middle, place, "line", low, high, tips)
+
+
+def _wide(batch: Floats) -> Floats:
+    """Return batches, and a little on both sides of a single one, to draw a line or a column."""
+    return batch if batch.size > 1 else np.array([batch[0] / 1.2, batch[0] * 1.2])
 
 
 def price(outcomes: Sequence[Outcome]) -> Chart:
@@ -124,7 +131,7 @@ def step(outcomes: Sequence[Outcome]) -> Chart:
     shared = max(tallest) < _ALIKE * min(tallest)
     for (name, outcome, batch, parts), total in zip(every, totals, strict=True):
         series, below = [], np.zeros(batch.shape)
-        wide = batch if batch.size > 1 else np.array([batch[0] / 1.2, batch[0] * 1.2])  # a column
+        wide = _wide(batch)
         for part in (one for one in order if one in parts):
             top = below + parts[part]
             middle, colour = (below + top) / 2.0, order.index(part) % MOST
@@ -132,9 +139,8 @@ def step(outcomes: Sequence[Outcome]) -> Chart:
                 f"{part}, batch {b:,.0f}: {number(t)} ms"
                 for b, t in zip(batch, parts[part], strict=True)
             ]
-            edges = (np.broadcast_to(one, wide.shape) for one in (middle, below, top))
-            at, *ends = edges
-            series.append(Series(part, wide, at, colour, "area", *ends, tips))
+            at, low, high = (np.broadcast_to(one, wide.shape) for one in (middle, below, top))
+            series.append(Series(part, wide, at, colour, "area", low, high, tips))
             below = top
         layout = outcome.placement.layout
         title = " ".join((f"{layout.chips:,} x {name}", str(layout)))

@@ -122,9 +122,8 @@ def _verdict(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _name(column: Column) -> str:
-    return record_tables.heading(column) or column.key.replace("_", " ").replace(
-        "tokens per s", "tok/s"
-    ).replace("usd", "$")
+    key = column.key.replace("_", " ").replace("tokens per s", "tok/s").replace("usd", "$")
+    return record_tables.heading(column) or key
 
 
 def _table(records: Sequence[Record]) -> str:

@@ -49,7 +49,10 @@
     mark.classList.add("on");
     tip.textContent = text;
     tip.hidden = false;
-    const at = mark.getBoundingClientRect(), size = tip.getBoundingClientRect();
+    put();
+  }
+  function put() {
+    const at = on.getBoundingClientRect(), size = tip.getBoundingClientRect();
     const left = Math.min(Math.max(at.left + at.width / 2 - size.width / 2, 4), innerWidth - size.width - 4);
     const above = at.top - size.height - 8;
     tip.style.left = `${left}px`;
@@ -91,7 +94,7 @@
     for (const event of ["pointerenter", "focus"]) part.addEventListener(event, () => show(part, text));
     for (const event of ["pointerleave", "blur"]) part.addEventListener(event, hide);
   });
-  addEventListener("scroll", () => { if (on) hide(); }, { passive: true });
+  addEventListener("scroll", () => { if (on) put(); }, { passive: true });
 
   const copy = document.getElementById("copy");
   copy.addEventListener("click", () => {
