@@ -1,6 +1,7 @@
 """``fastcalc fastmode``: every trick from one serving point to one speed."""
 
 from dataclasses import replace
+from functools import partial
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.store import Catalogue
@@ -12,7 +13,7 @@ from fastcalc.core.scenario import Scenario, solve
 from fastcalc.errors import InputError
 from fastcalc.report import fastmode, fastmode_table, records
 from fastcalc.search.tricks import fastmode as tricks
-from fastcalc.search.tricks import start_at_speed
+from fastcalc.search.tricks import best_cut, start_at_speed
 from fastcalc.written import shown
 
 SPEEDUP = 2.5
@@ -28,7 +29,7 @@ def run(asked: Fastmode) -> int:
     comparison = Compare.like(asked, models=[asked.model], batch=asked.batch or str(BATCH))
     scenario, catalogue = _scenario(comparison)
     slow = asked.from_speed
-    found = scenario if slow is None else start_at_speed(scenario, slow)
+    found = best_cut(scenario) if slow is None else start_at_speed(scenario, slow)
     if found is None:
         chips, where = scenario.sharding.chips, scenario.hardware.id
         where = f"{chips} chips of {where}" if chips else where
@@ -38,7 +39,12 @@ def run(asked: Fastmode) -> int:
         )
         return no_answer(asked, [reason], fastmode.KEYS, fastmode_table.TABLE)
     today = float(solve(found).estimate.speed[0])
-    made = tricks(found, asked.to_speed or today * (asked.speedup or SPEEDUP), catalogue)
+    speed = asked.to_speed or today * (asked.speedup or SPEEDUP)
+    made = tricks(found, speed, catalogue, _smaller(asked, catalogue))
+    if made.cheapest is None and asked.format != "table":
+        extra = partial(fastmode.alongside, made)
+        reasons = [fastmode.nothing(made)]
+        return no_answer(asked, reasons, fastmode.KEYS, fastmode_table.TABLE, extra)
     outcomes = [made.today, *(one.outcome for one in made.options if one.outcome is not None)]
     few, left = fastmode.shown(made, everything=asked.everything or asked.format == "markdown")
     next_command = requests.again(comparison, "frontier")
@@ -52,7 +58,14 @@ def run(asked: Fastmode) -> int:
         lambda: {**fastmode.alongside(made), "assumptions": records.assumptions(outcomes)},
         (line for one in outcomes for line in one.warnings),
     )
-    return 0 if made.reached else 1
+    return 0 if made.cheapest else 1
+
+
+def _smaller(asked: Fastmode, catalogue: Catalogue) -> list[str] | None:
+    """Return the names of the models that may take its place; None for those of its family."""
+    names = options.names(asked.smaller, "--smaller")
+    words = {"family": None, "none": [], "all": catalogue.names("models")}
+    return words[names[0]] if len(names) == 1 and names[0] in words else names
 
 
 def _check(asked: Fastmode) -> None:

@@ -134,11 +134,15 @@ class Fastmode(
 ):
     """Say what each trick for speed buys and costs, from today's batch.
 
-    Smaller batch, other and more chips, fewer bits, speculation, a smaller model, SRAM machines,
-    and the cheapest two together. Exits with 1 if nothing reaches the speed.
+    Smaller batch, other and more chips, fewer bits, speculation, a smaller model, SRAM machines;
+    the cheapest two, three and four together; and what each gives of the cheapest way. Exits with
+    1 if nothing reaches the speed.
     """
 
     on: str = "h100-sxm"
+    smaller: Annotated[
+        str, flag("family|all|none|MODELS", "Smaller models that may take its place.")
+    ] = "family"
     everything: Annotated[
         bool, flag(None, "Show every chip, format and model that was tried.", "--all")
     ] = False
