@@ -6,6 +6,7 @@ from book import Book, Words, counted, dearer, each_dearer, first, price, speed,
 from tricks import DENSE, FAST, LONG, RACK, SLOW, SPREAD, users
 
 from fastcalc.articles.judge import MEANING, Judged
+from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import PriceBasis
 from fastcalc.core.scenario import solve
 from fastcalc.report import claims as claim_text
@@ -57,9 +58,9 @@ def newer(book: Book) -> Words:
 def _ratio(
     book: Book, model: str, chip: str, chips: int, batch: int, basis: PriceBasis | None
 ) -> float:
-    """Return the ratio of speeds on two chips, or that of prices on a basis. [1]"""
+    """Return the ratio of speeds on two chips at their best, or of prices on a basis. [1]"""
     new, old = (
-        solve(book.scenario(model, name, chips=chips, batch=batch, basis=basis or "cloud"))
+        solve(best_cut(book.scenario(model, name, chips=chips, batch=batch, basis=basis or "cloud")))
         for name in (chip, OLD)
     )
     return price(new) / price(old) if basis else first(new) / first(old)

@@ -5,15 +5,18 @@ from functools import partial
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.cli import options, requests
+from fastcalc.cli import options, output, requests
 from fastcalc.cli.answers import answer, no_answer
 from fastcalc.cli.commands.evaluation import Compare
 from fastcalc.cli.commands.search import Fastmode
-from fastcalc.core.scenario import Scenario, solve
+from fastcalc.core.best_cut import best_cut
+from fastcalc.core.scenario import Scenario, locate, solve
 from fastcalc.errors import InputError
-from fastcalc.report import fastmode, fastmode_table, records
+from fastcalc.report import curve, fastmode, fastmode_table, records
 from fastcalc.search.tricks import fastmode as tricks
-from fastcalc.search.tricks import best_cut, start_at_speed
+from fastcalc.search.tricks import start_at_speed
+from fastcalc.search.tricks.lighter_passes import narrowest
+from fastcalc.search.tricks.smaller_batches import engines_of, study
 from fastcalc.written import shown
 
 SPEEDUP = 2.5
@@ -28,6 +31,8 @@ def run(asked: Fastmode) -> int:
     _check(asked)
     comparison = Compare.like(asked, models=[asked.model], batch=asked.batch or str(BATCH))
     scenario, catalogue = _scenario(comparison)
+    if asked.curve:
+        return _curve(asked, scenario, catalogue)
     slow = asked.from_speed
     found = best_cut(scenario) if slow is None else start_at_speed(scenario, slow)
     if found is None:
@@ -61,6 +66,34 @@ def run(asked: Fastmode) -> int:
     return 0 if made.cheapest else 1
 
 
+def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> int:
+    """Write what a smaller batch costs from every start; 1 if no cut of the chips holds any."""
+    chips = scenario.sharding.chips or locate(scenario).placement.layout.chips
+    engines = engines_of(catalogue, scenario.hardware)
+    if asked.engine:
+        engines = [scenario.engine]
+    engines = [*engines, catalogue.engine("ideal")]
+    native = [replace(scenario, engine=one) for one in {one.id: one for one in engines}.values()]
+    found = study(
+        [each for one in native for each in (one, *(narrow for _, narrow in narrowest(one)))],
+        chips,
+        asked.speedup or SPEEDUP,
+    )
+    if found is None:
+        reason = f"no cut of {chips} chips of {scenario.hardware.id} holds {scenario.model.id}"
+        return no_answer(asked, [reason], curve.KEYS, [curve.START])
+    answer(
+        asked,
+        lambda width: curve.parts(
+            found, asked.cost, width, is_ascii=not asked.out and not output.draws()
+        ),
+        lambda: curve.curve_records(found),
+        lambda: (curve.table(found, asked.cost), curve.rows(found)),
+        lambda: curve.extra(found),
+    )
+    return 0
+
+
 def _smaller(asked: Fastmode, catalogue: Catalogue) -> list[str] | None:
     """Return the names of the models that may take its place; None for those of its family."""
     names = options.names(asked.smaller, "--smaller")
@@ -78,6 +111,12 @@ def _check(asked: Fastmode) -> None:
     for value, flag, example in named:
         if value is not None:
             options.number(value, flag, LIMITS["speed"], example)
+    options.number(asked.cost, "--cost", LIMITS["speed"], 6)
+    ends = {"--batch": asked.batch, "--from-speed": asked.from_speed, "--to-speed": asked.to_speed}
+    ranks = {f"--{name}": getattr(asked, name) for name in ("tp", "pp", "ep", "dp")}
+    given = [name for name, value in {**ends, **ranks}.items() if value is not None]
+    if asked.curve and given:
+        raise InputError(f"--curve tries every start and every cut: leave out {given[0]}")
     if asked.from_speed is not None and asked.batch:
         raise InputError("--batch and --from-speed both say where to start; give one of them")
     if asked.speedup is not None and asked.to_speed is not None:

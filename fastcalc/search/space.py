@@ -44,17 +44,8 @@ class Space:
         return self.holding([one for count in chips for one in self.site.of_one_copy(count)])
 
     def cuts(self, chips: int) -> list[Layout]:
-        """Return every legal layout of so many chips that holds a sequence, replicas among them."""
-        copies = [count for count in range(1, chips + 1) if chips % count == 0]
-        if self.site.machine.is_spatial:
-            copies = [1]
-        return self.holding(
-            [
-                replace(layout, dp=layout.dp * count)
-                for count in copies
-                for layout in self.site.of_one_copy(chips // count)
-            ]
-        )
+        """Return every legal layout of so many chips that holds a sequence, with all replicas."""
+        return self.holding([*self.site.cuts(chips)])
 
     def holding(self, layouts: list[Layout]) -> list[Layout]:
         """Return the layouts that hold a sequence."""

@@ -146,6 +146,10 @@ class Fastmode(
     everything: Annotated[
         bool, flag(None, "Show every chip, format and model that was tried.", "--all")
     ] = False
+    curve: Annotated[
+        bool, flag(None, "Show what a smaller batch costs from every starting batch.")
+    ] = False
+    cost: Annotated[float, flag("X", "Cost multiple to find on the curve.")] = 6.0
 
 
 class Frontier(

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.best_cut import best_cut
 from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Outcome, Scenario, locate, solve
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Floats
 from fastcalc.search import Space, largest_batches
-from fastcalc.search.largest_batch import speeds
 from fastcalc.search.space import sharding
 from fastcalc.search.tricks import lighter_passes as passes
 from fastcalc.search.tricks import other_machines as machines
@@ -106,22 +106,6 @@ def fastmode(
         thinner=models.thinner_layers(base),
         nearest=None if best(options) else nearest(base),
     )
-
-
-def best_cut(scenario: Scenario) -> Scenario:
-    """Return a scenario of one batch with its chips cut as serves that fastest, and so cheapest.
-
-    Ranks that it names stay, and so does the default layout where no cut holds the batch.
-    """
-    if scenario.sharding.names_ranks:
-        return scenario
-    space, batch = Space(scenario), scenario.batches[0]
-    layouts = space.cuts(scenario.sharding.chips or locate(scenario).placement.layout.chips)
-    held = [one for one in layouts if space.site.place(one).max_batch >= batch]
-    if not held:
-        return scenario
-    each = speeds(space.site.place_all(held, axes=1), scenario.traffic, batch)
-    return replace(scenario, sharding=sharding(held[int(each.argmax())]))
 
 
 def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
