@@ -80,7 +80,8 @@ def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> int:
         asked.speedup or SPEEDUP,
     )
     if found is None:
-        reason = f"no cut of {chips} chips of {scenario.hardware.id} holds {scenario.model.id}"
+        where = f"{chips} chip{'s' if chips > 1 else ''} of {scenario.hardware.id}"
+        reason = f"no cut of {where} holds a sequence of {scenario.model.id}"
         return no_answer(asked, [reason], curve.KEYS, [curve.START])
     answer(
         asked,

@@ -85,7 +85,11 @@ def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Cu
     each = speeds(placed, traffic, np.minimum(starts, most).astype(float))
     each = np.where(starts <= most, each, 0.0)
     now, rows = each.max(axis=0), each.argmax(axis=0)
-    few = _largest(placed, traffic, now * speedup, most)
+    goals = now * speedup * (1.0 - 1e-12)
+    # No user is faster at a larger batch: an end lies between two neighbours of the starts.
+    held = np.sum(each[:, np.newaxis, :] >= goals[:, np.newaxis], axis=2) * (now > 0.0)
+    low, high = (np.append([0, *starts], starts[-1] + 1)[held + more] for more in (0, 1))
+    few = _largest(placed, traffic, goals, (low, np.minimum(high, most + 1)))
     quick = speeds(placed, traffic, np.maximum(few, 1).astype(float))
     best = (few * quick).argmax(axis=0)
     ends = np.arange(len(starts))
@@ -104,18 +108,20 @@ def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Cu
     )
 
 
-def _largest(placed: Placements, traffic: Traffic, goals: Floats, most: Array) -> Batches:
+def _largest(
+    placed: Placements, traffic: Traffic, goals: Floats, ends: tuple[Batches, Batches]
+) -> Batches:
     """Return the largest batch of each layout, a row, that reaches each speed, a column; 0 if none.
 
-    No user is faster at a larger batch.
+    Between batches that do, or 0, and larger ones that do not.
     """
-    low = np.zeros((len(most), len(goals)), dtype=np.int64)
-    high = np.broadcast_to(most + 1, low.shape).astype(np.int64)
+    low, high = ends
     while np.any(high - low > 1):
         middle = (low + high) // 2
         each = speeds(placed, traffic, np.maximum(middle, 1).astype(float))
-        reached = (middle > low) & (each >= goals * (1.0 - 1e-12))
-        low, high = np.where(reached, middle, low), np.where(reached, high, np.maximum(middle, 1))
+        reached = each >= goals
+        low = np.where((middle > low) & reached, middle, low)
+        high = np.where((middle > low) & ~reached, middle, high)
     return low
 
 
@@ -125,7 +131,7 @@ def _floor(space: Space, layout: Layout) -> float:
     return float(sum(np.sum(one.by_limiter()[3]) for one in step.components if not one.is_idle))
 
 
-FLOORS = 2.0 ** np.arange(-3.0, 5.25, 0.25) * 1e-3
+FLOORS = 2.0 ** np.arange(-3.0, 5.25, 0.5) * 1e-3
 """Floors of a step that are tried on a textbook step. [s]"""
 
 _STARTS = 4

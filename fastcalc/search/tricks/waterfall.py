@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fastcalc.catalogue.schema import Model
+from fastcalc.core.best_cut import best_cut
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, solve
 from fastcalc.errors import InputError
 from fastcalc.search.space import sharding
@@ -132,14 +133,16 @@ def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
 def _point(scenario: Scenario, today: Outcome, end: Outcome) -> Outcome | None:
     """Return a step at today's batch, or None where no layout of it holds that.
 
-    Today's chips stay cut as they are; other ones are cut as at the end, or the fewest are taken.
+    Today's chips stay cut as they are; other ones are cut as is best, as many as today, as at the
+    end, or the fewest.
     """
-    layouts = [sharding(end.placement.layout), Sharding()]
+    counts = [today.placement.layout.chips, end.placement.layout.chips, None]
+    layouts = [Sharding(chips=count) for count in counts]
     if scenario.hardware is today.scenario.hardware:
         layouts.insert(0, sharding(today.placement.layout))
     for layout in [scenario.sharding] if scenario.sharding.names_ranks else layouts:
         with suppress(InputError):  # a layout that this model or chip cannot have
-            found = solve(replace(scenario, batches=today.scenario.batches, sharding=layout))
+            found = solve(best_cut(replace(scenario, sharding=layout)))
             if found.fits:
                 return found
     return None
