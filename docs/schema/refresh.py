@@ -10,7 +10,7 @@ from typing import Any
 
 from fastcalc.catalogue.json_schema import as_text
 from fastcalc.core.columns import COLUMNS, Column
-from fastcalc.report import fastmode, fit, plan
+from fastcalc.report import curve, fastmode, fit, plan
 from fastcalc.report.records import SCHEMA
 from fastcalc.written import to_markdown
 
@@ -22,6 +22,7 @@ COMMANDS = {
     "fit": fit.COLUMNS,
     "plan": plan.COLUMNS,
     "fastmode": fastmode.COLUMNS,
+    "fastmode --curve": curve.COLUMNS,
 }
 """What a record of each command holds."""
 
