@@ -1,7 +1,6 @@
 """Several tricks at once are what brute force finds, and the factors of a speed-up multiply up."""
 
 import json
-import json
 from dataclasses import replace
 from math import inf, prod
 from types import SimpleNamespace
@@ -17,7 +16,6 @@ from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.search import Space
 from fastcalc.search.largest_batch import speeds
 from fastcalc.search.space import chip_counts
-from fastcalc.search.tricks import fastmode
 from fastcalc.search.tricks.combined import COUNTS, combinations, nearest
 from fastcalc.search.tricks.lighter_passes import PUBLISHED, narrowest
 from fastcalc.search.tricks.start import Base
@@ -167,7 +165,9 @@ def test_the_cheapest_combination_is_that_of_brute_force(base):
         if tricks in wanted:
             priced, without = wanted[tricks]
             is_priced = served.pricing.per_chip_hour(served.hardware) is not None
-            wanted[tricks] = (min(priced, usd), without) if is_priced else (priced, min(without, usd))
+            wanted[tricks] = (
+                (min(priced, usd), without) if is_priced else (priced, min(without, usd))
+            )
     for tricks, (priced, without) in wanted.items():
         best = priced if priced < inf else without
         outcome = found[tricks].outcome
@@ -216,9 +216,7 @@ def test_wafers_with_a_smaller_model_are_tried(fastcalc):
     whole = prod(one["speedup"] for one in factors)
     assert whole == pytest.approx(pair["speedup"], rel=1e-9)
     kept = fastcalc("fastmode", *asked, "--smaller", "none")
-    (drafted,) = [
-        row for row in json.loads(kept.out)["records"] if row["trick"] == "two-tricks"
-    ]
+    (drafted,) = [row for row in json.loads(kept.out)["records"] if row["trick"] == "two-tricks"]
     assert drafted["hardware"] == "wse-3"
     assert drafted["speculation_tokens_per_pass"] > 1.0
 

@@ -122,7 +122,14 @@ def test_the_curve_is_a_page_and_records(fastcalc):
     page = fastcalc(*ASKED, "--curve")
     assert page.code == 0
     assert all(len(line) <= 80 for line in page.out.splitlines())
-    for word in ("vllm", "tensorrt-llm", "ideal", "narrow", "floor of a step", "2.5x for 6x or less"):
+    for word in (
+        "vllm",
+        "tensorrt-llm",
+        "ideal",
+        "narrow",
+        "floor of a step",
+        "2.5x for 6x or less",
+    ):
         assert word in page.out
     rows = json.loads(fastcalc(*ASKED, "--curve", "--format", "json").out)["records"]
     for row in rows:

@@ -61,7 +61,9 @@ def _ratio(
 ) -> float:
     """Return the ratio of speeds on two chips at their best, or of prices on a basis. [1]"""
     new, old = (
-        solve(best_cut(book.scenario(model, name, chips=chips, batch=batch, basis=basis or "cloud")))
+        solve(
+            best_cut(book.scenario(model, name, chips=chips, batch=batch, basis=basis or "cloud"))
+        )
         for name in (chip, OLD)
     )
     return price(new) / price(old) if basis else first(new) / first(old)
@@ -116,8 +118,7 @@ def _same_model(book: Book) -> list[list[str]]:
         [
             "GPT-5.4 fast",
             "1.5 times as fast, twice the credits",
-            f"a batch {book.said('12')} times smaller; DeepSeek-R1 on 72 GB200 "
-            f"{halves}",
+            f"a batch {book.said('12')} times smaller; DeepSeek-R1 on 72 GB200 {halves}",
             f"{book.verdict('12')}: credits follow cost, same machine",
         ],
     ]

@@ -90,7 +90,7 @@ def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> int:
         ),
         lambda: curve.curve_records(found),
         lambda: (curve.table(found, asked.cost), curve.rows(found)),
-        lambda: curve.extra(found),
+        lambda: curve.rest(found),
     )
     return 0
 

@@ -56,4 +56,3 @@ def _scenarios(asked: Frontier, comparison: Compare) -> list[Scenario]:
         for weight in weights or (None,)
         for cache in caches or (None,)
     ]
-

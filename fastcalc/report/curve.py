@@ -78,14 +78,10 @@ COLUMNS = (
         lambda one: _usd(one, one.batch, one.speed),
     ),
     Column("reaches", "yes or no", "whether some batch is so much faster", lambda one: one.few > 0),
-    Column(
-        "end_batch", "count", "the batch that is, and costs least", lambda one: one.few or None
-    ),
+    Column("end_batch", "count", "the batch that is, and costs least", lambda one: one.few or None),
     Column("end_tokens_per_s_per_user", "tokens/s", "with it", lambda one: one.faster),
     Column("end_layout", "text", "how it is cut", lambda one: one.after if one.few else None),
-    Column(
-        "end_usd_per_mtok_output", "USD", "with it", lambda one: _usd(one, one.few, one.faster)
-    ),
+    Column("end_usd_per_mtok_output", "USD", "with it", lambda one: _usd(one, one.few, one.faster)),
     Column(
         "cost_multiple",
         "ratio",
@@ -156,9 +152,7 @@ def table(study: Study, cost: float) -> list[Column]:
         columns.append(numbers(engine * (engine not in seen) + heading, _cells(curve)))
         seen.add(engine)
     needed = floors_needed(study, cost)
-    columns.append(
-        numbers(f"floor for|{cost:g}x, ms", lambda at: number(needed[at] and 1e3 * needed[at]))
-    )
+    columns.append(numbers(f"floor for|{cost:g}x, ms", lambda at: number(needed[at])))
     # Keys are headings elsewhere; here two columns may have the same.
     return [replace(one, key=f"{place}") for place, one in enumerate(columns)]
 
@@ -175,10 +169,10 @@ def _cells(curve: Curve) -> Any:
 
 
 def floors_needed(study: Study, cost: float) -> list[float | None]:
-    """Return the largest floor tried at which each start pays a cost multiple at most; or None."""
+    """Return the largest floor at which each start pays a cost multiple at most; or None. [ms]"""
     found: list[float | None] = []
     for at in range(len(study.engines[0].starts)):
-        paid = [one.floor for one in study.floors if one.multiple[at] <= cost]
+        paid = [1e3 * one.floor for one in study.floors if one.multiple[at] <= cost]
         found.append(max(paid, default=None))
     return found
 
@@ -198,7 +192,7 @@ def chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[str]
     if not inside and not above:
         return [f"no start has {study.speedup:g}x at any floor tried"]
     engines = {one.space.scenario.engine.id: 1e3 * one.floor for one in study.engines}
-    lines = scatter(
+    return scatter(
         {key: points for key, points in series.items() if points},
         across="floor of a step, ms, on a textbook step; blank: never",
         upward="users at the start",
@@ -206,7 +200,6 @@ def chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[str]
         is_ascii=is_ascii,
         marks={f"{engine}, {number(floor)} ms": floor for engine, floor in engines.items()},
     )
-    return lines
 
 
 def parts(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[Part]:
@@ -232,8 +225,8 @@ def notes(study: Study, cost: float) -> list[str]:
         *(_where(curve, study.speedup, cost) for curve in study.engines),
         "a cost multiple is what an output token costs at the end over the start, whatever the "
         "price of the chips; from a start the cut that serves it fastest, at the end the one that "
-        "serves most tokens at the speed asked for, of all legal cuts of the same chips; from fewer "
-        "users than shown never; -: the start does not fit",
+        "serves most tokens at the speed asked for, of all legal cuts of the same chips; from "
+        "fewer users than shown never; -: the start does not fit",
         "a textbook step reaches all peaks and pays a floor; the last column has the largest floor "
         f"tried at which {study.speedup:g}x costs {cost:g}x at most, in native formats",
     ]
@@ -252,7 +245,7 @@ def _where(curve: Curve, speedup: float, cost: float) -> str:
     return f"{head}: {speedup:g}x from {ends}; for {cost:g}x or less {few}"
 
 
-def extra(study: Study) -> Record:
+def rest(study: Study) -> Record:
     """Return what stands alongside the records in JSON."""
     scenarios: Sequence[Any] = [one.space.scenario for one in (*study.engines, *study.floors[:1])]
     traffic = scenarios[0].traffic

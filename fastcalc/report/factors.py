@@ -10,7 +10,6 @@ from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.records import Record, plainly
 from fastcalc.search.tricks.waterfall import Factor
 
-
 COLUMNS = (
     Column("trick", "text", "what is changed", lambda one: one.trick, ("", "factor")),
     Column("change", "text", "to what", lambda one: one.change, ("", "to")),
@@ -67,8 +66,12 @@ COLUMNS = (
         lambda one: one.evidence,
         ("", "rests on"),
     ),
-    Column("source", "text", "who measured or published it, or why it is assumed",
-           lambda one: one.source),
+    Column(
+        "source",
+        "text",
+        "who measured or published it, or why it is assumed",
+        lambda one: one.source,
+    ),
 )
 """Of the records, in order."""
 _TABLE = [one for one in COLUMNS if one.key != "source"]

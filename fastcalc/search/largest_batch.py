@@ -217,7 +217,9 @@ def least_usd(layouts: Sequence[Layout], batch: Floats, each: Floats, speed: flo
     reached = each >= speed * (1.0 - _ROUNDING)
     total = np.where(reached, np.maximum(upto, batch) * each, 0.0).max(axis=1)
     chips = np.array([layout.chips for layout in layouts])
-    return np.divide(chips / 3600.0 * 1e6, total, out=np.full(len(chips), inf), where=total > 0.0)
+    usd = np.full(len(chips), inf)
+    np.divide(chips / 3600.0 * 1e6, total, out=usd, where=total > 0.0)
+    return usd
 
 
 def _closest(

@@ -3,8 +3,8 @@
 A combination changes two or more of four things: the chips (another layout or number of today's,
 or another kind), the model (a smaller one, in its own formats), the bits (the fewest of weights
 and cache that the chip computes in) and the drafts (with the tokens a pass that are published).
-Batch is solved for in each, and so is the layout wherever chips or model change. The cheapest has the
-least dollars a million output tokens. Chips without a price count only where none with a price
+Batch is solved for in each, and so is the layout wherever chips or model change. The cheapest has
+the least dollars a million output tokens. Chips without a price count only where none with a price
 reaches the speed; of those the fewest chip-seconds do.
 """
 
@@ -40,7 +40,7 @@ _MOST = max(PUBLISHED.values())
 """The most tokens of a pass that are published. [1]"""
 
 
-class Place:
+class ModelOnChip:
     """A model on a kind of chip, whatever its bits and drafts.
 
     Parameters
@@ -107,22 +107,22 @@ class Place:
             yield (*self.changes, words), scenario
 
 
-def _places(base: Base) -> Iterator[Place]:
+def _places(base: Base) -> Iterator[ModelOnChip]:
     """Yield today's chips, cut as today and otherwise, and other ones, with each model."""
     today = base.scenario
-    yield Place((), today, lambda _: [base.layout])
-    yield Place(("other layout",), today, lambda _: base.up_to_today() + base.beyond_today())
+    yield ModelOnChip((), today, lambda _: [base.layout])
+    yield ModelOnChip(("other layout",), today, lambda _: base.up_to_today() + base.beyond_today())
     others = (*base.rivals, *base.sram_machines)
     for chip, scenario in [("", today), *((one.id, base.on(one)) for one in others)]:
         if chip:
-            yield Place((chip,), scenario, base.deployments)
+            yield ModelOnChip((chip,), scenario, base.deployments)
         for model in base.smaller:
             changes = (*filter(None, [chip]), model.id)
-            yield Place(changes, with_model(scenario, model), base.deployments)
+            yield ModelOnChip(changes, with_model(scenario, model), base.deployments)
 
 
 class _Best(NamedTuple):
-    """The cheapest combination so far; dollars are as `Place.hour` has them."""
+    """The cheapest combination so far; dollars are as `ModelOnChip.hour` has them."""
 
     usd: float
     option: Option | None
@@ -145,7 +145,7 @@ def combinations(base: Base) -> list[Option]:
     ]
 
 
-def _search(base: Base, place: Place, wanted: set[int], best: dict[int, _Best]) -> None:
+def _search(base: Base, place: ModelOnChip, wanted: set[int], best: dict[int, _Best]) -> None:
     """Put what a place comes to where it is cheaper than the best so far."""
 
     def hopeful(changed: int, ranks: int = 1) -> dict[int, float]:

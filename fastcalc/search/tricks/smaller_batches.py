@@ -12,11 +12,12 @@ import numpy as np
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.layout import Layout
+from fastcalc.core.machine import EngineParameters
 from fastcalc.core.placement import Placements
 from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.traffic import Traffic
-from fastcalc.formulas.types import Array, Floats
+from fastcalc.formulas.types import Floats
 from fastcalc.search import Space
 from fastcalc.search.largest_batch import Batches, speeds
 from fastcalc.search.tricks.start import readable
@@ -56,6 +57,7 @@ class Curve:
     def multiple(self) -> Floats:
         """What an output token costs at the end over what it costs at the start; nan if never."""
         return np.asarray(self.starts * self.speed / (np.maximum(self.batch, 1) * self.faster))
+
 
 def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Curve | None:
     """Return what a speed-up costs from each start; None where no cut of the chips holds anything.
@@ -186,10 +188,10 @@ def engines_of(catalogue: Catalogue, hardware: Hardware) -> list[Engine]:
     kinds = (hardware.kind, hardware.architecture)
     floors = {}
     for engine in readable(catalogue.engine, catalogue.names("engines")):
-        floor = engine.on(*kinds).decode_layer_floor
+        floor = float(EngineParameters.of(engine.on(*kinds)).decode_layer_floor)
         is_measured = hardware.architecture in engine.fitted_architectures and not engine.is_bound
-        if floor is not None and is_measured:
-            floors[engine.id] = floor.si
+        if floor and is_measured:
+            floors[engine.id] = floor
     lowest = [min(floors, key=lambda name: floors[name])] if floors else []
     names = [name for name in MEASURED if name in floors] + lowest
     return [catalogue.engine(name) for name in dict.fromkeys([default.id, *names])]

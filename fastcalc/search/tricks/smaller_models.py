@@ -16,7 +16,10 @@ from fastcalc.search.tricks.start import Base, family_of, with_model
 def smaller_models(base: Base) -> list[Option]:
     """Return the smaller models that may take today's place, the largest first."""
     if not base.smaller:
-        kind = base.models is None and f"the catalogue has no smaller {family_of(base.scenario.model.id)}"
+        kind = (
+            base.models is None
+            and f"the catalogue has no smaller {family_of(base.scenario.model.id)}"
+        )
         return [Option("smaller-model", "", why_not=kind or "none is given")]
     return [
         base.option("smaller-model", model.id, with_model(base.scenario, model))

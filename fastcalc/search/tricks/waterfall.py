@@ -45,9 +45,7 @@ class Factor:
         """False for the layout or the batch that is there already."""
         if self.trick not in ("layout", "batch"):
             return True
-        places = [
-            (one.placement.layout, one.scenario.batches) for one in (self.before, self.after)
-        ]
+        places = [(one.placement.layout, one.scenario.batches) for one in (self.before, self.after)]
         return places[0] != places[1]
 
     @property
@@ -116,7 +114,9 @@ def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
     asked, done = one.work, end.placement.work
     if (asked.weight_format, asked.kv_format) != (done.weight_format, done.kv_format):
         one = replace(one, weights=last.weights, kv=last.kv)
-        rate = f"rates that {last.hardware.id} prints; what fewer bits do to answers is not computed"
+        rate = (
+            f"rates that {last.hardware.id} prints; what fewer bits do to answers is not computed"
+        )
         words = f"{done.weight_format}, kv {done.kv_format}"
         yield _Step("bits", words, one, "published", rate)
     drafts = last.traffic.speculation
