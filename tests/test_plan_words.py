@@ -20,7 +20,7 @@ from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.decide import decide
 from fastcalc.search.plan.decision import own_formats
 from fastcalc.search.plan.service import Service
-from tests.helpers import outcome, run, words
+from tests.helpers import outcome, run_once, words
 
 CATALOGUE = Catalogue()
 SERVICE = Service(prompt=4000.0, output=1000.0, ttft=1.0, tpot=0.025, rate=20.0)
@@ -33,7 +33,7 @@ SMALL = ("llama-3.1-8b", "--on", "h100-sxm")
 def fastcalc(capsys, monkeypatch):
     def ran(*args, columns=100):
         monkeypatch.setenv("COLUMNS", str(columns))
-        return run(*args, capsys=capsys, monkeypatch=monkeypatch)
+        return run_once(*args, capsys=capsys, monkeypatch=monkeypatch)
 
     return ran
 

@@ -6,7 +6,7 @@ from functools import partial
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.answers import answer, no_answer
+from fastcalc.cli.answers import Answer, no
 from fastcalc.cli.commands.evaluation import Compare
 from fastcalc.cli.commands.search import Fastmode
 from fastcalc.core.best_cut import best_cut
@@ -26,7 +26,7 @@ BATCH = 32
 """The batch that is served where neither batch nor speed is given."""
 
 
-def run(asked: Fastmode) -> int:
+def run(asked: Fastmode) -> Answer:
     """Answer a request and return the exit code: 1 if nothing reaches the speed."""
     _check(asked)
     comparison = Compare.like(asked, models=[asked.model], batch=asked.batch or str(BATCH))
@@ -42,19 +42,17 @@ def run(asked: Fastmode) -> int:
             f"no batch of {scenario.model.id} on {where} is expected to give each user {slow:g} "
             "tokens/s, so there is no point to start from"
         )
-        return no_answer(asked, [reason], fastmode.KEYS, fastmode_table.TABLE)
+        return no([reason], fastmode.KEYS, fastmode_table.TABLE)
     today = float(solve(found).estimate.speed[0])
     speed = asked.to_speed or today * (asked.speedup or SPEEDUP)
     made = tricks(found, speed, catalogue, _smaller(asked, catalogue))
-    if made.cheapest is None and asked.format != "table":
+    if made.cheapest is None and asked.written_as != "table":
         extra = partial(fastmode.alongside, made)
-        reasons = [fastmode.nothing(made)]
-        return no_answer(asked, reasons, fastmode.KEYS, fastmode_table.TABLE, extra)
+        return no([fastmode.nothing(made)], fastmode.KEYS, fastmode_table.TABLE, extra)
     outcomes = [made.today, *(one.outcome for one in made.options if one.outcome is not None)]
-    few, left = fastmode.shown(made, everything=asked.everything or asked.format == "markdown")
+    few, left = fastmode.shown(made, everything=asked.everything or asked.written_as == "markdown")
     next_command = requests.again(comparison, "frontier")
-    answer(
-        asked,
+    return Answer(
         lambda width: fastmode_table.parts(made, few, left, width, next_command),
         lambda: fastmode.rows(
             made, made.options, lambda one: requests.command(comparison, one, made.today)
@@ -62,12 +60,12 @@ def run(asked: Fastmode) -> int:
         lambda: (fastmode_table.TABLE, fastmode.rows(made, few)),
         lambda: {**fastmode.alongside(made), "assumptions": records.assumptions(outcomes)},
         (line for one in outcomes for line in one.warnings),
+        code=0 if made.cheapest else 1,
     )
-    return 0 if made.cheapest else 1
 
 
-def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> int:
-    """Write what a smaller batch costs from every start; 1 if no cut of the chips holds any."""
+def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> Answer:
+    """Return what a smaller batch costs from every start, or that no cut of the chips holds any."""
     chips = scenario.sharding.chips or locate(scenario).placement.layout.chips
     engines = engines_of(catalogue, scenario.hardware)
     if asked.engine:
@@ -82,9 +80,8 @@ def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> int:
     if found is None:
         where = f"{chips} chip{'s' if chips > 1 else ''} of {scenario.hardware.id}"
         reason = f"no cut of {where} holds a sequence of {scenario.model.id}"
-        return no_answer(asked, [reason], curve.KEYS, [curve.START])
-    answer(
-        asked,
+        return no([reason], curve.KEYS, [curve.START])
+    return Answer(
         lambda width: curve.parts(
             found, asked.cost, width, is_ascii=not asked.out and not output.draws()
         ),
@@ -92,7 +89,6 @@ def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> int:
         lambda: (curve.table(found, asked.cost), curve.rows(found)),
         lambda: curve.rest(found),
     )
-    return 0
 
 
 def _smaller(asked: Fastmode, catalogue: Catalogue) -> list[str] | None:

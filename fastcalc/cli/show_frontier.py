@@ -5,7 +5,7 @@ from dataclasses import replace
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli import options, output
-from fastcalc.cli.answers import answer, no_answer
+from fastcalc.cli.answers import Answer, no
 from fastcalc.cli.commands.evaluation import Compare
 from fastcalc.cli.commands.search import Frontier
 from fastcalc.cli.requests import again, scenarios
@@ -15,7 +15,7 @@ from fastcalc.report import records
 from fastcalc.search import frontier, placeable
 
 
-def run(asked: Frontier) -> int:
+def run(asked: Frontier) -> Answer:
     """Find the frontier, write it, and return the exit code: 1 if there is none."""
     comparison = Compare.like(asked, models=[asked.model], batch="1", weights=None, kv=None)
     options.number(asked.max_chips, "--max-chips", LIMITS["chips searched"], 72)
@@ -24,9 +24,8 @@ def run(asked: Frontier) -> int:
     if not points:
         reasons = [*refused, "nothing has both a place and a price"]
         headings = report.columns([])
-        return no_answer(asked, reasons, records.KEYS, headings, lambda: {"assumptions": {}})
-    answer(
-        asked,
+        return no(reasons, records.KEYS, headings, lambda: {"assumptions": {}})
+    return Answer(
         lambda width: report.parts(
             points,
             refused,
@@ -39,7 +38,6 @@ def run(asked: Frontier) -> int:
         lambda: {"assumptions": records.assumptions(report.outcomes(points))},
         [*refused, *(line for point in points for line in point.outcome.warnings)],
     )
-    return 0
 
 
 def _scenarios(asked: Frontier, comparison: Compare) -> list[Scenario]:

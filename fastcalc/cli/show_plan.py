@@ -9,7 +9,7 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.units import parse_quantity
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.answers import answer, no_answer
+from fastcalc.cli.answers import Answer, no
 from fastcalc.cli.commands.search import FindPlans
 from fastcalc.cli.speculate import speculations
 from fastcalc.core.scenario import check_context
@@ -27,28 +27,25 @@ _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/(s|min|h))?")
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
-def run(asked: FindPlans) -> int:
+def run(asked: FindPlans) -> Answer:
     """Search, write the plans, and return the exit code: 1 where there is none."""
     options.number(asked.top, "--top", LIMITS["sequences"], 5)
     service = _service(asked)
     found = decide(_grids(asked, service), service, shown=asked.top)
     if not found.plans:
-        return no_answer(
-            asked,
+        return no(
             [report.refusal(found)],
             report.KEYS,
             plan_table.columns(service),
             lambda: report.details(found, _typed(asked)),
         )
     plans, typed = found.plans[: asked.top], _typed(asked)
-    answer(
-        asked,
+    return Answer(
         lambda width: plan_table.table(found, asked.top, _phrase(asked), typed, width),
         lambda: report.plan_records(plans, service, typed),
         lambda: (plan_table.columns(service), report.unrounded(plans, service, commands.Typed())),
         lambda: report.details(found, typed),
     )
-    return 0
 
 
 def _service(asked: FindPlans) -> Service:
