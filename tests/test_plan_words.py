@@ -55,7 +55,7 @@ def page(fastcalc):
     """The table of a plan and its notes, lines joined."""
 
     def text(*args, columns=100):
-        ran = fastcalc("plan", *args, columns=columns)
+        ran = fastcalc("plan", *args, "--wide", columns=columns)
         assert ran.code == 0, ran.err
         return words(ran.out)
 
@@ -606,3 +606,16 @@ def test_the_page_holds_every_note_and_warning(found):
     assert len(lines) == len(set(lines))
     record = report.plan_records(found.plans, SERVICE, Typed())[0]
     assert record["warnings"] == found.plans[0].replica.warnings != []
+
+
+def test_the_first_screen_of_a_plan(fastcalc):
+    asked = ("llama-3.1-70b", "--on", "h100-sxm,h200-sxm,b200", "--ttft", "1s", "--rate", "20/s")
+    lines = fastcalc("plan", *asked).out.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines[:-1])) <= 100
+    assert lines[-1].startswith("next: fastcalc compare llama-3.1-70b")
+    for label in ("1 ", "2 ", "3 ", "own formats ", "other chip "):
+        assert any(line.startswith(label) for line in lines)
+    every = list(fastcalc("plan", *asked, "--notes").out.splitlines())
+    promised = next(line for line in lines if "notes with --notes" in line).split()[1]
+    assert sum(line.startswith("- ") for line in every) - 1 == int(promised)  # and the key

@@ -18,6 +18,7 @@ from fastcalc.core.tier import KINDS, OWN_MEMORY, MemoryChoice, own_tiers
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import time_over_tiers
+from fastcalc.report.memories import lives
 from fastcalc.report.records import KEYS, compare_records
 from fastcalc.search.prefix import prefix_cache
 from tests import made_up, strategies
@@ -955,6 +956,16 @@ def test_a_memory_that_there_is_not_is_refused_before_anything_is_computed(asked
 
 
 # Rows.
+
+
+def test_regions_that_read_their_host_stream_it():
+    """A wafer of 5 GB has half of 10 GB on its host; one of 20 GB has nothing there."""
+    for size, use in (("5 GB", "stream"), ("20 GB", None)):
+        asked = MemoryChoice(host(compute="1000 TFLOP/s"))
+        found = outcome(TEN_GB, spatial(memory("SRAM", size, "1 TB/s")), engine=ADDS, memory=asked)
+        (record,) = compare_records([found])
+        assert record["host_use"] == use
+        assert any("streams over the link" in line for line in lives(found)) == (use is not None)
 
 
 def test_rows_say_what_is_near_and_what_a_token_takes_in_traffic():

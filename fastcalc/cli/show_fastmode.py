@@ -6,9 +6,9 @@ from functools import partial
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.answers import Answer, no
+from fastcalc.cli.answers import Found, no
 from fastcalc.cli.commands.evaluation import Compare
-from fastcalc.cli.commands.search import Fastmode
+from fastcalc.cli.commands.search import Fastmode, Frontier
 from fastcalc.core.best_cut import best_cut
 from fastcalc.core.scenario import Scenario, locate, solve
 from fastcalc.errors import InputError
@@ -26,8 +26,8 @@ BATCH = 32
 """The batch that is served where neither batch nor speed is given."""
 
 
-def run(asked: Fastmode) -> Answer:
-    """Answer a request and return the exit code: 1 if nothing reaches the speed."""
+def run(asked: Fastmode) -> Found:
+    """Found a request and return the exit code: 1 if nothing reaches the speed."""
     _check(asked)
     comparison = Compare.like(asked, models=[asked.model], batch=asked.batch or str(BATCH))
     scenario, catalogue = _scenario(comparison)
@@ -51,8 +51,8 @@ def run(asked: Fastmode) -> Answer:
         return no([fastmode.nothing(made)], fastmode.KEYS, fastmode_table.TABLE, extra)
     outcomes = [made.today, *(one.outcome for one in made.options if one.outcome is not None)]
     few, left = fastmode.shown(made, everything=asked.everything or asked.written_as == "markdown")
-    next_command = requests.again(comparison, "frontier")
-    return Answer(
+    next_command = requests.again(comparison, "frontier", Frontier)
+    return Found(
         lambda width: fastmode_table.parts(made, few, left, width, next_command),
         lambda: fastmode.rows(
             made, made.options, lambda one: requests.command(comparison, one, made.today)
@@ -64,7 +64,7 @@ def run(asked: Fastmode) -> Answer:
     )
 
 
-def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> Answer:
+def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> Found:
     """Return what a smaller batch costs from every start, or that no cut of the chips holds any."""
     chips = scenario.sharding.chips or locate(scenario).placement.layout.chips
     engines = engines_of(catalogue, scenario.hardware)
@@ -81,7 +81,7 @@ def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> Answer:
         where = f"{chips} chip{'s' if chips > 1 else ''} of {scenario.hardware.id}"
         reason = f"no cut of {where} holds a sequence of {scenario.model.id}"
         return no([reason], curve.KEYS, [curve.START])
-    return Answer(
+    return Found(
         lambda width: curve.parts(
             found, asked.cost, width, is_ascii=not asked.out and not output.draws()
         ),

@@ -9,7 +9,7 @@ import numpy as np
 from fastcalc.articles.judge import MEANING, Judged, Tested
 from fastcalc.catalogue.schema.claims import Claims, Input
 from fastcalc.report import record_tables
-from fastcalc.report.console import Notes, Part, Table, render, word_list
+from fastcalc.report.console import Notes, Part, TextTable, render, word_list
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plain
@@ -142,7 +142,7 @@ def explain(one: Judged, book: Claims, width: int) -> str:
         lines += word_list(_of_test(one.check, book), width)
         found = one.check.finding.rows
         if found is not None:
-            table = Table([(word,) for word in found.headings], found.rows, left=(0,))
+            table = TextTable([(word,) for word in found.headings], found.rows, left=(0,))
             lines += ["", *render([table], width, colour=False).splitlines()]
     if one.conclusion is not None:
         lines += ["", "  what is concluded from it"]

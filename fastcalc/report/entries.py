@@ -10,7 +10,7 @@ from fastcalc.core.machine_class import ENGINES
 from fastcalc.core.workload import Workload, checkpoint_parameters, workload
 from fastcalc.formulas.roofline import critical_batch
 from fastcalc.report import record_tables
-from fastcalc.report.console import Notes, Part, Table, Title
+from fastcalc.report.console import Notes, Part, TextTable, Title
 from fastcalc.report.numbers_as_text import number, parameters, prefixed, size
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plain, plainly
@@ -230,7 +230,7 @@ def hardware_parts(chip: Hardware) -> list[Part]:
             said.append(f"confidence {value.confidence}")
         if any(said):
             remarks.append(f"{name}: {'; '.join(one for one in said if one)}")
-    table = Table(heads, rows, left=(0, 1, 2, 3))
+    table = TextTable(heads, rows, left=(0, 1, 2, 3))
     found: list[Part] = [Title(chip.id, about), "", table]
     return found + _grounds(chip, [*remarks, *chip.notes])
 
@@ -246,7 +246,7 @@ def engine_parts(engine: Engine) -> list[Part]:
     ]
     if rows:
         heads = [("parameter",), ("value",), ("source",), ("meaning",)]
-        found += ["", Table(heads, rows, left=(0, 1, 2, 3))]
+        found += ["", TextTable(heads, rows, left=(0, 1, 2, 3))]
     extra = [
         f"on {architecture}: {name} {value.text} ({value.note or value.source})"
         for architecture, own in engine.architectures.items()
@@ -268,11 +268,11 @@ def model_parts(model: Model, weights: str | None, kv: str | None) -> list[Part]
                 fields = part.model_dump(exclude_defaults=True, exclude_none=True)
                 text = f"{fields.pop('kind')}: {_named(fields)}"
                 rows.append(("" if place else str(block.count), text))
-        found += ["", Table([("layers",), ("what is in one",)], rows, left=(1,))]
+        found += ["", TextTable([("layers",), ("what is in one",)], rows, left=(1,))]
     return found + _grounds(model, [*cautions([model]), *model.notes])
 
 
-def _counts(work: Workload) -> Table:
+def _counts(work: Workload) -> TextTable:
     model = work.model
     rows = [
         ("total parameters", f"{work.total_parameters:,.0f}", "text core"),
@@ -298,7 +298,7 @@ def _counts(work: Workload) -> Table:
     if published.checkpoint:
         count = f"{published.checkpoint.si:,.0f}"
         rows.append(("checkpoint", count, f"parameters; label {published.label or '-'}"))
-    return Table([("count",), ("value",), ("of",)], rows, left=(0, 2))
+    return TextTable([("count",), ("value",), ("of",)], rows, left=(0, 2))
 
 
 def _named(fields: dict[str, Any]) -> str:
