@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fastcalc.catalogue.formats import FORMATS, number_format
 from fastcalc.core.layout import Layout
 from fastcalc.core.machine import EngineParameters
 from fastcalc.core.scenario import Scenario, check_traffic
@@ -68,8 +69,12 @@ class ModelOnChip:
         return EngineParameters.of(engine.on(chip.kind, chip.architecture))
 
     @cached_property
-    def _arithmetic(self) -> float:
-        """Time of a chip that a token takes at the highest peak, if all else is free. [s]"""
+    def _work(self) -> float:
+        """The least time of a chip that a token takes, if weights and all else are free. [s]
+
+        Its arithmetic at the highest peak, or if longer the read of its cache in the narrowest
+        format, shared by the most tokens that a pass yields.
+        """
         if self.scenario.memory.host is not None:  # its cores multiply as well
             return 0.0
         work, traffic, chip = self.scenario.work, self.scenario.traffic, self.scenario.hardware
@@ -78,7 +83,11 @@ class ModelOnChip:
         flops = linear_flops(parameters=parameters)
         flops = flops + work.attention_flops(traffic.context, spread=traffic.spread)
         peak = max(rate.si for rate in chip.peak.values())
-        return float(flops / (peak * self._software.compute_fraction))
+        narrow = min(one.cache_bytes for one in FORMATS.values() if one.cache_bits)
+        own = number_format(work.kv_format, cache=True).cache_bytes
+        cache = work.cache_read_bytes(traffic.context, spread=traffic.spread)
+        read = cache * min(narrow / own, 1.0) / sum(one.bandwidth.si for one in chip.memory)
+        return float(max(flops / (peak * self._software.compute_fraction), read / _MOST))
 
     def least(self, kept: float, ranks: int = 1) -> float:
         """Return the least that a million tokens may cost. [USD]
@@ -92,7 +101,7 @@ class ModelOnChip:
         """
         is_staged = self.scenario.hardware.execution == "sequential"
         each = float(self._software.sequence_overhead) * is_staged * ranks / kept
-        return (self._arithmetic + each) * self.hour / 3600.0 * 1e6
+        return (self._work + each) * self.hour / 3600.0 * 1e6
 
     @cached_property
     def fastest(self) -> float:
