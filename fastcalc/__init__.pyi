@@ -128,6 +128,9 @@ def fit(
 def fastmode(
     model: _Words,
     *,
+    smaller: _Words = "family",
+    curve: bool = False,
+    cost: float | str = 6.0,
     batch: _Words | None = None,
     from_speed: float | str | None = None,
     speedup: float | str | None = None,
