@@ -46,15 +46,6 @@ def whole(file: Path, *, again: bool = False) -> Iterator[BinaryIO]:
         raise InputError(f"-o {file} cannot be written: {reason(error)}") from error
 
 
-def draws() -> bool:
-    """Return whether standard output has the characters of a chart."""
-    try:
-        "─│└·".encode(getattr(sys.stdout, "encoding", None) or "ascii")  # it may be closed
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
-
-
 def is_stream(file: Path) -> bool:
     """Return whether a path is written in place: a pipe, a device or what the shell has opened."""
     return file.is_fifo() or file.is_char_device() or _descriptor(file) is not None
@@ -249,3 +240,12 @@ def discard(number: int) -> None:
 def reason(error: OSError) -> str:
     """Return why a file or stream cannot be used, as part of a sentence."""
     return (error.strerror or str(error)).lower()
+
+
+def draws() -> bool:
+    """Return whether standard output has the characters of a frame."""
+    try:
+        "─│└·".encode(getattr(sys.stdout, "encoding", None) or "ascii")  # it may be closed
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

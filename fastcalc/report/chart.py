@@ -1,6 +1,6 @@
 """Charts as text: letters in a frame, a legend, and bars of letters."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -51,8 +51,18 @@ def _letters(chart: Chart) -> dict[str, str]:
     return found
 
 
-def plot(panel: Panel, *, width: int = 80, is_ascii: bool = False) -> list[str]:
-    """Return the lines of a plot: a letter for each series, ``*`` where two share a place."""
+def plot(
+    panel: Panel,
+    *,
+    width: int = 80,
+    is_ascii: bool = False,
+    marks: Mapping[str, float] | None = None,
+) -> list[str]:
+    """Return the lines of a plot: a letter for each series, ``*`` where two share a place.
+
+    ``marks`` are values on the axis across that have a capital letter below it, where they are
+    inside.
+    """
     upward, drawn = panel.upward, _ASCII if is_ascii else _DRAWN
     ticks = {_place(upward, tick, _HEIGHT): written(tick) for tick in upward.ticks}
     margin = max(map(len, ticks.values()))
@@ -71,9 +81,18 @@ def plot(panel: Panel, *, width: int = 80, is_ascii: bool = False) -> list[str]:
         row = "".join(grid.get((column, place), " ") for column in range(columns))
         lines.append(f"{ticks.get(place, ''):>{margin}} {drawn['side']}{row}".rstrip())
     lines.append(" " * (margin + 1) + drawn["corner"] + drawn["rule"] * columns)
+    axis = panel.across
+    inside = [name for name, at in (marks or {}).items() if axis.low <= at <= axis.high]
+    if marks and inside:
+        under = [" "] * (margin + 2 + columns)
+        for place, name in enumerate(inside):
+            at = margin + 2 + _place(panel.across, marks[name], columns)
+            under[at] = letter_of(place).upper()
+        lines.append("".join(under).rstrip())
     lines.append(_scale(panel.across, columns, margin + 2))
     lines.append(panel.across.label.rjust(margin + 2 + columns).rstrip())
-    return [*lines, *_legend(panel.series, named, drawn)]
+    lines += _legend(panel.series, named, drawn)
+    return [*lines, *(f"  {letter_of(place).upper()}  {name}" for place, name in enumerate(inside))]
 
 
 def letter_of(place: int) -> str:

@@ -38,7 +38,9 @@
 
   const tip = document.getElementById("tip");
   let on = null;
-  function hide() {
+  function hide(within) {
+    if (within && !(on && within.contains(on))) return;  // another's, which came since
+
     tip.hidden = true;
     if (on) on.classList.remove("on");
     on = null;
@@ -73,11 +75,11 @@
         return Math.hypot(at.x + at.width / 2 - event.clientX, at.y + at.height / 2 - event.clientY);
       });
       const least = Math.min(...far);
-      if (least < 32) go(far.indexOf(least)); else hide();
+      if (least < 32) go(far.indexOf(least)); else hide(chart);
     });
-    chart.addEventListener("pointerleave", hide);
+    chart.addEventListener("pointerleave", () => hide(chart));
     chart.addEventListener("focus", () => { if (chart.matches(":focus-visible")) go(Math.max(place, 0)); });
-    chart.addEventListener("blur", hide);
+    chart.addEventListener("blur", () => hide(chart));
     chart.addEventListener("keydown", (event) => {
       const way = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
       if (event.key === "Escape") hide();
@@ -92,7 +94,7 @@
     part.setAttribute("role", "img");
     part.setAttribute("aria-label", text);
     for (const event of ["pointerenter", "focus"]) part.addEventListener(event, () => show(part, text));
-    for (const event of ["pointerleave", "blur"]) part.addEventListener(event, hide);
+    for (const event of ["pointerleave", "blur"]) part.addEventListener(event, () => hide(part));
   });
   addEventListener("scroll", () => { if (on) put(); }, { passive: true });
 
