@@ -24,7 +24,6 @@ from fastcalc.report.charts.drawing import (
     Panel,
     Series,
     apart,
-    contrast,
     ink_on,
     written,
 )
@@ -114,8 +113,8 @@ def save(made: Figure, file: Any, kind: str) -> None:
     kind : str
         An ending that matplotlib writes.
     """
-    dateless = {"svg": "Date", "svgz": "Date", "pdf": "CreationDate", "ps": "CreationDate"}
-    unsaid = {dateless[kind]: None} if kind in dateless and kind != "ps" else None
+    dated = {"svg": "Date", "svgz": "Date", "pdf": "CreationDate"}
+    unsaid = {dated[kind]: None} if kind in dated else None
     with mpl.rc_context(_STYLE):
         made.savefig(file, format=kind, dpi=150, facecolor=made.get_facecolor(), metadata=unsaid)
 
@@ -218,26 +217,18 @@ def _labels(plot: Axes, panel: Panel, ink: str) -> None:
         for one in shown
     ]
     for one, (x, y, _), height in zip(shown, ends, apart(ends, 8.5 * _LINE), strict=True):
-        colour = _ink_of(plot, one, ink)
         plot.annotate(
             one.name,
             (x / points / box.width, y / points / box.height),
             (7.0, height - y),
             xycoords="axes fraction",
             textcoords="offset points",
-            color=colour,
+            color=ink,
             fontsize=8.5,
             va="center",
             bbox={"facecolor": plot.get_facecolor(), "alpha": 0.75, "linewidth": 0, "pad": 0.6},
             annotation_clip=False,
         )
-
-
-def _ink_of(plot: Axes, one: Series, ink: str) -> str:
-    """Return the colour of a name: its line's, where that is read well on the ground."""
-    ground = mpl.colors.to_hex(plot.get_facecolor())
-    colour = (COLOURS if ground == "#ffffff" else DARK)[one.colour % MOST]
-    return colour if one.style != "area" and contrast(colour, ground) >= 4.5 else ink
 
 
 def _bars(made: Figure, bars: Sequence[Bar], colours: Sequence[str], ink: str) -> None:
