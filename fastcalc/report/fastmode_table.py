@@ -120,12 +120,17 @@ def first_screen(
     few += [compare.prices(_drawn(answer, shown), in_short=True)]
     few += dict.fromkeys(line for one in _drawn(answer, shown) for line in one.warnings)
     found = factors_of(answer)
-    columns = [replace(one, heading=("", "how")) if one.key == "how" else one for one in TABLE]
+    columns = [replace(o, heading=("", "how"), format="") if o.key == "how" else o for o in TABLE]
     return [
         _sentence(answer, reach),
         *([f"The cheapest: {factors.product(found)}."] if found else []),
         "",
-        record_tables.table(columns, rows(answer, shown), width, {"how": 0}),
+        record_tables.table(
+            columns,
+            [{**one, "how": one["change"]} for one in rows(answer, shown)],
+            width,
+            {"how": 0},
+        ),
         few_notes(_KEY, few, every, next_command),
     ]
 
