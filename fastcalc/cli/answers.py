@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastcalc.cli import output
 from fastcalc.cli.flags import Output
@@ -63,6 +64,17 @@ class Found:
     code: int = 0
     charts: Mapping[str, Callable[[], "Chart"]] = field(default_factory=dict)
     as_html: Callable[[], str] = str
+
+
+def chart(name: str, *given: Any) -> "Callable[[], Chart]":
+    """Return what makes a chart: a module and function of `report.charts`, loaded when it does."""
+    module, _, function = name.partition(".")
+
+    def drawn() -> "Chart":
+        found: Chart = getattr(import_module(f"fastcalc.report.charts.{module}"), function)(*given)
+        return found
+
+    return drawn
 
 
 def no(

@@ -15,7 +15,7 @@ COMMANDS = {
     "fit": ("evaluation.FitMemory", "show_fit.run"),
     "fastmode": ("search.Fastmode", "show_fastmode.run"),
     "frontier": ("search.Frontier", "show_frontier.run"),
-    "report": ("drawings.Report", "show_report.run"),
+    "report": ("drawings.WriteReport", "show_report.run"),
     "plot": ("drawings.Plot", "show_plot.run"),
     "list": ("catalogue.ListEntries", "show_entries.run_list"),
     "show": ("catalogue.ShowEntry", "show_entries.run_show"),

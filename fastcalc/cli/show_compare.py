@@ -1,10 +1,9 @@
 """``fastcalc compare``: scenarios to a table or to records."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from fastcalc.cli.answers import Found
+from fastcalc.cli.answers import Found, chart
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.requests import again, repeated, scenarios
 from fastcalc.core.scenario import Outcome, solve
@@ -12,8 +11,8 @@ from fastcalc.errors import InputError
 from fastcalc.report import compare, overview, records
 from fastcalc.report.console import Part
 
-if TYPE_CHECKING:
-    from fastcalc.report.charts.drawing import Chart
+_KINDS = ("speed", "price", "roofline", "step")
+"""Charts of what is compared."""
 
 
 def run(asked: Compare) -> Found:
@@ -46,26 +45,15 @@ def run(asked: Compare) -> Found:
         lambda: (compare.MARKDOWN, records.compare_records(outcomes)),
         lambda: notes,
         (warning for outcome in outcomes for warning in outcome.warnings),
-        charts=_charts(outcomes),
+        charts={
+            **{kind: chart(f"of_outcomes.{kind}", outcomes) for kind in _KINDS},
+            "memory": chart("of_memory.memory", outcomes),
+        },
         as_html=lambda: _html(asked, outcomes),
     )
 
 
 def _html(asked: Compare, outcomes: Sequence[Outcome]) -> str:
-    from fastcalc.report.page.document import document
+    from fastcalc.report.page.filled_page import document
 
     return document(outcomes, repeated(asked, "report"))
-
-
-def _charts(outcomes: Sequence[Outcome]) -> dict[str, Callable[[], "Chart"]]:
-    """Return what may be drawn of outcomes."""
-
-    def drawn(kind: str) -> "Chart":
-        from fastcalc.report.charts import of_memory, of_outcomes
-
-        if kind == "memory":
-            return of_memory.memory(outcomes)
-        found: Chart = getattr(of_outcomes, kind)(outcomes)
-        return found
-
-    return {kind: partial(drawn, kind) for kind in ("speed", "price", "roofline", "step", "memory")}

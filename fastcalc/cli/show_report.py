@@ -2,13 +2,13 @@
 
 from fastcalc.cli import show_compare
 from fastcalc.cli.answers import write
-from fastcalc.cli.commands.drawings import Report
+from fastcalc.cli.commands.drawings import WriteReport
 from fastcalc.cli.commands.evaluation import Compare
 from fastcalc.errors import InputError
 from fastcalc.report.console import is_terminal
 
 
-def run(asked: Report) -> int:
+def run(asked: WriteReport) -> int:
     """Write the page of a comparison to a file, or to a pipe."""
     if asked.out is None and is_terminal():
         raise InputError("a report goes to a file: give -o report.html")

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import requests
-from fastcalc.cli.answers import Found
+from fastcalc.cli.answers import Found, chart
 from fastcalc.cli.commands.measurements import Validate
 from fastcalc.errors import InputError
 from fastcalc.evidence.points import Points
@@ -14,9 +13,6 @@ from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.validate import Validation, validate, validate_shipped
 from fastcalc.importers.any_file import read
 from fastcalc.report import validation as report
-
-if TYPE_CHECKING:
-    from fastcalc.report.charts.drawing import Chart
 
 MISSED = 1
 
@@ -49,17 +45,11 @@ def run(asked: Validate) -> Found:
         ),
         lambda: [report.point_record(one) for one in found.predictions],
         lambda: (report.SCORES, report.shown(found.groups)),
-        charts={"validate": lambda: _chart(found)},
+        charts={"validate": chart("of_searches.accuracy", found.predictions)},
         as_json=lambda: report.json_text(found),
         reasons=reasons,
         code=MISSED if reasons else 0,
     )
-
-
-def _chart(found: Validation) -> "Chart":
-    from fastcalc.report.charts import of_searches
-
-    return of_searches.accuracy(found.predictions)
 
 
 def points_of(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Points:

@@ -23,7 +23,10 @@ def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
         found += [panel.title] if panel.title else []
         found += [*plot(panel, width=width, is_ascii=is_ascii), ""]
     if chart.bars:
-        letters = _letters(chart)
+        letters: dict[str, str] = {}
+        for name in dict.fromkeys(part[0] for one in chart.bars for part in one.parts):
+            initials = (letter.upper() for letter in name if letter.isalpha())
+            letters[name] = next(one for one in initials if one not in letters.values())
         rows = [
             (one.name, one.says, bar([(letters[name], share) for name, _, share in one.parts]))
             for one in chart.bars
@@ -40,15 +43,6 @@ def _panels(chart: Chart) -> Sequence[Panel]:
         return chart.panels
     first, named = chart.panels[0], [s for one in chart.panels for s in one.series if s.name]
     return [Panel("", first.across, first.upward, [*first.series[:1], *named])]
-
-
-def _letters(chart: Chart) -> dict[str, str]:
-    """Return a letter for each name of parts: its first that is free."""
-    found: dict[str, str] = {}
-    for name in dict.fromkeys(part[0] for one in chart.bars for part in one.parts):
-        free = (one.upper() for one in name if one.isalpha() and one.upper() not in found.values())
-        found[name] = next(free)
-    return found
 
 
 def plot(
@@ -70,7 +64,8 @@ def plot(
     grid: dict[tuple[int, int], str] = {}
     for one in panel.series:
         _edges(grid, panel, one, columns, drawn)
-    named = _named(panel.series)
+    shown = [one for one in panel.series if one.style != "bound"]
+    named = [(letter_of(place), one) for place, one in enumerate(shown)]
     spots: dict[tuple[int, int], str] = {}
     for letter, one in named:
         for spot in _spots(panel, one, columns):
@@ -98,12 +93,6 @@ def plot(
 def letter_of(place: int) -> str:
     """Return the letter of a series, by its place."""
     return chr(ord("a") + place % 26)
-
-
-def _named(series: Sequence[Series]) -> list[tuple[str, Series]]:
-    """Return the series that have a letter: all but bounds; the one on top is drawn last."""
-    shown = [one for one in series if one.style != "bound"]
-    return [(letter_of(place), one) for place, one in enumerate(shown)]
 
 
 def _legend(

@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from fastcalc.cli import show_report
-from fastcalc.cli.commands.drawings import Report
+from fastcalc.cli.commands.drawings import WriteReport
 from fastcalc.report.charts.drawing import contrast
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -25,7 +25,9 @@ webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium: see .
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     file = tmp_path_factory.mktemp("page") / "report.html"
-    asked = Report(models=["llama-3.1-8b"], on="h100-sxm,gb200,wse-3", batch="1,8,4096", out=file)
+    asked = WriteReport(
+        models=["llama-3.1-8b"], on="h100-sxm,gb200,wse-3", batch="1,8,4096", out=file
+    )
     assert show_report.run(asked) == 0
     return file.as_uri()
 

@@ -47,7 +47,7 @@ class Plot(
     max_chips: Annotated[int, flag("N", "Most chips of a deployment on the frontier.")] = 72
 
 
-class Report(
+class WriteReport(
     Evaluated,
     flags.PrefixHits,
     flags.Prices,

@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from fastcalc.formulas.types import Floats
 from fastcalc.report.charts.drawing import (
     COLOURS,
     DARK,
@@ -149,16 +148,16 @@ def _series(plot: Axes, panel: Panel, one: Series, colour: str, ink: str) -> Non
         plot.plot(one.x, one.y, color=colour, linewidth=1.7, marker=mark, markersize=size)
     elif one.style == "points":
         look = {"markersize": 3.0 if many else 5.5, "alpha": 0.6 if many else 1.0}
-        x, y = _seen(panel, one)
-        plot.plot(*(x, y, mark), color=colour, markeredgewidth=0.0 if many else 0.8, **look)
-
-
-def _seen(panel: Panel, one: Series) -> tuple[Floats, Floats]:
-    """Return the points of a series that another does not cover: they are most of a file."""
-    spots = panel.across.share(one.x), panel.upward.share(one.y)
-    grid = np.round(np.stack(spots) * _SPOTS)
-    kept = np.sort(np.unique(grid, axis=1, return_index=True)[1])
-    return one.x[kept], one.y[kept]
+        spots = panel.across.share(one.x), panel.upward.share(one.y)
+        grid = np.round(np.stack(spots) * _SPOTS)
+        # What another covers is left out: markers are most of a file.
+        kept = np.sort(np.unique(grid, axis=1, return_index=True)[1])
+        plot.plot(
+            *(one.x[kept], one.y[kept], mark),
+            color=colour,
+            markeredgewidth=0.0 if many else 0.8,
+            **look,
+        )
 
 
 def _arranged(made: Figure, chart: Chart, ink: str) -> None:

@@ -43,7 +43,11 @@ def accuracy(predictions: Sequence[Prediction]) -> Chart:
     for one in predictions:
         parts[one.part].append(one)
     names = sorted(parts, key=lambda one: -len(parts[one]))
-    values = {name: _rates(parts[name]) for name in names}
+    values = {}
+    for name, found in parts.items():
+        pairs = np.array([(one.point.value, one.expected) for one in found])
+        is_time = np.array([one.point.is_time for one in found])[:, None]
+        values[name] = np.where(is_time, 1.0 / pairs, pairs).T
     every = np.concatenate([np.ravel(one) for one in values.values()])
     across, upward = (Axis.over(f"{what}, tokens/s", [every]) for what in ("measured", "predicted"))
     ends = np.array([across.low, across.high])
@@ -65,10 +69,3 @@ def accuracy(predictions: Sequence[Prediction]) -> Chart:
         "times are drawn as 1/s",
     ]
     return Chart("Predicted against measured", panels, (), notes, is_one=True)
-
-
-def _rates(found: Sequence[Prediction]) -> tuple[np.ndarray, np.ndarray]:
-    pairs = np.array([(one.point.value, one.expected) for one in found])
-    is_time = np.array([one.point.is_time for one in found])[:, None]
-    measured, expected = np.where(is_time, 1.0 / pairs, pairs).T
-    return measured, expected

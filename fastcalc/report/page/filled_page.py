@@ -206,12 +206,9 @@ def _as_html(parts: Iterable[Part]) -> Iterator[str]:
 
 
 def _listed(lines: Iterable[str]) -> str:
-    return f"<ul>{''.join(f'<li>{_linked(line)}</li>' for line in lines)}</ul>"
-
-
-def _linked(text: str) -> str:
-    """Return text with its addresses as links, which nothing follows by itself."""
-    return _ADDRESS.sub(lambda one: f'<a href="{one[0]}">{one[0]}</a>', escape(text))
+    """Return a list, in which addresses are links, which nothing follows by itself."""
+    texts = (_ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', escape(line)) for line in lines)
+    return f"<ul>{''.join(f'<li>{text}</li>' for text in texts)}</ul>"
 
 
 def _premises(outcomes: Sequence[Outcome]) -> Iterator[str]:
