@@ -97,6 +97,7 @@ class EngineParameters:
     compute_per_core: ArrayLike = inf
     grouped_gemm_fraction: ArrayLike = 1.0
     block_gemm_fraction: ArrayLike = 1.0
+    narrow_expert_width: ArrayLike = 0.0
     dequantization_operations: ArrayLike = 0.0
     link_fraction: ArrayLike = 1.0
     collective_latency: ArrayLike = 0.0

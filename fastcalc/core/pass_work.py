@@ -151,6 +151,7 @@ class PassWork:
     expert_layers: ArrayLike
     latent_layers: ArrayLike
     hidden: ArrayLike
+    expert_width: ArrayLike
     sequences: ArrayLike
     verified: ArrayLike
     together: ArrayLike
@@ -231,6 +232,7 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str,
         "expert_layers": work.expert_layers,
         "latent_layers": work.latent_layers,
         "hidden": work.hidden or 0.0,
+        "expert_width": work.expert_width * layout.ep / shards,
         "tp": tp,
         "shards": shards,
         "exchanges": 1.0 * (layout.dp > 1) * (layout.ep > 1) * (work.experts > 0),

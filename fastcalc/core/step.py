@@ -217,7 +217,7 @@ def _routed(
     return Component(
         "routed experts",
         bytes=work.routed_bytes * touched * uneven,
-        bandwidth=bandwidth,
+        bandwidth=bandwidth / (1.0 + software.narrow_expert_width / floats(work.expert_width)),
         flops=work.together * work.routed_flops * uneven,
         flop_rate=rates.routed,
         norm=GROUPED_PRODUCTS,

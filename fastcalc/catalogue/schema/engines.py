@@ -54,6 +54,7 @@ class Parameters(Entry):
     compute_per_core: ComputeRate | None = None
     grouped_gemm_fraction: Fraction | None = None
     block_gemm_fraction: Fraction | None = None
+    narrow_expert_width: Number | None = None
     dequantization_operations: Number | None = None
     link_fraction: Fraction | None = None
     collective_latency: Time | None = None
