@@ -101,6 +101,7 @@ class EngineParameters:
     dequantization_operations: ArrayLike = 0.0
     link_fraction: ArrayLike = 1.0
     collective_latency: ArrayLike = 0.0
+    rank_wait: ArrayLike = 0.0
     decode_layer_floor: ArrayLike = 0.0
     prefill_layer_floor: ArrayLike = 0.0
     expert_layer_extra: ArrayLike = 0.0
@@ -267,7 +268,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
         place={kind: named(hardware, tiers, name) for kind, name in memory.place},
         prefix=None if prefix is None else named(hardware, tiers, prefix, "--prefix-tier"),
         chip=_chip(hardware, work, read_first(tiers).bandwidth),
-        software=EngineParameters.of(engine.on(hardware.kind, hardware.architecture)),
+        software=EngineParameters.of(engine.on(*hardware.groups)),
         peaks=PeakRates(*(fastest_rate(hardware, one) for one in formats)),
     )
 

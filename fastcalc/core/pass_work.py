@@ -17,6 +17,7 @@ from fastcalc.core.split import Split
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import Workload
 from fastcalc.formulas.experts import other_ranks
+from fastcalc.formulas.network import shared_link
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 FLOPS_PER_PARAMETER = 2.0
@@ -159,6 +160,8 @@ class PassWork:
     prompt_together: ArrayLike
     tp: ArrayLike
     shards: ArrayLike
+    link_share: ArrayLike
+    exchange_link_share: ArrayLike
     exchanges: ArrayLike
     destinations: ArrayLike
     exchange_is_inside: ArrayLike
@@ -235,6 +238,8 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str,
         "expert_width": work.expert_width * layout.ep / shards,
         "tp": tp,
         "shards": shards,
+        "link_share": _link_share(machine, tp),
+        "exchange_link_share": _link_share(machine, shards),
         "exchanges": 1.0 * (layout.dp > 1) * (layout.ep > 1) * (work.experts > 0),
         "destinations": _destinations(shards, work.active_experts),
         "exchange_is_inside": 1.0 * (shards <= domain),
@@ -243,6 +248,19 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str,
         "stages": layout.pp,
         "slowest": stage_share(machine, work, layout),
     }
+
+
+def _link_share(machine: Machine, ranks: ArrayLike) -> Array:
+    """Return what a rank of a group gets of its link, to the same bits for one layout or many."""
+    up = machine.hardware.links.scale_up
+    kind = up.kind if up else None
+    found = shared_link(
+        ranks=np.atleast_1d(ranks),
+        domain=link_domain(machine.hardware),
+        is_mesh=kind == "xgmi",
+        is_host=kind == "pcie",
+    )
+    return found.reshape(np.shape(ranks))
 
 
 def _destinations(shards: ArrayLike, active: float) -> Array:

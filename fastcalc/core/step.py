@@ -102,6 +102,7 @@ def expected_step(
         *parts,
         _floor(work, software),
         _all_reduce(work, chip, software),
+        _rank_wait(work, software),
         _exchange(work, chip, software),
         Component("sequences", count=work.sequences, each=software.sequence_overhead),
         elsewhere,
@@ -285,7 +286,7 @@ def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Compo
     """Return two all-reduces a layer over the tensor-parallel group."""
     if isinstance(work.tp, int) and work.tp == 1:
         return idle("all-reduce")
-    link = chip.link * software.link_fraction
+    link = chip.link * software.link_fraction * work.link_share
     message = work.tokens * work.hidden * ACTIVATION_BYTES
     latency = software.collective_latency
     shots = all_reduce_shots(ranks=work.tp, message=message, bandwidth=link, latency=latency)
@@ -296,6 +297,14 @@ def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Compo
         count=2.0 * work.depth * shots,
         each=latency,
     )
+
+
+def _rank_wait(work: PassWork, software: EngineParameters) -> Component:
+    """Return what every all-reduce waits for the slowest of its ranks."""
+    if isinstance(work.tp, int) and work.tp == 1:
+        return idle("rank wait")
+    waits = 2.0 * work.depth * (floats(work.tp) > 1.0)
+    return Component("rank wait", count=waits, each=software.rank_wait)
 
 
 def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
@@ -309,7 +318,7 @@ def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Compone
         "expert exchange",
         sent=layers
         * exchange_bytes(tokens=work.tokens, hidden=work.hidden, destinations=work.destinations),
-        link=link * software.link_fraction,
+        link=link * software.link_fraction * work.exchange_link_share,
         count=2.0 * layers,
         each=software.collective_latency + hop,
     )

@@ -73,7 +73,7 @@ class ParameterFamily:
         None where the value is not fitted.
         """
         for one in self.chain(engine):
-            for group in (hardware.architecture or "", hardware.kind, ""):
+            for group in (*reversed(hardware.groups), ""):
                 own = one.architectures.get(group) if group else one.parameters
                 if own is not None and getattr(own, name) is not None:
                     return self.positions.get((one.id, group, name))
