@@ -107,10 +107,12 @@ class EngineParameters:
     expert_layer_extra: ArrayLike = 0.0
     latent_layer_extra: ArrayLike = 0.0
     sequence_overhead: ArrayLike = 0.0
+    stage_overhead: ArrayLike = 0.0
     request_overhead: ArrayLike = 0.0
     expert_correlation: ArrayLike = 1.0
     expert_imbalance: ArrayLike = 1.0
     memory_fraction: ArrayLike = 1.0
+    cache_fraction: ArrayLike = 1.0
     prompt_chunk: ArrayLike = inf
     minimum_rows: ArrayLike = 1.0
     max_sequences: ArrayLike = inf

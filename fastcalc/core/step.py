@@ -347,4 +347,9 @@ def _pipeline(
         slowest=work.slowest,
         streams=work.in_flight,
     )
+    host = work.sequences * software.sequence_overhead
+    cycle = np.minimum(work.in_flight, work.stages) * (
+        work.slowest * pass_time + (1.0 - work.slowest) * host + software.stage_overhead
+    )
+    whole = np.where(floats(work.stages) > 1.0, np.maximum(whole, cycle), whole)
     return hops, Component("stage wait", count=1.0, each=whole - alone)

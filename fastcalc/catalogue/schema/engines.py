@@ -64,10 +64,12 @@ class Parameters(Entry):
     expert_layer_extra: Number | None = None
     latent_layer_extra: Number | None = None
     sequence_overhead: Time | None = None
+    stage_overhead: Time | None = None
     request_overhead: Time | None = None
     expert_correlation: Fraction | None = None
     expert_imbalance: Factor | None = None
     memory_fraction: Fraction | None = None
+    cache_fraction: Fraction | None = None
     prompt_chunk: Count | None = None
     minimum_rows: Count | None = None
     max_sequences: Count | None = None
