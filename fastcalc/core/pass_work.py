@@ -16,7 +16,7 @@ from fastcalc.core.placement import AnyPlacement, once_a_layout, stage_share
 from fastcalc.core.split import Split
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import Workload
-from fastcalc.formulas.experts import other_ranks
+from fastcalc.formulas.experts import other_ranks, rank_unevenness
 from fastcalc.formulas.network import shared_link
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
@@ -123,8 +123,8 @@ class PassWork:
         Other ranks that one token visits. [1]
     exchange_is_inside, hops_are_inside : array_like
         1 where all ranks are in one link domain, else 0. [1]
-    spreads : array_like
-        1 where ranks hold different experts, else 0. [1]
+    unevenness : array_like
+        How uneven ranks that hold different experts are, 1 for 128 experts over 8. [1]
     stages, slowest : array_like
         Pipeline stages, and the share of all layers in the slowest. [1]
     in_flight : array_like
@@ -166,7 +166,7 @@ class PassWork:
     destinations: ArrayLike
     exchange_is_inside: ArrayLike
     hops_are_inside: ArrayLike
-    spreads: ArrayLike
+    unevenness: ArrayLike
     stages: ArrayLike
     slowest: ArrayLike
     in_flight: ArrayLike
@@ -244,7 +244,7 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str,
         "destinations": _destinations(shards, work.active_experts),
         "exchange_is_inside": 1.0 * (shards <= domain),
         "hops_are_inside": 1.0 * (layout.chips <= domain),
-        "spreads": 1.0 * (layout.ep > 1),
+        "unevenness": rank_unevenness(ranks=layout.ep, experts=work.experts or 1.0),
         "stages": layout.pp,
         "slowest": stage_share(machine, work, layout),
     }

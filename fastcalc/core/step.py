@@ -183,7 +183,7 @@ def touched_experts(work: PassWork, software: EngineParameters) -> ArrayLike:
 
 def _imbalance(work: PassWork, software: EngineParameters) -> ArrayLike:
     """Return the work of the fullest rank over the mean, where experts are spread. [1]"""
-    return 1.0 + work.spreads * (software.expert_imbalance - 1.0)
+    return 1.0 + work.unevenness * (software.expert_imbalance - 1.0)
 
 
 def _host(done: InPlace | None) -> Component:

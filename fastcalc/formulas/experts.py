@@ -28,6 +28,26 @@ def distinct_experts(
     return np.maximum(active, experts * (1.0 - missed))
 
 
+def rank_unevenness(*, ranks: ArrayLike, experts: ArrayLike) -> Array:
+    r"""Return how far the fullest rank is above the mean, against 128 experts over 8 ranks. [1]
+
+    .. math:: u = \sqrt{\frac{N \ln N}{E}} \; \Big/ \; \sqrt{\frac{8 \ln 8}{128}}
+
+    ranks : ranks that hold different experts, :math:`N` [1]
+    experts : experts in a layer, :math:`E` [1]
+
+    A rank's load is a sum over :math:`E/N` experts of unequal popularity, so its spread falls with
+    the root of these; the largest of :math:`N` lies :math:`\sqrt{2 \ln N}` such spreads above the
+    mean. Source: Cramer, "Mathematical methods of statistics," sec. 28.6 (extremes of normal
+    samples).
+
+    >>> float(rank_unevenness(ranks=8, experts=128))
+    1.0
+    """
+    n = np.maximum(floats(ranks), 1.0)
+    return np.sqrt(n * np.log(n) / experts / (8.0 * np.log(8.0) / 128.0))
+
+
 def other_ranks(*, ranks: ArrayLike, active: ArrayLike) -> Array:
     r"""Return how many other ranks one token's experts live on. [1]
 
