@@ -101,6 +101,7 @@ class EngineParameters:
     dequantization_operations: ArrayLike = 0.0
     link_fraction: ArrayLike = 1.0
     collective_latency: ArrayLike = 0.0
+    exchange_gathers: ArrayLike = 0.0
     rank_wait: ArrayLike = 0.0
     decode_layer_floor: ArrayLike = 0.0
     prefill_layer_floor: ArrayLike = 0.0

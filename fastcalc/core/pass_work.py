@@ -166,6 +166,7 @@ class PassWork:
     destinations: ArrayLike
     exchange_is_inside: ArrayLike
     hops_are_inside: ArrayLike
+    is_one_host: ArrayLike
     unevenness: ArrayLike
     stages: ArrayLike
     slowest: ArrayLike
@@ -244,6 +245,7 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str,
         "destinations": _destinations(shards, work.active_experts),
         "exchange_is_inside": 1.0 * (shards <= domain),
         "hops_are_inside": 1.0 * (layout.chips <= domain),
+        "is_one_host": 1.0 * (domain <= 8),
         "unevenness": rank_unevenness(ranks=layout.ep, experts=work.experts or 1.0),
         "stages": layout.pp,
         "slowest": stage_share(machine, work, layout),

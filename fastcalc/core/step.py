@@ -314,10 +314,12 @@ def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Compone
         return idle("expert exchange")
     link = np.where(work.exchange_is_inside, chip.link, chip.link_out)
     hop = np.where(work.exchange_is_inside, 0.0, chip.hop)
+    others = work.shards - 1.0 - work.destinations
+    destinations = work.destinations + work.is_one_host * software.exchange_gathers * others
     return Component(
         "expert exchange",
         sent=layers
-        * exchange_bytes(tokens=work.tokens, hidden=work.hidden, destinations=work.destinations),
+        * exchange_bytes(tokens=work.tokens, hidden=work.hidden, destinations=destinations),
         link=link * software.link_fraction * work.exchange_link_share,
         count=2.0 * layers,
         each=software.collective_latency + hop,

@@ -58,6 +58,7 @@ class Parameters(Entry):
     dequantization_operations: Number | None = None
     link_fraction: Fraction | None = None
     collective_latency: Time | None = None
+    exchange_gathers: Part | None = None
     rank_wait: Time | None = None
     decode_layer_floor: Time | None = None
     prefill_layer_floor: Time | None = None
