@@ -47,9 +47,11 @@ def look_back(placement: AnyPlacement, traffic: Traffic) -> LookBack:
     work, tp = placement.work, placement.layout.tp
     attended = work.attended(traffic.context, traffic.spread)
     cache = work.cache_of(attended)
+    on_rank = cache if isinstance(tp, int) and tp == 1 else work.cache_of(attended, tp)
     return LookBack(
         cache=cache,
-        cache_on_rank=cache if isinstance(tp, int) and tp == 1 else work.cache_of(attended, tp),
+        # A recurrent state is written back; what a cache gains is one token.
+        cache_on_rank=on_rank + work.state_bytes / tp,
         decode_flops=work.decode_flops_of(attended),
         prompt_flops=work.attention_flops(
             traffic.prompt_context, spread=traffic.prompt_spread, prompt=True
