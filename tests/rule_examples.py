@@ -75,6 +75,7 @@ EXAMPLES: dict[str, Callable[[], tuple[str, str | bytes]]] = {
     "ST019": lambda: h100(("^id: .*", "id: h100")),
     "ST021": lambda: ("h", "steps: [build, test]\n"),
     "ST022": lambda: ("h100-sxm", H100 + "\nexcused: {HW008: it is an export part}\n"),
+    "ST023": lambda: ("h", "id: h\nname: H\nextends: nothing\nvendor: V\nkind: gpu\n"),
     "UN001": lambda: h100(("value: 80 GiB", "value: 80")),
     "UN002": lambda: h100(("value: 3.35 TB/s", "value: 3.35 TBps")),
     "UN003": lambda: h100(("value: 3.35 TB/s", "value: 3.35 TB")),

@@ -6,6 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 
 GB, TB, TERA = 1e9, 1e12, 1e12
 
@@ -155,32 +156,30 @@ def models(draw: st.DrawFn, *, dense_only: bool = False) -> Model:
     )
 
 
+_BY_KIND: dict[str, st.SearchStrategy[Any]] = {
+    "amount": st.integers(1, 128),
+    "bandwidth": st.floats(1, 100).map(lambda value: _in(value, "GB/s")),
+    "compute rate": st.floats(0.5, 50).map(lambda value: _in(value, "TFLOP/s")),
+    "factor": st.floats(1.0, 2.0),
+    "fraction": st.floats(0.05, 1.0),
+    "number": st.just(0.0) | st.floats(1e-12, 4.0),
+    "part": st.just(0.0) | st.floats(1e-3, 1.0),
+    "time": st.floats(0.0, 500.0).map(lambda value: f"{value:.3f} us"),
+}
+_NARROWER: dict[str, st.SearchStrategy[Any]] = {
+    "expert_correlation": st.floats(0.3, 1.0),
+    "max_sequences": st.sampled_from([1024, 8192]),
+    "memory_fraction": st.floats(0.5, 1.0),
+    "prompt_chunk": st.sampled_from([512, 8192]),
+}
+"""Parameters that leave nothing to test where they may be anything of their kind."""
+
+
 @st.composite
 def engines(draw: st.DrawFn) -> Engine:
-    share = st.floats(0.05, 1.0)
-    few = st.just(0.0) | st.floats(1e-12, 4.0)
-    micro = st.floats(0.0, 500.0).map(lambda value: f"{value:.3f} us")
-    values: dict[str, Any] = {
-        "bandwidth_fraction": draw(share),
-        "bandwidth_per_core": _in(draw(st.floats(1, 100)), "GB/s"),
-        "compute_fraction": draw(share),
-        "compute_per_core": _in(draw(st.floats(0.5, 50)), "TFLOP/s"),
-        "grouped_gemm_fraction": draw(share),
-        "block_gemm_fraction": draw(share),
-        "minimum_rows": draw(st.integers(1, 128)),
-        "dequantization_operations": draw(few),
-        "link_fraction": draw(share),
-        "collective_latency": draw(micro),
-        "decode_layer_floor": draw(micro),
-        "prefill_layer_floor": draw(micro),
-        "sequence_overhead": draw(micro),
-        "expert_correlation": draw(st.floats(0.3, 1.0)),
-        "expert_imbalance": draw(st.floats(1.0, 2.0)),
-        "memory_fraction": draw(st.floats(0.5, 1.0)),
-        "expert_layer_extra": draw(few),
-        "latent_layer_extra": draw(few),
-        "request_overhead": draw(micro),
-        "prompt_chunk": draw(st.sampled_from([512, 8192])),
+    values = {
+        name: draw(_NARROWER.get(name, _BY_KIND[one.reader.kind]))
+        for name, one in PARAMETERS.items()
     }
     kept = {key: value for key, value in values.items() if draw(st.booleans())}
     return Engine.model_validate(

@@ -1,6 +1,7 @@
 """The shipped catalogue: it loads, it cites, it counts right; and every way to be wrong has a sentence."""
 
 import re
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.catalogue.store import Catalogue, load, shipped
 from fastcalc.core.rates import working_rate
 from fastcalc.core.workload import workload
@@ -42,6 +44,16 @@ def test_every_entry_loads_and_cites(kind, path):
     if isinstance(entry, Model):
         used.add(entry.shape_source)
     assert used == set(entry.sources), "sources and what they are used for"
+
+
+def test_parameters_of_engines_are_declared_in_full():
+    """A time may be up to 1,000 s in any file: only its own range finds a slip of its prefix."""
+    for name, one in PARAMETERS.items():
+        limit = one.reader.limit
+        assert (one.reader.kind == "time") == (one.plausible is not None), name
+        assert one.plausible is None or all(end in limit for end in one.plausible), name
+        assert one.neutral in limit or one.neutral == inf, name
+        assert re.fullmatch(r"[A-Z0-9].*\.", one.meaning), name
 
 
 def test_the_promised_entries_are_there(catalogue):

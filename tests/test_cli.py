@@ -249,7 +249,7 @@ WRONG_REQUESTS = [
     (("task", "--speed", "9", "--against", "tokens=0,speed=9"), "write for example 1000 or 8k"),
     (("compare", "--tp", "1e30"), "--tp '1e30' is not a whole number; write for example 8"),
     (("frontier", "llama-3.1-8b", "--max-chips", "9" * 5000), "--max-chips"),
-    (("compare", "--utilization", "x"), "--utilization 'x' is not a number; write for example"),
+    (("compare", "--utilization", "x"), "--utilization 'x' is not a share; write for example"),
     (("frontier", "llama-3.1-8b", "--max-chips", "0"), "from 1 to 4,096; write for example"),
     (("fastmode", "llama-3.1-8b", "--speedup", "0"), "write for example 2.5"),
     (("plan", "llama-3.1-8b", "--max-chips", "0"), "from 1 to 1,000,000; write for example 8"),

@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema import Engine, Hardware
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.catalogue.store import Catalogue, Kind
 from fastcalc.core.machine_class import engine_of_class
 from fastcalc.core.scenario import Scenario, Sharding, locate, solve
@@ -22,29 +23,6 @@ from tests.test_properties import traffics
 TINY = 1e-9
 MORE = ("speed", "low", "high", "bound", "bound_memory", "bound_compute", "served", "total")
 LESS = ("tpot", "ttft", "request")
-COSTS = (
-    "dequantization_operations",
-    "collective_latency",
-    "decode_layer_floor",
-    "prefill_layer_floor",
-    "expert_layer_extra",
-    "latent_layer_extra",
-    "sequence_overhead",
-    "request_overhead",
-    "expert_correlation",
-    "expert_imbalance",
-    "minimum_rows",
-)
-RATES = (
-    "bandwidth_fraction",
-    "bandwidth_per_core",
-    "compute_fraction",
-    "compute_per_core",
-    "grouped_gemm_fraction",
-    "block_gemm_fraction",
-    "link_fraction",
-    "memory_fraction",
-)
 Path = tuple[str | int, ...]
 
 
@@ -75,9 +53,11 @@ def printed(chip: Hardware) -> tuple[list[Path], list[Path]]:
 
 def settings_of(engine: Engine) -> tuple[list[Path], list[Path]]:
     """Return where an engine's numbers stand: those of which more is better, and costs."""
-    given = engine.parameters.given
-    rates = [("parameters", name) for name in RATES if name in given]
-    return rates, [("parameters", name) for name in COSTS if name in given]
+    raised: dict[str | None, list[Path]] = {"faster": [], "slower": [], None: []}
+    for name, one in PARAMETERS.items():
+        if name in engine.parameters.given:
+            raised[one.raised].append(("parameters", name))
+    return raised["faster"], raised["slower"]
 
 
 @cache
@@ -177,8 +157,10 @@ def test_no_number_of_an_engine_slows_it_when_it_gets_better(scenario, factor):
     def betters():
         for path in [*rates, *costs]:
             value = getattr(scenario.engine.parameters, path[1]).si
-            by = min(factor, 1 / value) if path[1].endswith("_fraction") else factor
-            by = min(by, value) if path[1] == "expert_imbalance" else by
+            limit = PARAMETERS[path[1]].reader.limit
+            if not value:
+                continue
+            by = min(factor, value / limit.least if path in costs else limit.most / value)
             better = multiplied(scenario.engine, path, 1 / by if path in costs else by)
             yield path, replace(scenario, engine=better)
 

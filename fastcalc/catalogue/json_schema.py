@@ -10,6 +10,7 @@ from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.catalogue.schema.claims import Claims
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.catalogue.schema.quantities import Confidence
 from fastcalc.catalogue.units import EXAMPLES, UNITS
 
@@ -76,7 +77,7 @@ def _people_write(node: Any, quantities: dict[str, Any]) -> Any:
 def meanings() -> dict[str, str]:
     """Return what each key of a file means, by its name, wherever it stands."""
     found: dict[str, str] = read(Path(__file__).with_name("meanings.yaml")).data["meanings"]
-    return found
+    return found | {name: one.meaning for name, one in PARAMETERS.items()}
 
 
 def _reference(limits: list[Any], quantities: dict[str, Any]) -> dict[str, str]:

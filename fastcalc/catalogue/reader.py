@@ -83,6 +83,17 @@ class Document:
         return any(path[:length] in self.refused for length in range(len(path) + 1))
 
 
+def plain(text: str) -> str | bool | int | float | None:
+    """Return what a word stands for that is not in quotes."""
+    if text in ("", "~", "null"):
+        return None
+    if text in ("true", "false"):
+        return text == "true"
+    if _INTEGER.fullmatch(text):
+        return int(text.replace("_", "")) if len(text) < 40 else text
+    return float(text.replace("_", "")) if _DECIMAL.fullmatch(text) else text
+
+
 class _StopReading(Exception):  # noqa: N818  (no error: the faults are noted)
     """Nothing after this can be trusted."""
 
@@ -265,14 +276,9 @@ class _Builder:
         text = event.value
         if not event.implicit[0]:  # quoted, or a block of text
             return text
-        if text in ("", "~", "null"):
-            return None
-        if text in ("true", "false"):
-            return text == "true"
-        if _INTEGER.fullmatch(text):
-            return int(text.replace("_", "")) if len(text) < 40 else text
-        if _DECIMAL.fullmatch(text):
-            return float(text.replace("_", ""))
+        value = plain(text)
+        if not isinstance(value, str):
+            return value
         if text.lower() in _OLD_BOOLEANS | {"true", "false"}:
             why = f"'{text}' is a boolean to some YAML readers; write true or false, or quote it"
             self.note(event, "ST013", why, path)

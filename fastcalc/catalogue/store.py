@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from fastcalc.catalogue.difference import Change, changed, extended
 from fastcalc.catalogue.faults import refuse
 from fastcalc.catalogue.folders import shipped_folder as shipped
 from fastcalc.catalogue.reader import Document, read, scan
@@ -52,9 +53,13 @@ def kind_of(document: Document) -> Kind | None:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The folders that names are looked up in, the user's own before the shipped ones."""
+    """The folders that names are looked up in, the user's own before the shipped ones.
+
+    Chips and models are those of their files but for ``changes``.
+    """
 
     own: dict[Kind, tuple[Path, ...]] = field(default_factory=dict)
+    changes: tuple[Change, ...] = ()
 
     def __post_init__(self) -> None:
         for kind, folders in self.own.items():
@@ -172,9 +177,10 @@ class Catalogue:
     def _entry(
         self, path: Path, document: Document, kind: Kind, schema: type[AnyEntry]
     ) -> AnyEntry:
+        is_kind = kind_of(document) or kind
+        document = self.whole(document, kind) if is_kind == kind else document
         entry, found = validate(document, schema)
         if entry is None:
-            is_kind = kind_of(document) or kind
             if is_kind == kind:
                 raise refuse(found)
             raise InputError(
@@ -185,7 +191,49 @@ class Catalogue:
                 f"{document.place('id')}: the file is called {path.stem} but its id is {entry.id}; "
                 f"names are looked up by file: call it {entry.id}.yaml, or write 'id: {path.stem}'"
             )
-        return entry
+        return self._supposing(entry, document, schema) if self.changes else entry
+
+    def whole(self, document: Document, kind: Kind, below: tuple[str, ...] = ()) -> Document:
+        """Return the document of a chip or a model with what it takes from the one it extends.
+
+        Raises
+        ------
+        InputError
+            If there is no such entry, or entries extend each other in a circle.
+        """
+        base, here = str(document.at("extends") or ""), str(document.at("id"))
+        if kind == "engines" or not base:
+            return document
+        with placed(document.place, "extends"):
+            if base in (*below, here):
+                circle = " -> ".join((*below, here, base))
+                raise InputError(f"entries extend each other in a circle: {circle}")
+            path = self._find(base, kind)
+        return extended(document, self.whole(read(path), kind, (*below, here)))
+
+    def _supposing(self, entry: AnyEntry, document: Document, schema: type[AnyEntry]) -> AnyEntry:
+        what_if = {}
+        for one in self.changes if schema is not Engine else ():
+            found = changed(document, one) if one.fits((entry.id, *entry.aliases)) else None
+            if found is None or one.path[0] not in schema.model_fields:
+                continue
+            document, what_if[one.written] = found
+            supposed, faults = validate(document, schema)
+            if supposed is None:
+                raise InputError(f"--set {one.written}: {faults[0].message}")
+            entry = supposed
+        return entry.supposing(what_if)
+
+    def refuse_idle_changes(self, kind: Kind, entries: Iterable[Entry]) -> None:
+        """Refuse a change that none of the chips, or none of the models, has a place for."""
+        made = {written for entry in entries for written in entry.what_if}
+        for one in self.changes:
+            if one.path[0] in SCHEMAS[kind].model_fields and one.written not in made:
+                raise InputError(
+                    f"--set {one.written}: no {_SINGULAR[kind]} asked about has that place"
+                    f"{f' and is called {one.entry}' if one.entry else ''}; "
+                    "'fastcalc show NAME' prints what one has"
+                )
 
     def knows(self, name: str, kind: Kind) -> bool:
         """Return whether a kind has an entry of this id or alias."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self, dataclass_transform
 from typer import Argument, Option
 
 from fastcalc.cli import completion
-from fastcalc.cli.options import choice, file_of, format_of, tokens_of
+from fastcalc.cli.options import choice, file_of, format_of, share_of, tokens_of
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
@@ -100,7 +100,12 @@ class PrefixHits(Flags):
     """Traffic."""
 
     prefix_hit: Annotated[
-        float, flag("SHARE", "Share of the prompt found in the prefix cache.")
+        float,
+        flag(
+            "SHARE",
+            "Share of the prompt found in the prefix cache: 0.4 or 40%.",
+            parser=share_of("--prefix-hit"),
+        ),
     ] = 0.0
     prefix_tier: Annotated[
         str | None, flag("MEMORY", "Memory that holds the prefix cache; in place unless given.")
@@ -229,7 +234,12 @@ class PaidHours(Flags):
     """Prices."""
 
     utilization: Annotated[
-        float, flag("SHARE", "Share of the paid hours in which the machine serves.")
+        float,
+        flag(
+            "SHARE",
+            "Share of the paid hours in which the machine serves.",
+            parser=share_of("--utilization"),
+        ),
     ] = 1.0
 
 
@@ -265,6 +275,14 @@ def _folder(variable: str, what: str) -> Any:
 
 class OwnFolders(Flags):
     """Your own files."""
+
+    set: Annotated[
+        list[str] | None,
+        flag(
+            "PATH=VALUE",
+            "What if: memory.SRAM.capacity=60GB, or wse-3:price.cloud='20 USD/h'; repeatable.",
+        ),
+    ] = None
 
     hardware_dir: Annotated[list[Path] | None, _folder("FASTCALC_HARDWARE_DIR", "hardware")] = None
     models_dir: Annotated[list[Path] | None, _folder("FASTCALC_MODELS_DIR", "model")] = None

@@ -8,7 +8,9 @@ from fastcalc.errors import InputError
 from fastcalc.written import shown
 
 MOST_VALUES = 10_000
-_STEPS = re.compile(r"([0-9]+[kM]?)\.\.([0-9]+[kM]?)(?:([x+])([1-9][0-9]*[kM]?))?")
+_READ_TWO_WAYS = re.compile(r"(?<![0-9])[0-9]{1,3},0[0-9]{2}(?![0-9])|[0-9]-[0-9]")
+"""3,000 and 1-8. Of 1,512 only its author knows."""
+_STEPS = re.compile(r"([0-9_]+[kM]?)\.\.([0-9_]+[kM]?)(?:([x+])([1-9][0-9_]*[kM]?))?")
 
 
 def numbers(text: str, flag: str, limit: Limit) -> tuple[int, ...]:
@@ -28,6 +30,11 @@ def numbers(text: str, flag: str, limit: Limit) -> tuple[int, ...]:
     (1, 2, 4, 8, 10, 15, 20, 1000)
     """
     found: set[int] = set()
+    if _READ_TWO_WAYS.search(text):
+        raise InputError(
+            f"{flag} '{shown(text, 40)}' can be read two ways; write 3000, 3_000 or 3k for one "
+            "number, and 1..8 for a range"
+        )
     for part in options.names(text, flag):
         steps = _STEPS.fullmatch(part)
         found.update(_range(steps, flag, limit) if steps else [_whole(part, flag, limit)])

@@ -15,7 +15,8 @@ _MOST_PIECES = 8
 """Pieces that the commas in a path may leave of it."""
 
 _SCALE = {"": 1, "k": 1_000, "M": 1_000_000}
-_NUMBER = re.compile(r"([0-9]{1,12})([kM]?)")
+_NUMBER = re.compile(r"([0-9]{1,12}|[0-9]{1,3}(?:_[0-9]{3}){1,3})([kM]?)")
+_WITH_COMMAS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
 
 
 def whole(text: str, flag: str, limit: Limit, example: str = "8") -> int:
@@ -25,10 +26,14 @@ def whole(text: str, flag: str, limit: Limit, example: str = "8") -> int:
     --------
     >>> whole("8k", "--prompt", LIMITS["tokens"])
     8000
+    >>> whole("3_000", "--prompt", LIMITS["tokens"])
+    3000
     """
     match = _NUMBER.fullmatch(text)
     value = int(match[1]) * _SCALE[match[2]] if match else 0
     if value not in limit:
+        if _WITH_COMMAS.fullmatch(text):
+            example = text.replace(",", "")
         raise InputError(
             f"{flag} '{shown(text, 40)}' is not a whole number {limit}; write for example {example}"
         )
@@ -96,6 +101,22 @@ def names(text: str, flag: str) -> list[str]:
 def names_if_any(text: str | None, flag: str) -> list[str] | None:
     """Return the names in a list, or None where the flag is left out."""
     return None if text is None else names(text, flag)
+
+
+def share_of(flag: str) -> Callable[[str | float], float]:
+    """Return what reads the share of a flag: 0.4 or 40%."""
+
+    def read(text: str | float) -> float:
+        written = str(text).strip()
+        try:
+            number = float(written.removesuffix("%"))
+        except ValueError:
+            raise InputError(
+                f"{flag} '{shown(written, 40)}' is not a share; write for example 0.5 or 50%"
+            ) from None
+        return number / 100 if written.endswith("%") else number
+
+    return read
 
 
 def share(value: float, flag: str, *, zero: bool = False) -> float:

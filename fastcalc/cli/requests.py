@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar, cast
 
+from fastcalc.catalogue.difference import change
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue, Kind
@@ -111,6 +112,7 @@ def again(asked: Compare, command: str) -> str:
     words += ["--on", options.names(asked.on, "--on")[0]]
     for name in ("weights", "kv", "speculate"):
         words += [f"--{name}", value] if (value := getattr(asked, name)) else []
+    words += [word for one in asked.set or () for word in ("--set", one)]
     return shlex.join([*words, *as_typed(asked)])
 
 
@@ -121,6 +123,7 @@ def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
         found.append(model := entries.model(name))
         if entries.is_configuration(name):  # how it was read
             output.warn([f"{model.id}: {note}" for note in model.notes])
+    entries.refuse_idle_changes("models", found)
     return _each_once(found)
 
 
@@ -134,14 +137,16 @@ def chips_of(entries: Catalogue, on: str) -> list[Hardware]:
     """
     if is_all(on):
         every = (entries.hardware(name) for name in entries.names("hardware"))
-        return [chip for chip in every if chip.kind != "host"]
-    chips = _each_once(entries.hardware(name) for name in options.names(on, "--on"))
+        chips = [chip for chip in every if chip.kind != "host"]
+    else:
+        chips = _each_once(entries.hardware(name) for name in options.names(on, "--on"))
     for chip in chips:
         if chip.kind == "host":
             raise InputError(
                 f"--on {chip.id}: this is a host, whose memory chips may use; name a chip, and "
                 f"the host with --host {chip.id}"
             )
+    entries.refuse_idle_changes("hardware", chips)
     return chips
 
 
@@ -203,7 +208,8 @@ def _each_once(entries: Iterable[_Entry]) -> list[_Entry]:
 def catalogue(asked: OwnFolders) -> Catalogue:
     """Return the catalogue with the user's own folders before the shipped ones."""
     kinds: tuple[Kind, ...] = ("hardware", "models", "engines")
-    return Catalogue({kind: tuple(getattr(asked, f"{kind}_dir") or ()) for kind in kinds})
+    own = {kind: tuple(getattr(asked, f"{kind}_dir") or ()) for kind in kinds}
+    return Catalogue(own, tuple(map(change, asked.set or ())))
 
 
 def memory_of(entries: Catalogue, asked: HostMemory) -> MemoryChoice:

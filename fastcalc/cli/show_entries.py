@@ -55,7 +55,9 @@ def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], _Entry]]:
 
 def run_show(asked: ShowEntry) -> None:
     """Show one entry in a format."""
-    entry = find(requests.catalogue(asked), asked.name)
+    catalogue = requests.catalogue(asked)
+    entry = find(catalogue, asked.name)
+    catalogue.refuse_idle_changes("models" if isinstance(entry, Model) else "hardware", [entry])
     formats = (asked.weights, asked.kv) if isinstance(entry, Model) else ()
     if not formats and (asked.weights or asked.kv):
         raise InputError(f"--weights and --kv are of models; {entry.id} is none")

@@ -10,6 +10,7 @@ import numpy as np
 
 from fastcalc.catalogue.formats import NumberFormat, number_format
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
+from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
 from fastcalc.core.once import once
 from fastcalc.core.rates import fastest_rate, working_rate
 from fastcalc.core.tier import KINDS, MemoryChoice, Tier, own_tiers
@@ -85,43 +86,8 @@ class PeakRates:
 
 
 @dataclass(frozen=True, eq=False)
-class EngineParameters:
-    """An engine's parameters on one chip as plain numbers; the defaults cost nothing.
-
-    The names are those of the engine file (`fastcalc.catalogue.schema.Parameters`).
-    """
-
-    bandwidth_fraction: ArrayLike = 1.0
-    bandwidth_per_core: ArrayLike = inf
-    compute_fraction: ArrayLike = 1.0
-    compute_per_core: ArrayLike = inf
-    grouped_gemm_fraction: ArrayLike = 1.0
-    block_gemm_fraction: ArrayLike = 1.0
-    narrow_expert_width: ArrayLike = 0.0
-    dequantization_operations: ArrayLike = 0.0
-    link_fraction: ArrayLike = 1.0
-    collective_latency: ArrayLike = 0.0
-    exchange_gathers: ArrayLike = 0.0
-    rank_wait: ArrayLike = 0.0
-    decode_layer_floor: ArrayLike = 0.0
-    prefill_layer_floor: ArrayLike = 0.0
-    expert_layer_extra: ArrayLike = 0.0
-    latent_layer_extra: ArrayLike = 0.0
-    sequence_overhead: ArrayLike = 0.0
-    stage_overhead: ArrayLike = 0.0
-    request_overhead: ArrayLike = 0.0
-    expert_correlation: ArrayLike = 1.0
-    expert_imbalance: ArrayLike = 1.0
-    memory_fraction: ArrayLike = 1.0
-    cache_fraction: ArrayLike = 1.0
-    prompt_chunk: ArrayLike = inf
-    minimum_rows: ArrayLike = 1.0
-    max_sequences: ArrayLike = inf
-    host_bandwidth_fraction: ArrayLike = 1.0
-    host_layer_overhead: ArrayLike = 0.0
-    host_link_fraction: ArrayLike = 1.0
-    tier_overlap: ArrayLike = 1.0
-    expert_skew: ArrayLike = 0.0
+class EngineParameters(DeclaredParameters[ArrayLike]):
+    """An engine's parameters on one chip as plain numbers; the defaults cost nothing."""
 
     @classmethod
     def of(cls, parameters: Parameters) -> "EngineParameters":

@@ -355,6 +355,7 @@ def warnings_of(location: Location) -> list[str]:
 def _warnings(outcome: Location) -> Iterable[str]:
     scenario = outcome.scenario
     hardware, engine, model = scenario.hardware, scenario.engine, scenario.model
+    yield from (*hardware.what_if.values(), *model.what_if.values())
     if outcome.usd_per_hour is None:
         yield (
             f"{hardware.id} has no {scenario.pricing.basis} price, so $ are empty; give one with "

@@ -8,12 +8,13 @@ much as thirteen sources' worth of single rows, not 160.
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
-from typing import Any, Protocol, get_args
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from fastcalc.catalogue.schema import Hardware, Parameters
+from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.catalogue.schema.quantities import Fraction
 from fastcalc.core.machine import EngineParameters
 from fastcalc.errors import InputError
@@ -31,10 +32,8 @@ location parameter," Annals of Mathematical Statistics 35, 1964)."""
 
 _STEP = 1e-4
 
-SHARES = frozenset(
-    name for name, one in Parameters.model_fields.items() if Fraction in get_args(one.annotation)
-)
-"""Parameters that are at most 1, as the schema of engines has them."""
+SHARES = frozenset(name for name, one in PARAMETERS.items() if one.quantity is Fraction)
+"""Parameters that are at most 1."""
 
 
 class Values(Protocol):

@@ -1,9 +1,9 @@
 """Numbers of the catalogue as terms that know their source."""
 
 from math import inf, isfinite
-from typing import get_args
 
-from fastcalc.catalogue.schema import Engine, Hardware, Parameters, Quantity
+from fastcalc.catalogue.schema import Engine, Hardware, Quantity
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.core.machine import read_first
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.tier import Tier
@@ -31,8 +31,7 @@ class Numbers:
 
     def setting(self, name: str) -> Term:
         """Return a parameter of the engine; its default where the file leaves it out."""
-        quantity_type, _ = get_args(Parameters.model_fields[name].annotation)
-        unit = _UNITS.get(quantity_type.__metadata__[0].dimension, "")
+        unit = _UNITS.get(PARAMETERS[name].reader.dimension, "")
         quantity: Quantity | None = getattr(self._settings, name)
         origin = _origin(name, "engine", self.machine.engine, quantity) if quantity else None
         return number(getattr(self.machine.software, name), unit, origin)

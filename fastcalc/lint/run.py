@@ -9,7 +9,7 @@ from pathlib import Path
 from fastcalc.catalogue.faults import Fault, in_order
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.reader import Document, scan
-from fastcalc.catalogue.store import SCHEMAS, Kind, kind_of
+from fastcalc.catalogue.store import SCHEMAS, Catalogue, Kind, kind_of
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
 from fastcalc.lint import rules
@@ -125,6 +125,12 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
     if kind is None:
         message = "no key here is of a chip, a model or an engine; 'fastcalc new' prints one"
         yield Fault("ST021", document.file, 1, 1, message)
+        return
+    try:
+        document = Catalogue({kind: (Path(document.file).parent,)}).whole(document, kind)
+    except InputError as error:
+        sentence = str(error).removeprefix(f"{document.place('extends')}: ")
+        yield Fault("ST023", document.file, *document.mark(("extends",)), sentence)
         return
     unfilled = list(place_holders(document))
     document.refused |= {path[:-1] if path[-1] == "value" else path for path in unfilled}

@@ -47,4 +47,6 @@ def compare_command(scenario: Scenario, typed: Typed) -> str:
     words += ["--price-basis", pricing.basis] if pricing.basis != "cloud" else []
     words += ["--utilization", repr(pricing.utilization)] if pricing.utilization != 1.0 else []
     words += ["--price", f"{chip}={pricing.given[chip]!r}"] if chip in pricing.given else []
+    for written in (*scenario.hardware.what_if, *scenario.model.what_if):
+        words += ["--set", written]
     return shlex.join([*words, *typed.words])

@@ -1,23 +1,11 @@
 """What an engine file may hold."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
+from pydantic import Field, create_model
 
-from fastcalc.catalogue.schema.quantities import (
-    Bandwidth,
-    ComputeRate,
-    Count,
-    Entry,
-    Excuses,
-    Factor,
-    Fraction,
-    Identifier,
-    Number,
-    Part,
-    Source,
-    Time,
-)
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
+from fastcalc.catalogue.schema.quantities import Entry, Excuses, Identifier, Source
 
 
 class SpeedRange(Entry):
@@ -42,43 +30,21 @@ Ranges = dict[
 (``decode-moe``, ``decode-dense``)."""
 
 
-class Parameters(Entry):
-    """What software reaches and what it pays; a value left out costs nothing.
+if TYPE_CHECKING:  # what code takes from a file, it takes by name
+    _Declared = Entry
+else:
+    _Declared = create_model(
+        "_Declared",
+        __base__=Entry,
+        **{name: (one.quantity | None, None) for name, one in PARAMETERS.items()},
+    )
 
-    Fractions are of the vendor's peak. Times are paid once per what their name says.
+
+class Parameters(_Declared):
+    """What software reaches and what it pays, as `DeclaredParameters` has it.
+
+    A value left out costs nothing.
     """
-
-    bandwidth_fraction: Fraction | None = None
-    bandwidth_per_core: Bandwidth | None = None
-    compute_fraction: Fraction | None = None
-    compute_per_core: ComputeRate | None = None
-    grouped_gemm_fraction: Fraction | None = None
-    block_gemm_fraction: Fraction | None = None
-    narrow_expert_width: Number | None = None
-    dequantization_operations: Number | None = None
-    link_fraction: Fraction | None = None
-    collective_latency: Time | None = None
-    exchange_gathers: Part | None = None
-    rank_wait: Time | None = None
-    decode_layer_floor: Time | None = None
-    prefill_layer_floor: Time | None = None
-    expert_layer_extra: Number | None = None
-    latent_layer_extra: Number | None = None
-    sequence_overhead: Time | None = None
-    stage_overhead: Time | None = None
-    request_overhead: Time | None = None
-    expert_correlation: Fraction | None = None
-    expert_imbalance: Factor | None = None
-    memory_fraction: Fraction | None = None
-    cache_fraction: Fraction | None = None
-    prompt_chunk: Count | None = None
-    minimum_rows: Count | None = None
-    max_sequences: Count | None = None
-    host_bandwidth_fraction: Fraction | None = None
-    host_link_fraction: Fraction | None = None
-    host_layer_overhead: Time | None = None
-    tier_overlap: Part | None = None
-    expert_skew: Part | None = None
 
     @property
     def given(self) -> frozenset[str]:

@@ -95,6 +95,7 @@ class Hardware(Entry):
     released: str | None = None
     hypothetical: bool = False
     aliases: list[Identifier] = []
+    extends: Identifier | None = None
     sources: dict[str, Source] = {}
     cores: Count | None = None
     memory: Annotated[list[Memory], Field(min_length=1)]

@@ -244,6 +244,7 @@ class Model(Entry):
     released: str | None = None
     hypothetical: bool = False
     aliases: list[Identifier] = []
+    extends: Identifier | None = None
     sources: dict[str, Source] = {}
     shape_source: str | None = None
     confidence: Confidence | None = None

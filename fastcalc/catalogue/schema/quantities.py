@@ -1,8 +1,9 @@
 """Numbers with a unit and a source, and the other types that all files share."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import core_schema
@@ -26,6 +27,18 @@ class Entry(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, protected_namespaces=(), defer_build=True
     )
+    _what_if: Mapping[str, str] = {}
+
+    @property
+    def what_if(self) -> Mapping[str, str]:
+        """What a user gave instead of the file's own values: as written, and in a sentence."""
+        return self._what_if
+
+    def supposing(self, what_if: Mapping[str, str]) -> Self:
+        """Return the same, with what a user gave instead of the file's own values."""
+        copy = self.model_copy()
+        copy._what_if = what_if
+        return copy
 
 
 class Source(Entry):

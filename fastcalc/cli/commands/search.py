@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastcalc.cli import flags
 from fastcalc.cli.flags import flag
+from fastcalc.cli.options import share_of
 
 
 class ListedTraffic(flags.PrefixHits):
@@ -77,7 +78,14 @@ class WantedPlans(flags.Flags):
 
     max_chips: Annotated[int | None, flag("N", "Chips, all replicas together.")] = None
     objective: Annotated[str, flag("usd|watts|chips", "What is to be least.")] = "usd"
-    utilization: Annotated[float, flag("SHARE", "Share of its capacity a replica is given.")] = 1.0
+    utilization: Annotated[
+        float,
+        flag(
+            "SHARE",
+            "Share of its capacity a replica is given.",
+            parser=share_of("--utilization"),
+        ),
+    ] = 1.0
     top: Annotated[int, flag("N", "Plans to show.")] = 5
 
 

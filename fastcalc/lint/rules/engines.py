@@ -1,5 +1,6 @@
 """EN: parameters of engines inside their own bands."""
 
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.lint.document import Sheet, WrittenNumber
 from fastcalc.lint.rule import Findings, Setting, rule
 from fastcalc.lint.words import amount
@@ -66,9 +67,9 @@ def floors_are_plausible(sheet: Sheet, _: Setting) -> Findings:
     Instead: Check the unit.
     """
     for number in sheet.numbers.values():
-        most = 2e-3 if "layer" in number.name or "collective" in number.name else 5.0
-        if number.dimension == "time" and number.si and not 5e-8 <= number.si <= most:
-            ends = f"{amount(5e-8, 'time')} to {amount(most, 'time')}"
+        plausible = PARAMETERS[str(number.path[-1])].plausible
+        if plausible and number.si and not plausible[0] <= number.si <= plausible[1]:
+            ends = " to ".join(amount(end, number.dimension) for end in plausible)
             yield number, f"{number.text} is outside {ends}"
 
 

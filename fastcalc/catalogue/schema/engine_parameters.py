@@ -1,0 +1,159 @@
+"""Each parameter of engines, declared once: what it is in a file, what it costs, what it means.
+
+The schema of engine files, the numbers that formulas take, the lint rule on plausible values, the
+shares that a fit may not exceed, `--explain` and the random engines of tests all read this.
+"""
+
+from dataclasses import dataclass, field, fields
+from math import inf
+from typing import Any, Generic, Literal, TypeVar
+
+from fastcalc.catalogue.schema.quantities import (
+    Bandwidth,
+    ComputeRate,
+    Count,
+    Factor,
+    Fraction,
+    Number,
+    Part,
+    QuantityReader,
+    Time,
+)
+
+Value = TypeVar("Value")
+"""What holds the parameters: core computes with numbers that broadcast."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What one parameter of engines is.
+
+    Attributes
+    ----------
+    quantity : Any
+        The type of what a file writes, such as `Time`.
+    neutral : float
+        Its value where a file leaves it out, which costs nothing. [SI]
+    meaning : str
+        A sentence for whoever writes the file.
+    raised : "faster", "slower" or None
+        What a larger value makes of a step; None where that depends on the request.
+    plausible : (float, float) or None
+        Outside of it a unit is wrong (EN004); None where the type's own limits do. [SI]
+    """
+
+    quantity: Any
+    neutral: float
+    meaning: str
+    raised: Literal["faster", "slower"] | None = None
+    plausible: tuple[float, float] | None = None
+
+    @property
+    def reader(self) -> QuantityReader:
+        """What reads a value, and knows its dimension and limits."""
+        reader: QuantityReader = self.quantity.__metadata__[0]
+        return reader
+
+
+def rate(quantity: Any, meaning: str, neutral: float = 1.0) -> Any:
+    """Declare a parameter that speeds a step up when it is raised."""
+    return _declared(Parameter(quantity, neutral, meaning, "faster"))
+
+
+def cost(
+    quantity: Any,
+    meaning: str,
+    neutral: float = 0.0,
+    plausible: tuple[float, float] | None = None,
+) -> Any:
+    """Declare a parameter that slows a step down when it is raised."""
+    return _declared(Parameter(quantity, neutral, meaning, "slower", plausible))
+
+
+def choice(quantity: Any, meaning: str, neutral: float) -> Any:
+    """Declare a parameter of which more is better or worse as the request has it."""
+    return _declared(Parameter(quantity, neutral, meaning))
+
+
+def _declared(parameter: Parameter) -> Any:
+    return field(default=parameter.neutral, metadata={"declared": parameter})
+
+
+PER_LAYER = (5e-8, 2e-3)
+"""A layer, or an operation in it, takes micro- to milliseconds. [s]"""
+
+PER_SEQUENCE = (5e-8, 5.0)
+"""What servers do for a sequence or a request takes seconds at most. [s]"""
+
+
+@dataclass(frozen=True, eq=False)
+class DeclaredParameters(Generic[Value]):
+    """Every parameter, in the order in which files are written."""
+
+    bandwidth_fraction: Value = rate(Fraction, "Share of printed bandwidth that long reads reach.")
+    bandwidth_per_core: Value = rate(Bandwidth, "What one core keeps in flight.", inf)
+    compute_fraction: Value = rate(Fraction, "Share of the dense peak that products reach.")
+    compute_per_core: Value = rate(ComputeRate, "What kernels feed one core, at 16 bits.", inf)
+    grouped_gemm_fraction: Value = rate(Fraction, "Products over routed experts by dense ones.")
+    block_gemm_fraction: Value = rate(Fraction, "Prompt products on weights in blocks (GGUF).")
+    narrow_expert_width: Value = cost(
+        Number, "Columns of an expert's slice that read at half of what long reads reach."
+    )
+    dequantization_operations: Value = cost(Number, "Vector operations to widen a packed weight.")
+    link_fraction: Value = rate(Fraction, "Share of the one-way link that collectives reach.")
+    collective_latency: Value = cost(
+        Time, "One exchange of a collective, however small.", plausible=PER_LAYER
+    )
+    rank_wait: Value = cost(
+        Time, "What an all-reduce waits for the slowest rank.", plausible=PER_LAYER
+    )
+    exchange_gathers: Value = cost(
+        Part, "1 where every rank of a host gets every token, 0 for those of its experts."
+    )
+    decode_layer_floor: Value = cost(
+        Time, "Launches, ramps and tails of a layer in decode.", plausible=PER_LAYER
+    )
+    prefill_layer_floor: Value = cost(
+        Time, "The same in a pass with prompt tokens.", plausible=PER_LAYER
+    )
+    expert_layer_extra: Value = cost(Number, "Further layer floors where experts are routed.")
+    latent_layer_extra: Value = cost(Number, "Further layer floors of latent attention in decode.")
+    sequence_overhead: Value = cost(
+        Time, "Host and sampler, for each sequence of a step.", plausible=PER_SEQUENCE
+    )
+    stage_overhead: Value = cost(
+        Time, "Host work of a pipeline stage for each micro-batch.", plausible=PER_SEQUENCE
+    )
+    request_overhead: Value = cost(
+        Time, "Server and client, before a request's first step.", plausible=PER_SEQUENCE
+    )
+    expert_correlation: Value = cost(
+        Fraction, "1 where tokens pick experts independently, less where alike.", 1.0
+    )
+    expert_imbalance: Value = cost(
+        Factor, "The fullest rank by the mean, where 128 experts are spread over 8.", 1.0
+    )
+    memory_fraction: Value = rate(Fraction, "Share of memory for weights and cache.")
+    cache_fraction: Value = rate(Fraction, "Share for caches of what weights leave of it.")
+    prompt_chunk: Value = choice(Count, "Prompt tokens in a step, at most.", inf)
+    minimum_rows: Value = cost(Count, "Rows that a product computes at least.", 1.0)
+    max_sequences: Value = choice(Count, "Sequences in a step, at most.", inf)
+    host_bandwidth_fraction: Value = rate(
+        Fraction, "Share of the printed bandwidth that reads of a host's memory reach."
+    )
+    host_link_fraction: Value = rate(Fraction, "Share of the link to the host that copies reach.")
+    host_layer_overhead: Value = cost(
+        Time, "A layer's turn to the host's cores and back.", plausible=PER_LAYER
+    )
+    tier_overlap: Value = rate(
+        Part, "Share of the shorter time hidden where two memories are read."
+    )
+    expert_skew: Value = choice(
+        Part, "0 for even picks; the most picked share s of experts gets s^(1-skew) of them.", 0.0
+    )
+
+
+PARAMETERS: dict[str, Parameter] = {
+    one.name: one.metadata["declared"] for one in fields(DeclaredParameters)
+}
+"""Every parameter by name."""

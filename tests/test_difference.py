@@ -1,0 +1,152 @@
+"""Entries by what differs: `extends` in a file, `--set` on the command line."""
+
+import json
+import shlex
+
+import pytest
+
+from fastcalc.catalogue.difference import change
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.errors import InputError
+from tests.helpers import run as run_here
+
+BIGGER = """id: bigger
+name: A wafer with more memory
+extends: wse-3
+memory:
+  - name: SRAM
+    capacity: 60 GB
+  - name: DRAM
+    where: package
+    capacity: 1 TB
+    bandwidth: 1 TB/s
+price: {cloud: 45 USD/h}
+"""
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    return lambda *args: run_here(*args, capsys=capsys, monkeypatch=monkeypatch)
+
+
+@pytest.fixture
+def own(tmp_path):
+    def write(**files):
+        for name, text in files.items():
+            (tmp_path / f"{name}.yaml").write_text(text)
+        return Catalogue({"hardware": (tmp_path,), "models": (tmp_path,)})
+
+    return write
+
+
+def test_what_is_left_out_is_the_other_entrys(own, catalogue):
+    base, bigger = catalogue.hardware("wse-3"), own(bigger=BIGGER).hardware("bigger")
+    assert [one.name for one in bigger.memory] == ["SRAM", "DRAM"]
+    assert bigger.memory[0].capacity.si == 60e9
+    assert bigger.memory[0].bandwidth == base.memory[0].bandwidth
+    assert (bigger.price.cloud.si, bigger.price.cloud.date) == (45, None)  # a number goes whole
+    assert bigger.price.purchase == base.price.purchase
+    assert (bigger.aliases, bigger.kind, bigger.peak) == ([], "wafer", base.peak)
+
+
+def test_entries_extend_in_turn_and_models_do_too(own, catalogue):
+    further = "id: further\nname: Further\nextends: bigger\npower: {chip: 30 kW}\n"
+    found = own(bigger=BIGGER, further=further).hardware("further")
+    assert (found.memory[0].capacity.si, found.power.chip.si) == (60e9, 30e3)
+    text = "id: mine\nname: Mine\nextends: llama-3.1-8b\nweight_format: fp8\n"
+    assert own(mine=text).model("mine").blocks == catalogue.model("llama-3.1-8b").blocks
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("extends: wse-33\n", "bad.yaml:3:10: no hardware is called 'wse-33'; did you mean wse-3"),
+        ("extends: bad\n", "bad.yaml:3:10: entries extend each other in a circle: bad -> bad"),
+        ("extends: 7\n", "bad.yaml:3:10: no hardware is called '7'"),
+        (
+            "extends: wse-3\nmemory:\n  - {name: SRAM, capacity: 60}\n",
+            "bad.yaml:5:28: memory[0].capacity: 60 has no unit",
+        ),
+        (  # the second of the base, the first of this file
+            "extends: sn40l\nmemory:\n  - {name: new, bandwidth: 1 TB/s}\n",
+            "is missing",
+        ),
+    ],
+)
+def test_a_fault_stands_where_the_file_has_it(own, text, sentence):
+    with pytest.raises(InputError) as refused:
+        own(bad=f"id: bad\nname: Bad\n{text}").hardware("bad")
+    assert sentence in str(refused.value)
+
+
+def test_check_reads_the_whole_and_places_what_it_finds(run, tmp_path):
+    (tmp_path / "bigger.yaml").write_text(BIGGER)
+    found = json.loads(run("check", "--format", "json", str(tmp_path)).out)
+    assert {fault["rule"] for fault in found["faults"]} <= {"PV001"}
+    (tmp_path / "bigger.yaml").write_text(BIGGER.replace("wse-3", "wse-33"))
+    shown = run("check", str(tmp_path))
+    assert (shown.code, "bigger.yaml:3:10: error ST023" in shown.out) == (1, True)
+
+
+def test_a_what_if_is_said_and_repeated(run):
+    asked = "compare llama-3.1-8b --on h100-sxm,wse-3 --set memory.sram.capacity=10GB --batch 1"
+    records = json.loads(run(*asked.split(), "--format", "json").out)["records"]
+    gpu, wafer = records
+    # 8.03e9 weights of two bytes and a tenth reserved: one wafer holds 9 GB, so two are needed.
+    assert (gpu["chips"], wafer["chips"]) == (1, 2)
+    sentence = "what if: memory.sram.capacity of wse-3 is 10GB, where its file says 44 GB"
+    assert (sentence in gpu["warnings"], sentence in wafer["warnings"]) == (False, True)
+    shown = run(*asked.split()).out
+    assert sentence in " ".join(shown.split())
+    plan = run("plan", "llama-3.1-8b", "--on", "h100-sxm", "--set", "memory.HBM3.capacity=90GB")
+    line = next(one for one in plan.out.splitlines() if one.startswith("next:"))
+    again = shlex.split(plan.out[plan.out.index(line) :].removeprefix("next: fastcalc"))
+    assert "memory.HBM3.capacity=90GB" in again
+    assert run(*again).code == 0
+
+
+def test_a_what_if_may_be_of_one_chip_of_several(catalogue):
+    changes = (change("h200-sxm:power.chip=900 W"),)
+    chips = Catalogue(changes=changes)
+    assert chips.hardware("h200-sxm").power.chip.si == 900
+    assert chips.hardware("h100-sxm").power == catalogue.hardware("h100-sxm").power
+
+
+@pytest.mark.parametrize(
+    ("written", "sentence"),
+    [
+        ("capacity", "is not PATH=VALUE"),
+        ("memori.SRAM.capacity=1GB", "no file has a key 'memori'; did you mean 'memory'?"),
+        ("memory.SRM.capacity=1GB", "no hardware asked about has that place"),
+        ("b200:memory.HBM3.capacity=1GB", "has that place and is called b200"),
+        ("memory.HBM3.capacity=10", "memory[0].capacity: 10 has no unit"),
+        ("memory.HBM3.size=10GB", "unknown key 'size' in memory[0]"),
+        ("blocks=3", "should be a list"),
+        ("id=other", "no file has a key 'id'"),
+    ],
+)
+def test_a_what_if_that_cannot_be_is_refused(run, written, sentence):
+    shown = run("compare", "llama-3.1-8b", "--on", "h100-sxm", "--set", written)
+    assert (shown.code, shown.out) == (2, "")
+    assert sentence in " ".join(shown.err.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--batch", "3,000"], "write 3000, 3_000 or 3k"),
+        (["--batch", "1-8"], "1..8 for a range"),
+        (["--prompt", "3,000"], "write for example 3000"),
+        (["--utilization", "half"], "is not a share; write for example 0.5 or 50%"),
+    ],
+)
+def test_numbers_that_can_be_read_two_ways_get_a_hint(run, words, sentence):
+    shown = run("compare", *words)
+    assert shown.code == 2
+    assert sentence in " ".join(shown.err.split())
+
+
+def test_numbers_as_users_write_them(run):
+    words = ["compare", "--on", "h100-sxm", "--format", "csv"]
+    plain = run(*words, "--prompt", "3000", "--batch", "1000", "--utilization", "0.4").out
+    assert run(*words, "--prompt", "3_000", "--batch", "1_000", "--utilization", "40%").out == plain
