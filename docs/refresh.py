@@ -25,7 +25,8 @@ def console(block: str, folder: Path) -> str:
 
 def printed(command: str, old: str, folder: Path) -> str:
     """Return what a command prints, as many lines of it as were shown."""
-    settings = {**os.environ, "COLUMNS": "100"}
+    commands = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    settings = {**os.environ, "COLUMNS": "100", "PATH": commands}
     made = subprocess.run(  # noqa: S602 (the README's own commands)
         command,
         shell=True,
@@ -34,6 +35,8 @@ def printed(command: str, old: str, folder: Path) -> str:
         stdout=subprocess.PIPE,
         text=True,
     )
+    if made.returncode > 2:
+        raise SystemExit(f"{command}: exit code {made.returncode}")
     lines, before = made.stdout.rstrip("\n").split("\n"), old.rstrip("\n").split("\n")
     if before[-1] == "...":
         lines = [*lines[: len(before) - 1], "..."]

@@ -152,9 +152,11 @@ def test_tables_stay_inside_the_terminal(fastcalc, args, columns):
 
 def test_the_table_at_80_columns_has_every_promised_column(fastcalc):
     head = fastcalc("compare", columns=80).out.split("batch per user")[1].splitlines()[0]
-    for column in ("range", "light", "total", "ms", "input", "output", "by"):
+    for column in ("range", "bound", "total", "ms", "output", "by"):
         assert column in head
-    text = words(fastcalc("compare", columns=80).out)
+    text = words(fastcalc("compare", "--wide", columns=80).out)
+    for column in ("served", "input", "traffic", "J per"):
+        assert column in text
     for told in (
         "ask 2",
         "prices, cloud",
@@ -164,6 +166,40 @@ def test_the_table_at_80_columns_has_every_promised_column(fastcalc):
         "next:",
     ):
         assert told in text
+
+
+def test_the_first_screen_is_one_screen_that_answers(fastcalc):
+    lines = fastcalc("compare", columns=100).out.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 100
+    rows = [line for line in lines if " x " in line]
+    assert [row.split()[:3] for row in rows] == [
+        ["2", "x", "h100-sxm"],
+        ["1", "x", "gb200"],
+        ["4", "x", "wse-3"],
+    ]
+    found = records(fastcalc("compare", "--batch", "8", "--format", "json").out)
+    gpu, newer, wafer = (one["tokens_per_s_per_user"] for one in found)
+    assert gpu < newer < wafer  # the sentence compares the fastest with the next
+    assert lines[0].startswith(
+        f"At batch 8 four wse-3 give each user {wafer / newer:.0f} times the speed of one gb200"
+    )
+    every = fastcalc("compare", "--notes", columns=100).out.splitlines()
+    hidden = int(next(line for line in lines if "more notes" in line).split()[1])
+    few, more = (sum(line.startswith("- ") for line in some) for some in (lines, every))
+    assert more == few - 1 + hidden
+
+
+@pytest.mark.parametrize(
+    ("words_", "start"),
+    [
+        ("llama-3.1-8b --on h100-sxm --batch 1,64", "At batch 64 one h100-sxm gives each user "),
+        ("deepseek-r1 --on h100-sxm --chips 1", "No chip here holds deepseek-r1 at batch 1."),
+        ("llama-3.1-8b qwen3-32b --on h200-sxm --batch 8", "At batch 8 one h200-sxm gives"),
+    ],
+)
+def test_the_first_sentence_of_other_comparisons(fastcalc, words_, start):
+    assert fastcalc("compare", *words_.split()).out.startswith(start)
 
 
 def test_fit_says_where_and_exits_1_when_nothing_fits(fastcalc):
@@ -581,7 +617,7 @@ def test_what_to_type_next_works_for_a_persons_own_files(fastcalc, tmp_path):
     following = out.splitlines()[-1].removeprefix("next: fastcalc ").split()
     assert str(chip) in following
     assert fastcalc(*following).code == 0
-    assert "no link is stated" in words(fastcalc("compare", "--on", chip).out)
+    assert "no link is stated" in words(fastcalc("compare", "--on", chip, "--wide").out)
 
 
 def test_fit_answers_for_every_batch(fastcalc):

@@ -7,7 +7,7 @@ from fastcalc.cli.commands.evaluation import Compare
 from fastcalc.cli.requests import again, scenarios
 from fastcalc.core.scenario import solve
 from fastcalc.errors import InputError
-from fastcalc.report import compare, records
+from fastcalc.report import compare, overview, records
 from fastcalc.report.console import Part
 
 
@@ -27,9 +27,17 @@ def run(asked: Compare) -> None:
             steps = explain.explanation_parts(outcomes)
         else:
             notes["explanations"] = explain.explanation_records(outcomes)
+
+    def page(width: int) -> list[Part]:
+        then = again(asked, "fit")
+        if asked.wide or asked.explain:
+            return compare.parts(outcomes, steps, then, width)
+        said = compare.notes(outcomes)
+        return overview.parts(outcomes, said, then, width, has_all_notes=asked.notes)
+
     answer(
         asked,
-        lambda width: compare.parts(outcomes, steps, again(asked, "fit"), width),
+        page,
         lambda: records.compare_records(outcomes),
         lambda: (compare.MARKDOWN, records.compare_records(outcomes)),
         lambda: notes,

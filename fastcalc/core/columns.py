@@ -161,7 +161,7 @@ FIRST = (
         "tokens/s",
         "what no implementation can exceed on these chips",
         lambda one: one.estimate.bound,
-        ("speed of", "light"),
+        ("", "bound"),
         3,
     ),
     _held(

@@ -37,12 +37,20 @@ _VERDICTS = {
 }
 
 
+def notes(outcomes: Sequence[Outcome]) -> tuple[list[str], list[str]]:
+    """Return what changes how the numbers are read, in short, and all that there is to know."""
+    warnings = dict.fromkeys(warning for outcome in outcomes for warning in outcome.warnings)
+    drafted = list(_drafts(outcomes))
+    few = [prices(outcomes, in_short=True), *drafted, *warnings]
+    return few, [prices(outcomes), *drafted, *warnings, *_notes(outcomes)]
+
+
 def parts(
     outcomes: Sequence[Outcome], more: Iterable[Part], next_command: str, width: int
 ) -> list[Part]:
-    """Return the outcomes of each model under its heading, more if there is any, and the notes."""
+    """Return a table of all columns for each outcome, more if there is any, and the notes."""
     rows = [[record_tables.row(COLUMNS, one) for one in compare_records([o])] for o in outcomes]
-    tables, left_out = record_tables.tables(COLUMNS, rows, width)
+    tables, _ = record_tables.tables([replace(one, rank=0) for one in COLUMNS], rows, width)
     found: list[Part] = []
     pairs = zip(outcomes, tables, strict=True)
     for _, group in groupby(pairs, key=lambda pair: pair[0].scenario.model.id):
@@ -54,12 +62,9 @@ def parts(
             where = f"{outcome.where}: {why(outcome)}; holds batch {place.max_batch:,}{cost}"
             found += ["", Title(outcome.scenario.hardware.id, where), table]
         found.append("")
-    notes = list(_notes(outcomes))
     limits = {cells["limiter"].split(" ")[0] for some in rows for cells in some}
-    notes += [meaning for verdict, meaning in _VERDICTS.items() if verdict in limits]
-    notes += dict.fromkeys(warning for outcome in outcomes for warning in outcome.warnings)
-    notes += record_tables.gone(left_out)
-    return [*found, *more, Notes(notes, next_command)]
+    meanings = [meaning for verdict, meaning in _VERDICTS.items() if verdict in limits]
+    return [*found, *more, Notes([*notes(outcomes)[1], *meanings], next_command)]
 
 
 def heading(outcome: Outcome) -> str:
@@ -104,12 +109,8 @@ def why(location: Location) -> str:
     return f"{size(needed)} at {size(usable)} usable a chip ask {capacity}, legal layouts {chips}"
 
 
-def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield what a reader must know to trust the tables, a line each."""
-    yield (
-        "speeds are of decode alone; $, served tokens and joules hold the prompts, too; joules are "
-        f"of the printed chip power x {SITE_FACTOR} (site), hosts not counted"
-    )
+def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield what is drafted, and by whom."""
     drafts = outcomes[0].scenario.traffic.speculation
     if drafts.drafted:
         who = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
@@ -118,7 +119,14 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
             f"{number(float(drafts.tokens_per_pass))} kept a pass, "
             f"which is an acceptance of {drafts.acceptance:.2f}; {who}"
         )
-    yield prices(outcomes)
+
+
+def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield what a reader must know to trust the tables, a line each."""
+    yield (
+        "speeds are of decode alone; $, served tokens and joules hold the prompts, too; joules are "
+        f"of the printed chip power x {SITE_FACTOR} (site), hosts not counted"
+    )
     for name, engine in {one.scenario.engine.id: one.scenario.engine for one in outcomes}.items():
         users = [one.scenario.hardware.id for one in outcomes if one.scenario.engine.id == name]
         fitted = " ".join(engine.fitted_on.split())
@@ -177,13 +185,15 @@ def _prefix(outcome: Outcome) -> Iterator[str]:
     )
 
 
-def prices(outcomes: Sequence[Outcome]) -> str:
+def prices(outcomes: Sequence[Outcome], *, in_short: bool = False) -> str:
     """Return the prices that outcomes rest on, with their dates, in one sentence."""
     pricing = outcomes[0].scenario.pricing
     chips = {one.scenario.hardware.id: one.scenario.hardware for one in outcomes}.values()
-    listed = ", ".join(priced(pricing, chip) for chip in chips)
-    busy = f"{pricing.utilization * 100:g} % of the hours paid for"
-    return f"prices, {basis_of(pricing)}, $ a chip-hour: {listed}; in use {busy}"
+    listed = ", ".join(priced(pricing, chip, in_short=in_short) for chip in chips)
+    said = f"prices, {basis_of(pricing)}, $ a chip-hour: {listed}"
+    if in_short and pricing.utilization == 1.0:
+        return said
+    return f"{said}; in use {pricing.utilization * 100:g} % of the hours paid for"
 
 
 def basis_of(pricing: Pricing) -> str:

@@ -47,6 +47,8 @@ class Compare(
     explain: Annotated[
         bool, flag(None, "Take each step apart: every component, rate and source.", "--explain")
     ] = False
+    notes: Annotated[bool, flag(None, "Print every note.", "--notes")] = False
+    wide: Annotated[bool, flag(None, "Print every column, a table a chip.", "--wide")] = False
 
 
 class FitMemory(Evaluated, flags.Output, flags.OwnFolders):
