@@ -166,6 +166,7 @@ class PassWork:
     exchange_link_share: ArrayLike
     exchanges: ArrayLike
     destinations: ArrayLike
+    tp_is_inside: ArrayLike
     exchange_is_inside: ArrayLike
     hops_are_inside: ArrayLike
     is_one_host: ArrayLike
@@ -245,6 +246,7 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str,
         "exchange_link_share": _link_share(machine, shards),
         "exchanges": 1.0 * (layout.dp > 1) * (layout.ep > 1) * (work.experts > 0),
         "destinations": _destinations(shards, work.active_experts),
+        "tp_is_inside": 1.0 * (tp <= domain),
         "exchange_is_inside": 1.0 * (shards <= domain),
         "hops_are_inside": 1.0 * (layout.chips <= domain),
         "is_one_host": 1.0 * (domain <= 8),

@@ -286,9 +286,10 @@ def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Compo
     """Return two all-reduces a layer over the tensor-parallel group."""
     if isinstance(work.tp, int) and work.tp == 1:
         return idle("all-reduce")
-    link = chip.link * software.link_fraction * work.link_share
+    near = work.tp_is_inside
+    link = np.where(near, chip.link, chip.link_out) * software.link_fraction * work.link_share
     message = work.tokens * work.hidden * ACTIVATION_BYTES
-    latency = software.collective_latency
+    latency = software.collective_latency + np.where(near, 0.0, chip.hop)
     shots = all_reduce_shots(ranks=work.tp, message=message, bandwidth=link, latency=latency)
     return Component(
         "all-reduce",
