@@ -25,6 +25,10 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 _FUSED_MULTIPLY_ADD = 2.0
 
 
+PACKED_ROWS = 16.0
+"""Rows of the smallest tile of products that unpack narrow weights (E. Frantar et al., "Marlin,"
+arXiv:2408.11743, sec. 3)."""
+
 HOST = "host"
 """The component that the cores of a host work on."""
 
@@ -43,7 +47,12 @@ def decoded(
     """Return matrices and caches of decoded sequences, as `expected_step` takes them."""
     rates, tokens = reached(chip, software), work.sequences * work.verified
     reads = reads or Reads(*(rates.bandwidth,) * len(Reads._fields))
-    rows = np.maximum(tokens, software.minimum_rows * (tokens > 0.0))
+    least = np.where(
+        np.asarray(chip.dense_is_packed) > 0.0,
+        np.minimum(software.minimum_rows, PACKED_ROWS),
+        software.minimum_rows,
+    )
+    rows = np.maximum(tokens, least * (tokens > 0.0))
     return Decoded(
         Component(
             "dense weights",
