@@ -24,6 +24,9 @@ FLOPS_PER_PARAMETER = 2.0
 ACTIVATION_BYTES = 2.0
 _UNPACKED_BITS = 16
 
+HOST_CHIPS = 8
+"""Chips of one host; a larger link domain joins several."""
+
 
 class LookBack(NamedTuple):
     """What tokens of some traffic look back on, on all chips of a replica.
@@ -109,8 +112,9 @@ class PassWork:
         Experts in a layer and how many a token picks; 1 and 1 without any. [1]
     depth, expert_layers, latent_layers : array_like
         Layers one after another, those with routed experts, those with latent attention. [1]
-    hidden : array_like
-        Width of a token between layers; 0 where it is not published. [1]
+    hidden, expert_width : array_like
+        Width of a token between layers, 0 where it is not published; columns of a rank's slice of
+        an expert, infinity where they are not known. [1]
     sequences, verified, together : array_like
         Sequences decoded on the replica, their tokens in this pass, and the tokens that meet in
         one copy of the experts. [1]
@@ -119,12 +123,16 @@ class PassWork:
     tp, shards : array_like
         Ranks of the tensor-parallel group, and ranks over which one copy of the experts is
         spread. [1]
+    link_share, exchange_link_share : array_like
+        What a rank gets of its link in an all-reduce, and between replicas. [1]
     exchanges : array_like
         1 where replicas send tokens to each other's experts, else 0. [1]
     destinations : array_like
         Other ranks that one token visits. [1]
-    exchange_is_inside, hops_are_inside : array_like
+    tp_is_inside, exchange_is_inside, hops_are_inside : array_like
         1 where all ranks are in one link domain, else 0. [1]
+    is_one_host : array_like
+        1 where the link domain ends at the host, else 0. [1]
     unevenness : array_like
         How uneven ranks that hold different experts are, 1 for 128 experts over 8. [1]
     stages, slowest : array_like
@@ -249,7 +257,7 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str,
         "tp_is_inside": 1.0 * (tp <= domain),
         "exchange_is_inside": 1.0 * (shards <= domain),
         "hops_are_inside": 1.0 * (layout.chips <= domain),
-        "is_one_host": 1.0 * (domain <= 8),
+        "is_one_host": 1.0 * (domain <= HOST_CHIPS),
         "unevenness": rank_unevenness(ranks=layout.ep, experts=work.experts or 1.0),
         "stages": layout.pp,
         "slowest": stage_share(machine, work, layout),

@@ -17,7 +17,7 @@ from fastcalc.core.host_use import LEAST, InPlace, Located, Reads, ways_of
 from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.core.split import Split
-from fastcalc.formulas.experts import distinct_experts
+from fastcalc.formulas.experts import distinct_experts, narrow_share
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
 from fastcalc.formulas.pipeline import pipelined_step
 from fastcalc.formulas.types import Array, ArrayLike, floats
@@ -227,7 +227,8 @@ def _routed(
     return Component(
         "routed experts",
         bytes=work.routed_bytes * touched * uneven,
-        bandwidth=bandwidth / (1.0 + software.narrow_expert_width / floats(work.expert_width)),
+        bandwidth=bandwidth
+        * narrow_share(width=work.expert_width, half=software.narrow_expert_width),
         flops=work.together * work.routed_flops * uneven,
         flop_rate=rates.routed,
         norm=GROUPED_PRODUCTS,
@@ -352,16 +353,13 @@ def _pipeline(
         each=np.where(work.hops_are_inside, chip.hop_inside, chip.hop),
     )
     alone = pass_time + hops.seconds
+    host = (1.0 - work.slowest) * work.sequences * software.sequence_overhead
     whole = pipelined_step(
         pass_time=pass_time,
         hops=hops.seconds,
         stages=work.stages,
         slowest=work.slowest,
         streams=work.in_flight,
+        own=(host + software.stage_overhead) * (floats(work.stages) > 1.0),
     )
-    host = work.sequences * software.sequence_overhead
-    cycle = np.minimum(work.in_flight, work.stages) * (
-        work.slowest * pass_time + (1.0 - work.slowest) * host + software.stage_overhead
-    )
-    whole = np.where(floats(work.stages) > 1.0, np.maximum(whole, cycle), whole)
     return hops, Component("stage wait", count=1.0, each=whole - alone)

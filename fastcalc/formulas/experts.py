@@ -28,6 +28,25 @@ def distinct_experts(
     return np.maximum(active, experts * (1.0 - missed))
 
 
+def narrow_share(*, width: ArrayLike, half: ArrayLike) -> Array:
+    r"""Return the share of the bandwidth that products over slices of experts reach. [1]
+
+    .. math:: s = \frac{w}{w + w_0}
+
+    width : columns of a rank's slice of an expert, :math:`w` [1]
+    half : columns at which half is reached, :math:`w_0` [1]
+
+    A slice is a short read: what it takes to begin one is worth :math:`w_0` columns. Products below
+    192 columns reach 0.46 to 0.60 of what they reach above 1,200. Source: kernel tables of NVIDIA
+    aiconfigurator-core 0.12.0 (experts of H100, H200, B200, GB200),
+    https://github.com/ai-dynamo/aiconfigurator; the fits are our own, docs/method.md.
+
+    >>> float(narrow_share(width=96, half=32))
+    0.75
+    """
+    return 1.0 / (1.0 + half / floats(width))
+
+
 def rank_unevenness(*, ranks: ArrayLike, experts: ArrayLike) -> Array:
     r"""Return how far the fullest rank is above the mean, against 128 experts over 8 ranks. [1]
 
