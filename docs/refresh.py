@@ -55,7 +55,7 @@ def main() -> None:
         blocks = re.compile(r"(?ms)^```console\n(.*?)^```")
         again = blocks.sub(lambda m: f"```console\n{console(m[1], folder)}```", text)
     readme.write_text(again, encoding="utf-8")
-    for script in ("schema/refresh.py", "fast_modes/refresh.py"):
+    for script in ("stub.py", "schema/refresh.py", "fast_modes/refresh.py"):
         subprocess.run([sys.executable, DOCS / script], check=True)  # noqa: S603 (our own)
 
 

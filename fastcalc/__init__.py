@@ -1,9 +1,40 @@
 """How fast, at what price and on how many chips a language model runs.
 
-The pieces, from the bottom up: `units` turns text with a unit into SI floats;
-`catalogue` reads the YAML files of chips, models and engines; `formulas` holds
-pure functions; `placement` decides where weights and cache live; `evaluate`
-turns a scenario into an estimate; `report` and `cli` show it.
+    import fastcalc as fc
+    table = fc.compare("glm-4.7", on=["gb200", "wse-3"], batch=[1, 64], prompt=8000)
+
+Functions are named as the commands, and take the same arguments; ``help(fc.compare)`` lists them.
+They return a `Table`: records, arrays, a frame of pandas, a file. A wrong request raises an
+`InputError` with the sentence that the command line prints.
 """
 
+from typing import Any
+
 __version__ = "0.1.0"
+
+_FUNCTIONS = (
+    *("compare", "sweep", "plan", "fit", "fastmode", "frontier", "validate", "claims"),
+    *("list", "diff"),
+)
+__all__ = ["InputError", "Table", "__version__", *_FUNCTIONS]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for: most programs need little of it, and the command line none."""
+    if name in _FUNCTIONS:
+        from fastcalc.library.commands import FUNCTIONS
+
+        return FUNCTIONS[name]
+    if name == "Table":
+        from fastcalc.library.table import Table
+
+        return Table
+    if name == "InputError":
+        from fastcalc.errors import InputError
+
+        return InputError
+    raise AttributeError(f"module 'fastcalc' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

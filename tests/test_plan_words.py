@@ -20,7 +20,7 @@ from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.decide import decide
 from fastcalc.search.plan.decision import own_formats
 from fastcalc.search.plan.service import Service
-from tests.helpers import outcome, run, words
+from tests.helpers import outcome, run_once, words
 
 CATALOGUE = Catalogue()
 SERVICE = Service(prompt=4000.0, output=1000.0, ttft=1.0, tpot=0.025, rate=20.0)
@@ -33,7 +33,7 @@ SMALL = ("llama-3.1-8b", "--on", "h100-sxm")
 def fastcalc(capsys, monkeypatch):
     def ran(*args, columns=100):
         monkeypatch.setenv("COLUMNS", str(columns))
-        return run(*args, capsys=capsys, monkeypatch=monkeypatch)
+        return run_once(*args, capsys=capsys, monkeypatch=monkeypatch)
 
     return ran
 
@@ -55,7 +55,7 @@ def page(fastcalc):
     """The table of a plan and its notes, lines joined."""
 
     def text(*args, columns=100):
-        ran = fastcalc("plan", *args, columns=columns)
+        ran = fastcalc("plan", *args, "--wide", columns=columns)
         assert ran.code == 0, ran.err
         return words(ran.out)
 
@@ -606,3 +606,16 @@ def test_the_page_holds_every_note_and_warning(found):
     assert len(lines) == len(set(lines))
     record = report.plan_records(found.plans, SERVICE, Typed())[0]
     assert record["warnings"] == found.plans[0].replica.warnings != []
+
+
+def test_the_first_screen_of_a_plan(fastcalc):
+    asked = ("llama-3.1-70b", "--on", "h100-sxm,h200-sxm,b200", "--ttft", "1s", "--rate", "20/s")
+    lines = fastcalc("plan", *asked).out.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines[:-1])) <= 100
+    assert lines[-1].startswith("next: fastcalc compare llama-3.1-70b")
+    for label in ("1 ", "2 ", "3 ", "own formats ", "other chip "):
+        assert any(line.startswith(label) for line in lines)
+    every = list(fastcalc("plan", *asked, "--notes").out.splitlines())
+    promised = next(line for line in lines if "notes with --notes" in line).split()[1]
+    assert sum(line.startswith("- ") for line in every) - 1 == int(promised)  # and the key

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -221,7 +222,7 @@ def test_a_request_to_end_leaves_no_half_file(tmp_path):
             time.sleep(0.02)
         running.send_signal(signal.SIGTERM)
         assert running.wait(timeout=60) == 143
-        assert running.stderr.read().startswith("fastcalc: note: 5,609,000 points, about 2.5 GB")
+        assert re.match(r"fastcalc: note: [0-9,]+ points, about [0-9.]+ GB", running.stderr.read())
     assert not list(tmp_path.iterdir())
 
 
@@ -307,7 +308,7 @@ def test_bad_lists_are_refused(text):
         (("--batch", "1..8x0"), "--batch '1..8x0' is not a whole number"),
         (("--batch", "1..1024x1"), "range '1..1024x1' goes nowhere; write it like 1..1024x2"),
         (("--weights", "fp5"), "'fp5' is not a weight format"),
-        (("-o", "found.txt"), "give --format"),
+        (("-o", "found.xls"), "name one with --format"),
         (("--format", "parquet"), "give -o FILE.parquet"),
         (("--tp", "3", "--on", "h100-sxm"), "no combination is left"),
         (("--on", "h100-sxm", "--weights", "fp4"), "4-bit weights or caches on a chip without"),

@@ -9,25 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from fastcalc.catalogue.json_schema import as_text
-from fastcalc.core.columns import COLUMNS, Column
-from fastcalc.report import fastmode, fit, plan
+from fastcalc.core.columns import Column
+from fastcalc.report.dictionary import COMMANDS, TYPES
 from fastcalc.report.records import SCHEMA
 from fastcalc.written import to_markdown
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FOLDERS = {"hardware": "hardware", "models": "model", "engines": "engine", "evidence": "claims"}
-COMMANDS = {
-    "compare, frontier, sweep": COLUMNS,
-    "fit": fit.COLUMNS,
-    "plan": plan.COLUMNS,
-    "fastmode": fastmode.COLUMNS,
-}
-"""What a record of each command holds."""
-
-TYPES = {"count": "integer", "text": "string", "yes or no": "boolean"}
-"""In JSON, by unit; other units are of numbers."""
-
 INTRODUCTION = """# What a record holds
 
 Written by `python docs/schema/refresh.py` from the table of columns. JSON, CSV and Parquet have

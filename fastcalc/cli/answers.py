@@ -1,6 +1,7 @@
 """Answers in the format that was asked for: a page, a Markdown table, or records."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from fastcalc.cli import output
@@ -17,49 +18,86 @@ def page(file: Path | None, parts: Callable[[int], Iterable[console.Part]]) -> N
     output.write(console.render(parts(width), width, colour=colour), file)
 
 
-def answer(
-    asked: Output,
-    parts: Callable[[int], Iterable[console.Part]],
-    records: Callable[[], list[Record]],
-    rows: Callable[[], tuple[Sequence[Column], Iterable[object]]] = lambda: ((), ()),
-    extra: Callable[[], Record] = dict,
-    warnings: Iterable[str] = (),
-) -> None:
-    """Write an answer in the format asked for, of which nothing else is made.
+@dataclass(frozen=True)
+class Found:
+    """What a command found, in every form; nothing is made that nobody asks for.
 
-    It is the page of a width, the columns and rows of a Markdown table, or records, in JSON with
-    something extra alongside. Warnings go to standard error where no page has notes.
+    Attributes
+    ----------
+    parts : callable, optional
+        Returns the page of a width, notes and all.
+    records : callable
+        Returns the records.
+    rows : callable
+        Returns the columns and rows of a Markdown table.
+    extra : callable
+        Returns what stands alongside the records in JSON.
+    warnings : iterable of str
+        Go to standard error where no page has notes.
+    reasons : list of str
+        Why the answer is no; they go to standard error in any case.
+    keys : iterable of str
+        Of records where there is none.
+    as_json : callable, optional
+        Returns a JSON document of another form than that of records.
+    code : int
+        Exit code: 0 done, 1 the answer is no.
     """
-    if asked.format == "table":
-        page(asked.out, parts)
-        return
-    if asked.format == "markdown":
-        text = record_tables.markdown(*rows())
-    elif asked.format == "csv":
-        text = to_csv(records())
-    else:
-        text = json_text({"schema": SCHEMA, "records": records(), **extra()})
-    output.write(text, asked.out)
-    output.warn([*warnings])
+
+    parts: Callable[[int], Iterable[console.Part]] | None
+    records: Callable[[], list[Record]]
+    rows: Callable[[], tuple[Sequence[Column], Iterable[object]]] = lambda: ((), ())
+    extra: Callable[[], Record] = dict
+    warnings: Iterable[str] = ()
+    reasons: Sequence[str] = ()
+    keys: Iterable[str] = ()
+    as_json: Callable[[], str] | None = None
+    code: int = 0
 
 
-def no_answer(
-    asked: Output,
-    reasons: list[str],
+def no(
+    reasons: Sequence[str],
     keys: Iterable[str],
     columns: Sequence[Column],
     extra: Callable[[], Record] = dict,
-) -> int:
-    """Write that there is no answer and why, and return the exit code.
+) -> Found:
+    """Return that there is no answer, and why; of records there are the keys, or the columns."""
+    return Found(
+        None,
+        list,
+        rows=lambda: (columns, ()),
+        extra=lambda: {"reason": "; ".join(reasons), **extra()},
+        reasons=reasons,
+        keys=keys,
+        code=1,
+    )
 
-    What there is of records or of a Markdown table is the header: their keys or its columns.
-    """
-    if asked.format == "csv":
-        output.write(to_csv([], keys), asked.out)
-    elif asked.format == "markdown":
-        output.write(record_tables.markdown(columns, []), asked.out)
-    elif asked.format == "json":
-        found = {"schema": SCHEMA, "records": [], "reason": "; ".join(reasons), **extra()}
-        output.write(json_text(found), asked.out)
-    output.warn(reasons)
-    return 1
+
+def write(asked: Output, found: Found) -> int:
+    """Write an answer in the format asked for, and return the exit code."""
+    kind = asked.written_as
+    if kind == "table" and found.parts is not None:
+        page(asked.out, found.parts)
+    elif kind == "markdown":
+        output.write(record_tables.markdown(*found.rows()), asked.out)
+    elif kind == "json" and found.as_json is not None:
+        output.write(found.as_json(), asked.out)
+    elif kind != "table":
+        records = found.records()
+        _write_records(asked, records, records[0] if records else found.keys, found)
+    output.warn([*(found.warnings if kind != "table" else ()), *found.reasons])
+    return found.code
+
+
+def _write_records(asked: Output, records: list[Record], keys: Iterable[str], found: Found) -> None:
+    if asked.written_as == "csv":
+        output.write(to_csv(records, keys), asked.out)
+    elif asked.written_as == "json":
+        document = {"schema": SCHEMA, "records": records, **found.extra()}
+        output.write(json_text(document), asked.out)
+    elif asked.out is not None:
+        from fastcalc.report import sheets
+
+        content = getattr(sheets, f"to_{asked.written_as}")(records, keys, found.extra())
+        with output.whole(asked.out) as draft:
+            draft.write(content)

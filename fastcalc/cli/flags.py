@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self, dataclass_transform
 from typer import Argument, Option
 
 from fastcalc.cli import completion
-from fastcalc.cli.options import choice, file_of, format_of, share_of, tokens_of
+from fastcalc.cli.options import file_of, format_of, kind_of, share_of, tokens_of
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
@@ -258,15 +258,33 @@ class OutputFile(Flags):
     ] = None
 
 
+def format_named(known: str) -> Any:
+    """Return what is shown of ``--format`` where a command writes some formats, its own first."""
+    return flag(known, "Output format; by the ending of -o unless given.")
+
+
 class Output(OutputFile):
     """Output."""
 
-    format: Annotated[str, flag("table|json|csv|markdown", "Output format.")] = "table"
+    format: Annotated[str | None, format_named("table|json|csv|markdown|xlsx|parquet")] = None
 
     def __post_init__(self) -> None:
         """Refuse a format that the command does not write."""
+        assert self.written_as
+
+    @property
+    def written_as(self) -> str:
+        """The format to write: what is asked for, by name or by the ending of the file."""
         shown, _ = declared(type(self))["format"]
-        choice(self.format, "--format", tuple(shown.__metadata__[0].metavar.split("|")))
+        known = shown.__metadata__[0].metavar.split("|")
+        return kind_of(self.format, self.out, known)
+
+
+class Reading(Flags):
+    """Output."""
+
+    notes: Annotated[bool, flag(None, "Print every note.", "--notes")] = False
+    wide: Annotated[bool, flag(None, "Print every column and row.", "--wide")] = False
 
 
 def _folder(variable: str, what: str) -> Any:

@@ -19,8 +19,13 @@ def as_function(flags: type[Flags], run: str) -> Callable[..., Any]:
 
     def command(**typed: Any) -> Any:
         module, _, function = run.partition(".")
-        request = flags(**typed)
-        return getattr(import_module(f"fastcalc.cli.{module}"), function)(request)
+        request: Any = flags(**typed)
+        found = getattr(import_module(f"fastcalc.cli.{module}"), function)(request)
+        if found is None or isinstance(found, int):
+            return found
+        from fastcalc.cli.answers import write
+
+        return write(request, found)
 
     parameters = []
     for name, (annotation, heading) in declared(flags).items():

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -13,6 +13,18 @@ from fastcalc.written import shown
 _YAML = (".yaml", ".yml")
 _MOST_PIECES = 8
 """Pieces that the commas in a path may leave of it."""
+
+_ENDINGS = {
+    "csv": "csv",
+    "json": "json",
+    "md": "markdown",
+    "xlsx": "xlsx",
+    "parquet": "parquet",
+    "sarif": "sarif",
+}
+"""Formats by the endings of files."""
+
+BINARY = ("xlsx", "parquet")
 
 _SCALE = {"": 1, "k": 1_000, "M": 1_000_000}
 _NUMBER = re.compile(r"([0-9]{1,12}|[0-9]{1,3}(?:_[0-9]{3}){1,3})([kM]?)")
@@ -76,6 +88,29 @@ def file_of(text: str) -> Path | None:
     if text.endswith(("/", os.sep)) and os.path.isfile(text.rstrip(f"/{os.sep}")):
         raise InputError(f"-o {shown(text)} ends as a folder, and is a file; leave the end out")
     return None if text == "-" else Path(text)
+
+
+def kind_of(format: str | None, file: Path | None, known: Sequence[str]) -> str:  # noqa: A002
+    """Return the format to write: as named, else by a file's ending, else the first known.
+
+    Raises
+    ------
+    InputError
+        If a format or an ending is none of those known, or needs a file and has none.
+    """
+    if format is not None:
+        kind = choice(format, "--format", tuple(known))
+    else:
+        ending = "" if file is None else file.suffix[1:].lower()
+        kind = known[0] if ending in ("", "txt") else _ENDINGS.get(ending, ending)
+        if kind not in known:
+            written = ", ".join(f".{end}" for end, name in _ENDINGS.items() if name in known)
+            raise InputError(
+                f"-o {shown(file)} ends in none of {written} or .txt; name one with --format"
+            )
+    if kind in BINARY and file is None:
+        raise InputError(f"{kind} does not go to standard output: give -o FILE.{kind}")
+    return kind
 
 
 def names(text: str, flag: str) -> list[str]:

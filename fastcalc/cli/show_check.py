@@ -12,13 +12,15 @@ from fastcalc.written import shown
 def run(asked: CheckFiles) -> int:
     """Check paths, write what was found, and return the exit code."""
     if asked.explain is not None:
-        output.write(_explained(asked.explain, asked.format), asked.out)
+        output.write(_explained(asked.explain, asked.written_as), asked.out)
         return 0
     report = check(asked.paths or [], strict=asked.strict)
-    if asked.format == "json":
+    if asked.written_as == "json":
         text = faults.as_json(report)
-    elif asked.format == "github":
+    elif asked.written_as == "github":
         text = faults.as_github(report, RULES)
+    elif asked.written_as == "sarif":
+        text = faults.as_sarif(report, RULES)
     else:
         text = faults.as_text(report, colour=asked.out is None and console.wants_colour())
     output.write(text, asked.out)
@@ -27,7 +29,7 @@ def run(asked: CheckFiles) -> int:
 
 def _explained(name: str, format: str) -> str:  # noqa: A002
     """Return what a rule means, or a line for each where 'all' is asked."""
-    if format == "github":
+    if format in ("github", "sarif"):
         raise InputError("--explain is of no line of a file: --format is text or json")
     if name != "all" and name.upper() not in RULES:
         hint = "'fastcalc check --explain all' lists them"

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from fastcalc.cli.answers import answer
-from fastcalc.cli.commands.evaluation import Compare
+from fastcalc.cli.answers import Found
+from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.requests import again, scenarios
 from fastcalc.core.scenario import solve
 from fastcalc.errors import InputError
@@ -11,11 +11,11 @@ from fastcalc.report import compare, overview, records
 from fastcalc.report.console import Part
 
 
-def run(asked: Compare) -> None:
+def run(asked: Compare) -> Found:
     """Evaluate a comparison and write it in a format."""
-    if asked.explain and asked.format not in ("table", "json"):
+    if asked.explain and asked.written_as not in ("table", "json"):
         raise InputError(
-            f"--explain is no flat record: --format {asked.format} cannot hold it; use json"
+            f"--explain is no flat record: --format {asked.written_as} cannot hold it; use json"
         )
     outcomes = [solve(scenario) for scenario in scenarios(asked)]
     steps: list[Part] = []
@@ -23,20 +23,19 @@ def run(asked: Compare) -> None:
     if asked.explain:
         from fastcalc.report import explain
 
-        if asked.format == "table":
+        if asked.written_as == "table":
             steps = explain.explanation_parts(outcomes)
         else:
             notes["explanations"] = explain.explanation_records(outcomes)
 
     def page(width: int) -> list[Part]:
-        then = again(asked, "fit")
+        then = again(asked, "fit", FitMemory)
         if asked.wide or asked.explain:
             return compare.parts(outcomes, steps, then, width)
         said = compare.notes(outcomes)
         return overview.parts(outcomes, said, then, width, has_all_notes=asked.notes)
 
-    answer(
-        asked,
+    return Found(
         page,
         lambda: records.compare_records(outcomes),
         lambda: (compare.MARKDOWN, records.compare_records(outcomes)),

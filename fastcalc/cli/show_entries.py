@@ -8,7 +8,7 @@ from typing import cast
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue, Kind, nearest
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.answers import answer, page
+from fastcalc.cli.answers import Found, page
 from fastcalc.cli.commands.catalogue import ListEntries, ShowEntry
 from fastcalc.errors import InputError
 from fastcalc.report import console, entries, records
@@ -23,7 +23,7 @@ _WRITTEN: dict[type, tuple[Callable[..., records.Record], Callable[..., list[con
 """How an entry is written: as a record, and as a page."""
 
 
-def run_list(asked: ListEntries) -> int:
+def run_list(asked: ListEntries) -> Found:
     """List one kind of entry in a format; return 1 if a file is left out because it is broken."""
     kind = cast(Kind, options.choice(asked.kind, "list", tuple(entries.LISTED)))
     catalogue = requests.catalogue(asked)
@@ -36,13 +36,12 @@ def run_list(asked: ListEntries) -> int:
         except InputError as error:
             broken.append(f"left out: {error}")
     output.warn(broken)
-    answer(
-        asked,
+    return Found(
         lambda width: entries.list_parts(found, kind, width),
         lambda: [_WRITTEN[type(entry)][0](entry) for entry in found],
         lambda: entries.listed(kind, found),
+        code=1 if broken else 0,
     )
-    return 1 if broken else 0
 
 
 def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], _Entry]]:
@@ -62,7 +61,7 @@ def run_show(asked: ShowEntry) -> None:
     if not formats and (asked.weights or asked.kv):
         raise InputError(f"--weights and --kv are of models; {entry.id} is none")
     as_record, as_parts = _WRITTEN[type(entry)]
-    if asked.format == "json":
+    if asked.written_as == "json":
         output.write(json_text(as_record(entry, *formats)), asked.out)
     else:
         page(asked.out, lambda _: as_parts(entry, *formats))

@@ -22,41 +22,56 @@ from fastcalc.report import console, records
 from fastcalc.search.sweep.axes import Axes, Ranks, grids
 from fastcalc.search.sweep.blocks import solve_all
 from fastcalc.search.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink, Sink
+from fastcalc.search.sweep.grid import Grid
 
 
 def run(asked: Sweep) -> None:
     """Evaluate every combination and write it."""
-    file, kind = asked.out, _format(asked.format, asked.out)
-    found, skipped = grids(_axes(asked))
+    file, kind = asked.out, options.kind_of(asked.format, asked.out, FORMATS)
+    found, skipped = combinations(asked)
     total = sum(grid.size for grid in found)
-    if not total:
-        raise InputError(f"no combination is left: {_reasons(skipped)}")
     foresee(total, len(found), kind, file, is_meant=asked.anyway)
-    gc.enable()  # a sweep lives longer than a table
     with _sink(kind, file) as sink:
-        done = unfit = 0
-        for grid, columns in solve_all(found):
-            sink.write(columns, grid.shape)
-            done += grid.size
-            unfit += int(np.sum(~np.broadcast_to(columns["fits"], grid.shape)))
-            _progress(done, total, file)
-        sink.close(
-            {
-                "points": total,
-                "left_out": dict(skipped),
-                "assumptions": records.grounds([grid.scenario for grid in found]),
-            }
-        )
+        unfit = fill(sink, found, skipped, lambda done: _progress(done, total, file))
     lines = [f"{unfit:,} with fits false, for want of memory"] if unfit else []
     left_out = sum(skipped.values())
     lines += [f"{left_out:,} combinations left out: {_reasons(skipped)}"] if skipped else []
     output.warn(["; ".join([f"{total:,} points", *lines])] if lines else [])
 
 
+def combinations(asked: Sweep) -> tuple[list[Grid], Counter[str]]:
+    """Return what is to be evaluated, and how many combinations are left out, by reason.
+
+    Raises
+    ------
+    InputError
+        If none is left.
+    """
+    found, skipped = grids(_axes(asked))
+    if not any(grid.size for grid in found):
+        raise InputError(f"no combination is left: {_reasons(skipped)}")
+    return found, skipped
+
+
+def fill(sink: Sink, found: list[Grid], skipped: Counter[str], say: Callable[[int], object]) -> int:
+    """Give a sink every point and what belongs alongside; return how many do not fit."""
+    gc.enable()  # a sweep lives longer than a table
+    done = unfit = 0
+    for grid, columns in solve_all(found):
+        sink.write(columns, grid.shape)
+        done += grid.size
+        unfit += int(np.sum(~np.broadcast_to(columns["fits"], grid.shape)))
+        say(done)
+    premises = records.grounds([grid.scenario for grid in found])
+    sink.close({"points": done, "left_out": dict(skipped), "assumptions": premises})
+    return unfit
+
+
 def _axes(asked: Sweep) -> Axes:
     """Return what is varied."""
     entries = requests.catalogue(asked)
-    chips = requests.chips_of(entries, asked.on)
+    memory = requests.memory_of(entries, asked)
+    chips = requests.chips_of(entries, asked.on, memory)
     names = [None] if asked.engine is None else options.names(asked.engine, "--engine")
     engines = [requests.engines_of(entries, chips, name) for name in names]
     pairs = [
@@ -82,20 +97,8 @@ def _axes(asked: Sweep) -> Axes:
         ),
         prefix_hit=options.share(asked.prefix_hit, "--prefix-hit", zero=True),
         pricing=requests.pricing_of(chips, asked, utilization=asked.utilization),
-        memory=requests.memory_of(entries, asked),
+        memory=memory,
     )
-
-
-def _format(format: str | None, file: Path | None) -> str:  # noqa: A002
-    if format is not None:
-        kind = options.choice(format, "--format", FORMATS)
-    else:
-        kind = file.suffix[1:].lower() if file else "csv"
-        if kind not in FORMATS:
-            raise InputError(f"-o {file} does not end in .csv, .json or .parquet; give --format")
-    if kind == "parquet" and file is None:
-        raise InputError("parquet does not go to standard output: give -o FILE.parquet")
-    return kind
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 from fastcalc.articles.agent_task import ServingOption, Task
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli import options
-from fastcalc.cli.answers import answer
+from fastcalc.cli.answers import Found
 from fastcalc.cli.commands.evaluation import AgentTask, Compare
 from fastcalc.cli.requests import scenarios
 from fastcalc.core.scenario import Outcome, solve
@@ -26,7 +26,7 @@ _KEYS = (
 )
 
 
-def run(asked: AgentTask) -> None:
+def run(asked: AgentTask) -> Found:
     """Compute a task for every option and write it in a format."""
     window = None if asked.window_ms is None else _least(asked.window_ms, "--window-ms") / 1e3
     choices, warnings = _choices(asked)
@@ -39,8 +39,7 @@ def run(asked: AgentTask) -> None:
         if rival.name in [one.name for one in choices]:
             rival = replace(rival, name=f"{rival.name} (2)")
     everyone = [*choices, *([rival] if rival else [])]
-    answer(
-        asked,
+    return Found(
         lambda width: report.parts(
             choices, rival, [*_notes(asked, everyone), *dict.fromkeys(warnings)], window, width
         ),

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.cli import output, requests
-from fastcalc.cli.answers import answer
+from fastcalc.cli import requests
+from fastcalc.cli.answers import Found
 from fastcalc.cli.commands.measurements import Validate
 from fastcalc.errors import InputError
 from fastcalc.evidence.points import Points
@@ -17,7 +17,7 @@ from fastcalc.report import validation as report
 MISSED = 1
 
 
-def run(asked: Validate) -> int:
+def run(asked: Validate) -> Found:
     """Score predictions and write them in a format; return 1 if their median is too far off."""
     catalogue, given, most = requests.catalogue(asked), asked.given(), asked.max_median_factor
     if most is not None and not most >= 1.0:
@@ -33,24 +33,22 @@ def run(asked: Validate) -> int:
         )
     else:
         found = of_file(catalogue, asked.path, given)
-    if asked.format == "json":
-        output.write(report.json_text(found), asked.out)
-    else:
-        answer(
-            asked,
-            lambda width: (
-                report.shipped_parts(both, width)
-                if asked.path is None
-                else report.parts(found, asked.path.name, width)
-            ),
-            lambda: [report.point_record(one) for one in found.predictions],
-            lambda: (report.SCORES, report.shown(found.groups)),
-        )
     median = next(one.median_factor for one in found.groups if one.name == "all")
-    if most is None or median <= most:
-        return 0
-    output.warn([f"the median factor is {median:.3f}, above --max-median-factor {most:g}"])
-    return MISSED
+    reasons = []
+    if most is not None and median > most:
+        reasons = [f"the median factor is {median:.3f}, above --max-median-factor {most:g}"]
+    return Found(
+        lambda width: (
+            report.shipped_parts(both, width)
+            if asked.path is None
+            else report.parts(found, asked.path.name, width)
+        ),
+        lambda: [report.point_record(one) for one in found.predictions],
+        lambda: (report.SCORES, report.shown(found.groups)),
+        as_json=lambda: report.json_text(found),
+        reasons=reasons,
+        code=MISSED if reasons else 0,
+    )
 
 
 def points_of(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Points:

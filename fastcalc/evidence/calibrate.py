@@ -23,11 +23,14 @@ from fastcalc.formulas.types import Array, Floats
 class Calibration:
     """A fit of all engines: values in the order of the nodes, ranges and architectures by engine.
 
+    The uncertainty of a value is a standard deviation in logarithms.
+
     What is left out is every fitted point, predicted by a fit, and in ranges, without its source.
     """
 
     family: ParameterFamily
     values: Floats
+    uncertainty: Floats
     ranges: Mapping[str, Mapping[str, Interval]]
     architectures: Mapping[str, Sequence[str]]
     left_out: Sequence[Prediction]
@@ -54,6 +57,7 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
     return Calibration(
         family=family,
         values=np.exp(logs),
+        uncertainty=fit.uncertainty(logs),
         ranges=ranges,
         architectures={
             owner: sorted({*map(str, layout.architectures[layout.owners == owner])} - {""})

@@ -64,6 +64,16 @@ class Listing:
 
 Part = str | Title | Table | Notes | Listing
 
+MOST_NOTES = 4
+"""Notes that a first screen has room for."""
+
+
+def few_notes(key: str, few: Sequence[str], every: Sequence[str], next_command: str) -> Notes:
+    """Return the key of a table, the notes that change how it is read, and how to have the rest."""
+    shown = [key, *few[:MOST_NOTES]]
+    hidden = f"{len(every)} notes with --notes, more columns and rows with --wide"
+    return Notes([*shown, hidden], next_command)
+
 
 def output_width() -> int:
     """Return the characters of a line: the terminal's, COLUMNS, or 100 where neither is known."""

@@ -2,12 +2,13 @@
 
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 
 from fastcalc.catalogue.faults import Fault
 from fastcalc.lint.rule import Rule
 from fastcalc.lint.run import Report
 from fastcalc.report.console import word_list
-from fastcalc.written import Clean, json_text, line
+from fastcalc.written import Clean, json_text, line, visible
 
 SCHEMA = "fastcalc-check/1"
 _STYLES = {"error": "31", "warning": "33", "note": "36", "excused": "2"}
@@ -73,6 +74,46 @@ def as_github(report: Report, titles: dict[str, Rule]) -> str:
         command = f"{_COMMANDS[fault.severity]} {place},title={name}"
         lines.append(f"::{command}::{_data(fault.message)}")
     return "\n".join([*lines, summary(report)]) + "\n"
+
+
+def as_sarif(report: Report, titles: dict[str, Rule]) -> str:
+    """Return one SARIF 2.1.0 document, which code scanning reads. [1]
+
+    .. [1] OASIS, Static Analysis Results Interchange Format 2.1.0, sections 3.13 to 3.30.
+    """
+    found = [*report.faults, *(report.excused if report.strict else ())]
+    rules = [
+        {"id": name, "shortDescription": {"text": titles[name].title}}
+        for name in sorted({fault.rule for fault in found})
+    ]
+    document = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": {"name": "fastcalc", "rules": rules}},
+                "results": [_result(fault) for fault in found],
+            }
+        ],
+    }
+    return json_text(document)
+
+
+def _result(fault: Fault) -> dict[str, object]:
+    place = {
+        "artifactLocation": {"uri": Path(fault.file).as_posix()},
+        "region": {"startLine": fault.line or 1, "startColumn": fault.column or 1},
+    }
+    result: dict[str, object] = {
+        "ruleId": fault.rule,
+        "level": fault.severity,
+        "message": {"text": visible(fault.message)},
+        "locations": [{"physicalLocation": place}],
+    }
+    if fault.excuse:
+        reason = visible(fault.excuse)
+        result["suppressions"] = [{"kind": "inSource", "justification": reason}]
+    return result
 
 
 def _data(text: str) -> str:

@@ -32,7 +32,7 @@ class ShowEntry(flags.FormatOfEach, flags.Output, flags.OwnFolders):
     """Show an entry with every number and its source."""
 
     name: _Entry
-    format: Annotated[str, flag("table|json", "Output format.")] = "table"
+    format: Annotated[str | None, flags.format_named("table|json")] = None
 
 
 class CheckFiles(flags.Output):
@@ -48,7 +48,7 @@ class CheckFiles(flags.Output):
         bool, flag(None, "Let warnings count; ask every number for a source.", "--strict")
     ] = False
     explain: Annotated[str | None, flag("RULE|all", "Say what a rule means.")] = None
-    format: Annotated[str, flag("text|json|github", "Output format.")] = "text"
+    format: Annotated[str | None, flags.format_named("text|json|github|sarif")] = None
 
 
 class NewEntry(flags.OutputFile):
@@ -69,7 +69,7 @@ class DiffEntries(flags.Output, flags.OwnFolders):
 
     left: _Entry
     right: _Entry
-    format: Annotated[str, flag("table|json|csv", "Output format.")] = "table"
+    format: Annotated[str | None, flags.format_named("table|json|csv|xlsx|parquet")] = None
 
 
 class ImportModel(flags.OutputFile):

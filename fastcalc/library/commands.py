@@ -1,0 +1,172 @@
+"""A function for each command, made of the same flags, so that neither can differ."""
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import Any, get_args
+
+from typer.models import ArgumentInfo
+
+from fastcalc import _FUNCTIONS as NAMES
+from fastcalc.cli import show_sweep
+from fastcalc.cli.app import COMMANDS
+from fastcalc.cli.flags import Flags, declared
+from fastcalc.errors import InputError
+from fastcalc.library.table import ArraySink, Points, Table
+from fastcalc.written import shown
+
+OF_THE_TERMINAL = ("out", "format", "notes", "wide", "anyway", "everything")
+"""Flags that say how an answer is written, which a table does itself."""
+
+MOST_POINTS = 5_000_000
+"""Points of a sweep that are in memory together, some 400 bytes each."""
+
+
+def flags_of(command: str) -> type[Flags]:
+    """Return the flags of a command."""
+    module, _, name = COMMANDS[command][0].partition(".")
+    found: type[Flags] = getattr(import_module(f"fastcalc.cli.commands.{module}"), name)
+    return found
+
+
+def _function(command: str) -> Callable[..., Table]:
+    flags = flags_of(command)
+    positional, others = parameters(flags)
+
+    def ask(*names: Any, **given: Any) -> Table:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)  # a number that went wrong is no answer
+            return _answered(command, flags(**_bound(command, positional, others, names, given)))
+
+    made: Any = ask
+    made.__name__ = made.__qualname__ = command
+    made.__signature__ = Signature(
+        [*positional.values(), *others.values()], return_annotation=Table
+    )
+    made.__doc__ = document(flags)
+    found: Callable[..., Table] = made
+    return found
+
+
+def parameters(flags: type[Flags]) -> tuple[dict[str, Parameter], dict[str, Parameter]]:
+    """Return what a function takes by position, and by name."""
+    positional, others = {}, {}
+    for name, (annotation, _) in declared(flags).items():
+        is_argument = isinstance(annotation.__metadata__[0], ArgumentInfo)
+        default = getattr(flags, name, Parameter.empty)
+        if is_argument:
+            several = "list" in str(get_args(annotation)[0])
+            kind = Parameter.VAR_POSITIONAL if several else Parameter.POSITIONAL_OR_KEYWORD
+            shown = Parameter.empty if several else default
+            positional[name] = Parameter(name, kind, default=shown)
+        elif name not in OF_THE_TERMINAL:
+            others[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=default)
+    return positional, others
+
+
+def _bound(
+    command: str,
+    positional: Mapping[str, Parameter],
+    others: Mapping[str, Parameter],
+    names: tuple[Any, ...],
+    given: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return what is given, by flag and as the flag takes it."""
+    declared_ = declared(flags_of(command))
+    arguments = list(positional)
+    several = [name for name, one in positional.items() if one.kind is Parameter.VAR_POSITIONAL]
+    if several:
+        found: dict[str, Any] = {several[0]: list(names) or None}
+    else:
+        if len(names) > len(arguments):
+            raise TypeError(f"{command}() takes {len(arguments)} names, not {len(names)}")
+        found = dict(zip(arguments, names, strict=False))
+    for name in given:
+        if name not in others and name not in arguments:
+            raise TypeError(
+                f"{command}() has no argument '{name}'; help(fastcalc.{command}) lists all"
+            )
+    missing = [
+        name
+        for name, one in positional.items()
+        if one.default is Parameter.empty and name not in {*found, *given}
+    ]
+    if missing:
+        raise TypeError(f"{command}() needs {' and '.join(missing)}")
+    return {
+        name: _as_flag(*_type_of(declared_[name][0]), value)
+        for name, value in (found | dict(given)).items()
+    }
+
+
+def _type_of(annotation: Any) -> tuple[str, Callable[[str], Any] | None]:
+    kind, *shown = get_args(annotation)
+    return str(kind), shown[0].parser
+
+
+def _as_flag(kind: str, parser: Callable[[str], Any] | None, value: Any) -> Any:
+    """Return a value as a flag takes it: lists and numbers as the text that a user would type."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, Mapping):
+        value = [f"{key}={one}" for key, one in value.items()]
+    many = isinstance(value, Iterable) and not isinstance(value, (str, Path))
+    if "list" in kind:
+        texts = [str(one) for one in value] if many else [str(value)]
+        return [Path(one) for one in texts] if "Path" in kind else texts
+    text = ",".join(str(one) for one in value) if many else str(value)
+    if parser is not None:
+        return parser(text)
+    if "str" in kind:
+        return text
+    if "Path" in kind:
+        return Path(text)
+    if not isinstance(value, str):
+        return value
+    try:
+        return float(text) if "float" in kind else int(text)
+    except ValueError:
+        raise InputError(f"'{shown(text, 40)}' is not a number") from None
+
+
+def _answered(command: str, asked: Any) -> Table:
+    if command == "sweep":
+        return _swept(asked)
+    module, _, run = COMMANDS[command][1].partition(".")
+    return Table(asked, getattr(import_module(f"fastcalc.cli.{module}"), run)(asked))
+
+
+def _swept(asked: Any) -> Points:
+    grids, skipped = show_sweep.combinations(asked)
+    points = sum(grid.size for grid in grids)
+    if points > MOST_POINTS:
+        raise InputError(
+            f"{points:,} points are more than {MOST_POINTS:,}, which memory holds; write them to a "
+            "file with 'fastcalc sweep', or ask for fewer"
+        )
+    sink = ArraySink()
+    show_sweep.fill(sink, grids, skipped, lambda _: None)
+    return Points(asked, sink.columns, sink.premises)
+
+
+def document(flags: type[Flags]) -> str:
+    """Return the docstring of a function: the command's, and a line for each argument."""
+    positional, others = parameters(flags)
+    lines = [" ".join((flags.__doc__ or "").split("\n\n")[0].split()), ""]
+    rest = (flags.__doc__ or "").split("\n\n")[1:]
+    lines += [*(" ".join(one.split()) + "\n" for one in rest), "Parameters", "----------"]
+    known = declared(flags)
+    for name in (*positional, *others):
+        shown = known[name][0].__metadata__[0]
+        default = getattr(flags, name, None)
+        ends = "" if default is None else f", default {default!r}"
+        lines += [f"{name} : {(shown.metavar or 'bool')}{ends}", f"    {shown.help}"]
+    return "\n".join(
+        [*lines, "", "Raises", "------", "InputError", "    If the request or a file is wrong."]
+    )
+
+
+FUNCTIONS = {name: _function(name) for name in NAMES}
+"""By the names of the commands."""

@@ -1,0 +1,232 @@
+"""What a function of the library returns: records, columns, and the same files and pages."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from fastcalc.cli import show_sweep
+from fastcalc.cli.answers import Found, write
+from fastcalc.core.columns import NEEDS_FIT, Columns, pick
+from fastcalc.core.evaluated_points import Words
+from fastcalc.formulas.types import Array
+from fastcalc.report import console, record_tables
+from fastcalc.report.dictionary import meanings
+from fastcalc.report.records import Record, plainly
+
+_SHOWN = "model hardware chips batch tokens_per_s_per_user tokens_per_s_total limiter"
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+class Table(Sequence[Record]):
+    """An answer: a sequence of records, whose columns are arrays.
+
+    ``table[0]`` is a record, ``table["tpot_ms"]`` an array of floats (nan where a key has no
+    value), or of objects where values are words. Printed it is the page of the command line, in a
+    notebook a table.
+
+    Attributes
+    ----------
+    found : bool
+        False where the answer is no: the command line then exits with 1.
+    records : list of dict
+        By the keys of the data dictionary.
+    premises : dict
+        What stands alongside the records in JSON: traffic, prices with their dates, engines.
+    notes : list of str
+        What to know of the answer.
+    units : dict
+        Unit of each key.
+    """
+
+    def __init__(self, asked: Any, answer: Found) -> None:
+        self._asked, self._answer = asked, answer
+
+    @property
+    def found(self) -> bool:
+        """False where the answer is no."""
+        return self._answer.code == 0
+
+    @cached_property
+    def records(self) -> list[Record]:
+        """A mapping for each row."""
+        return self._answer.records()
+
+    @cached_property
+    def premises(self) -> Record:
+        """What the records rest on."""
+        return self._answer.extra()
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What to know of the answer, and why it is no where it is."""
+        return list(dict.fromkeys([*self._answer.reasons, *self._answer.warnings]))
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """Keys of the records, in order."""
+        return tuple(self.records[0] if self.records else self._answer.keys)
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Unit of each key that the data dictionary has."""
+        known = meanings()
+        return {key: known[key].unit for key in self.keys if key in known}
+
+    def column(self, key: str) -> Array:
+        """Return the values of a key: floats, or objects where they are words.
+
+        Raises
+        ------
+        KeyError
+            If the records have no such key.
+        """
+        if key not in self.keys:
+            raise KeyError(key)
+        values = [record[key] for record in self.records]
+        if all(isinstance(one, (int, float)) or one is None for one in values):
+            return np.array([np.nan if one is None else one for one in values], dtype=float)
+        return np.array(values, dtype=object)
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+    @overload
+    def __getitem__(self, index: str) -> Array: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Record]: ...
+    def __getitem__(self, index: Any) -> Any:
+        return self.column(index) if isinstance(index, str) else self.records[index]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)
+
+    def to_pandas(self) -> "DataFrame":
+        """Return the records as a frame; needs pandas."""
+        from pandas import DataFrame
+
+        return DataFrame({key: self.column(key) for key in self.keys})
+
+    def save(self, file: str | Path) -> None:
+        """Write a file in the format of its ending: csv, json, md, xlsx, parquet or txt.
+
+        Raises
+        ------
+        InputError
+            If the ending is not known, or the file cannot be written.
+        """
+        write(replace(self._asked, out=Path(file), format=None), self._answer)
+
+    def __str__(self) -> str:
+        if self._answer.parts is None:
+            return "\n".join(self.notes)
+        width = console.output_width()
+        return console.render(self._answer.parts(width), width, colour=False)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        columns, rows = self._answer.rows()
+        head = "".join(f"<th>{escape(record_tables.heading(one))}</th>" for one in columns)
+        body = (record_tables.row(columns, record).values() for record in rows)
+        lines = ("".join(f"<td>{escape(cell)}</td>" for cell in cells) for cells in body)
+        table = "".join(f"<tr>{line}</tr>" for line in lines)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{table}</tbody></table>"
+
+
+class Points(Table):
+    """The points of a sweep: a table whose columns are arrays from the start.
+
+    ``records`` of millions of points take gigabytes; columns do not.
+    """
+
+    def __init__(self, asked: Any, columns: Mapping[str, Array], premises: Record) -> None:
+        left_out = premises["left_out"].items()
+        super().__init__(
+            asked,
+            Found(
+                None,
+                lambda: [plainly(dict(zip(columns, row, strict=True))) for row in self._rows()],
+                rows=lambda: (pick(_SHOWN), self.records),
+                extra=lambda: premises,
+                warnings=[f"{count:,} combinations left out: {why}" for why, count in left_out],
+                keys=tuple(columns),
+            ),
+        )
+        self._columns = columns
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Keys of the records, in order."""
+        return tuple(self._columns)
+
+    def column(self, key: str) -> Array:
+        """Return the values of a key."""
+        return self._columns[key]
+
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        return zip(*(column.tolist() for column in self._columns.values()), strict=True)
+
+    def __len__(self) -> int:
+        return len(next(iter(self._columns.values())))
+
+    def __str__(self) -> str:
+        return "\n".join([f"{len(self):,} points of {len(self.keys)} keys", *self.notes])
+
+    __repr__ = __str__
+
+    def save(self, file: str | Path) -> None:
+        """Write a file in the format of its ending: csv, json or parquet; points are computed anew.
+
+        Raises
+        ------
+        InputError
+            If the ending is not known, or the file cannot be written.
+        """
+        show_sweep.run(replace(self._asked, out=Path(file), format=None))
+
+
+class ArraySink:
+    """Takes the blocks of a sweep as arrays, one a key."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[str, list[Array]] = {}
+        self.premises: Record = {}
+
+    def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
+        """Take the points of a block."""
+        void = ~np.broadcast_to(columns["fits"], shape).ravel()
+        for key, column in columns.items():
+            values = cells(column, shape)
+            if key in NEEDS_FIT and void.any():
+                nothing: Any = None if values.dtype == object else np.nan
+                values = np.where(void, nothing, values)
+            self._blocks.setdefault(key, []).append(values)
+
+    def close(self, extra: Record) -> None:
+        """Take what belongs alongside the points."""
+        self.premises = extra
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """All points of each key."""
+        return {key: np.concatenate(blocks) for key, blocks in self._blocks.items()}
+
+
+def cells(column: Any, shape: tuple[int, ...]) -> Array:
+    """Return the values of a column that broadcasts to a shape, one after another."""
+    if isinstance(column, Words):
+        words = np.empty(len(column.words), dtype=object)
+        words[:] = list(column.words)
+        return np.broadcast_to(words[column.codes], shape).ravel()
+    if column is None or isinstance(column, str):
+        return np.full(int(np.prod(shape)), column, dtype=object)
+    return np.broadcast_to(column, shape).ravel()

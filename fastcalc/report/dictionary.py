@@ -1,0 +1,21 @@
+"""What the keys of every command's records mean."""
+
+from fastcalc.core.columns import COLUMNS, Column
+from fastcalc.report import fastmode, fit, plan
+
+COMMANDS: dict[str, tuple[Column, ...]] = {
+    "compare, frontier, sweep": COLUMNS,
+    "fit": fit.COLUMNS,
+    "plan": plan.COLUMNS,
+    "fastmode": fastmode.COLUMNS,
+}
+"""What a record of each command holds."""
+
+TYPES = {"count": "integer", "text": "string", "yes or no": "boolean"}
+"""In JSON, by unit; other units are of numbers."""
+
+
+def meanings() -> dict[str, Column]:
+    """Return the column of each key, of the first command that has it."""
+    columns = [column for some in COMMANDS.values() for column in some]
+    return {column.key: column for column in reversed(columns)}

@@ -1,0 +1,96 @@
+"""Records as files with types: a workbook, or Parquet."""
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from io import BytesIO
+from typing import Any
+
+from fastcalc.errors import InputError
+from fastcalc.report.dictionary import meanings
+from fastcalc.report.records import Record
+from fastcalc.written import visible
+
+
+def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
+    """Return a workbook: a sheet of records, and one of units, meanings, prices and sources.
+
+    Raises
+    ------
+    InputError
+        If XlsxWriter is not installed.
+    """
+    try:
+        from xlsxwriter import Workbook
+    except ImportError as error:
+        raise _missing("xlsx", "XlsxWriter") from error
+    file, header, known = BytesIO(), list(keys), meanings()
+    with Workbook(file, {"in_memory": True}) as book:
+        book.set_properties({"created": datetime(2000, 1, 1)})  # the same bytes for the same answer
+        bold = book.add_format({"bold": True})
+        sheet = book.add_worksheet("records")
+        rows = [header, *([record[key] for key in header] for record in records)]
+        _fill(sheet, rows, bold)
+        sheet.freeze_panes(1, 0)
+        if header:
+            sheet.autofilter(0, 0, len(records), len(header) - 1)
+        about = book.add_worksheet("about")
+        columns = [
+            [key, known[key].unit, known[key].meaning] if key in known else [key] for key in header
+        ]
+        grounds = [["rests on"], *_flat(premises, ())]
+        _fill(about, [["key", "unit", "meaning"], *columns, [], *grounds], bold)
+    return file.getvalue()
+
+
+def _fill(sheet: Any, rows: list[list[Any]], bold: Any) -> None:
+    """Write rows; text is never a formula."""
+    for row, cells in enumerate(rows):
+        for column, value in enumerate(cells):
+            if isinstance(value, (bool, int, float)):
+                sheet.write(row, column, value)
+            elif value is not None:
+                many = value if isinstance(value, list) else [value]
+                text = visible("; ".join(map(str, many)))
+                sheet.write_string(row, column, text, bold if row == 0 else None)
+    sheet.autofit()
+
+
+def _flat(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:
+    """Yield the leaves of a document, each with the way to it."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from _flat(one, (*path, str(key)))
+    else:
+        yield [" ".join(path), None, json.dumps(value) if isinstance(value, list) else value]
+
+
+def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
+    """Return a Parquet file of records, with what they rest on in its metadata.
+
+    Raises
+    ------
+    InputError
+        If pyarrow is not installed.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise _missing("parquet", "pyarrow") from error
+    kinds = {"count": pyarrow.int64(), "text": pyarrow.string(), "yes or no": pyarrow.bool_()}
+    kinds["list"] = pyarrow.list_(pyarrow.string())
+    known = meanings()
+    fields = [
+        (key, kinds.get(known[key].unit, pyarrow.float64()) if key in known else pyarrow.string())
+        for key in keys
+    ]
+    schema = pyarrow.schema(fields, {"fastcalc": json.dumps(premises)})
+    file = BytesIO()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records, schema), file)
+    return file.getvalue()
+
+
+def _missing(extra: str, package: str) -> InputError:
+    install = f"python -m pip install 'fastcalc-llm[{extra}]'"
+    return InputError(f"{extra} needs {package}: {install}; csv and json need nothing")

@@ -1,0 +1,130 @@
+"""Answers as files: the format by the ending, workbooks, Parquet, and SARIF for checks."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from fastcalc.report.dictionary import COMMANDS
+from tests.helpers import run as run_here
+
+COMPARE = "compare llama-3.1-8b --on h100-sxm --batch 1,100000"
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    return lambda *args: run_here(*args, capsys=capsys, monkeypatch=monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("ending", "name"), [("csv", "csv"), ("json", "json"), ("md", "markdown"), ("CSV", "csv")]
+)
+@pytest.mark.parametrize(
+    "command", [COMPARE, "plan llama-3.1-8b --on h100-sxm", "frontier llama-3.1-8b --on h100-sxm"]
+)
+def test_the_ending_says_the_format(run, tmp_path, command, ending, name):
+    assert run(*command.split(), "-o", f"answer.{ending}").out == ""
+    assert (tmp_path / f"answer.{ending}").read_text() == run(
+        *command.split(), "--format", name
+    ).out
+
+
+@pytest.mark.parametrize("file", ["answer", "answer.txt", "answer.TXT"])
+def test_without_an_ending_it_is_the_table(run, tmp_path, file):
+    run(*COMPARE.split(), "-o", file)
+    assert (
+        (tmp_path / file).read_text()
+        == run(*COMPARE.split()).out
+        == run(*COMPARE.split(), "-o", "-").out
+    )
+
+
+def test_a_format_that_is_named_wins(run, tmp_path):
+    run(*COMPARE.split(), "-o", "answer.md", "--format", "json")
+    assert len(json.loads((tmp_path / "answer.md").read_text())["records"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        ("compare -o answer.docx", "ends in none of .csv, .json, .md, .xlsx, .parquet or .txt"),
+        ("check -o answer.csv", "ends in none of .json, .sarif or .txt"),
+        ("sweep -o answer.md", "ends in none of .csv, .json, .parquet or .txt"),
+        ("compare --format xlsx", "xlsx does not go to standard output: give -o FILE.xlsx"),
+        ("sweep --format parquet", "parquet does not go to standard output: give -o FILE.parquet"),
+    ],
+)
+def test_other_endings_are_refused(run, tmp_path, args, sentence):
+    ran = run(*args.split())
+    assert (ran.code, ran.out, list(tmp_path.iterdir())) == (2, "", [])
+    assert sentence in " ".join(ran.err.split())
+
+
+def test_a_workbook_holds_numbers_units_and_the_dates_of_prices(run, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    run(*COMPARE.split(), "-o", "answer.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "answer.xlsx")
+    header, first, second = book["records"].iter_rows(values_only=True)
+    plain = json.loads(run(*COMPARE.split(), "--format", "json").out)
+    assert list(header) == list(plain["records"][0])
+    speed = header.index("tokens_per_s_per_user")
+    assert first[speed] == plain["records"][0]["tokens_per_s_per_user"]
+    assert second[speed] is None  # 100,000 sequences do not fit
+    about = {row[0]: row[1:] for row in book["about"].iter_rows(values_only=True) if row[0]}
+    assert about["tpot_ms"][0] == "ms"
+    prices = plain["assumptions"]["prices"]["h100-sxm"]
+    assert about["assumptions prices h100-sxm date"][1] == prices["date"]
+    content = (tmp_path / "answer.xlsx").read_bytes()
+    run(*COMPARE.split(), "-o", "answer.xlsx")
+    assert (tmp_path / "answer.xlsx").read_bytes() == content
+
+
+def test_no_cell_of_a_workbook_is_a_formula(run, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    name = "'=HYPERLINK(\"http://x\")'"
+    (tmp_path / "mine.yaml").write_text(
+        "id: mine\nname: Mine\nvendor: Me\nkind: gpu\nscope: one card\n"
+        f"memory:\n  - {{name: {name}, capacity: 64 GB, bandwidth: 2 TB/s}}\n"
+        "peak: {bf16: 500 TFLOP/s}\n"
+    )
+    run("compare", "llama-3.1-8b", "--on", "mine.yaml", "-o", "answer.xlsx")
+    cells = openpyxl.load_workbook(tmp_path / "answer.xlsx")["records"]
+    kinds = {cell.data_type for row in cells.iter_rows() for cell in row}
+    assert "f" not in kinds
+    assert any("HYPERLINK" in str(cell.value) for row in cells.iter_rows() for cell in row)
+
+
+def test_parquet_has_types_and_premises(run, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    run(*COMPARE.split(), "-o", "answer.parquet")
+    table = parquet.read_table(tmp_path / "answer.parquet")
+    plain = json.loads(run(*COMPARE.split(), "--format", "json").out)
+    assert table.to_pylist() == plain["records"]
+    assert str(table.schema.field("batch").type) == "int64"
+    assert "assumptions" in json.loads(table.schema.metadata[b"fastcalc"])
+
+
+def test_a_csv_has_no_line_but_header_and_records(run, tmp_path):
+    run(*COMPARE.split(), "-o", "answer.csv")
+    rows = list(csv.reader(io.StringIO((tmp_path / "answer.csv").read_text())))
+    assert rows[0] == [column.key for column in COMMANDS["compare, frontier, sweep"]]
+    assert len(rows) == 3
+
+
+def test_sarif_places_each_fault(run, tmp_path):
+    """Columns and lines are those of the YAML below, counted by hand."""
+    (tmp_path / "chip.yaml").write_text("id: chip\nname: C\nvendr: V\nkind: gpu\n")
+    ran = run("check", "chip.yaml", "-o", "found.sarif")
+    assert ran.code == 1
+    document = json.loads((tmp_path / "found.sarif").read_text())
+    (one,) = document["runs"]
+    wrong = next(each for each in one["results"] if "vendr" in each["message"]["text"])
+    place = wrong["locations"][0]["physicalLocation"]
+    assert (document["version"], wrong["ruleId"], wrong["level"]) == ("2.1.0", "ST015", "error")
+    assert place["artifactLocation"]["uri"] == "chip.yaml"
+    assert place["region"] == {"startLine": 3, "startColumn": 1}
+    assert {each["ruleId"] for each in one["results"]} == {
+        rule["id"] for rule in one["tool"]["driver"]["rules"]
+    }

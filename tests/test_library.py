@@ -1,0 +1,143 @@
+"""The library: the same answers as the command line, as records, arrays and files."""
+
+import doctest
+import inspect
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import fastcalc as fc
+from fastcalc.cli.app import COMMANDS
+from tests.helpers import ROOT
+from tests.helpers import run as run_here
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    return lambda *args: run_here(*args, capsys=capsys, monkeypatch=monkeypatch)
+
+
+def test_the_page_runs():
+    results = doctest.testfile(
+        str(ROOT / "docs" / "library.md"),
+        module_relative=False,
+        optionflags=doctest.IGNORE_EXCEPTION_DETAIL | doctest.ELLIPSIS,
+    )
+    assert results.attempted > 10
+    assert results.failed == 0
+
+
+CASES = {
+    "compare llama-3.1-8b --on h100-sxm,wse-3 --batch 1,8 --price h100-sxm=2": lambda: fc.compare(
+        "llama-3.1-8b", on=["h100-sxm", "wse-3"], batch=[1, 8], price={"h100-sxm": 2}
+    ),
+    "fit deepseek-r1 --on h200-sxm": lambda: fc.fit("deepseek-r1", on="h200-sxm"),
+    "plan llama-3.1-8b --on h100-sxm --tpot 10ms --prompt 8k": lambda: fc.plan(
+        "llama-3.1-8b", on="h100-sxm", tpot="10ms", prompt="8k"
+    ),
+    "frontier llama-3.1-8b --on h100-sxm --max-chips 4": lambda: fc.frontier(
+        "llama-3.1-8b", on="h100-sxm", max_chips=4
+    ),
+    "fastmode llama-3.1-8b --on h100-sxm --batch 32": lambda: fc.fastmode(
+        "llama-3.1-8b", on="h100-sxm", batch=32
+    ),
+    "list hardware": lambda: fc.list("hardware"),
+    "diff h100-sxm h200-sxm": lambda: fc.diff("h100-sxm", "h200-sxm"),
+    "sweep llama-3.1-8b --on h100-sxm --batch 1,100000 --tp 1,2": lambda: fc.sweep(
+        "llama-3.1-8b", on="h100-sxm", batch=[1, 100_000], tp=[1, 2]
+    ),
+}
+
+
+@pytest.mark.parametrize("command", CASES)
+def test_records_are_those_of_the_command_line(run, command):
+    assert (
+        CASES[command]().records
+        == json.loads(run(*command.split(), "--format", "json").out)["records"]
+    )
+
+
+@pytest.mark.parametrize("command", [one for one in CASES if not one.startswith("sweep")])
+def test_a_table_prints_as_the_command_does(run, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    assert str(CASES[command]()) == run(*command.split()).out
+
+
+def test_functions_take_what_commands_take():
+    for name in fc.__all__:
+        if name not in COMMANDS:
+            continue
+        function = getattr(fc, name)
+        signature = inspect.signature(function)
+        assert function.__name__ == name
+        assert "out" not in signature.parameters
+        documented = [
+            line.split(" : ")[0] for line in function.__doc__.splitlines() if " : " in line
+        ]
+        assert set(signature.parameters) <= set(documented)
+
+
+def test_columns_are_arrays_with_nan_where_nothing_fits():
+    table = fc.compare("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000])
+    swept = fc.sweep("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000])
+    for one in (table, swept):
+        assert np.isfinite(one["tokens_per_s_per_user"]).tolist() == [True, False]
+        assert one["limiter"][1] == "capacity"
+    with pytest.raises(KeyError):
+        table["speed"]
+
+
+def test_a_notebook_gets_a_table_without_markup_of_names(tmp_path):
+    (tmp_path / "mine.yaml").write_text(
+        "id: mine\nname: <b>Mine</b>\nvendor: Me\nkind: gpu\nscope: one card\n"
+        "memory:\n  - {name: HBM, capacity: 64 GB, bandwidth: 2 TB/s}\npeak: {bf16: 500 TFLOP/s}\n"
+    )
+    page = fc.list("hardware", hardware_dir=tmp_path)._repr_html_()
+    assert page.startswith("<table>")
+    assert "<b>" not in page
+
+
+def test_frames(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = fc.compare("llama-3.1-8b", on="h100-sxm").to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame["batch"]) == [1, 8, 32, 128]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        (lambda: fc.compare("llama-3.1-8b", bach=1), TypeError),
+        (lambda: fc.plan(), TypeError),
+        (lambda: fc.diff("a", "b", "c"), TypeError),
+        (lambda: fc.compare("llama-3.1-8b", batch=0), fc.InputError),
+        (lambda: fc.compare("llama-3.1-8b", tp="two"), fc.InputError),
+        (
+            lambda: fc.sweep("llama-3.1-8b", batch=range(1, 9000), prompt=range(1, 9000)),
+            fc.InputError,
+        ),
+        (lambda: fc.compare("llama-3.1-8b", on="h100-sxm").save("x.docx"), fc.InputError),
+        (lambda: fc.nothing, AttributeError),
+    ],
+)
+def test_a_wrong_request_raises(wrong, error):
+    with pytest.raises(error):
+        wrong()
+
+
+def test_the_stub_is_of_these_flags(monkeypatch):
+    """Run docs/stub.py if this fails."""
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    import stub
+
+    assert stub.stub() == (ROOT / "fastcalc" / "__init__.pyi").read_text()
+
+
+def test_the_import_is_light():
+    """Neither numpy nor typer is loaded before something is computed."""
+    code = "import sys, fastcalc; print([m for m in ('numpy', 'typer', 'pydantic') if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
