@@ -24,7 +24,7 @@ from fastcalc.evidence.predict import gather, rule_of
 from fastcalc.evidence.regression import Fit
 from fastcalc.evidence.score import predictions_of
 from fastcalc.evidence.shipped import shipped
-from fastcalc.evidence.speed_ranges import Interval, interval
+from fastcalc.evidence.speed_ranges import Interval, interval, stretch_of
 from fastcalc.evidence.stacked import rows_of
 from fastcalc.evidence.validate import validate
 from tests.helpers import outcome, run
@@ -212,6 +212,42 @@ def test_a_range_from_many_sources_holds_four_fifths():
     found = interval(residuals, np.arange(4000) % 200)
     assert math.log(found.above) == pytest.approx(1.2816 * 0.2, rel=0.08)
     assert math.log(found.below) == pytest.approx(1.2816 * 0.2, rel=0.08)
+
+
+def test_a_range_is_stretched_until_it_holds_four_fifths_of_left_out_points():
+    """Twenty sources of which each is off by a factor of its own: 80 % lie within 1.2816 deviations.
+
+    Of a source that is left out no point is like those of the others, so quantiles of points that
+    share a source would be too narrow with few points apart.
+    """
+    random = np.random.default_rng(2)
+    offs = random.normal(0.0, 0.3, 20)
+    residuals, sources = np.repeat(offs, 50), np.repeat(np.arange(20), 50)
+    stretch = stretch_of(residuals, sources)
+    inside = []
+    for source in range(20):
+        others = interval(residuals[sources != source], sources[sources != source], stretch)
+        own = offs[source]
+        inside.append(-math.log(others.below) <= own <= math.log(others.above))
+    assert np.mean(inside) == pytest.approx(0.8, abs=0.051)
+    assert stretch > 1.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "engine"),
+    [
+        ({"model": "deepseek-r1", "date": "2025-03"}, "young"),
+        ({"model": "deepseek-r1", "date": "2025-11"}, "vllm"),
+        ({"model": "deepseek-r1", "date": ""}, "vllm"),
+        ({"model": "qwen3-8b", "date": "2025-03"}, "vllm"),
+        ({"hardware": "gaudi-3", "model": "qwen3-8b", "date": "2026-03"}, "young"),
+    ],
+)
+def test_early_and_odd_points_are_predicted_with_young_kernels(changes, engine):
+    """DeepSeek before May 2025, and chips of kinds that no engine was fitted on."""
+    point = replace(shipped().points[0], hardware="h200-sxm", engine="vllm", chips=8, tp=8)
+    point = replace(point, weights="", kv="", **changes)
+    assert Deployments(Catalogue()).of(point).engine.id == engine
 
 
 def test_few_sources_widen_a_range():
