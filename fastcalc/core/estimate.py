@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastcalc.catalogue.schema import Hardware, SpeedRange
-from fastcalc.catalogue.schema.engines import BORROWED
+from fastcalc.catalogue.schema.engines import BORROWED, OFFLOAD
 from fastcalc.core import timeline
 from fastcalc.core.bound import Bound
 from fastcalc.core.component import LIMITERS, Step
@@ -234,6 +234,8 @@ def range_of(placement: AnyPlacement, phase: str = "decode") -> SpeedRange | Non
         ``decode``, ``prefill`` or ``served``.
     """
     engine, hardware = placement.machine.engine, placement.machine.hardware
+    if placement.machine.memory.host is not None:
+        return engine.range_of(OFFLOAD)
     if hardware.architecture in engine.fitted_architectures:
         group = range_group(hardware, placement.work.experts > 0)
         return engine.range_of(f"{phase}-{group}", phase)

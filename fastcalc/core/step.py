@@ -360,6 +360,6 @@ def _pipeline(
         stages=work.stages,
         slowest=work.slowest,
         streams=work.in_flight,
-        own=(host + software.stage_overhead) * (floats(work.stages) > 1.0),
+        own=host + software.stage_overhead,
     )
     return hops, Component("stage wait", count=1.0, each=whole - alone)

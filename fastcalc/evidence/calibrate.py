@@ -99,9 +99,7 @@ class _Ranges:
     def of(self, chosen: Array, left_out: str | None = None) -> dict[str, Interval]:
         """Return the ranges that some points give, but for those of a source."""
         names = [self.names[index] for index in np.flatnonzero(chosen)]
-        return dict(
-            intervals(self.residuals[chosen], self.rows.sources[chosen], names, left_out)
-        )
+        return dict(intervals(self.residuals[chosen], self.rows.sources[chosen], names, left_out))
 
     def predictions(self) -> list[Prediction]:
         """Return every point as a stranger to the fit and to its range."""

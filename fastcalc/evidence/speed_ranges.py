@@ -15,7 +15,7 @@ FEWEST_SOURCES = 3
 """Sources below which points of a kind get the range of a wider group."""
 
 ENOUGH_SOURCES = 5
-"""Sources with which the stretch of a range is what was measured, however large."""
+"""Sources with which a group has a range of its own however much they differ."""
 
 _NARROWEST = 1.05
 
@@ -46,9 +46,7 @@ def interval(residuals: Floats, sources: Array, stretch: float | None = None) ->
     """Return the range that holds 80 % of points of a source never seen.
 
     It lies between the quantiles of all residuals, sources counting as the square root of their
-    points, stretched until such ranges, each of the other sources, hold 80 % of all points. With
-    few sources it is stretched no more than Student's t stretches a normal deviate, and by the
-    mean's own error.
+    points, stretched until such ranges, each of the other sources, hold 80 % of all points.
     """
     low, high = _edges(residuals, sources)
     stretch = stretch_of(residuals, sources) if stretch is None else stretch
@@ -62,21 +60,24 @@ def interval(residuals: Floats, sources: Array, stretch: float | None = None) ->
 
 def stretch_of(residuals: Floats, sources: Array) -> float:
     """Return how much wider than the quantiles of others a range must be for a new source. [1]"""
-    from scipy.stats import norm, t
-
     names = np.unique(sources)
-    edge = (1.0 + INSIDE) / 2.0
-    few = float(t.ppf(edge, max(len(names) - 1, 1)) / norm.ppf(edge))
-    few *= sqrt(1.0 + 1.0 / len(names))
     if len(names) < FEWEST_SOURCES:
-        return few
+        return _by_chance(len(names))
     needed = np.zeros(len(residuals))
     for name in names:
         own = sources == name
         low, high = _edges(residuals[~own], sources[~own])
         needed[own] = np.where(residuals[own] > 0.0, residuals[own] / high, residuals[own] / low)
-    measured = float(np.quantile(needed, INSIDE))
-    return measured if len(names) >= ENOUGH_SOURCES else min(measured, few)
+    return float(np.quantile(needed, INSIDE))
+
+
+def _by_chance(sources: int) -> float:
+    """Return how Student's t stretches a normal deviate, and the mean's own error. [1]"""
+    from scipy.stats import norm, t
+
+    edge = (1.0 + INSIDE) / 2.0
+    few = float(t.ppf(edge, max(sources - 1, 1)) / norm.ppf(edge))
+    return few * sqrt(1.0 + 1.0 / sources)
 
 
 def _edges(residuals: Floats, sources: Array) -> tuple[float, float]:
@@ -100,7 +101,8 @@ def intervals(
 ) -> Mapping[str, Interval]:
     """Return the range of every name that enough sources stand behind.
 
-    With a source left out it is that of the others, stretched as that of all.
+    With a source left out it is that of the others, stretched as that of all. A group of a phase
+    whose few sources differ by more than chance has none: the phase's holds for it.
     """
     found = {}
     for name in sorted({name for own in names for name in own}):
@@ -108,5 +110,8 @@ def intervals(
         rest = chosen & (sources != left_out)
         if len(np.unique(sources[rest])) >= FEWEST_SOURCES:
             stretch = stretch_of(residuals[chosen], sources[chosen])
+            count = len(np.unique(sources[chosen]))
+            if "-" in name and count < ENOUGH_SOURCES and stretch > _by_chance(count):
+                continue
             found[name] = interval(residuals[rest], sources[rest], stretch)
     return found

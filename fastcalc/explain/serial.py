@@ -99,9 +99,11 @@ def _stage_hops(made: Pass, part: Component) -> list[Equation]:
 def _stage_wait(made: Pass, part: Component) -> list[Equation]:
     load, hops = made.load, made.seconds["stage hops"]
     passed = number(sum(made.seconds.values()) - hops, "s")
-    host = made.sequences * made.numbers.setting("sequence_overhead") * (1.0 - one(load.slowest))
-    stage = load.slowest * passed + host + made.numbers.setting("stage_overhead")
-    turns = number(min(one(load.in_flight), one(load.stages))) * stage
+    stage, flowing = load.slowest * passed, min(one(load.in_flight), one(load.stages))
+    if flowing > 1.0:
+        host = made.sequences * made.numbers.setting("sequence_overhead")
+        stage += host * (1.0 - one(load.slowest)) + made.numbers.setting("stage_overhead")
+    turns = number(flowing) * stage
     return [equation("time", part.each, "s", turns - (passed + number(hops, "s")))]
 
 

@@ -64,7 +64,7 @@ def rank_unevenness(*, ranks: ArrayLike, experts: ArrayLike) -> Array:
     1.0
     """
     n = np.maximum(floats(ranks), 1.0)
-    return np.sqrt(n * np.log(n) / experts / (8.0 * np.log(8.0) / 128.0))
+    return floats(np.sqrt(n * np.log(n) / experts / (8.0 * np.log(8.0) / 128.0)))
 
 
 def other_ranks(*, ranks: ArrayLike, active: ArrayLike) -> Array:

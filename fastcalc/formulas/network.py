@@ -5,7 +5,9 @@ import numpy as np
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
-def shared_link(*, ranks: ArrayLike, domain: ArrayLike, is_mesh: ArrayLike, is_host: ArrayLike) -> Array:
+def shared_link(
+    *, ranks: ArrayLike, domain: ArrayLike, is_mesh: ArrayLike, is_host: ArrayLike
+) -> Array:
     r"""Return what a rank gets of its printed link while all ranks of a group send. [1]
 
     .. math:: s = 1, \quad \frac{N - 1}{D - 1}, \quad \left(\frac{2}{N}\right)^{1/3}

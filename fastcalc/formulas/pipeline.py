@@ -27,13 +27,14 @@ def pipelined_step(
 
     A token crosses every stage and hop, and waits until the slowest stage has served each of the
     micro-batches in flight. Source: GPipe, arXiv:1811.06965, sec. 2.3; each stage schedules,
-    launches and samples a micro-batch itself.
+    launches and samples a micro-batch itself, which a micro-batch alone does not wait for.
 
     >>> float(pipelined_step(pass_time=4.0, hops=0.5, stages=4, slowest=0.25, streams=1))
     4.5
     """
     in_flight = np.minimum(streams, stages)
-    return np.maximum(floats(pass_time) + hops, in_flight * (slowest * pass_time + own))
+    spent = np.where(in_flight > 1.0, own, 0.0)
+    return np.maximum(floats(pass_time) + hops, in_flight * (slowest * pass_time + spent))
 
 
 def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike) -> Array:

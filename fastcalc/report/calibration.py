@@ -30,15 +30,14 @@ def shipped_parts(found: Calibration, left_out: Validation, width: int) -> list[
 
 def values_page(found: Calibration) -> str:
     """Return a page of all fitted values: band, uncertainty, and what of it the data determine."""
+    count = len(found.family.nodes)
     lines = [
         "# Fitted values",
         "",
-        f"Written by `fastcalc calibrate -o .`: {len(found.family.nodes)} values, SI units. ± is the "
-        "standard deviation of the value (the larger way).",
-        "*Data* is the share of its uncertainty that the measurements took away: 0 % is a value that "
-        "nothing but its band or",
-        "the value that it overrides determines. [The method](method.md#engines-and-how-they-are-fitted) "
-        "says what each value is.",
+        f"Written by `fastcalc calibrate -o .`: {count} values, in SI units. ± is the standard deviation",
+        "of the value, the larger way. *Data* is the share of its uncertainty that the measurements took",
+        "away: 0 % is a value that nothing determines but its band, or the one that it overrides.",
+        "[The method](method.md#engines-and-how-they-are-fitted) says how, and what each gains.",
         "",
         "| value | engine | on | is | ± | band | data |",
         "|---|---|---|---|---|---|---|",

@@ -22,8 +22,13 @@ UNSEEN = "unseen"
 BORROWED = "borrowed"
 """The range of kinds of machine that no engine was fitted on."""
 
+OFFLOAD = "offload"
+"""The range where part of the model lives on a host."""
+
 Ranges = dict[
-    Annotated[str, Field(pattern=r"^(decode|prefill|served)(-[a-z]+)?$|^(unseen|borrowed)$")],
+    Annotated[
+        str, Field(pattern=r"^(decode|prefill|served)(-[a-z]+)?$|^(unseen|borrowed|offload)$")
+    ],
     SpeedRange,
 ]
 """Ranges by what is predicted, and of that by class of machine (``decode-apple``) or kind of model
