@@ -353,13 +353,13 @@ def _pipeline(
         each=np.where(work.hops_are_inside, chip.hop_inside, chip.hop),
     )
     alone = pass_time + hops.seconds
-    host = (1.0 - work.slowest) * work.sequences * software.sequence_overhead
+    host = (1.0 - work.slowest) * software.sequence_overhead + software.stage_overhead
     whole = pipelined_step(
         pass_time=pass_time,
         hops=hops.seconds,
         stages=work.stages,
         slowest=work.slowest,
         streams=work.in_flight,
-        own=host + software.stage_overhead,
+        own=work.sequences * host,
     )
     return hops, Component("stage wait", count=1.0, each=whole - alone)

@@ -101,8 +101,8 @@ def _stage_wait(made: Pass, part: Component) -> list[Equation]:
     passed = number(sum(made.seconds.values()) - hops, "s")
     stage, flowing = load.slowest * passed, min(one(load.in_flight), one(load.stages))
     if flowing > 1.0:
-        host = made.sequences * made.numbers.setting("sequence_overhead")
-        stage += host * (1.0 - one(load.slowest)) + made.numbers.setting("stage_overhead")
+        host = made.numbers.setting("sequence_overhead") * (1.0 - one(load.slowest))
+        stage += made.sequences * (host + made.numbers.setting("stage_overhead"))
     turns = number(flowing) * stage
     return [equation("time", part.each, "s", turns - (passed + number(hops, "s")))]
 

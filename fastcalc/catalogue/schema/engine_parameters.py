@@ -122,7 +122,7 @@ class DeclaredParameters(Generic[Value]):
         Time, "Host and sampler, for each sequence of a step.", plausible=PER_SEQUENCE
     )
     stage_overhead: Value = cost(
-        Time, "Host work of a pipeline stage for each micro-batch.", plausible=PER_SEQUENCE
+        Time, "Further host work of a pipeline stage, for each sequence.", plausible=PER_SEQUENCE
     )
     request_overhead: Value = cost(
         Time, "Server and client, before a request's first step.", plausible=PER_SEQUENCE
