@@ -319,11 +319,11 @@ def test_no_measurement_beats_its_bound():
 
 
 def test_engines_have_few_values_of_their_own():
-    """At most ten fitted values an engine, those for groups of chips apart; most have two or three."""
+    """At most eleven fitted values an engine, those for groups of chips apart; most have two or three."""
     own = Counter(
         node.engine for node in family_of(Catalogue().engine_files()).nodes if not node.group
     )
-    assert max(own.values()) <= 10
+    assert max(own.values()) <= 11
     assert sum(count <= 3 for count in own.values()) > len(own) / 2
 
 

@@ -34,9 +34,10 @@ def values_page(found: Calibration) -> str:
     lines = [
         "# Fitted values",
         "",
-        f"Written by `fastcalc calibrate -o .`: {count} values, in SI units. ± is the standard deviation",
-        "of the value, the larger way. *Data* is the share of its uncertainty that the measurements took",
-        "away: 0 % is a value that nothing determines but its band, or the one that it overrides.",
+        f"Written by `fastcalc calibrate -o .`: {count} values, in SI units. ± is the standard",
+        "deviation of the value, the larger way. *Data* is the share of its uncertainty that the",
+        "measurements took away: 0 % is a value that nothing determines but its band, or the one that",
+        "it overrides.",
         "[The method](method.md#engines-and-how-they-are-fitted) says how, and what each gains.",
         "",
         "| value | engine | on | is | ± | band | data |",
