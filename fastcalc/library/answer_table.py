@@ -142,7 +142,7 @@ class Table(Sequence[Record]):
         return f"<table><thead><tr>{head}</tr></thead><tbody>{table}</tbody></table>"
 
 
-class Points(Table):
+class SweptTable(Table):
     """The points of a sweep: a table whose columns are arrays from the start.
 
     ``records`` of millions of points take gigabytes; columns do not.
