@@ -167,7 +167,7 @@ class Deployments:
         InputError
             If an id, a format or a host is unknown.
         """
-        about = (point.hardware, point.model, point.engine, point.date[:_MONTH])
+        about = (point.hardware, point.model, point.engine, (point.date or "")[:_MONTH])
         hardware, model, engine = self._once(about, lambda: self._entries(point))
         names = (hardware.id, model.id, engine.id, point.weights, point.kv)
         key = (*names, point.chips, point.tp, point.ep, point.pp, point.dp, point.memory)
@@ -182,7 +182,7 @@ class Deployments:
             is_stated = point.engine.lower() in self._all("engines")
             name = point.engine if is_stated else engine_of_class(hardware)[0]
             engine = self._entry(self.catalogue.engine, name, "engines")
-            engine = self._at_the_time(engine, point.date[:_MONTH], hardware, model)
+            engine = self._at_the_time(engine, (point.date or "")[:_MONTH], hardware, model)
         return hardware, model, engine
 
     def _at_the_time(self, engine: Engine, month: str, hardware: Hardware, model: Model) -> Engine:
