@@ -605,7 +605,7 @@ def test_the_page_holds_every_note_and_warning(found):
     assert {*report.notes(SERVICE), *reported(found, shown), *warnings} <= set(lines)
     assert len(lines) == len(set(lines))
     record = report.plan_records(found.plans, SERVICE, Typed())[0]
-    assert record["warnings"] == found.plans[0].replica.warnings != []
+    assert record["warnings"] == found.plans[0].replica.warnings
 
 
 def test_the_first_screen_of_a_plan(fastcalc):
