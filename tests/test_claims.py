@@ -158,6 +158,7 @@ def test_numbers_beside(judged):
         ("40", "wafer", [24 * 300_000 / 640 * 44, 99 * 300_000 / 640 * 44]),
         ("42", "batches", [989.5 / 3.35]),
         ("43", "context", [64e9 / 65 / 327_680]),
+        ("44", "expected", [3.5, 12]),
         ("45", "site_factor", [450_000 / (10e9 * 23_000 / 750e6)]),
         ("49", "tokens", [2.25 * 1.237]),
         ("50", "accuracy", [0.5]),  # a vote of three is worth one where p^2 (3 - 2 p) = p

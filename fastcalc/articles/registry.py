@@ -279,8 +279,8 @@ TESTS: dict[str, Registered] = {
     ),
     "speed-gain": Registered(
         machines.speed_gain,
-        "{end} tokens/s of {models} in {weights} on {on} over {against} at batch {batch}, on {chips} "
-        "and {against_chips} chips, 0 for the fewest that hold it",
+        "{end} tokens/s of {models} in {weights} on {on} over {against} at batch {batch}, "
+        "{chips} over {against_chips} chips, 0 for the fewest that hold it",
     ),
     "newer-hardware": Registered(
         machines.newer_hardware, "memory bandwidth of {on} over that of {against}"
