@@ -1,0 +1,360 @@
+"""A decision: the verdict in a sentence, the options as a table and records, and what flips it."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fastcalc.articles.agent_run import Prospect, Terms, window_speed, window_tokens
+from fastcalc.articles.decision import PARAMETERS, Decision, Flip, Option, WinnerMap
+from fastcalc.core.columns import Column
+from fastcalc.formulas.agents import amdahl, time_to_success
+from fastcalc.report import decision_map, record_tables
+from fastcalc.report.console import Notes, Part
+from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.report.record_tables import numbers, words
+from fastcalc.report.records import Record, plainly
+
+_MOST_FLIPS = 4
+"""Break-evens that a first screen has room for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """An option of a decision, its letter, and what it takes."""
+
+    decision: Decision
+    option: Option
+
+    @cached_property
+    def prospect(self) -> Prospect:
+        """What it takes to one success."""
+        return self.decision.prospect(self.option)
+
+    @cached_property
+    def terms(self) -> Terms:
+        """What it offers for the task."""
+        return self.decision.terms(self.option)
+
+    @property
+    def letter(self) -> str:
+        """Its letter on a map."""
+        return decision_map.letter(list(self.decision.options).index(self.option))
+
+    @property
+    def window_tokens(self) -> float:
+        """Tokens that fit the gap. [1]"""
+        return float(window_tokens(self.terms, self.decision.window or 0.0))
+
+    @property
+    def window_speed(self) -> float:
+        """Speed at which all tokens fit it. [1/s]"""
+        return float(window_speed(self.terms, self.decision.window or 0.0))
+
+    def offered(self, field: str) -> float:
+        """Return a number that a plain option offers; nan of one that routes."""
+        return math.nan if self.option.routes else float(getattr(self.terms, field))
+
+
+def rows(decision: Decision) -> list[Row]:
+    """Return the options with what they take; a gap has no use for routes."""
+    kept = [one for one in decision.options if decision.objective != "window" or not one.routes]
+    return [Row(decision, one) for one in kept]
+
+
+def records(decision: Decision) -> list[Record]:
+    """Return a record for each option; what is not known is None."""
+    return [_record(one) for one in rows(decision)]
+
+
+def _record(row: Row) -> Record:
+    option, terms, found, run = row.option, row.terms, row.prospect, row.prospect.run
+    record: Record = {
+        "option": option.name,
+        "model": option.model,
+        "hardware": option.hardware,
+        "batch": option.batch,
+        "steps": float(terms.steps),
+        "tokens_per_step": row.offered("tokens"),
+        "tool_s_per_step": row.offered("tools"),
+        "accuracy": row.offered("accuracy"),
+        "tokens_per_s": row.offered("speed"),
+        "lead_ms": row.offered("lead") * 1e3,
+        "round_trip_ms": row.offered("round_trip") * 1e3,
+        "usd_per_mtok_output": row.offered("price"),
+        "step_success": float(run.success ** (1.0 / np.asarray(terms.steps))),
+        "success": float(run.success),
+        "runs_to_success": float(time_to_success(attempt=1.0, success=run.success)),
+        "run_s": float(run.seconds),
+        "run_model_s": float(run.model_seconds),
+        "run_tool_s": float(run.tool_seconds),
+        "run_usd": float(run.usd),
+        "s_to_success": float(found.seconds),
+        "usd_to_success": float(found.usd),
+        "user_s_to_success": float(found.user_seconds),
+        "total_usd_to_success": float(found.total),
+        "busy_sessions": float(found.busy_sessions),
+        "successes_a_month": float(found.month),
+        "usd_a_month": float(found.month_usd),
+        "wins": winner(row.decision) is option,
+    }
+    if row.decision.window is not None:
+        record["window_ms"] = row.decision.window * 1e3
+        record["window_tokens"] = row.window_tokens
+        record["tokens_per_s_needed"] = row.window_speed
+    return plainly(record)
+
+
+def winner(decision: Decision) -> Option | None:
+    """Return the option that wins; None where none ever succeeds, or nothing is known."""
+    place = int(decision.winners())
+    return decision.options[place] if place >= 0 else None
+
+
+def seconds(value: float) -> str:
+    """Return a time as people say it.
+
+    Examples
+    --------
+    >>> seconds(0.45), seconds(12.3), seconds(200.0), seconds(7300.0), seconds(float("inf"))
+    ('450 ms', '12.3 s', '3.33 min', '2.03 h', 'never')
+    """
+    if math.isinf(value):
+        return "never"
+    for least, unit in ((3600.0, "h"), (60.0, "min"), (1.0, "s")):
+        if value >= least:
+            return f"{number(value / least)} {unit}"
+    return f"{number(value * 1e3)} ms"
+
+
+def _or(word: str, written: Callable[[float], str], value: float) -> str:
+    """Return a value as it is written, or a word where it is infinite."""
+    return word if math.isinf(value) else written(value)
+
+
+_LETTER = words("", lambda one: one.letter)
+_OPTION = words("option", lambda one: one.option.name)
+_SPEED = numbers("tok/s", lambda one: number(one.offered("speed")))
+_TABLE = (
+    _LETTER,
+    _OPTION,
+    _SPEED,
+    numbers("$/Mtok|output", lambda one: dollars(one.offered("price")), 3),
+    numbers("accuracy|a step", lambda one: number(one.offered("accuracy")), 2),
+    numbers("run|succeeds", lambda one: f"{number(float(one.prospect.run.success) * 100)} %"),
+    numbers("one|run", lambda one: seconds(float(one.prospect.run.seconds)), 1),
+    numbers("to one|success", lambda one: seconds(float(one.prospect.seconds))),
+    numbers("$ to one|success", lambda one: _or("never", dollars, float(one.prospect.usd))),
+)
+_USER = numbers("of the|user", lambda one: seconds(float(one.prospect.user_seconds)))
+_TOTAL = numbers("$ with|user", lambda one: _or("never", dollars, float(one.prospect.total)))
+_MONTH = (
+    numbers("successes|a month", lambda one: number(float(one.prospect.month))),
+    numbers("$ a|month", lambda one: dollars(float(one.prospect.month_usd)), 4),
+)
+_GAP = (
+    _LETTER,
+    _OPTION,
+    _SPEED,
+    numbers("first|token", lambda one: seconds(float(one.terms.lead))),
+    numbers("round|trip", lambda one: seconds(float(one.terms.round_trip)), 1),
+    numbers("tokens|that fit", lambda one: f"{math.floor(one.window_tokens + 1e-9):,}"),
+    numbers("tok/s for|all tokens", lambda one: _or("none does", number, one.window_speed)),
+)
+
+
+def columns(decision: Decision) -> Sequence[Column]:
+    """Return the columns of a table of options, or of what fits a gap."""
+    if decision.objective == "window":
+        return _GAP
+    first = decision.terms(decision.options[0])
+    user = (_USER,) if float(first.sessions) > 1 else ()
+    total = (_TOTAL,) if decision.objective == "total" else ()
+    return (*_TABLE, *user, *total, *_MONTH)
+
+
+def parts(
+    decision: Decision,
+    drawn: WinnerMap | None,
+    notes: Sequence[str],
+    then: str,
+    width: int,
+    *,
+    has_all_notes: bool,
+) -> list[Part]:
+    """Return the verdict, the table, who wins where, what flips it, and what is next."""
+    listed = rows(decision)
+    table = record_tables.table(columns(decision), listed, width)
+    found: list[Part] = [verdict(decision, listed), "", _heading(decision), table]
+    if drawn is not None:
+        found += [decision_map.title(drawn), decision_map.table(drawn)]
+    flips = sorted(decision.flips(), key=lambda one: _distance(decision, one))
+    shown = flips if has_all_notes else flips[:_MOST_FLIPS]
+    said = [_flip_words(decision, shown)] if shown else ["nothing here, changed alone, flips it"]
+    hidden = len(flips) - len(shown)
+    few = notes if has_all_notes else notes[: 1 if drawn else 3]
+    left = len(notes) - len(few)
+    more = [f"{hidden} more break-evens and {left} more notes with --notes"] if hidden + left else []
+    return [*found, Notes([*said, *few, *more], then)]
+
+
+def _heading(decision: Decision) -> str:
+    """Return what is to be done, in a line."""
+    terms = decision.terms(decision.options[0], {})
+    shared = Terms(**{"speed": 1.0, **decision.shared})
+    if decision.window is not None:
+        return f"A gap of {seconds(decision.window)} for {float(terms.tokens):,.0f} tokens"
+    steps = float(shared.steps)
+    text = f"{steps:,.0f} step{'s' if steps != 1 else ''} of {float(shared.tokens):,.0f} tokens"
+    if float(shared.tools):
+        text += f" and {seconds(float(shared.tools))} of tools"
+    if float(shared.retries):
+        text += f", each done again up to {float(shared.retries):g} times"
+    if float(shared.samples) > 1:
+        by = "by majority"
+        if shared.judge is not None:
+            sure = float(shared.judge)
+            by = "by a perfect judge" if sure == 1 else f"by a judge right in {sure * 100:g} %"
+        order = "one after another" if shared.is_serial else "at once"
+        text += f"; of {float(shared.samples):g} answers, {order}, one is taken {by}"
+    if float(shared.sessions) > 1:
+        text += f"; {float(shared.sessions):g} sessions side by side"
+    month = f"; a month is {float(shared.hours):g} hours"
+    budget = f" and {dollars(float(shared.budget))} $" if math.isfinite(shared.budget) else ""
+    return text + month + budget
+
+
+def verdict(decision: Decision, listed: Sequence[Row]) -> str:
+    """Return who wins and by how much, in a sentence."""
+    values = {one.option.name: float(decision.value(one.option)) for one in listed}
+    ranked = sorted(values, key=lambda name: values[name])
+    best = values[ranked[0]]
+    if math.isinf(best):
+        return "No option ever succeeds." if decision.objective == "time" else (
+            "No option has both a price and a run that ever succeeds."
+        )
+    if decision.objective == "window":
+        said = [f"{name} {math.floor(-values[name] + 1e-9):,}" for name in ranked]
+        return f"Into the gap fit, in tokens: {', '.join(said)}."
+    said, more = {
+        "time": (f"{ranked[0]} succeeds soonest, in {seconds(best)} of a user's time", "as long"),
+        "cost": (f"{ranked[0]} costs least, ${dollars(best)} a success", "as much"),
+        "total": (
+            f"{ranked[0]} costs least with the user's time, ${dollars(best)} a success", "as much"
+        ),
+    }[decision.objective]
+    others = [f"{name} {_times(values[name] / best, more)}" for name in ranked[1:]]
+    return f"{said}{': ' if others else ''}{', '.join(others)}."
+
+
+def _times(ratio: float, more: str) -> str:
+    if not math.isfinite(ratio):
+        return "cannot be compared"
+    return more if ratio < 1.0005 else f"{number(ratio)} times {more}"
+
+
+def _distance(decision: Decision, flip: Flip) -> float:
+    """Return how far a flip is from what holds now, in ratios; from 0 all is far."""
+    now = value_now(decision, flip.parameter)
+    if now <= 0.0 or flip.value <= 0.0:
+        return 10.0 + abs(math.log10(flip.value + 1e-9))
+    return abs(math.log(flip.value / now))
+
+
+def value_now(decision: Decision, name: str) -> float:
+    """Return the value of a number as it stands, in its own unit."""
+    owner, _, key = name.rpartition(".")
+    parameter = PARAMETERS[key]
+    option = next((one for one in decision.options if one.name == owner), decision.options[0])
+    if parameter.field == "share":
+        return float(option.own["share"])
+    found = getattr(decision.terms(option), parameter.field)
+    return float("nan") if found is None else float(found) / parameter.scale
+
+
+def _flip_words(decision: Decision, flips: Sequence[Flip]) -> str:
+    """Return break-evens as a sentence, by who wins then."""
+    by_winner: dict[str, list[str]] = {}
+    for flip in flips:
+        unit = PARAMETERS[flip.parameter.rpartition(".")[2]].unit
+        where = f"{'above' if flip.is_above else 'below'} {number(flip.value)} {unit}".rstrip()
+        said = f"{decision_map.noun(flip.parameter)} {where}"
+        by_winner.setdefault(flip.winner, []).append(said)
+    each = [f"{name} wins at {' or '.join(where)}" for name, where in by_winner.items()]
+    return f"what flips it, each alone: {'; '.join(each)}"
+
+
+def flip_records(decision: Decision) -> list[Record]:
+    """Return a record for each value at which another option wins."""
+    return [
+        plainly(
+            {
+                "parameter": one.parameter,
+                "now": value_now(decision, one.parameter),
+                "value": one.value,
+                "side": "above" if one.is_above else "below",
+                "winner": one.winner,
+            }
+        )
+        for one in decision.flips()
+    ]
+
+
+def notes(decision: Decision) -> list[str]:
+    """Return what the numbers rest on, and what they leave out."""
+    if decision.objective == "window":
+        return ["the gap holds the round trip, the first token and the stream"]
+    listed = rows(decision)
+    repairs = decision.shared.get("repair") is not None
+    ends = (
+        "a user repairs a failed run"
+        if repairs
+        else "a failed run starts afresh, so one success takes one run over its chance on average"
+    )
+    lines = [f"steps fail independently and are noticed at no cost; {ends}"]
+    unknown = [one.option.name for one in listed if math.isnan(float(one.prospect.run.usd))]
+    if unknown:
+        lines.append(f"without a price: {', '.join(unknown)}; by cost it cannot win")
+    best = winner(decision)
+    lines += [line for one in listed if one.option is best and (line := _tool_limit(one))]
+    lines += [line for one in listed for line in (_sessions(one), _plan(one, listed)) if line]
+    return lines
+
+
+def _sessions(row: Row) -> str | None:
+    """Return from how many sessions on speed buys nothing, where a user checks runs."""
+    busy = float(row.prospect.busy_sessions)
+    if not math.isfinite(busy):
+        return None
+    return (
+        f"{row.option.name}: with {number(busy)} sessions side by side the user never waits, and "
+        "more speed buys nothing"
+    )
+
+
+def _plan(row: Row, listed: Sequence[Row]) -> str | None:
+    """Return from which use on a plan is cheaper than the dearest price of tokens here."""
+    plan = float(row.terms.plan)
+    prices = [price for one in listed if (price := one.offered("price")) > 0.0]
+    if not plan or not prices:
+        return None
+    at = max(prices)
+    return (
+        f"{row.option.name}: ${plan:,.0f} a month are {number(plan / at)} million tokens out at "
+        f"${dollars(at)}; with more it spares money"
+    )
+
+
+def _tool_limit(one: Row) -> str | None:
+    """Return what tools leave for faster tokens to gain, in a sentence; None without tools."""
+    tool, run = float(one.prospect.run.tool_seconds), float(one.prospect.run.seconds)
+    if not tool:
+        return None
+    share = (run - tool) / run
+    return (
+        f"{one.option.name}: tools take {(1 - share) * 100:.0f} % of a run; tokens twice as fast "
+        f"make it {number(float(amdahl(share=share, speedup=2.0)))} times as fast, any speed at "
+        f"most {number(run / tool)}"
+    )

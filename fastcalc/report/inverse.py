@@ -1,0 +1,192 @@
+"""What a service may be: combinations of tricks, the ranges of what it hides, what would decide."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fastcalc.articles.inverse import SEED, Inverse, Region
+from fastcalc.articles.service import BOX, COMPUTE_REACH, SIDES, TRICKS, Side
+from fastcalc.report import record_tables
+from fastcalc.report.console import Notes, Part
+from fastcalc.report.numbers_as_text import number
+from fastcalc.report.record_tables import numbers, words
+from fastcalc.report.records import Record, plainly
+
+_SHOWN = 2
+"""Tricks of the combinations in the table; those of more are shown where no fewer suffice."""
+
+_BOTH = {
+    "batch_ratio": "the batches of both tiers",
+    "kept_ratio": "the tokens a pass of both tiers",
+    "chips_ratio": "the chips of both tiers",
+    "margin_ratio": "the costs of both tiers",
+}
+
+
+def _ratio(name: str) -> str:
+    """Return the heading of a ratio's column."""
+    return {"batch_ratio": "users|fewer", "kept_ratio": "tokens a|pass more"}.get(
+        name, {"chips_ratio": "chips|more", "margin_ratio": "margin|more"}.get(name, name)
+    )
+
+
+def _band(region: Region, name: str) -> str:
+    """Return a band of 10 to 90 %, or a dash where the tiers are alike in it."""
+    if not region.is_found or (name.endswith("_ratio") and name not in region.own):
+        return "-"
+    side = SIDES[name]
+    low, high = (number(end * side.factor, 2) for end in region.band(name))
+    return f"{low}..{high}"
+
+
+def _suffices(region: Region) -> str:
+    return "yes" if region.is_found else "no"
+
+
+TABLE = (
+    words("what the fast tier does", lambda one: " + ".join(one.tricks)),
+    words("suffices", _suffices),
+    numbers("share of|its box", lambda one: _part(one.share)),
+    *(
+        numbers(_ratio(side.name), lambda one, name=side.name: _band(one, name))
+        for side in BOX
+        if side.name.endswith("_ratio")
+    ),
+    numbers("active|B", lambda one: _band(one, "active"), 3),
+    numbers("users|slow tier", lambda one: _band(one, "batch"), 2),
+    numbers("margin|slow tier", lambda one: _band(one, "margin"), 4),
+)
+
+
+def _part(share: float) -> str:
+    """Return a small share with its power of ten.
+
+    Examples
+    --------
+    >>> _part(2.1e-5), _part(0.0)
+    ('2e-05', '0')
+    """
+    return f"{share:.0e}" if share else "0"
+
+
+def parts(found: Inverse, points: int, width: int, *, has_all_notes: bool) -> list[Part]:
+    """Return the verdict, the box, the combinations, and what would tell them apart."""
+    minimal = found.minimal
+    listed = [one for one in found.regions if len(one.tricks) <= _SHOWN or one in minimal]
+    notes = [
+        "key: ranges hold 10 to 90 % of the consistent services; where a trick is not named, the "
+        "tiers are alike in it; users fewer 15 means a fifteenth of the batch",
+        *_deciding(found),
+        f"each number may be off by {found.tolerance * 100:g} %; {points:,} points of the box, "
+        f"seed {SEED}; shares of a box are by volume, in equal ratios where ends differ as much",
+        f"a textbook step: reading or computing at {COMPUTE_REACH:.0%} of the peak, then a floor; "
+        "drafters free, messages in the floor, no prefill; chips from " + ", ".join(found.known.names),
+    ]
+    table = record_tables.table(TABLE, listed, width)
+    result: list[Part] = [_verdict(found), "", _box(), "", _asked(found), table]
+    if has_all_notes and found.whole.is_found:
+        result += ["", "What each number may be, with every trick at hand", _sides(found, width)]
+    hidden = [] if has_all_notes else ["the range of each number with --notes"]
+    return [*result, Notes([*notes, *hidden])]
+
+
+def _asked(found: Inverse) -> str:
+    slow, fast = (
+        f"{speed:g} tokens/s at ${price:g}"
+        for speed, price in zip(found.published.speeds, found.published.prices, strict=True)
+    )
+    return f"One model, two tiers: {slow}, {fast} a million tokens out"
+
+
+def _box() -> Part:
+    sides = (
+        f"{side.said} {number(side.low * side.factor, 2)}..{number(side.high * side.factor, 2)}"
+        f"{f' {side.unit}' if side.unit else ''}"
+        for side in BOX
+    )
+    return Notes([f"box: {'; '.join(sides)}"])
+
+
+def _verdict(found: Inverse) -> str:
+    if not found.minimal:
+        return "No service of the box is consistent with these speeds and prices."
+    alone = [one.tricks[0] for one in found.minimal if len(one.tricks) == 1]
+    joint = [" + ".join(one.tricks) for one in found.minimal if len(one.tricks) > 1]
+    never = [trick for trick in TRICKS if trick not in alone]
+    said = [
+        f"{word}: {', '.join(names)}"
+        for word, names in (("enough alone", alone), ("together", joint), ("not alone", never))
+        if names
+    ]
+    open_ends = "; the numbers do not tell which" if len(found.minimal) > 1 else ""
+    return f"What explains both prices is {'; '.join(said)}{open_ends}."
+
+
+def _deciding(found: Inverse) -> list[str]:
+    """Return what would have to be published to tell the combinations apart."""
+    if len(found.minimal) < 2:
+        return []
+    first = 1.0 / len(found.minimal)
+    said = [
+        f"{_BOTH.get(name, SIDES[name].said)} ({number(100 * chance, 2)} %)"
+        for name, chance in found.decided_by()[:4]
+    ]
+    return [
+        f"to decide between these {len(found.minimal)}, publish {', '.join(said)}: the chance to "
+        f"name the right one, {number(100 * first, 2)} % now"
+    ]
+
+
+def _sides(found: Inverse, width: int) -> Part:
+    whole = found.whole
+
+    def ends(side: Side, pair: Sequence[float]) -> str:
+        return "..".join(number(end * side.factor, 2) for end in pair)
+
+    columns = (
+        words("number", lambda side: f"{side.said}{f', {side.unit}' if side.unit else ''}"),
+        numbers("box", lambda side: ends(side, (side.low, side.high))),
+        numbers("region", lambda side: ends(side, whole.ends(side.name))),
+        numbers("10..90 %", lambda side: ends(side, whole.band(side.name))),
+    )
+    return record_tables.table(columns, BOX, width)
+
+
+def record(found: Inverse, region: Region) -> Record:
+    """Return the record of a combination: whether it suffices, and the ends of every number."""
+    values: Record = {
+        "tricks": " + ".join(region.tricks),
+        "suffices": region.is_found,
+        "is_minimal": region in found.minimal,
+        "share_of_box": region.share,
+        "points": len(region.weights),
+        "mean_width": region.mean_width if region.is_found else None,
+    }
+    for side in BOX:
+        least, most = region.ends(side.name) if region.is_found else (None, None)
+        low, high = region.band(side.name) if region.is_found else (None, None)
+        keys = ("least", "low", "high", "most")
+        for key, value in zip(keys, (least, low, high, most), strict=True):
+            values[f"{side.name}_{key}"] = value
+    for name in ("chip", "fast_chip"):
+        places = np.unique(region.values[name]).astype(int)
+        values[name] = " ".join(found.known.names[place] for place in places)
+    return plainly(values)
+
+
+def alongside(found: Inverse, points: int) -> Record:
+    """Return what the records rest on, and what would decide."""
+    return {
+        "published": {
+            "tokens_per_s": list(found.published.speeds),
+            "usd_per_mtok_output": list(found.published.prices),
+        },
+        "tolerance": found.tolerance,
+        "points": points,
+        "seed": SEED,
+        "box": {side.name: [side.low, side.high] for side in BOX},
+        "chips": list(found.known.names),
+        "decided_by": [
+            {"number": name, "chance": chance} for name, chance in found.decided_by()
+        ],
+    }
