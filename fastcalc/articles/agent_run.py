@@ -220,7 +220,7 @@ def prospect(run: Run, terms: Terms) -> Prospect:
         month = np.fmin(in_hours, floats(terms.budget) / tokens_usd)
         usd = np.where(floats(terms.plan) > 0.0, tokens_usd + terms.plan / month, tokens_usd)
         month_usd = np.where(month > 0.0, month * tokens_usd, 0.0) + terms.plan
-    total = usd + floats(terms.hour) / HOUR * user
+        total = np.where(np.isinf(user), np.inf, usd + floats(terms.hour) / HOUR * user)
     found = np.broadcast_arrays(seconds, user, busy, usd, total, month, month_usd)
     return Prospect(run, *found)
 

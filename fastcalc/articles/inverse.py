@@ -11,12 +11,12 @@ from itertools import combinations
 
 import numpy as np
 
-from fastcalc.articles.service import (
+from fastcalc.articles.two_tiers import (
     BOX,
     SIDES,
     TRICKS,
     Machines,
-    Prices,
+    SoldTiers,
     Values,
     fast_tier,
     slow_tier,
@@ -33,7 +33,7 @@ _SOLVED = ("margin", "margin_ratio")
 
 _SAMPLED = tuple(side.name for side in BOX if side.name not in _SOLVED)
 _CHIPS = ("chip", "fast_chip")
-_BINS = 16
+_BINS, _LEAST_IN_A_BIN = 16, 10
 
 Combination = tuple[str, ...]
 COMBINATIONS: tuple[Combination, ...] = tuple(
@@ -106,7 +106,7 @@ class Inverse:
     """
 
     known: Machines
-    published: Prices
+    published: SoldTiers
     tolerance: float
     regions: Sequence[Region]
 
@@ -115,9 +115,7 @@ class Inverse:
         """Regions of the combinations that suffice, and of which no part does."""
         found = [one for one in self.regions if one.is_found]
         return [
-            one
-            for one in found
-            if not any(set(other.tricks) < set(one.tricks) for other in found)
+            one for one in found if not any(set(other.tricks) < set(one.tricks) for other in found)
         ]
 
     @property
@@ -166,7 +164,8 @@ def _chance(regions: Sequence[Region], values: Sequence[Floats]) -> float:
     if not regions:
         return float("nan")
     pooled = np.concatenate(values)
-    edges = np.unique(np.quantile(pooled, np.linspace(0.0, 1.0, _BINS + 1)))
+    bins = min(_BINS, max(min(map(len, values)) // _LEAST_IN_A_BIN, 1))
+    edges = np.unique(np.quantile(pooled, np.linspace(0.0, 1.0, bins + 1)))
     if len(edges) < 2:
         return 1.0 / len(regions)
     counts = [
@@ -177,7 +176,7 @@ def _chance(regions: Sequence[Region], values: Sequence[Floats]) -> float:
 
 
 def invert(
-    published: Prices,
+    published: SoldTiers,
     known: Machines,
     *,
     tolerance: float,
@@ -222,7 +221,7 @@ def _consistent(
     tricks: Combination,
     values: dict[str, Floats],
     slow_cost: Floats,
-    published: Prices,
+    published: SoldTiers,
     known: Machines,
     tolerance: float,
     generator: np.random.Generator,
@@ -271,9 +270,7 @@ def _margins(
     return {"margin": np.exp(margin), "margin_ratio": np.exp(more)}, weight
 
 
-def _joined(
-    tricks: Combination, parts: Sequence[tuple[Values, Floats]], points: int
-) -> Region:
+def _joined(tricks: Combination, parts: Sequence[tuple[Values, Floats]], points: int) -> Region:
     names = parts[0][0]
     values = {name: np.concatenate([one[name] for one, _ in parts]) for name in names}
     return Region(tricks, values, np.concatenate([weights for _, weights in parts]) / points)

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.reader import read
 
 
 @dataclass(frozen=True)
-class Service:
+class StandIn:
     """A service: what is reported of it, and between which shapes of the catalogue it may lie.
 
     Speed and prices are None where none is reported. [1/s, USD a million tokens]
@@ -38,23 +39,18 @@ class Service:
 
 
 @cache
-def services() -> dict[str, Service]:
+def services() -> dict[str, StandIn]:
     """Return every service by its id."""
-    data = read(shipped_folder("evidence") / "stand_ins.yaml").data
-    return {
-        name: Service(
-            id=name,
-            unknown=data["unknown"],
-            **{key: tuple(value) if isinstance(value, list) else value for key, value in one.items()},
-        )
-        for name, one in data["services"].items()
-    }
+    data: Any = read(shipped_folder("evidence") / "stand_ins.yaml").data
+    found = {}
+    for name, one in data["services"].items():
+        told = {key: tuple(each) if isinstance(each, list) else each for key, each in one.items()}
+        found[name] = StandIn(**{"id": name, "unknown": data["unknown"], **told})
+    return found
 
 
-def service(name: str) -> Service | None:
+def service(name: str) -> StandIn | None:
     """Return the service of a name that people use; None where there is none."""
     wanted = name.lower()
     found = services()
-    return found.get(wanted) or next(
-        (one for one in found.values() if wanted in one.aliases), None
-    )
+    return found.get(wanted) or next((one for one in found.values() if wanted in one.aliases), None)

@@ -4,27 +4,28 @@ import shlex
 from dataclasses import replace
 from typing import Any, cast
 
-from fastcalc.articles.decision import (
+from fastcalc.articles.choice import (
     PARAMETERS,
     Axis,
-    Decision,
+    Choice,
     Objective,
-    Option,
+    Offer,
     WinnerMap,
     axis,
     winner_map,
 )
 from fastcalc.cli import decide_options, options
 from fastcalc.cli.answers import Answer
-from fastcalc.cli.commands.decision import Decide
+from fastcalc.cli.commands.services import Decide
 from fastcalc.cli.decide_options import checked
+from fastcalc.cli.flags import declared
 from fastcalc.cli.requests import catalogue
 from fastcalc.errors import InputError
-from fastcalc.report import decision as report
+from fastcalc.report import decided as report
 from fastcalc.report import decision_map as maps
 from fastcalc.written import shown
 
-ACROSS, UP = 61, 9
+ACROSS, UP = 61, 8
 """Points of a map along its axes: the characters and lines that it takes. [1]"""
 
 _FLAGS = {
@@ -44,6 +45,7 @@ _FLAGS = {
     "budget": "budget",
 }
 """Keys of parameters by the flags that give them to all options."""
+_NOT_REPEATED = ("options", "map", "notes", "out", "format")
 
 
 def run(asked: Decide) -> Answer:
@@ -53,14 +55,18 @@ def run(asked: Decide) -> Answer:
     window = None
     if asked.window_ms is not None:
         window = options.number(asked.window_ms, "--window-ms", PARAMETERS["hour"].limit, 10) / 1e3
-    found = Decision(listed, _shared(asked), _objective(asked, window), window)
+    found = Choice(listed, _shared(asked), _objective(asked, window), window)
     drawn = None if asked.map is None else winner_map(found, *_axes(asked.map, found))
-    notes = [*_taken_as_right(asked, listed), *uncounted, *report.notes(found), *read.notes, *dict.fromkeys(read.warnings)]
+    notes = [
+        *_taken_as_right(asked, listed),
+        *uncounted,
+        *report.notes(found),
+        *read.notes,
+        *dict.fromkeys(read.warnings),
+    ]
     then = _next(asked, found)
     return Answer(
-        lambda width: report.parts(
-            found, drawn, notes, then, width, has_all_notes=asked.notes
-        ),
+        lambda width: report.parts(found, drawn, notes, then, width, has_all_notes=asked.notes),
         lambda: maps.records(found, drawn) if drawn else report.records(found),
         lambda: (report.columns(found), report.rows(found)),
         lambda: _alongside(found, drawn),
@@ -68,7 +74,7 @@ def run(asked: Decide) -> Answer:
     )
 
 
-def _alongside(found: Decision, drawn: WinnerMap | None) -> dict[str, Any]:
+def _alongside(found: Choice, drawn: WinnerMap | None) -> dict[str, Any]:
     extra = {"objective": found.objective, "break_even": report.flip_records(found)}
     return extra | ({"options": report.records(found)} if drawn else {})
 
@@ -101,11 +107,11 @@ def _objective(asked: Decide, window: float | None) -> Objective:
     return cast(Objective, found)
 
 
-def _counts_input(asked: Decide, listed: list[Option]) -> bool:
+def _counts_input(asked: Decide, listed: list[Offer]) -> bool:
     return bool(asked.prompt) or any(one.own.get("prompt") for one in listed)
 
 
-def _levelled(listed: list[Option], *, counts_input: bool) -> tuple[list[Option], list[str]]:
+def _levelled(listed: list[Offer], *, counts_input: bool) -> tuple[list[Offer], list[str]]:
     """Return options of which none has the first token or the input counted unless all have."""
     said = []
     for field, what in (("lead", "time to first token"), ("input_price", "price of input")):
@@ -126,7 +132,7 @@ def _levelled(listed: list[Option], *, counts_input: bool) -> tuple[list[Option]
     return listed, said
 
 
-def _taken_as_right(asked: Decide, listed: list[Option]) -> list[str]:
+def _taken_as_right(asked: Decide, listed: list[Offer]) -> list[str]:
     """Return a note on options whose accuracy nobody gave."""
     names = [one.name for one in listed if "accuracy" not in one.own and not one.routes]
     if asked.accuracy < 1.0 or asked.window_ms is not None or not names:
@@ -134,20 +140,21 @@ def _taken_as_right(asked: Decide, listed: list[Option]) -> list[str]:
     return [f"accuracy of {', '.join(names)} is not given: every answer is taken as right"]
 
 
-def _axes(text: str, found: Decision) -> tuple[Axis, Axis]:
+def _axes(text: str, found: Choice) -> tuple[Axis, Axis]:
     parts = options.names(text, "--map")
     if len(parts) != 2:
         raise InputError(
-            f"--map '{shown(text)}' is not two axes; write for example "
-            "tools=0..30,accuracy=0.6..1"
+            f"--map '{shown(text)}' is not two axes; write for example tools=0..30,accuracy=0.6..1"
         )
-    across, up = (_axis(one, found, points) for one, points in zip(parts, (ACROSS, UP), strict=True))
+    across, up = (
+        _axis(one, found, points) for one, points in zip(parts, (ACROSS, UP), strict=True)
+    )
     if across.name == up.name:
         raise InputError(f"--map has {shown(across.name)} on both axes; name two")
     return across, up
 
 
-def _axis(text: str, found: Decision, points: int) -> Axis:
+def _axis(text: str, found: Choice, points: int) -> Axis:
     name, _, ends = text.partition("=")
     name, low, high = name.strip(), *(one.strip() for one in ends.partition("..")[::2])
     owner, _, key = name.rpartition(".")
@@ -156,7 +163,9 @@ def _axis(text: str, found: Decision, points: int) -> Axis:
     owners = mixes if key == "share" else [one.name for one in found.options if not one.routes]
     if (owner or key == "share" or key == "speed") and owner not in owners:
         example = f"{owners[0]}.{key}" if owners else "a mix: both=to=spark,else=opus,share=0.7"
-        raise InputError(f"--map {shown(name)}: no option here has that; write for example {example}")
+        raise InputError(
+            f"--map {shown(name)}: no option here has that; write for example {example}"
+        )
     field = PARAMETERS[key].field
     if not owner and all(field in one.own for one in found.options if not one.routes):
         raise InputError(
@@ -170,14 +179,16 @@ def _axis(text: str, found: Decision, points: int) -> Axis:
     return axis(name, first, last, points)
 
 
-def _next(asked: Decide, found: Decision) -> str:
+def _next(asked: Decide, found: Choice) -> str:
     """Return a command that draws the map of what flips the verdict soonest, or shows all of it."""
     words = ["fastcalc", "decide", *(asked.options or decide_options.DEFAULTS)]
-    for name, key in _FLAGS.items():
+    for name in declared(Decide):
         value = getattr(asked, name)
-        if value != getattr(Decide, name, None):
-            words += [f"--{name.replace('_', '-')}", f"{value:g}"]
-    words += ["--prompt", str(asked.prompt)] if asked.prompt else []
+        if name in _NOT_REPEATED or value == getattr(Decide, name):
+            continue
+        flag = f"--{name.replace('_', '-')}"
+        each = value if isinstance(value, list) else [value]
+        words += [flag] if value is True else [one for part in each for one in (flag, str(part))]
     if asked.map is not None or asked.window_ms is not None:
         return shlex.join([*words, "--notes"])
     plain = [one.name for one in found.options if one.routes is None]

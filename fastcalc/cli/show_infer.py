@@ -1,14 +1,14 @@
 """``fastcalc infer``: which services two speeds and two prices are consistent with."""
 
 from fastcalc.articles.inverse import invert
-from fastcalc.articles.service import Prices, machines
+from fastcalc.articles.two_tiers import SoldTiers, machines
 from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.cli import options
 from fastcalc.cli.answers import Answer
-from fastcalc.cli.commands.decision import Infer
+from fastcalc.cli.commands.services import Infer
 from fastcalc.cli.requests import catalogue, chips_of, pricing_of
 from fastcalc.errors import InputError
-from fastcalc.report import inverse as report
+from fastcalc.report import inferred as report
 from fastcalc.written import shown
 
 _POINTS = Limit(1000, 100_000_000, whole=True)
@@ -24,7 +24,7 @@ def run(asked: Infer) -> Answer:
     points = int(options.number(asked.points, "--points", _POINTS, 2_000_000))
     chips = chips_of(catalogue(asked), asked.on)
     known = machines(chips, pricing_of(chips, asked, utilization=1.0))
-    found = invert(Prices(speeds, prices), known, tolerance=tolerance, points=points)
+    found = invert(SoldTiers(speeds, prices), known, tolerance=tolerance, points=points)
     return Answer(
         lambda width: report.parts(found, points, width, has_all_notes=asked.notes),
         lambda: [report.record(found, one) for one in found.regions],

@@ -2,7 +2,7 @@
 
 from string import ascii_uppercase
 
-from fastcalc.articles.decision import PARAMETERS, Axis, Decision, WinnerMap
+from fastcalc.articles.choice import PARAMETERS, Axis, Choice, WinnerMap
 from fastcalc.report.console import Table
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, plainly
@@ -53,7 +53,7 @@ def noun(name: str) -> str:
     return f"{owner}'s {PARAMETERS[key].noun}" if owner else PARAMETERS[key].noun
 
 
-def records(decision: Decision, drawn: WinnerMap) -> list[Record]:
+def records(decision: Choice, drawn: WinnerMap) -> list[Record]:
     """Return a record for each point: both values, the winner, and the value of each option."""
     unit, names = _VALUES[decision.objective], [one.name for one in decision.options]
     found = []

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastcalc.cli import completion, flags
+from fastcalc.cli import flags
 from fastcalc.cli.flags import flag
 
 

@@ -84,7 +84,7 @@ TRICKS = {
 
 
 @dataclass(frozen=True)
-class Prices:
+class SoldTiers:
     """What is published of a service: tokens a second and USD a million tokens out, slow first."""
 
     speeds: tuple[float, float]
@@ -130,7 +130,7 @@ def machines(chips: Sequence[Hardware], pricing: Pricing) -> Machines:
 
 
 @dataclass(frozen=True, eq=False)
-class Tier:
+class ServedTier:
     """What a tier gives a user, and what it costs: tokens a second, USD a million, and fit."""
 
     speed: Array
@@ -138,12 +138,12 @@ class Tier:
     fits: Bools
 
 
-def slow_tier(values: Values, known: Machines) -> Tier:
+def slow_tier(values: Values, known: Machines) -> ServedTier:
     """Return the slow tier of services."""
     return _tier(values, known, values["batch"], values["kept"], values["chips"], values["chip"])
 
 
-def fast_tier(values: Values, known: Machines) -> Tier:
+def fast_tier(values: Values, known: Machines) -> ServedTier:
     """Return the fast tier of services; at least one user is served."""
     batch = values["batch"] / values["batch_ratio"]
     tier = _tier(
@@ -154,12 +154,12 @@ def fast_tier(values: Values, known: Machines) -> Tier:
         values["chips"] * values["chips_ratio"],
         values["fast_chip"],
     )
-    return Tier(tier.speed, tier.cost, tier.fits & (batch >= 1.0))
+    return ServedTier(tier.speed, tier.cost, tier.fits & (batch >= 1.0))
 
 
 def _tier(
     values: Values, known: Machines, batch: Floats, kept: Floats, chips: Floats, chip: Floats
-) -> Tier:
+) -> ServedTier:
     place = chip.astype(int)
     tokens = batch * (1.0 + draft_length(kept=kept, acceptance=LIKELY_ACCEPTANCE))
     touched = distinct_experts(experts=values["sparsity"], active=1.0, tokens=tokens)
@@ -174,4 +174,4 @@ def _tier(
     step = np.maximum(reading, computing) + values["floor"]
     cost = usd_per_million(usd_per_hour=chips * known.usd[place], seconds=step, tokens=batch * kept)
     held = values["active"] * values["sparsity"] + cache
-    return Tier(kept / step, cost, held <= USABLE * chips * known.memory[place])
+    return ServedTier(kept / step, cost, held <= USABLE * chips * known.memory[place])

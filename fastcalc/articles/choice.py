@@ -28,7 +28,7 @@ _REFINEMENTS, _PARTS = 7, 64
 
 
 @dataclass(frozen=True)
-class Parameter:
+class Variable:
     """A number that an option, a flag or an axis of a map may give.
 
     Attributes
@@ -69,31 +69,31 @@ class Parameter:
 _SECONDS, _DOLLARS, _SHARE = LIMITS["duration"], LIMITS["dollars"], LIMITS["share"]
 _MTOK = "$ a million tokens"
 OF_OPTIONS = {
-    "speed": Parameter("speed", LIMITS["speed"], "speed", "tokens/s"),
-    "accuracy": Parameter("accuracy", _SHARE, "accuracy", zero=True),
-    "price": Parameter("price", _DOLLARS, "price", f"{_MTOK} out", zero=True),
-    "input-price": Parameter("input_price", _DOLLARS, "price", f"{_MTOK} in", zero=True),
-    "cached-price": Parameter("cached_price", _DOLLARS, "price", f"{_MTOK} cached", zero=True),
-    "plan": Parameter("plan", _DOLLARS, "plan", "$ a month", zero=True),
-    "ttft-ms": Parameter("lead", _SECONDS, "time to first token", "ms", 1e-3, zero=True),
+    "speed": Variable("speed", LIMITS["speed"], "speed", "tokens/s"),
+    "accuracy": Variable("accuracy", _SHARE, "accuracy", zero=True),
+    "price": Variable("price", _DOLLARS, "price", f"{_MTOK} out", zero=True),
+    "input-price": Variable("input_price", _DOLLARS, "price", f"{_MTOK} in", zero=True),
+    "cached-price": Variable("cached_price", _DOLLARS, "price", f"{_MTOK} cached", zero=True),
+    "plan": Variable("plan", _DOLLARS, "plan", "$ a month", zero=True),
+    "ttft-ms": Variable("lead", _SECONDS, "time to first token", "ms", 1e-3, zero=True),
 }
 OF_TASKS = {
-    "steps": Parameter("steps", LIMITS["sequences"], "steps", "a run"),
-    "tokens": Parameter("tokens", LIMITS["tokens"], "tokens", "a step"),
-    "prompt": Parameter("prompt", LIMITS["tokens"], "prompt", "tokens", zero=True),
-    "cached": Parameter("cached", _SHARE, "cached share", zero=True),
-    "tools": Parameter("tools", _SECONDS, "tools", "s a step", zero=True),
-    "round-trip-ms": Parameter("round_trip", _SECONDS, "round trip", "ms", 1e-3, zero=True),
-    "retries": Parameter("retries", LIMITS["tries"], "retries", "a step", zero=True),
-    "best-of": Parameter("samples", LIMITS["tries"], "answers", "a step"),
-    "check": Parameter("check", _SECONDS, "check", "s a run", zero=True),
-    "repair": Parameter("repair", _SECONDS, "repair", "s a failed run", zero=True),
-    "sessions": Parameter("sessions", LIMITS["tries"], "sessions", "side by side"),
-    "hour": Parameter("hour", _DOLLARS, "user's hour", "$", zero=True),
-    "hours": Parameter("hours", _DOLLARS, "hours", "a month"),
-    "budget": Parameter("budget", _DOLLARS, "budget", "$ a month"),
+    "steps": Variable("steps", LIMITS["sequences"], "steps", "a run"),
+    "tokens": Variable("tokens", LIMITS["tokens"], "tokens", "a step"),
+    "prompt": Variable("prompt", LIMITS["tokens"], "prompt", "tokens", zero=True),
+    "cached": Variable("cached", _SHARE, "cached share", zero=True),
+    "tools": Variable("tools", _SECONDS, "tools", "s a step", zero=True),
+    "round-trip-ms": Variable("round_trip", _SECONDS, "round trip", "ms", 1e-3, zero=True),
+    "retries": Variable("retries", LIMITS["tries"], "retries", "a step", zero=True),
+    "best-of": Variable("samples", LIMITS["tries"], "answers", "a step"),
+    "check": Variable("check", _SECONDS, "check", "s a run", zero=True),
+    "repair": Variable("repair", _SECONDS, "repair", "s a failed run", zero=True),
+    "sessions": Variable("sessions", LIMITS["tries"], "sessions", "side by side"),
+    "hour": Variable("hour", _DOLLARS, "user's hour", "$", zero=True),
+    "hours": Variable("hours", _DOLLARS, "hours", "a month"),
+    "budget": Variable("budget", _DOLLARS, "budget", "$ a month"),
 }
-PARAMETERS = OF_OPTIONS | OF_TASKS | {"share": Parameter("share", _SHARE, "share", zero=True)}
+PARAMETERS = OF_OPTIONS | OF_TASKS | {"share": Variable("share", _SHARE, "share", zero=True)}
 """By the names that users write."""
 
 _FLIPPING = ("tools", "check", "repair", "steps", "sessions", "hour")
@@ -101,7 +101,7 @@ _WHOLE = ("samples", "retries")
 
 
 @dataclass(frozen=True, eq=False)
-class Option:
+class Offer:
     """An option: the numbers of its own, or the options between which it routes steps.
 
     Model, hardware and batch say where its speed was computed; None where the user gave it.
@@ -126,7 +126,7 @@ class Flip:
 
 
 @dataclass(frozen=True, eq=False)
-class Decision:
+class Choice:
     """Options, what they share, and what makes one of them win.
 
     The objective is the least of ``total`` (tokens, plan and the user's time, in USD), ``time``
@@ -134,21 +134,22 @@ class Decision:
     of so many seconds.
     """
 
-    options: Sequence[Option]
+    options: Sequence[Offer]
     shared: Numbers
     objective: Objective = "time"
     window: float | None = None
 
     @cached_property
-    def _named(self) -> dict[str, Option]:
+    def _named(self) -> dict[str, Offer]:
         return {one.name: one for one in self.options}
 
-    def terms(self, option: Option, changes: Mapping[str, ArrayLike] | None = None) -> Terms:
+    def terms(self, option: Offer, changes: Mapping[str, ArrayLike] | None = None) -> Terms:
         """Return what an option offers for the task; its own numbers stand before what is shared.
 
         Changes are named ``tools``, or ``spark.accuracy`` for an option's own.
         """
-        shared, own = {}, {}
+        shared: dict[str, Any] = {}
+        own: dict[str, Any] = {}
         for name, value in (changes or {}).items():
             owner, _, key = name.rpartition(".")
             field = PARAMETERS[key].field
@@ -159,7 +160,7 @@ class Decision:
         found.pop("share", None)
         return Terms(**found)
 
-    def run(self, option: Option, changes: Mapping[str, ArrayLike] | None = None) -> Run:
+    def run(self, option: Offer, changes: Mapping[str, ArrayLike] | None = None) -> Run:
         """Return one run of an option."""
         if option.routes is None:
             return run_of(self.terms(option, changes))
@@ -167,11 +168,11 @@ class Decision:
         name = f"{option.name}.share"
         return routed(to, rest, (changes or {}).get(name, option.own["share"]))
 
-    def prospect(self, option: Option, changes: Mapping[str, ArrayLike] | None = None) -> Prospect:
+    def prospect(self, option: Offer, changes: Mapping[str, ArrayLike] | None = None) -> Prospect:
         """Return what an option takes to one success."""
         return prospect(self.run(option, changes), self.terms(option, changes))
 
-    def value(self, option: Option, changes: Mapping[str, ArrayLike] | None = None) -> Floats:
+    def value(self, option: Offer, changes: Mapping[str, ArrayLike] | None = None) -> Floats:
         """Return what is to be least of an option; infinity where it cannot be known."""
         if self.objective == "window":
             assert self.window is not None, "a window has its seconds"
@@ -219,7 +220,7 @@ class Decision:
                 found[key] = float(value)
         return found
 
-    def _of_options(self, option: Option) -> tuple[str, ...]:
+    def _of_options(self, option: Offer) -> tuple[str, ...]:
         """Return an option's own numbers that count: a first token that nobody gave does not."""
         lead = ("ttft-ms",) if "lead" in option.own else ()
         if self.objective == "window":
@@ -288,12 +289,10 @@ class WinnerMap:
     winners: Ints
 
 
-def winner_map(decision: Decision, across: Axis, up: Axis) -> WinnerMap:
+def winner_map(decision: Choice, across: Axis, up: Axis) -> WinnerMap:
     """Return who wins at each point of two axes."""
     changes = {across.name: across.values[np.newaxis, :], up.name: up.values[:, np.newaxis]}
     shape = (len(up.values), len(across.values))
     values = decision.values(changes)
     values = np.broadcast_to(values, (len(values), *shape))
-    return WinnerMap(
-        across, up, values, np.broadcast_to(decision.winners(changes), shape)
-    )
+    return WinnerMap(across, up, values, np.broadcast_to(decision.winners(changes), shape))

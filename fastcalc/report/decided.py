@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from fastcalc.articles.agent_run import Prospect, Terms, window_speed, window_tokens
-from fastcalc.articles.decision import PARAMETERS, Decision, Flip, Option, WinnerMap
+from fastcalc.articles.choice import PARAMETERS, Choice, Flip, Offer, WinnerMap
 from fastcalc.core.columns import Column
 from fastcalc.formulas.agents import amdahl, time_to_success
 from fastcalc.report import decision_map, record_tables
@@ -25,8 +25,8 @@ _MOST_FLIPS = 4
 class Row:
     """An option of a decision, its letter, and what it takes."""
 
-    decision: Decision
-    option: Option
+    decision: Choice
+    option: Offer
 
     @cached_property
     def prospect(self) -> Prospect:
@@ -58,13 +58,13 @@ class Row:
         return math.nan if self.option.routes else float(getattr(self.terms, field))
 
 
-def rows(decision: Decision) -> list[Row]:
+def rows(decision: Choice) -> list[Row]:
     """Return the options with what they take; a gap has no use for routes."""
     kept = [one for one in decision.options if decision.objective != "window" or not one.routes]
     return [Row(decision, one) for one in kept]
 
 
-def records(decision: Decision) -> list[Record]:
+def records(decision: Choice) -> list[Record]:
     """Return a record for each option; what is not known is None."""
     return [_record(one) for one in rows(decision)]
 
@@ -107,7 +107,7 @@ def _record(row: Row) -> Record:
     return plainly(record)
 
 
-def winner(decision: Decision) -> Option | None:
+def winner(decision: Choice) -> Offer | None:
     """Return the option that wins; None where none ever succeeds, or nothing is known."""
     place = int(decision.winners())
     return decision.options[place] if place >= 0 else None
@@ -165,7 +165,7 @@ _GAP = (
 )
 
 
-def columns(decision: Decision) -> Sequence[Column]:
+def columns(decision: Choice) -> Sequence[Column]:
     """Return the columns of a table of options, or of what fits a gap."""
     if decision.objective == "window":
         return _GAP
@@ -176,7 +176,7 @@ def columns(decision: Decision) -> Sequence[Column]:
 
 
 def parts(
-    decision: Decision,
+    decision: Choice,
     drawn: WinnerMap | None,
     notes: Sequence[str],
     then: str,
@@ -192,15 +192,17 @@ def parts(
         found += [decision_map.title(drawn), decision_map.table(drawn)]
     flips = sorted(decision.flips(), key=lambda one: _distance(decision, one))
     shown = flips if has_all_notes else flips[:_MOST_FLIPS]
-    said = [_flip_words(decision, shown)] if shown else ["nothing here, changed alone, flips it"]
+    said = [_flip_words(shown)] if shown else ["nothing here, changed alone, flips it"]
     hidden = len(flips) - len(shown)
     few = notes if has_all_notes else notes[: 1 if drawn else 3]
     left = len(notes) - len(few)
-    more = [f"{hidden} more break-evens and {left} more notes with --notes"] if hidden + left else []
+    more = (
+        [f"{hidden} more break-evens and {left} more notes with --notes"] if hidden + left else []
+    )
     return [*found, Notes([*said, *few, *more], then)]
 
 
-def _heading(decision: Decision) -> str:
+def _heading(decision: Choice) -> str:
     """Return what is to be done, in a line."""
     terms = decision.terms(decision.options[0], {})
     shared = Terms(**{"speed": 1.0, **decision.shared})
@@ -226,23 +228,26 @@ def _heading(decision: Decision) -> str:
     return text + month + budget
 
 
-def verdict(decision: Decision, listed: Sequence[Row]) -> str:
+def verdict(decision: Choice, listed: Sequence[Row]) -> str:
     """Return who wins and by how much, in a sentence."""
     values = {one.option.name: float(decision.value(one.option)) for one in listed}
     ranked = sorted(values, key=lambda name: values[name])
     best = values[ranked[0]]
     if math.isinf(best):
-        return "No option ever succeeds." if decision.objective == "time" else (
-            "No option has both a price and a run that ever succeeds."
+        return (
+            "No option ever succeeds."
+            if decision.objective == "time"
+            else ("No option has both a price and a run that ever succeeds.")
         )
     if decision.objective == "window":
-        said = [f"{name} {math.floor(-values[name] + 1e-9):,}" for name in ranked]
-        return f"Into the gap fit, in tokens: {', '.join(said)}."
+        fit = [f"{name} {math.floor(-values[name] + 1e-9):,}" for name in ranked]
+        return f"Into the gap fit, in tokens: {', '.join(fit)}."
     said, more = {
         "time": (f"{ranked[0]} succeeds soonest, in {seconds(best)} of a user's time", "as long"),
         "cost": (f"{ranked[0]} costs least, ${dollars(best)} a success", "as much"),
         "total": (
-            f"{ranked[0]} costs least with the user's time, ${dollars(best)} a success", "as much"
+            f"{ranked[0]} costs least with the user's time, ${dollars(best)} a success",
+            "as much",
         ),
     }[decision.objective]
     others = [f"{name} {_times(values[name] / best, more)}" for name in ranked[1:]]
@@ -255,7 +260,7 @@ def _times(ratio: float, more: str) -> str:
     return more if ratio < 1.0005 else f"{number(ratio)} times {more}"
 
 
-def _distance(decision: Decision, flip: Flip) -> float:
+def _distance(decision: Choice, flip: Flip) -> float:
     """Return how far a flip is from what holds now, in ratios; from 0 all is far."""
     now = value_now(decision, flip.parameter)
     if now <= 0.0 or flip.value <= 0.0:
@@ -263,7 +268,7 @@ def _distance(decision: Decision, flip: Flip) -> float:
     return abs(math.log(flip.value / now))
 
 
-def value_now(decision: Decision, name: str) -> float:
+def value_now(decision: Choice, name: str) -> float:
     """Return the value of a number as it stands, in its own unit."""
     owner, _, key = name.rpartition(".")
     parameter = PARAMETERS[key]
@@ -274,7 +279,7 @@ def value_now(decision: Decision, name: str) -> float:
     return float("nan") if found is None else float(found) / parameter.scale
 
 
-def _flip_words(decision: Decision, flips: Sequence[Flip]) -> str:
+def _flip_words(flips: Sequence[Flip]) -> str:
     """Return break-evens as a sentence, by who wins then."""
     by_winner: dict[str, list[str]] = {}
     for flip in flips:
@@ -286,7 +291,7 @@ def _flip_words(decision: Decision, flips: Sequence[Flip]) -> str:
     return f"what flips it, each alone: {'; '.join(each)}"
 
 
-def flip_records(decision: Decision) -> list[Record]:
+def flip_records(decision: Choice) -> list[Record]:
     """Return a record for each value at which another option wins."""
     return [
         plainly(
@@ -302,7 +307,7 @@ def flip_records(decision: Decision) -> list[Record]:
     ]
 
 
-def notes(decision: Decision) -> list[str]:
+def notes(decision: Choice) -> list[str]:
     """Return what the numbers rest on, and what they leave out."""
     if decision.objective == "window":
         return ["the gap holds the round trip, the first token and the stream"]
@@ -316,7 +321,7 @@ def notes(decision: Decision) -> list[str]:
     lines = [f"steps fail independently and are noticed at no cost; {ends}"]
     unknown = [one.option.name for one in listed if math.isnan(float(one.prospect.run.usd))]
     if unknown:
-        lines.append(f"without a price: {', '.join(unknown)}; by cost it cannot win")
+        lines.append(f"no price of {', '.join(unknown)} is given: by cost it cannot win")
     best = winner(decision)
     lines += [line for one in listed if one.option is best and (line := _tool_limit(one))]
     lines += [line for one in listed for line in (_sessions(one), _plan(one, listed)) if line]

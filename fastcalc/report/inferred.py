@@ -1,11 +1,12 @@
 """What a service may be: combinations of tricks, the ranges of what it hides, what would decide."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from fastcalc.articles.inverse import SEED, Inverse, Region
-from fastcalc.articles.service import BOX, COMPUTE_REACH, SIDES, TRICKS, Side
+from fastcalc.articles.two_tiers import BOX, COMPUTE_REACH, SIDES, Side
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part
 from fastcalc.report.numbers_as_text import number
@@ -15,6 +16,12 @@ from fastcalc.report.records import Record, plainly
 _SHOWN = 2
 """Tricks of the combinations in the table; those of more are shown where no fewer suffice."""
 
+_RATIOS = {
+    "batch_ratio": "users|fewer",
+    "kept_ratio": "tokens a|pass more",
+    "chips_ratio": "chips|more",
+    "margin_ratio": "margin|more",
+}
 _BOTH = {
     "batch_ratio": "the batches of both tiers",
     "kept_ratio": "the tokens a pass of both tiers",
@@ -23,14 +30,7 @@ _BOTH = {
 }
 
 
-def _ratio(name: str) -> str:
-    """Return the heading of a ratio's column."""
-    return {"batch_ratio": "users|fewer", "kept_ratio": "tokens a|pass more"}.get(
-        name, {"chips_ratio": "chips|more", "margin_ratio": "margin|more"}.get(name, name)
-    )
-
-
-def _band(region: Region, name: str) -> str:
+def _band(name: str, region: Region) -> str:
     """Return a band of 10 to 90 %, or a dash where the tiers are alike in it."""
     if not region.is_found or (name.endswith("_ratio") and name not in region.own):
         return "-"
@@ -39,22 +39,14 @@ def _band(region: Region, name: str) -> str:
     return f"{low}..{high}"
 
 
-def _suffices(region: Region) -> str:
-    return "yes" if region.is_found else "no"
-
-
 TABLE = (
     words("what the fast tier does", lambda one: " + ".join(one.tricks)),
-    words("suffices", _suffices),
+    words("suffices", lambda one: "yes" if one.is_found else "no"),
     numbers("share of|its box", lambda one: _part(one.share)),
-    *(
-        numbers(_ratio(side.name), lambda one, name=side.name: _band(one, name))
-        for side in BOX
-        if side.name.endswith("_ratio")
-    ),
-    numbers("active|B", lambda one: _band(one, "active"), 3),
-    numbers("users|slow tier", lambda one: _band(one, "batch"), 2),
-    numbers("margin|slow tier", lambda one: _band(one, "margin"), 4),
+    *(numbers(heading, partial(_band, name)) for name, heading in _RATIOS.items()),
+    numbers("active|B", partial(_band, "active"), 3),
+    numbers("users|slow tier", partial(_band, "batch"), 2),
+    numbers("margin|slow tier", partial(_band, "margin"), 4),
 )
 
 
@@ -80,7 +72,8 @@ def parts(found: Inverse, points: int, width: int, *, has_all_notes: bool) -> li
         f"each number may be off by {found.tolerance * 100:g} %; {points:,} points of the box, "
         f"seed {SEED}; shares of a box are by volume, in equal ratios where ends differ as much",
         f"a textbook step: reading or computing at {COMPUTE_REACH:.0%} of the peak, then a floor; "
-        "drafters free, messages in the floor, no prefill; chips from " + ", ".join(found.known.names),
+        "drafters free, messages in the floor, no prefill; chips from "
+        + ", ".join(found.known.names),
     ]
     table = record_tables.table(TABLE, listed, width)
     result: list[Part] = [_verdict(found), "", _box(), "", _asked(found), table]
@@ -112,14 +105,10 @@ def _verdict(found: Inverse) -> str:
         return "No service of the box is consistent with these speeds and prices."
     alone = [one.tricks[0] for one in found.minimal if len(one.tricks) == 1]
     joint = [" + ".join(one.tricks) for one in found.minimal if len(one.tricks) > 1]
-    never = [trick for trick in TRICKS if trick not in alone]
-    said = [
-        f"{word}: {', '.join(names)}"
-        for word, names in (("enough alone", alone), ("together", joint), ("not alone", never))
-        if names
-    ]
-    open_ends = "; the numbers do not tell which" if len(found.minimal) > 1 else ""
-    return f"What explains both prices is {'; '.join(said)}{open_ends}."
+    said = [f"enough alone: {', '.join(alone)}"] if alone else ["no trick is enough alone"]
+    said += [f"enough together: {', '.join(joint)}"] if joint else []
+    said += ["the numbers do not tell which"] if len(found.minimal) > 1 else []
+    return f"To explain the fast tier, {'; '.join(said)}."
 
 
 def _deciding(found: Inverse) -> list[str]:
@@ -186,7 +175,5 @@ def alongside(found: Inverse, points: int) -> Record:
         "seed": SEED,
         "box": {side.name: [side.low, side.high] for side in BOX},
         "chips": list(found.known.names),
-        "decided_by": [
-            {"number": name, "chance": chance} for name, chance in found.decided_by()
-        ],
+        "decided_by": [{"number": name, "chance": chance} for name, chance in found.decided_by()],
     }
