@@ -1,13 +1,18 @@
-"""Shipped files read once in a process that asks for them thousands of times: they do not change.
+"""Shipped files read once, and commands built once, in a process that asks for them many times.
 
-A command reads what it needs and ends; tests and the fuzz run many commands in one process.
+A command reads what it needs, is built of its flags and ends; tests and the fuzz run thousands of
+commands in one process, and neither files nor flags change.
 """
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from typer import main
+
 from fastcalc.articles import claim_file
 from fastcalc.catalogue import reader, store, validation
+from fastcalc.cli import app
 from fastcalc.importers import naming
 
 FOLDERS = {store.shipped(kind) for kind in ("hardware", "models", "engines", "evidence")}
@@ -32,7 +37,13 @@ def _validate(document: reader.Document, schema: Any) -> Any:
     return _entries[path, schema]
 
 
+_program = cache(app.program)
+_command = cache(main.get_command)
+
+
 def read_once() -> None:
-    """Keep what is read from shipped files from here on, and the frozen entries that they hold."""
+    """Keep what is read from shipped files from here on, their frozen entries, and the commands."""
+    app.program = lambda asked=None: _program(asked if asked in app.COMMANDS else None)
+    main.get_command = _command
     store.read = claim_file.read = naming.read = _read
     store.validate = claim_file.validate = _validate

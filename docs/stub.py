@@ -7,7 +7,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 
 from fastcalc.cli.flags import declared
-from fastcalc.library.commands import FUNCTIONS, flags_of
+from fastcalc.library.functions import FUNCTIONS, flags_of
 
 FILE = Path(__file__).resolve().parent.parent / "fastcalc" / "__init__.pyi"
 HEAD = '''"""How fast, at what price and on how many chips a language model runs."""
@@ -16,7 +16,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from fastcalc.errors import InputError as InputError
-from fastcalc.library.table import Table as Table
+from fastcalc.library.answer_table import Table as Table
+from fastcalc.library.deployment import Deployment as Deployment
+from fastcalc.library.deployment import deployment as deployment
 
 _Word = str | float | Path
 _Words = _Word | Iterable[_Word] | Mapping[str, object]

@@ -1,5 +1,8 @@
 import os
+import sys
 
+if sys.dont_write_bytecode:  # else every worker compiles all tests, and every command the program
+    sys.dont_write_bytecode, os.environ["PYTHONDONTWRITEBYTECODE"] = False, ""
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: threads wait by spinning
 
 import pytest

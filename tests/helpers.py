@@ -1,6 +1,7 @@
 """Scenarios in a line, and the command line in process."""
 
 import gc
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -82,6 +83,19 @@ def run(*args: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
     gc.enable()
     text = capsys.readouterr()
     return Ran(int(stopped.value.code or 0), text.out, text.err)
+
+
+_runs: dict[tuple[str, ...], Ran] = {}
+
+
+def run_once(*args: Any, **fixtures: Any) -> Ran:
+    """Run a command, or say again what it did where it names shipped entries alone."""
+    asked = (os.environ.get("COLUMNS", ""), *map(str, args))
+    if any("/" in word or word.endswith((".yaml", ".csv", ".json")) for word in asked):
+        return run(*args, **fixtures)
+    if asked not in _runs:
+        _runs[asked] = run(*args, **fixtures)
+    return _runs[asked]
 
 
 def loaded(text: str) -> Any:

@@ -105,9 +105,15 @@ def placed(
     return Placement(unit, work, layout or Layout(), reserved)
 
 
-def site(model: Model, *, on: Hardware | None = None, reserved: float = 0.0) -> Site:
+def site(
+    model: Model,
+    *,
+    on: Hardware | None = None,
+    reserved: float = 0.0,
+    memory: MemoryChoice = OWN_MEMORY,
+) -> Site:
     """Return the layouts there are of a model on a chip."""
-    place = placed(model, on=on)
+    place = placed(model, on=on, memory=memory)
     return Site(place.machine, place.work, reserved)
 
 

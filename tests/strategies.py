@@ -178,10 +178,9 @@ _NARROWER: dict[str, st.SearchStrategy[Any]] = {
 @st.composite
 def engines(draw: st.DrawFn) -> Engine:
     values = {
-        name: draw(_NARROWER.get(name, _BY_KIND[one.reader.kind]))
-        for name, one in PARAMETERS.items()
+        name: _NARROWER.get(name, _BY_KIND[one.reader.kind]) for name, one in PARAMETERS.items()
     }
-    kept = {key: value for key, value in values.items() if draw(st.booleans())}
+    kept = {key: draw(value) for key, value in values.items() if draw(st.booleans())}
     return Engine.model_validate(
         {
             "id": "random-engine",

@@ -21,7 +21,7 @@ from fastcalc.search.tricks.lighter_passes import PUBLISHED, narrower
 from fastcalc.search.tricks.option import TRICKS
 from fastcalc.search.tricks.smaller_models import family_of, fewer_layers, smaller_models
 from fastcalc.search.tricks.start import Base
-from tests.helpers import run, words
+from tests.helpers import run_once, words
 
 ENTRIES = Catalogue()
 TODAY = ("gpt-oss-120b", "--on", "h100-sxm", "--batch", "32")
@@ -31,7 +31,7 @@ TODAY = ("gpt-oss-120b", "--on", "h100-sxm", "--batch", "32")
 def fastcalc(capsys, monkeypatch):
     def call(*args, columns=100):
         monkeypatch.setenv("COLUMNS", str(columns))
-        return run(*args, capsys=capsys, monkeypatch=monkeypatch)
+        return run_once(*args, capsys=capsys, monkeypatch=monkeypatch)
 
     return call
 

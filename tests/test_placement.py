@@ -7,7 +7,7 @@ from fastcalc.core.legal import slots
 from fastcalc.core.machine import machine
 from fastcalc.core.placement import Site
 from fastcalc.core.scenario import Sharding, most_served
-from fastcalc.core.tier import OWN_MEMORY
+from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
@@ -256,6 +256,28 @@ def test_capacity_of_exact_multiples():
     site = made_up.site(model, reserved=100)
     assert site.chips_needed(0) == (2, None)
     assert site.chips_needed(3) == (5, None)
+
+
+@pytest.mark.parametrize(
+    ("place", "sequences", "chips"),
+    [
+        ((), 0, 1),  # 2 GB of weights in 1 + 4 GB
+        ((), 4, 2),  # 6 GB
+        ((("kv", "M"),), 4, 4),  # 4 GB of cache in 1 GB a chip
+        ((("kv", "far"),), 5, 2),  # 5 GB of cache in 4 GB a chip
+        ((("kv", "M"), ("dense", "M")), 1, 3),  # 1 GB of cache and 2 of weights in 1 GB a chip
+    ],
+)
+def test_chips_for_what_is_asked_to_live_in_one_memory(place, sequences, chips):
+    """2 GB of weights and 1 GB for each sequence, on chips of 1 GB and 4 GB farther away."""
+    model = made_up.minimal(total_parameters=1_000_000_000, kv_bytes_per_token=10_000_000)
+    memory = [
+        {"name": "M", "capacity": "1 GB", "bandwidth": "1 TB/s"},
+        {"name": "far", "capacity": "4 GB", "bandwidth": "0.1 TB/s"},
+    ]
+    on, asked = made_up.chip(memory=memory), MemoryChoice(place=place)
+    site = made_up.site(model, on=on, reserved=100, memory=asked)
+    assert site.chips_needed(sequences) == (chips, None)
 
 
 def test_regions_take_whole_layers_and_the_ends_some_more():

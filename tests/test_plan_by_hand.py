@@ -14,7 +14,7 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic import Traffic
 from fastcalc.search.plan.candidates import layouts_of
 from fastcalc.search.plan.decide import decide
-from fastcalc.search.plan.queues import Queues, needed
+from fastcalc.search.plan.queues import Queues, Slots, needed
 from fastcalc.search.plan.score import score
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid, Requests
@@ -197,7 +197,7 @@ def test_who_waits_for_prompts_and_for_a_slot(batch, output, ttft, run, prompts)
         0.9,
         np.array([prompts / batch * (batch - 1) / batch / 1e3]),
         prompts / run,
-        slots=np.array([float(batch)]),
+        slots=Slots(np.array([float(batch)]), 0.9),
         holds=run / 1e3,
     )
     by_hand = ttft / 1e3 + queues.wait(np.array([0.5]))[0]

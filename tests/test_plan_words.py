@@ -20,7 +20,7 @@ from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.decide import decide
 from fastcalc.search.plan.decision import own_formats
 from fastcalc.search.plan.service import Service
-from tests.helpers import outcome, run, words
+from tests.helpers import outcome, run_once, words
 
 CATALOGUE = Catalogue()
 SERVICE = Service(prompt=4000.0, output=1000.0, ttft=1.0, tpot=0.025, rate=20.0)
@@ -33,7 +33,7 @@ SMALL = ("llama-3.1-8b", "--on", "h100-sxm")
 def fastcalc(capsys, monkeypatch):
     def ran(*args, columns=100):
         monkeypatch.setenv("COLUMNS", str(columns))
-        return run(*args, capsys=capsys, monkeypatch=monkeypatch)
+        return run_once(*args, capsys=capsys, monkeypatch=monkeypatch)
 
     return ran
 
@@ -55,7 +55,7 @@ def page(fastcalc):
     """The table of a plan and its notes, lines joined."""
 
     def text(*args, columns=100):
-        ran = fastcalc("plan", *args, columns=columns)
+        ran = fastcalc("plan", *args, "--wide", columns=columns)
         assert ran.code == 0, ran.err
         return words(ran.out)
 
@@ -120,7 +120,7 @@ def test_one_output_token_is_told_in_the_assumptions(planned):
 
 def test_a_plan_that_finds_nothing_still_says_what_it_rests_on(planned):
     assert planned(*SMALL, "--ttft", "1ms")["assumptions"]["prices"].keys() == {"h100-sxm"}
-    nothing = planned("deepseek-r1", "--on", "l40s", "--rate", "1", "--max-chips", "1")
+    nothing = planned("deepseek-r1", "--on", "h800", "--rate", "1", "--max-chips", "1")
     assert nothing["assumptions"]["requests_per_s"] == 1
     assert "prices" not in nothing["assumptions"]
 
@@ -412,15 +412,15 @@ def test_an_odd_output_keeps_its_mean_context(fastcalc):
 
 
 def test_chips_without_a_price_are_named(page, planned):
-    asked = ("llama-3.1-8b", "--on", "h100-sxm,h20,a100-pcie-80gb")
-    assert planned(*asked)["unpriced"] == ["a100-pcie-80gb", "h20"]
+    asked = ("llama-3.1-8b", "--on", "h100-sxm,h20,h800")
+    assert planned(*asked)["unpriced"] == ["h20", "h800"]
     assert planned(*asked)["unpowered"] == []
     text = page(*asked)
     named = text.partition("no price is known of ")[2].partition(":")[0]
-    assert sorted(named.split(", ")) == ["a100-pcie-80gb", "h20"]
+    assert sorted(named.split(", ")) == ["h20", "h800"]
     assert planned(*asked, "--objective", "chips")["unpriced"] == []
     assert "no price" not in page(*asked, "--objective", "chips")
-    assert planned(*asked, "--price", "h20=2")["unpriced"] == ["a100-pcie-80gb"]
+    assert planned(*asked, "--price", "h20=2")["unpriced"] == ["h800"]
 
 
 def test_chips_without_a_power_are_named(page, planned):
@@ -606,3 +606,16 @@ def test_the_page_holds_every_note_and_warning(found):
     assert len(lines) == len(set(lines))
     record = report.plan_records(found.plans, SERVICE, Typed())[0]
     assert record["warnings"] == found.plans[0].replica.warnings != []
+
+
+def test_the_first_screen_of_a_plan(fastcalc):
+    asked = ("llama-3.1-70b", "--on", "h100-sxm,h200-sxm,b200", "--ttft", "1s", "--rate", "20/s")
+    lines = fastcalc("plan", *asked).out.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines[:-1])) <= 100
+    assert lines[-1].startswith("next: fastcalc compare llama-3.1-70b")
+    for label in ("1 ", "2 ", "3 ", "own formats ", "other chip "):
+        assert any(line.startswith(label) for line in lines)
+    every = list(fastcalc("plan", *asked, "--notes").out.splitlines())
+    promised = next(line for line in lines if "notes with --notes" in line).split()[1]
+    assert sum(line.startswith("- ") for line in every) - 1 == int(promised)  # and the key

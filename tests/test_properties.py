@@ -50,13 +50,22 @@ def place(
 
 
 @given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)
-def test_the_range_holds_the_expected_speed_and_the_bound_is_above(chip, model, engine, traffic):
+def test_an_estimate_is_in_order(chip, model, engine, traffic):
+    """The range holds the expected speed, the bound is above it, and prompts never make it faster.
+
+    More users at once are slower each, and faster together.
+    """
     estimate = evaluate(place(chip, model, engine, traffic), batch=BATCHES, traffic=traffic)
     assert np.all(estimate.low <= estimate.speed)
     assert np.all(estimate.speed <= estimate.high)
     assert np.all(estimate.high <= estimate.bound)
     assert np.all(np.isfinite(estimate.bound))
     assert np.all(estimate.low > 0)
+    assert np.all(np.diff(estimate.speed) <= TINY * estimate.speed[:-1])
+    assert np.all(np.diff(estimate.bound) <= TINY * estimate.bound[:-1])
+    assert np.all(np.diff(estimate.total) >= -TINY * estimate.total[:-1])
+    assert np.all(estimate.served <= estimate.total * (1 + TINY))
+    assert np.all(estimate.prompt_seconds >= -TINY)
 
 
 @given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)
@@ -89,15 +98,6 @@ def test_no_step_is_faster_than_light(chip, model, engine, traffic):
         )
         fastest = bound_step(placement, everyone).seconds
         assert np.all(passes.expected(work).seconds >= fastest * (1 - TINY))
-
-
-@given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)
-def test_users_slow_and_the_total_grows_with_batch(chip, model, engine, traffic):
-    placement = place(chip, model, engine, traffic)
-    estimate = evaluate(placement, batch=BATCHES, traffic=traffic)
-    assert np.all(np.diff(estimate.speed) <= TINY * estimate.speed[:-1])
-    assert np.all(np.diff(estimate.bound) <= TINY * estimate.bound[:-1])
-    assert np.all(np.diff(estimate.total) >= -TINY * estimate.total[:-1])
 
 
 @given(
@@ -172,13 +172,6 @@ def test_the_smallest_placement_is_legal_and_no_smaller_one_holds_the_batch(
         if smallest is not None:
             assert smallest.used_fraction(smallest.max_batch) <= 1 + TINY
             assert smallest.used_fraction(smallest.max_batch + smallest.layout.dp) > 1 - TINY
-
-
-@given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)
-def test_served_traffic_is_never_faster_than_decode_alone(chip, model, engine, traffic):
-    estimate = evaluate(place(chip, model, engine, traffic), batch=BATCHES, traffic=traffic)
-    assert np.all(estimate.served <= estimate.total * (1 + TINY))
-    assert np.all(estimate.prompt_seconds >= -TINY)
 
 
 @given(strategies.hardware(), strategies.models(), traffics)

@@ -18,7 +18,9 @@ from fastcalc.core.tier import KINDS, OWN_MEMORY, MemoryChoice, own_tiers
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import time_over_tiers
+from fastcalc.report.memories import lives
 from fastcalc.report.records import KEYS, compare_records
+from fastcalc.search.prefix import prefix_cache
 from tests import made_up, strategies
 from tests.helpers import outcome
 
@@ -113,6 +115,23 @@ def test_regions_hold_what_they_can_and_the_rest_is_read_one_after_another():
     assert seconds(found) == pytest.approx(3.5e-3, rel=1e-4)
     # Where the engine reads ahead, the sweeps hide.
     assert seconds(outcome(model, on, engine=HIDES)) == pytest.approx(3e-3, rel=1e-4)
+
+
+def test_each_chip_with_regions_reads_its_part_of_the_caches_from_shared_memory():
+    """1,500 tokens of 1 MB are 1.5 GB a sequence, half of its layers on each of two chips.
+
+    Four sequences: 4 x 0.75 GB at 500 GB/s are 6 ms on both at once. One is on one chip after the
+    other: 1.5 GB, 3 ms. A token sweeps 2 GB at 2 x 10 TB/s ten times, 1 ms.
+    """
+    model = made_up.minimal(total_parameters=1_000_000_000, kv_bytes_per_token=1_000_000)
+    on = spatial(
+        memory("SRAM", "10 GB", "10 TB/s"),
+        memory("LPDDR", "100 GB", "500 GB/s"),
+        links={"scale_out": {"bandwidth": "1000 GB/s"}},
+    )
+    asked = MemoryChoice(place=place(kv="LPDDR"))
+    found = outcome(model, on, engine=ADDS, batch=(1, 4), sharding=Sharding(pp=2), memory=asked)
+    assert found.estimate.tpot == pytest.approx([4e-3, 7e-3], rel=1e-3)
 
 
 TWO_TIERS = chip(memory("SRAM", "20 GB", "10 TB/s"), memory("LPDDR", "96 GB", "500 GB/s"))
@@ -651,6 +670,29 @@ def test_weights_multiplied_where_they_are_by_hand():
     )
 
 
+def test_what_the_host_multiplies_the_chip_does_not():
+    """24 of 40 GB near: 2 x 12 billion FLOPs at 0.024 TFLOP/s are 1 s, and 0.2 s on the host."""
+    slow = chip(memory("GDDR", "24 GB", "1 TB/s"), peak={"bf16": "0.024 TFLOP/s"})
+    found = outcome(SEVENTY, slow, engine=ADDS, memory=MemoryChoice(dram(), "compute"))
+    assert seconds(found) == pytest.approx(1.2, rel=1e-3)
+
+
+def test_the_bound_grants_the_cores_of_a_host_their_rate():
+    """2 x 20 billion FLOPs at 0.024 + 0.076 TFLOP/s are 0.4 s; the reads take less."""
+    slow = chip(memory("GDDR", "24 GB", "1 TB/s"), peak={"bf16": "0.024 TFLOP/s"})
+    asked = MemoryChoice(dram(compute="0.076 TFLOP/s"))
+    found = outcome(SEVENTY, slow, engine=ADDS, memory=asked)
+    assert found.estimate.bound[0] == pytest.approx(2.5, rel=1e-6)
+
+
+@pytest.mark.parametrize(("use", "rate"), [("stream", 25e9), ("compute", 80e9)])
+def test_the_bound_reads_what_is_asked_to_live_on_a_host_from_there(use, rate):
+    """10 GB would fit near and take 10 ms; they come over the link, or are read in place."""
+    asked = MemoryChoice(dram(), use, place(weights="host"))
+    found = outcome(TEN_GB, CARD, engine=ADDS, memory=asked)
+    assert found.estimate.bound[0] == pytest.approx(rate / 10e9, rel=1e-6)
+
+
 def test_turns_between_chip_and_host_are_paid_in_the_layers_that_are_there():
     """16 of 40 GB are four of ten layers: 4 x 5 ms on top of 224 ms; at 200 ms a turn, stream."""
     for turn, time in (("5 ms", 0.244), ("200 ms", 0.664)):
@@ -719,6 +761,14 @@ def test_experts_on_the_host_by_hand():
     asked = replace(near, place=(("experts", "host"),))
     found = outcome(PICKY, on, engine=ADDS, memory=asked)
     assert seconds(found) == pytest.approx(0.042, rel=1e-3)
+
+
+def test_what_is_asked_to_live_near_leaves_less_room_for_others():
+    """12 GB less the 2 GB asked there are 10, half of the experts."""
+    on = chip(memory("GDDR", "12 GB", "1 TB/s"))
+    asked = MemoryChoice(dram(), "stream", place(dense="GDDR"))
+    found = outcome(PICKY, on, engine=ADDS, memory=asked)
+    assert found.split.shares["experts"][0][0] == pytest.approx(0.5, rel=1e-6)
 
 
 def test_experts_picked_unevenly_are_found_near_more_often():
@@ -805,6 +855,30 @@ def test_a_cached_prefix_is_loaded_before_the_first_token(everything_near):
     )
 
 
+@pytest.mark.parametrize(("token", "loading", "breaks_even"), [(1e6, 0.1, 1001), (1e8, 10, None)])
+def test_a_cached_prefix_breaks_even_where_it_saves_a_pass(token, loading, breaks_even):
+    """Half of 10,000 tokens of 1 MB are 100 ms at 50 GB/s; 5 of 10 passes and 50 ms of products.
+
+    A pass of 1,000 takes 20 ms: a prompt of one pass saves but 0.005 ms a token, and half of its
+    cache takes 0.01 ms a token to load. From 1,001 on there are two, of which one is saved.
+    """
+    model = made_up.minimal(kv_bytes_per_token=token)
+    there = MemoryChoice(host(bandwidth="200 GB/s"), "stream", prefix_tier="host")
+    found = prefix_cache(
+        outcome(
+            model,
+            made_up.clocked(links={}),
+            engine=made_up.CLOCK,
+            prompt=10_000,
+            prefix_hit=0.5,
+            memory=there,
+        )
+    )
+    assert found.loading == pytest.approx(loading, rel=1e-6)
+    assert found.computing == pytest.approx(0.15, rel=1e-4)
+    assert found.breaks_even == breaks_even
+
+
 # What a user writes.
 
 
@@ -882,6 +956,16 @@ def test_a_memory_that_there_is_not_is_refused_before_anything_is_computed(asked
 
 
 # Rows.
+
+
+def test_regions_that_read_their_host_stream_it():
+    """A wafer of 5 GB has half of 10 GB on its host; one of 20 GB has nothing there."""
+    for size, use in (("5 GB", "stream"), ("20 GB", None)):
+        asked = MemoryChoice(host(compute="1000 TFLOP/s"))
+        found = outcome(TEN_GB, spatial(memory("SRAM", size, "1 TB/s")), engine=ADDS, memory=asked)
+        (record,) = compare_records([found])
+        assert record["host_use"] == use
+        assert any("streams over the link" in line for line in lives(found)) == (use is not None)
 
 
 def test_rows_say_what_is_near_and_what_a_token_takes_in_traffic():

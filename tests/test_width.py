@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastcalc.report.console import Table, render
+from fastcalc.report.console import TextTable, render
 from fastcalc.report.record_tables import OPTIONAL, numbers, tables
 from fastcalc.report.record_tables import words as text_column
 from tests.helpers import ROOT, run, words
@@ -68,11 +68,11 @@ def test_the_points_that_are_furthest_off_fit_80_columns(page, tmp_path):
 
 def test_a_plan_says_what_it_leaves_out_and_what_that_held(page):
     asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm,a100-sxm-40gb", "--speculate", "0.8x3")
-    narrow = words("\n".join(page(80, *asked)))
+    narrow = words("\n".join(page(80, *asked, "--wide")))
     # 1 + 0.8 + 0.64 + 0.512 tokens a pass, and no rate that would take prompts in apart.
     gone = "tokens a pass (2.95), prompts (inside), bound ms; --format csv"
     assert f"left out at this width: {gone}" in narrow
-    assert "left out" not in "\n".join(page(140, *asked))
+    assert "left out" not in "\n".join(page(140, *asked, "--wide"))
 
 
 TEXTS = st.text("abcdefgh ", min_size=0, max_size=60).map(
@@ -95,7 +95,7 @@ def test_every_cell_of_any_table_is_printed_inside_the_width(drawn, width):
     rows = [[cell if at in left else cell[:9] for at, cell in enumerate(row)] for row in rows]
     rows = [["row", *row] for row in rows]
     headings = [("", f"head{place}") for place in range(len(rows[0]))]
-    table = Table(headings, rows, [0, *(place + 1 for place in left)])
+    table = TextTable(headings, rows, [0, *(place + 1 for place in left)])
     text = render([table], width, colour=False)
     assert max(map(len, text.splitlines())) <= width
     printed = text.split()
@@ -106,7 +106,7 @@ def test_every_cell_of_any_table_is_printed_inside_the_width(drawn, width):
 
 
 def test_columns_that_do_not_fit_follow_below_with_the_rows_named_again():
-    table = Table(
+    table = TextTable(
         [("", "chip"), ("tok/s", "a user"), ("", "dollars a month")],
         [["h100-sxm", "12.5", "1,234"], ["b200", "7.25", "987"]],
         left=(0,),

@@ -19,7 +19,7 @@ def page(file: Path | None, parts: Callable[[int], Iterable[console.Part]]) -> N
 
 
 @dataclass(frozen=True)
-class Answer:
+class Found:
     """What a command found, in every form; nothing is made that nobody asks for.
 
     Attributes
@@ -60,9 +60,9 @@ def no(
     keys: Iterable[str],
     columns: Sequence[Column],
     extra: Callable[[], Record] = dict,
-) -> Answer:
+) -> Found:
     """Return that there is no answer, and why; of records there are the keys, or the columns."""
-    return Answer(
+    return Found(
         None,
         list,
         rows=lambda: (columns, ()),
@@ -73,7 +73,7 @@ def no(
     )
 
 
-def write(asked: Output, found: Answer) -> int:
+def write(asked: Output, found: Found) -> int:
     """Write an answer in the format asked for, and return the exit code."""
     kind = asked.written_as
     if kind == "table" and found.parts is not None:
@@ -89,9 +89,7 @@ def write(asked: Output, found: Answer) -> int:
     return found.code
 
 
-def _write_records(
-    asked: Output, records: list[Record], keys: Iterable[str], found: Answer
-) -> None:
+def _write_records(asked: Output, records: list[Record], keys: Iterable[str], found: Found) -> None:
     if asked.written_as == "csv":
         output.write(to_csv(records, keys), asked.out)
     elif asked.written_as == "json":

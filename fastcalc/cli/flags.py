@@ -280,6 +280,13 @@ class Output(OutputFile):
         return kind_of(self.format, self.out, known)
 
 
+class Reading(Flags):
+    """Output."""
+
+    notes: Annotated[bool, flag(None, "Print every note.", "--notes")] = False
+    wide: Annotated[bool, flag(None, "Print every column and row.", "--wide")] = False
+
+
 def _folder(variable: str, what: str) -> Any:
     return flag("FOLDER", f"Folder of your own {what} YAMLs.", envvar=variable)
 

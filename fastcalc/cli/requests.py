@@ -10,14 +10,15 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue, Kind
 from fastcalc.cli import options, output
-from fastcalc.cli.commands.evaluation import Compare
-from fastcalc.cli.flags import Flags, HostMemory, OwnFolders, Prices
+from fastcalc.cli.commands.evaluation import Compare, FitMemory
+from fastcalc.cli.flags import Flags, HostMemory, OwnFolders, Prices, declared
 from fastcalc.cli.number_lists import numbers
 from fastcalc.cli.speculate import speculation
 from fastcalc.core.host import memory_choice
+from fastcalc.core.machine import named
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, by_layout, engine_for
-from fastcalc.core.tier import MemoryChoice
+from fastcalc.core.tier import MemoryChoice, own_tiers
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.written import shown
@@ -32,7 +33,8 @@ def scenarios(asked: Compare) -> list[Scenario]:
     """Return the scenarios of each model on each chip, in the order typed."""
     batches = numbers(asked.batch, "--batch", LIMITS["sequences"])
     traffic, entries = _traffic(asked), catalogue(asked)
-    models, chips = models_of(entries, asked.models), chips_of(entries, asked.on)
+    memory = memory_of(entries, asked)
+    models, chips = models_of(entries, asked.models), chips_of(entries, asked.on, memory)
     points = len(models) * len(chips) * len(batches)
     if points > MOST_POINTS:
         raise InputError(
@@ -47,7 +49,7 @@ def scenarios(asked: Compare) -> list[Scenario]:
             for name in ("chips", "tp", "pp", "ep", "dp")
         }
     )
-    shardings, memory = _shardings(sharding, chips), memory_of(entries, asked)
+    shardings = _shardings(sharding, chips)
     found = [
         Scenario(
             hardware=chip,
@@ -106,13 +108,30 @@ def command(asked: Compare, outcome: Outcome, today: Outcome) -> str:
     return compare_command(placed, Typed(names, as_typed(asked)))
 
 
-def again(asked: Compare, command: str) -> str:
-    """Return a command that asks about the first model and chip of a comparison."""
+_ASKED = (
+    *("prompt", "output", "context", "prefix_hit", "prefix_tier", "batch", "speculate"),
+    *("weights", "kv", "engine", "chips", "tp", "pp", "ep", "dp"),
+    *("price_basis", "price", "utilization", "set"),
+)
+
+
+def again(asked: Compare | FitMemory, command: str, flags: type[Flags]) -> str:
+    """Return a command that asks the same about the first model and chip of a comparison.
+
+    Parameters
+    ----------
+    asked : Compare or FitMemory
+        What was asked.
+    command, flags : str, type of Flags
+        What comes next, and the flags that it has.
+    """
     words = ["fastcalc", command, (asked.models or list(DEFAULT_MODELS))[0]]
     words += ["--on", options.names(asked.on, "--on")[0]]
-    for name in ("weights", "kv", "speculate"):
-        words += [f"--{name}", value] if (value := getattr(asked, name)) else []
-    words += [word for one in asked.set or () for word in ("--set", one)]
+    for name in (name for name in _ASKED if name in declared(flags)):
+        value = getattr(asked, name, None)
+        if value not in (None, getattr(type(asked), name, None), getattr(flags, name)):
+            for one in value if isinstance(value, list) else [value]:
+                words += ["--" + name.replace("_", "-"), str(one)]
     return shlex.join([*words, *as_typed(asked)])
 
 
@@ -127,8 +146,10 @@ def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
     return _each_once(found)
 
 
-def chips_of(entries: Catalogue, on: str) -> list[Hardware]:
+def chips_of(entries: Catalogue, on: str, memory: MemoryChoice) -> list[Hardware]:
     """Return the chips that the user names; ``all`` for the whole catalogue but its hosts.
+
+    Those without a memory of ``--place`` are left out, with a note, if others have it.
 
     Raises
     ------
@@ -147,7 +168,22 @@ def chips_of(entries: Catalogue, on: str) -> list[Hardware]:
                 f"the host with --host {chip.id}"
             )
     entries.refuse_idle_changes("hardware", chips)
-    return chips
+    missing = {chip.id: text for chip in chips if (text := _missing(chip, memory))}
+    if len(missing) == len(chips):
+        raise InputError(next(iter(missing.values())))
+    output.warn([f"{text}; it is left out" for text in missing.values()])
+    return [chip for chip in chips if chip.id not in missing]
+
+
+def _missing(chip: Hardware, memory: MemoryChoice) -> str | None:
+    """Say which memory of ``--place`` a chip and its host lack, if any."""
+    tiers = (*own_tiers(chip), *(own_tiers(memory.host) if memory.host else ()))
+    try:
+        for _, name in memory.place:
+            named(chip, tiers, name)
+    except InputError as error:
+        return str(error)
+    return None
 
 
 def is_all(on: str) -> bool:

@@ -4,7 +4,7 @@ from fastcalc.articles.claim_file import read_claims
 from fastcalc.articles.judge import MEANING, judge
 from fastcalc.catalogue.store import nearest
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.answers import Answer
+from fastcalc.cli.answers import Found
 from fastcalc.cli.commands.measurements import JudgeClaims
 from fastcalc.errors import InputError
 from fastcalc.report import claims as report
@@ -12,7 +12,7 @@ from fastcalc.report import console
 from fastcalc.written import shown
 
 
-def run(asked: JudgeClaims) -> Answer | None:
+def run(asked: JudgeClaims) -> Found | None:
     """Judge the claims of a file, or one of them, and write them in a format."""
     only = [] if asked.only is None else options.names(asked.only, "--only")
     wanted = [options.choice(one, "--only", tuple(MEANING)) for one in only]
@@ -33,7 +33,7 @@ def run(asked: JudgeClaims) -> Answer | None:
         output.write(report.explain(judged[0], book, min(console.output_width(), 100)), asked.out)
         return None
     as_row = report.flat if asked.written_as == "csv" else dict
-    return Answer(
+    return Found(
         lambda width: report.parts(judged, width),
         lambda: [as_row(report.claim_record(one, book)) for one in judged],
         lambda: (report.COLUMNS, judged),

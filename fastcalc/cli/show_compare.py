@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from fastcalc.cli.answers import Answer
-from fastcalc.cli.commands.evaluation import Compare
+from fastcalc.cli.answers import Found
+from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.requests import again, scenarios
 from fastcalc.core.scenario import solve
 from fastcalc.errors import InputError
@@ -11,7 +11,7 @@ from fastcalc.report import compare, overview, records
 from fastcalc.report.console import Part
 
 
-def run(asked: Compare) -> Answer:
+def run(asked: Compare) -> Found:
     """Evaluate a comparison and write it in a format."""
     if asked.explain and asked.written_as not in ("table", "json"):
         raise InputError(
@@ -29,13 +29,13 @@ def run(asked: Compare) -> Answer:
             notes["explanations"] = explain.explanation_records(outcomes)
 
     def page(width: int) -> list[Part]:
-        then = again(asked, "fit")
+        then = again(asked, "fit", FitMemory)
         if asked.wide or asked.explain:
             return compare.parts(outcomes, steps, then, width)
         said = compare.notes(outcomes)
         return overview.parts(outcomes, said, then, width, has_all_notes=asked.notes)
 
-    return Answer(
+    return Found(
         page,
         lambda: records.compare_records(outcomes),
         lambda: (compare.MARKDOWN, records.compare_records(outcomes)),

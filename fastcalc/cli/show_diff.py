@@ -1,14 +1,14 @@
 """``fastcalc diff``: two entries side by side."""
 
 from fastcalc.cli import requests
-from fastcalc.cli.answers import Answer
+from fastcalc.cli.answers import Found
 from fastcalc.cli.commands.catalogue import DiffEntries
 from fastcalc.cli.show_entries import find
 from fastcalc.errors import InputError
 from fastcalc.report import diff
 
 
-def run(asked: DiffEntries) -> Answer:
+def run(asked: DiffEntries) -> Found:
     """Compare two entries of one kind in a format."""
     catalogue = requests.catalogue(asked)
     one, two = find(catalogue, asked.left), find(catalogue, asked.right)
@@ -18,4 +18,4 @@ def run(asked: DiffEntries) -> Answer:
             f"{asked.left} is of kind {kinds[0]} and {asked.right} of kind {kinds[1]}; compare two "
             "of one kind"
         )
-    return Answer(lambda _: diff.diff_parts(one, two), lambda: diff.diff_records(one, two))
+    return Found(lambda _: diff.diff_parts(one, two), lambda: diff.diff_records(one, two))

@@ -8,7 +8,7 @@ from typing import cast
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue, Kind, nearest
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.answers import Answer, page
+from fastcalc.cli.answers import Found, page
 from fastcalc.cli.commands.catalogue import ListEntries, ShowEntry
 from fastcalc.errors import InputError
 from fastcalc.report import console, entries, records
@@ -23,7 +23,7 @@ _WRITTEN: dict[type, tuple[Callable[..., records.Record], Callable[..., list[con
 """How an entry is written: as a record, and as a page."""
 
 
-def run_list(asked: ListEntries) -> Answer:
+def run_list(asked: ListEntries) -> Found:
     """List one kind of entry in a format; return 1 if a file is left out because it is broken."""
     kind = cast(Kind, options.choice(asked.kind, "list", tuple(entries.LISTED)))
     catalogue = requests.catalogue(asked)
@@ -36,7 +36,7 @@ def run_list(asked: ListEntries) -> Answer:
         except InputError as error:
             broken.append(f"left out: {error}")
     output.warn(broken)
-    return Answer(
+    return Found(
         lambda width: entries.list_parts(found, kind, width),
         lambda: [_WRITTEN[type(entry)][0](entry) for entry in found],
         lambda: entries.listed(kind, found),

@@ -5,9 +5,9 @@ from dataclasses import replace
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options, requests
-from fastcalc.cli.answers import Answer, no
+from fastcalc.cli.answers import Found, no
 from fastcalc.cli.commands.evaluation import Compare
-from fastcalc.cli.commands.search import Fastmode
+from fastcalc.cli.commands.search import Fastmode, Frontier
 from fastcalc.core.scenario import Scenario, solve
 from fastcalc.errors import InputError
 from fastcalc.report import fastmode, fastmode_table, records
@@ -22,8 +22,8 @@ BATCH = 32
 """The batch that is served where neither batch nor speed is given."""
 
 
-def run(asked: Fastmode) -> Answer:
-    """Answer a request and return the exit code: 1 if nothing reaches the speed."""
+def run(asked: Fastmode) -> Found:
+    """Found a request and return the exit code: 1 if nothing reaches the speed."""
     _check(asked)
     comparison = Compare.like(asked, models=[asked.model], batch=asked.batch or str(BATCH))
     scenario, catalogue = _scenario(comparison)
@@ -41,8 +41,8 @@ def run(asked: Fastmode) -> Answer:
     made = tricks(found, asked.to_speed or today * (asked.speedup or SPEEDUP), catalogue)
     outcomes = [made.today, *(one.outcome for one in made.options if one.outcome is not None)]
     few, left = fastmode.shown(made, everything=asked.everything or asked.written_as == "markdown")
-    next_command = requests.again(comparison, "frontier")
-    return Answer(
+    next_command = requests.again(comparison, "frontier", Frontier)
+    return Found(
         lambda width: fastmode_table.parts(made, few, left, width, next_command),
         lambda: fastmode.rows(
             made, made.options, lambda one: requests.command(comparison, one, made.today)

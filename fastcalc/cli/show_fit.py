@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from fastcalc.cli.answers import Answer
+from fastcalc.cli.answers import Found
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.requests import again, scenarios
 from fastcalc.core.scenario import locate
 from fastcalc.report import fit as report
 
 
-def run(asked: FitMemory) -> Answer:
+def run(asked: FitMemory) -> Found:
     """Place the models, write where they go, and return the exit code."""
     comparison = Compare.like(asked)
     locations = [
@@ -17,8 +17,8 @@ def run(asked: FitMemory) -> Answer:
         for scenario in scenarios(comparison)
         for batch in scenario.batches
     ]
-    return Answer(
-        lambda width: report.parts(locations, again(comparison, "compare"), width),
+    return Found(
+        lambda width: report.parts(locations, again(asked, "compare", Compare), width),
         lambda: report.fit_records(locations),
         lambda: (report.MARKDOWN, report.fit_records(locations)),
         code=0 if any(location.fits for location in locations) else 1,

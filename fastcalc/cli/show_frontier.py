@@ -6,9 +6,9 @@ from dataclasses import replace
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli import options
-from fastcalc.cli.answers import Answer, no
+from fastcalc.cli.answers import Found, no
 from fastcalc.cli.commands.evaluation import Compare
-from fastcalc.cli.commands.search import Frontier
+from fastcalc.cli.commands.search import Fastmode, Frontier
 from fastcalc.cli.requests import again, scenarios
 from fastcalc.core.scenario import Scenario
 from fastcalc.report import frontier as report
@@ -16,7 +16,7 @@ from fastcalc.report import records
 from fastcalc.search import frontier, placeable
 
 
-def run(asked: Frontier) -> Answer:
+def run(asked: Frontier) -> Found:
     """Find the frontier, write it, and return the exit code: 1 if there is none."""
     comparison = Compare.like(asked, models=[asked.model], batch="1", weights=None, kv=None)
     options.number(asked.max_chips, "--max-chips", LIMITS["chips searched"], 72)
@@ -26,12 +26,12 @@ def run(asked: Frontier) -> Answer:
         reasons = [*refused, "nothing has both a place and a price"]
         headings = report.columns([])
         return no(reasons, records.KEYS, headings, lambda: {"assumptions": {}})
-    return Answer(
+    return Found(
         lambda width: report.parts(
             points,
             refused,
             width,
-            again(comparison, "fastmode"),
+            again(replace(comparison, batch=Compare.batch), "fastmode", Fastmode),
             is_ascii=not asked.out and not _draws(),
         ),
         lambda: report.frontier_records(points),

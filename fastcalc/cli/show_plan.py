@@ -9,13 +9,14 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.units import parse_quantity
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.answers import Answer, no
+from fastcalc.cli.answers import Found, no
 from fastcalc.cli.commands.search import FindPlans
 from fastcalc.cli.speculate import speculations
 from fastcalc.core.scenario import check_context
 from fastcalc.errors import InputError
 from fastcalc.report import commands, plan_table
 from fastcalc.report import plan as report
+from fastcalc.report.console import Part
 from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.decide import decide
 from fastcalc.search.plan.service import Objective, Service
@@ -27,7 +28,7 @@ _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/(s|min|h))?")
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
-def run(asked: FindPlans) -> Answer:
+def run(asked: FindPlans) -> Found:
     """Search, write the plans, and return the exit code: 1 where there is none."""
     options.number(asked.top, "--top", LIMITS["sequences"], 5)
     service = _service(asked)
@@ -40,8 +41,15 @@ def run(asked: FindPlans) -> Answer:
             lambda: report.details(found, _typed(asked)),
         )
     plans, typed = found.plans[: asked.top], _typed(asked)
-    return Answer(
-        lambda width: plan_table.table(found, asked.top, _phrase(asked), typed, width),
+
+    def page(width: int) -> list[Part]:
+        what = (found, asked.top, _phrase(asked), typed, width)
+        if asked.wide:
+            return plan_table.table(*what)
+        return plan_table.first_screen(*what, has_all_notes=asked.notes)
+
+    return Found(
+        page,
         lambda: report.plan_records(plans, service, typed),
         lambda: (plan_table.columns(service), report.unrounded(plans, service, commands.Typed())),
         lambda: report.details(found, typed),
@@ -86,10 +94,10 @@ def _grids(asked: FindPlans, service: Service) -> list[Grid]:
     (model, *_) = requests.models_of(entries, [asked.model])
     tokens = service.prompt + service.output
     check_context(model, tokens, f"prompt + output = {tokens:,.0f} tokens")
-    chips = requests.chips_of(entries, asked.on)
+    memory = requests.memory_of(entries, asked)
+    chips = requests.chips_of(entries, asked.on, memory)
     engines = requests.engines_of(entries, chips, asked.engine)
     pricing = requests.pricing_of(chips, asked, utilization=1.0)
-    memory = requests.memory_of(entries, asked)
     choices = _formats(asked, chips)
     speculated = speculations(asked.speculate)
     scenarios = (

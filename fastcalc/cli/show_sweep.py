@@ -70,7 +70,8 @@ def fill(sink: Sink, found: list[Grid], skipped: Counter[str], say: Callable[[in
 def _axes(asked: Sweep) -> Axes:
     """Return what is varied."""
     entries = requests.catalogue(asked)
-    chips = requests.chips_of(entries, asked.on)
+    memory = requests.memory_of(entries, asked)
+    chips = requests.chips_of(entries, asked.on, memory)
     names = [None] if asked.engine is None else options.names(asked.engine, "--engine")
     engines = [requests.engines_of(entries, chips, name) for name in names]
     pairs = [
@@ -96,7 +97,7 @@ def _axes(asked: Sweep) -> Axes:
         ),
         prefix_hit=options.share(asked.prefix_hit, "--prefix-hit", zero=True),
         pricing=requests.pricing_of(chips, asked, utilization=asked.utilization),
-        memory=requests.memory_of(entries, asked),
+        memory=memory,
     )
 
 

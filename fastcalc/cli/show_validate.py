@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import requests
-from fastcalc.cli.answers import Answer
+from fastcalc.cli.answers import Found
 from fastcalc.cli.commands.measurements import Validate
 from fastcalc.errors import InputError
 from fastcalc.evidence.points import Points
@@ -17,7 +17,7 @@ from fastcalc.report import validation as report
 MISSED = 1
 
 
-def run(asked: Validate) -> Answer:
+def run(asked: Validate) -> Found:
     """Score predictions and write them in a format; return 1 if their median is too far off."""
     catalogue, given, most = requests.catalogue(asked), asked.given(), asked.max_median_factor
     if most is not None and not most >= 1.0:
@@ -37,7 +37,7 @@ def run(asked: Validate) -> Answer:
     reasons = []
     if most is not None and median > most:
         reasons = [f"the median factor is {median:.3f}, above --max-median-factor {most:g}"]
-    return Answer(
+    return Found(
         lambda width: (
             report.shipped_parts(both, width)
             if asked.path is None

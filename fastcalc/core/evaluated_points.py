@@ -11,6 +11,7 @@ from fastcalc.core.estimate import Estimate
 from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.placement import AnyPlacement, Site
 from fastcalc.core.scenario import Scenario
+from fastcalc.core.schedule import Schedule
 from fastcalc.core.split import memories_used, near
 from fastcalc.core.step import HOST
 from fastcalc.core.traffic import Traffic
@@ -113,14 +114,23 @@ class EvaluatedPoints:
     @property
     def host_use(self) -> Words | None:
         """How a decode step uses what lives on the host; None where there is no host."""
-        passes = self.estimate.passes
-        host = next((one for one in passes.decode.components if one.name == HOST), None)
-        if passes.split is None or host is None:
-            return None
-        far = [place for place, tier in enumerate(passes.split.tiers) if not tier.is_near]
-        streams = np.any([passes.split.used(place) for place in far], axis=0) if far else False
-        computes = np.asarray(host.bytes) > 0.0
-        return Words(np.where(computes, 2, np.where(streams, 1, 0)), (None, "stream", "compute"))
+        return host_use(self.estimate.passes)
+
+
+def host_use(passes: Schedule) -> Words | None:
+    """Return how a decode step uses what lives on a host; None where there is no host.
+
+    Regions of a wafer stream it, as chips do whose host has no cores that multiply.
+    """
+    if passes.split is None or passes.is_bound:
+        return None
+    far = [place for place, tier in enumerate(passes.split.tiers) if not tier.is_near]
+    if not far:
+        return None
+    streams = np.any([passes.split.used(place) for place in far], axis=0)
+    done = [one.bytes for one in passes.decode.components if one.name == HOST]
+    computes = np.asarray(sum(done)) > 0.0
+    return Words(np.where(computes, 2, np.where(streams, 1, 0)), (None, "stream", "compute"))
 
 
 def places(estimate: Estimate, which: Ints, layouts: Sequence[Layout], site: Site) -> Words:

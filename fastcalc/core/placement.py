@@ -257,23 +257,39 @@ class Site(LegalLayouts):
 
         The second is None where layers may be cut, or where one layer fills more than a chip.
         """
-        cache = float(self.work.cache_bytes(self.reserved_tokens))
-        needed = self.work.weight_bytes + batch * cache
-        usable = float(sum(self.machine.usable(1)))
-        capacity = chips_for_capacity(needed=needed, usable_per_chip=usable)
-        if any(tier.shared_by > 1.0 for tier in self.machine.tiers):
-            each = float(sum(self.machine.usable(MOST_CHIPS)))
-            capacity = np.maximum(capacity, np.ceil((needed - usable) / each))
-            while sum(self.machine.usable(capacity)) * capacity < needed:
-                capacity = capacity + 1.0
+        work, tiers = self.work, range(len(self.machine.tiers))
+        cache, usable = float(work.cache_bytes(self.reserved_tokens)), self.machine.usable(1)
+        experts = work.routed.bytes + work.expert_biases.bytes
+        kinds = (work.dense.bytes, work.small.bytes + work.head.bytes, experts)
+        sizes = dict(zip(KINDS, (*kinds, batch * cache, work.embedding.bytes), strict=True))
+        asked = [
+            (sum(sizes[kind] for kind, own in self.machine.place.items() if own == tier), [tier])
+            for tier in set(self.machine.place.values())
+        ]
+        all_bytes = work.weight_bytes + batch * cache
+        capacity = max(self._chips_for(*one) for one in [(all_bytes, tiers), *asked])
         if not self.machine.is_spatial:
             return int(capacity), None
         whole = chips_for_whole_layers(
             layers=slots(self.machine, self.work),
             layer_bytes=self.work.largest_layer_bytes + batch * cache / self.work.layers,
-            usable_per_chip=usable,
+            usable_per_chip=float(sum(usable)),
         )
         if whole == inf and self.most_stages > slots(self.machine, self.work):
             smallest = self.smallest(batch)
             return int(capacity), smallest.layout.chips if smallest else None
         return int(capacity), int(whole) if whole < inf else None
+
+    def _chips_for(self, needed: float, tiers: Sequence[int]) -> float:
+        """Return the chips whose memories of some positions hold so many bytes. [1]"""
+
+        def usable(chips: float) -> float:
+            every = self.machine.usable(chips)
+            return float(sum(np.asarray(every[tier]) for tier in tiers))
+
+        chips = float(chips_for_capacity(needed=needed, usable_per_chip=usable(1.0)))
+        if any(self.machine.tiers[tier].shared_by > 1.0 for tier in tiers):
+            chips = max(chips, float(np.ceil((needed - usable(1.0)) / usable(MOST_CHIPS))))
+            while usable(chips) * chips < needed:
+                chips += 1.0
+        return chips

@@ -165,7 +165,9 @@ class Schedule:
         if not any(tier.flop_rates for tier in machine.tiers) or "kv" in machine.place:
             return split(self.placement, self.batch, worth, touched)
         # Kinds that a host multiplies hide under each other: the cache first or last may do better.
-        tried = [split(self.placement, self.batch, one, touched) for one in (worth, 2.0, 0.0)]
+        orders: list[ArrayLike] = [] if np.all(worth <= touched) else [worth]  # it is last anyway
+        orders += [0.0, 2.0]
+        tried = [split(self.placement, self.batch, one, touched) for one in orders]
         return fastest(tried, [self.expected(replace(work, split=one)).seconds for one in tried])
 
     def _rows(

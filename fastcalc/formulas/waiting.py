@@ -1,5 +1,7 @@
 """Waiting before the first token: for a batch to fill, for a step to end, for a slot to be free."""
 
+from functools import cache
+
 import numpy as np
 
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
@@ -7,11 +9,8 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 _MANY = 32
 """Servers from which Stirling's series is exact to the last digits."""
 
-_NOTHING = 2.0**-60
-"""What added to 1 leaves 1, and so do the others after it."""
-
-_TERMS = 16
-"""Added before the next look at how small they are. [1]"""
+_NOTHING = 40.0
+"""Powers of e below the first value of an integrand at which the rest of it is nothing."""
 
 
 def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
@@ -54,10 +53,11 @@ def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
     load : arrival rate times service time, :math:`a` [1]
 
     Where the load is below many servers the same share follows from the chances :math:`p_i` of a
-    Poisson distribution of mean a, some :math:`9 \sqrt{c}` of them instead of c steps:
-    :math:`B_c = p_c / (1 - \sum_{i > c} p_i)`, with :math:`p_c` by Stirling's series, so that no
-    large logarithms cancel. Source: Erlang, 1917; Harchol-Balter, "Performance modeling," 2013,
-    ch. 14; Loader, "Fast and accurate computation of binomial probabilities," 2000.
+    Poisson distribution of mean a: :math:`B_c = p_c / (1 - \sum_{i > c} p_i)`, with :math:`p_c` by
+    Stirling's series, so that no large logarithms cancel, and
+    :math:`\sum_{i > c} p_i / p_c = c \int_0^1 e^{a t} (1 - t)^{c - 1} dt - 1`. Source: Erlang,
+    1917; Harchol-Balter, "Performance modeling," 2013, ch. 14; Loader, "Fast and accurate
+    computation of binomial probabilities," 2000; DLMF 13.4.1 (Kummer's M(1, c + 1, a)).
 
     >>> float(erlang_b(servers=2, load=2.0))
     0.4
@@ -81,15 +81,22 @@ def _beyond_all(count: Floats, offered: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         exponent = count * (np.log(ratio) + (1.0 - ratio)) - stirling
     last = np.exp(exponent) / np.sqrt(2.0 * np.pi * count)
-    term, beyond = np.ones(count.shape), np.zeros(count.shape)
-    server = count.copy()
-    while np.max(term, initial=0.0) > _NOTHING:
-        for _ in range(_TERMS):
-            server += 1.0
-            term *= offered
-            term /= server
-            beyond += term
+    # As ln(1 - t) < -t - t^2 / 2, what is beyond this end is nothing.
+    fewer, slope = count - 1.0, count - 1.0 - offered
+    end = np.minimum((np.sqrt(slope**2 + 2.0 * _NOTHING * fewer) - slope) / fewer, 1.0)
+    beyond: Floats = np.full(count.shape, -1.0)
+    for node, weight in _nodes():
+        part = end * (0.5 + 0.5 * node)
+        height = np.exp(offered * part + fewer * np.log1p(-part))
+        beyond += 0.5 * weight * count * end * height
     return last / (1.0 - last * beyond)
+
+
+@cache
+def _nodes() -> list[tuple[float, float]]:
+    """Return 24 points of Gauss and Legendre and their weights: they give thirteen digits."""
+    points, weights = np.polynomial.legendre.leggauss(24)
+    return list(zip(points.tolist(), weights.tolist(), strict=True))
 
 
 def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -> Array:

@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
+from unicodedata import east_asian_width
 
 from fastcalc.written import Clean
 from fastcalc.written import line as one_line
@@ -38,7 +39,7 @@ class Title:
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """Columns of text: headings of as many lines each, cells, those aligned left, and the gap."""
 
     headings: Sequence[tuple[str, ...]]
@@ -62,7 +63,17 @@ class Listing:
     lines: Sequence[str]
 
 
-Part = str | Title | Table | Notes | Listing
+Part = str | Title | TextTable | Notes | Listing
+
+MOST_NOTES = 4
+"""Notes that a first screen has room for."""
+
+
+def few_notes(key: str, few: Sequence[str], every: Sequence[str], next_command: str) -> Notes:
+    """Return the key of a table, the notes that change how it is read, and how to have the rest."""
+    shown = [key, *few[:MOST_NOTES]]
+    hidden = f"{len(every)} notes with --notes, more columns and rows with --wide"
+    return Notes([*shown, hidden], next_command)
 
 
 def output_width() -> int:
@@ -103,7 +114,7 @@ def _lines(part: Part, width: int) -> Iterator[Line]:
         first, *rest = _wrap(f"{name}  {part.sentence}", width)
         yield [(name, "bold green"), (first.removeprefix(name), "")]
         yield from ([(line, "")] for line in rest)
-    elif isinstance(part, Table):
+    elif isinstance(part, TextTable):
         headings = [tuple(map(one_line, heading)) for heading in part.headings]
         rows = [[one_line(cell) for cell in row] for row in part.rows]
         yield from _table(replace(part, headings=headings, rows=rows), width)
@@ -123,20 +134,21 @@ def _lines(part: Part, width: int) -> Iterator[Line]:
 
 
 def word_list(
-    pairs: Iterable[tuple[str, str]], width: int, *, breaks_words: bool = False
+    pairs: Iterable[tuple[str, str]], width: int, *, breaks_words: bool = False, column: int = 9
 ) -> list[str]:
     """Return words with what is said of each, in a column of its own, as lines.
 
-    Addresses stay whole where no words are broken, even in a line too narrow for them.
+    Addresses stay whole where no words are broken, even in a line too narrow for them; a sign of
+    double width takes a column of every line.
     """
     return [
         line
         for word, text in pairs
         for line in textwrap.wrap(
-            f"{word:9} {text}",
-            width,
+            f"{word:{column}} {text}",
+            width - sum(east_asian_width(sign) in "WF" for sign in text),
             initial_indent="  ",
-            subsequent_indent=" " * 12,
+            subsequent_indent=" " * (column + 3),
             break_on_hyphens=False,
             break_long_words=breaks_words,
         )
@@ -154,7 +166,7 @@ def _wrap(text: str, width: int, bullet: str = "", hang: int = 0) -> list[str]:
     )
 
 
-def _table(table: Table, width: int) -> Iterator[Line]:
+def _table(table: TextTable, width: int) -> Iterator[Line]:
     """Yield the lines of a table that are no longer than a width.
 
     It gives up, in this order and as far as need be: wide gaps, words on one line, a last column
@@ -178,13 +190,13 @@ def _table(table: Table, width: int) -> Iterator[Line]:
         yield from _table(part, width) if len(bands) > 1 else _aligned(part, natural, part.gap)
 
 
-def _heads(table: Table) -> list[tuple[str, ...]]:
+def _heads(table: TextTable) -> list[tuple[str, ...]]:
     """Return the lines of the headings, a text for each column."""
     return list(zip(*table.headings, strict=True))
 
 
 def _narrowed(
-    table: Table, wrapped: Sequence[int], natural: Sequence[int], room: int
+    table: TextTable, wrapped: Sequence[int], natural: Sequence[int], room: int
 ) -> list[int] | None:
     """Return widths that fit, one column wrapped if need be; None where it gets too thin."""
     over = sum(natural) - room
@@ -211,10 +223,10 @@ def _bands(widths: Sequence[int], width: int) -> list[list[int]]:
     return bands
 
 
-def _columns(table: Table, places: Sequence[int]) -> Table:
+def _columns(table: TextTable, places: Sequence[int]) -> TextTable:
     """Return a table of some columns of another, without lines of headings that are empty."""
     lines = [line for line in _heads(table) if any(line[place] for place in places)]
-    return Table(
+    return TextTable(
         [tuple(line[place] for line in lines) for place in places],
         [[row[place] for place in places] for row in table.rows],
         [number for number, place in enumerate(places) if place in table.left],
@@ -222,7 +234,7 @@ def _columns(table: Table, places: Sequence[int]) -> Table:
     )
 
 
-def _with_words_below(table: Table, width: int) -> Iterator[Line]:
+def _with_words_below(table: TextTable, width: int) -> Iterator[Line]:
     """Yield the lines of a table with its last column below each row, set in."""
     last = len(table.headings) - 1
     narrower = _columns(table, range(last))
@@ -236,7 +248,7 @@ def _with_words_below(table: Table, width: int) -> Iterator[Line]:
         yield from ([(text, "")] for text in _wrap(row[last], width, bullet=_SET_IN))
 
 
-def _aligned(table: Table, widths: Sequence[int], gap: int) -> Iterator[Line]:
+def _aligned(table: TextTable, widths: Sequence[int], gap: int) -> Iterator[Line]:
     """Yield the lines of a table, columns aligned, headings dim, words wrapped."""
     between = " " * gap
 

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
-from fastcalc.report.console import Notes, Part, Table
+from fastcalc.report.console import Notes, Part, TextTable
 from fastcalc.report.entries import model_record, walk
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record
@@ -87,7 +87,7 @@ def diff_parts(left: AnyEntry, right: AnyEntry) -> list[Part]:
         rows.append((row["field"], *shown))
     heads = [("",), (left.id,), (right.id,), ("ratio",)]
     return [
-        Table(heads, rows, left=(0,)),
+        TextTable(heads, rows, left=(0,)),
         "",
         Notes([f"ratio: {right.id} over {left.id}; = where they are the same"]),
     ]

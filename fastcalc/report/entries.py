@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model, Quantity
-from fastcalc.catalogue.schema.hardware import RateFormat
+from fastcalc.catalogue.schema.hardware import Offer, RateFormat
 from fastcalc.core.columns import Column
 from fastcalc.core.machine_class import ENGINES
 from fastcalc.core.workload import Workload, checkpoint_parameters, workload
 from fastcalc.formulas.roofline import critical_batch
 from fastcalc.report import record_tables
-from fastcalc.report.console import Notes, Part, Table, Title
+from fastcalc.report.console import Notes, Part, TextTable, Title
 from fastcalc.report.numbers_as_text import number, parameters, prefixed, size
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plain, plainly
@@ -33,8 +33,8 @@ _REST = {
     "scale_out_latency_s": "links.scale_out.latency",
     "power_chip_w": "power.chip",
     "power_all_in_w": "power.all_in",
-    "price_cloud_usd_per_h": "price.cloud",
-    "price_cloud_date": "price.cloud.date",
+    "price_cloud_usd_per_h": "price.rent",
+    "price_cloud_date": "price.rent.date",
     "price_purchase_usd": "price.purchase",
     "area_m2": "area",
     "transistors": "transistors",
@@ -82,6 +82,14 @@ def hardware_record(chip: Hardware) -> Record:
         },
         "critical_batch_16bit": plain(float(balance)),
         **{key: _at(chip, path) for key, path in _REST.items()},
+        "price_offers": [
+            {
+                **{name: getattr(one, name) for name in ("provider", "terms", "region")},
+                "usd_per_h": plain(one.price.si),
+                "date": one.price.date,
+            }
+            for one in chip.price.offers
+        ],
     }
 
 
@@ -160,7 +168,7 @@ LISTED: dict[str, tuple[Column, ...]] = {
             ),
             8,
         ),
-        numbers("$/h", lambda chip: number(_at(chip, "price.cloud"))),
+        numbers("$/h", lambda chip: number(_at(chip, "price.rent"))),
     ),
     "models": (
         words("id", lambda work: work.model.id),
@@ -230,7 +238,7 @@ def hardware_parts(chip: Hardware) -> list[Part]:
             said.append(f"confidence {value.confidence}")
         if any(said):
             remarks.append(f"{name}: {'; '.join(one for one in said if one)}")
-    table = Table(heads, rows, left=(0, 1, 2, 3))
+    table = TextTable(heads, rows, left=(0, 1, 2, 3))
     found: list[Part] = [Title(chip.id, about), "", table]
     return found + _grounds(chip, [*remarks, *chip.notes])
 
@@ -246,7 +254,7 @@ def engine_parts(engine: Engine) -> list[Part]:
     ]
     if rows:
         heads = [("parameter",), ("value",), ("source",), ("meaning",)]
-        found += ["", Table(heads, rows, left=(0, 1, 2, 3))]
+        found += ["", TextTable(heads, rows, left=(0, 1, 2, 3))]
     extra = [
         f"on {architecture}: {name} {value.text} ({value.note or value.source})"
         for architecture, own in engine.architectures.items()
@@ -268,11 +276,11 @@ def model_parts(model: Model, weights: str | None, kv: str | None) -> list[Part]
                 fields = part.model_dump(exclude_defaults=True, exclude_none=True)
                 text = f"{fields.pop('kind')}: {_named(fields)}"
                 rows.append(("" if place else str(block.count), text))
-        found += ["", Table([("layers",), ("what is in one",)], rows, left=(1,))]
+        found += ["", TextTable([("layers",), ("what is in one",)], rows, left=(1,))]
     return found + _grounds(model, [*cautions([model]), *model.notes])
 
 
-def _counts(work: Workload) -> Table:
+def _counts(work: Workload) -> TextTable:
     model = work.model
     rows = [
         ("total parameters", f"{work.total_parameters:,.0f}", "text core"),
@@ -298,7 +306,7 @@ def _counts(work: Workload) -> Table:
     if published.checkpoint:
         count = f"{published.checkpoint.si:,.0f}"
         rows.append(("checkpoint", count, f"parameters; label {published.label or '-'}"))
-    return Table([("count",), ("value",), ("of",)], rows, left=(0, 2))
+    return TextTable([("count",), ("value",), ("of",)], rows, left=(0, 2))
 
 
 def _named(fields: dict[str, Any]) -> str:
@@ -318,6 +326,8 @@ def walk(entry: Any, path: str = "") -> Iterator[tuple[str, Quantity]]:
     """Yield every quantity of an entry with the path to it, in the order of the file's keys."""
     if isinstance(entry, Quantity):
         yield path, entry
+    elif isinstance(entry, Offer):
+        yield f"offer {entry.name}", entry.price
     elif isinstance(entry, dict):
         for key, value in entry.items():
             yield from walk(value, f"{path} {key}".strip())

@@ -55,7 +55,7 @@ def _pass_parts(row: Explanation, each: Explained) -> Iterable[console.Part]:
     yield f"{what}: {each.name} of {' and '.join(held)}"
     whole = ["together", "", "", "", "", _seconds(each.seconds), "100 %"]
     rows = [*(_table_row(each, part) for part in each.parts), whole]
-    yield console.Table(_HEADINGS, rows, left=(0,))
+    yield console.TextTable(_HEADINGS, rows, left=(0,))
     if each.idle:
         yield console.Notes([f"no time in: {', '.join(each.idle)}"])
     if each.rates:

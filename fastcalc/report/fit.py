@@ -11,7 +11,7 @@ from fastcalc.core.scenario import Location
 from fastcalc.core.split import near
 from fastcalc.report import record_tables
 from fastcalc.report.compare import why
-from fastcalc.report.console import Listing, Notes, Part, Table
+from fastcalc.report.console import Listing, Notes, Part, TextTable
 from fastcalc.report.memories import KEY, picture
 from fastcalc.report.numbers_as_text import parameters, size
 from fastcalc.report.records import Record, plainly
@@ -120,7 +120,7 @@ def _pictures(locations: Sequence[Location]) -> list[Part]:
         for bar in picture(one)
     ]
     headings = [("hardware",), ("batch",), ("memory",), ("usable",), ("what fills it",)]
-    return [Table(headings, rows, left=(0, 2, 4)), Listing([KEY]), ""] if rows else []
+    return [TextTable(headings, rows, left=(0, 2, 4)), Listing([KEY]), ""] if rows else []
 
 
 def parts(locations: Sequence[Location], next_command: str, width: int) -> list[Part]:

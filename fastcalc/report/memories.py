@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fastcalc.core.evaluated_points import host_use
 from fastcalc.core.scenario import Location, Outcome
 from fastcalc.core.split import split
-from fastcalc.core.step import HOST
 from fastcalc.core.tier import KINDS
 from fastcalc.formulas.types import Array
 from fastcalc.report.numbers_as_text import size
@@ -17,6 +17,11 @@ _WIDE = 40
 _NAMES = dict(
     zip(KINDS, ("dense weights", "head", "experts", "KV cache", "embeddings"), strict=True)
 )
+_HOW = {
+    None: "",
+    "stream": "; what is there streams over the link",
+    "compute": "; the host's cores multiply what is there",
+}
 _LETTERS = dict(zip(KINDS, "DHEKT", strict=True))
 
 
@@ -82,13 +87,8 @@ def lives(outcome: Outcome) -> Iterator[str]:
 
 def _used(outcome: Outcome, index: int) -> str:
     """Say what is done with what lives on a host."""
-    passes = outcome.estimate.passes
-    if all(tier.is_near for tier in passes.machine.tiers) or passes.is_bound:
-        return ""
-    computed = (one.bytes for one in passes.decode.components if one.name == HOST)
-    if any(_at(np.asarray(one), index) > 0.0 for one in computed):
-        return "; the host's cores multiply what is there"
-    return "; what is there streams over the link"
+    use = host_use(outcome.estimate.passes)
+    return _HOW[use.words[int(_at(np.asarray(use.codes), index))]] if use else ""
 
 
 def _at(values: Array, index: int) -> float:

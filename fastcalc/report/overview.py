@@ -7,7 +7,7 @@ from itertools import groupby
 from fastcalc.core.columns import pick
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import record_tables
-from fastcalc.report.console import Notes, Part
+from fastcalc.report.console import Notes, Part, few_notes
 from fastcalc.report.numbers_as_text import dollars, number, parameters, size
 from fastcalc.report.records import Record, compare_records
 
@@ -28,8 +28,6 @@ _KEY = (
     "key: tok/s a user is decode alone, with its 80 % range and the bound, which no software "
     "exceeds; $/Mtok is of output, prompts paid for, too; needs N: that batch takes N chips"
 )
-_MOST = 4
-"""Notes that a first screen has room for."""
 _WORDS = dict(
     enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), 1)
 )
@@ -56,9 +54,7 @@ def parts(
     few, every = notes
     if has_all_notes:
         return [*found, Notes([_KEY, *every], next_command)]
-    few = few[:_MOST]
-    hidden = f"{len(every) - len(few)} more notes with --notes, more columns with --wide"
-    return [*found, Notes([_KEY, *few, hidden], next_command)]
+    return [*found, few_notes(_KEY, few, every, next_command)]
 
 
 def _heading(outcome: Outcome) -> str:

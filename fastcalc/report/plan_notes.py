@@ -24,10 +24,22 @@ _FULL = 0.9
 """Share of its capacity above which a replica without a queue is worth a word. [1]"""
 
 
-def reported(found: Decision, shown: Sequence[Plan]) -> Iterator[str]:
-    """Say what the best plan rests on, what came second or just misses, why the others lost."""
+def first_notes(found: Decision, shown: Sequence[Plan]) -> list[str]:
+    """Return what changes how the plans are read, in short."""
     best, service = found.plans[0], found.service
-    second = found.runner_up
+    unknown = [": ".join(unknown_chips(found))] if found.unknown else []
+    return [
+        *_next_chip(found),
+        *_slow_end(best, service),
+        *_busy(best, service),
+        *_prices(shown, in_short=True),
+        *dict.fromkeys(best.replica.warnings),
+        *unknown,
+    ]
+
+
+def _next_chip(found: Decision) -> Iterator[str]:
+    best, second = found.plans[0], found.runner_up
     if second is not None:
         chip, price = best.scenario.hardware.id, runner_up_price(found)
         line = f"next chip: {second.scenario.hardware.id}, {what(second)}: "
@@ -37,15 +49,25 @@ def reported(found: Decision, shown: Sequence[Plan]) -> Iterator[str]:
                 f"; it wins where {chip} costs more than ${number(rounded_up(price))} a chip-hour"
             )
         yield line
+
+
+def _prices(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]:
     pricing = shown[0].scenario.pricing
     chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in shown}.values()
     known = [chip for chip in chips if pricing.per_chip_hour(chip) is not None]
     if known:
         # Of the first, why the confidence is low.
-        listed = (priced(pricing, chip, in_short=place > 0) for place, chip in enumerate(known))
-        about = f"prices, {basis_of(pricing)}, $ a chip-hour, date and low confidence"
+        listed = (
+            priced(pricing, chip, in_short=in_short or place > 0)
+            for place, chip in enumerate(known)
+        )
+        about = f"prices, {basis_of(pricing)}, $ a chip-hour"
+        about += "" if in_short else ", date and low confidence"
         yield f"{about}: {', '.join(listed)}"
-    yield from _slow_end(best, service)
+
+
+def _busy(best: Plan, service: Service) -> Iterator[str]:
+    """Say where requests that arrive at random would queue."""
     busiest, is_queued = max(best.busy, best.prefill_busy), service.share is not None
     if service.rate is not None and not is_queued and busiest > _FULL:
         flags = "--percentile 99" if service.ttft < inf else "--ttft with --percentile 99"
@@ -53,6 +75,15 @@ def reported(found: Decision, shown: Sequence[Plan]) -> Iterator[str]:
             f"{best.scenario.hardware.id}: replicas are {busiest:.1%} busy, so requests that "
             f"arrive at random would queue; {flags} plans for them"
         )
+
+
+def reported(found: Decision, shown: Sequence[Plan]) -> Iterator[str]:
+    """Say what the best plan rests on, what came second or just misses, why the others lost."""
+    best, service = found.plans[0], found.service
+    yield from _next_chip(found)
+    yield from _prices(shown)
+    yield from _slow_end(best, service)
+    yield from _busy(best, service)
     if is_narrowed(best) and found.in_own_formats is None:
         weights, cache = own_formats(best.scenario.model)
         yield (

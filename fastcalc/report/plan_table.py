@@ -1,17 +1,18 @@
 """Plans as a table: what to rent, what it does, and why not the others."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from fastcalc.core.columns import Column, pick
 from fastcalc.core.layout import Layout
 from fastcalc.report import record_tables
 from fastcalc.report.commands import Typed, compare_command
-from fastcalc.report.console import Notes, Part, Title
+from fastcalc.report.console import Notes, Part, Title, few_notes
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.plan import COLUMNS, is_narrowed, notes, tpot_range, unrounded
-from fastcalc.report.plan_notes import cut, reported, times_the_cost, what
+from fastcalc.report.plan_notes import cut, first_notes, reported, times_the_cost, what
 from fastcalc.report.records import Record
-from fastcalc.search.plan.decision import Decision, own_formats
+from fastcalc.search.plan.decision import Decision, Plan, own_formats
 from fastcalc.search.plan.service import Service
 
 
@@ -50,26 +51,24 @@ _COLUMNS = pick(
     ),
 )
 
+_FIRST, _OTHERS = 3, 4
+"""Plans, and other chips, that a first screen has room for."""
+
+_KEY = (
+    "key: replicas x each decode, prompts are taken inside or on chips of their own; TTFT and TPOT "
+    "are of this traffic, with the latter's 80 % range"
+)
 _RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "a token")}
 """What is least where no rate says how many replicas there are: one column for the other."""
 
 
 def table(found: Decision, top: int, asked: str, typed: Typed, width: int) -> list[Part]:
     """Return the first plans of what was asked, and why the others lost, as parts of a page."""
-    best, service, plans = found.plans[0], found.service, found.plans[:top]
-    seen = {plan.scenario.hardware.id for plan in plans}
-    others = [one for one in found.of_each_chip if one.scenario.hardware.id not in seen]
-    own = found.in_own_formats if is_narrowed(best) else None
-    whole = [own] if own is not None else []
+    best, service = found.plans[0], found.service
+    plans, whole, others = _groups(found, top)
+    own = whole[0] if whole else None
     shown = [*plans, *whole, *others]
-    is_needed = {
-        "speculation_tokens_per_pass": any(
-            plan.scenario.traffic.speculation.drafted for plan in found.plans
-        ),
-        "utilization": service.rate is not None or service.share is not None,
-        "service_tpot_ms_low": any(tpot_range(plan) is not None for plan in shown),
-    }
-    kept = [one for one in columns(service) if is_needed.get(one.key, True)]
+    kept = _kept(found, shown)
     rows = [record_tables.row(kept, record) for record in unrounded(shown, service, typed)]
     # What says the same in every row leaves first, and the notes say what that is.
     texts = {one.key: {row[one.key] for row in rows} for one in kept}
@@ -87,10 +86,59 @@ def table(found: Decision, top: int, asked: str, typed: Typed, width: int) -> li
         parts += [heading + times_the_cost(found, own), second, ""]
     if others:
         parts += ["the best of each other chip", third, ""]
-    warned = (line for plan in shown for line in plan.replica.warnings)
-    lines = [*reported(found, shown), *notes(service), *dict.fromkeys(warned)]
-    lines += record_tables.gone(left_out, same)
+    lines = [*_lines(found, shown), *record_tables.gone(left_out, same)]
     return [*parts, Notes(lines, compare_command(best.scenario, typed))]
+
+
+def first_screen(
+    found: Decision, top: int, asked: str, typed: Typed, width: int, *, has_all_notes: bool
+) -> list[Part]:
+    """Return the answer in a sentence, one table of plans and other chips, a key and few notes."""
+    best = found.plans[0]
+    plans, whole, others = _groups(found, min(top, _FIRST))
+    shown = [*plans, *whole, *others[:_OTHERS]]
+    labels = [*(f"{place}" for place in range(1, len(plans) + 1)), *["own formats"] * len(whole)]
+    labels += ["other chip"] * len(shown)
+    columns = [record_tables.words("|plan", lambda _: ""), *_kept(found, shown)]
+    rows = [
+        record_tables.row(columns, record) | {"|plan": label}
+        for label, record in zip(labels, unrounded(shown, found.service, typed), strict=False)
+    ]
+    (made,), _ = record_tables.tables(columns, [rows], width)
+    command = compare_command(best.scenario, typed)
+    every = _lines(found, [*plans, *whole, *others])
+    sentence = f"{what(best)} for {asked}"
+    page: list[Part] = [Title(best.scenario.hardware.id, sentence), "", made]
+    if has_all_notes:
+        return [*page, Notes([_KEY, *every], command)]
+    return [*page, few_notes(_KEY, first_notes(found, shown), every, command)]
+
+
+def _groups(found: Decision, top: int) -> tuple[list[Plan], list[Plan], list[Plan]]:
+    """Return the first plans, the best in the model's own formats, and that of each other chip."""
+    plans = list(found.plans[:top])
+    seen = {plan.scenario.hardware.id for plan in plans}
+    own = found.in_own_formats if is_narrowed(found.plans[0]) else None
+    others = [one for one in found.of_each_chip if one.scenario.hardware.id not in seen]
+    return plans, [] if own is None else [own], others
+
+
+def _lines(found: Decision, shown: Sequence[Plan]) -> list[str]:
+    warned = (line for plan in shown for line in plan.replica.warnings)
+    return [*reported(found, shown), *notes(found.service), *dict.fromkeys(warned)]
+
+
+def _kept(found: Decision, shown: Sequence[Plan]) -> list[Column]:
+    """Return the columns that say something of these plans."""
+    service = found.service
+    is_needed = {
+        "speculation_tokens_per_pass": any(
+            plan.scenario.traffic.speculation.drafted for plan in found.plans
+        ),
+        "utilization": service.rate is not None or service.share is not None,
+        "service_tpot_ms_low": any(tpot_range(plan) is not None for plan in shown),
+    }
+    return [one for one in columns(service) if is_needed.get(one.key, True)]
 
 
 def columns(service: Service) -> list[Column]:

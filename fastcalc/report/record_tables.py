@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from fastcalc.core.columns import Column
-from fastcalc.report.console import Table
+from fastcalc.report.console import TextTable
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.written import to_markdown
 
@@ -69,7 +69,7 @@ def tables(
     groups: Sequence[Sequence[Row]],
     width: int,
     wrapped: Mapping[str, int] | None = None,
-) -> tuple[list[Table], list[Column]]:
+) -> tuple[list[TextTable], list[Column]]:
     """Return a table of each group of rows, in the columns that fit, and the columns left out.
 
     The largest rank leaves first, from `OPTIONAL` on before the gap between columns is narrowed;
@@ -86,15 +86,16 @@ def tables(
     tries = [(count, 2) for count in range(optional + 1)]
     tries += [(count, 1) for count in range(len(leaving) + 1)] if leaving else []
     for count, gap in tries:
-        left_out = leaving[:count]
-        shown = [one for one in columns if one not in left_out]
+        shown = [one for one in columns if one not in leaving[:count]]
         if sum(widths[one.key] + gap for one in shown) - gap <= width:
             break
     lines = [line for line in zip(*(one.heading for one in shown), strict=True) if any(line)]
     left = [place for place, one in enumerate(shown) if one.unit in ("text", "yes or no")]
     heads = list(zip(*lines, strict=True))
     cells = ([[row[one.key] for one in shown] for row in group] for group in groups)
-    return [Table(heads, each, left, gap) for each in cells], [c for c in columns if c not in shown]
+    return [TextTable(heads, each, left, gap) for each in cells], [
+        c for c in columns if c not in shown
+    ]
 
 
 def gone(left_out: Iterable[Column], same: Mapping[str, str] | None = None) -> list[str]:
@@ -108,7 +109,7 @@ def table(
     records: Iterable[Any],
     width: int,
     wrapped: Mapping[str, int] | None = None,
-) -> Table:
+) -> TextTable:
     """Return one table of records, as `tables`."""
     (found,), _ = tables(columns, [[row(columns, one) for one in records]], width, wrapped)
     return found

@@ -87,7 +87,7 @@ def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> 
     ]
     schema = pyarrow.schema(fields, {"fastcalc": json.dumps(premises)})
     file = BytesIO()
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records, schema), file)
+    pyarrow.parquet.write_table(pyarrow.TextTable.from_pylist(records, schema), file)
     return file.getvalue()
 
 

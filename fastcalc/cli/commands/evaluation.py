@@ -35,7 +35,13 @@ class Evaluated(
 
 
 class Compare(
-    Evaluated, flags.PrefixHits, flags.Prices, flags.PaidHours, flags.Output, flags.OwnFolders
+    Evaluated,
+    flags.PrefixHits,
+    flags.Prices,
+    flags.PaidHours,
+    flags.Output,
+    flags.Reading,
+    flags.OwnFolders,
 ):
     """Compare chips on models, batch by batch.
 
@@ -46,8 +52,6 @@ class Compare(
     explain: Annotated[
         bool, flag(None, "Take each step apart: every component, rate and source.", "--explain")
     ] = False
-    notes: Annotated[bool, flag(None, "Print every note.", "--notes")] = False
-    wide: Annotated[bool, flag(None, "Print every column, a table a chip.", "--wide")] = False
 
 
 class FitMemory(Evaluated, flags.Output, flags.OwnFolders):

@@ -101,6 +101,7 @@ class FindPlans(
     flags.HostMemory,
     flags.Prices,
     flags.Output,
+    flags.Reading,
     flags.OwnFolders,
 ):
     """Find the cheapest deployment that meets a service level.

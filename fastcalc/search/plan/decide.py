@@ -11,7 +11,7 @@ import numpy as np
 from fastcalc.formulas.types import Bools, Floats
 from fastcalc.search.plan.decision import Decision, Plan, kind_of
 from fastcalc.search.plan.pools import Pool
-from fastcalc.search.plan.refine import Gaps, gaps_of
+from fastcalc.search.plan.refine import Gaps, gaps_of, with_largest
 from fastcalc.search.plan.score import LIMITS, Scored, has_cost, score
 from fastcalc.search.plan.service import Service
 from fastcalc.search.space import sharding
@@ -40,7 +40,9 @@ def decide(grids: Iterable[Grid], service: Service, *, shown: int = 5) -> Decisi
     """
     keep_freed_memory()
     found = Decision(service)
-    waiting: list[tuple[Grid, Sequence[Pool] | None]] = [(grid, None) for grid in grids]
+    waiting: list[tuple[Grid, Sequence[Pool] | None]] = [
+        (with_largest(grid), None) for grid in grids
+    ]
     left: list[Gaps] = []
     while waiting:
         for grid, pools in waiting:
@@ -116,14 +118,14 @@ def _argmin(values: Floats, among: Bools) -> int | None:
 
 
 def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) -> Plan:
-    grid, row, column = scored.grid, int(scored.layout[place]), int(scored.place[place])
+    grid, row, batch = scored.grid, int(scored.layout[place]), float(scored.batch[place])
     pool, busy, given = scored.pool, float(scored.busy[place]), grid.scenario
     prompt, output = service.prompt, service.output
     # Without a rate nothing else says how idle a replica is, and its tokens must pay for that.
     paid = busy if service.rate is None else 1.0
     scenario = replace(
         given,
-        batches=(int(grid.batches[column]),),
+        batches=(int(batch),),
         traffic=replace(given.traffic, prompt=prompt, output=output, context=prompt + output / 2),
         sharding=sharding(grid.layouts[row]),
         pricing=replace(given.pricing, utilization=paid),
@@ -131,7 +133,7 @@ def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) 
     return Plan(
         scenario=scenario,
         layout=grid.layouts[row],
-        batch=float(grid.batches[column]),
+        batch=batch,
         replicas=float(scored.replicas[place]),
         busy=busy,
         prefill_layout=pool.layout if pool else None,

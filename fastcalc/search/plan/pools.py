@@ -61,7 +61,12 @@ def can_be_apart(grid: Grid, service: Service) -> bool:
     one, site = grid.scenario, grid.site
     has_link = one.hardware.links.scale_out is not None
     is_whole = site.machine.is_spatial or one.engine.is_bound
-    return service.rate is not None and has_link and not is_whole and bool(grid.batches[0] == 1)
+    return (
+        service.rate is not None
+        and has_link
+        and not is_whole
+        and bool(np.all(grid.batches[..., 0] == 1))
+    )
 
 
 def pools(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:

@@ -25,6 +25,39 @@ _WAIT_OF_THE_LATE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
+class Slots:
+    """What is waited for before replicas of a few kinds, in times that a request holds its slot.
+
+    Attributes
+    ----------
+    counts : ndarray
+        Requests decoded together, of each kind. [1]
+    share : float
+        Of requests, whose wait is asked for. [1]
+    """
+
+    counts: Floats
+    share: float
+
+    @cached_property
+    def _known(self) -> Floats:
+        """Waits, kinds x tabled utilizations; nan until they are asked for. [1]"""
+        return np.full((len(self.counts), len(_BUSY)), np.nan)
+
+    def waits(self, kind: Ints | int, level: Ints) -> Floats:
+        """Return the waits of kinds at tabled utilizations, by their positions. [1]"""
+        kind, level = np.broadcast_arrays(kind, level)
+        is_new = np.isnan(self._known[kind, level])
+        if np.any(is_new):
+            width = len(_BUSY)
+            new = np.divmod(np.unique(kind[is_new] * width + level[is_new]), width)
+            self._known[new] = slot_wait_percentile(
+                slots=self.counts[new[0]], utilization=_BUSY[new[1]], service=1.0, share=self.share
+            )
+        return np.asarray(self._known[kind, level])
+
+
+@dataclass(frozen=True, eq=False)
 class Queues:
     """The queues before some deployments: for their prompts to be taken in, and for a slot.
 
@@ -38,10 +71,10 @@ class Queues:
         Time for which the prompt of a request keeps others waiting. [s]
     prompt_busy : ndarray
         Share of the time that prompts are taken in, at full utilization. [1]
-    slots : ndarray or None
-        Requests decoded together, one for each of a few kinds; None where nothing is. [1]
+    slots : Slots or None
+        What is waited for besides; None where nothing is.
     kind : ndarray or int
-        Which of them each deployment has.
+        Which of its kinds each deployment has.
     holds : ndarray or float
         Time that a request holds its slot. [s]
     """
@@ -49,7 +82,7 @@ class Queues:
     share: float
     prompt: Floats
     prompt_busy: ArrayLike
-    slots: Floats | None = None
+    slots: Slots | None = None
     kind: Ints | int = 0
     holds: ArrayLike = 0.0
 
@@ -81,23 +114,8 @@ class Queues:
         )
         if self.slots is None:
             return prompts
-        slots: Floats = self._slot_waits[self.kind, level] * np.asarray(self.holds)
+        slots: Floats = self.slots.waits(self.kind, level) * np.asarray(self.holds)
         return prompts + slots
-
-    @cached_property
-    def _slot_waits(self) -> Floats:
-        """Waits for a slot, kinds x utilizations, in times that one is held. [1]"""
-        assert self.slots is not None
-        new = np.array([count for count in self.slots if (count, self.share) not in _KNOWN])
-        rows = slot_wait_percentile(
-            slots=new[:, np.newaxis], utilization=_BUSY, service=1.0, share=self.share
-        )
-        _KNOWN.update({(count, self.share): row for count, row in zip(new, rows, strict=True)})
-        return np.stack([_KNOWN[count, self.share] for count in self.slots])
-
-
-_KNOWN: dict[tuple[float, float], Floats] = {}
-"""Waits by slots and share of requests: grids have most of their batches in common."""
 
 
 def needed(

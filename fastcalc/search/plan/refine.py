@@ -1,7 +1,7 @@
 """Batches between the few that are tried first, where one may cost less or be faster."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,14 +11,14 @@ from fastcalc.search.plan.score import Scored
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid
 
-_AT_ONCE = 8
+_AT_ONCE = 32
 """Gaps of a grid that are tried together; what they find may rule out the others. [1]"""
 
 _TRIED = 24
 """Batches of a gap; what is still between two of them is another gap. [1]"""
 
-_BEYOND = 1.5
-"""How many times the largest batch of a grid is tried next, where that was still in time. [1]"""
+_AS_MUCH = 1e-9
+"""Of a cost, by which another is no better. [1]"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +60,10 @@ class Gaps:
         return self._of(order[:_AT_ONCE]), self._of(order[_AT_ONCE:])
 
     def between(self) -> Grid:
-        """Return the grid of the batches in the gaps, with those on both sides."""
-        layouts = tuple(self.grid.layouts[place] for place in dict.fromkeys(self.layout))
-        batches = [
-            np.round(np.linspace(low, high, min(int(high - low), _TRIED) + 1))
-            for low, high in zip(self.low, self.high, strict=True)
-        ]
-        return self.grid.part(layouts=layouts, batches=np.unique(np.concatenate(batches)))
+        """Return the grid of the batches in the gaps, a row for each, with those on both sides."""
+        layouts = tuple(self.grid.layouts[place] for place in self.layout)
+        batches = np.round(np.linspace(self.low, self.high, _TRIED + 1, axis=-1))
+        return self.grid.part(layouts=layouts, batches=batches)
 
     def _of(self, places: Ints) -> "Gaps":
         return Gaps(
@@ -83,6 +80,18 @@ class Gaps:
         return len(self.least)
 
 
+def with_largest(grid: Grid) -> Grid:
+    """Return a grid with a row of batches for each layout, the largest that it holds among them."""
+    kinds = grid.requests[:]
+    traffic = replace(grid.scenario.traffic, prompt=kinds.prompt, output=kinds.output)
+    site = replace(grid.site, reserved_tokens=traffic.reserved_each)
+    placed = site.place_all(grid.layouts, axes=1)
+    limit = np.floor(site.machine.software.max_sequences * placed.layout.dp)
+    most = np.maximum(np.minimum(placed.max_batch, limit), 1.0)
+    rows = np.broadcast_to(grid.batches, (len(grid.layouts), grid.shape[-1]))
+    return grid.part(batches=np.sort(np.concatenate([rows, most], axis=1)))
+
+
 def gaps_of(scored: Sequence[Scored], service: Service) -> Gaps:
     """Return the gaps of one grid in which something better may be.
 
@@ -93,50 +102,55 @@ def gaps_of(scored: Sequence[Scored], service: Service) -> Gaps:
     Parameters
     ----------
     scored : sequence of Scored
-        All that was tried of one grid.
+        All that was tried of one grid, with a row of batches for each layout.
     service : Service
         What is asked.
     """
     grid = scored[0].grid
-    batches = grid.batches
-    beyond = np.append(batches[1:], np.ceil(_BEYOND * batches[-1]) + 1.0)
-    is_idle = service.rate is None and service.share is not None
+    has_cost = service.rate is None and service.objective != "chips"  # of its own at each batch
+    is_idle = has_cost and service.share is not None
     found: list[tuple[Floats, Ints, Floats, Floats, Bools]] = []
     for one in scored:
         in_time = (one.values["ttft"] <= service.ttft) & (one.values["tpot"] <= service.tpot)
         (places,) = np.nonzero(in_time)
-        rank = one.cost if is_idle else -batches[one.place]
+        rank = one.cost if is_idle else -one.batch
         order = places[np.lexsort((rank[places], one.layout[places]))]
-        layouts, first = np.unique(one.layout[order], return_index=True)
+        rows, first = np.unique(one.layout[order], return_index=True)
         best, apart = order[first], np.full(len(first), one.pool is not None)
-        here, above = batches[one.place[best]], beyond[one.place[best]]
+        here, above = one.batch[best], one.batch[one.next(best)]
         if is_idle:
-            below = batches[np.maximum(one.place[best] - 1, 0)]
+            below = one.batch[one.next(best, -1)]
             least = one.cost[best] * np.minimum(below, here**2 / above) / here
-            found += [(least, layouts, below, here, apart), (least, layouts, here, above, apart)]
+            found += [(least, rows, below, here, apart), (least, rows, here, above, apart)]
             continue
-        found.append((_least(one, service, best, here / above), layouts, here, above, apart))
+        found.append((_least(one, service, best), rows, here, above, apart))
         # Below the batch of the best, fewer sequences may do for the same.
         place = one.best(service)
-        if place is not None and service.rate is not None and one.place[place] > 0:
-            at, sides = np.array([place]), batches[one.place[place] - 1 :][:2, np.newaxis]
+        if place is not None and service.rate is not None:
+            at = np.array([place])
+            sides = one.batch[one.next(at, -1)], one.batch[at]
             found.append((one.cost[at], one.layout[at], *sides, np.array([one.pool is not None])))
     pools = [one.pool for one in scored if one.pool is not None]
     gaps = Gaps(grid, pools, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
     return gaps._of(np.nonzero(gaps.high - gaps.low > 1.0)[0])
 
 
-def _least(one: Scored, service: Service, places: Ints, share: Floats) -> Floats:
-    """Return what deployments cost at least whose replicas need a share of the time for a request.
+def _least(one: Scored, service: Service, places: Ints) -> Floats:
+    """Return what deployments cost at least whose batches are between these and the next.
 
-    That share is no less than of the batches: a run does not get shorter as the batch grows.
+    A run does not get shorter as the batch grows, so the time for a request is no less than in
+    proportion to the batches; and where it falls from here to the next, it is no less than there.
     """
+    after = one.next(places)
+    whole = one.cost if service.rate is None else one.seconds
+    share, falls = one.batch[places] / one.batch[after], whole[after] / whole[places]
+    share = np.where(falls <= 1.0 + _AS_MUCH, np.maximum(share, falls), share)
     cost, chips = one.cost[places], one.values["chips"][places]
-    if service.rate is None:
-        return np.where(chips <= service.max_chips, cost * share, np.inf)
-    before = one.replicas[places]
-    replicas = np.ceil(one.busy[places] * before * share / service.utilization - 1e-6)
-    apart = one.pool.chips if one.pool is not None else 0.0
-    fewer = apart + (chips - apart) / before * np.maximum(replicas, 1.0)
+    if service.rate is not None:
+        before = one.replicas[places]
+        replicas = np.ceil(one.busy[places] * before * share / service.utilization - 1e-6)
+        apart = one.pool.chips if one.pool is not None else 0.0
+        fewer = apart + (chips - apart) / before * np.maximum(replicas, 1.0)
+        share, chips = fewer / chips, fewer
     # Just above, for as much is no gain.
-    return np.where(fewer <= service.max_chips, cost * fewer / chips * (1.0 + 1e-9), np.inf)
+    return np.where(chips <= service.max_chips, cost * share * (1.0 + _AS_MUCH), np.inf)

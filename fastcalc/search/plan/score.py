@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.scenario import Scenario
 from fastcalc.formulas.types import Bools, Floats, Ints
 from fastcalc.search.plan.pools import Pool, can_be_apart, pools, transfer_seconds
-from fastcalc.search.plan.queues import Queues, needed
+from fastcalc.search.plan.queues import Queues, Slots, needed
 from fastcalc.search.plan.replica import Replica
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid, solved
@@ -61,6 +62,17 @@ class Scored:
     cost: Floats
     unfit: int = 0
 
+    @cached_property
+    def batch(self) -> Floats:
+        """Sequences that each decodes together. [1]"""
+        rows = np.broadcast_to(self.grid.batches, self.grid.shape[1:])
+        return np.asarray(rows[self.layout, self.place])
+
+    def next(self, places: Ints, step: int = 1) -> Ints:
+        """Return where the next batches of the same layouts are, or the places themselves."""
+        near = np.clip(places + step, 0, len(self.layout) - 1)
+        return np.where(self.layout[near] == self.layout[places], near, places)
+
     def misses(self, service: Service) -> dict[str, Floats]:
         """Return each value over its limit: at most 1 where it is met."""
         limits = {"ttft": service.ttft, "tpot": service.tpot, "chips": service.max_chips}
@@ -85,7 +97,7 @@ class Scored:
         With a rate all do the same work, and the smallest batch is the fastest; without one, what
         takes the least time for a request does the most.
         """
-        return self.seconds if service.rate is None else self.grid.batches[self.place]
+        return self.seconds if service.rate is None else self.batch
 
 
 def score(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> list[Scored]:
@@ -103,12 +115,14 @@ def score(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> 
     points = solved(grid)
     limit = float(grid.site.machine.software.max_sequences)
     dp = np.array([layout.dp for layout in grid.layouts])[:, np.newaxis]
-    held = np.broadcast_to(points.fits, grid.shape)[0]
-    fits = held & (grid.batches <= limit * dp)
+    is_new = np.diff(np.broadcast_to(grid.batches, grid.shape[1:]), prepend=0.0) > 0.0
+    fits = np.broadcast_to(points.fits, grid.shape)[0] & (grid.batches <= limit * dp) & is_new
     (layout, place), replica = np.nonzero(fits), Replica.of(points, fits)
     if given is None:
         given = pools(grid, service, points) if can_be_apart(grid, service) else ()
-    batch, found = grid.batches[place], []
+    batch = np.broadcast_to(grid.batches, fits.shape)[fits]
+    counts, kind = np.unique(batch, return_inverse=True)
+    found, slots = [], Slots(counts, service.share or 0.0)
     for pool in (None, *given):
         if pool is None:
             seconds, ttft, queued = _together(service, replica, batch)
@@ -117,7 +131,7 @@ def score(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> 
             seconds, ttft, queued = _apart(service, replica, batch, pool, receiving)
         queues = None
         if service.share is not None:
-            queues = Queues(service.share, **queued, slots=grid.batches, kind=place)
+            queues = Queues(service.share, **queued, slots=slots, kind=kind)
         replicas, busy, waits = needed(service, seconds, ttft, queues)
         chips = replicas * replica.chips + (pool.chips if pool else 0.0)
         first = ttft + waits
@@ -130,7 +144,7 @@ def score(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> 
         tpot = replica.tpot_in_traffic if pool is None else replica.tpot
         values = {"ttft": first, "tpot": tpot, "chips": chips}
         cost = _cost(grid, service, replica, chips, busy)
-        unfit = 0 if pool else int(fits.size - fits.sum())
+        unfit = 0 if pool else int(is_new.sum() - fits.sum())
         of = (grid, replica, pool, layout, place)
         found.append(Scored(*of, values, seconds, replicas, busy, cost, unfit))
     return found

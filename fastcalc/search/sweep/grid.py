@@ -40,7 +40,7 @@ class Grid:
     requests : Requests or OpenRequests
         Kinds of requests.
     batches : ndarray
-        Sequences decoded together. [1]
+        Sequences decoded together; with a row of its own for each layout, where those differ. [1]
     """
 
     scenario: Scenario
@@ -51,7 +51,7 @@ class Grid:
     @property
     def shape(self) -> tuple[int, int, int]:
         """Kinds of requests, layouts, batches. [1]"""
-        return len(self.requests), max(len(self.layouts), 1), len(self.batches)
+        return len(self.requests), max(len(self.layouts), 1), self.batches.shape[-1]
 
     @property
     def size(self) -> int:

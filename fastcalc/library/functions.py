@@ -14,14 +14,14 @@ from fastcalc.cli import show_sweep
 from fastcalc.cli.app import COMMANDS
 from fastcalc.cli.flags import Flags, declared
 from fastcalc.errors import InputError
-from fastcalc.library.table import ArraySink, Points, Table
+from fastcalc.library.answer_table import ArraySink, SweptTable, Table
 from fastcalc.written import shown
 
 OF_THE_TERMINAL = ("out", "format", "notes", "wide", "anyway", "everything")
 """Flags that say how an answer is written, which a table does itself."""
 
 MOST_POINTS = 5_000_000
-"""Points of a sweep that are in memory together, some 400 bytes each."""
+"""SweptTable of a sweep that are in memory together, some 400 bytes each."""
 
 
 def flags_of(command: str) -> type[Flags]:
@@ -38,7 +38,7 @@ def _function(command: str) -> Callable[..., Table]:
     def ask(*names: Any, **given: Any) -> Table:
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)  # a number that went wrong is no answer
-            return _answered(command, flags(**_bound(command, positional, others, names, given)))
+            return _answered(command, request(command, *names, **given))
 
     made: Any = ask
     made.__name__ = made.__qualname__ = command
@@ -48,6 +48,20 @@ def _function(command: str) -> Callable[..., Table]:
     made.__doc__ = document(flags)
     found: Callable[..., Table] = made
     return found
+
+
+def request(command: str, *names: Any, **given: Any) -> Any:
+    """Return the flags of a command as the command line would make them.
+
+    Raises
+    ------
+    InputError
+        If a value cannot be.
+    TypeError
+        If there is no such argument, or one is missing.
+    """
+    flags = flags_of(command)
+    return flags(**_bound(command, *parameters(flags), names, given))
 
 
 def parameters(flags: type[Flags]) -> tuple[dict[str, Parameter], dict[str, Parameter]]:
@@ -138,7 +152,7 @@ def _answered(command: str, asked: Any) -> Table:
     return Table(asked, getattr(import_module(f"fastcalc.cli.{module}"), run)(asked))
 
 
-def _swept(asked: Any) -> Points:
+def _swept(asked: Any) -> SweptTable:
     grids, skipped = show_sweep.combinations(asked)
     points = sum(grid.size for grid in grids)
     if points > MOST_POINTS:
@@ -148,7 +162,7 @@ def _swept(asked: Any) -> Points:
         )
     sink = ArraySink()
     show_sweep.fill(sink, grids, skipped, lambda _: None)
-    return Points(asked, sink.columns, sink.premises)
+    return SweptTable(asked, sink.columns, sink.premises)
 
 
 def document(flags: type[Flags]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from fastcalc.cli import show_sweep
-from fastcalc.cli.answers import Answer, write
+from fastcalc.cli.answers import Found, write
 from fastcalc.core.columns import NEEDS_FIT, Columns, pick
 from fastcalc.core.evaluated_points import Words
 from fastcalc.formulas.types import Array
@@ -45,7 +45,7 @@ class Table(Sequence[Record]):
         Unit of each key.
     """
 
-    def __init__(self, asked: Any, answer: Answer) -> None:
+    def __init__(self, asked: Any, answer: Found) -> None:
         self._asked, self._answer = asked, answer
 
     @property
@@ -142,7 +142,7 @@ class Table(Sequence[Record]):
         return f"<table><thead><tr>{head}</tr></thead><tbody>{table}</tbody></table>"
 
 
-class Points(Table):
+class SweptTable(Table):
     """The points of a sweep: a table whose columns are arrays from the start.
 
     ``records`` of millions of points take gigabytes; columns do not.
@@ -152,7 +152,7 @@ class Points(Table):
         left_out = premises["left_out"].items()
         super().__init__(
             asked,
-            Answer(
+            Found(
                 None,
                 lambda: [plainly(dict(zip(columns, row, strict=True))) for row in self._rows()],
                 rows=lambda: (pick(_SHOWN), self.records),
