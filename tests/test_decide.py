@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastcalc.articles.agent_run import Terms, prospect, routed, run_of, window_speed, window_tokens
-from fastcalc.articles.choice import Choice, Offer
+from fastcalc.articles.choice import Choice, Contender
 from fastcalc.catalogue.stand_ins import service, services
 from fastcalc.catalogue.store import Catalogue
 from tests.helpers import run, words
@@ -178,7 +178,7 @@ def test_a_gap_in_a_conversation():
 
 
 def two(slow, fast, **shared):
-    return Choice([Offer("slow", slow), Offer("fast", fast)], shared)
+    return Choice([Contender("slow", slow), Contender("fast", fast)], shared)
 
 
 @given(st.floats(0.5, 0.99), SPEEDS, st.floats(1.5, 50.0), COUNTS)
@@ -219,8 +219,8 @@ def test_tools_flip_it_where_a_hand_says():
 def test_an_hour_flips_it_where_a_hand_says():
     """10 s and $0.01 against 1 s and $0.1: nine seconds are worth nine cents at $36 an hour."""
     options = [
-        Offer("slow", {"speed": 100.0, "price": 10.0}),
-        Offer("fast", {"speed": 1000.0, "price": 100.0}),
+        Contender("slow", {"speed": 100.0, "price": 10.0}),
+        Contender("fast", {"speed": 1000.0, "price": 100.0}),
     ]
     decision = Choice(options, {"hour": 20.0}, "total")
     (flip,) = [one for one in decision.flips() if one.parameter == "hour"]

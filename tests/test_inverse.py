@@ -13,14 +13,14 @@ from fastcalc.articles.two_tiers import (
     BOX,
     SIDES,
     TRICKS,
-    Machines,
+    ChipArrays,
     SoldTiers,
     fast_tier,
     slow_tier,
 )
 from tests.helpers import run, words
 
-CHIPS = Machines(
+CHIPS = ChipArrays(
     ("old", "newer", "new"),
     bandwidth=np.array([3e12, 5e12, 8e12]),
     memory=np.array([80e9, 150e9, 200e9]),
@@ -136,7 +136,7 @@ def test_both_tiers_are_those_of_a_hand():
         | {"chip": 0.0, "fast_chip": 2.0}
     )
     values = {name: np.array([value]) for name, value in true.items()}
-    known = Machines(
+    known = ChipArrays(
         ("a", "b", "c"),
         np.array([3.2e12, 1e12, 8e12]),
         np.array([100e9, 1e9, 200e9]),
@@ -226,7 +226,7 @@ def infer(capsys, monkeypatch):
 
 
 def test_the_command_prints_the_box_the_region_and_what_would_decide(infer):
-    text = words(infer("--notes").out)
+    text = words(infer("--wide").out)
     assert text.startswith("To explain the fast tier, ")
     assert "box: active parameters, 8 bits each 10..400 B" in text
     assert "One model, two tiers: 65 tokens/s at $25, 170 tokens/s at $150" in text

@@ -101,7 +101,7 @@ _WHOLE = ("samples", "retries")
 
 
 @dataclass(frozen=True, eq=False)
-class Offer:
+class Contender:
     """An option: the numbers of its own, or the options between which it routes steps.
 
     Model, hardware and batch say where its speed was computed; None where the user gave it.
@@ -116,7 +116,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Flip:
+class BreakEven:
     """A value of a parameter from which on, or up to which, another option wins."""
 
     parameter: str
@@ -134,16 +134,16 @@ class Choice:
     of so many seconds.
     """
 
-    options: Sequence[Offer]
+    options: Sequence[Contender]
     shared: Numbers
     objective: Objective = "time"
     window: float | None = None
 
     @cached_property
-    def _named(self) -> dict[str, Offer]:
+    def _named(self) -> dict[str, Contender]:
         return {one.name: one for one in self.options}
 
-    def terms(self, option: Offer, changes: Mapping[str, ArrayLike] | None = None) -> Terms:
+    def terms(self, option: Contender, changes: Mapping[str, ArrayLike] | None = None) -> Terms:
         """Return what an option offers for the task; its own numbers stand before what is shared.
 
         Changes are named ``tools``, or ``spark.accuracy`` for an option's own.
@@ -160,7 +160,7 @@ class Choice:
         found.pop("share", None)
         return Terms(**found)
 
-    def run(self, option: Offer, changes: Mapping[str, ArrayLike] | None = None) -> Run:
+    def run(self, option: Contender, changes: Mapping[str, ArrayLike] | None = None) -> Run:
         """Return one run of an option."""
         if option.routes is None:
             return run_of(self.terms(option, changes))
@@ -168,11 +168,13 @@ class Choice:
         name = f"{option.name}.share"
         return routed(to, rest, (changes or {}).get(name, option.own["share"]))
 
-    def prospect(self, option: Offer, changes: Mapping[str, ArrayLike] | None = None) -> Prospect:
+    def prospect(
+        self, option: Contender, changes: Mapping[str, ArrayLike] | None = None
+    ) -> Prospect:
         """Return what an option takes to one success."""
         return prospect(self.run(option, changes), self.terms(option, changes))
 
-    def value(self, option: Offer, changes: Mapping[str, ArrayLike] | None = None) -> Floats:
+    def value(self, option: Contender, changes: Mapping[str, ArrayLike] | None = None) -> Floats:
         """Return what is to be least of an option; infinity where it cannot be known."""
         if self.objective == "window":
             assert self.window is not None, "a window has its seconds"
@@ -194,7 +196,7 @@ class Choice:
         best = np.argmin(values, axis=0)
         return np.where(np.isfinite(np.min(values, axis=0)), best, -1)
 
-    def flips(self) -> list[Flip]:
+    def flips(self) -> list[BreakEven]:
         """Return where the verdict flips, of each number alone: the nearest value on both sides."""
         found = []
         for name, now in self._numbers().items():
@@ -220,14 +222,14 @@ class Choice:
                 found[key] = float(value)
         return found
 
-    def _of_options(self, option: Offer) -> tuple[str, ...]:
+    def _of_options(self, option: Contender) -> tuple[str, ...]:
         """Return an option's own numbers that count: a first token that nobody gave does not."""
         lead = ("ttft-ms",) if "lead" in option.own else ()
         if self.objective == "window":
             return ("speed", *lead)
         return ("accuracy", "speed", *lead, *(() if self.objective == "time" else ("price",)))
 
-    def _flips_of(self, name: str, now: float) -> list[Flip]:
+    def _flips_of(self, name: str, now: float) -> list[BreakEven]:
         parameter = PARAMETERS[name.rpartition(".")[2]]
         grid = np.unique(np.append(parameter.grid(2000), now))
         winners = self._along(name, grid)
@@ -241,7 +243,7 @@ class Choice:
             before = other - 1 if is_above else other + 1
             at = self._between(name, grid[before], grid[other], int(winners[here]))
             who = self.options[int(winners[other])].name
-            found.append(Flip(name, at, who, is_above))
+            found.append(BreakEven(name, at, who, is_above))
         return found
 
     def _along(self, name: str, values: Floats) -> Ints:

@@ -15,7 +15,7 @@ from fastcalc.articles.two_tiers import (
     BOX,
     SIDES,
     TRICKS,
-    Machines,
+    ChipArrays,
     SoldTiers,
     Values,
     fast_tier,
@@ -105,7 +105,7 @@ class Inverse:
         One for each combination of tricks, single ones first.
     """
 
-    known: Machines
+    known: ChipArrays
     published: SoldTiers
     tolerance: float
     regions: Sequence[Region]
@@ -177,7 +177,7 @@ def _chance(regions: Sequence[Region], values: Sequence[Floats]) -> float:
 
 def invert(
     published: SoldTiers,
-    known: Machines,
+    known: ChipArrays,
     *,
     tolerance: float,
     points: int = POINTS,
@@ -222,7 +222,7 @@ def _consistent(
     values: dict[str, Floats],
     slow_cost: Floats,
     published: SoldTiers,
-    known: Machines,
+    known: ChipArrays,
     tolerance: float,
     generator: np.random.Generator,
 ) -> tuple[Values, Floats]:

@@ -92,7 +92,7 @@ class SoldTiers:
 
 
 @dataclass(frozen=True, eq=False)
-class Machines:
+class ChipArrays:
     """Chips that may serve, as arrays: bandwidth, memory, FLOP/s and USD an hour of each.
 
     Bytes a second, bytes, 1/s and USD/h.
@@ -105,7 +105,7 @@ class Machines:
     usd: Floats
 
 
-def machines(chips: Sequence[Hardware], pricing: Pricing) -> Machines:
+def machines(chips: Sequence[Hardware], pricing: Pricing) -> ChipArrays:
     """Return chips as arrays.
 
     Raises
@@ -126,7 +126,7 @@ def machines(chips: Sequence[Hardware], pricing: Pricing) -> Machines:
         memory = chip.memory[0]
         rows.append((memory.bandwidth.si, memory.capacity.si, rate.si, usd))
     bandwidth, capacity, rates, prices = np.array(rows, dtype=float).T
-    return Machines(tuple(one.id for one in chips), bandwidth, capacity, rates, prices)
+    return ChipArrays(tuple(one.id for one in chips), bandwidth, capacity, rates, prices)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,12 +138,12 @@ class ServedTier:
     fits: Bools
 
 
-def slow_tier(values: Values, known: Machines) -> ServedTier:
+def slow_tier(values: Values, known: ChipArrays) -> ServedTier:
     """Return the slow tier of services."""
     return _tier(values, known, values["batch"], values["kept"], values["chips"], values["chip"])
 
 
-def fast_tier(values: Values, known: Machines) -> ServedTier:
+def fast_tier(values: Values, known: ChipArrays) -> ServedTier:
     """Return the fast tier of services; at least one user is served."""
     batch = values["batch"] / values["batch_ratio"]
     tier = _tier(
@@ -158,7 +158,7 @@ def fast_tier(values: Values, known: Machines) -> ServedTier:
 
 
 def _tier(
-    values: Values, known: Machines, batch: Floats, kept: Floats, chips: Floats, chip: Floats
+    values: Values, known: ChipArrays, batch: Floats, kept: Floats, chips: Floats, chip: Floats
 ) -> ServedTier:
     place = chip.astype(int)
     tokens = batch * (1.0 + draft_length(kept=kept, acceptance=LIKELY_ACCEPTANCE))

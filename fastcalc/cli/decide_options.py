@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fastcalc.articles.choice import OF_OPTIONS, OF_TASKS, PARAMETERS, Offer, Variable
+from fastcalc.articles.choice import OF_OPTIONS, OF_TASKS, PARAMETERS, Contender, Variable
 from fastcalc.catalogue.stand_ins import StandIn, service, services
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options
@@ -30,7 +30,7 @@ _EXAMPLE = "fast=speed=170,price=150"
 class Parsed:
     """Options, and what to know of them."""
 
-    options: list[Offer]
+    options: list[Contender]
     notes: list[str]
     warnings: list[str]
 
@@ -60,7 +60,7 @@ def parsed(asked: Decide, catalogue: Catalogue) -> Parsed:
     InputError
         If a text is no option, two have one name, or a mix names none of the others.
     """
-    found: list[Offer] = []
+    found: list[Contender] = []
     notes: list[str] = []
     warnings: list[str] = []
     for text in asked.options or DEFAULTS:
@@ -121,7 +121,7 @@ def judge(text: str, where: str) -> float | None:
     return options.share(value, where, zero=True)
 
 
-def _mix(name: str, keys: dict[str, str]) -> Offer:
+def _mix(name: str, keys: dict[str, str]) -> Contender:
     missing = [key for key in _MIXED if key not in keys]
     alien = [key for key in keys if key not in _MIXED]
     if missing or alien:
@@ -129,22 +129,22 @@ def _mix(name: str, keys: dict[str, str]) -> Offer:
             f"{shown(name)} is not a mix: write for example both=to=spark,else=opus,share=0.7"
         )
     own = _own(name, {"share": keys["share"]})
-    return Offer(name, own, routes=(keys["to"], keys["else"]))
+    return Contender(name, own, routes=(keys["to"], keys["else"]))
 
 
-def _given(name: str, keys: dict[str, str]) -> Offer:
+def _given(name: str, keys: dict[str, str]) -> Contender:
     clash = [key for key in _DEPLOYED if key in keys]
     if clash:
         raise InputError(
             f"{shown(name)} gives speed and {clash[0]}; a speed stands for all of it: leave one out"
         )
     own = _own(name, keys)
-    return Offer(name, {"price": 0.0, **own} if "plan" in own else own)
+    return Contender(name, {"price": 0.0, **own} if "plan" in own else own)
 
 
 def _named(
     asked: Decide, catalogue: Catalogue, name: str, keys: dict[str, str]
-) -> tuple[list[Offer], list[str], list[str]]:
+) -> tuple[list[Contender], list[str], list[str]]:
     """Return the options of a service or a model on chips, what to know, and warnings."""
     known = service(keys.get("model", name)) if not catalogue.knows(name, "models") else None
     deployed = [key for key in _DEPLOYED if key in keys]
@@ -183,7 +183,7 @@ def _is_model(catalogue: Catalogue, name: str) -> bool:
     )
 
 
-def _reported(name: str, known: StandIn, keys: dict[str, str]) -> Offer:
+def _reported(name: str, known: StandIn, keys: dict[str, str]) -> Contender:
     if known.speed is None:
         raise InputError(
             f"{name}: no speed of {known.name} is reported ({known.source}); give it one, such as "
@@ -191,12 +191,12 @@ def _reported(name: str, known: StandIn, keys: dict[str, str]) -> Offer:
         )
     told = {"speed": known.speed, "price": known.price, "input_price": known.input_price}
     own = {field: value for field, value in told.items() if value is not None}
-    return Offer(name, own | _own(name, keys))
+    return Contender(name, own | _own(name, keys))
 
 
 def _evaluated(
     asked: Decide, name: str, models: list[str], keys: dict[str, str]
-) -> tuple[list[Offer], list[str]]:
+) -> tuple[list[Contender], list[str]]:
     """Return the options that models on chips make, and what to know of them."""
     given: dict[str, Any] = {key: keys[key] for key in _DEPLOYED[1:] if key in keys}
     if "chips" in given:
@@ -236,7 +236,7 @@ def _evaluated(
     return found, [*missing, *(line for one in outcomes for line in one.warnings)]
 
 
-def _point(outcome: Outcome, place: int, own: dict[str, Any], *, counts_prompt: bool) -> Offer:
+def _point(outcome: Outcome, place: int, own: dict[str, Any], *, counts_prompt: bool) -> Contender:
     estimate, scenario, usd = outcome.estimate, outcome.scenario, outcome.usd
     batch = scenario.batches[place]
     computed = {
@@ -246,16 +246,16 @@ def _point(outcome: Outcome, place: int, own: dict[str, Any], *, counts_prompt: 
     if counts_prompt:
         computed["lead"] = float(estimate.ttft[place])
         computed["input_price"] = float(usd[0][place]) if usd else math.nan
-    return Offer("", computed | own, None, scenario.model.id, scenario.hardware.id, batch)
+    return Contender("", computed | own, None, scenario.model.id, scenario.hardware.id, batch)
 
 
-def _varying(found: list[Offer]) -> list[str]:
+def _varying(found: list[Contender]) -> list[str]:
     """Return what tells the options of one name apart."""
     parts = ("model", "hardware", "batch")
     return [part for part in parts if len({getattr(one, part) for one in found}) > 1]
 
 
-def _check_names(found: list[Offer]) -> None:
+def _check_names(found: list[Contender]) -> None:
     names = [one.name for one in found]
     for name in names:
         if names.count(name) > 1:

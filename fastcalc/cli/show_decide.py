@@ -9,13 +9,13 @@ from fastcalc.articles.choice import (
     Axis,
     Choice,
     Objective,
-    Offer,
+    Contender,
     WinnerMap,
     axis,
     winner_map,
 )
 from fastcalc.cli import decide_options, options
-from fastcalc.cli.answers import Answer
+from fastcalc.cli.answers import Found
 from fastcalc.cli.commands.services import Decide
 from fastcalc.cli.decide_options import checked
 from fastcalc.cli.flags import declared
@@ -48,7 +48,7 @@ _FLAGS = {
 _NOT_REPEATED = ("options", "map", "notes", "out", "format")
 
 
-def run(asked: Decide) -> Answer:
+def run(asked: Decide) -> Found:
     """Decide between options and write it in a format."""
     read = decide_options.parsed(asked, catalogue(asked))
     listed, uncounted = _levelled(read.options, counts_input=_counts_input(asked, read.options))
@@ -65,7 +65,7 @@ def run(asked: Decide) -> Answer:
         *dict.fromkeys(read.warnings),
     ]
     then = _next(asked, found)
-    return Answer(
+    return Found(
         lambda width: report.parts(found, drawn, notes, then, width, has_all_notes=asked.notes),
         lambda: maps.records(found, drawn) if drawn else report.records(found),
         lambda: (report.columns(found), report.rows(found)),
@@ -107,11 +107,11 @@ def _objective(asked: Decide, window: float | None) -> Objective:
     return cast(Objective, found)
 
 
-def _counts_input(asked: Decide, listed: list[Offer]) -> bool:
+def _counts_input(asked: Decide, listed: list[Contender]) -> bool:
     return bool(asked.prompt) or any(one.own.get("prompt") for one in listed)
 
 
-def _levelled(listed: list[Offer], *, counts_input: bool) -> tuple[list[Offer], list[str]]:
+def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Contender], list[str]]:
     """Return options of which none has the first token or the input counted unless all have."""
     said = []
     for field, what in (("lead", "time to first token"), ("input_price", "price of input")):
@@ -132,7 +132,7 @@ def _levelled(listed: list[Offer], *, counts_input: bool) -> tuple[list[Offer], 
     return listed, said
 
 
-def _taken_as_right(asked: Decide, listed: list[Offer]) -> list[str]:
+def _taken_as_right(asked: Decide, listed: list[Contender]) -> list[str]:
     """Return a note on options whose accuracy nobody gave."""
     names = [one.name for one in listed if "accuracy" not in one.own and not one.routes]
     if asked.accuracy < 1.0 or asked.window_ms is not None or not names:

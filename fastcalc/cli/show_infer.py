@@ -4,7 +4,7 @@ from fastcalc.articles.inverse import invert
 from fastcalc.articles.two_tiers import SoldTiers, machines
 from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.cli import options
-from fastcalc.cli.answers import Answer
+from fastcalc.cli.answers import Found
 from fastcalc.cli.commands.services import Infer
 from fastcalc.cli.requests import catalogue, chips_of, pricing_of
 from fastcalc.errors import InputError
@@ -14,7 +14,7 @@ from fastcalc.written import shown
 _POINTS = Limit(1000, 100_000_000, whole=True)
 
 
-def run(asked: Infer) -> Answer:
+def run(asked: Infer) -> Found:
     """Infer what a service may be and write it in a format; exits with 1 if nothing fits."""
     speeds = _two(asked.speeds, "--speeds", LIMITS["speed"])
     prices = _two(asked.prices, "--prices", LIMITS["dollars"])
@@ -25,8 +25,8 @@ def run(asked: Infer) -> Answer:
     chips = chips_of(catalogue(asked), asked.on)
     known = machines(chips, pricing_of(chips, asked, utilization=1.0))
     found = invert(SoldTiers(speeds, prices), known, tolerance=tolerance, points=points)
-    return Answer(
-        lambda width: report.parts(found, points, width, has_all_notes=asked.notes),
+    return Found(
+        lambda width: report.parts(found, points, width, is_wide=asked.wide),
         lambda: [report.record(found, one) for one in found.regions],
         lambda: (report.TABLE, found.regions),
         lambda: report.alongside(found, points),

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from fastcalc.articles.agent_run import Prospect, Terms, window_speed, window_tokens
-from fastcalc.articles.choice import PARAMETERS, Choice, Flip, Offer, WinnerMap
+from fastcalc.articles.choice import PARAMETERS, Choice, BreakEven, Contender, WinnerMap
 from fastcalc.core.columns import Column
 from fastcalc.formulas.agents import amdahl, time_to_success
 from fastcalc.report import decision_map, record_tables
@@ -26,7 +26,7 @@ class Row:
     """An option of a decision, its letter, and what it takes."""
 
     decision: Choice
-    option: Offer
+    option: Contender
 
     @cached_property
     def prospect(self) -> Prospect:
@@ -107,7 +107,7 @@ def _record(row: Row) -> Record:
     return plainly(record)
 
 
-def winner(decision: Choice) -> Offer | None:
+def winner(decision: Choice) -> Contender | None:
     """Return the option that wins; None where none ever succeeds, or nothing is known."""
     place = int(decision.winners())
     return decision.options[place] if place >= 0 else None
@@ -260,7 +260,7 @@ def _times(ratio: float, more: str) -> str:
     return more if ratio < 1.0005 else f"{number(ratio)} times {more}"
 
 
-def _distance(decision: Choice, flip: Flip) -> float:
+def _distance(decision: Choice, flip: BreakEven) -> float:
     """Return how far a flip is from what holds now, in ratios; from 0 all is far."""
     now = value_now(decision, flip.parameter)
     if now <= 0.0 or flip.value <= 0.0:
@@ -279,7 +279,7 @@ def value_now(decision: Choice, name: str) -> float:
     return float("nan") if found is None else float(found) / parameter.scale
 
 
-def _flip_words(flips: Sequence[Flip]) -> str:
+def _flip_words(flips: Sequence[BreakEven]) -> str:
     """Return break-evens as a sentence, by who wins then."""
     by_winner: dict[str, list[str]] = {}
     for flip in flips:

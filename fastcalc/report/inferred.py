@@ -61,10 +61,11 @@ def _part(share: float) -> str:
     return f"{share:.0e}" if share else "0"
 
 
-def parts(found: Inverse, points: int, width: int, *, has_all_notes: bool) -> list[Part]:
+def parts(found: Inverse, points: int, width: int, *, is_wide: bool) -> list[Part]:
     """Return the verdict, the box, the combinations, and what would tell them apart."""
     minimal = found.minimal
-    listed = [one for one in found.regions if len(one.tricks) <= _SHOWN or one in minimal]
+    few = [one for one in found.regions if len(one.tricks) <= _SHOWN or one in minimal]
+    listed = found.regions if is_wide else few
     notes = [
         "key: ranges hold 10 to 90 % of the consistent services; where a trick is not named, the "
         "tiers are alike in it; users fewer 15 means a fifteenth of the batch",
@@ -77,9 +78,9 @@ def parts(found: Inverse, points: int, width: int, *, has_all_notes: bool) -> li
     ]
     table = record_tables.table(TABLE, listed, width)
     result: list[Part] = [_verdict(found), "", _box(), "", _asked(found), table]
-    if has_all_notes and found.whole.is_found:
+    if is_wide and found.whole.is_found:
         result += ["", "What each number may be, with every trick at hand", _sides(found, width)]
-    hidden = [] if has_all_notes else ["the range of each number with --notes"]
+    hidden = [] if is_wide else ["every combination, and what each number may be, with --wide"]
     return [*result, Notes([*notes, *hidden])]
 
 
