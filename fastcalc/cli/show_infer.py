@@ -7,6 +7,7 @@ from fastcalc.cli import options
 from fastcalc.cli.answers import Found
 from fastcalc.cli.commands.services import Infer
 from fastcalc.cli.requests import catalogue, chips_of, pricing_of
+from fastcalc.core.tier import OWN_MEMORY
 from fastcalc.errors import InputError
 from fastcalc.report import inferred as report
 from fastcalc.written import shown
@@ -22,7 +23,7 @@ def run(asked: Infer) -> Found:
         raise InputError(f"--speeds {asked.speeds}: write the slow tier first, and a faster one")
     tolerance = options.share(asked.tolerance, "--tolerance")
     points = int(options.number(asked.points, "--points", _POINTS, 2_000_000))
-    chips = chips_of(catalogue(asked), asked.on)
+    chips = chips_of(catalogue(asked), asked.on, OWN_MEMORY)
     known = machines(chips, pricing_of(chips, asked, utilization=1.0))
     found = invert(SoldTiers(speeds, prices), known, tolerance=tolerance, points=points)
     return Found(

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from fastcalc.articles.agent_run import Prospect, Terms, window_speed, window_tokens
-from fastcalc.articles.choice import PARAMETERS, Choice, BreakEven, Contender, WinnerMap
+from fastcalc.articles.choice import PARAMETERS, BreakEven, Choice, Contender, WinnerMap
 from fastcalc.core.columns import Column
 from fastcalc.formulas.agents import amdahl, time_to_success
 from fastcalc.report import decision_map, record_tables

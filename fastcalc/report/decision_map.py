@@ -3,7 +3,7 @@
 from string import ascii_uppercase
 
 from fastcalc.articles.choice import PARAMETERS, Axis, Choice, WinnerMap
-from fastcalc.report.console import Table
+from fastcalc.report.console import TextTable
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, plainly
 
@@ -20,14 +20,16 @@ def letter(place: int) -> str:
     return "." if place < 0 else ascii_uppercase[place % len(ascii_uppercase)]
 
 
-def table(drawn: WinnerMap) -> Table:
+def table(drawn: WinnerMap) -> TextTable:
     """Return the map: rows along the second axis, the largest value first."""
     rows = [
         (number(value), "".join(letter(int(one)) for one in row))
         for value, row in zip(drawn.up.values[::-1], drawn.winners[::-1], strict=True)
     ]
     first, last = number(drawn.across.values[0]), number(drawn.across.values[-1])
-    return Table([("",), (first + last.rjust(len(drawn.across.values) - len(first)),)], rows, (1,))
+    return TextTable(
+        [("",), (first + last.rjust(len(drawn.across.values) - len(first)),)], rows, (1,)
+    )
 
 
 def title(drawn: WinnerMap) -> str:
