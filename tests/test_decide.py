@@ -538,3 +538,11 @@ def test_wrong_requests_are_one_sentence(fastcalc, args, said):
     assert (ran.code, ran.out) == (2, "")
     assert said in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_records_hold_what_the_data_dictionary_says(decided):
+    from fastcalc.report.dictionary import COMMANDS
+
+    (row,) = decided("opus")["records"]
+    assert list(row) == [one.key for one in COMMANDS["decide"]]
+    assert all(one.meaning for one in COMMANDS["decide"])

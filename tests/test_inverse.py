@@ -266,3 +266,10 @@ def test_wrong_requests_are_one_sentence(infer, args, said):
     assert (ran.code, ran.out) == (2, "")
     assert said in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_records_hold_what_the_data_dictionary_says(infer):
+    from fastcalc.report.dictionary import COMMANDS
+
+    first, *_ = json.loads(infer("--format", "json").out)["records"]
+    assert list(first) == [one.key for one in COMMANDS["infer"]]

@@ -42,6 +42,11 @@ class Side:
     factor: float = 1.0
     is_even: bool = False
 
+    @property
+    def si(self) -> str:
+        """Its unit in SI, as the data dictionary writes it."""
+        return {"GB": "B", "ms": "s"}.get(self.unit, "number")
+
     def at(self, share: Floats) -> Floats:
         """Return the values at shares of the side: in equal ratios, or evenly."""
         if self.is_even:

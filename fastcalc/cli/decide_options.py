@@ -1,6 +1,7 @@
 """What options of a decision may say: numbers of their own, models on chips, mixes, services."""
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -64,7 +65,7 @@ def parsed(asked: Decide, catalogue: Catalogue) -> Parsed:
     notes: list[str] = []
     warnings: list[str] = []
     for text in asked.options or DEFAULTS:
-        name, _, rest = text.partition("=")
+        name, _, rest = (text, "", "") if os.path.exists(text) else text.partition("=")
         name = name.strip()
         if name in _KEYS:
             raise InputError(f"'{shown(text)}' has no name; write for example {_EXAMPLE}")
@@ -146,7 +147,8 @@ def _named(
     asked: Decide, catalogue: Catalogue, name: str, keys: dict[str, str]
 ) -> tuple[list[Contender], list[str], list[str]]:
     """Return the options of a service or a model on chips, what to know, and warnings."""
-    known = service(keys.get("model", name)) if not catalogue.knows(name, "models") else None
+    asked_for = keys.get("model", name)
+    known = None if asked_for in catalogue.names("models") else service(asked_for)
     deployed = [key for key in _DEPLOYED if key in keys]
     if known is not None and not deployed:
         return (
@@ -229,8 +231,9 @@ def _evaluated(
     ]
     if not found:
         raise InputError(f"{shown(name)}: nothing fits: {missing[0].removesuffix(': left out')}")
+    first = str(found[0].model) if os.path.exists(name) else name
     found = [
-        replace(one, name="/".join([name, *(str(getattr(one, part)) for part in _varying(found))]))
+        replace(one, name="/".join([first, *(str(getattr(one, part)) for part in _varying(found))]))
         for one in found
     ]
     return found, [*missing, *(line for one in outcomes for line in one.warnings)]

@@ -188,7 +188,8 @@ def _next(asked: Decide, found: Choice) -> str:
             continue
         flag = f"--{name.replace('_', '-')}"
         each = value if isinstance(value, list) else [value]
-        words += [flag] if value is True else [one for part in each for one in (flag, str(part))]
+        texts = (f"{one:g}" if isinstance(one, float) else str(one) for one in each)
+        words += [flag] if value is True else [one for text in texts for one in (flag, text)]
     if asked.map is not None or asked.window_ms is not None:
         return shlex.join([*words, "--notes"])
     plain = [one.name for one in found.options if one.routes is None]

@@ -11,6 +11,7 @@ from fastcalc.articles.agent_run import Prospect, Terms, window_speed, window_to
 from fastcalc.articles.choice import PARAMETERS, BreakEven, Choice, Contender, WinnerMap
 from fastcalc.core.columns import Column
 from fastcalc.formulas.agents import amdahl, time_to_success
+from fastcalc.formulas.types import ArrayLike
 from fastcalc.report import decision_map, record_tables
 from fastcalc.report.console import Notes, Part
 from fastcalc.report.numbers_as_text import dollars, number
@@ -44,14 +45,19 @@ class Row:
         return decision_map.letter(list(self.decision.options).index(self.option))
 
     @property
+    def gap(self) -> float:
+        """The gap that is asked about; nan without one. [s]"""
+        return math.nan if self.decision.window is None else self.decision.window
+
+    @property
     def window_tokens(self) -> float:
         """Tokens that fit the gap. [1]"""
-        return float(window_tokens(self.terms, self.decision.window or 0.0))
+        return float(window_tokens(self.terms, self.gap))
 
     @property
     def window_speed(self) -> float:
         """Speed at which all tokens fit it. [1/s]"""
-        return float(window_speed(self.terms, self.decision.window or 0.0))
+        return float(window_speed(self.terms, self.gap))
 
     def offered(self, field: str) -> float:
         """Return a number that a plain option offers; nan of one that routes."""
@@ -70,41 +76,63 @@ def records(decision: Choice) -> list[Record]:
 
 
 def _record(row: Row) -> Record:
-    option, terms, found, run = row.option, row.terms, row.prospect, row.prospect.run
-    record: Record = {
-        "option": option.name,
-        "model": option.model,
-        "hardware": option.hardware,
-        "batch": option.batch,
-        "steps": float(terms.steps),
-        "tokens_per_step": row.offered("tokens"),
-        "tool_s_per_step": row.offered("tools"),
-        "accuracy": row.offered("accuracy"),
-        "tokens_per_s": row.offered("speed"),
-        "lead_ms": row.offered("lead") * 1e3,
-        "round_trip_ms": row.offered("round_trip") * 1e3,
-        "usd_per_mtok_output": row.offered("price"),
-        "step_success": float(run.success ** (1.0 / np.asarray(terms.steps))),
-        "success": float(run.success),
-        "runs_to_success": float(time_to_success(attempt=1.0, success=run.success)),
-        "run_s": float(run.seconds),
-        "run_model_s": float(run.model_seconds),
-        "run_tool_s": float(run.tool_seconds),
-        "run_usd": float(run.usd),
-        "s_to_success": float(found.seconds),
-        "usd_to_success": float(found.usd),
-        "user_s_to_success": float(found.user_seconds),
-        "total_usd_to_success": float(found.total),
-        "busy_sessions": float(found.busy_sessions),
-        "successes_a_month": float(found.month),
-        "usd_a_month": float(found.month_usd),
-        "wins": winner(row.decision) is option,
-    }
-    if row.decision.window is not None:
-        record["window_ms"] = row.decision.window * 1e3
-        record["window_tokens"] = row.window_tokens
-        record["tokens_per_s_needed"] = row.window_speed
-    return plainly(record)
+    return plainly({one.key: one.value(row) for one in COLUMNS})
+
+
+def _of(key: str, unit: str, meaning: str, value: Callable[[Row], ArrayLike]) -> Column:
+    return Column(key, unit, meaning, lambda row: float(value(row)))
+
+
+def _offered(key: str, unit: str, meaning: str, field: str, scale: float = 1.0) -> Column:
+    return Column(key, unit, meaning, lambda row: row.offered(field) * scale)
+
+
+def _step_success(row: Row) -> ArrayLike:
+    return row.prospect.run.success ** (1.0 / np.asarray(row.terms.steps))
+
+
+def _runs(row: Row) -> ArrayLike:
+    return time_to_success(attempt=1.0, success=row.prospect.run.success)
+
+
+COLUMNS = (
+    Column("option", "text", "name of the option", lambda row: row.option.name),
+    Column(
+        "model", "text", "its model; null where a speed was given", lambda row: row.option.model
+    ),
+    Column("hardware", "text", "and its chip", lambda row: row.option.hardware),
+    Column("batch", "count", "and its batch", lambda row: row.option.batch),
+    _of("steps", "count", "steps of a run", lambda row: row.terms.steps),
+    _offered("tokens_per_step", "count", "tokens out of a call", "tokens"),
+    _offered("tool_s_per_step", "s", "time of tools in a step", "tools"),
+    _offered("accuracy", "share", "chance that an answer to a step is right", "accuracy"),
+    _offered("tokens_per_s", "tokens/s", "of one stream", "speed"),
+    _offered("lead_ms", "ms", "time to first token; 0 where it is not counted", "lead", 1e3),
+    _offered("round_trip_ms", "ms", "way there and back of a call", "round_trip", 1e3),
+    _offered("usd_per_mtok_output", "USD", "price of a million tokens out", "price"),
+    _of("step_success", "share", "chance that a step is right in the end", _step_success),
+    _of("success", "share", "chance that a run is", lambda row: row.prospect.run.success),
+    _of("runs_to_success", "number", "runs for each that is", _runs),
+    _of("run_s", "s", "time of a run", lambda row: row.prospect.run.seconds),
+    _of("run_model_s", "s", "of it in the model", lambda row: row.prospect.run.model_seconds),
+    _of("run_tool_s", "s", "of it in tools", lambda row: row.prospect.run.tool_seconds),
+    _of("run_usd", "USD", "price of a run", lambda row: row.prospect.run.usd),
+    _of("s_to_success", "s", "from start to one success", lambda row: row.prospect.seconds),
+    _of("usd_to_success", "USD", "tokens and plan for one success", lambda row: row.prospect.usd),
+    _of("user_s_to_success", "s", "time of the user for each", lambda r: r.prospect.user_seconds),
+    _of("total_usd_to_success", "USD", "with the user's time", lambda row: row.prospect.total),
+    _of(
+        "busy_sessions", "count", "from which on speed is idle", lambda r: r.prospect.busy_sessions
+    ),
+    _of("successes_a_month", "number", "in its hours and dollars", lambda row: row.prospect.month),
+    _of("usd_a_month", "USD", "of tokens and plan", lambda row: row.prospect.month_usd),
+    Column("wins", "yes or no", "whether it wins", lambda row: winner(row.decision) is row.option),
+    _of("window_ms", "ms", "the gap that is asked about", lambda row: row.gap * 1e3),
+    _of("window_tokens", "number", "tokens that fit it", lambda row: row.window_tokens),
+    _of("tokens_per_s_needed", "tokens/s", "for all tokens to fit", lambda row: row.window_speed),
+)
+KEYS = tuple(one.key for one in COLUMNS)
+"""What a record of an option holds."""
 
 
 def winner(decision: Choice) -> Contender | None:
@@ -196,10 +224,9 @@ def parts(
     hidden = len(flips) - len(shown)
     few = notes if has_all_notes else notes[: 1 if drawn else 3]
     left = len(notes) - len(few)
-    more = (
-        [f"{hidden} more break-evens and {left} more notes with --notes"] if hidden + left else []
-    )
-    return [*found, Notes([*said, *few, *more], then)]
+    counted = ((hidden, "break-evens"), (left, "notes"))
+    hint = " and ".join(f"{count} more {what}" for count, what in counted if count)
+    return [*found, Notes([*said, *few, *([f"{hint} with --notes"] if hint else [])], then)]
 
 
 def _heading(decision: Choice) -> str:

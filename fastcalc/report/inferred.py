@@ -1,12 +1,13 @@
 """What a service may be: combinations of tricks, the ranges of what it hides, what would decide."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 
 from fastcalc.articles.inverse import SEED, Inverse, Region
 from fastcalc.articles.two_tiers import BOX, COMPUTE_REACH, SIDES, Side
+from fastcalc.core.columns import Column
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part
 from fastcalc.report.numbers_as_text import number
@@ -142,26 +143,54 @@ def _sides(found: Inverse, width: int) -> Part:
     return record_tables.table(columns, BOX, width)
 
 
+def _end(side: Side, key: str, what: str) -> Column:
+    def value(row: tuple[Inverse, Region]) -> float | None:
+        region = row[1]
+        if not region.is_found:
+            return None
+        ends = region.ends if key in ("least", "most") else region.band
+        return ends(side.name)[key in ("high", "most")]
+
+    return Column(f"{side.name}_{key}", side.si, f"{side.said}: {what}", value)
+
+
+def _chips(name: str) -> Callable[[tuple[Inverse, Region]], str]:
+    def value(row: tuple[Inverse, Region]) -> str:
+        found, region = row
+        places = np.unique(region.values[name]).astype(int)
+        return " ".join(found.known.names[place] for place in places)
+
+    return value
+
+
+_ENDS = {
+    "least": "the least",
+    "low": "above a tenth of the region",
+    "high": "above nine tenths",
+    "most": "the most",
+}
+COLUMNS = (
+    Column("tricks", "text", "by which the tiers differ", lambda row: " + ".join(row[1].tricks)),
+    Column("suffices", "yes or no", "whether they explain both tiers", lambda row: row[1].is_found),
+    Column("is_minimal", "yes or no", "and no fewer do", lambda row: row[1] in row[0].minimal),
+    Column("share_of_box", "share", "of the box, by volume", lambda row: row[1].share),
+    Column("points", "count", "points of the region", lambda row: len(row[1].weights)),
+    Column(
+        "mean_width",
+        "share",
+        "of a side that 10 to 90 % of the region take, on average",
+        lambda row: row[1].mean_width if row[1].is_found else None,
+    ),
+    *(_end(side, key, what) for side in BOX for key, what in _ENDS.items()),
+    Column("chip", "text", "chips of the slow tier", _chips("chip")),
+    Column("fast_chip", "text", "chips of the fast tier", _chips("fast_chip")),
+)
+"""What a record of a combination of tricks holds."""
+
+
 def record(found: Inverse, region: Region) -> Record:
     """Return the record of a combination: whether it suffices, and the ends of every number."""
-    values: Record = {
-        "tricks": " + ".join(region.tricks),
-        "suffices": region.is_found,
-        "is_minimal": region in found.minimal,
-        "share_of_box": region.share,
-        "points": len(region.weights),
-        "mean_width": region.mean_width if region.is_found else None,
-    }
-    for side in BOX:
-        least, most = region.ends(side.name) if region.is_found else (None, None)
-        low, high = region.band(side.name) if region.is_found else (None, None)
-        keys = ("least", "low", "high", "most")
-        for key, value in zip(keys, (least, low, high, most), strict=True):
-            values[f"{side.name}_{key}"] = value
-    for name in ("chip", "fast_chip"):
-        places = np.unique(region.values[name]).astype(int)
-        values[name] = " ".join(found.known.names[place] for place in places)
-    return plainly(values)
+    return plainly({one.key: one.value((found, region)) for one in COLUMNS})
 
 
 def alongside(found: Inverse, points: int) -> Record:
