@@ -17,7 +17,7 @@ _FUNCTIONS = (
     *("decide", "infer", "list", "diff"),
 )
 _OTHERS = {
-    "Deployment": "library.deployment",
+    "PlacedModel": "library.deployment",
     "InputError": "errors",
     "Table": "library.answer_table",
     "deployment": "library.deployment",

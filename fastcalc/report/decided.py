@@ -122,7 +122,7 @@ COLUMNS = (
     _of("user_s_to_success", "s", "time of the user for each", lambda r: r.prospect.user_seconds),
     _of("total_usd_to_success", "USD", "with the user's time", lambda row: row.prospect.total),
     _of(
-        "busy_sessions", "count", "from which on speed is idle", lambda r: r.prospect.busy_sessions
+        "busy_sessions", "number", "from which on speed is idle", lambda r: r.prospect.busy_sessions
     ),
     _of("successes_a_month", "number", "in its hours and dollars", lambda row: row.prospect.month),
     _of("usd_a_month", "USD", "of tokens and plan", lambda row: row.prospect.month_usd),
@@ -131,7 +131,6 @@ COLUMNS = (
     _of("window_tokens", "number", "tokens that fit it", lambda row: row.window_tokens),
     _of("tokens_per_s_needed", "tokens/s", "for all tokens to fit", lambda row: row.window_speed),
 )
-KEYS = tuple(one.key for one in COLUMNS)
 """What a record of an option holds."""
 
 

@@ -1,13 +1,14 @@
 """What the keys of every command's records mean."""
 
 from fastcalc.core.columns import COLUMNS, Column
-from fastcalc.report import decided, fastmode, fit, inferred, plan
+from fastcalc.report import curve, decided, fastmode, fit, inferred, plan
 
 COMMANDS: dict[str, tuple[Column, ...]] = {
     "compare, frontier, sweep": COLUMNS,
     "fit": fit.COLUMNS,
     "plan": plan.COLUMNS,
     "fastmode": fastmode.COLUMNS,
+    "fastmode --curve": curve.COLUMNS,
     "decide": decided.COLUMNS,
     "infer": inferred.COLUMNS,
 }
