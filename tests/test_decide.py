@@ -546,3 +546,9 @@ def test_records_hold_what_the_data_dictionary_says(decided):
     (row,) = decided("opus")["records"]
     assert list(row) == [one.key for one in COMMANDS["decide"]]
     assert all(one.meaning for one in COMMANDS["decide"])
+
+
+def test_an_option_without_a_price_never_costs_least(decided, fastcalc):
+    asked = ("priced=speed=10,price=9", "free=speed=100", "--objective", "cost")
+    assert [row["wins"] for row in decided(*asked)["records"]] == [True, False]
+    assert "no price of free is given: by cost it cannot win" in words(fastcalc(*asked).out)

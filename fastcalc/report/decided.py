@@ -344,10 +344,11 @@ def notes(decision: Choice) -> list[str]:
         if repairs
         else "a failed run starts afresh, so one success takes one run over its chance on average"
     )
-    lines = [f"steps fail independently and are noticed at no cost; {ends}"]
     unknown = [one.option.name for one in listed if math.isnan(float(one.prospect.run.usd))]
+    lines = []
     if unknown:
         lines.append(f"no price of {', '.join(unknown)} is given: by cost it cannot win")
+    lines.append(f"steps fail independently and are noticed at no cost; {ends}")
     best = winner(decision)
     lines += [line for one in listed if one.option is best and (line := _tool_limit(one))]
     lines += [line for one in listed for line in (_sessions(one), _plan(one, listed)) if line]
