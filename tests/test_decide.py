@@ -425,6 +425,21 @@ def test_a_mix_lies_between_its_parts(decided):
     assert both["run_s"] == pytest.approx(3 * 10 + 7 * 1)
     assert both["tokens_per_s"] is None
     assert opus["run_s"] > both["run_s"] > spark["run_s"]
+    points = decided(
+        *("opus=speed=100,accuracy=0.9", "spark=speed=1000,accuracy=0.8"),
+        *(
+            "both=to=spark,else=opus,share=0.7",
+            "--steps",
+            "10",
+            "--map",
+            "both.share=0..1,tools=0..5",
+        ),
+    )["records"]
+    for one in points[::50]:
+        part, tools = one["both.share"], one["tools"]
+        run_s = 10 * (part * 1 + (1 - part) * 10 + tools)
+        chance = 0.8 ** (10 * part) * 0.9 ** (10 * (1 - part))
+        assert one["s:both"] == pytest.approx(run_s / chance)
 
 
 # Names of services.
@@ -552,3 +567,18 @@ def test_an_option_without_a_price_never_costs_least(decided, fastcalc):
     asked = ("priced=speed=10,price=9", "free=speed=100", "--objective", "cost")
     assert [row["wins"] for row in decided(*asked)["records"]] == [True, False]
     assert "no price of free is given: by cost it cannot win" in words(fastcalc(*asked).out)
+
+
+def test_a_cached_prompt_is_prefilled_as_compare_prefills_it(decided, capsys, monkeypatch):
+    asked = ("llama-3.1-8b", "--on", "h100-sxm", "--prompt", "20000", "--format", "json")
+    compared = run(
+        *("compare", *asked, "--batch", "1", "--prefix-hit", "0.9"),
+        capsys=capsys,
+        monkeypatch=monkeypatch,
+    )
+    (same,) = json.loads(compared.out)["records"]
+    (row,) = decided(*asked, "--cached", "0.9")["records"]
+    assert row["lead_ms"] == same["ttft_ms"]
+    assert row["run_usd"] == pytest.approx(
+        (1000 * same["usd_per_mtok_output"] + 20000 * same["usd_per_mtok_input"]) / 1e6
+    )

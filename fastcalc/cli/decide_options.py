@@ -212,6 +212,7 @@ def _evaluated(
         models=models,
         prompt=prompt or PROMPT,
         output=output,
+        prefix_hit=float(own.get("cached", asked.cached)),
         price=None,
     )
     outcomes = [solve(scenario) for scenario in scenarios(comparison)]

@@ -349,6 +349,10 @@ def notes(decision: Choice) -> list[str]:
     if unknown:
         lines.append(f"no price of {', '.join(unknown)} is given: by cost it cannot win")
     lines.append(f"steps fail independently and are noticed at no cost; {ends}")
+    computed = [one.option for one in listed if one.option.model]
+    if computed:
+        where = ", ".join(f"{one.name} {one.batch:,} on {one.hardware}" for one in computed)
+        lines.append(f"speeds and prices of models are expected values; users at a time: {where}")
     best = winner(decision)
     lines += [line for one in listed if one.option is best and (line := _tool_limit(one))]
     lines += [line for one in listed for line in (_sessions(one), _plan(one, listed)) if line]

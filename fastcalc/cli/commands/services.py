@@ -76,8 +76,9 @@ class Decide(
 ):
     """Decide between options of speed, price and accuracy: who wins, and what flips it.
 
-    An option is NAME=KEY=VALUE,...: opus=speed=65,price=25; a model on chips, glm=model=glm-4.7,
-    on=wse-3,batch=4; a mix, both=to=spark,else=opus,share=0.7; or the name of a service or model.
+    An option is NAME=KEY=VALUE,...: opus=speed=65,price=25; a model on chips,
+    glm=model=glm-4.7,on=wse-3; a mix, both=to=spark,else=opus,share=0.7; or the name of a service
+    or model.
     """
 
     options: Annotated[
