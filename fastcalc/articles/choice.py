@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -97,6 +96,12 @@ PARAMETERS = OF_OPTIONS | OF_TASKS | {"share": Variable("share", _SHARE, "share"
 """By the names that users write."""
 
 _FLIPPING = ("tools", "check", "repair", "steps", "sessions", "hour")
+_FLIPPING_OF_OPTIONS = {
+    "total": ("accuracy", "speed", "price"),
+    "cost": ("accuracy", "speed", "price"),
+    "time": ("accuracy", "speed"),
+    "window": ("speed",),
+}
 _WHOLE = ("samples", "retries")
 
 
@@ -120,9 +125,17 @@ class BreakEven:
     """A value of a parameter from which on, or up to which, another option wins."""
 
     parameter: str
+    now: float
     value: float
     winner: str
     is_above: bool
+
+    @property
+    def distance(self) -> float:
+        """How far it is from what holds now, in logarithms; from 0 all is far."""
+        if self.now <= 0.0 or self.value <= 0.0:
+            return 10.0 + abs(float(np.log10(self.value + 1e-9)))
+        return abs(float(np.log(self.value / self.now)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,10 +151,6 @@ class Choice:
     shared: Numbers
     objective: Objective = "time"
     window: float | None = None
-
-    @cached_property
-    def _named(self) -> dict[str, Contender]:
-        return {one.name: one for one in self.options}
 
     def terms(self, option: Contender, changes: Mapping[str, ArrayLike] | None = None) -> Terms:
         """Return what an option offers for the task; its own numbers stand before what is shared.
@@ -164,7 +173,8 @@ class Choice:
         """Return one run of an option."""
         if option.routes is None:
             return run_of(self.terms(option, changes))
-        to, rest = (self.run(self._named[name], changes) for name in option.routes)
+        named = {one.name: one for one in self.options}
+        to, rest = (self.run(named[name], changes) for name in option.routes)
         name = f"{option.name}.share"
         return routed(to, rest, (changes or {}).get(name, option.own["share"]))
 
@@ -199,11 +209,11 @@ class Choice:
     def flips(self) -> list[BreakEven]:
         """Return where the verdict flips, of each number alone: the nearest value on both sides."""
         found = []
-        for name, now in self._numbers().items():
+        for name, now in self.numbers().items():
             found += self._flips_of(name, now)
         return found
 
-    def _numbers(self) -> dict[str, float]:
+    def numbers(self) -> dict[str, float]:
         """Return the numbers whose change may flip the verdict, and their values now."""
         found: dict[str, float] = {}
         for option in self.options:
@@ -211,7 +221,8 @@ class Choice:
                 found[f"{option.name}.share"] = float(option.own["share"])
                 continue
             terms = self.terms(option)
-            for key in self._of_options(option):
+            lead = ("ttft-ms",) if "lead" in option.own else ()  # counted only where all give it
+            for key in (*_FLIPPING_OF_OPTIONS[self.objective], *lead):
                 value = float(getattr(terms, PARAMETERS[key].field)) / PARAMETERS[key].scale
                 if np.isfinite(value):
                     found[f"{option.name}.{key}"] = value
@@ -221,13 +232,6 @@ class Choice:
             if value is not None and (key != "hour" or self.objective == "total"):
                 found[key] = float(value)
         return found
-
-    def _of_options(self, option: Contender) -> tuple[str, ...]:
-        """Return an option's own numbers that count: a first token that nobody gave does not."""
-        lead = ("ttft-ms",) if "lead" in option.own else ()
-        if self.objective == "window":
-            return ("speed", *lead)
-        return ("accuracy", "speed", *lead, *(() if self.objective == "time" else ("price",)))
 
     def _flips_of(self, name: str, now: float) -> list[BreakEven]:
         parameter = PARAMETERS[name.rpartition(".")[2]]
@@ -243,7 +247,7 @@ class Choice:
             before = other - 1 if is_above else other + 1
             at = self._between(name, grid[before], grid[other], int(winners[here]))
             who = self.options[int(winners[other])].name
-            found.append(BreakEven(name, at, who, is_above))
+            found.append(BreakEven(name, now, at, who, is_above))
         return found
 
     def _along(self, name: str, values: Floats) -> Ints:

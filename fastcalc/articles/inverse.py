@@ -198,7 +198,11 @@ def invert(
             kept[tricks].append(
                 _consistent(tricks, few, cost, published, known, tolerance, generator)
             )
-    regions = [_joined(tricks, parts, points) for tricks, parts in kept.items()]
+    regions = []
+    for tricks, parts in kept.items():
+        joined = {name: np.concatenate([one[name] for one, _ in parts]) for name in parts[0][0]}
+        weights = np.concatenate([weight for _, weight in parts]) / points
+        regions.append(Region(tricks, joined, weights))
     return Inverse(known, published, tolerance, regions)
 
 
@@ -268,9 +272,3 @@ def _margins(
         more = least + generator.random(len(slow)) * (most - least)
         weight = weight * np.maximum(most - least, 0.0) / np.log(ratio.high / ratio.low)
     return {"margin": np.exp(margin), "margin_ratio": np.exp(more)}, weight
-
-
-def _joined(tricks: Combination, parts: Sequence[tuple[Values, Floats]], points: int) -> Region:
-    names = parts[0][0]
-    values = {name: np.concatenate([one[name] for one, _ in parts]) for name in names}
-    return Region(tricks, values, np.concatenate([weights for _, weights in parts]) / points)

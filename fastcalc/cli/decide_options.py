@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fastcalc.articles.choice import OF_OPTIONS, OF_TASKS, PARAMETERS, Contender, Variable
-from fastcalc.catalogue.stand_ins import StandIn, service, services
+from fastcalc.catalogue.stand_ins import service, services
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options
 from fastcalc.cli.commands.evaluation import Compare
@@ -70,10 +70,8 @@ def parsed(asked: Decide, catalogue: Catalogue) -> Parsed:
         if name in _KEYS:
             raise InputError(f"'{shown(text)}' has no name; write for example {_EXAMPLE}")
         keys = _keys(name, rest) if rest else {}
-        if any(key in keys for key in _MIXED):
-            made = [_mix(name, keys)]
-        elif "speed" in keys:
-            made = [_given(name, keys)]
+        if any(key in keys for key in ("speed", *_MIXED)):
+            made = [_plain(name, keys)]
         else:
             made, said, warned = _named(asked, catalogue, name, keys)
             notes += said
@@ -122,25 +120,22 @@ def judge(text: str, where: str) -> float | None:
     return options.share(value, where, zero=True)
 
 
-def _mix(name: str, keys: dict[str, str]) -> Contender:
-    missing = [key for key in _MIXED if key not in keys]
-    alien = [key for key in keys if key not in _MIXED]
-    if missing or alien:
+def _plain(name: str, keys: dict[str, str]) -> Contender:
+    """Return the option that a speed of its own makes, or one that routes between two others."""
+    if "speed" in keys:
+        clash = [key for key in (*_DEPLOYED, *_MIXED) if key in keys]
+        if clash:
+            raise InputError(
+                f"{shown(name)} gives speed and {clash[0]}; a speed stands for all of it: leave "
+                "one out"
+            )
+        own = _own(name, keys)
+        return Contender(name, {"price": 0.0, **own} if "plan" in own else own)
+    if set(keys) != set(_MIXED):
         raise InputError(
             f"{shown(name)} is not a mix: write for example both=to=spark,else=opus,share=0.7"
         )
-    own = _own(name, {"share": keys["share"]})
-    return Contender(name, own, routes=(keys["to"], keys["else"]))
-
-
-def _given(name: str, keys: dict[str, str]) -> Contender:
-    clash = [key for key in _DEPLOYED if key in keys]
-    if clash:
-        raise InputError(
-            f"{shown(name)} gives speed and {clash[0]}; a speed stands for all of it: leave one out"
-        )
-    own = _own(name, keys)
-    return Contender(name, {"price": 0.0, **own} if "plan" in own else own)
+    return Contender(name, _own(name, {"share": keys["share"]}), (keys["to"], keys["else"]))
 
 
 def _named(
@@ -150,14 +145,19 @@ def _named(
     asked_for = keys.get("model", name)
     known = None if asked_for in catalogue.names("models") else service(asked_for)
     deployed = [key for key in _DEPLOYED if key in keys]
+    is_path = "/" in name or name.endswith((".yaml", ".yml", ".json")) or os.path.exists(name)
     if known is not None and not deployed:
-        return (
-            [_reported(name, known, keys)],
-            [f"{name}: {known.name} as reported: {known.source}"],
-            [],
-        )
+        if known.speed is None:
+            raise InputError(
+                f"{name}: no speed of {known.name} is reported ({known.source}); give it one, such "
+                f"as {name}=speed=100"
+            )
+        told = {"speed": known.speed, "price": known.price, "input_price": known.input_price}
+        reported = {field: value for field, value in told.items() if value is not None}
+        source = f"{name}: {known.name} as reported: {known.source}"
+        return [Contender(name, reported | _own(name, keys))], [source], []
     models = list(known.shapes) if known else [keys.get("model", name)]
-    if not known and "model" not in keys and not _is_model(catalogue, name):
+    if not known and "model" not in keys and not (is_path or catalogue.knows(name, "models")):
         names = ", ".join(services())
         raise InputError(
             f"'{shown(name)}' is no service ({names}) and no model; give it a speed, such as "
@@ -174,26 +174,6 @@ def _named(
         [f"{name}: {known.name} is not published; {' and '.join(models)} stand in"] if known else []
     )
     return found, said, warnings
-
-
-def _is_model(catalogue: Catalogue, name: str) -> bool:
-    return (
-        catalogue.knows(name, "models")
-        or catalogue.is_configuration(name)
-        or "/" in name
-        or (name.endswith((".yaml", ".yml")))
-    )
-
-
-def _reported(name: str, known: StandIn, keys: dict[str, str]) -> Contender:
-    if known.speed is None:
-        raise InputError(
-            f"{name}: no speed of {known.name} is reported ({known.source}); give it one, such as "
-            f"{name}=speed=100"
-        )
-    told = {"speed": known.speed, "price": known.price, "input_price": known.input_price}
-    own = {field: value for field, value in told.items() if value is not None}
-    return Contender(name, own | _own(name, keys))
 
 
 def _evaluated(
@@ -232,9 +212,11 @@ def _evaluated(
     ]
     if not found:
         raise InputError(f"{shown(name)}: nothing fits: {missing[0].removesuffix(': left out')}")
+    parts = ("model", "hardware", "batch")
+    varying = [part for part in parts if len({getattr(one, part) for one in found}) > 1]
     first = str(found[0].model) if os.path.exists(name) else name
     found = [
-        replace(one, name="/".join([first, *(str(getattr(one, part)) for part in _varying(found))]))
+        replace(one, name="/".join([first, *(str(getattr(one, part)) for part in varying)]))
         for one in found
     ]
     return found, [*missing, *(line for one in outcomes for line in one.warnings)]
@@ -251,12 +233,6 @@ def _point(outcome: Outcome, place: int, own: dict[str, Any], *, counts_prompt: 
         computed["lead"] = float(estimate.ttft[place])
         computed["input_price"] = float(usd[0][place]) if usd else math.nan
     return Contender("", computed | own, None, scenario.model.id, scenario.hardware.id, batch)
-
-
-def _varying(found: list[Contender]) -> list[str]:
-    """Return what tells the options of one name apart."""
-    parts = ("model", "hardware", "batch")
-    return [part for part in parts if len({getattr(one, part) for one in found}) > 1]
 
 
 def _check_names(found: list[Contender]) -> None:

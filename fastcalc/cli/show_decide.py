@@ -10,7 +10,6 @@ from fastcalc.articles.choice import (
     Choice,
     Contender,
     Objective,
-    WinnerMap,
     axis,
     winner_map,
 )
@@ -51,14 +50,19 @@ _NOT_REPEATED = ("options", "map", "notes", "out", "format")
 def run(asked: Decide) -> Found:
     """Decide between options and write it in a format."""
     read = decide_options.parsed(asked, catalogue(asked))
-    listed, uncounted = _levelled(read.options, counts_input=_counts_input(asked, read.options))
+    counts_input = bool(asked.prompt) or any(one.own.get("prompt") for one in read.options)
+    listed, uncounted = _levelled(read.options, counts_input=counts_input)
     window = None
     if asked.window_ms is not None:
         window = options.number(asked.window_ms, "--window-ms", PARAMETERS["hour"].limit, 10) / 1e3
     found = Choice(listed, _shared(asked), _objective(asked, window), window)
     drawn = None if asked.map is None else winner_map(found, *_axes(asked.map, found))
+    sure = [one.name for one in listed if "accuracy" not in one.own and not one.routes]
+    if sure and asked.accuracy == 1.0 and window is None:
+        uncounted.insert(
+            0, f"accuracy of {', '.join(sure)} is not given: every answer is taken as right"
+        )
     notes = [
-        *_taken_as_right(asked, listed),
         *uncounted,
         *report.notes(found),
         *read.notes,
@@ -69,14 +73,13 @@ def run(asked: Decide) -> Found:
         lambda width: report.parts(found, drawn, notes, then, width, has_all_notes=asked.notes),
         lambda: maps.records(found, drawn) if drawn else report.records(found),
         lambda: (report.columns(found), report.rows(found)),
-        lambda: _alongside(found, drawn),
+        lambda: {
+            "objective": found.objective,
+            "break_even": report.flip_records(found),
+            **({"options": report.records(found)} if drawn else {}),
+        },
         [*uncounted, *read.warnings],
     )
-
-
-def _alongside(found: Choice, drawn: WinnerMap | None) -> dict[str, Any]:
-    extra = {"objective": found.objective, "break_even": report.flip_records(found)}
-    return extra | ({"options": report.records(found)} if drawn else {})
 
 
 def _shared(asked: Decide) -> dict[str, Any]:
@@ -107,10 +110,6 @@ def _objective(asked: Decide, window: float | None) -> Objective:
     return cast(Objective, found)
 
 
-def _counts_input(asked: Decide, listed: list[Contender]) -> bool:
-    return bool(asked.prompt) or any(one.own.get("prompt") for one in listed)
-
-
 def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Contender], list[str]]:
     """Return options of which none has the first token or the input counted unless all have."""
     said = []
@@ -130,14 +129,6 @@ def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Cont
             said.append(f"{what} is not given and not counted")
         listed = kept
     return listed, said
-
-
-def _taken_as_right(asked: Decide, listed: list[Contender]) -> list[str]:
-    """Return a note on options whose accuracy nobody gave."""
-    names = [one.name for one in listed if "accuracy" not in one.own and not one.routes]
-    if asked.accuracy < 1.0 or asked.window_ms is not None or not names:
-        return []
-    return [f"accuracy of {', '.join(names)} is not given: every answer is taken as right"]
 
 
 def _axes(text: str, found: Choice) -> tuple[Axis, Axis]:

@@ -5,13 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from fastcalc.articles.agent_run import Prospect, Terms, window_speed, window_tokens
 from fastcalc.articles.choice import PARAMETERS, BreakEven, Choice, Contender, WinnerMap
 from fastcalc.core.columns import Column
 from fastcalc.formulas.agents import amdahl, time_to_success
-from fastcalc.formulas.types import ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, floats
 from fastcalc.report import decision_map, record_tables
 from fastcalc.report.console import Notes, Part
 from fastcalc.report.numbers_as_text import dollars, number
@@ -45,6 +43,40 @@ class Row:
         return decision_map.letter(list(self.decision.options).index(self.option))
 
     @property
+    def step_success(self) -> Array:
+        """Chance that a step is right in the end. [1]"""
+        return self.prospect.run.success ** (1.0 / floats(self.terms.steps))
+
+    @property
+    def runs(self) -> Array:
+        """Runs for each that succeeds. [1]"""
+        return time_to_success(attempt=1.0, success=self.prospect.run.success)
+
+    @property
+    def sessions(self) -> str | None:
+        """From how many sessions on speed buys nothing, where a user checks runs."""
+        busy = float(self.prospect.busy_sessions)
+        if not math.isfinite(busy):
+            return None
+        return (
+            f"{self.option.name}: with {number(busy)} sessions side by side the user never waits, "
+            "and more speed buys nothing"
+        )
+
+    @property
+    def tool_limit(self) -> str | None:
+        """What tools leave for faster tokens to gain, in a sentence; None without tools."""
+        tool, run = float(self.prospect.run.tool_seconds), float(self.prospect.run.seconds)
+        if not tool:
+            return None
+        share = (run - tool) / run
+        return (
+            f"{self.option.name}: tools take {(1 - share) * 100:.0f} % of a run; tokens twice as "
+            f"fast make it {number(float(amdahl(share=share, speedup=2.0)))} times as fast, any "
+            f"speed at most {number(run / tool)}"
+        )
+
+    @property
     def gap(self) -> float:
         """The gap that is asked about; nan without one. [s]"""
         return math.nan if self.decision.window is None else self.decision.window
@@ -72,11 +104,7 @@ def rows(decision: Choice) -> list[Row]:
 
 def records(decision: Choice) -> list[Record]:
     """Return a record for each option; what is not known is None."""
-    return [_record(one) for one in rows(decision)]
-
-
-def _record(row: Row) -> Record:
-    return plainly({one.key: one.value(row) for one in COLUMNS})
+    return [plainly({one.key: one.value(row) for one in COLUMNS}) for row in rows(decision)]
 
 
 def _of(key: str, unit: str, meaning: str, value: Callable[[Row], ArrayLike]) -> Column:
@@ -85,14 +113,6 @@ def _of(key: str, unit: str, meaning: str, value: Callable[[Row], ArrayLike]) ->
 
 def _offered(key: str, unit: str, meaning: str, field: str, scale: float = 1.0) -> Column:
     return Column(key, unit, meaning, lambda row: row.offered(field) * scale)
-
-
-def _step_success(row: Row) -> ArrayLike:
-    return row.prospect.run.success ** (1.0 / np.asarray(row.terms.steps))
-
-
-def _runs(row: Row) -> ArrayLike:
-    return time_to_success(attempt=1.0, success=row.prospect.run.success)
 
 
 COLUMNS = (
@@ -110,9 +130,9 @@ COLUMNS = (
     _offered("lead_ms", "ms", "time to first token; 0 where it is not counted", "lead", 1e3),
     _offered("round_trip_ms", "ms", "way there and back of a call", "round_trip", 1e3),
     _offered("usd_per_mtok_output", "USD", "price of a million tokens out", "price"),
-    _of("step_success", "share", "chance that a step is right in the end", _step_success),
+    _of("step_success", "share", "chance that a step is right at last", lambda r: r.step_success),
     _of("success", "share", "chance that a run is", lambda row: row.prospect.run.success),
-    _of("runs_to_success", "number", "runs for each that is", _runs),
+    _of("runs_to_success", "number", "runs for each that is", lambda row: row.runs),
     _of("run_s", "s", "time of a run", lambda row: row.prospect.run.seconds),
     _of("run_model_s", "s", "of it in the model", lambda row: row.prospect.run.model_seconds),
     _of("run_tool_s", "s", "of it in tools", lambda row: row.prospect.run.tool_seconds),
@@ -217,7 +237,7 @@ def parts(
     found: list[Part] = [verdict(decision, listed), "", _heading(decision), table]
     if drawn is not None:
         found += [decision_map.title(drawn), decision_map.table(drawn)]
-    flips = sorted(decision.flips(), key=lambda one: _distance(decision, one))
+    flips = sorted(decision.flips(), key=lambda one: one.distance)
     shown = flips if has_all_notes else flips[:_MOST_FLIPS]
     said = [_flip_words(shown)] if shown else ["nothing here, changed alone, flips it"]
     hidden = len(flips) - len(shown)
@@ -276,33 +296,13 @@ def verdict(decision: Choice, listed: Sequence[Row]) -> str:
             "as much",
         ),
     }[decision.objective]
-    others = [f"{name} {_times(values[name] / best, more)}" for name in ranked[1:]]
+    others = []
+    for name in ranked[1:]:
+        ratio = values[name] / best
+        factor = "" if ratio < 1.0005 else f"{number(ratio)} times "
+        told = f"{factor}{more}" if math.isfinite(ratio) else "cannot be compared"
+        others.append(f"{name} {told}")
     return f"{said}{': ' if others else ''}{', '.join(others)}."
-
-
-def _times(ratio: float, more: str) -> str:
-    if not math.isfinite(ratio):
-        return "cannot be compared"
-    return more if ratio < 1.0005 else f"{number(ratio)} times {more}"
-
-
-def _distance(decision: Choice, flip: BreakEven) -> float:
-    """Return how far a flip is from what holds now, in ratios; from 0 all is far."""
-    now = value_now(decision, flip.parameter)
-    if now <= 0.0 or flip.value <= 0.0:
-        return 10.0 + abs(math.log10(flip.value + 1e-9))
-    return abs(math.log(flip.value / now))
-
-
-def value_now(decision: Choice, name: str) -> float:
-    """Return the value of a number as it stands, in its own unit."""
-    owner, _, key = name.rpartition(".")
-    parameter = PARAMETERS[key]
-    option = next((one for one in decision.options if one.name == owner), decision.options[0])
-    if parameter.field == "share":
-        return float(option.own["share"])
-    found = getattr(decision.terms(option), parameter.field)
-    return float("nan") if found is None else float(found) / parameter.scale
 
 
 def _flip_words(flips: Sequence[BreakEven]) -> str:
@@ -323,7 +323,7 @@ def flip_records(decision: Choice) -> list[Record]:
         plainly(
             {
                 "parameter": one.parameter,
-                "now": value_now(decision, one.parameter),
+                "now": one.now,
                 "value": one.value,
                 "side": "above" if one.is_above else "below",
                 "winner": one.winner,
@@ -354,20 +354,9 @@ def notes(decision: Choice) -> list[str]:
         where = ", ".join(f"{one.name} {one.batch:,} on {one.hardware}" for one in computed)
         lines.append(f"speeds and prices of models are expected values; users at a time: {where}")
     best = winner(decision)
-    lines += [line for one in listed if one.option is best and (line := _tool_limit(one))]
-    lines += [line for one in listed for line in (_sessions(one), _plan(one, listed)) if line]
+    lines += [line for one in listed if one.option is best and (line := one.tool_limit)]
+    lines += [line for one in listed for line in (one.sessions, _plan(one, listed)) if line]
     return lines
-
-
-def _sessions(row: Row) -> str | None:
-    """Return from how many sessions on speed buys nothing, where a user checks runs."""
-    busy = float(row.prospect.busy_sessions)
-    if not math.isfinite(busy):
-        return None
-    return (
-        f"{row.option.name}: with {number(busy)} sessions side by side the user never waits, and "
-        "more speed buys nothing"
-    )
 
 
 def _plan(row: Row, listed: Sequence[Row]) -> str | None:
@@ -380,17 +369,4 @@ def _plan(row: Row, listed: Sequence[Row]) -> str | None:
     return (
         f"{row.option.name}: ${plan:,.0f} a month are {number(plan / at)} million tokens out at "
         f"${dollars(at)}; with more it spares money"
-    )
-
-
-def _tool_limit(one: Row) -> str | None:
-    """Return what tools leave for faster tokens to gain, in a sentence; None without tools."""
-    tool, run = float(one.prospect.run.tool_seconds), float(one.prospect.run.seconds)
-    if not tool:
-        return None
-    share = (run - tool) / run
-    return (
-        f"{one.option.name}: tools take {(1 - share) * 100:.0f} % of a run; tokens twice as fast "
-        f"make it {number(float(amdahl(share=share, speedup=2.0)))} times as fast, any speed at "
-        f"most {number(run / tool)}"
     )

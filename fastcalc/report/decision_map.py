@@ -2,7 +2,7 @@
 
 from string import ascii_uppercase
 
-from fastcalc.articles.choice import PARAMETERS, Axis, Choice, WinnerMap
+from fastcalc.articles.choice import PARAMETERS, Choice, WinnerMap
 from fastcalc.report.console import TextTable
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, plainly
@@ -34,13 +34,12 @@ def table(drawn: WinnerMap) -> TextTable:
 
 def title(drawn: WinnerMap) -> str:
     """Return what a map shows, in a line."""
-    return f"Who wins where: {_named(drawn.up)} upwards, {_named(drawn.across)} across"
-
-
-def _named(axis: Axis) -> str:
-    unit = PARAMETERS[axis.name.rpartition(".")[2]].unit
-    spaced = " in equal ratios" if axis.is_logarithmic else ""
-    return f"{noun(axis.name)}{f' ({unit})' if unit else ''}{spaced}"
+    named = []
+    for axis in (drawn.up, drawn.across):
+        unit = PARAMETERS[axis.name.rpartition(".")[2]].unit
+        spaced = " in equal ratios" if axis.is_logarithmic else ""
+        named.append(f"{noun(axis.name)}{f' ({unit})' if unit else ''}{spaced}")
+    return f"Who wins where: {named[0]} upwards, {named[1]} across"
 
 
 def noun(name: str) -> str:

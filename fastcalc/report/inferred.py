@@ -78,28 +78,22 @@ def parts(found: Inverse, points: int, width: int, *, is_wide: bool) -> list[Par
         + ", ".join(found.known.names),
     ]
     table = record_tables.table(TABLE, listed, width)
-    result: list[Part] = [_verdict(found), "", _box(), "", _asked(found), table]
-    if is_wide and found.whole.is_found:
-        result += ["", "What each number may be, with every trick at hand", _sides(found, width)]
-    hidden = [] if is_wide else ["every combination, and what each number may be, with --wide"]
-    return [*result, Notes([*notes, *hidden])]
-
-
-def _asked(found: Inverse) -> str:
-    slow, fast = (
-        f"{speed:g} tokens/s at ${price:g}"
-        for speed, price in zip(found.published.speeds, found.published.prices, strict=True)
-    )
-    return f"One model, two tiers: {slow}, {fast} a million tokens out"
-
-
-def _box() -> Part:
     sides = (
         f"{side.said} {number(side.low * side.factor, 2)}..{number(side.high * side.factor, 2)}"
         f"{f' {side.unit}' if side.unit else ''}"
         for side in BOX
     )
-    return Notes([f"box: {'; '.join(sides)}"])
+    slow, fast = (
+        f"{speed:g} tokens/s at ${price:g}"
+        for speed, price in zip(found.published.speeds, found.published.prices, strict=True)
+    )
+    asked = f"One model, two tiers: {slow}, {fast} a million tokens out"
+    box = Notes([f"box: {'; '.join(sides)}"])
+    result: list[Part] = [_verdict(found), "", box, "", asked, table]
+    if is_wide and found.whole.is_found:
+        result += ["", "What each number may be, with every trick at hand", _sides(found, width)]
+    hidden = [] if is_wide else ["every combination, and what each number may be, with --wide"]
+    return [*result, Notes([*notes, *hidden])]
 
 
 def _verdict(found: Inverse) -> str:
