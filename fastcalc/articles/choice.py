@@ -210,7 +210,17 @@ class Choice:
         """Return where the verdict flips, of each number alone: the nearest value on both sides."""
         found = []
         for name, now in self.numbers().items():
-            found += self._flips_of(name, now)
+            parameter = PARAMETERS[name.rpartition(".")[2]]
+            grid = np.unique(np.append(parameter.grid(2000), now))
+            winners, here = self._along(name, grid), int(np.searchsorted(grid, now))
+            for step in (1, -1):
+                places = range(here, len(grid) if step > 0 else -1, step)
+                other = next((one for one in places if winners[one] != winners[here]), None)
+                if other is None or winners[other] < 0:
+                    continue
+                at = self._between(name, grid[other - step], grid[other], int(winners[here]))
+                who = self.options[int(winners[other])].name
+                found.append(BreakEven(name, now, at, who, step > 0))
         return found
 
     def numbers(self) -> dict[str, float]:
@@ -226,28 +236,11 @@ class Choice:
                 value = float(getattr(terms, PARAMETERS[key].field)) / PARAMETERS[key].scale
                 if np.isfinite(value):
                     found[f"{option.name}.{key}"] = value
-        first = self.terms(self.options[0])
+        first = Terms(**{"speed": 1.0, **self.shared})
         for key in _FLIPPING:
             value = getattr(first, PARAMETERS[key].field)
             if value is not None and (key != "hour" or self.objective == "total"):
                 found[key] = float(value)
-        return found
-
-    def _flips_of(self, name: str, now: float) -> list[BreakEven]:
-        parameter = PARAMETERS[name.rpartition(".")[2]]
-        grid = np.unique(np.append(parameter.grid(2000), now))
-        winners = self._along(name, grid)
-        here = int(np.searchsorted(grid, now))
-        found = []
-        for is_above in (True, False):
-            places = range(here, len(grid)) if is_above else range(here, -1, -1)
-            other = next((place for place in places if winners[place] != winners[here]), None)
-            if other is None or winners[other] < 0:
-                continue
-            before = other - 1 if is_above else other + 1
-            at = self._between(name, grid[before], grid[other], int(winners[here]))
-            who = self.options[int(winners[other])].name
-            found.append(BreakEven(name, now, at, who, is_above))
         return found
 
     def _along(self, name: str, values: Floats) -> Ints:

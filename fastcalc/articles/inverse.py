@@ -144,19 +144,17 @@ class Inverse:
         With each number the chance to name the right combination once it is published, each
         combination being as likely at first. [1]
         """
-        found = [
-            (name, _chance(self.minimal, [self._published(one, name) for one in self.minimal]))
-            for name in SIDES
-        ]
+        found = []
+        for name in SIDES:
+            values = [region.values[name] for region in self.minimal]
+            if name == "chips_ratio":  # of machines, the ratio of their bandwidths
+                places = [[one.values[chip].astype(int) for chip in _CHIPS] for one in self.minimal]
+                speeds = [self.known.bandwidth[np.array(pair)] for pair in places]
+                values = [
+                    one * fast / slow for one, (slow, fast) in zip(values, speeds, strict=True)
+                ]
+            found.append((name, _chance(self.minimal, values)))
         return sorted(found, key=lambda one: -one[1])
-
-    def _published(self, region: Region, name: str) -> Floats:
-        """Return a number of a region's points; of machines the ratio of bandwidths."""
-        values = region.values
-        if name != "chips_ratio":
-            return values[name]
-        slow, fast = (self.known.bandwidth[values[one].astype(int)] for one in _CHIPS)
-        return np.asarray(fast / slow * values[name])
 
 
 def _chance(regions: Sequence[Region], values: Sequence[Floats]) -> float:

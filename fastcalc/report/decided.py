@@ -64,6 +64,18 @@ class Row:
         )
 
     @property
+    def plan_worth(self) -> str | None:
+        """From which use on a plan is cheaper than the dearest price of tokens here."""
+        plan = float(self.terms.plan)
+        prices = [price for one in rows(self.decision) if (price := one.offered("price")) > 0.0]
+        if not plan or not prices:
+            return None
+        return (
+            f"{self.option.name}: ${plan:,.0f} a month are {number(plan / max(prices))} million "
+            f"tokens out at ${dollars(max(prices))}; with more it spares money"
+        )
+
+    @property
     def tool_limit(self) -> str | None:
         """What tools leave for faster tokens to gain, in a sentence; None without tools."""
         tool, run = float(self.prospect.run.tool_seconds), float(self.prospect.run.seconds)
@@ -355,18 +367,5 @@ def notes(decision: Choice) -> list[str]:
         lines.append(f"speeds and prices of models are expected values; users at a time: {where}")
     best = winner(decision)
     lines += [line for one in listed if one.option is best and (line := one.tool_limit)]
-    lines += [line for one in listed for line in (one.sessions, _plan(one, listed)) if line]
+    lines += [line for one in listed for line in (one.sessions, one.plan_worth) if line]
     return lines
-
-
-def _plan(row: Row, listed: Sequence[Row]) -> str | None:
-    """Return from which use on a plan is cheaper than the dearest price of tokens here."""
-    plan = float(row.terms.plan)
-    prices = [price for one in listed if (price := one.offered("price")) > 0.0]
-    if not plan or not prices:
-        return None
-    at = max(prices)
-    return (
-        f"{row.option.name}: ${plan:,.0f} a month are {number(plan / at)} million tokens out at "
-        f"${dollars(at)}; with more it spares money"
-    )
