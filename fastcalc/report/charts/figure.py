@@ -36,7 +36,7 @@ _STYLE: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
-_SPOTS = 75.0
+_SPOTS = 60.0
 """Places along an axis at which markers differ. [1]"""
 _LETTER, _LINE = 0.56, 1.35
 """Width of a letter and height of a line, over the size of the font. [1]"""
