@@ -9,8 +9,9 @@ import textwrap
 from pathlib import Path
 
 from book import Book, Words
+from choice import choice, questions
 from systems import newer, systems, verdicts
-from tricks import curve, fifteen, picture, rivals, smaller_batch, smaller_model, summary, worth
+from tricks import curve, fifteen, picture, rivals, smaller_batch, smaller_model, summary, wafer
 
 from fastcalc.catalogue.store import Catalogue
 
@@ -21,14 +22,13 @@ BLOCK = re.compile(r"(?ms)^```.*?^```\n|(?:^[^\n]+\n)+")
 """A fenced block, or lines up to a blank one."""
 
 SECTIONS = (
-    *(summary, picture, smaller_batch, curve, rivals, smaller_model, fifteen, worth),
-    *(newer, systems, verdicts),
+    *(summary, picture, smaller_batch, curve, rivals, smaller_model, fifteen, wafer),
+    *(choice, questions, newer, systems, verdicts),
 )
 
 
-def page(catalogue: Catalogue) -> str:
-    """Return the text of the page for a catalogue."""
-    book = Book(catalogue)
+def page(book: Book) -> str:
+    """Return the text of the page."""
     words: Words = {}
     for section in SECTIONS:
         words |= section(book)
@@ -55,4 +55,4 @@ def wrapped(block: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(Catalogue()), encoding="utf-8")
+    PAGE.write_text(page(Book(Catalogue())), encoding="utf-8")

@@ -2,8 +2,23 @@
 
 from collections import Counter
 
-from book import Book, Words, counted, dearer, each_dearer, first, price, speed, table
-from tricks import DENSE, FAST, LONG, RACK, SLOW, SPREAD, users
+from book import (
+    FAST,
+    LONG,
+    RACK,
+    SLOW,
+    Book,
+    Words,
+    counted,
+    dearer,
+    each_dearer,
+    first,
+    price,
+    speed,
+    table,
+    users,
+)
+from tricks import DENSE, SPREAD
 
 from fastcalc.articles.judge import MEANING, Judged
 from fastcalc.core.best_cut import best_cut
@@ -13,7 +28,6 @@ from fastcalc.formulas.money import batch_ratio
 from fastcalc.report import claims as claim_text
 from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import dollars, number
-from fastcalc.search import Space, cheapest
 from fastcalc.search.tricks.smaller_batches import study
 
 SWAPS = (
@@ -87,8 +101,7 @@ def systems(book: Book) -> Words:
 
 def _served(book: Book, shape: str, goal: float) -> str:
     """Return how many users of a shape have a speed on a rack, and at what price."""
-    space = Space(book.scenario(shape, "gb200", context=LONG))
-    found = cheapest(space, space.layouts(RACK), goal)
+    found = book.reach(shape, goal)
     if found.outcome is None:
         return f"{shape}: never, one user alone has {number(found.fastest)}"
     return f"{shape}: {users(found)} users at {dollars(price(found.outcome))} $/Mtok output"
@@ -208,7 +221,7 @@ def _chips(book: Book) -> list[list[str]]:
 
 def verdicts(book: Book) -> Words:
     """Return verdicts by article, what is wrong, and what is open."""
-    every = list(book.judged.values())
+    every = book.judged
     wrong = [one for one in every if one.verdict in ("refuted", "misleading")]
     unknown = [one for one in every if one.verdict == "undetermined"]
     return {
@@ -234,7 +247,7 @@ def _by_article(book: Book) -> str:
     """Return how many claims of each article have which verdict; a claim may stand in several."""
     rows = []
     for key, article in book.claims.articles.items():
-        counts = Counter(one.verdict for one in book.judged.values() if key in one.claim.articles)
+        counts = Counter(one.verdict for one in book.judged if key in one.claim.articles)
         name = f"{article.author}, {article.title}" if article.author else article.title
         rows.append([name, *(str(counts[word] or "-") for word in MEANING)])
     return table(("article", *MEANING), rows)
