@@ -1,17 +1,22 @@
 """What the page asks of fastcalc, and how it writes a number."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, cast
 
 from fastcalc.articles.claim_file import load_claims
 from fastcalc.articles.judge import Judged, Tested, judge
-from fastcalc.catalogue.store import Catalogue
+from fastcalc.catalogue.store import AnyEntry, Catalogue, Kind
+from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic import Traffic
 from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import number
 from fastcalc.search import Reach, Space, cheapest
+from fastcalc.search.tricks.lighter_passes import narrowest
+from fastcalc.search.tricks.smaller_batches import Study, engines_of, study
 from fastcalc.written import to_markdown
 
 Words = dict[str, str]
@@ -30,20 +35,35 @@ LONG = 65_536
 """Tokens of context of a coding agent, assumed. [1]"""
 
 
+@dataclass(frozen=True)
+class Kept(Catalogue):
+    """A catalogue that reads each entry once."""
+
+    entries: dict[tuple[str, str], Any] = field(default_factory=dict)
+
+    def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
+        if (kind, name) not in self.entries:
+            self.entries[kind, name] = super()._load(name, kind, schema)
+        return cast(AnyEntry, self.entries[kind, name])
+
+
 class Book:
     """The catalogue, and its claims judged: what the page asks."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self.catalogue = catalogue
+        self.catalogue = Kept(catalogue.own)
         self.claims = load_claims()
         self._tested: dict[str, Judged] = {}
         self._alone: dict[tuple[str, str, str | None], Outcome] = {}
         self._reached: dict[tuple[str, float], Reach] = {}
+        self._cut: dict[tuple[str, str, int, int], Scenario] = {}
 
     @cached_property
     def judged(self) -> list[Judged]:
         """Every claim with its tests run."""
-        return [self.tested(one.id) for one in self.claims.claims]
+        found = judge(self.catalogue, self.claims.claims)
+        self._tested = {one.claim.id: one for one in found}
+        return found
 
     def tested(self, claim: str) -> Judged:
         """Return a claim with its tests run."""
@@ -61,7 +81,6 @@ class Book:
         chips: int | None = None,
         batch: int = 1,
         context: float = 1500.0,
-        basis: PriceBasis = "cloud",
     ) -> Scenario:
         """Return a model on chips with the traffic that ``fastcalc compare`` has by default."""
         hardware = self.catalogue.hardware(on)
@@ -74,7 +93,6 @@ class Book:
             Traffic(1000.0, 1000.0, context),
             weights=weights,
             sharding=Sharding(chips=chips),
-            pricing=Pricing(basis),
             engine_is_borrowed=is_borrowed,
         )
 
@@ -84,6 +102,31 @@ class Book:
         if key not in self._alone:
             self._alone[key] = solve(self.scenario(model, on, weights=weights))
         return self._alone[key]
+
+    def cut(self, model: str, on: str, chips: int, batch: int, basis: PriceBasis) -> Outcome:
+        """Return a model on the cut of some chips that serves a batch fastest."""
+        key = (model, on, chips, batch)
+        if key not in self._cut:
+            self._cut[key] = best_cut(self.scenario(model, on, chips=chips, batch=batch))
+        return solve(replace(self._cut[key], pricing=Pricing(basis)))
+
+    @cached_property
+    def smaller_batches(self) -> Study:
+        """What 2.5 times the speed costs on a rack from every starting batch."""
+        rack = self.scenario("deepseek-r1", "gb200", chips=RACK, context=LONG)
+        engines = [*engines_of(self.catalogue, rack.hardware), self.catalogue.engine("ideal")]
+        found = study(
+            [
+                one
+                for engine in engines
+                for native in [replace(rack, engine=engine)]
+                for one in (native, *(narrow for _, narrow in narrowest(native)))
+            ],
+            RACK,
+            FASTER,
+        )
+        assert found is not None, "a rack holds the model"
+        return found
 
     def rack(self, model: str) -> Space:
         """Return a model on GB200 with the context of a coding agent."""

@@ -21,14 +21,12 @@ from book import (
 from tricks import DENSE, SPREAD
 
 from fastcalc.articles.judge import MEANING, Judged
-from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import PriceBasis
-from fastcalc.core.scenario import solve
 from fastcalc.formulas.money import batch_ratio
 from fastcalc.report import claims as claim_text
 from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import dollars, number
-from fastcalc.search.tricks.smaller_batches import study
+from fastcalc.search.tricks.smaller_batches import curve
 
 SWAPS = (
     ("llama-3.1-405b", 16, 64),
@@ -75,12 +73,7 @@ def _ratio(
     book: Book, model: str, chip: str, chips: int, batch: int, basis: PriceBasis | None
 ) -> float:
     """Return the ratio of speeds on two chips at their best, or of prices on a basis. [1]"""
-    new, old = (
-        solve(
-            best_cut(book.scenario(model, name, chips=chips, batch=batch, basis=basis or "cloud"))
-        )
-        for name in (chip, OLD)
-    )
+    new, old = (book.cut(model, name, chips, batch, basis or "cloud") for name in (chip, OLD))
     return price(new) / price(old) if basis else first(new) / first(old)
 
 
@@ -142,10 +135,10 @@ def _same_model(book: Book) -> list[list[str]]:
 def _cost_of(book: Book, speedup: float, cost: float) -> str:
     """Return from how many users on a rack a speed-up by batch alone costs so much at most."""
     rack = book.scenario("deepseek-r1", "gb200", context=LONG)
-    found = study([rack], RACK, speedup)
+    starts = book.smaller_batches.engines[0].starts
+    found = curve(rack, RACK, starts, speedup)
     assert found is not None, "a rack holds the model"
-    (curve,) = found.engines
-    starts = curve.starts[curve.multiple <= cost]
+    starts = starts[found.multiple <= cost]
     if not len(starts):
         return f"has no start from which it costs {cost:g} times or less by batch alone"
     return f"pays {cost:g} times or less by batch alone from {min(starts):,} users on"

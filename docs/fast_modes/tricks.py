@@ -1,12 +1,10 @@
 """The two tricks: what each reaches, and what it costs."""
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 from book import (
     FAST,
-    FASTER,
     LONG,
     PREMIUM,
     RACK,
@@ -38,9 +36,8 @@ from fastcalc.report.record_tables import heading
 from fastcalc.search import Space, cheapest, frontier
 from fastcalc.search.space import chip_counts
 from fastcalc.search.tricks import Option, fastmode, start_at_speed
-from fastcalc.search.tricks.lighter_passes import narrowest
 from fastcalc.search.tricks.option import TRICKS, best
-from fastcalc.search.tricks.smaller_batches import Curve, Study, engines_of, study
+from fastcalc.search.tricks.smaller_batches import Curve, Study
 
 SHAPES = ("glm-4.7", "deepseek-r1", "frontier-1t", "frontier-5t")
 """Mixtures of experts that stand in for closed models."""
@@ -56,7 +53,7 @@ ALONE = (
     ("deepseek-r1", None, "DeepSeek-R1, 671B"),
     ("frontier-1t", None, "hypothetical 1T"),
 )
-SMALLER = {"glm-4.7": "GLM-4.7, 353B", "spark-120b": "a mixture of 120B"}
+SMALLER = {"glm-4.7": "GLM-4.7", "spark-120b": "120 billion weights"}
 """Full and small in the second table."""
 
 CHIPS = ("h100-sxm", "b200", "gb200", "wse-3")
@@ -193,26 +190,19 @@ def _trick(kind: str, option: Option, today: Outcome) -> list[str]:
 
 def curve(book: Book) -> Words:
     """Return what 2.5 times the speed costs from every starting batch, and at which floors."""
-    rack = book.scenario("deepseek-r1", "gb200", chips=RACK, context=LONG)
-    engines = [*engines_of(book.catalogue, rack.hardware), book.catalogue.engine("ideal")]
-    scenarios = [
-        one
-        for engine in engines
-        for native in [replace(rack, engine=engine)]
-        for one in (native, *(narrow for _, narrow in narrowest(native)))
-    ]
-    found = study(scenarios, RACK, FASTER)
-    assert found is not None, "a rack holds the model"
+    found = book.smaller_batches
     heads = report.table(found, PREMIUM)
     cells = ([column.format(at) for column in heads] for at in report.rows(found))
     where = report.notes(found, PREMIUM)[: len(found.engines)]
-    native = {one.space.scenario.engine.id: one for one in reversed(found.engines)}
+    native: dict[str, Curve] = {}
+    for one in found.engines:
+        native.setdefault(one.space.scenario.engine.id, one)
     return {
         "curve_table": table([heading(one) for one in heads], cells),
         "curve_chart": "\n".join(report.chart(found, PREMIUM, 90, is_ascii=False)),
         "curve_where": "\n".join(f"- {line}." for line in where),
         "rack": str(RACK),
-        **_short(found, {one.id: native[one.id] for one in engines}),
+        **_short(found, native),
     }
 
 
@@ -239,7 +229,7 @@ def _short(found: Study, shown: dict[str, Curve]) -> Words:
         pace = number(float(start.speed[paid[0]]))
         where = f"{least} users or more, who get {pace} tokens/s each or less"
     return {
-        "short_table": table(("users at the start", "tokens/s of each", *heads), rows),
+        "short_table": table(("users at the start", f"tokens/s of each ({name})", *heads), rows),
         "default_engine": name,
         "six_where": where,
         "six_start": least,
