@@ -224,10 +224,13 @@ def _short(found: Study, shown: dict[str, Curve]) -> Words:
     ]
     paid = np.flatnonzero(start.multiple <= PREMIUM)
     least = f"{start.starts[paid[0]]:,}" if len(paid) else "any number of"
-    where = "more than any start allows"
+    where = "no start gets there for so little"
     if len(paid):
         pace = number(float(start.speed[paid[0]]))
-        where = f"{least} users or more, who get {pace} tokens/s each or less"
+        where = (
+            f"they are enough if {least} users or more share it at the start, at {pace} tokens/s "
+            "each or less"
+        )
     return {
         "short_table": table(("users at the start", f"tokens/s of each ({name})", *heads), rows),
         "default_engine": name,
