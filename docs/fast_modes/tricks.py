@@ -310,11 +310,13 @@ def wafer(book: Book) -> Words:
         return f"{1e-12 * number_of(book.catalogue, f'hardware/{chip}', f'memory.{what}').si:,g}"
 
     wafers = book.values("25")
-    served = [1000.0 * one for one in book.values("24")]
+    gains = book.concluded("20")[1:]
+    served = [1000.0 * one for one in book.concluded("24")]
     return {
         "h100_bandwidth": memory("h100-sxm", "bandwidth"),
         "wafer_bandwidth": memory("wse-3", "bandwidth"),
         "wafer_memory": book.said("31"),
+        "spark_gains": f"{number(min(gains), 2)} to {number(max(gains), 2)}",
         "area_ratio": number(book.values("32")[0], 2),
         "naive": book.said("naive-wafer"),
         "wafer_bound": number(book.alongside("naive-wafer", "the bound, the smaller")),
