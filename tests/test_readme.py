@@ -46,7 +46,7 @@ def test_it_prints_what_it_shows(command, expected, capsys, monkeypatch, tmp_pat
 def test_every_command_is_shown():
     assert set(COMMANDS) == {
         *("check", "claims", "compare", "diff", "fit", "import", "list", "new", "schema", "show"),
-        *("calibrate", "fastmode", "frontier", "plan", "sweep", "task", "validate"),
+        *("calibrate", "fastmode", "frontier", "plan", "sweep", "decide", "infer", "validate"),
     }
     for name in COMMANDS:
         assert f"fastcalc {name}" in README
