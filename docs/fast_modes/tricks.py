@@ -228,8 +228,8 @@ def _short(found: Study, shown: dict[str, Curve]) -> Words:
     if len(paid):
         pace = number(float(start.speed[paid[0]]))
         where = (
-            f"they are enough if {least} users or more share it at the start, at {pace} tokens/s "
-            "each or less"
+            f"that is enough if {least} users or more share the machine at the start, at "
+            f"{pace} tokens/s each or less"
         )
     return {
         "short_table": table(("users at the start", f"tokens/s of each ({name})", *heads), rows),
