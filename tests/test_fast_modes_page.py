@@ -7,20 +7,19 @@ import sys
 
 import pytest
 
-from fastcalc.articles.claim_file import load_claims
-from fastcalc.articles.judge import judge
 from fastcalc.catalogue.store import Catalogue
 from tests.helpers import ROOT, words
 
 FOLDER = ROOT / "docs" / "fast_modes"
-NAMES = ("book", "tricks", "systems", "refresh")
+NAMES = ("book", "tricks", "choice", "systems", "refresh")
 
 
 @pytest.fixture(scope="module")
-def refresh():
+def pages():
+    """The modules that write the page, by name."""
     sys.path.insert(0, str(FOLDER))
     try:
-        yield importlib.import_module("refresh")
+        yield {name: importlib.import_module(name) for name in NAMES}
     finally:
         sys.path.remove(str(FOLDER))
         for name in NAMES:
@@ -28,19 +27,134 @@ def refresh():
 
 
 @pytest.fixture(scope="module")
-def text(refresh):
-    return refresh.page(Catalogue())
+def book(pages):
+    return pages["book"].Book(Catalogue())
 
 
-def test_it_is_up_to_date(refresh, text):
+@pytest.fixture(scope="module")
+def text(pages, book):
+    return pages["refresh"].page(book)
+
+
+@pytest.fixture(scope="module")
+def top(text):
+    """What stands above the verdict, without headings."""
+    return re.sub(r"(?m)^#.*$", "", text.split("## The verdict")[0])
+
+
+def rows(text, heading):
+    """Return the cells of the table whose first line holds some words, without its headings."""
+    lines = text[text.index(heading) :].split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_it_is_up_to_date(pages, text):
     """``python docs/fast_modes/refresh.py`` writes it."""
-    assert refresh.PAGE.read_text(encoding="utf-8") == text
+    assert pages["refresh"].PAGE.read_text(encoding="utf-8") == text
 
 
-@pytest.mark.usefixtures("refresh")
-def test_its_examples_hold():
-    for name in NAMES:
-        assert doctest.testmod(importlib.import_module(name)).failed == 0
+def test_its_examples_hold(pages):
+    for module in pages.values():
+        assert doctest.testmod(module).failed == 0
+
+
+def test_the_verdict_is_five_minutes_away(top):
+    """At some 230 words a minute, tables aside."""
+    prose = " ".join(line for line in top.splitlines() if not line.startswith("|"))
+    assert len(prose.split()) <= 5 * 230
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["model", "token", "weight", "batch", "cache", "floor", "slot", "wafer", "layer", "tool"],
+)
+def test_a_word_is_explained_where_it_first_stands(text, top, word):
+    first = re.search(rf"(?i)\b{word}s?\b", top)
+    assert top[first.start() - 1] == top[first.end()] == "*"
+    glossary = text.split("## Glossary")[1].split("## For engineers")[0]
+    assert re.search(rf"(?im)^- \*\*[^:]*\b{word}s?\b", glossary)
+
+
+def queue(slots, busy, service):
+    """Return the mean wait of a pool by the sum of Erlang's C, term by term. [s]"""
+    load = busy * slots
+    term, total = 1.0, 1.0
+    for count in range(1, slots):
+        term *= load / count
+        total += term
+    last = term * load / slots / (1.0 - busy)
+    return last / (total + last) * service / (slots * (1.0 - busy))
+
+
+def test_its_key_numbers_by_hand(text):
+    """Each from the numbers that the articles or a data sheet print, and one line of arithmetic."""
+    page = words(text)
+    hour = 3600.0 * 125e-6 / (1 / 65 - 1 / 170)
+    reading = 3600.0 * (125e-6 + 10 * 25e-6) / (1 / 65 - 1 / 170)
+    for part in (
+        f"{6 * 2.5:.0f} times fewer users",
+        f"compute {989.4e12 / 3.35e12:.0f} tokens",
+        f"wait {1e3 / 100 / 2:.0f} to {1e3 / 20 / 2:.0f} thousandths",
+        f"{queue(16, 0.9, 10):.2g} s with 16 slots and {queue(256, 0.9, 10):.2g} s with 256",
+        f"{46_225 / 814:.0f} times as large as an H100",
+        f"would write {21e15 / (20e9 * 2):,.0f} tokens/s",
+        f"above {0.9 * (170 / 1000) ** 0.1:.3f} a step",
+        f"Above {0.9 * (65 / 1000) ** 0.1:.3f} it",
+        f"waiting saved costs {hour:.0f} dollars",
+        f"it writes, {reading:.0f} dollars",
+        f"than {(1 - 1 / 6) / 0.2:.1f} slow answers",
+        f"the limit is {(1 - 1 / 6) / 0.02:.0f}",
+        f"writes {0.45 * 65:.0f} tokens and one at 1,000 writes {0.45 * 1000:.0f}",
+        f"{0.25 * 65:.0f} and {0.25 * 1000:.0f} are left",
+        f"{100 * 50 / 250:.0f} to {100 * 200 / 400:.0f} % of the time",
+        f"{(16 + 3) / 3:.1f} keep you busy",
+        f"{(16 / 2.5 + 3) / 3:.1f} do",
+        f"{5 * 200:,} dollars a month",
+        f"buy {200 / 25:.1f} million tokens of output at the standard price and {200 / 150:.1f}",
+        f"six times the speed is {1 / (0.5 + 0.5 / 6):.1f} times",
+    ):
+        assert part in page, part
+
+
+def test_its_choices_by_hand(text):
+    """Time of a run over the chance that it is right; the break-even makes two of them equal."""
+    names = ("standard", "fast mode", "Spark at 0.75", "Spark at 0.68")
+    options = list(zip((65, 170, 1000, 1000), (0.9, 0.9, 0.75, 0.68), strict=True))
+    for row, steps, tools in zip(
+        rows(text, f"| standard | {names[1]} |"), (1, 10, 10), (0, 0, 800 / 65), strict=True
+    ):
+        each = [steps * (800 / speed + tools) / right**steps for speed, right in options]
+        assert [float(one.replace(",", "")) for one in row[1:5]] == pytest.approx(each, rel=0.005)
+        assert row[5] == names[each.index(min(each))]
+    turn = float(re.search(r"take more than ([\d.]+) s a step", words(text))[1])
+    slow, spark = ((800 / speed + turn) / right**10 for speed, right in (options[0], options[2]))
+    assert slow == pytest.approx(spark, rel=0.02)
+
+
+def test_its_gains_are_the_ratios_of_its_speeds(text):
+    full, small, _ = (
+        [float(cell.split()[0].replace(",", "")) for cell in row[1:] if cell]
+        for row in rows(text, "| H100 ")
+    )
+    assert full[2] == pytest.approx(full[1] / full[0], rel=0.05)
+    assert small[2] == pytest.approx(small[1] / small[0], rel=0.05)
+    shown = re.search(r"alone gives ([\d.]+) times.*? ([\d.]+) times, both ([\d.]+)", words(text))
+    assert [float(one) for one in shown.groups()] == pytest.approx(
+        [full[1] / full[0], small[0] / full[0], small[1] / full[0]], rel=0.05
+    )
+
+
+def test_six_times_starts_where_the_curve_says(text, book):
+    """The first start from which the end makes a sixth of the tokens or more, and no earlier."""
+    curve = book.smaller_batches.engines[0]
+    made = [
+        batch * fast * 6.0 >= start * slow
+        for start, slow, batch, fast in zip(
+            curve.starts, curve.speed, curve.batch, curve.faster, strict=True
+        )
+    ]
+    start = int(curve.starts[made.index(True)])
+    assert f"fewer than {start:,} users" in words(text)
 
 
 @pytest.mark.parametrize(
@@ -61,8 +175,8 @@ def test_every_system_of_the_articles_has_a_row(text, system):
     assert any(len(row) == 4 and all(row) for row in cells)
 
 
-def test_what_is_wrong_or_open_is_there(text):
-    for one in judge(Catalogue(), load_claims().claims):
+def test_what_is_wrong_or_open_is_there(text, book):
+    for one in book.judged:
         row = re.search(
             rf"(?m)^\| {re.escape(one.claim.id)} +\| {re.escape(one.claim.claim)}", text
         )
@@ -97,12 +211,12 @@ def floor_of(engine):
     return re.search(r"decode_layer_floor: {value: ([^,]+),", content)[1]
 
 
-def test_words_follow_the_numbers(refresh, tmp_path):
-    """Slow wafers and servers, and a cheap new chip, turn the sentences that hang on them.
+def test_words_follow_the_numbers(pages, tmp_path):
+    """Slow wafers and servers, and a cheap new chip, turn the words that depend on them.
 
-    At 60 us a layer 48 layers take 2.9 ms, so neither reading of Spark does 1,000 tokens/s; at 900
-    us 80 layers take 72 ms, so nobody has 65. A tenth of its rent is less than an H100's, and
-    GB200 is faster.
+    At 60 us a layer 48 layers take 2.9 ms, so no reading of Spark does 1,000 tokens/s; at 900 us 80
+    layers take 72 ms, so nobody has 65. A tenth of its rent is less than an H100's, and GB200 is
+    faster.
     """
     own = {}
     for file, old, new in (
@@ -115,21 +229,18 @@ def test_words_follow_the_numbers(refresh, tmp_path):
         ("hardware/gb200.yaml", "10.50 USD/h", "1.05 USD/h"),
     ):
         own |= changed(tmp_path, file, old, new)
-    page = words(refresh.page(Catalogue(own)))
-    for told in (
-        "neither reading passes 1,000",
-        "the dense 20B is not expected to reach 1,000 tokens/s",
-        "at some 40 to 90 us a layer",
-        "65 tokens/s of `frontier-1t` are out of reach this way",
-        "none of the 4 shapes tried get there",
-        "By cloud rent a token on GB200 is cheaper for all",
-    ):
-        assert told in page
+    changed_book = pages["book"].Book(Catalogue(own))
+    wafers = pages["tricks"].smaller_model(changed_book)
+    assert (wafers["layer_low"], wafers["layer_high"]) == ("40", "90")
+    assert wafers["dense_price"] == "the dense 20B is not expected to reach 1,000 tokens/s"
+    assert pages["systems"].newer(changed_book)["cloud_words"] == "cheaper for all"
+    assert changed_book.reach("frontier-1t", 65.0).outcome is None
 
 
-def test_words_follow_ideal_servers(refresh, tmp_path):
+def test_words_follow_ideal_servers(pages, tmp_path):
     """At the bound there are no ranges, and all shapes have both speeds: claim 4 without floors."""
     ideal = (ROOT / "engines" / "ideal.yaml").read_text()
     (tmp_path / "vllm.yaml").write_text(re.sub(r"(?m)^id: ideal$", "id: vllm", ideal))
-    page = words(refresh.page(Catalogue({"engines": (tmp_path,)})))
-    assert "all of the 4 shapes tried get there" in page
+    changed_book = pages["book"].Book(Catalogue({"engines": (tmp_path,)}))
+    reached = [changed_book.reach(shape, 170.0).outcome for shape in pages["tricks"].SHAPES]
+    assert all(one is not None and one.estimate.low is None for one in reached)

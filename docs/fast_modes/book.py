@@ -1,28 +1,76 @@
 """What the page asks of fastcalc, and how it writes a number."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, cast
 
 from fastcalc.articles.claim_file import load_claims
-from fastcalc.articles.judge import Tested, judge
-from fastcalc.catalogue.store import Catalogue
+from fastcalc.articles.judge import Judged, Tested, judge
+from fastcalc.catalogue.store import AnyEntry, Catalogue, Kind
+from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic import Traffic
 from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import number
+from fastcalc.search import Reach, Space, cheapest
+from fastcalc.search.tricks.lighter_passes import narrowest
+from fastcalc.search.tricks.smaller_batches import Study, engines_of, study
 from fastcalc.written import to_markdown
 
 Words = dict[str, str]
 """Numbers and words by the name that the template calls them."""
+
+SLOW, FAST = 65.0, 170.0
+"""What the articles report of Claude Opus 4.6, standard and fast. [tokens/s]"""
+
+FASTER, PREMIUM = 2.5, 6.0
+"""What the first fast mode was sold as: times the speed, for times the price. [1]"""
+
+RACK = 72
+"""Chips of GB200 that one link domain holds. [1]"""
+
+LONG = 65_536
+"""Tokens of context of a coding agent, assumed. [1]"""
+
+
+@dataclass(frozen=True)
+class Kept(Catalogue):
+    """A catalogue that reads each entry once."""
+
+    entries: dict[tuple[str, str], Any] = field(default_factory=dict)
+
+    def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
+        if (kind, name) not in self.entries:
+            self.entries[kind, name] = super()._load(name, kind, schema)
+        return cast(AnyEntry, self.entries[kind, name])
 
 
 class Book:
     """The catalogue, and its claims judged: what the page asks."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self.catalogue = catalogue
+        self.catalogue = Kept(catalogue.own)
         self.claims = load_claims()
-        self.judged = {one.claim.id: one for one in judge(catalogue, self.claims.claims)}
+        self._tested: dict[str, Judged] = {}
+        self._alone: dict[tuple[str, str, str | None], Outcome] = {}
+        self._reached: dict[tuple[str, float], Reach] = {}
+        self._cut: dict[tuple[str, str, int, int], Scenario] = {}
+
+    @cached_property
+    def judged(self) -> list[Judged]:
+        """Every claim with its tests run."""
+        found = judge(self.catalogue, self.claims.claims)
+        self._tested = {one.claim.id: one for one in found}
+        return found
+
+    def tested(self, claim: str) -> Judged:
+        """Return a claim with its tests run."""
+        if claim not in self._tested:
+            asked = [one for one in self.claims.claims if one.id == claim]
+            (self._tested[claim],) = judge(self.catalogue, asked)
+        return self._tested[claim]
 
     def scenario(
         self,
@@ -33,7 +81,6 @@ class Book:
         chips: int | None = None,
         batch: int = 1,
         context: float = 1500.0,
-        basis: PriceBasis = "cloud",
     ) -> Scenario:
         """Return a model on chips with the traffic that ``fastcalc compare`` has by default."""
         hardware = self.catalogue.hardware(on)
@@ -46,17 +93,55 @@ class Book:
             Traffic(1000.0, 1000.0, context),
             weights=weights,
             sharding=Sharding(chips=chips),
-            pricing=Pricing(basis),
             engine_is_borrowed=is_borrowed,
         )
 
     def alone(self, model: str, on: str, weights: str | None = None) -> Outcome:
         """Return one user of a model on the fewest chips that hold it."""
-        return solve(self.scenario(model, on, weights=weights))
+        key = (model, on, weights)
+        if key not in self._alone:
+            self._alone[key] = solve(self.scenario(model, on, weights=weights))
+        return self._alone[key]
+
+    def cut(self, model: str, on: str, chips: int, batch: int, basis: PriceBasis) -> Outcome:
+        """Return a model on the cut of some chips that serves a batch fastest."""
+        key = (model, on, chips, batch)
+        if key not in self._cut:
+            self._cut[key] = best_cut(self.scenario(model, on, chips=chips, batch=batch))
+        return solve(replace(self._cut[key], pricing=Pricing(basis)))
+
+    @cached_property
+    def smaller_batches(self) -> Study:
+        """What 2.5 times the speed costs on a rack from every starting batch."""
+        rack = self.scenario("deepseek-r1", "gb200", chips=RACK, context=LONG)
+        engines = [*engines_of(self.catalogue, rack.hardware), self.catalogue.engine("ideal")]
+        found = study(
+            [
+                one
+                for engine in engines
+                for native in [replace(rack, engine=engine)]
+                for one in (native, *(narrow for _, narrow in narrowest(native)))
+            ],
+            RACK,
+            FASTER,
+        )
+        assert found is not None, "a rack holds the model"
+        return found
+
+    def rack(self, model: str) -> Space:
+        """Return a model on GB200 with the context of a coding agent."""
+        return Space(self.scenario(model, "gb200", context=LONG))
+
+    def reach(self, model: str, goal: float) -> Reach:
+        """Return the cheapest way of a rack to serve a model at a speed. [1/s]"""
+        if (model, goal) not in self._reached:
+            space = self.rack(model)
+            self._reached[model, goal] = cheapest(space, space.layouts(RACK), goal)
+        return self._reached[model, goal]
 
     def verdict(self, claim: str) -> str:
         """Return the verdict on a claim."""
-        return self.judged[claim].verdict
+        return self.tested(claim).verdict
 
     def values(self, claim: str) -> list[float]:
         """Return the numbers of a claim in its unit."""
@@ -64,7 +149,7 @@ class Book:
 
     def concluded(self, claim: str) -> list[float]:
         """Return the numbers of what is concluded from a claim, in its unit."""
-        conclusion = self.judged[claim].conclusion
+        conclusion = self.tested(claim).conclusion
         assert conclusion is not None, f"claim {claim} concludes"
         return [float(one) for one in conclusion.values]
 
@@ -83,7 +168,7 @@ class Book:
 
     def check(self, claim: str) -> Tested:
         """Return the test of a claim that has one."""
-        check = self.judged[claim].check
+        check = self.tested(claim).check
         assert check is not None, f"claim {claim} has a test"
         return check
 
@@ -117,6 +202,11 @@ def counted(chips: int, name: str = "wafer") -> str:
     ('one wafer', '2 wafers')
     """
     return f"one {name}" if chips == 1 else f"{chips:,} {name}s"
+
+
+def users(found: Reach) -> str:
+    """Return the batch of a point, or that there is none."""
+    return f"{found.outcome.scenario.batches[0]:,}" if found.outcome else "never"
 
 
 def some(count: int, total: int) -> str:
@@ -157,17 +247,6 @@ def each_dearer(named: Sequence[tuple[str, float]]) -> str:
     if len(groups) == 1:
         return f"{next(iter(groups))} for all"
     return " and ".join(f"{word} for {', '.join(names)}" for word, names in groups.items())
-
-
-def share(parts: float) -> str:
-    """Return one part of so many in words.
-
-    Examples
-    --------
-    >>> share(15.0), share(3.0), share(2.9)
-    ('fifteenth', 'third', '2.9th')
-    """
-    return {15.0: "fifteenth", 3.0: "third"}.get(parts, f"{parts:.3g}th")
 
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

@@ -4,15 +4,21 @@ Run ``python docs/fast_modes/refresh.py`` after a change to a formula, a catalog
 a test says when it is due.
 """
 
+import io
+import os
 import re
+import shlex
 import textwrap
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from book import Book, Words
+from choice import choice, questions
 from systems import newer, systems, verdicts
-from tricks import curve, fifteen, picture, rivals, smaller_batch, smaller_model, summary, worth
+from tricks import curve, fifteen, picture, rivals, smaller_batch, smaller_model, summary, wafer
 
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.cli.app import program
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "fast-modes.md"
@@ -20,20 +26,38 @@ PAGE = HERE.parent / "fast-modes.md"
 BLOCK = re.compile(r"(?ms)^```.*?^```\n|(?:^[^\n]+\n)+")
 """A fenced block, or lines up to a blank one."""
 
+COMMAND = re.compile(r"(?m)^\$ fastcalc (.+)$")
+"""A command in a block: what it prints follows on the page."""
+
 SECTIONS = (
-    *(summary, picture, smaller_batch, curve, rivals, smaller_model, fifteen, worth),
-    *(newer, systems, verdicts),
+    *(summary, picture, smaller_batch, curve, rivals, smaller_model, fifteen, wafer),
+    *(choice, questions, newer, systems, verdicts),
 )
 
 
-def page(catalogue: Catalogue) -> str:
-    """Return the text of the page for a catalogue."""
-    book = Book(catalogue)
+def page(book: Book) -> str:
+    """Return the text of the page."""
     words: Words = {}
     for section in SECTIONS:
         words |= section(book)
     text = (HERE / "template.md").read_text(encoding="utf-8").format_map(words)
-    return "\n".join(wrapped(block) for block in BLOCK.findall(text))
+    return "\n".join(wrapped(COMMAND.sub(printed, block)) for block in BLOCK.findall(text))
+
+
+def printed(shown: re.Match[str]) -> str:
+    """Return a command of the page with what it prints at 100 columns."""
+    out = io.StringIO()
+    before, os.environ["COLUMNS"] = os.environ.get("COLUMNS"), "100"
+    try:
+        with redirect_stdout(out):
+            words = shlex.split(shown[1])
+            program(words[0])(words, standalone_mode=False)
+    finally:
+        os.environ.pop("COLUMNS")
+        if before is not None:
+            os.environ["COLUMNS"] = before
+    lines = (line.rstrip() for line in out.getvalue().rstrip("\n").split("\n"))
+    return "\n".join([shown[0], *lines])
 
 
 def wrapped(block: str) -> str:
@@ -55,4 +79,4 @@ def wrapped(block: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(Catalogue()), encoding="utf-8")
+    PAGE.write_text(page(Book(Catalogue())), encoding="utf-8")

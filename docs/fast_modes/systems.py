@@ -2,19 +2,31 @@
 
 from collections import Counter
 
-from book import Book, Words, counted, dearer, each_dearer, first, price, speed, table
-from tricks import DENSE, FAST, LONG, RACK, SLOW, SPREAD, users
+from book import (
+    FAST,
+    LONG,
+    RACK,
+    SLOW,
+    Book,
+    Words,
+    counted,
+    dearer,
+    each_dearer,
+    first,
+    price,
+    speed,
+    table,
+    users,
+)
+from tricks import DENSE, SPREAD
 
 from fastcalc.articles.judge import MEANING, Judged
-from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import PriceBasis
-from fastcalc.core.scenario import solve
 from fastcalc.formulas.money import batch_ratio
 from fastcalc.report import claims as claim_text
 from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import dollars, number
-from fastcalc.search import Space, cheapest
-from fastcalc.search.tricks.smaller_batches import study
+from fastcalc.search.tricks.smaller_batches import curve
 
 SWAPS = (
     ("llama-3.1-405b", 16, 64),
@@ -61,12 +73,7 @@ def _ratio(
     book: Book, model: str, chip: str, chips: int, batch: int, basis: PriceBasis | None
 ) -> float:
     """Return the ratio of speeds on two chips at their best, or of prices on a basis. [1]"""
-    new, old = (
-        solve(
-            best_cut(book.scenario(model, name, chips=chips, batch=batch, basis=basis or "cloud"))
-        )
-        for name in (chip, OLD)
-    )
+    new, old = (book.cut(model, name, chips, batch, basis or "cloud") for name in (chip, OLD))
     return price(new) / price(old) if basis else first(new) / first(old)
 
 
@@ -87,8 +94,7 @@ def systems(book: Book) -> Words:
 
 def _served(book: Book, shape: str, goal: float) -> str:
     """Return how many users of a shape have a speed on a rack, and at what price."""
-    space = Space(book.scenario(shape, "gb200", context=LONG))
-    found = cheapest(space, space.layouts(RACK), goal)
+    found = book.reach(shape, goal)
     if found.outcome is None:
         return f"{shape}: never, one user alone has {number(found.fastest)}"
     return f"{shape}: {users(found)} users at {dollars(price(found.outcome))} $/Mtok output"
@@ -129,10 +135,10 @@ def _same_model(book: Book) -> list[list[str]]:
 def _cost_of(book: Book, speedup: float, cost: float) -> str:
     """Return from how many users on a rack a speed-up by batch alone costs so much at most."""
     rack = book.scenario("deepseek-r1", "gb200", context=LONG)
-    found = study([rack], RACK, speedup)
+    starts = book.smaller_batches.engines[0].starts
+    found = curve(rack, RACK, starts, speedup)
     assert found is not None, "a rack holds the model"
-    (curve,) = found.engines
-    starts = curve.starts[curve.multiple <= cost]
+    starts = starts[found.multiple <= cost]
     if not len(starts):
         return f"has no start from which it costs {cost:g} times or less by batch alone"
     return f"pays {cost:g} times or less by batch alone from {min(starts):,} users on"
@@ -208,7 +214,7 @@ def _chips(book: Book) -> list[list[str]]:
 
 def verdicts(book: Book) -> Words:
     """Return verdicts by article, what is wrong, and what is open."""
-    every = list(book.judged.values())
+    every = book.judged
     wrong = [one for one in every if one.verdict in ("refuted", "misleading")]
     unknown = [one for one in every if one.verdict == "undetermined"]
     return {
@@ -234,7 +240,7 @@ def _by_article(book: Book) -> str:
     """Return how many claims of each article have which verdict; a claim may stand in several."""
     rows = []
     for key, article in book.claims.articles.items():
-        counts = Counter(one.verdict for one in book.judged.values() if key in one.claim.articles)
+        counts = Counter(one.verdict for one in book.judged if key in one.claim.articles)
         name = f"{article.author}, {article.title}" if article.author else article.title
         rows.append([name, *(str(counts[word] or "-") for word in MEANING)])
     return table(("article", *MEANING), rows)

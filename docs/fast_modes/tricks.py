@@ -1,11 +1,26 @@
 """The two tricks: what each reaches, and what it costs."""
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
-from book import Book, Words, counted, first, price, share, some, speed, table
+from book import (
+    FAST,
+    LONG,
+    PREMIUM,
+    RACK,
+    SLOW,
+    Book,
+    Words,
+    counted,
+    first,
+    price,
+    some,
+    speed,
+    table,
+    users,
+)
 
+from fastcalc.articles.catalogue_numbers import number_of
 from fastcalc.articles.judge import MEANING
 from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import Pricing
@@ -18,18 +33,11 @@ from fastcalc.report.chart import scatter
 from fastcalc.report.fastmode import factors_of
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.record_tables import heading
-from fastcalc.search import Reach, Space, cheapest, frontier
+from fastcalc.search import Space, cheapest, frontier
 from fastcalc.search.space import chip_counts
 from fastcalc.search.tricks import Option, fastmode, start_at_speed
-from fastcalc.search.tricks.lighter_passes import narrowest
 from fastcalc.search.tricks.option import TRICKS, best
-from fastcalc.search.tricks.smaller_batches import engines_of, study
-
-SLOW, FAST = 65.0, 170.0
-"""What the articles report of Claude Opus 4.6, standard and fast. [tokens/s]"""
-
-FASTER, PREMIUM = 2.5, 6.0
-"""What the first fast mode was sold as: times the speed, for times the price. [1]"""
+from fastcalc.search.tricks.smaller_batches import Curve, Study
 
 SHAPES = ("glm-4.7", "deepseek-r1", "frontier-1t", "frontier-5t")
 """Mixtures of experts that stand in for closed models."""
@@ -45,39 +53,31 @@ ALONE = (
     ("deepseek-r1", None, "DeepSeek-R1, 671B"),
     ("frontier-1t", None, "hypothetical 1T"),
 )
+SMALLER = {"glm-4.7": "GLM-4.7", "spark-120b": "120 billion weights"}
+"""Full and small in the second table."""
+
 CHIPS = ("h100-sxm", "b200", "gb200", "wse-3")
-
-_PASSING = ("neither reading passes", "one of the readings passes", "both readings pass")
-
-RACK = 72
-"""Chips of GB200 that one link domain holds. [1]"""
-
-LONG = 65_536
-"""Tokens of context of a coding agent, assumed. [1]"""
 
 
 def summary(book: Book) -> Words:
-    """Return the numbers of the three answers at the head."""
+    """Return how many claims have which verdict, and what claims say of the two tricks."""
+    counts = Counter(one.verdict for one in book.judged)
+    own = [c for c in book.claims.claims if set(c.articles) <= {"deepseek"}]
+    ratio = book.turn("3", "fewer_users")
     least, largest = (book.alongside("4", f"{end} multiple") for end in ("least", "largest"))
-    counts = Counter(one.verdict for one in book.judged.values())
-    dense, spread = book.alone(DENSE[0], "wse-3", DENSE[1]), book.alone(SPREAD[0], "wse-3")
+    dense = book.alone(DENSE[0], "wse-3", DENSE[1])
     return {
-        "opus_ratio": digits(book.turn("3", "fewer_users")),
-        "opus_share": share(round(book.turn("3", "fewer_users"), 3)),
-        "gpt_share": share(float(batch_ratio(cost_ratio=2, speed_ratio=1.5))),
-        "opus_verdict": book.verdict("4"),
+        "dense_speed": speed(dense),
+        "dense_point": number(first(dense)),
+        "ridge": number(book.alongside("42", "critical batch of h100-sxm"), 3),
+        "opus_ratio": digits(ratio),
+        "gpt_ratio": f"{float(batch_ratio(cost_ratio=2, speed_ratio=1.5)):g}",
         "least": number(least),
         "largest": number(largest),
         "never": number(book.alongside("4", "cells out of reach"), 1),
         "cells": number(book.alongside("4", "cells"), 1),
-        "six_inside": "inside" if least <= 6.0 <= largest else "outside",
-        "spark_size_verdict": book.verdict("22"),
-        "dense_words": f"a dense 20B on {counted(dense.placement.layout.chips)}",
-        "spread_words": f"a 120B mixture over {counted(spread.placement.layout.chips)}",
-        "dense_speed": speed(dense),
-        "spread_speed": speed(spread),
-        "passing": _PASSING[sum(first(one) > 1000.0 for one in (dense, spread))],
         "claims": str(len(book.judged)),
+        "own": str(len(own)),
         **{word: str(counts[word]) for word in MEANING},
     }
 
@@ -101,28 +101,24 @@ def picture(book: Book) -> Words:
 
 def smaller_batch(book: Book) -> Words:
     """Return what 65 to 170 tokens/s cost by batch alone, textbook and as measured."""
-    found = [_reached(Space(book.scenario(shape, "gb200", context=LONG))) for shape in SHAPES]
+    found = [_reached(book, shape) for shape in SHAPES]
     headings = ("shape", "one user alone, tokens/s", "users at 65", "users at 170", "cost multiple")
+    steps, slots = book.values("6"), book.values("8")
+    named = {"wait": "6", "flops": "5", "batch": "47", "hardware": "48", "drafts": "49"}
     return {
         "floor_table": _floors(book),
         "rows": number(book.alongside("4", "cells") / 4.0, 1),
         "measured_table": table(headings, [row for row, _ in found]),
         "measured_reached": some(sum(is_reached for _, is_reached in found), len(SHAPES)),
-        "slow_price": _slow_price(book),
         "measured_count": str(len(SHAPES)),
-        "half_step": " to ".join(f"{1e3 * one:g}" for one in book.values("6")),
-        "static_wait": number(
-            book.alongside("6", "until a batch of 64 is full at 6.4 requests/s"), 2
-        ),
-        **dict(zip(("slot_16", "slot_64", "slot_256"), _rounded(book, "8"), strict=True)),
+        "half_step": " to ".join(f"{1e3 * one:g}" for one in steps),
+        "fast_pace": f"{0.5 / steps[0]:g}",
+        "slow_pace": f"{0.5 / steps[-1]:g}",
+        "slot_16": f"{slots[0]:.2g}",
+        "slot_256": f"{slots[-1]:.2g}",
         "flops_share": number(100.0 * book.values("5")[0], 2),
-        "wait_verdict": book.verdict("6"),
-        "flops_verdict": book.verdict("5"),
+        **{f"{name}_verdict": book.verdict(claim) for name, claim in named.items()},
     }
-
-
-def _rounded(book: Book, claim: str) -> list[str]:
-    return [f"{one:.2g}" for one in book.values(claim)]
 
 
 def _floors(book: Book) -> str:
@@ -138,36 +134,22 @@ def _floors(book: Book) -> str:
     return table(("floor of a layer", "cost multiple of 65 to 170 tokens/s", "out of reach"), rows)
 
 
-def _reached(space: Space) -> tuple[list[str], bool]:
+def _reached(book: Book, shape: str) -> tuple[list[str], bool]:
     """Return the row of a shape on 72 chips, and whether it reaches the fast speed."""
-    layouts = space.layouts(RACK)
-    slow, fast = (cheapest(space, layouts, goal) for goal in (SLOW, FAST))
-    quickest = max((space.at(layout, 1) for layout in layouts), key=first)
+    slow, fast = (book.reach(shape, goal) for goal in (SLOW, FAST))
+    space = book.rack(shape)
+    quickest = max((space.at(layout, 1) for layout in space.layouts(RACK)), key=first)
     cost = price(fast.outcome) / price(slow.outcome) if fast.outcome and slow.outcome else None
     shown = f"{number(cost)}x" if cost else "-"
-    row = [space.scenario.model.id, speed(quickest), users(slow), users(fast), shown]
-    return row, fast.outcome is not None
-
-
-def users(found: Reach) -> str:
-    """Return the batch of a point, or that there is none."""
-    return f"{found.outcome.scenario.batches[0]:,}" if found.outcome else "never"
-
-
-def _slow_price(book: Book) -> str:
-    """Return what output costs at the slow speed of the smaller hypothetical shape."""
-    space = Space(book.scenario("frontier-1t", "gb200", context=LONG))
-    found = cheapest(space, space.layouts(RACK), SLOW)
-    return f"cost {dollars(price(found.outcome))} $/Mtok" if found.outcome else "are out of reach"
+    return [shape, speed(quickest), users(slow), users(fast), shown], fast.outcome is not None
 
 
 def rivals(book: Book) -> Words:
-    """Return every trick from what a rack serves at the slow speed to the fast one."""
+    """Return every trick that keeps the model, from a rack at the slow speed to the fast one."""
     rack = book.scenario("deepseek-r1", "gb200", chips=RACK, context=LONG)
     today = start_at_speed(rack, SLOW) or best_cut(rack)
     now = solve(today)
-    answer = fastmode(today, FAST, book.catalogue)
-    keeping = fastmode(today, FAST, book.catalogue, [])
+    answer = fastmode(today, FAST, book.catalogue, [])
     kinds = {kind: [one for one in answer.options if one.trick == kind] for kind in TRICKS}
     rows = [_trick(kind, best(some) or some[0], now) for kind, some in kinds.items() if some]
     heads = ("trick", "how", "users", "chips", "tokens/s of each", "cost multiple")
@@ -175,30 +157,22 @@ def rivals(book: Book) -> Words:
         "base_batch": f"{today.batches[0]:,}",
         "base_speed": speed(now),
         "trick_table": table(heads, rows),
-        **_cheapest(keeping.reached, now),
-        "smaller_batch": _smaller(kinds["smaller-batch"][0], now),
-        "batch_verdict": book.verdict("47"),
-        "hardware_verdict": book.verdict("48"),
-        "drafts_verdict": book.verdict("49"),
+        "cheapest_words": _cheapest(answer.reached, now),
     }
 
 
-def _cheapest(reached: list[Option], today: Outcome) -> Words:
-    """Return the cheapest way that keeps the model, and how many cost less than today."""
-    kept = [one for one in reached if one.usd is not None]
-    cheap = best(kept)
-    below = sum(one.usd is not None and one.usd < price(today) for one in kept)
-    return {
-        "cheapest_trick": f"{TRICKS[cheap.trick]} ({cheap.change})" if cheap else "none",
-        "cheapest_cost": _multiple(cheap, today) if cheap else "-",
-        "below_one": f"Of {len(kept)} such ways {some(below, len(kept))} cost less than today's "
-        "point; a standard tier may have taken those already.",
-    }
-
-
-def _smaller(option: Option, today: Outcome) -> str:
-    """Say what a smaller batch costs."""
-    return f"costs {_multiple(option, today)}" if option.outcome else "does not get there"
+def _cheapest(reached: list[Option], today: Outcome) -> str:
+    """Say which way is the cheapest, and how many cost less than today."""
+    priced = [one for one in reached if one.usd is not None]
+    cheap = best(priced)
+    if cheap is None:
+        return "No way has a price."
+    below = sum(one.usd is not None and one.usd < price(today) for one in priced)
+    return (
+        f"Of the {len(priced)} ways with a price {some(below, len(priced))} cost less than today's "
+        f"point, number formats aside; the cheapest is {TRICKS[cheap.trick]} ({cheap.change}) at "
+        f"{_multiple(cheap, today)}."
+    )
 
 
 def _multiple(option: Option, today: Outcome) -> str:
@@ -216,23 +190,52 @@ def _trick(kind: str, option: Option, today: Outcome) -> list[str]:
 
 def curve(book: Book) -> Words:
     """Return what 2.5 times the speed costs from every starting batch, and at which floors."""
-    rack = book.scenario("deepseek-r1", "gb200", chips=RACK, context=LONG)
-    engines = [*engines_of(book.catalogue, rack.hardware), book.catalogue.engine("ideal")]
-    scenarios = [
-        one
-        for engine in engines
-        for native in [replace(rack, engine=engine)]
-        for one in (native, *(narrow for _, narrow in narrowest(native)))
-    ]
-    found = study(scenarios, RACK, FASTER)
-    assert found is not None, "a rack holds the model"
+    found = book.smaller_batches
     heads = report.table(found, PREMIUM)
     cells = ([column.format(at) for column in heads] for at in report.rows(found))
     where = report.notes(found, PREMIUM)[: len(found.engines)]
+    native: dict[str, Curve] = {}
+    for one in found.engines:
+        native.setdefault(one.space.scenario.engine.id, one)
     return {
         "curve_table": table([heading(one) for one in heads], cells),
         "curve_chart": "\n".join(report.chart(found, PREMIUM, 90, is_ascii=False)),
         "curve_where": "\n".join(f"- {line}." for line in where),
+        "rack": str(RACK),
+        **_short(found, native),
+    }
+
+
+def _short(found: Study, shown: dict[str, Curve]) -> Words:
+    """Return the table without its engineers' columns, and from where six times is enough."""
+    name, start = next(iter(shown.items()))
+    heads = ["no floor" if one == "ideal" else f"measured: {one}" for one in shown]
+    rows = [
+        [
+            f"{start.starts[at]:,}",
+            number(float(start.speed[at])),
+            *(
+                f"{number(one.multiple[at])} times" if one.batch[at] else "never"
+                for one in shown.values()
+            ),
+        ]
+        for at in report.rows(found)[::2]
+        if start.speed[at] > 0.0
+    ]
+    paid = np.flatnonzero(start.multiple <= PREMIUM)
+    least = f"{start.starts[paid[0]]:,}" if len(paid) else "any number of"
+    where = "no start gets there for so little"
+    if len(paid):
+        pace = number(float(start.speed[paid[0]]))
+        where = (
+            f"that is enough if {least} users or more share the machine at the start, at "
+            f"{pace} tokens/s each or less"
+        )
+    return {
+        "short_table": table(("users at the start", f"tokens/s of each ({name})", *heads), rows),
+        "default_engine": name,
+        "six_where": where,
+        "six_start": least,
     }
 
 
@@ -251,28 +254,35 @@ def smaller_model(book: Book) -> Words:
     solved = {
         (model, chip): book.alone(model, chip, form) for model, form, _ in ALONE for chip in CHIPS
     }
-    glm, small = (solved[name, "h100-sxm"] for name in ("glm-4.7", "spark-120b"))
-    big_wafer, small_wafer = (solved[name, "wse-3"] for name in ("glm-4.7", "spark-120b"))
+    both = {name: [solved[name, chip] for chip in ("h100-sxm", "wse-3")] for name in SMALLER}
+    (full, full_wafer), (small, small_wafer) = both.values()
+    rows = [
+        [SMALLER[name], *(_cell(one) for one in pair), _gain(*pair)] for name, pair in both.items()
+    ]
+    rows.append(["gain by the model", _gain(full, small), _gain(full_wafer, small_wafer), ""])
     floor = book.catalogue.engine("cerebras").parameters.decode_layer_floor
     assert floor is not None, "the wafers' engine has a floor of a layer"
     assert floor.band is not None, "and its band"
     return {
+        "machine_table": table(("", "H100", "wafers", "gain by the machine"), rows),
         "speed_table": table(
             ("model", *CHIPS),
             [[shown, *(_cell(solved[model, chip]) for chip in CHIPS)] for model, _, shown in ALONE],
         ),
-        "machine_gain": number(first(big_wafer) / first(glm), 2),
-        "model_gain": number(first(small) / first(glm), 2),
-        "both_gain": number(first(small_wafer) / first(glm), 2),
-        "glm_chips": str(glm.placement.layout.chips),
+        "machine_gain": _gain(full, full_wafer),
+        "model_gain": _gain(full, small),
+        "both_gain": _gain(full, small_wafer),
         "layer_low": f"{1e6 * floor.band[0]:.0f}",
         "layer_high": f"{1e6 * floor.band[1]:.0f}",
-        "glm_wafers": str(big_wafer.placement.layout.chips),
-        "glm_speed": speed(big_wafer),
-        "glm_drafted": book.said("glm-speed"),
+        "glm_wafers": str(full_wafer.placement.layout.chips),
+        "glm_speed": speed(full_wafer),
         "dense_price": _at_thousand(book, *DENSE, "the dense 20B"),
         "spread_price": _at_thousand(book, *SPREAD, "the 120B mixture"),
     }
+
+
+def _gain(before: Outcome, after: Outcome) -> str:
+    return f"{number(first(after) / first(before), 2)} times"
 
 
 def _at_thousand(book: Book, model: str, weights: str | None, name: str) -> str:
@@ -293,26 +303,21 @@ def _cell(outcome: Outcome) -> str:
     return f"{speed(outcome)} [{chips}]" if outcome.fits else "no place"
 
 
-def worth(book: Book) -> Words:
-    """Return what a faster and less accurate answer is worth to a task."""
-    full, kind, harsh = (
-        book.alongside("61", label)
-        for label in ("accurate option at 0.9", "fast option at 0.75", "fast option at 0.68")
-    )
-    sooner = [f"{name} a step" for name, runs in (("0.68", harsh), ("0.75", kind)) if runs < full]
-    shown = " and ".join(sooner) if sooner else "neither"
+def wafer(book: Book) -> Words:
+    """Return what memory, arithmetic and layers each allow on a wafer."""
+
+    def memory(chip: str, what: str) -> str:
+        return f"{1e-12 * number_of(book.catalogue, f'hardware/{chip}', f'memory.{what}').si:,g}"
+
     wafers = book.values("25")
     gains = book.concluded("20")[1:]
     served = [1000.0 * one for one in book.concluded("24")]
     return {
-        "runs_full": number(full),
-        "runs_kind": number(kind),
-        "runs_harsh": number(harsh),
-        "rerun_words": shown,
-        "rerun_tools": number(book.turn("61", "tool"), 2),
+        "h100_bandwidth": memory("h100-sxm", "bandwidth"),
+        "wafer_bandwidth": memory("wse-3", "bandwidth"),
+        "wafer_memory": book.said("31"),
         "spark_gains": f"{number(min(gains), 2)} to {number(max(gains), 2)}",
-        "amdahl": number(book.values("64")[0], 2),
-        "fixing": number(book.alongside("63", "break-even time of fixing"), 2),
+        "area_ratio": number(book.values("32")[0], 2),
         "naive": book.said("naive-wafer"),
         "wafer_bound": number(book.alongside("naive-wafer", "the bound, the smaller")),
         "wafer_expected": speed(book.alone("dense-20b", "wse-3")),
@@ -324,4 +329,5 @@ def worth(book: Book) -> Words:
         "served_high": number(max(served)),
         "sram_verdict": book.verdict("20"),
         "distil_verdict": book.verdict("24"),
+        "glm_drafted": book.said("glm-speed"),
     }

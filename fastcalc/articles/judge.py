@@ -92,6 +92,10 @@ class Tested:
         return TESTS[self.check.test].formula.format_map(self.given)
 
 
+Read = dict[tuple[str, str], Any]
+"""Entries of the catalogue that were read, by kind and name."""
+
+
 def in_unit(finding: Finding, check: Check) -> Floats:
     """Return the numbers of a finding in the unit of what is expected, at least one."""
     return np.atleast_1d(np.asarray(finding.values, float)) / check.expected.factor
@@ -176,18 +180,25 @@ def judge(
         return document.place("claims", ids.index(claim), *steps)
 
     judged = []
+    read: Read = {}
     for claim in claims:
         ran: dict[str, Tested | None] = {}
         for key in ("check", "conclusion"):
             check = getattr(claim, key)
-            ran[key] = run(catalogue, check, partial(place, claim.id, key)) if check else None
+            where = partial(place, claim.id, key)
+            ran[key] = run(catalogue, check, where, read) if check else None
         judged.append(Judged(claim, **ran))
     return judged
 
 
-def run(catalogue: Catalogue, check: Check, place: Callable[..., str]) -> Tested:
-    """Return a check with its numbers, and what it says over the ranges of its premises."""
-    reading = _Reading(catalogue.own)
+def run(
+    catalogue: Catalogue, check: Check, place: Callable[..., str], read: Read | None = None
+) -> Tested:
+    """Return a check with its numbers, and what it says over the ranges of its premises.
+
+    Entries that were read before may be given, and those that are read now join them.
+    """
+    reading = _Reading(catalogue.own, named={} if read is None else read)
     given = {}
     for name, one in check.inputs.items():
         with placed(place, "inputs", name):
@@ -212,13 +223,15 @@ class _Reading(Catalogue):
     """A catalogue that opens each entry once and knows which it opened."""
 
     entries: dict[str, Any] = field(default_factory=dict)
-    named: dict[tuple[str, str], Any] = field(default_factory=dict)
+    named: Read = field(default_factory=dict)
 
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
         if (kind, name) not in self.named:
             entry: AnyEntry = super()._load(name, kind, schema)
-            self.named[kind, name] = self.entries[f"{kind}/{entry.id}"] = entry
-        return cast(AnyEntry, self.named[kind, name])
+            self.named[kind, name] = entry
+        found = cast(AnyEntry, self.named[kind, name])
+        self.entries[f"{kind}/{found.id}"] = found
+        return found
 
 
 @dataclass(frozen=True, eq=False)
