@@ -49,6 +49,11 @@ class Compare(
     Speed, latency and dollars, the bound and the range, and what limits them.
     """
 
+    examples = (
+        "fastcalc compare llama-3.1-70b --on h100-sxm,wse-3 --batch 1,8,64 --prompt 8k",
+        "fastcalc compare glm-4.7 --on gb200 --weights fp8 -o glm.csv",
+    )
+
     batch: str = "1,8,32,128"
     explain: Annotated[
         bool, flag(None, "Take each step apart: every component, rate and source.", "--explain")
@@ -61,6 +66,11 @@ class FitMemory(Evaluated, flags.Output, flags.OwnFolders):
     Which memory, how many chips and why, and the largest batch there. Exits with 1 if no model
     fits on any of the chips.
     """
+
+    examples = (
+        "fastcalc fit deepseek-r1 --on h100-sxm,h200-sxm,wse-3",
+        "fastcalc fit gpt-oss-120b --on rtx-4090 --host ddr5-2ch",
+    )
 
 
 class Steps(flags.Flags):
@@ -129,3 +139,8 @@ class AgentTask(
 
     Steps that may fail, tools, retries, best of several answers; or what fits a voice's gap.
     """
+
+    examples = (
+        "fastcalc task --steps 10 --accuracy 0.9 --tokens 800 --speed 65 --price 25",
+        "fastcalc task llama-3.1-8b --on h100-sxm --window-ms 450 --tokens 35",
+    )
