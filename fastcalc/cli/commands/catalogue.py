@@ -60,6 +60,9 @@ class CheckFiles(flags.Output):
     strict: Annotated[
         bool, flag(None, "Let warnings count; ask every number for a source.", "--strict")
     ] = False
+    skip_others: Annotated[
+        bool, flag(None, "Leave out YAML of other programs, as in folders.", "--skip-others")
+    ] = False
     explain: Annotated[str | None, flag("RULE|all", "Say what a rule means.")] = None
     format: Annotated[str | None, flags.format_named("text|json|github|sarif")] = None
 
