@@ -16,7 +16,13 @@ _FUNCTIONS = (
     *("compare", "sweep", "plan", "fit", "fastmode", "frontier", "validate", "claims"),
     *("list", "diff"),
 )
-__all__ = ["InputError", "Table", "__version__", *_FUNCTIONS]
+_OTHERS = {
+    "Deployment": "library.deployment",
+    "InputError": "errors",
+    "Table": "library.answer_table",
+    "deployment": "library.deployment",
+}
+__all__ = ["__version__", *_FUNCTIONS, *_OTHERS]
 
 
 def __getattr__(name: str) -> Any:
@@ -25,14 +31,10 @@ def __getattr__(name: str) -> Any:
         from fastcalc.library.functions import FUNCTIONS
 
         return FUNCTIONS[name]
-    if name == "Table":
-        from fastcalc.library.answer_table import Table
+    if name in _OTHERS:
+        from importlib import import_module
 
-        return Table
-    if name == "InputError":
-        from fastcalc.errors import InputError
-
-        return InputError
+        return getattr(import_module(f"fastcalc.{_OTHERS[name]}"), name)
     raise AttributeError(f"module 'fastcalc' has no attribute '{name}'")
 
 

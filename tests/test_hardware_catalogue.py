@@ -2,9 +2,11 @@
 
 import pytest
 
+from fastcalc.catalogue.schema.hardware import Price
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.units import parse_quantity
 from fastcalc.cli.requests import chips_of
+from fastcalc.core.tier import OWN_MEMORY
 from tests.helpers import run
 from tests.test_catalogue import quantities
 
@@ -52,7 +54,7 @@ PUBLISHED = [
     ("h800", "scale_up", "200 GB/s", "NVIDIA planner"),
     ("b300", "capacity", "275040 MiB", "NVIDIA planner"),
     ("b300", "bf16", "2250 TFLOP/s", "ML Engineering"),
-    ("b300", "fp4", "14000 TFLOP/s", "NVIDIA planner"),
+    ("b300", "fp4", "13500 TFLOP/s", "NVIDIA HGX, 108 PFLOPS dense of eight"),
     ("b300", "int8", "153.5 TOPS", "NVIDIA planner"),
     ("b300", "scale_out", "800 Gb/s", "SemiAnalysis InferenceX"),
     ("gb300", "capacity", "284208 MiB", "NVIDIA planner"),
@@ -122,7 +124,8 @@ PUBLISHED = [
     ("groq-lpu", "capacity", "230 MB", "TechPowerUp"),
     ("groq-lpu", "bandwidth", "80 TB/s", "TechPowerUp"),
     ("groq-lpu", "fp16", "188 TFLOP/s", "TechPowerUp"),
-    ("sn40l", "bandwidth", "1600 GB/s", "Hot Chips 2024 slides"),
+    ("sn40l", "HBM3", "1600 GB/s", "Hot Chips 2024 slides"),
+    ("sn40l", "capacity", "520 MB", "Hot Chips 2024 slides"),
     ("sn40l", "bf16", "638 TFLOP/s", "arXiv:2405.07518"),
     ("d-matrix-corsair", "capacity", "2 GB", "AI Wiki"),
     ("d-matrix-corsair", "bandwidth", "150 TB/s", "AI Wiki"),
@@ -131,6 +134,34 @@ PUBLISHED = [
     ("wse-2", "fp16", "7.5 PFLOP/s", "several secondary places"),
     ("wse-3t", "bandwidth", "43.2 PB/s", "Cerebras CS-4 datasheet"),
     ("wse-3t", "scale_out", "2.4 Tb/s", "Cerebras CS-4 datasheet"),
+    ("mi350x", "capacity", "288 GiB", "AMD ROCm"),
+    ("mi350x", "fp4", "9225 TFLOP/s", "Tom's Hardware, 18.45 PFLOPS sparse"),
+    ("mi350x", "power", "1000 W", "Tom's Hardware"),
+    ("l20", "bandwidth", "864 GB/s", "TopCPU"),
+    ("l20", "bf16", "119.5 TFLOP/s", "MegaScale-Infer, table 3"),
+    ("a10", "bandwidth", "600 GB/s", "NVIDIA A10 data sheet"),
+    ("a10", "fp16", "125 TFLOP/s", "NVIDIA A10 data sheet"),
+    ("a10", "int8", "250 TOPS", "NVIDIA A10 data sheet"),
+    ("t4", "fp16", "65 TFLOP/s", "a table of NVIDIA data sheets"),
+    ("t4", "power", "70 W", "a table of NVIDIA data sheets"),
+    ("rtx-5080", "bandwidth", "960 GB/s", "NVIDIA"),
+    ("rtx-5080", "vector", "56.28 TFLOP/s", "hmc-tech"),
+    ("rtx-5070-ti", "bandwidth", "896 GB/s", "NVIDIA"),
+    ("rx-7900-xtx", "bandwidth", "960 GB/s", "Guru3D"),
+    ("rx-7900-xtx", "vector", "61.4 TFLOP/s", "Guru3D"),
+    ("arc-pro-b60", "bandwidth", "456 GB/s", "Technical City"),
+    ("arc-pro-b60", "int8", "196.61 TOPS", "hmc-tech"),
+    ("trainium-1", "bandwidth", "820 GiB/s", "AWS Neuron"),
+    ("trainium-1", "bf16", "190 TFLOP/s", "AWS Neuron"),
+    ("trainium-3", "capacity", "144 GiB", "AWS Neuron"),
+    ("trainium-3", "fp8", "2517 TFLOP/s", "AWS Neuron"),
+    ("trainium-3", "scale_up", "1280 GB/s", "AWS Neuron, 2.56 TB/s both ways"),
+    ("ascend-910b", "fp16", "376 TFLOP/s", "MindStudio Modeling"),
+    ("ascend-910c", "bandwidth", "3.2 TB/s", "CloudMatrix384"),
+    ("ascend-910c", "scale_up", "392 GB/s", "CloudMatrix384"),
+    ("apple-m5", "bandwidth", "153 GB/s", "Apple"),
+    ("apple-m5-pro", "bandwidth", "307 GB/s", "Apple"),
+    ("apple-m5-max", "bandwidth", "614 GB/s", "Apple"),
     ("apple-m1", "bandwidth", "68 GB/s", "tables that cite Apple"),
     ("apple-m1-max", "bandwidth", "400 GB/s", "tables that cite Apple"),
     ("apple-m1-ultra", "bandwidth", "800 GB/s", "tables that cite Apple"),
@@ -144,6 +175,7 @@ PUBLISHED = [
 DIMENSION = {
     "capacity": "size",
     "bandwidth": "bandwidth",
+    "HBM3": "bandwidth",
     "scale_up": "bandwidth",
     "scale_out": "bandwidth",
     "power": "power",
@@ -157,6 +189,8 @@ CORES = {
     "rtx-5090": 170, "rtx-pro-6000": 188, "gb10": 48, "jetson-agx-orin": 16, "gh200-144gb": 132, "gh200-96gb": 132, "rtx-4090-d": 114,
     "rx-7900-xt": 84, "mi250x-gcd": 110, "mi325x": 304, "mi355x": 256, "ryzen-ai-max-395": 40, "apple-m1-max-32": 32,
     "apple-m1-ultra": 64, "apple-m2-ultra-76": 76, "apple-m3-max-40": 40, "apple-m3-ultra-80": 80,
+    "mi350x": 256, "l20": 92, "a10": 72, "t4": 40, "rtx-5080": 84, "rtx-5070-ti": 70, "rx-7900-xtx": 96,
+    "arc-pro-b60": 20, "apple-m5": 10, "apple-m5-max": 40,
 }  # fmt: skip
 
 DOMAIN = {
@@ -175,13 +209,17 @@ LANES = {
     "h100-pcie": (128, 1.755), "rtx-2080-ti": (64, 1.545), "jetson-agx-orin": (128, 1.3),
     "mi250x-gcd": (64, 1.7), "mi355x": (128, 2.4), "ryzen-ai-max-395": (128, 2.9),
     "apple-m1-max-32": (128, 1.296), "apple-m2-max": (128, 1.398), "apple-m3-max-40": (128, 1.398),
-    "apple-m4-max": (128, 1.678),
+    "apple-m4-max": (128, 1.678), "apple-m5": (128, 1.74), "mi350x": (128, 2.2), "a10": (128, 1.695),
+    "t4": (64, 1.59), "rtx-5080": (128, 2.617), "rtx-5070-ti": (128, 2.452), "rx-7900-xtx": (128, 2.5),
+    "l20": (128, 2.52), "arc-pro-b60": (128, 2.4), "gb10": (128, 2.525),
 }  # fmt: skip
 
 
 def value(chip, what: str) -> float:
     if what in ("capacity", "bandwidth"):
         return getattr(chip.memory[0], what).si
+    if what == "HBM3":
+        return next(one.bandwidth.si for one in chip.memory if one.name == what)
     if what in ("scale_up", "scale_out"):
         return getattr(chip.links, what).bandwidth.si
     if what == "power":
@@ -242,7 +280,7 @@ def test_a_host_is_no_chip(capsys, monkeypatch):
     ran = run("compare", "llama-3.1-8b", "--on", "ddr5-2ch", capsys=capsys, monkeypatch=monkeypatch)
     assert (ran.code, ran.out) == (2, "")
     assert "--host ddr5-2ch" in ran.err
-    every = chips_of(Catalogue(), "all")
+    every = chips_of(Catalogue(), "all", OWN_MEMORY)
     assert {chip.id for chip in every} == set(NAMES) - {*HOSTS, *GRACE, "grace-gb200"}
 
 
@@ -290,7 +328,7 @@ def test_fp32_rate_is_cores_times_lanes_times_clock(catalogue, name, lanes, cloc
 
 GEFORCE = [
     "rtx-3070", "rtx-3080-10gb", "rtx-3080-ti", "rtx-3090", "rtx-3090-ti",
-    "rtx-4070-ti", "rtx-4080", "rtx-4090", "rtx-5090",
+    "rtx-4070-ti", "rtx-4080", "rtx-4090", "rtx-4090-d", "rtx-5070-ti", "rtx-5080", "rtx-5090",
 ]  # fmt: skip
 
 
@@ -298,6 +336,53 @@ GEFORCE = [
 def test_geforce_halves_with_32_bit_accumulation(catalogue, name):
     chip = catalogue.hardware(name)
     assert chip.rate("fp16").si == pytest.approx(2 * chip.rate("bf16").si, rel=5e-3)
+
+
+def test_fp16_on_geforce_is_accumulated_in_16_bits_as_llama_cpp_does(catalogue):
+    # Llama 3 8B has 32 layers of 4096 x (4096 + 2 x 1024 + 4096) + 3 x 4096 x 14336 weights, and
+    # 7,246.97 prompt tokens a second were measured of it in fp16: 101 TFLOP/s.
+    layers = 32 * (4096 * (4096 + 2 * 1024 + 4096) + 3 * 4096 * 14336)
+    card = catalogue.hardware("rtx-4080")
+    assert card.rate("bf16").si < 2 * layers * 7246.97 < card.rate("fp16").si
+
+
+# Datacenter chips that a cloud rents out by the hour for dollars, and lists on demand.
+RENTED = """
+a10 a100-pcie-80gb a100-sxm-40gb a100-sxm-80gb a40 b200 b300 gaudi-3 gb200 gb300 gh200-96gb h100-nvl
+h100-pcie h100-sxm h200-sxm inferentia-2 l4 l40s mi300x mi325x mi355x rtx-pro-6000-server t4 tpu-v5e
+tpu-v5p tpu-v6e trainium-1 trainium-2
+""".split()
+
+
+@pytest.mark.parametrize("name", RENTED)
+def test_what_clouds_rent_out_has_a_dated_price_on_demand(catalogue, name):
+    price = catalogue.hardware(name).price
+    assert price.rent.si > 0
+    assert price.rent.date
+    assert price.cloud or price.offer.terms == "on-demand"
+
+
+def test_the_offer_in_the_middle_is_what_an_hour_costs():
+    def offer(provider, usd, terms="on-demand"):
+        return {"provider": provider, "terms": terms, "price": f"{usd} USD/h"}
+
+    four = [offer("dear", 9), offer("cheap", 1), offer("third", 4), offer("second", 3)]
+    for offers, provider in ((four, "second"), (four[:3], "third"), (four[:1], "dear")):
+        for order in (offers, offers[::-1]):
+            spot = [offer("spot", 0.1, "spot"), offer("reserved", 0.2, "reserved")]
+            assert Price(offers=[*spot, *order]).offer.provider == provider
+    assert Price(offers=spot).rent is None
+    surveyed = Price(offers=four, cloud="2.50 USD/h")
+    assert (surveyed.rent.si, surveyed.offer) == (2.5, None)
+
+
+def test_the_note_names_who_asks_the_price(capsys, monkeypatch):
+    flags = ("compare", "llama-3.1-8b", "--on", "h100-pcie", "--batch", "1")
+    assert (
+        "h100-pcie 3.29 (Lambda, 2026)" in run(*flags, capsys=capsys, monkeypatch=monkeypatch).out
+    )
+    given = run(*flags, "--price", "h100-pcie=2", capsys=capsys, monkeypatch=monkeypatch).out
+    assert "h100-pcie 2.00 (given)" in given
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -308,6 +393,7 @@ def test_what_every_chip_keeps_to(catalogue, name):
         assert catalogue.hardware(alias).id == name
         assert alias not in NAMES
     assert chip.price.cloud is None or chip.price.cloud.date
+    assert all(one.price.date and one.price.source for one in chip.price.offers)
     assert chip.execution == ("spatial" if chip.kind in ("wafer", "lpu") else "sequential")
     assert chip.architecture or chip.kind == "host"
     for quantity in quantities(chip):
@@ -319,12 +405,12 @@ def test_ratios_that_dense_rates_keep(catalogue, name):
     """A sparse rate stored as dense, or both directions as one, breaks one of these."""
     chip = catalogue.hardware(name)
     sixteen = (chip.rate("bf16") or chip.rate("fp16")).si
-    if chip.rate("fp8"):
+    if chip.rate("fp8") and "HW001" not in chip.excused:
         assert (
             chip.rate("fp8").si / sixteen == pytest.approx(2, rel=0.05)
             or chip.rate("fp8").si == sixteen
         )
-    if chip.rate("fp4"):
+    if chip.rate("fp4") and "HW002" not in chip.excused:
         assert 1.9 <= chip.rate("fp4").si / chip.rate("fp8").si <= 4.01
     up = chip.links.scale_up
     if up is not None:

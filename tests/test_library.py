@@ -80,6 +80,24 @@ def test_functions_take_what_commands_take():
         assert set(signature.parameters) <= set(documented)
 
 
+def test_a_deployment_has_the_numbers_of_compare():
+    server = fc.deployment("deepseek-r1", on="h200-sxm", tp=8, weights="fp8")
+    table = fc.compare(
+        "deepseek-r1", on="h200-sxm", tp=8, weights="fp8", batch=[1, 64], prompt=4000, output=500
+    )
+    point = server.at([1, 64], prompt=4000, output=500)
+    for key, values in (
+        ("tokens_per_s_per_user", point.speed),
+        ("tokens_per_s_per_user_bound", point.bound),
+        ("tokens_per_s_per_user_low", point.low),
+        ("ttft_ms", point.ttft * 1e3),
+    ):
+        assert values == pytest.approx(table[key], rel=1e-11)
+    assert point.placement.max_batch == table[0]["max_batch"]
+    usual = fc.compare("deepseek-r1", on="h200-sxm", tp=8, weights="fp8", batch=8)
+    assert server.at(8).speed == pytest.approx(usual["tokens_per_s_per_user"], rel=1e-11)
+
+
 def test_columns_are_arrays_with_nan_where_nothing_fits():
     table = fc.compare("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000])
     swept = fc.sweep("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000])
@@ -120,6 +138,9 @@ def test_frames(tmp_path):
             fc.InputError,
         ),
         (lambda: fc.compare("llama-3.1-8b", on="h100-sxm").save("x.docx"), fc.InputError),
+        (lambda: fc.deployment("llama-3.1-8b", on="h100-sxm,h200-sxm"), fc.InputError),
+        (lambda: fc.deployment("deepseek-r1", on="h100-sxm", chips=1), fc.InputError),
+        (lambda: fc.deployment("llama-3.1-8b", on="h100-sxm").at(1, prompt=-1), fc.InputError),
         (lambda: fc.nothing, AttributeError),
     ],
 )

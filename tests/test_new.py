@@ -52,7 +52,7 @@ def test_a_skeleton_checks_once_filled_in_and_not_before(kind, tmp_path):
 
 def test_the_commented_keys_of_a_skeleton_are_right_too(tmp_path):
     text = filled_in(skeleton("hardware", "my-part", date(2026, 11, 21)))
-    opened = re.sub(r"(?m)^( *)# (?=( *)[a-z_]+\d*: ?(\{|$))", r"\1", text).replace(
+    opened = re.sub(r"(?m)^( *)# (?=( *)([a-z_]+\d*:|-) ?(\{|$))", r"\1", text).replace(
         "# fp4, int8", "#"
     )
     path = tmp_path / "my-part.yaml"

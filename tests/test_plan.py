@@ -434,7 +434,7 @@ def test_without_a_rate_plans_show_what_they_are_ranked_by(capsys, monkeypatch):
 
 
 def test_a_chip_without_a_price_says_how_to_give_one(capsys, monkeypatch):
-    asked = ("plan", "llama-3.1-8b", "--on", "a100-pcie-80gb")
+    asked = ("plan", "llama-3.1-8b", "--on", "h20")
     ran = run(*asked, capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 1
     assert "--price CHIP=USD" in ran.err

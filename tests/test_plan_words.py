@@ -120,7 +120,7 @@ def test_one_output_token_is_told_in_the_assumptions(planned):
 
 def test_a_plan_that_finds_nothing_still_says_what_it_rests_on(planned):
     assert planned(*SMALL, "--ttft", "1ms")["assumptions"]["prices"].keys() == {"h100-sxm"}
-    nothing = planned("deepseek-r1", "--on", "l40s", "--rate", "1", "--max-chips", "1")
+    nothing = planned("deepseek-r1", "--on", "h800", "--rate", "1", "--max-chips", "1")
     assert nothing["assumptions"]["requests_per_s"] == 1
     assert "prices" not in nothing["assumptions"]
 
@@ -410,15 +410,15 @@ def test_an_odd_output_keeps_its_mean_context(fastcalc):
 
 
 def test_chips_without_a_price_are_named(page, planned):
-    asked = ("llama-3.1-8b", "--on", "h100-sxm,h20,a100-pcie-80gb")
-    assert planned(*asked)["unpriced"] == ["a100-pcie-80gb", "h20"]
+    asked = ("llama-3.1-8b", "--on", "h100-sxm,h20,h800")
+    assert planned(*asked)["unpriced"] == ["h20", "h800"]
     assert planned(*asked)["unpowered"] == []
     text = page(*asked)
     named = text.partition("no price is known of ")[2].partition(":")[0]
-    assert sorted(named.split(", ")) == ["a100-pcie-80gb", "h20"]
+    assert sorted(named.split(", ")) == ["h20", "h800"]
     assert planned(*asked, "--objective", "chips")["unpriced"] == []
     assert "no price" not in page(*asked, "--objective", "chips")
-    assert planned(*asked, "--price", "h20=2")["unpriced"] == ["a100-pcie-80gb"]
+    assert planned(*asked, "--price", "h20=2")["unpriced"] == ["h800"]
 
 
 def test_chips_without_a_power_are_named(page, planned):

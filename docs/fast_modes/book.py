@@ -8,7 +8,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic import Traffic
-from fastcalc.report.claims import digits
+from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import number
 from fastcalc.written import to_markdown
 
@@ -69,6 +69,11 @@ class Book:
     def alongside(self, claim: str, label: str) -> float:
         """Return a number alongside the one that decides a claim."""
         return next(p.value for p in self.check(claim).finding.parts if p.label == label)
+
+    def turn(self, claim: str, premise: str) -> float:
+        """Return where a premise of a claim turns its answer for the first time."""
+        flips = self.check(claim).explored.flips
+        return next(flip.at for flip in flips if flip.premise == premise)
 
     def check(self, claim: str) -> Tested:
         """Return the test of a claim that has one."""

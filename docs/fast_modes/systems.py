@@ -8,8 +8,9 @@ from tricks import DENSE, FAST, LONG, RACK, SLOW, SPREAD, users
 from fastcalc.articles.judge import MEANING, Judged
 from fastcalc.core.pricing import PriceBasis
 from fastcalc.core.scenario import solve
+from fastcalc.formulas.money import batch_ratio
 from fastcalc.report import claims as claim_text
-from fastcalc.report.claims import digits
+from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.search import Space, cheapest
 
@@ -114,9 +115,9 @@ def _same_model(book: Book) -> list[list[str]]:
         [
             "GPT-5.4 fast",
             "1.5 times as fast, twice the credits",
-            f"a batch {book.said('12')} times smaller; DeepSeek-R1 from 930 users on 72 GB200 "
-            f"{halves}",
-            f"{book.verdict('12')}: credits follow cost, same machine",
+            f"a batch {float(batch_ratio(cost_ratio=2, speed_ratio=1.5)):g} times smaller, if "
+            f"credits follow cost on one machine; DeepSeek-R1 from 930 users on 72 GB200 {halves}",
+            f"{book.verdict('12')}: a vendor's offer",
         ],
     ]
 
@@ -157,8 +158,8 @@ def _wafers(book: Book) -> list[list[str]]:
             "GLM-4.7, 355B, on Cerebras",
             "1,000+ tokens/s",
             f"{wafers[id(glm)]} at 8 bits, {speed(glm)} tokens/s; two tokens a pass "
-            f"{book.said('glm-speed', 1)}",
-            f"{book.verdict('glm-speed')}: whether it speculates",
+            f"{book.said('glm-speed')}",
+            f"{book.verdict('26')}; its drafts {book.verdict('glm-speed')}",
         ],
     ]
 
@@ -182,11 +183,11 @@ def _chips(book: Book) -> list[list[str]]:
         ],
         [
             "GB200",
-            "2.4 times the bandwidth, lower price a token",
+            "2.4 times the bandwidth",
             f"{book.values('36')[0]:.2f}x the bandwidth; {alone[id(gb200)]}; a token of "
             f"Llama 405B {dearer(cloud)} by cloud ({cloud:.2f}x), {dearer(tco)} by ownership "
             f"({tco:.2f}x)",
-            f"{book.verdict('gb200-price')}: the price basis",
+            f"bandwidth right; that it speeds decoding up is {book.verdict('36')}",
         ],
         [
             "WSE-3",
@@ -218,7 +219,7 @@ def verdicts(book: Book) -> Words:
 
 
 def _told(one: Judged) -> list[str]:
-    check = one.check
+    check = one.conclusion if one.verdict == "misleading" else one.check
     assert check is not None, "only external claims have no test"
     return [one.claim.id, one.claim.claim, claim_text.shown(check), claim_text.wanted(check)]
 

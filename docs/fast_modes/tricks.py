@@ -8,6 +8,8 @@ from book import Book, Words, counted, first, price, share, some, speed, table
 from fastcalc.articles.judge import MEANING
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Outcome, solve
+from fastcalc.formulas.money import batch_ratio
+from fastcalc.report.break_evens import digits
 from fastcalc.report.chart import scatter
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.search import Reach, Space, cheapest, frontier
@@ -49,9 +51,9 @@ def summary(book: Book) -> Words:
     counts = Counter(one.verdict for one in book.judged.values())
     dense, spread = book.alone(DENSE[0], "wse-3", DENSE[1]), book.alone(SPREAD[0], "wse-3")
     return {
-        "opus_ratio": book.said("3"),
-        "opus_share": share(book.values("3")[0]),
-        "gpt_share": share(book.values("12")[0]),
+        "opus_ratio": digits(book.turn("3", "fewer_users")),
+        "opus_share": share(round(book.turn("3", "fewer_users"), 3)),
+        "gpt_share": share(float(batch_ratio(cost_ratio=2, speed_ratio=1.5))),
         "opus_verdict": book.verdict("4"),
         "least": number(least),
         "largest": number(largest),
@@ -116,13 +118,13 @@ def _floors(book: Book) -> str:
     """Return a row for each floor of claim 4: the multiples in reach, and how many are not."""
     found = book.check("4").finding
     assert found.rows is not None, "claim 4 has a table"
-    heads = found.rows.headings[1:]
+    heads = found.rows.headings[1:-1]
     rows = []
     for head, column in zip(heads, found.values.reshape(-1, len(heads)).T, strict=True):
         reached = column[np.isfinite(column)]
         ends = f"{number(min(reached))} to {number(max(reached))}" if len(reached) else "-"
         rows.append((head, ends, f"{len(column) - len(reached)} of {len(column)}"))
-    return table(("floor", "cost multiple of 65 to 170 tokens/s", "out of reach"), rows)
+    return table(("floor of a layer", "cost multiple of 65 to 170 tokens/s", "out of reach"), rows)
 
 
 def _reached(space: Space) -> tuple[list[str], bool]:
@@ -222,7 +224,7 @@ def smaller_model(book: Book) -> Words:
         "layer_high": f"{1e6 * floor.band[1]:.0f}",
         "glm_wafers": str(big_wafer.placement.layout.chips),
         "glm_speed": speed(big_wafer),
-        "glm_drafted": book.said("glm-speed", 1),
+        "glm_drafted": book.said("glm-speed"),
         "dense_price": _at_thousand(book, *DENSE, "the dense 20B"),
         "spread_price": _at_thousand(book, *SPREAD, "the 120B mixture"),
     }
@@ -261,8 +263,8 @@ def worth(book: Book) -> Words:
         "runs_kind": number(kind),
         "runs_harsh": number(harsh),
         "rerun_words": shown,
-        "amdahl": number(book.values("64")[1], 2),
-        "mending": number(book.values("63")[0], 2),
+        "amdahl": number(book.values("64")[0], 2),
+        "mending": number(book.alongside("63", "break-even time of fixing"), 2),
         "naive": book.said("naive-wafer"),
         "wafer_bound": number(book.alongside("naive-wafer", "the bound, the smaller")),
         "wafer_expected": speed(book.alone("dense-20b", "wse-3")),

@@ -46,7 +46,9 @@ def _unknown_names(document: Document, book: Claims) -> Iterator[Fault]:
         for number, article in enumerate(claim.articles):
             if article not in book.articles:
                 why = _not_known(article, "article", list(book.articles))
-                yield _fault(document, (*here, "articles", number), why)
+                placed = article in claim.place
+                stands: Path_ = ("place", article) if placed else ("articles", number)
+                yield _fault(document, (*here, *stands), why, key=placed)
         for key in ("check", "conclusion"):
             check = getattr(claim, key)
             if check is not None:

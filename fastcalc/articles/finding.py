@@ -23,18 +23,20 @@ class FindingRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """The numbers of a test."""
+    """The numbers of a test, and the break-even where the test solves for it itself."""
 
     values: Array
     parts: tuple[FindingPart, ...] = ()
     rows: FindingRows | None = None
+    break_even: str = ""
 
 
 def finding(
     values: ArrayLike,
     *parts: tuple[str, ArrayLike, *tuple[str, ...]],
     rows: FindingRows | None = None,
+    break_even: str = "",
 ) -> Finding:
     """Return what a test finds; each part is a label, its value and a unit if it has one."""
     made = (FindingPart(label, float(value), *unit) for label, value, *unit in parts)
-    return Finding(floats(values), tuple(made), rows)
+    return Finding(floats(values), tuple(made), rows, break_even)

@@ -1,33 +1,40 @@
 """A claim to its verdict: the number of its test, held against what the claim says."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
 from fastcalc.articles.catalogue_numbers import number_of
 from fastcalc.articles.finding import Finding
+from fastcalc.articles.premises import Explored, Moved, Outcome, explore
 from fastcalc.articles.registry import TESTS
 from fastcalc.catalogue.reader import Document
-from fastcalc.catalogue.schema.claims import Check, Claim, Input
-from fastcalc.catalogue.store import Catalogue
+from fastcalc.catalogue.schema.claims import EXPECTED, Check, Claim, Input
+from fastcalc.catalogue.store import AnyEntry, Catalogue, Kind
 from fastcalc.errors import InputError, placed
-from fastcalc.formulas.types import Bools, Floats
+from fastcalc.formulas.types import ArrayLike, Bools, Floats
 
 Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]
 MEANING: dict[Verdict, str] = {
-    "supported": "the number is what the claim says",
+    "supported": "the number is what the claim says, over all of what is not known",
     "conditional": "it is so with some inputs, or by a premise, that the claim does not state",
     "misleading": "the number is right, and what is concluded from it is not",
-    "refuted": "the number is another one",
+    "refuted": "the number is another one, over all of what is not known",
     "undetermined": "what would decide it is not public: the number fits, or fits in part",
     "external": "no formula reaches it",
 }
 """What each verdict means."""
 
-Outcome = Literal["holds", "varies", "fails"]
+Depends = Literal["constants", "catalogue", "engine"]
+DEPENDS: dict[Depends, str] = {
+    "constants": "numbers of the articles and of the claims' file",
+    "catalogue": "files of hardware or models",
+    "engine": "files of hardware, models and engines",
+}
+"""What the numbers of a claim rest on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,18 +42,22 @@ class Tested:
     """A check that was run, with what it found. [SI]
 
     The inputs are given as text for the formula; origins are files and sources of those that the
-    catalogue holds.
+    catalogue holds; files are all entries that were read for it; explored is what it says over
+    the ranges of its premises, and the ends are the least and largest number there.
     """
 
     check: Check
     finding: Finding
     given: dict[str, str]
     origins: dict[str, tuple[str, ...]]
+    explored: Explored
+    ends: tuple[float, float]
+    files: tuple[str, ...]
 
     @cached_property
     def values(self) -> Floats:
         """Numbers in the unit of what is expected, at least one."""
-        return np.atleast_1d(np.asarray(self.finding.values, float)) / self.check.expected.factor
+        return in_unit(self.finding, self.check)
 
     @property
     def expected(self) -> tuple[float, ...]:
@@ -58,11 +69,16 @@ class Tested:
         """Unit of both; empty for a plain number."""
         return self.check.expected.unit or self.check.unit
 
-    @cached_property
+    @property
     def outcome(self) -> Outcome:
-        """Whether all numbers are as expected, some, or none."""
-        met = np.broadcast_to(meets(self.values, self.check, self.expected), self.values.shape)
-        return "holds" if bool(np.all(met)) else "varies" if bool(np.any(met)) else "fails"
+        """Whether all numbers are as expected over all ranges, some, or none."""
+        return self.explored.outcome
+
+    @cached_property
+    def met(self) -> Bools:
+        """Whether each number is as expected, every premise taken at its value."""
+        met = meets(self.values, self.check, np.array(self.expected))
+        return np.broadcast_to(met, self.values.shape)
 
     @property
     def formula(self) -> str:
@@ -76,9 +92,14 @@ class Tested:
         return TESTS[self.check.test].formula.format_map(self.given)
 
 
-def meets(values: Floats, check: Check, expected: tuple[float, ...]) -> Bools:
+def in_unit(finding: Finding, check: Check) -> Floats:
+    """Return the numbers of a finding in the unit of what is expected, at least one."""
+    return np.atleast_1d(np.asarray(finding.values, float)) / check.expected.factor
+
+
+def meets(values: Floats, check: Check, expected: ArrayLike) -> Bools:
     """Return for each number whether it is as expected, within the tolerance."""
-    wanted: Floats = np.array(expected)
+    wanted: Floats = np.asarray(expected, float)
     # A last digit of rounding in the computation itself is no difference.
     slack: Floats = np.abs(wanted) * (check.tolerance + 1e-12)
     if check.comparison == "between":
@@ -117,6 +138,24 @@ class Judged:
             return "conditional"
         return "supported"
 
+    @property
+    def tested(self) -> list[Tested]:
+        """The check and the conclusion, as far as there are any."""
+        return [one for one in (self.check, self.conclusion) if one is not None]
+
+    @property
+    def files(self) -> list[str]:
+        """Entries of the catalogue that its numbers were computed from."""
+        return sorted({name for one in self.tested for name in one.files})
+
+    @property
+    def depends(self) -> Depends | None:
+        """What could change its numbers; None where there are none."""
+        if self.check is None:
+            return None
+        kinds = {name.partition("/")[0] for name in self.files}
+        return "engine" if "engines" in kinds else "catalogue" if kinds else "constants"
+
 
 def judge(
     catalogue: Catalogue, claims: Iterable[Claim], document: Document | None = None
@@ -147,30 +186,81 @@ def judge(
 
 
 def run(catalogue: Catalogue, check: Check, place: Callable[..., str]) -> Tested:
-    """Return a check with its numbers."""
-    test = TESTS[check.test]
+    """Return a check with its numbers, and what it says over the ranges of its premises."""
+    reading = _Reading(catalogue.own)
     given = {}
     for name, one in check.inputs.items():
         with placed(place, "inputs", name):
-            given[name] = _resolved(catalogue, one)
-    arguments: dict[str, Any] = {name: one.argument for name, one in given.items()}
-    if "catalogue" in test.parameters:
-        arguments["catalogue"] = catalogue
+            given[name] = _resolved(reading, one)
+    trial = _Trial(check, reading, {name: one.argument for name, one in given.items()})
     with placed(place):
-        try:
-            with np.errstate(all="ignore"):
-                found = test.function(**arguments)
-        except (ArithmeticError, IndexError, ValueError) as error:
-            raise InputError(f"{check.test} cannot compute with its inputs: {error}") from error
-        finding = found if isinstance(found, Finding) else Finding(found)
-        if np.any(np.isnan(np.asarray(finding.values, float))):
-            raise InputError(f"{check.test} gives no number with its inputs")
+        finding = trial.finding({}, is_full=True)
+        found = explore(trial.answer, check.premises)
     return Tested(
         check,
         finding,
         {name: one.text for name, one in given.items()},
         {name: one.origins for name, one in given.items() if one.origins},
+        found,
+        trial.ends,
+        tuple(sorted(reading.entries)),
     )
+
+
+@dataclass(frozen=True)
+class _Reading(Catalogue):
+    """A catalogue that opens each entry once and knows which it opened."""
+
+    entries: dict[str, Any] = field(default_factory=dict)
+    named: dict[tuple[str, str], Any] = field(default_factory=dict)
+
+    def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
+        if (kind, name) not in self.named:
+            entry: AnyEntry = super()._load(name, kind, schema)
+            self.named[kind, name] = self.entries[f"{kind}/{entry.id}"] = entry
+        return cast(AnyEntry, self.named[kind, name])
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """A check whose premises may be moved, and the numbers that were seen. [unit]"""
+
+    check: Check
+    catalogue: Catalogue
+    arguments: dict[str, Any]
+    seen: dict[tuple[tuple[str, Any], ...], Floats] = field(default_factory=dict)
+
+    def finding(self, moved: Moved, *, is_full: bool = False) -> Finding:
+        """Return what the test finds with some premises moved."""
+        check, test = self.check, TESTS[self.check.test]
+        arguments = {name: moved.get(name, one) for name, one in self.arguments.items()}
+        if "catalogue" in test.groups:
+            arguments["catalogue"] = self.catalogue
+        try:
+            with np.errstate(all="ignore"):
+                found = test.compute(arguments, is_full=is_full)
+        except (ArithmeticError, IndexError, ValueError) as error:
+            raise InputError(f"{check.test} cannot compute with its inputs: {error}") from error
+        if np.any(np.isnan(np.asarray(found.values, float))):
+            raise InputError(f"{check.test} gives no number with its inputs")
+        return found
+
+    def answer(self, moved: Moved) -> Outcome:
+        """Return whether all numbers are as expected with some premises moved, some, or none."""
+        key = tuple((name, one) for name, one in moved.items() if name != EXPECTED)
+        if key not in self.seen:
+            self.seen[key] = in_unit(self.finding(dict(key)), self.check)
+        values = self.seen[key]
+        expected: Floats = np.atleast_1d(moved.get(EXPECTED, self.check.expected.values))
+        met = meets(values, self.check, expected / self.check.expected.factor)
+        met = np.broadcast_to(met, values.shape)
+        return "holds" if bool(np.all(met)) else "varies" if bool(np.any(met)) else "fails"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest number seen. [unit]"""
+        seen = np.concatenate(list(self.seen.values()))
+        return float(np.min(seen)), float(np.max(seen))
 
 
 class _Resolved(NamedTuple):

@@ -4,7 +4,8 @@ The engines of the catalogue carry the floors they were fitted with. Here the fl
 nobody has published how a closed model's servers pay it, so the same step is taken with several.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,35 +19,50 @@ from fastcalc.formulas.experts import distinct_experts, other_ranks
 from fastcalc.formulas.memory import largest_batch
 from fastcalc.formulas.network import all_reduce_bytes, exchange_bytes
 from fastcalc.formulas.roofline import time_of
-from fastcalc.formulas.types import Floats
-
-USABLE = 0.9
-"""Share of a memory that weights and caches may fill."""
-
-BANDWIDTH_SHARE, COMPUTE_SHARE = 0.75, 0.70
-"""What a server with a layer floor reaches of its peaks; one without is taken at the peaks."""
+from fastcalc.formulas.types import Array, ArrayLike, Floats
 
 LARGEST_REDUCING_GROUP = 8
 """Chips that cut every layer between them; more take attention replicas and exchange tokens."""
 
+PRICE = 6.0
+"""What fast mode costs over standard, in all articles."""
+
+_HALVINGS, _TRIED = 14, 66
+
+
+class Server(NamedTuple):
+    """What software makes of a chip.
+
+    Time for each layer that no bandwidth shortens, shares of the peaks that it reaches, and the
+    share of a memory that weights and caches may fill. [s, 1, 1, 1]
+    """
+
+    floor: float
+    bandwidth_share: float
+    compute_share: float
+    usable: float
+
 
 @dataclass(frozen=True)
 class Case:
-    """A model in 8 bits on some chips, at a context and with a floor for each layer.
-
-    The context is tokens of a sequence, the floor time that no bandwidth shortens. [1, s]
-    """
+    """A model in its formats on some chips with some software; the context is tokens. [1]"""
 
     work: Workload
     hardware: Hardware
     chips: float
     context: float
-    floor: float
+    server: Server
+
+    @property
+    def name(self) -> str:
+        """What is served where."""
+        served = f"{self.work.model.id}, {self.context / 1024:g}k, {self.work.weight_format}"
+        return f"{self.chips:g} {self.hardware.id}, {served}"
 
     @property
     def largest(self) -> int:
         """Sequences that fit. [1]"""
-        usable = self.chips * self.hardware.memory[0].capacity.si * USABLE
+        usable = self.chips * self.hardware.memory[0].capacity.si * self.server.usable
         cache = self.work.cache_bytes(self.context)
         return int(
             largest_batch(
@@ -56,9 +72,9 @@ class Case:
 
     def terms(self, batch: Floats) -> dict[str, Floats]:
         """Return the terms of a decode step by name. [s]"""
-        shares = (BANDWIDTH_SHARE, COMPUTE_SHARE) if self.floor else (1.0, 1.0)
-        bandwidth = self.chips * self.hardware.memory[0].bandwidth.si * shares[0]
-        peak = self.hardware.rate("fp8") or self.hardware.rate("bf16")
+        bandwidth = self.hardware.memory[0].bandwidth.si * self.server.bandwidth_share
+        is_narrow = self.work.weight_format == "fp8"
+        peak = (self.hardware.rate("fp8") if is_narrow else None) or self.hardware.rate("bf16")
         assert peak is not None, "the schema asks for a 16-bit rate"
         work = self.work
         flops = batch * (work.flops_per_token + work.attention_flops(self.context))
@@ -70,11 +86,11 @@ class Case:
             )
             weights = weights + work.routed.bytes * touched / work.experts
         return {
-            "weights": time_of(work=weights, rate=bandwidth),
-            "cache": time_of(work=cache, rate=bandwidth),
-            "compute": time_of(work=flops, rate=self.chips * peak.si * shares[1]),
+            "weights": time_of(work=weights, rate=self.chips * bandwidth),
+            "cache": time_of(work=cache, rate=self.chips * bandwidth),
+            "compute": time_of(work=flops, rate=self.chips * peak.si * self.server.compute_share),
             "link": self._link(batch),
-            "floor": np.full(batch.shape, self.work.layers * self.floor),
+            "floor": np.full(batch.shape, self.work.layers * self.server.floor),
         }
 
     def step(self, batch: Floats) -> Floats:
@@ -99,36 +115,67 @@ class Case:
         return np.asarray(time_of(work=2.0 * self.work.layers * sent, rate=link.bandwidth.si))
 
 
-def cases(
-    catalogue: Catalogue,
-    models: list[str],
-    machines: list[str],
-    chips: Floats,
-    contexts: Floats,
-    floor: float,
-) -> list[Case]:
-    """Return the cases that parallel lists name, at one floor."""
-    if not (np.all(contexts >= 1) and np.all(chips >= 1) and floor >= 0):
-        raise InputError("contexts and chips are at least 1, floors at least 0")
+class Served(NamedTuple):
+    """What is served on what, as parallel lists; a format is named, or ``native``."""
+
+    models: list[str]
+    machines: list[str]
+    chips: ArrayLike
+    contexts: ArrayLike
+    weights: list[str]
+
+
+class Software(NamedTuple):
+    """What `Server` holds, with as many floors and shares as are compared."""
+
+    floors: ArrayLike
+    bandwidth_shares: ArrayLike
+    compute_shares: ArrayLike
+    usable: float
+
+
+def _cases(catalogue: Catalogue, served: Served) -> list[Case]:
+    """Return the cases with no software yet; in 8 bits caches are too, unless they are latent."""
+    count = np.zeros(len(served.models))
+    chips, contexts, _ = np.broadcast_arrays(served.chips, served.contexts, count)
+    if not (np.all(contexts >= 1) and np.all(chips >= 1)):
+        raise InputError("contexts and chips are at least 1")
     found = []
-    for model, chip, count, context in zip(models, machines, chips, contexts, strict=True):
-        entry = catalogue.model(model)
-        latent = workload(entry).latent_layers > 0
-        work = workload(entry, "fp8", "bf16" if latent else "fp8")
-        found.append(Case(work, catalogue.hardware(chip), float(count), float(context), floor))
+    named = zip(served.models, served.machines, served.weights, chips, contexts, strict=True)
+    for model, machine, weights, number, context in named:
+        entry, bare = catalogue.model(model), Server(0.0, 1.0, 1.0, 1.0)
+        caches = "fp8" if weights == "fp8" and not workload(entry).latent_layers else None
+        work = workload(entry, None if weights == "native" else weights, caches)
+        found.append(Case(work, catalogue.hardware(machine), float(number), float(context), bare))
     return found
+
+
+def _servers(software: Software) -> list[Server]:
+    each = np.broadcast_arrays(np.atleast_1d(software.floors), *software[1:])
+    servers = [Server(*map(float, one)) for one in zip(*each, strict=True)]
+    if any(one.floor < 0 or min(one[1:]) <= 0 for one in servers):
+        raise InputError("floors are at least 0, shares above 0")
+    return servers
 
 
 def batches_for(case: Case, slow: float, fast: float) -> tuple[int, int]:
     """Return the largest batches at which every user has a slow and a fast speed; 0 for none."""
-    batch = np.arange(1.0, min(case.largest, LIMITS["sequences"].most) + 1.0)
-    speed = 1.0 / case.step(batch)
-    return int(np.sum(speed >= slow)), int(np.sum(speed >= fast))
+    return _largest_at(case, slow), _largest_at(case, fast)
 
 
-def cost_multiple(case: Case, slow: float, fast: float) -> float:
-    """Return what a token costs at the fast speed over the slow one; infinity out of reach. [1]"""
-    many, few = batches_for(case, slow, fast)
+def _largest_at(case: Case, speed: float) -> int:
+    """Return the largest batch at a speed: a step of more users is never shorter."""
+    low, high = 0, int(min(case.largest, LIMITS["sequences"].most)) + 1
+    while high - low > 1:
+        tried = np.unique(np.linspace(low, high, _TRIED).astype(int))[1:-1].astype(float)
+        few = int(np.sum(1.0 / case.step(tried) >= speed))
+        low = int(tried[few - 1]) if few else low
+        high = int(tried[few]) if few < len(tried) else high
+    return low
+
+
+def cost_multiple(case: Case, many: int, few: int) -> float:
+    """Return what a token costs with few users over many; infinity where either is none. [1]"""
     if not many or not few:
         return float("inf")
     step = case.step(np.array([float(many), float(few)]))
@@ -136,60 +183,71 @@ def cost_multiple(case: Case, slow: float, fast: float) -> float:
 
 
 def cost_multiples(
-    *,
-    catalogue: Catalogue,
-    models: list[str],
-    machines: list[str],
-    chips: Floats,
-    contexts: Floats,
-    floors: Floats,
-    slow: float,
-    fast: float,
+    *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
+) -> Array:
+    """Return the cost multiple of a faster user speed for every case and floor. [1]"""
+    servers = _servers(software)
+    found = (replace(bare, server=one) for bare in _cases(catalogue, served) for one in servers)
+    return np.array([cost_multiple(case, *batches_for(case, slow, fast)) for case in found])
+
+
+def cost_table(
+    *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Finding:
-    """Return the cost multiple of a faster user speed for every case and floor."""
+    """Return the same with its batches, and the floor at which each case costs `PRICE` times."""
     table: list[tuple[str, ...]] = []
     values: list[float] = []
-    grid = [cases(catalogue, models, machines, chips, contexts, floor) for floor in floors]
-    for row in zip(*grid, strict=True):
-        first = row[0]
-        context = f"{first.context / 1024:g}k"
-        name = f"{first.chips:g} {first.hardware.id}, {first.work.model.id}, {context}"
-        multiples = [cost_multiple(case, slow, fast) for case in row]
+    prices: list[float] = []
+    servers = _servers(software)
+    for bare in _cases(catalogue, served):
         cells = []
-        for case, multiple in zip(row, multiples, strict=True):
+        for case in (replace(bare, server=server) for server in servers):
             many, few = batches_for(case, slow, fast)
+            values.append(cost_multiple(case, many, few))
             never = f"{fast if many else slow:g}: never"
-            cells.append(f"{many:,}->{few:,} {multiple:.3g}x" if many and few else never)
-        values += multiples
-        table.append((name, *cells))
+            cells.append(f"{many:,}->{few:,} {values[-1]:.3g}x" if many and few else never)
+        at = _floor_for(replace(bare, server=servers[-1]), slow, fast)
+        prices += [1e6 * at] if np.isfinite(at) else []
+        table.append((bare.name, *cells, f"{1e6 * at:.3g} us" if np.isfinite(at) else "-"))
     reached = [value for value in values if np.isfinite(value)] or [float("inf")]
-    heads = [f"{floor * 1e6:g} us a layer" if floor else "no floor" for floor in floors]
+    heads = [f"{one.floor * 1e6:g} us" if one.floor else "no floor" for one in servers]
+    found = f"{PRICE:g}x lies at {min(prices):.3g} to {max(prices):.3g} us" if prices else "none"
     return finding(
         np.array(values),
         ("least multiple", min(reached), "x"),
         ("largest multiple", max(reached), "x"),
         ("cells out of reach", np.sum(~np.isfinite(values))),
         ("cells", len(values)),
-        rows=FindingRows(("machine, model, context", *heads), tuple(table)),
+        rows=FindingRows(("case", *heads, f"{PRICE:g}x at"), tuple(table)),
+        break_even=f"{found} a layer, in {len(prices)} of {len(table)} cases" if prices else found,
     )
 
 
+def _floor_for(case: Case, slow: float, fast: float) -> float:
+    """Return the floor from which a token costs `PRICE` times as much; nan where any does. [s]"""
+
+    def is_dearer(floor: float) -> bool:
+        asked = replace(case, server=case.server._replace(floor=floor))
+        return cost_multiple(asked, *batches_for(asked, slow, fast)) >= PRICE
+
+    low, high = 0.0, 1.0 / fast / case.work.layers
+    if is_dearer(low):
+        return float("nan")
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if is_dearer(middle) else (middle, high)
+    return high
+
+
 def saving_by_flops(
-    *,
-    catalogue: Catalogue,
-    model: str,
-    machine: str,
-    chips: float,
-    context: float,
-    floor: float,
-    slow: float,
-    fast: float,
+    *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Finding:
     """Return the share of the time saved by a smaller batch that fewer FLOPs account for."""
-    case = cases(catalogue, [model], [machine], np.array([chips]), np.array([context]), floor)[0]
-    if not all(batches_for(case, slow, fast)):
-        raise InputError(f"{model} on {chips:g} {machine} does not reach both speeds")
-    batch = np.array([float(one) for one in batches_for(case, slow, fast)])
+    case = replace(_cases(catalogue, served)[0], server=_servers(software)[0])
+    found = batches_for(case, slow, fast)
+    if not all(found):
+        raise InputError(f"{case.name} does not reach both speeds")
+    batch = np.array(found, float)
     term, step = case.terms(batch), case.step(batch)
     # Reading hides computing: FLOPs shorten the step by what they stood out beyond the reading.
     reading = term["weights"] + term["cache"]

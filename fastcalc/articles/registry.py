@@ -11,8 +11,9 @@ import numpy as np
 from fastcalc.articles import premium
 from fastcalc.articles import tests_by_arithmetic as arithmetic
 from fastcalc.articles import tests_on_machines as machines
+from fastcalc.articles.finding import Finding
 from fastcalc.formulas import agents as tasks
-from fastcalc.formulas import break_even, money, pipeline, serving, speculation, waiting
+from fastcalc.formulas import break_even, pipeline, serving, speculation, waiting
 from fastcalc.formulas.types import Array, Floats, floats
 
 Wanted = Literal[
@@ -20,33 +21,53 @@ Wanted = Literal[
 ]
 
 MM2_PER_SQUARE_INCH = 645.16
-WORDS_PER_TOKEN = 0.75
-"""Of English text: a rule of thumb of the vendors' documentation."""
 
 
 @dataclass(frozen=True)
 class Registered:
     """A function of a claim's inputs by keyword, which gives an array or a `Finding`.
 
-    The formula says how the number comes about, with the inputs' names in braces.
+    A parameter that is a named tuple stands for the inputs that it holds. The formula says how the
+    number comes about, with the inputs' names in braces; ``in_full`` gives the same number with
+    what takes longer to find.
     """
 
     function: Callable[..., Any]
     formula: str
+    in_full: Callable[..., Finding] | None = None
 
     @cached_property
-    def parameters(self) -> Mapping[str, inspect.Parameter]:
-        """What the function takes, by name."""
-        return inspect.signature(self.function).parameters
+    def groups(self) -> Mapping[str, Mapping[str, Any]]:
+        """Inputs by name with their types, in the parameters that they stand in."""
+        found = inspect.signature(self.function).parameters.items()
+        return {
+            name: dict(inspect.get_annotations(one.annotation))
+            if hasattr(one.annotation, "_fields")
+            else {name: one.annotation}
+            for name, one in found
+        }
+
+    def compute(self, given: dict[str, Any], *, is_full: bool) -> Finding:
+        """Return what the function gives for inputs by name, or in full where there is more."""
+        made = {name: {key: given[key] for key in group} for name, group in self.groups.items()}
+        kinds = inspect.signature(self.function).parameters
+        function = self.in_full or self.function if is_full else self.function
+        found = function(
+            **{
+                name: kinds[name].annotation(**one) if name not in one else one[name]
+                for name, one in made.items()
+            }
+        )
+        return found if isinstance(found, Finding) else Finding(found)
 
     @property
     def inputs(self) -> set[str]:
         """Names of the inputs that it needs; the catalogue comes by itself."""
-        return set(self.parameters) - {"catalogue"}
+        return {name for group in self.groups.values() for name in group} - {"catalogue"}
 
     def wants(self, name: str) -> Wanted:
         """Return what kind of input one of the names stands for, by its annotation."""
-        kind = self.parameters[name].annotation
+        kind = next(group[name] for group in self.groups.values() if name in group)
         if kind in (str, list[str]):
             return "a name" if kind is str else "a list of names"
         if kind is float:
@@ -71,11 +92,20 @@ def _share(part: Callable[..., Array], whole: Callable[..., Array]) -> Callable[
 TESTS: dict[str, Registered] = {
     "value": Registered(lambda value: floats(value), "{value}"),
     "ratio": Registered(lambda over, under: floats(over) / under, "{over} / {under}"),
+    "latency-ratio": Registered(lambda sram, hbm: floats(sram) / hbm, "{sram} / {hbm}"),
     "product": Registered(lambda one, other: floats(one) * other, "{one} x {other}"),
     "ratio-of-ratios": Registered(
-        arithmetic.ratio_of_ratios, "({over} / {over_unit}) / ({under} / {under_unit})"
+        lambda over, over_unit, under, under_unit: (
+            floats(over) / over_unit / (floats(under) / under_unit)
+        ),
+        "({over} / {over_unit}) / ({under} / {under_unit})",
     ),
-    "batch-ratio": Registered(money.batch_ratio, "{cost_ratio} x {speed_ratio}"),
+    "system-prices": Registered(
+        arithmetic.system_prices, "({wafer} / {wafer_memory}) / ({server} / {server_memory})"
+    ),
+    "thinner-batch": Registered(
+        lambda fewer_users, speedup: floats(fewer_users) / speedup, "{fewer_users} / {speedup}"
+    ),
     "premium-a-speed": Registered(
         arithmetic.premium_a_speed, "({price} / {speed}) / ({other_price} / {other_speed})"
     ),
@@ -85,7 +115,8 @@ TESTS: dict[str, Registered] = {
     ),
     "interaction": Registered(
         arithmetic.interaction,
-        "fast over standard price at {tokens} tokens, one over the other, prices {prices}",
+        "standard over fast time at {tokens} tokens, one over the other, at {speeds} tokens/s "
+        "after {lead}",
     ),
     "drafted-speedup": Registered(
         speculation.drafted_speedup, "{tokens} / (1 + {drafts} x {draft_cost})"
@@ -122,13 +153,11 @@ TESTS: dict[str, Registered] = {
         arithmetic.slot_wait, "Erlang C: {slots} slots, {utilization} busy, {service} s a request"
     ),
     "streamed-slope": Registered(
-        arithmetic.streamed_slope,
-        "(turn of 2 x {tokens} - turn of {tokens}) / {tokens} x {speed}, turn = {wait} + {lead} "
-        "+ tokens / {speed}",
+        arithmetic.streamed_slope, "1 + {evictions} / 1000 x {wait} x {speed}"
     ),
     "billions-that-fit": Registered(
-        lambda capacity, bytes_each: 1e-9 * floats(capacity) / bytes_each,
-        "{capacity} / {bytes_each} / 10^9",
+        lambda capacity, usable, bytes_each: 1e-9 * floats(capacity) * usable / bytes_each,
+        "{capacity} x {usable} / {bytes_each} / 10^9",
     ),
     "square-inches": Registered(
         lambda area: floats(area) * 1e6 / MM2_PER_SQUARE_INCH, "{area} / 645.16 mm2"
@@ -161,13 +190,8 @@ TESTS: dict[str, Registered] = {
         arithmetic.usd_per_system, "{deal} / ({site_power} / ({system_power} x {site_factor}))"
     ),
     "handshake-share": Registered(
-        _share(
-            lambda handshake: floats(handshake),
-            lambda handshake, lead, tokens, speed: tasks.turn_time(
-                wait=handshake, lead=lead, tokens=tokens, speed=speed
-            ),
-        ),
-        "{handshake} / ({handshake} + {lead} + {tokens} / {speed})",
+        lambda handshake, lead: floats(handshake) / (floats(handshake) + lead),
+        "{handshake} / ({handshake} + {lead})",
     ),
     "saved-share": Registered(
         _share(arithmetic.saved, arithmetic.turn),
@@ -179,18 +203,26 @@ TESTS: dict[str, Registered] = {
         "{input_rate} / {prefill_rate} + {output_rate} / {decode_rate}",
     ),
     "chain-success": Registered(tasks.chain_success, "{accuracy}^{steps}"),
+    "success-ratio": Registered(
+        lambda accuracy, other, steps: (floats(accuracy) / other) ** steps,
+        "({accuracy} / {other})^{steps}",
+    ),
     "reruns": Registered(
-        arithmetic.reruns, "(1 / {speedup} / {other}^{steps}) / (1 / {accuracy}^{steps})"
+        arithmetic.reruns,
+        "({tokens} / {speed} / {speedup} + {tool}) / {other}^{steps} / (({tokens} / {speed} + "
+        "{tool}) / {accuracy}^{steps})",
     ),
     "success-slope": Registered(
-        arithmetic.success_slope, "d ln {accuracy}^{steps} / d ln {accuracy}"
+        arithmetic.success_slope, "d ln p^{steps} / d ln {accuracy}, {fixed} of 1 - p made right"
     ),
     "picked": Registered(
         arithmetic.picked, "1 - (1 - {accuracy})^{samples}, and a majority of {samples}"
     ),
     "amdahl": Registered(tasks.amdahl, "1 / (1 - {share} + {share} / {speedup})"),
     "implied-share": Registered(tasks.implied_share, "(1 - 1/{overall}) / (1 - 1/{speedup})"),
-    "mending": Registered(arithmetic.fixing, "(1 - 1/{speedup}) / {more_errors}"),
+    "with-fixing": Registered(
+        arithmetic.with_fixing, "1 / {speedup} + {more_errors} x {base} x {fix}"
+    ),
     "break-even-check": Registered(
         break_even.break_even_check,
         "({attempt} x {other_success} - {other} x {success}) / ({success} - {other_success})",
@@ -198,23 +230,27 @@ TESTS: dict[str, Registered] = {
     "busy-sessions": Registered(tasks.busy_sessions, "({response} + {think}) / {think}"),
     "speed-needed": Registered(arithmetic.speed_needed, "{tokens} / ({window} - {lead})"),
     "tokens-in-window": Registered(tasks.tokens_in_window, "({window} - {lead}) x {speed}"),
-    "spoken-time": Registered(arithmetic.spoken_time, "{words} x {tokens_a_word} / {speed}"),
+    "spoken": Registered(
+        arithmetic.spoken,
+        "({lead} + {words} x {tokens_a_word} / v), the first over the second v of {speeds}",
+    ),
     "over-reading": Registered(
-        lambda speed, reading: floats(speed) * WORDS_PER_TOKEN * 60.0 / reading,
-        "{speed} x 0.75 x 60 / {reading}",
+        lambda speed, words_a_token, reading: floats(speed) * words_a_token * 60.0 / reading,
+        "{speed} x {words_a_token} x 60 / {reading}",
     ),
     "cost-multiples": Registered(
         premium.cost_multiples,
-        "(T(B') / B') / (T(B) / B), T = floor x layers + link + max(bytes / bandwidth, FLOPs / "
-        "peak), B and B' the largest batches at {slow} and {fast} tokens/s a user",
+        in_full=premium.cost_table,
+        formula="(T(B') / B') / (T(B) / B), T = floor x layers + link + max(bytes / bandwidth, "
+        "FLOPs / peak), B and B' the largest batches at {slow} and {fast} tokens/s a user",
     ),
     "saving-by-flops": Registered(
         premium.saving_by_flops,
-        "FLOP time beyond the reading, {slow} less {fast} tokens/s, over the time saved: {model}, "
-        "{chips} {machine}",
+        "FLOP time beyond the reading, {slow} less {fast} tokens/s, over the time saved: {models}, "
+        "{chips} {machines}",
     ),
     "user-speed": Registered(
-        machines.user_speed, "tokens/s of {models} in {weights} on {on} at batch {batch}"
+        machines.user_speed, "{end} tokens/s of {models} in {weights} on {on} at batch {batch}"
     ),
     "chips-for": Registered(machines.chips_for, "chips of {on} for {models} in {weights}"),
     "machine-rate": Registered(
@@ -236,7 +272,8 @@ TESTS: dict[str, Registered] = {
         "{chips} {on}",
     ),
     "speed-gain": Registered(
-        machines.speed_gain, "tokens/s of {models} on {on} over {against} at batch {batch}"
+        machines.speed_gain,
+        "{end} tokens/s of {models} in {weights} on {on} over {against} at batch {batch}",
     ),
     "newer-hardware": Registered(
         machines.newer_hardware, "memory bandwidth of {on} over that of {against}"
@@ -246,7 +283,6 @@ TESTS: dict[str, Registered] = {
         "$/Mtok of {model} on {chips} {on} over {against} at batch {batch}, by cloud and by "
         "ownership",
     ),
-    "cache-size": Registered(machines.cache_size, "cache of {context} tokens of {model}"),
     "naive-speed": Registered(
         machines.naive_speed, "bandwidth of {on} / ({billions} x 10^9 x {bytes_each})"
     ),

@@ -13,15 +13,6 @@ MOST = 100_000
 """Slots or samples that a test computes with."""
 
 
-def ratio_of_ratios(
-    *, over: ArrayLike, over_unit: ArrayLike, under: ArrayLike, under_unit: ArrayLike
-) -> Finding:
-    """Return how many times as much a unit of one costs as a unit of the other. [1]"""
-    one, other = np.asarray(over) / over_unit, np.asarray(under) / under_unit
-    parts = ("first, per unit", np.max(one)), ("second, per unit", np.max(other))
-    return finding(one / other, *parts)
-
-
 def chips_holding(
     *, parameters: ArrayLike, bytes_each: ArrayLike, capacity: ArrayLike, reserve: ArrayLike
 ) -> Array:
@@ -68,10 +59,11 @@ def bill_ratio(*, prompt: float, output: float, prices: Floats, other_prices: Fl
     return finding(one / other, ("first", one, "USD"), ("second", other, "USD"))
 
 
-def interaction(*, tokens: Floats, prices: Floats) -> Array:
-    """Return the price of fast over standard at one effort, over the same at another. [1]"""
-    cost = np.outer(tokens, prices)
-    return floats((cost[0, 1] / cost[0, 0]) / (cost[1, 1] / cost[1, 0]))
+def interaction(*, tokens: Floats, speeds: Floats, lead: float) -> Array:
+    """Return what a fast mode does for the time of a short answer, over that of a long one. [1]"""
+    time = tasks.turn_time(wait=0.0, lead=lead, tokens=tokens[:, None], speed=speeds)
+    gain = time[:, 0] / time[:, 1]
+    return floats(gain[0] / gain[1])
 
 
 def bus_wait(*, step: ArrayLike, batch: float, arrivals: float) -> Finding:
@@ -97,13 +89,9 @@ def memory_not_fabric(*, memory: float, fabric: float) -> Finding:
     return finding(memory, ("fabric", fabric / 1e15, "PB/s"))
 
 
-def streamed_slope(*, wait: ArrayLike, lead: ArrayLike, tokens: float, speed: float) -> Array:
-    """Return the time that one more token adds behind a wait, over one token's own time. [1]"""
-    turns = [
-        tasks.turn_time(wait=wait, lead=lead, tokens=count, speed=speed)
-        for count in (tokens, 2.0 * tokens)
-    ]
-    return (turns[1] - turns[0]) / tokens * speed
+def streamed_slope(*, wait: float, evictions: float, speed: float) -> Array:
+    """Return the time of a streamed token over its own, evicted to wait again so often in 1,000."""
+    return floats(1.0 + evictions / 1000.0 * wait * speed)
 
 
 def turn(
@@ -142,13 +130,24 @@ def usd_per_system(
     )
 
 
-def reruns(*, accuracy: float, other: ArrayLike, steps: float, speedup: float) -> Finding:
+def reruns(
+    *,
+    accuracy: float,
+    other: ArrayLike,
+    steps: float,
+    tokens: float,
+    speed: float,
+    speedup: float,
+    tool: float,
+) -> Finding:
     """Return time to the first success of a faster, less accurate option over the other's. [1]"""
+    step = tokens / speed
+    run = step + tool
     full, fast = (
         tasks.time_to_success(
             attempt=attempt, success=tasks.chain_success(accuracy=right, steps=steps)
         )
-        for attempt, right in ((1.0, accuracy), (1.0 / speedup, np.asarray(other)))
+        for attempt, right in ((1.0, accuracy), ((step / speedup + tool) / run, np.asarray(other)))
     )
     times = zip(np.atleast_1d(other), np.atleast_1d(fast), strict=True)
     return finding(
@@ -158,13 +157,15 @@ def reruns(*, accuracy: float, other: ArrayLike, steps: float, speedup: float) -
     )
 
 
-def success_slope(*, accuracy: float, steps: float) -> Array:
-    """Return by how many percent success rises for a percent of accuracy. [1]"""
+def success_slope(*, accuracy: float, steps: float, fixed: float) -> Array:
+    """Return by how many percent success rises for a percent of accuracy. [1]
+
+    Later steps fix a share of the wrong ones.
+    """
     change = 1e-6
-    more = tasks.chain_success(accuracy=accuracy * (1 + change), steps=steps)
-    return floats(
-        np.log(more / tasks.chain_success(accuracy=accuracy, steps=steps)) / np.log1p(change)
-    )
+    each = np.array([accuracy, accuracy * (1 + change)])
+    right = tasks.chain_success(accuracy=each + (1.0 - each) * fixed, steps=steps)
+    return floats(np.log(right[1] / right[0]) / np.log1p(change))
 
 
 def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
@@ -195,15 +196,33 @@ def speed_needed(*, tokens: float, window: float, lead: float, given: ArrayLike)
     return finding(tokens / (np.asarray(window) - lead), *parts)
 
 
-def spoken_time(*, words: float, tokens_a_word: float, speed: ArrayLike) -> Array:
-    """Return the time in which an answer of some words streams. [s]"""
-    return words * tokens_a_word / np.asarray(speed)
+def spoken(*, words: float, tokens_a_word: float, speeds: Floats, lead: float) -> Finding:
+    """Return the time of an answer of some words at the first speed over that at the second."""
+    times = tasks.turn_time(wait=0.0, lead=lead, tokens=words * tokens_a_word, speed=speeds)
+    named = zip(speeds, times, strict=True)
+    parts = ((f"{words:g} words at {speed:g} tokens/s", time, "s") for speed, time in named)
+    return finding(times[0] / times[1], *parts)
 
 
-def fixing(*, speedup: float, more_errors: float, base_errors: float) -> Finding:
-    """Return the break-even time of fixing, for a share of answers or of mistakes. [1]"""
-    share = break_even.break_even_fix(speedup=speedup, more_errors=more_errors * base_errors)
+def with_fixing(*, speedup: float, more_errors: float, base: float, fix: float) -> Finding:
+    """Return the time of fast answers and of fixing what is newly wrong, over slow answers. [1]
+
+    The errors are a share of a base: 1 for a share of all answers, less for one of mistakes.
+    """
+    wrong = more_errors * base
     return finding(
-        break_even.break_even_fix(speedup=speedup, more_errors=more_errors),
-        (f"if a share of {base_errors:g} mistakes", share, "times"),
+        1.0 / speedup + wrong * fix,
+        (
+            "break-even time of fixing",
+            break_even.break_even_fix(speedup=speedup, more_errors=wrong),
+            "answers",
+        ),
     )
+
+
+def system_prices(
+    *, wafer: float, wafer_memory: float, server: float, server_memory: float
+) -> Finding:
+    """Return the price of a byte of a wafer's system over that of a server. [1]"""
+    one, other = wafer / wafer_memory, server / server_memory
+    return finding(one / other, ("wafer", 1e9 * one, "USD/GB"), ("server", 1e9 * other, "USD/GB"))

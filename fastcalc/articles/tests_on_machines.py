@@ -1,7 +1,7 @@
 """Tests that ask the catalogue and the evaluator: what models do on chips."""
 
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -11,10 +11,10 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic import Traffic
-from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import critical_batch
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
+from fastcalc.written import shown
 
 PROMPT, OUTPUT = 1000.0, 1000.0
 """Traffic of every point, the default of ``fastcalc compare``."""
@@ -68,7 +68,7 @@ def _each(
 
 
 def user_speed(
-    *, catalogue: Catalogue, models: list[str], on: str, batch: float, weights: list[str]
+    *, catalogue: Catalogue, models: list[str], on: str, batch: float, weights: list[str], end: str
 ) -> Finding:
     """Return the speed of a user of each model on a kind of chip. [1/s]"""
     found = _each(catalogue, models, on, weights, batch)
@@ -80,7 +80,20 @@ def user_speed(
         if speed is not None
     )
     chips = ((f"chips of {on} for {model}", one.placement.layout.chips) for model, one in named)
-    return finding(np.array([float(one.estimate.speed[0]) for one in found]), *chips, *ends)
+    return finding(np.array([_end(one, end) for one in found]), *chips, *ends)
+
+
+def _end(found: Outcome, end: str) -> float:
+    """Return a user's speed as expected, or at the low or high end of its range. [1/s]"""
+    speeds = {
+        "expected": found.estimate.speed,
+        "low": found.estimate.low,
+        "high": found.estimate.high,
+    }
+    if end not in speeds:
+        raise InputError(f"end is expected, low or high, not '{shown(end)}'")
+    speed = speeds[end]
+    return float((found.estimate.speed if speed is None else speed)[0])
 
 
 def chips_for(*, catalogue: Catalogue, models: list[str], on: str, weights: list[str]) -> Array:
@@ -125,15 +138,26 @@ def lead_gain(
     return finding(first / others, *sooner)
 
 
+class Machines(NamedTuple):
+    """One kind of chip against another; 0 chips are the fewest that hold a model."""
+
+    on: str
+    against: str
+    chips: float
+    batch: float
+
+
 def speed_gain(
-    *, catalogue: Catalogue, models: list[str], on: str, against: str, chips: float, batch: float
+    *, catalogue: Catalogue, models: list[str], weights: list[str], machines: Machines, end: str
 ) -> Finding:
     """Return a user's speed on one kind of chip over that on another, by model. [1]"""
     parts = []
-    for model in models:
-        for chip in (on, against):
-            found = outcome(catalogue, Place(model, chip, int(chips) or None), np.array([batch]))
-            parts.append((f"{model} on {chip}", float(found.estimate.speed[0]), "tokens/s"))
+    for model, form in zip(models, weights, strict=True):
+        for chip in (machines.on, machines.against):
+            kept = None if form == "native" else form
+            place = Place(model, chip, int(machines.chips) or None, kept)
+            found = outcome(catalogue, place, np.array([machines.batch]))
+            parts.append((f"{model} on {chip}", _end(found, end), "tokens/s"))
     speeds = np.array([speed for _, speed, _ in parts])
     return finding(speeds[::2] / speeds[1::2], *parts)
 
@@ -166,18 +190,11 @@ def price_gain(
         catalogue=catalogue, model=model, on=on, against=against, chips=chips, batch=batch
     )
     ratios = [part.value for part in found.parts if "price ratio" in part.label]
-    return Finding(np.array(ratios), found.parts)
-
-
-def cache_size(*, catalogue: Catalogue, model: str, on: str, context: float) -> Finding:
-    """Return what one sequence keeps, and the rent of the memory that holds it. [byte]"""
-    chip, work = catalogue.hardware(on), workload(catalogue.model(model))
-    kept = float(work.cache_bytes(context))
-    share, rent = (f"share of one {on}", kept / chip.memory[0].capacity.si), chip.price.cloud
+    rent = catalogue.hardware(on).price.rent
     if rent is None:
-        return finding(kept, share)
-    usd = rent.si * kept / chip.memory[0].capacity.si
-    return finding(kept, share, ("rent of that share", usd, "USD/h"))
+        return Finding(np.array(ratios), found.parts)
+    same = f"a token of {on} costs the same at {rent.si / ratios[0]:.3g} USD/h of rent"
+    return Finding(np.array(ratios), found.parts, break_even=same)
 
 
 def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: float) -> Finding:

@@ -25,7 +25,7 @@ class Pricing:
     Attributes
     ----------
     basis : str
-        ``cloud``: the dated rental price; ``tco``: purchase over four years, and power.
+        ``cloud``: the dated rent, on demand; ``tco``: purchase over four years, and power.
     utilization : float
         Share of the hours paid for in which the machine serves. [1]
     given : dict of str to float
@@ -42,7 +42,7 @@ class Pricing:
             return self.given[hardware.id]
         price = hardware.price
         if self.basis == "cloud":
-            return price.cloud.si if price.cloud else None
+            return price.rent.si if price.rent else None
         if price.purchase is None or hardware.power is None:
             return None
         return float(
@@ -59,4 +59,10 @@ class Pricing:
         """Return the catalogue number that the price rests on; None for a user's own."""
         if hardware.id in self.given:
             return None
-        return hardware.price.cloud if self.basis == "cloud" else hardware.price.purchase
+        return hardware.price.rent if self.basis == "cloud" else hardware.price.purchase
+
+    def provider(self, hardware: Hardware) -> str | None:
+        """Return the cloud whose offer the price is; None where it is no single cloud's."""
+        is_rent = self.basis == "cloud" and hardware.id not in self.given
+        offer = hardware.price.offer if is_rent else None
+        return offer.provider if offer else None

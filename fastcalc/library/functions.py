@@ -38,7 +38,7 @@ def _function(command: str) -> Callable[..., Table]:
     def ask(*names: Any, **given: Any) -> Table:
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)  # a number that went wrong is no answer
-            return _answered(command, flags(**_bound(command, positional, others, names, given)))
+            return _answered(command, request(command, *names, **given))
 
     made: Any = ask
     made.__name__ = made.__qualname__ = command
@@ -48,6 +48,20 @@ def _function(command: str) -> Callable[..., Table]:
     made.__doc__ = document(flags)
     found: Callable[..., Table] = made
     return found
+
+
+def request(command: str, *names: Any, **given: Any) -> Any:
+    """Return the flags of a command as the command line would make them.
+
+    Raises
+    ------
+    InputError
+        If a value cannot be.
+    TypeError
+        If there is no such argument, or one is missing.
+    """
+    flags = flags_of(command)
+    return flags(**_bound(command, *parameters(flags), names, given))
 
 
 def parameters(flags: type[Flags]) -> tuple[dict[str, Parameter], dict[str, Parameter]]:

@@ -81,7 +81,7 @@ def core_of(sheet: Sheet) -> Core | None:
     for one in tiers(sheet)[:1]:
         with_memory = name + suffix.get(one.family, "")
         name = with_memory if with_memory in known else name
-    if name.startswith("apple"):
+    if name.startswith("apple") and name not in known:
         name = "apple"
     if name == "wse" and sheet.word("id").startswith("wse-"):
         name = sheet.word("id")

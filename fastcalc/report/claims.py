@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fastcalc.articles.judge import MEANING, Judged, Tested
+from fastcalc.articles.judge import DEPENDS, MEANING, Judged, Tested
 from fastcalc.catalogue.schema.claims import Claims, Input
 from fastcalc.report import record_tables
+from fastcalc.report.break_evens import break_even, crossings, digits, spaced
 from fastcalc.report.console import Notes, Part, TextTable, render, word_list
-from fastcalc.report.numbers_as_text import number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plain
 
@@ -21,6 +21,7 @@ _WORDS = {
     "at-most": "at most ",
     "between": "between ",
 }
+_COLUMN = len("break-even")
 _FEW, _MORE = 2, 6
 """Values that a table lists, and a claim in full; of more, the ends are shown."""
 
@@ -33,18 +34,6 @@ COLUMNS = (
     words("claim", lambda one: one.claim.claim),
 )
 """Of a table of judged claims."""
-
-
-def digits(value: float) -> str:
-    """Return a number with four digits and no zeros that say nothing.
-
-    Examples
-    --------
-    >>> digits(6.0), digits(26.75), digits(525000.0), digits(0.348678)
-    ('6', '26.75', '525,000', '0.3487')
-    """
-    text = number(value, 4)
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def claim_record(one: Judged, book: Claims) -> Record:
@@ -72,13 +61,60 @@ def claim_record(one: Judged, book: Claims) -> Record:
         "unpublished": claim.unpublished,
         "reason": claim.reason,
         "articles": [book.articles[key].title for key in claim.articles],
+        "place": places(one, book),
+        "hedge": [f"{_title(key, book)}: {text}" for key, text in claim.hedge.items()],
+        "ours": claim.ours,
+        "premises": [_premise(tested, name) for tested in one.tested for name in _premises(tested)],
+        "break_even": break_even(one),
+        "crossings": crossings(one),
+        "depends": one.depends,
+        "files": one.files,
     }
 
 
 def flat(record: Record) -> Record:
-    """Return a record for a spreadsheet: the other numbers as text, no table in a cell."""
+    """Return a record for a spreadsheet: numbers within it as text, no table in a cell."""
     texts = [f"{label}: {value}" for label, value in record["parts"].items()]
-    return {key: one for key, one in record.items() if key != "table"} | {"parts": texts}
+    premises = [
+        " ".join(str(part) for part in one.values() if part is not None)
+        for one in record["premises"]
+    ]
+    kept = {key: one for key, one in record.items() if key not in ("table", "crossings")}
+    return kept | {"parts": texts, "premises": premises}
+
+
+def places(one: Judged, book: Claims) -> list[str]:
+    """Return the article, heading and paragraphs of everybody who says it."""
+    found = []
+    for key, headings in one.claim.place.items():
+        stands = (
+            f"{heading}, paragraph {', '.join(map(str, at if isinstance(at, list) else [at]))}"
+            for heading, at in headings.items()
+        )
+        found.append(f"{_title(key, book)}: {'; '.join(stands)}")
+    return found
+
+
+def _title(key: str, book: Claims) -> str:
+    article = book.articles[key]
+    return article.author or article.title
+
+
+def _premises(tested: Tested) -> list[str]:
+    """Return the names of all inputs, and of what is expected where it has a range itself."""
+    return list(dict.fromkeys([*tested.given, *tested.check.premises]))
+
+
+def _premise(tested: Tested, name: str) -> Record:
+    """Return an input as a record: its value and range as written, and who says so."""
+    given = tested.check.inputs.get(name, tested.check.expected)
+    return {
+        "name": spaced(name),
+        "value": tested.given.get(name) or ", ".join(given.texts),
+        "range": list(given.range_texts) or None,
+        "source": given.source,
+        "note": given.note,
+    }
 
 
 def _numbers_of(tested: Tested | None) -> Record:
@@ -101,7 +137,7 @@ def sources(one: Judged, book: Claims) -> str:
         for put in (*check.check.inputs.values(), check.check.expected):
             if put.source:
                 found[book.sources[put.source].title] = None
-    stated = [book.articles[key].title for key in one.claim.articles]
+    stated = [book.articles[key].title for key in one.claim.articles] or ["our own inference"]
     return "; ".join(dict.fromkeys([*stated, *found]))
 
 
@@ -130,26 +166,43 @@ def parts(judged: Sequence[Judged], width: int) -> list[Part]:
     counts = Counter(one.verdict for one in judged)
     reported = [f"{word} ({counts[word]}): {MEANING[word]}" for word in MEANING if counts[word]]
     reported.append("the number of a claim is computed, and its verdict follows from it")
+    reported += list(_rests_on(judged))
     first = next((one.claim.id for one in judged if one.check), judged[0].claim.id)
     table = record_tables.table(COLUMNS, judged, width)
     return [table, "", Notes(reported, f"fastcalc claims --explain {first}")]
 
 
+def _rests_on(judged: Sequence[Judged]) -> Iterator[str]:
+    """Yield which claims another file of the catalogue can change, and how many none can."""
+    for kind, meaning in DEPENDS.items():
+        ids = [one.claim.id for one in judged if one.depends == kind]
+        if ids:
+            named = "" if kind == "constants" else f": {' '.join(ids)}"
+            yield f"resting on {meaning} ({len(ids)}){named}"
+
+
 def explain(one: Judged, book: Claims, width: int) -> str:
-    """Return a claim with its formula, its numbers, its sources and the reason."""
+    """Return a claim with its place, formula, numbers, premises, break-even and reason."""
     lines = [*textwrap.wrap(f"{one.claim.id} ({one.verdict}): {one.claim.claim}", width), ""]
+    said = [("place", text) for text in places(one, book)]
+    said += [("hedge", f"{_title(key, book)} {text}") for key, text in one.claim.hedge.items()]
+    if one.claim.ours:
+        said.append(("place", "none: our own inference, no article says it"))
+    lines += word_list(said, width, column=_COLUMN) if said else []
     if one.check is not None:
-        lines += word_list(_of_test(one.check, book), width)
+        lines += word_list(_of_test(one.check, book), width, column=_COLUMN)
         found = one.check.finding.rows
         if found is not None:
             table = TextTable([(word,) for word in found.headings], found.rows, left=(0,))
             lines += ["", *render([table], width, colour=False).splitlines()]
     if one.conclusion is not None:
         lines += ["", "  what is concluded from it"]
-        lines += word_list(_of_test(one.conclusion, book), width)
+        lines += word_list(_of_test(one.conclusion, book), width, column=_COLUMN)
     reported = [
         ("premise", one.claim.condition),
         ("unknown", one.claim.unpublished),
+        ("break-even", break_even(one)),
+        ("rests on", DEPENDS[one.depends] if one.depends else ""),
         ("reason", one.claim.reason),
         ("verdict", f"{one.verdict}: {MEANING[one.verdict]}"),
     ]
@@ -157,7 +210,10 @@ def explain(one: Judged, book: Claims, width: int) -> str:
         article = book.articles[key]
         facts = (article.author, article.title, article.date, article.url, article.note)
         reported.append(("article", ", ".join(word for word in facts if word)))
-    lines += ["", *word_list([(word, text) for word, text in reported if text], width)]
+    lines += [
+        "",
+        *word_list([(word, text) for word, text in reported if text], width, column=_COLUMN),
+    ]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -166,13 +222,23 @@ def _of_test(tested: Tested, book: Claims) -> Iterator[tuple[str, str]]:
     yield "formula", tested.formula
     yield "numbers", tested.worked
     yield "value", shown(tested, _MORE)
+    if tested.check.premises:
+        low, high = map(digits, tested.ends)
+        yield "over all", f"{low} to {high} {tested.unit} over the ranges of the premises".rstrip()
     expected = f"{wanted(tested, _WORDS)} {tested.unit}".strip()
-    yield "expected", f"{expected}{within}{_origin(tested.check.expected, book)}"
+    said = tested.check.expected
+    yield "expected", f"{expected}{within}{_range(said)}{_origin(said, book)}"
     for part in tested.finding.parts:
         yield "alongside", f"{part.label}: {digits(part.value)} {part.unit}".strip()
     for name, given in tested.check.inputs.items():
         origin = _origin(given, book, tested.origins.get(name, ())) or ", of the article"
-        yield "input", f"{name.replace('_', ' ')} = {tested.given[name]}{origin}"
+        yield "input", f"{spaced(name)} = {tested.given[name]}{_range(given)}{origin}"
+
+
+def _range(given: Input) -> str:
+    if given.others:
+        return f", or {', '.join(given.others)}"
+    return f", {' to '.join(given.range_texts)}" if given.ends else ""
 
 
 def _origin(given: Input, book: Claims, origins: Sequence[str] = ()) -> str:

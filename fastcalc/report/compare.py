@@ -210,7 +210,7 @@ def priced(pricing: Pricing, chip: Hardware, *, in_short: bool = False) -> str:
         return f"{chip.id} unknown"
     if origin is None:
         return f"{chip.id} {price:,.2f} (given)"
-    said = [origin.date]
+    said = [pricing.provider(chip), origin.date]
     if origin.confidence == "low":
         note = f": {origin.note.split(';')[0]}" if origin.note else ""
         said.append("low" if in_short else f"low confidence{note}")

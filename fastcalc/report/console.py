@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
+from unicodedata import east_asian_width
 
 from fastcalc.written import Clean
 from fastcalc.written import line as one_line
@@ -133,20 +134,21 @@ def _lines(part: Part, width: int) -> Iterator[Line]:
 
 
 def word_list(
-    pairs: Iterable[tuple[str, str]], width: int, *, breaks_words: bool = False
+    pairs: Iterable[tuple[str, str]], width: int, *, breaks_words: bool = False, column: int = 9
 ) -> list[str]:
     """Return words with what is said of each, in a column of its own, as lines.
 
-    Addresses stay whole where no words are broken, even in a line too narrow for them.
+    Addresses stay whole where no words are broken, even in a line too narrow for them; a sign of
+    double width takes a column of every line.
     """
     return [
         line
         for word, text in pairs
         for line in textwrap.wrap(
-            f"{word:9} {text}",
-            width,
+            f"{word:{column}} {text}",
+            width - sum(east_asian_width(sign) in "WF" for sign in text),
             initial_indent="  ",
-            subsequent_indent=" " * 12,
+            subsequent_indent=" " * (column + 3),
             break_on_hyphens=False,
             break_long_words=breaks_words,
         )

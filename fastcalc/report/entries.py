@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model, Quantity
-from fastcalc.catalogue.schema.hardware import RateFormat
+from fastcalc.catalogue.schema.hardware import Offer, RateFormat
 from fastcalc.core.columns import Column
 from fastcalc.core.machine_class import ENGINES
 from fastcalc.core.workload import Workload, checkpoint_parameters, workload
@@ -33,8 +33,8 @@ _REST = {
     "scale_out_latency_s": "links.scale_out.latency",
     "power_chip_w": "power.chip",
     "power_all_in_w": "power.all_in",
-    "price_cloud_usd_per_h": "price.cloud",
-    "price_cloud_date": "price.cloud.date",
+    "price_cloud_usd_per_h": "price.rent",
+    "price_cloud_date": "price.rent.date",
     "price_purchase_usd": "price.purchase",
     "area_m2": "area",
     "transistors": "transistors",
@@ -82,6 +82,14 @@ def hardware_record(chip: Hardware) -> Record:
         },
         "critical_batch_16bit": plain(float(balance)),
         **{key: _at(chip, path) for key, path in _REST.items()},
+        "price_offers": [
+            {
+                **{name: getattr(one, name) for name in ("provider", "terms", "region")},
+                "usd_per_h": plain(one.price.si),
+                "date": one.price.date,
+            }
+            for one in chip.price.offers
+        ],
     }
 
 
@@ -160,7 +168,7 @@ LISTED: dict[str, tuple[Column, ...]] = {
             ),
             8,
         ),
-        numbers("$/h", lambda chip: number(_at(chip, "price.cloud"))),
+        numbers("$/h", lambda chip: number(_at(chip, "price.rent"))),
     ),
     "models": (
         words("id", lambda work: work.model.id),
@@ -318,6 +326,8 @@ def walk(entry: Any, path: str = "") -> Iterator[tuple[str, Quantity]]:
     """Yield every quantity of an entry with the path to it, in the order of the file's keys."""
     if isinstance(entry, Quantity):
         yield path, entry
+    elif isinstance(entry, Offer):
+        yield f"offer {entry.name}", entry.price
     elif isinstance(entry, dict):
         for key, value in entry.items():
             yield from walk(value, f"{path} {key}".strip())

@@ -86,8 +86,7 @@ def tables(
     tries = [(count, 2) for count in range(optional + 1)]
     tries += [(count, 1) for count in range(len(leaving) + 1)] if leaving else []
     for count, gap in tries:
-        left_out = leaving[:count]
-        shown = [one for one in columns if one not in left_out]
+        shown = [one for one in columns if one not in leaving[:count]]
         if sum(widths[one.key] + gap for one in shown) - gap <= width:
             break
     lines = [line for line in zip(*(one.heading for one in shown), strict=True) if any(line)]

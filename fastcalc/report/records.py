@@ -73,6 +73,7 @@ def grounds(scenarios: Sequence[Scenario]) -> Record:
             "date": origin.date if origin else None,
             "confidence": origin.confidence if origin else None,
             "note": origin.note if origin else None,
+            "provider": pricing.provider(hardware),
         }
     return {
         "rates": "tokens_per_s_* are decode alone; served_tokens_per_s_total and usd_* hold "

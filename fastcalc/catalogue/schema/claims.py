@@ -5,9 +5,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.catalogue.schema.quantities import Entry, Identifier, Source
+from fastcalc.catalogue.schema.quantities import Entry, Identifier, Source, Whole
 from fastcalc.catalogue.units import dimension_of, parse_quantity
 from fastcalc.errors import InputError
+
+EXPECTED = "expected"
+MOST_PREMISES = 4
+"""With a range: three values of each are tried with three of all others."""
 
 Comparison = Literal["equals", "at-least", "at-most", "between"]
 _FORMS = "a number, a list of numbers, a quantity such as '44 GB', a name, or a mapping"
@@ -19,6 +23,8 @@ class Input(Entry):
     A file writes ``6``, ``[0.75, 0.68]``, ``44 GB``, ``glm-4.7``, the same under ``value`` with a
     ``source`` and a ``note``, or ``{entry: hardware/wse-3, field: area}``. Values are in SI, with
     the ``unit`` that is written and the SI ``factor`` of it; ``texts`` are what the file writes.
+    One value may have a ``range``: the two ends of what is not known, or the other names that can
+    be defended; the verdict is taken over all of it.
     """
 
     values: tuple[float, ...] = ()
@@ -31,6 +37,9 @@ class Input(Entry):
     field: str | None = None
     source: str | None = None
     note: str | None = None
+    ends: tuple[float, ...] = ()
+    others: tuple[str, ...] = ()
+    range_texts: tuple[str, ...] = ()
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
@@ -42,6 +51,7 @@ class Input(Entry):
         keys = {
             "value": value,
             "entry": {"anyOf": [text, names]},
+            "range": several,
             **dict.fromkeys(("field", "source", "note"), text),
         }
         whole = {"type": "object", "additionalProperties": False, "properties": keys}
@@ -52,7 +62,8 @@ class Input(Entry):
     def _as_written(cls, raw: Any) -> Any:
         if not isinstance(raw, dict):
             return _read(raw)
-        fields = dict(raw)
+        fields = {key: one for key, one in raw.items() if key != "range"}
+        ends = _range(raw["range"]) if "range" in raw else {}
         if "entry" in fields:
             named = fields["entry"]
             listed = named if isinstance(named, list) else [named]
@@ -60,10 +71,29 @@ class Input(Entry):
                 raise ValueError("entry is 'hardware/NAME', 'models/NAME' or 'engines/NAME'")
             if not isinstance(fields.get("field"), str):
                 raise ValueError("entry needs 'field', such as memory.bandwidth")
-            return {**fields, "entry": tuple(listed), "is_list": listed is named}
+            return {**fields, "entry": tuple(listed), "is_list": listed is named, **ends}
         if "value" not in fields:
             raise ValueError(f"a mapping needs 'value' or 'entry'; else write {_FORMS}")
-        return {**_read(fields.pop("value")), **fields}
+        read = _read(fields.pop("value"))
+        if ends and bool(ends["others"]) != ("names" in read):
+            raise ValueError("a range holds numbers for a number, names for a name")
+        return {**read, **ends, **fields}
+
+    @model_validator(mode="after")
+    def _one_value_has_a_range(self) -> "Input":
+        if (self.ends or self.others) and self.is_list:
+            raise ValueError("a range goes with one value: a list holds its cases itself")
+        return self
+
+
+def _range(raw: Any) -> dict[str, Any]:
+    """Return the fields of a range: two rising numbers or quantities, or names."""
+    read = _read(raw)
+    ends, others = read.get("values", ()), read.get("names", ())
+    if ends and not (len(ends) == 2 and ends[0] < ends[1]):
+        raise ValueError("a range is its lower and its upper end, or a list of other names")
+    found = {"ends": ends, "others": others, "range_texts": read["texts"]}
+    return found if others else {**found, "unit": read["unit"], "factor": read["factor"]}
 
 
 def _read(raw: Any) -> dict[str, Any]:
@@ -120,7 +150,15 @@ class Check(Entry):
             raise ValueError("between needs two expected values, the lower and the upper end")
         if self.expected.unit and self.unit:
             raise ValueError("expected has a unit already; leave 'unit' out")
+        if len(self.premises) > MOST_PREMISES:
+            raise ValueError(f"at most {MOST_PREMISES} premises of a check have a range")
         return self
+
+    @property
+    def premises(self) -> dict[str, Input]:
+        """Return what has a range, by name; `EXPECTED` is what the claim says itself."""
+        named = {**self.inputs, EXPECTED: self.expected}
+        return {name: one for name, one in named.items() if one.ends or one.others}
 
 
 class Article(Entry):
@@ -136,18 +174,39 @@ class Article(Entry):
 class Claim(Entry):
     """One thing that articles say, in our own words; without a ``check`` it is external.
 
-    The ``conclusion`` tests what the article concludes from the number, the ``condition`` is a
-    premise that it does not state and needs, and what is ``unpublished`` would decide it.
+    The ``place`` is the headings and numbers of paragraphs by article, the ``hedge`` how an author
+    limits or corrects it; what nobody said is ``ours``. The ``conclusion`` tests what the article
+    concludes from the number, the ``condition`` is a premise that it does not state and needs, and
+    what is ``unpublished`` would decide it.
     """
 
     id: Identifier
     claim: str
-    articles: Annotated[list[str], Field(min_length=1)]
+    articles: list[str] = []
     check: Check | None = None
     conclusion: Check | None = None
     condition: str | None = None
     unpublished: str | None = None
     reason: str
+    place: dict[str, dict[str, Whole | list[Whole]]] = {}
+    hedge: dict[str, str] = {}
+    ours: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _where_it_stands(cls, raw: Any) -> Any:
+        """Let the places say which articles they are of."""
+        if isinstance(raw, dict) and isinstance(raw.get("place"), dict) and "articles" not in raw:
+            return {**raw, "articles": list(raw["place"])}
+        return raw
+
+    @model_validator(mode="after")
+    def _somebody_says_it(self) -> "Claim":
+        if bool(self.articles) == self.ours:
+            raise ValueError("write 'place' or 'articles' of who says it, or else 'ours: true'")
+        if not set(self.place) | set(self.hedge) <= set(self.articles):
+            raise ValueError("a place or hedge is of one of the claim's articles")
+        return self
 
     @model_validator(mode="after")
     def _needs_a_check(self) -> "Claim":

@@ -66,11 +66,38 @@ class Power(Entry):
     all_in: Watts | None = None
 
 
+class Offer(Entry):
+    """What one cloud asks for an hour of one chip."""
+
+    provider: str
+    terms: Literal["on-demand", "spot", "reserved"] = "on-demand"
+    region: str | None = None
+    price: DollarsPerHour
+
+    @property
+    def name(self) -> str:
+        """Who asks it, where and on which terms."""
+        return ", ".join(one for one in (self.provider, self.region, self.terms) if one)
+
+
 class Price(Entry):
-    """What an hour costs from a cloud, and what the chip costs to buy."""
+    """What an hour costs, at large and from single clouds, and what the chip costs to buy."""
 
     cloud: DollarsPerHour | None = None
+    offers: list[Offer] = []
     purchase: Dollars | None = None
+
+    @property
+    def offer(self) -> Offer | None:
+        """The on-demand offer in the middle, of two the cheaper, where the file has no rent."""
+        asked = [one for one in self.offers if one.terms == "on-demand" and not self.cloud]
+        asked.sort(key=lambda one: one.price.si)
+        return asked[(len(asked) - 1) // 2] if asked else None
+
+    @property
+    def rent(self) -> Quantity | None:
+        """What an hour is taken to cost: the file's own figure, or the offer in the middle."""
+        return self.cloud or (self.offer.price if self.offer else None)
 
 
 RateFormat = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp6", "fp4", "int4"]

@@ -92,9 +92,11 @@ def price_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
     Seen: 55 USD/h for 'a B200': the eight-GPU machine.
     Instead: Divide by the chips of the machine; write USD/h for rent and USD for purchase.
     """
-    for name in ("cloud", "purchase"):
-        price, (low, high) = sheet.numbers.get(f"price.{name}"), band(name, sheet.word("kind"))
-        if price and not low <= price.si <= high:
+    for name, dimension in (("cloud", "hourly price"), ("purchase", "price")):
+        low, high = band(name, sheet.word("kind"))
+        for price in (one for one in sheet.numbers.values() if one.dimension == dimension):
+            if low <= price.si <= high:
+                continue
             message = f"{price.text} is outside {low:,g} to {high:,g} of such chips: of one chip?"
             yield price, message
 
@@ -107,23 +109,22 @@ def rent_against_purchase(sheet: Sheet, _: Setting) -> Findings:
     Seen: A rack's three million next to one GPU's rent.
     Instead: Write both of one chip.
     """
-    rent, price = sheet.numbers.get("price.cloud"), sheet.numbers.get("price.purchase")
-    if not rent or not price or not rent.si:
-        return
-    hours = price.si / rent.si
-    if not 1200 <= hours <= 55_000:
-        message = (
-            f"{price.text} is {hours:,.0f} hours of {rent.text}; chips are paid back in 1,200 to "
-            "55,000: both of one chip?"
-        )
-        yield price, message
+    price = sheet.numbers.get("price.purchase")
+    for rent in (one for one in sheet.numbers.values() if one.dimension == "hourly price"):
+        hours = price.si / rent.si if price and rent.si else 0
+        if price and hours and not 1200 <= hours <= 55_000:
+            message = (
+                f"{price.text} is {hours:,.0f} hours of {rent.text}; chips are paid back in 1,200 "
+                "to 55,000: both of one chip?"
+            )
+            yield price, message
 
 
 @rule("HW068")
 def price_per_gigabyte(sheet: Sheet, _: Setting) -> Findings:
     """Price against memory.
 
-    Boards cost 45 to 700 dollars a gigabyte; else one of the two is another board's.
+    Boards cost 18 to 700 dollars a gigabyte; else one of the two is another board's.
     Seen: A 24 GB card with the 48 GB of its professional sister.
     Instead: Write price and capacity of the same board.
     """

@@ -59,8 +59,8 @@ class Base:
     def chips(self) -> list[Hardware]:
         """Chips with a price or memory on the chip, by id; a file that is no chip is left out."""
         pricing = self.scenario.pricing
-        words = {"cloud": "cloud:", "tco": "purchase:"}
-        marks = [words[pricing.basis], *(f"kind: {kind}" for kind in SRAM_KINDS)]
+        words = {"cloud": ("cloud:", "offers:"), "tco": ("purchase:",)}
+        marks = [*words[pricing.basis], *(f"kind: {kind}" for kind in SRAM_KINDS)]
         names = {*self.catalogue.mentioning("hardware", marks), *pricing.given}
         return list(readable(self.catalogue.hardware, sorted(names)))
 

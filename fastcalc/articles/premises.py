@@ -1,0 +1,98 @@
+"""What flips a verdict: a check over the ranges of what it takes for granted."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise, product
+from typing import Any, Literal
+
+import numpy as np
+
+from fastcalc.catalogue.schema.claims import Input
+
+Outcome = Literal["holds", "varies", "fails"]
+"""Whether all numbers are as expected, some, or none."""
+
+Moved = Mapping[str, Any]
+"""Premises by name that are taken at another value than the file's. [SI]"""
+
+_LOOKS, _HALVINGS = 17, 18
+_WIDE = 10.0
+"""A range whose ends differ more is looked at in equal ratios."""
+
+
+@dataclass(frozen=True)
+class Flip:
+    """Where a premise changes the answer, the others as the file has them. [unit of the range]"""
+
+    premise: str
+    at: float
+    unit: str
+    below: Outcome
+    above: Outcome
+
+
+@dataclass(frozen=True)
+class Explored:
+    """What a check says over the ranges of its premises.
+
+    The outcome is that of everything tried; ``together`` are premises that change it only jointly.
+    """
+
+    outcome: Outcome
+    flips: tuple[Flip, ...] = ()
+    others: tuple[tuple[str, str, Outcome], ...] = ()
+    together: Moved | None = None
+
+
+def explore(answer: Callable[[Moved], Outcome], premises: Mapping[str, Input]) -> Explored:
+    """Return what a check answers wherever its premises may lie."""
+    stands = answer({})
+    choices = [
+        [{}, *({name: value} for value in given.ends or given.others)]
+        for name, given in premises.items()
+    ]
+    tried: dict[Outcome, Moved] = {}
+    for corner in product(*choices):
+        moved = {name: value for one in corner for name, value in one.items()}
+        tried.setdefault(answer(moved), moved)
+    flips = [
+        Flip(name, at / given.factor, given.unit, below, above)
+        for name, given in premises.items()
+        if given.ends
+        for at, below, above in _flips(partial(_moved, answer, name), *given.ends)
+    ]
+    others = tuple(
+        (name, other, answer({name: other}))
+        for name, given in premises.items()
+        for other in given.others
+    )
+    seen = {*tried, *(flip.below for flip in flips), *(flip.above for flip in flips)}
+    outcome: Outcome = stands if len(seen) == 1 else "varies"
+    is_plain = bool(flips) or any(one != stands for *_, one in others) or len(seen) == 1
+    jointly = next((moved for one, moved in tried.items() if one != stands), None)
+    return Explored(outcome, tuple(flips), others, None if is_plain else jointly)
+
+
+def _moved(answer: Callable[[Moved], Outcome], name: str, value: float) -> Outcome:
+    return answer({name: value})
+
+
+def _flips(
+    answer: Callable[[float], Outcome], low: float, high: float
+) -> Iterator[tuple[float, Outcome, Outcome]]:
+    """Yield where an answer changes between two ends, by bisection, with both answers."""
+    space = np.geomspace if low > 0.0 and high / low >= _WIDE else np.linspace
+    looks = [(float(at), answer(float(at))) for at in space(low, high, _LOOKS)]
+    for (left, before), (right, after) in pairwise(looks):
+        while before != after:
+            above, met = right, after
+            for _ in range(_HALVINGS):
+                middle = (left + above) / 2.0
+                found = answer(middle)
+                if found == before:
+                    left = middle
+                else:
+                    above, met = middle, found
+            yield above, before, met
+            left, before = above, met

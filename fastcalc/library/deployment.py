@@ -1,0 +1,79 @@
+"""One model on some chips, found once and asked many times."""
+
+from dataclasses import replace
+from typing import Any
+
+from fastcalc.cli.requests import scenarios
+from fastcalc.core.estimate import Estimate, evaluate
+from fastcalc.core.scenario import Outcome, solve
+from fastcalc.errors import InputError
+from fastcalc.formulas.types import ArrayLike
+from fastcalc.library.functions import request
+
+
+class Deployment:
+    """A model on chips under an engine, placed once: what a point costs is then its own time alone.
+
+    ``deployment.at(batch=8).speed`` is an array of tokens/s of each user, one for each batch;
+    ``low``, ``high``, ``bound``, ``tpot``, ``ttft`` [s], ``limiter`` and others stand alongside.
+    What is not asked for is not computed.
+
+    outcome : what `compare` has of its first batch
+    """
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+
+    @property
+    def chips(self) -> int:
+        """Chips of the deployment."""
+        return self.outcome.placement.layout.chips
+
+    @property
+    def max_batch(self) -> int:
+        """Sequences that they hold, prompt and output reserved."""
+        return int(self.outcome.placement.max_batch)
+
+    def at(
+        self,
+        batch: ArrayLike,
+        *,
+        prompt: float | None = None,
+        output: float | None = None,
+        context: float | None = None,
+    ) -> Estimate:
+        """Return the estimate of some batches; what is left out is as the deployment was made.
+
+        A batch beyond ``max_batch`` has ``fits`` false, and its rates mean nothing.
+        """
+        usual = self.outcome.scenario.traffic
+        if prompt is None and output is None and context is None:
+            return evaluate(self.outcome.placement, batch=batch, traffic=usual)
+        asked, answered = usual.prompt if prompt is None else prompt, usual.output
+        answered = answered if output is None else output
+        mean = asked + answered / 2 if context is None else context
+        if min(asked, answered, mean) < 0:
+            raise InputError("prompt, output and context are numbers of tokens, 0 or more")
+        traffic = replace(usual, prompt=asked, output=answered, context=mean)
+        placed = replace(self.outcome.placement, reserved_tokens=float(traffic.reserved_each))
+        return evaluate(placed, batch=batch, traffic=traffic)
+
+
+def deployment(model: Any, *, on: Any, **flags: Any) -> Deployment:
+    """Place one model on one kind of chip, as ``compare`` does with the same arguments.
+
+    The chips are the fewest that hold the batch (one sequence unless given).
+
+    Raises
+    ------
+    InputError
+        If the request is wrong, names several models or chips, or nothing holds the batch.
+    """
+    asked = request("compare", model, on=on, **{"batch": 1, **flags})
+    found = scenarios(asked)
+    if len(found) != 1:
+        raise InputError("a deployment is of one model on one kind of chip, for one batch")
+    outcome = solve(found[0])
+    if not outcome.fits:
+        raise InputError(f"no layout of {found[0].hardware.id} holds {found[0].model.id}")
+    return Deployment(outcome)

@@ -1,0 +1,129 @@
+"""What flips the verdict on a claim, in words and as records."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from fastcalc.articles.judge import Judged, Tested
+from fastcalc.articles.premises import Flip, Outcome
+from fastcalc.formulas.types import Bools
+from fastcalc.report.numbers_as_text import number
+from fastcalc.report.records import Record
+
+NONE = "none"
+_WORDS: dict[Outcome, str] = {
+    "holds": "supported",
+    "fails": "refuted",
+    "varies": "supported in part",
+}
+
+
+def digits(value: float) -> str:
+    """Return a number with four digits and no zeros that say nothing.
+
+    Examples
+    --------
+    >>> digits(6.0), digits(26.75), digits(525000.0), digits(0.348678)
+    ('6', '26.75', '525,000', '0.3487')
+    """
+    text = number(value, 4)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def break_even(one: Judged) -> str:
+    """Return where a verdict turns, or ``none``."""
+    found = [
+        f"{'conclusion, ' if tested is one.conclusion else ''}{text}"
+        for tested in one.tested
+        for text in (*_of(tested), tested.finding.break_even)
+        if text
+    ]
+    within = any(tested.check.premises for tested in one.tested)
+    return "; ".join(found) or NONE + (" within the ranges of the premises" if within else "")
+
+
+def crossings(one: Judged) -> list[Record]:
+    """Return every crossing as a record; the words are those of `break_even`."""
+    return [
+        {
+            "premise": flip.premise,
+            "at": flip.at,
+            "unit": flip.unit or None,
+            "below": _WORDS[flip.below],
+            "above": _WORDS[flip.above],
+            "of": "conclusion" if tested is one.conclusion else "check",
+        }
+        for tested in one.tested
+        for flip in tested.explored.flips
+    ]
+
+
+def _of(tested: Tested) -> Iterator[str]:
+    """Yield a text for each premise that turns an answer, then for names and for cases."""
+    found = tested.explored
+    by_name: dict[str, list[Flip]] = {}
+    for flip in found.flips:
+        by_name.setdefault(flip.premise, []).append(flip)
+    for name, flips in by_name.items():
+        yield f"{spaced(name)}: {_ranges(flips)}"
+    turned = [(name, other, one) for name, other, one in found.others if one != _stands(tested)]
+    for name, other, outcome in turned:
+        yield f"{spaced(name)}: {_WORDS[outcome]} at {other}, {_WORDS[_stands(tested)]} as given"
+    if found.together:
+        moved = " and ".join(f"{spaced(name)} {_given(tested, name)}" for name in found.together)
+        yield f"{moved} turn it together, at the ends of their ranges"
+    if _stands(tested) == "varies":
+        yield from _cases(tested)
+
+
+def _ranges(flips: list[Flip]) -> str:
+    """Return the answers along a premise: below, between and above its crossings."""
+    texts = [f"{_WORDS[flips[0].below]} below {_at(flips[0])}"]
+    texts += [f"{_WORDS[low.above]} up to {_at(high)}" for low, high in pairwise(flips)]
+    return ", ".join([*texts, f"{_WORDS[flips[-1].above]} above"])
+
+
+def _cases(tested: Tested) -> Iterator[str]:
+    """Yield which cases meet what the claim says, by the input that tells them apart, or by all."""
+    met = tested.met
+    listed = {
+        name: one.texts
+        for name, one in tested.check.inputs.items()
+        if one.is_list and len(one.texts) == len(met) and len(set(one.texts)) > 1
+    }
+    if not listed:
+        return
+    name, cases = (
+        " ".join(map(spaced, listed)),
+        [" ".join(one) for one in zip(*listed.values(), strict=True)],
+    )
+    for key, texts in listed.items():
+        both = _held(texts, met, True).keys() & _held(texts, met, False).keys()
+        if not both and not tested.check.inputs[key].names:
+            name, cases = spaced(key), list(texts)
+            break
+    held = (", ".join(_held(cases, met, is_met)) for is_met in (True, False))
+    yield "{}: supported at {}, refuted at {}".format(name, *held)
+
+
+def _held(cases: Sequence[str], met: Bools, is_met: bool) -> dict[str, None]:
+    """Return the cases that are as expected, or are not, each once."""
+    return {case: None for case, one in zip(cases, met, strict=True) if bool(one) == is_met}
+
+
+def _stands(tested: Tested) -> Outcome:
+    met = tested.met
+    return "holds" if met.all() else "varies" if met.any() else "fails"
+
+
+def _at(flip: Flip) -> str:
+    return f"{digits(flip.at)} {flip.unit}".strip()
+
+
+def _given(tested: Tested, name: str) -> str:
+    one = tested.check.premises[name]
+    return " to ".join(one.range_texts)
+
+
+def spaced(name: str) -> str:
+    """Return the name of an input as words."""
+    return name.replace("_", " ")
