@@ -45,6 +45,7 @@ def run(asked: Validate) -> Found:
         ),
         lambda: [report.point_record(one) for one in found.predictions],
         lambda: (report.SCORES, report.shown(found.groups)),
+        extra=lambda: report.premises(found),
         as_json=lambda: report.json_text(found),
         reasons=reasons,
         code=MISSED if reasons else 0,
