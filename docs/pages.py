@@ -21,15 +21,47 @@ GAP = "-"
 WEAK = 1.25
 """The median factor above which a chip or a model counts as a weak place."""
 
+COMMANDS_PAGE = """# Commands
+
+Written by `python docs/refresh.py` from the flags. `fastcalc COMMAND --help` prints the same. Exit
+codes: 0 done, 1 the answer is no, 2 the request or a file is wrong.
+
+The shell completes commands, flags, names of the catalogue and words of choices after
+`fastcalc --install-completion`.
+"""
+CATALOGUE = f"""# Catalogue
+
+Written by `python docs/refresh.py` from `hardware/`, `models/` and `engines/`. `{GAP}` is a gap:
+nobody has published it, or nobody has entered it. Every number with its source:
+`fastcalc show NAME`.
+"""
+CHIPS = """## {count} chips
+
+Rates are dense, links are one direction of one chip, with the number of chips in a domain; power is
+of one chip; a price is what a cloud asks for a chip-hour, with the date of its source.
+"""
+ACCURACY = """# Accuracy
+
+Written by `python docs/refresh.py` from what `fastcalc validate` finds. A factor is expected over
+measured or the other way round, whichever is above 1; 90 % are within the second number; bias above
+1 is too fast; the last column says how many measurements lie in the 80 % range.
+
+On {points:,} points of {sources} sources, each predicted by a fit that has not seen its source, the
+median factor is {median:.2f}, 90 % are within {most:.2f}, and {share:.0f} % lie in their range. What a
+point is, and how it is predicted: [measured points](evidence.md). Your own:
+`fastcalc validate my-runs.csv`.
+"""
+WEAK_PLACES = """## Where it is weak
+
+Chips and models whose median is off by more than {weak}, or of which there are fewer than three
+points. Of these {of}, {few} rest on a single source, whose way of measuring nobody can tell from the
+chip.
+"""
+
 
 def commands() -> str:
     """Return the page on all commands and flags."""
-    parts = [
-        "# Commands\n\nWritten by `python docs/refresh.py` from the flags. `fastcalc COMMAND "
-        "--help` prints the same. Exit codes: 0 done, 1 the answer is no, 2 the request or a file "
-        "is wrong.\n\nThe shell completes commands, flags, names of the catalogue and words of "
-        "choices after `fastcalc --install-completion`.\n"
-    ]
+    parts = [COMMANDS_PAGE]
     for name in COMMANDS:
         flags = flags_of(name)
         sections: dict[str, list[list[str]]] = {}
@@ -76,12 +108,8 @@ def catalogue() -> str:
     chips, models, engines = (fastcalc.list(kind) for kind in ("hardware", "models", "engines"))
     return "\n".join(
         [
-            "# Catalogue\n\nWritten by `python docs/refresh.py` from `hardware/`, `models/` and "
-            f"`engines/`. `{GAP}` is a gap: nobody has published it, or nobody has entered it. "
-            "Every number with its source: `fastcalc show NAME`.\n",
-            f"## {len(chips)} chips\n\nRates are dense, links are one direction of one chip, with "
-            "the number of chips in a domain; power is of one chip; a price is what a cloud asks "
-            "for a chip-hour, with the date of its source.\n",
+            CATALOGUE,
+            CHIPS.format(count=len(chips)),
             to_markdown(
                 ["chip", "memory", "bandwidth", "16 bit", "8 bit", "4 bit", "link", "domain",
                  "power", "$/h", "of"],
@@ -167,19 +195,15 @@ def accuracy() -> str:
     page = "\n".join(line.rstrip() for line in str(table).splitlines())
     return "\n".join(
         [
-            "# Accuracy\n\nWritten by `python docs/refresh.py` from what `fastcalc validate` "
-            "finds. A factor is expected over measured or the other way round, whichever is above 1; 90 "
-            "% are within the second number; bias above 1 is too fast; the last column but one says "
-            "how many measurements lie in the 80 % range.\n\n"
-            f"On {total['n']:,} points of {total['sources']} sources, each predicted by a fit that "
-            f"has not seen its source, the median factor is {total['median_factor']:.2f}, 90 % are "
-            f"within {total['p90_factor']:.2f}, and {100 * total['coverage']:.0f} % lie in their "
-            "range. What a point is, and how it is predicted: [measured points](evidence.md). Your "
-            "own: `fastcalc validate my-runs.csv`.\n",
+            ACCURACY.format(
+                points=total["n"],
+                sources=total["sources"],
+                median=total["median_factor"],
+                most=total["p90_factor"],
+                share=100 * total["coverage"],
+            ),
             f"## By class\n\n```text\n{page}\n```\n",
-            f"## Where it is weak\n\nChips and models whose median is off by more than {WEAK}, or "
-            f"of which there are fewer than three points. {few} of these {len(weak)} rest on a single "
-            "source: its way of measuring cannot be told from the chip.\n",
+            WEAK_PLACES.format(weak=WEAK, few=few, of=len(weak)),
             _groups(sorted(weak, key=lambda one: -one["median_factor"])),
             *(
                 f"## By {word}\n\n" + _groups(_of(groups, kind))
