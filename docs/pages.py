@@ -3,7 +3,10 @@
 ``python docs/refresh.py`` runs it with all else that is generated; a test says when it is due.
 """
 
+import os
+import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from typer.models import ArgumentInfo
 import fastcalc
 from fastcalc.cli.app import COMMANDS
 from fastcalc.cli.flags import declared
+from fastcalc.library.answer_table import Table
 from fastcalc.library.functions import flags_of
 from fastcalc.report.numbers_as_text import number, parameters, prefixed, size
 from fastcalc.written import to_markdown
@@ -46,16 +50,22 @@ Written by `python docs/refresh.py` from what `fastcalc validate` finds. A facto
 measured or the other way round, whichever is above 1; 90 % are within the second number; bias above
 1 is too fast; the last column says how many measurements lie in the 80 % range.
 
-On {points:,} points of {sources} sources, each predicted by a fit that has not seen its source, the
-median factor is {median:.2f}, 90 % are within {most:.2f}, and {share:.0f} % lie in their range. What a
-point is, and how it is predicted: [measured points](evidence.md). Your own:
+On {points:,} points of {sources} sources, each predicted by a fit that has not seen its source,
+the median factor is {median:.2f}, 90 % are within {most:.2f}, and {share:.0f} % lie in their
+range. What a point is, and how it is predicted: [measured points](evidence.md). Your own:
 `fastcalc validate my-runs.csv`.
+"""
+TRUST = """Every speed is held against published measurements. {points:,} of them, of {sources} sources,
+are predicted by fits that have not seen their source: off by a factor of {median:.2f} (median), 90 %
+within {most:.2f}, {share:.0f} % in their range, {above} above the bound. Best is decoding on datacenter GPUs
+({best:.2f}), weakest the serving of mixtures of experts ({worst:.2f}; 90 % within {worst_most:.2f}), and {alone} of
+{chips} chips rest on one source. [By class, chip and model](docs/accuracy.md).
 """
 WEAK_PLACES = """## Where it is weak
 
 Chips and models whose median is off by more than {weak}, or of which there are fewer than three
-points. Of these {of}, {few} rest on a single source, whose way of measuring nobody can tell from the
-chip.
+points. Of these {of}, {few} rest on a single source, whose way of measuring nobody can tell from
+the chip.
 """
 
 
@@ -181,9 +191,43 @@ def _model(one: Any) -> list[str]:
     ]
 
 
+@cache
+def validated() -> Table:
+    """Return every prediction of a shipped measurement, and the scores by group."""
+    return fastcalc.validate()
+
+
+def trust() -> str:
+    """Return the README's few lines on how far to trust a number."""
+    groups = {one["group"]: one for one in validated().premises["groups"]}
+    best, worst = (
+        groups[f"part:{name}"] for name in ("decode, datacenter", "served, routed experts")
+    )
+    alone = sum(one["sources"] == 1 for one in _of(groups.values(), "hardware"))
+    return TRUST.format(
+        **_scores(groups["all"]),
+        best=best["median_factor"],
+        worst=worst["median_factor"],
+        worst_most=worst["p90_factor"],
+        alone=alone,
+        chips=len(_of(groups.values(), "hardware")),
+    )
+
+
+def _scores(total: Any) -> dict[str, float]:
+    return {
+        "points": total["n"],
+        "sources": total["sources"],
+        "median": total["median_factor"],
+        "most": total["p90_factor"],
+        "share": 100 * total["coverage"],
+        "above": total["bound_beaten"],
+    }
+
+
 def accuracy() -> str:
     """Return the page on how far predictions are from measurements."""
-    table = fastcalc.validate()
+    table = validated()
     groups = table.premises["groups"]
     total, *_ = groups
     weak = [
@@ -192,16 +236,11 @@ def accuracy() -> str:
         if one["median_factor"] > WEAK or one["n"] < 3
     ]
     few = sum(one["sources"] == 1 for one in weak)
+    os.environ["COLUMNS"] = "100"
     page = "\n".join(line.rstrip() for line in str(table).splitlines())
     return "\n".join(
         [
-            ACCURACY.format(
-                points=total["n"],
-                sources=total["sources"],
-                median=total["median_factor"],
-                most=total["p90_factor"],
-                share=100 * total["coverage"],
-            ),
+            ACCURACY.format(**_scores(total)),
             f"## By class\n\n```text\n{page}\n```\n",
             WEAK_PLACES.format(weak=WEAK, few=few, of=len(weak)),
             _groups(sorted(weak, key=lambda one: -one["median_factor"])),
@@ -235,10 +274,17 @@ def _groups(groups: Iterable[Any]) -> str:
 PAGES = {"commands.md": commands, "catalogue.md": catalogue, "accuracy.md": accuracy}
 
 
+MARKED = re.compile(r"(?s)(?<=<!-- trust -->\n).*?(?=<!-- /trust -->)")
+"""The lines of the README that `trust` writes."""
+
+
 def main() -> None:
-    """Write all pages."""
+    """Write all pages, and what the README says of accuracy."""
     for name, page in PAGES.items():
         (DOCS / name).write_text(page(), encoding="utf-8")
+    readme = DOCS.parent / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    readme.write_text(MARKED.sub(lambda _: trust(), text), encoding="utf-8")
 
 
 if __name__ == "__main__":
