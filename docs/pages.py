@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from typer.models import ArgumentInfo
@@ -24,6 +25,11 @@ DOCS = Path(__file__).resolve().parent
 GAP = "-"
 WEAK = 1.25
 """The median factor above which a chip or a model counts as a weak place."""
+
+FEW = 30
+"""Points below which a class is no example."""
+
+KINDS = {"hardware": "chips", "models": "models", "engines": "engines"}
 
 COMMANDS_PAGE = """# Commands
 
@@ -55,11 +61,11 @@ the median factor is {median:.2f}, 90 % are within {most:.2f}, and {share:.0f} %
 range. What a point is, and how it is predicted: [measured points](evidence.md). Your own:
 `fastcalc validate my-runs.csv`.
 """
-TRUST = """Every speed is held against published measurements. {points:,} of them, of {sources} sources,
-are predicted by fits that have not seen their source: off by a factor of {median:.2f} (median), 90 %
-within {most:.2f}, {share:.0f} % in their range, {above} above the bound. Best is decoding on datacenter GPUs
-({best:.2f}), weakest the serving of mixtures of experts ({worst:.2f}; 90 % within {worst_most:.2f}), and {alone} of
-{chips} chips rest on one source. [By class, chip and model](docs/accuracy.md).
+TRUST = """Every speed is held against published measurements. {points:,} of them, of {sources}
+sources, are predicted by fits that have not seen their source: off by a factor of {median:.2f} in
+the median, 90 % within {most:.2f}, {share:.0f} % inside their range, {above} above the bound. Closest
+is "{closest}" (90 % within {best:.2f}), furthest "{furthest}" ({worst:.2f}); of {chips} chips,
+{alone} rest on one source. [By class, chip and model](docs/accuracy.md).
 """
 WEAK_PLACES = """## Where it is weak
 
@@ -199,19 +205,28 @@ def validated() -> Table:
 
 def trust() -> str:
     """Return the README's few lines on how far to trust a number."""
-    groups = {one["group"]: one for one in validated().premises["groups"]}
-    best, worst = (
-        groups[f"part:{name}"] for name in ("decode, datacenter", "served, routed experts")
+    groups = validated().premises["groups"]
+    classes = [one for one in _of(groups, "part") if one["n"] >= FEW]
+    closest = min(classes, key=lambda one: one["p90_factor"])
+    furthest = max(classes, key=lambda one: one["p90_factor"])
+    chips = _of(groups, "hardware")
+    text = TRUST.format(
+        **_scores(groups[0]),
+        closest=closest["group"].partition(":")[2],
+        best=closest["p90_factor"],
+        furthest=furthest["group"].partition(":")[2],
+        worst=furthest["p90_factor"],
+        alone=sum(one["sources"] == 1 for one in chips),
+        chips=len(chips),
     )
-    alone = sum(one["sources"] == 1 for one in _of(groups.values(), "hardware"))
-    return TRUST.format(
-        **_scores(groups["all"]),
-        best=best["median_factor"],
-        worst=worst["median_factor"],
-        worst_most=worst["p90_factor"],
-        alone=alone,
-        chips=len(_of(groups.values(), "hardware")),
-    )
+    return fill(text, 100, break_on_hyphens=False) + "\n"
+
+
+def shipped() -> str:
+    """Return how many entries of each kind there are."""
+    counts = (f"{len(fastcalc.list(kind))} {name}" for kind, name in KINDS.items())
+    chips, models, engines = counts
+    return f"Shipped are {chips}, {models} and {engines}: [the catalogue](docs/catalogue.md).\n"
 
 
 def _scores(total: Any) -> dict[str, float]:
@@ -274,8 +289,16 @@ def _groups(groups: Iterable[Any]) -> str:
 PAGES = {"commands.md": commands, "catalogue.md": catalogue, "accuracy.md": accuracy}
 
 
-MARKED = re.compile(r"(?s)(?<=<!-- trust -->\n).*?(?=<!-- /trust -->)")
-"""The lines of the README that `trust` writes."""
+MARKED = {"trust": trust, "shipped": shipped}
+"""What the README holds between marks of these names."""
+
+
+def marked(text: str) -> str:
+    """Return the README's text with what is between its marks written again."""
+    for name, lines in MARKED.items():
+        between = re.compile(rf"(?s)(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)")
+        text = between.sub(lambda _, lines=lines: lines(), text)
+    return text
 
 
 def main() -> None:
@@ -283,8 +306,7 @@ def main() -> None:
     for name, page in PAGES.items():
         (DOCS / name).write_text(page(), encoding="utf-8")
     readme = DOCS.parent / "README.md"
-    text = readme.read_text(encoding="utf-8")
-    readme.write_text(MARKED.sub(lambda _: trust(), text), encoding="utf-8")
+    readme.write_text(marked(readme.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
