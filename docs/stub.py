@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fastcalc.errors import InputError as InputError
 from fastcalc.library.answer_table import Table as Table
-from fastcalc.library.deployment import Deployment as Deployment
+from fastcalc.library.deployment import PlacedModel as PlacedModel
 from fastcalc.library.deployment import deployment as deployment
 
 _Word = str | float | Path

@@ -17,7 +17,7 @@ _FUNCTIONS = (
     *("list", "diff"),
 )
 _OTHERS = {
-    "Deployment": "library.deployment",
+    "PlacedModel": "library.deployment",
     "InputError": "errors",
     "Table": "library.answer_table",
     "deployment": "library.deployment",

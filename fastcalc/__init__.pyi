@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fastcalc.errors import InputError as InputError
 from fastcalc.library.answer_table import Table as Table
-from fastcalc.library.deployment import Deployment as Deployment
+from fastcalc.library.deployment import PlacedModel as PlacedModel
 from fastcalc.library.deployment import deployment as deployment
 
 _Word = str | float | Path
@@ -129,6 +129,9 @@ def fit(
 def fastmode(
     model: _Words,
     *,
+    smaller: _Words = "family",
+    curve: bool = False,
+    cost: float | str = 6.0,
     batch: _Words | None = None,
     from_speed: float | str | None = None,
     speedup: float | str | None = None,

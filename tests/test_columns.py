@@ -30,6 +30,7 @@ COMMANDS = {
     "fit": ("fit", *SMALL, "--batch", "1,100000"),
     "plan": ("plan", *SMALL, "--rate", "5/s", "--ttft", "1s"),
     "fastmode": ("fastmode", *SMALL),
+    "fastmode --curve": ("fastmode", *SMALL, "--curve"),
 }
 
 

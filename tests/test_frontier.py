@@ -155,7 +155,7 @@ def test_one_point_has_a_chart():
 
 def test_the_frame_follows_what_the_output_can_show(fastcalc, monkeypatch):
     assert "│" in fastcalc(*ASKED).out
-    monkeypatch.setattr("fastcalc.cli.show_frontier._draws", lambda: False)
+    monkeypatch.setattr("fastcalc.cli.output.draws", lambda: False)
     assert fastcalc(*ASKED).out.isascii()
 
 

@@ -152,7 +152,7 @@ DEVICES = [
     ("NVIDIA H200 NVL", 139.8, None),  # another board than the H200 SXM
     ("NVIDIA GeForce RTX 4090 Laptop GPU", 15.6, None),
     ("NVIDIA GeForce RTX 4090 D", 23.6, "rtx-4090-d"),
-    ("Tesla T4", 14.6, None),
+    ("Tesla P4", 7.4, None),
     ("", 80.0, None),
 ]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from book import Book, Words
 from systems import newer, systems, verdicts
-from tricks import picture, rivals, smaller_batch, smaller_model, summary, worth
+from tricks import curve, fifteen, picture, rivals, smaller_batch, smaller_model, summary, worth
 
 from fastcalc.catalogue.store import Catalogue
 
@@ -21,7 +21,7 @@ BLOCK = re.compile(r"(?ms)^```.*?^```\n|(?:^[^\n]+\n)+")
 """A fenced block, or lines up to a blank one."""
 
 SECTIONS = (
-    *(summary, picture, smaller_batch, rivals, smaller_model, worth),
+    *(summary, picture, smaller_batch, curve, rivals, smaller_model, fifteen, worth),
     *(newer, systems, verdicts),
 )
 

@@ -6,6 +6,7 @@ from book import Book, Words, counted, dearer, each_dearer, first, price, speed,
 from tricks import DENSE, FAST, LONG, RACK, SLOW, SPREAD, users
 
 from fastcalc.articles.judge import MEANING, Judged
+from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import PriceBasis
 from fastcalc.core.scenario import solve
 from fastcalc.formulas.money import batch_ratio
@@ -13,6 +14,7 @@ from fastcalc.report import claims as claim_text
 from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.search import Space, cheapest
+from fastcalc.search.tricks.smaller_batches import study
 
 SWAPS = (
     ("llama-3.1-405b", 16, 64),
@@ -58,9 +60,11 @@ def newer(book: Book) -> Words:
 def _ratio(
     book: Book, model: str, chip: str, chips: int, batch: int, basis: PriceBasis | None
 ) -> float:
-    """Return the ratio of speeds on two chips, or that of prices on a basis. [1]"""
+    """Return the ratio of speeds on two chips at their best, or of prices on a basis. [1]"""
     new, old = (
-        solve(book.scenario(model, name, chips=chips, batch=batch, basis=basis or "cloud"))
+        solve(
+            best_cut(book.scenario(model, name, chips=chips, batch=batch, basis=basis or "cloud"))
+        )
         for name in (chip, OLD)
     )
     return price(new) / price(old) if basis else first(new) / first(old)
@@ -100,7 +104,7 @@ def _same_model(book: Book) -> list[list[str]]:
     band = " to ".join(
         number(book.alongside("4", f"{end} multiple")) for end in ("least", "largest")
     )
-    halves = _cost_of(book, 1.5)
+    halves = _cost_of(book, 1.5, 2.0)
     rack = f"72 GB200, {LONG:,} tokens of context"
     return [
         ["Claude Opus 4.6", "65 tokens/s, 5/25 $", f"{rack}: {at[SLOW]}", "undetermined: its size"],
@@ -116,20 +120,22 @@ def _same_model(book: Book) -> list[list[str]]:
             "GPT-5.4 fast",
             "1.5 times as fast, twice the credits",
             f"a batch {float(batch_ratio(cost_ratio=2, speed_ratio=1.5)):g} times smaller, if "
-            f"credits follow cost on one machine; DeepSeek-R1 from 930 users on 72 GB200 {halves}",
+            f"credits follow cost on one machine; DeepSeek-R1 on 72 GB200 {halves}",
             f"{book.verdict('12')}: a vendor's offer",
         ],
     ]
 
 
-def _cost_of(book: Book, speedup: float) -> str:
-    """Return what a speed-up costs by batch alone from the point of the table of tricks."""
-    today = book.scenario("deepseek-r1", "gb200", chips=RACK, batch=930, context=64_000.0)
-    now = solve(today)
-    found = cheapest(Space(today), [now.placement.layout], speedup * first(now))
-    if found.outcome is None:
-        return "does not get there by batch alone"
-    return f"pays {price(found.outcome) / price(now):.2f} times by batch alone"
+def _cost_of(book: Book, speedup: float, cost: float) -> str:
+    """Return from how many users on a rack a speed-up by batch alone costs so much at most."""
+    rack = book.scenario("deepseek-r1", "gb200", context=LONG)
+    found = study([rack], RACK, speedup)
+    assert found is not None, "a rack holds the model"
+    (curve,) = found.engines
+    starts = curve.starts[curve.multiple <= cost]
+    if not len(starts):
+        return f"has no start from which it costs {cost:g} times or less by batch alone"
+    return f"pays {cost:g} times or less by batch alone from {min(starts):,} users on"
 
 
 def _wafers(book: Book) -> list[list[str]]:

@@ -1,24 +1,35 @@
 """The two tricks: what each reaches, and what it costs."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 from book import Book, Words, counted, first, price, share, some, speed, table
 
 from fastcalc.articles.judge import MEANING
+from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.formulas.money import batch_ratio
+from fastcalc.report import curve as report
+from fastcalc.report import factors, record_tables
 from fastcalc.report.break_evens import digits
 from fastcalc.report.chart import scatter
+from fastcalc.report.fastmode import factors_of
 from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.report.record_tables import heading
 from fastcalc.search import Reach, Space, cheapest, frontier
 from fastcalc.search.space import chip_counts
-from fastcalc.search.tricks import Option, fastmode
+from fastcalc.search.tricks import Option, fastmode, start_at_speed
+from fastcalc.search.tricks.lighter_passes import narrowest
 from fastcalc.search.tricks.option import TRICKS, best
+from fastcalc.search.tricks.smaller_batches import engines_of, study
 
 SLOW, FAST = 65.0, 170.0
 """What the articles report of Claude Opus 4.6, standard and fast. [tokens/s]"""
+
+FASTER, PREMIUM = 2.5, 6.0
+"""What the first fast mode was sold as: times the speed, for times the price. [1]"""
 
 SHAPES = ("glm-4.7", "deepseek-r1", "frontier-1t", "frontier-5t")
 """Mixtures of experts that stand in for closed models."""
@@ -151,18 +162,20 @@ def _slow_price(book: Book) -> str:
 
 
 def rivals(book: Book) -> Words:
-    """Return every trick from one serving point to 2.5 times its speed."""
-    today = book.scenario("deepseek-r1", "gb200", chips=RACK, batch=930, context=64_000.0)
+    """Return every trick from what a rack serves at the slow speed to the fast one."""
+    rack = book.scenario("deepseek-r1", "gb200", chips=RACK, context=LONG)
+    today = start_at_speed(rack, SLOW) or best_cut(rack)
     now = solve(today)
-    answer = fastmode(today, 2.5 * first(now), book.catalogue)
+    answer = fastmode(today, FAST, book.catalogue)
+    keeping = fastmode(today, FAST, book.catalogue, [])
     kinds = {kind: [one for one in answer.options if one.trick == kind] for kind in TRICKS}
     rows = [_trick(kind, best(some) or some[0], now) for kind, some in kinds.items() if some]
     heads = ("trick", "how", "users", "chips", "tokens/s of each", "cost multiple")
     return {
-        "base_batch": "930",
+        "base_batch": f"{today.batches[0]:,}",
         "base_speed": speed(now),
         "trick_table": table(heads, rows),
-        **_cheapest(answer.reached, now),
+        **_cheapest(keeping.reached, now),
         "smaller_batch": _smaller(kinds["smaller-batch"][0], now),
         "batch_verdict": book.verdict("47"),
         "hardware_verdict": book.verdict("48"),
@@ -172,7 +185,7 @@ def rivals(book: Book) -> Words:
 
 def _cheapest(reached: list[Option], today: Outcome) -> Words:
     """Return the cheapest way that keeps the model, and how many cost less than today."""
-    kept = [one for one in reached if one.trick != "smaller-model" and one.usd is not None]
+    kept = [one for one in reached if one.usd is not None]
     cheap = best(kept)
     below = sum(one.usd is not None and one.usd < price(today) for one in kept)
     return {
@@ -189,7 +202,7 @@ def _smaller(option: Option, today: Outcome) -> str:
 
 
 def _multiple(option: Option, today: Outcome) -> str:
-    return f"{option.usd / price(today):.2f}x" if option.usd else "no price"
+    return f"{dollars(option.usd / price(today))}x" if option.usd else "no price"
 
 
 def _trick(kind: str, option: Option, today: Outcome) -> list[str]:
@@ -199,6 +212,38 @@ def _trick(kind: str, option: Option, today: Outcome) -> list[str]:
     how, batch = option.change or "as it is cut today", scenario.batches[0]
     point = (f"{batch:,}", f"{layout.chips:,}", speed(option.outcome), _multiple(option, today))
     return [TRICKS[kind], how, *point]
+
+
+def curve(book: Book) -> Words:
+    """Return what 2.5 times the speed costs from every starting batch, and at which floors."""
+    rack = book.scenario("deepseek-r1", "gb200", chips=RACK, context=LONG)
+    engines = [*engines_of(book.catalogue, rack.hardware), book.catalogue.engine("ideal")]
+    scenarios = [
+        one
+        for engine in engines
+        for native in [replace(rack, engine=engine)]
+        for one in (native, *(narrow for _, narrow in narrowest(native)))
+    ]
+    found = study(scenarios, RACK, FASTER)
+    assert found is not None, "a rack holds the model"
+    heads = report.table(found, PREMIUM)
+    cells = ([column.format(at) for column in heads] for at in report.rows(found))
+    where = report.notes(found, PREMIUM)[: len(found.engines)]
+    return {
+        "curve_table": table([heading(one) for one in heads], cells),
+        "curve_chart": "\n".join(report.chart(found, PREMIUM, 90, is_ascii=False)),
+        "curve_where": "\n".join(f"- {line}." for line in where),
+    }
+
+
+def fifteen(book: Book) -> Words:
+    """Return what fifteen times the speed of one served model is the product of."""
+    today = best_cut(book.scenario("glm-4.7", "h100-sxm", batch=16))
+    answer = fastmode(today, 15.0 * first(solve(today)), book.catalogue)
+    found = factors_of(answer)
+    heads = [one for one in factors.COLUMNS if one.heading != ("", "")]
+    rows = [record_tables.row(heads, one).values() for one in factors.factor_records(found)]
+    return {"waterfall_table": table([heading(one) for one in heads], rows)}
 
 
 def smaller_model(book: Book) -> Words:

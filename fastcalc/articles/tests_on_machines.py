@@ -8,6 +8,7 @@ import numpy as np
 from fastcalc.articles.finding import Finding, finding
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic import Traffic
@@ -38,19 +39,20 @@ def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
         raise InputError(f"chips and batches must be {LIMITS['chips']}")
     chip = catalogue.hardware(place.on)
     engine, is_borrowed = engine_for(catalogue, chip)
-    found = solve(
-        Scenario(
-            hardware=chip,
-            model=catalogue.model(place.model),
-            engine=engine,
-            batches=tuple(int(one) for one in batches),
-            traffic=Traffic(PROMPT, OUTPUT, PROMPT + OUTPUT / 2),
-            weights=place.weights,
-            sharding=Sharding(chips=place.chips),
-            pricing=Pricing(cast(PriceBasis, place.basis)),
-            engine_is_borrowed=is_borrowed,
-        )
+    scenario = Scenario(
+        hardware=chip,
+        model=catalogue.model(place.model),
+        engine=engine,
+        batches=tuple(int(one) for one in batches),
+        traffic=Traffic(PROMPT, OUTPUT, PROMPT + OUTPUT / 2),
+        weights=place.weights,
+        sharding=Sharding(chips=place.chips),
+        pricing=Pricing(cast(PriceBasis, place.basis)),
+        engine_is_borrowed=is_borrowed,
     )
+    # Two kinds of chips are compared at the best that each can do.
+    is_one = place.chips is not None and len(scenario.batches) == 1
+    found = solve(best_cut(scenario) if is_one else scenario)
     if not bool(np.all(found.estimate.fits)):
         raise InputError(f"{place.model} at batch {max(batches):,.0f} does not fit {place.on}")
     return found

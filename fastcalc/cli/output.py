@@ -240,3 +240,12 @@ def discard(number: int) -> None:
 def reason(error: OSError) -> str:
     """Return why a file or stream cannot be used, as part of a sentence."""
     return (error.strerror or str(error)).lower()
+
+
+def draws() -> bool:
+    """Return whether standard output has the characters of a frame."""
+    try:
+        "─│└".encode(getattr(sys.stdout, "encoding", None) or "ascii")  # it may be closed
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -1,18 +1,22 @@
 """``fastcalc fastmode``: every trick from one serving point to one speed."""
 
 from dataclasses import replace
+from functools import partial
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.cli import options, requests
+from fastcalc.cli import options, output, requests
 from fastcalc.cli.answers import Found, no
 from fastcalc.cli.commands.evaluation import Compare
 from fastcalc.cli.commands.search import Fastmode, Frontier
-from fastcalc.core.scenario import Scenario, solve
+from fastcalc.core.best_cut import best_cut
+from fastcalc.core.scenario import Scenario, locate, solve
 from fastcalc.errors import InputError
-from fastcalc.report import fastmode, fastmode_table, records
+from fastcalc.report import curve, fastmode, fastmode_table, records
 from fastcalc.search.tricks import fastmode as tricks
 from fastcalc.search.tricks import start_at_speed
+from fastcalc.search.tricks.lighter_passes import narrowest
+from fastcalc.search.tricks.smaller_batches import engines_of, study
 from fastcalc.written import shown
 
 SPEEDUP = 2.5
@@ -27,8 +31,10 @@ def run(asked: Fastmode) -> Found:
     _check(asked)
     comparison = Compare.like(asked, models=[asked.model], batch=asked.batch or str(BATCH))
     scenario, catalogue = _scenario(comparison)
+    if asked.curve:
+        return _curve(asked, scenario, catalogue)
     slow = asked.from_speed
-    found = scenario if slow is None else start_at_speed(scenario, slow)
+    found = best_cut(scenario) if slow is None else start_at_speed(scenario, slow)
     if found is None:
         chips, where = scenario.sharding.chips, scenario.hardware.id
         where = f"{chips} chips of {where}" if chips else where
@@ -38,7 +44,11 @@ def run(asked: Fastmode) -> Found:
         )
         return no([reason], fastmode.KEYS, fastmode_table.TABLE)
     today = float(solve(found).estimate.speed[0])
-    made = tricks(found, asked.to_speed or today * (asked.speedup or SPEEDUP), catalogue)
+    speed = asked.to_speed or today * (asked.speedup or SPEEDUP)
+    made = tricks(found, speed, catalogue, _smaller(asked, catalogue))
+    if made.cheapest is None and asked.written_as != "table":
+        extra = partial(fastmode.alongside, made)
+        return no([fastmode.nothing(made)], fastmode.KEYS, fastmode_table.TABLE, extra)
     outcomes = [made.today, *(one.outcome for one in made.options if one.outcome is not None)]
     few, left = fastmode.shown(made, everything=asked.everything or asked.written_as == "markdown")
     next_command = requests.again(comparison, "frontier", Frontier)
@@ -50,8 +60,42 @@ def run(asked: Fastmode) -> Found:
         lambda: (fastmode_table.TABLE, fastmode.rows(made, few)),
         lambda: {**fastmode.alongside(made), "assumptions": records.assumptions(outcomes)},
         (line for one in outcomes for line in one.warnings),
-        code=0 if made.reached else 1,
+        code=0 if made.cheapest else 1,
     )
+
+
+def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> Found:
+    """Return what a smaller batch costs from every start, or that no cut of the chips holds any."""
+    chips = scenario.sharding.chips or locate(scenario).placement.layout.chips
+    engines = engines_of(catalogue, scenario.hardware)
+    if asked.engine:
+        engines = [scenario.engine]
+    engines = [*engines, catalogue.engine("ideal")]
+    native = [replace(scenario, engine=one) for one in {one.id: one for one in engines}.values()]
+    found = study(
+        [each for one in native for each in (one, *(narrow for _, narrow in narrowest(one)))],
+        chips,
+        asked.speedup or SPEEDUP,
+    )
+    if found is None:
+        where = f"{chips} chip{'s' if chips > 1 else ''} of {scenario.hardware.id}"
+        reason = f"no cut of {where} holds a sequence of {scenario.model.id}"
+        return no([reason], curve.KEYS, [curve.START])
+    return Found(
+        lambda width: curve.parts(
+            found, asked.cost, width, is_ascii=not asked.out and not output.draws()
+        ),
+        lambda: curve.curve_records(found),
+        lambda: (curve.table(found, asked.cost), curve.rows(found)),
+        lambda: curve.rest(found),
+    )
+
+
+def _smaller(asked: Fastmode, catalogue: Catalogue) -> list[str] | None:
+    """Return the names of the models that may take its place; None for those of its family."""
+    names = options.names(asked.smaller, "--smaller")
+    words = {"family": None, "none": [], "all": catalogue.names("models")}
+    return words[names[0]] if len(names) == 1 and names[0] in words else names
 
 
 def _check(asked: Fastmode) -> None:
@@ -64,6 +108,12 @@ def _check(asked: Fastmode) -> None:
     for value, flag, example in named:
         if value is not None:
             options.number(value, flag, LIMITS["speed"], example)
+    options.number(asked.cost, "--cost", LIMITS["speed"], 6)
+    ends = {"--batch": asked.batch, "--from-speed": asked.from_speed, "--to-speed": asked.to_speed}
+    ranks = {f"--{name}": getattr(asked, name) for name in ("tp", "pp", "ep", "dp")}
+    given = [name for name, value in {**ends, **ranks}.items() if value is not None]
+    if asked.curve and given:
+        raise InputError(f"--curve tries every start and every cut: leave out {given[0]}")
     if asked.from_speed is not None and asked.batch:
         raise InputError("--batch and --from-speed both say where to start; give one of them")
     if asked.speedup is not None and asked.to_speed is not None:

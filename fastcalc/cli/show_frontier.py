@@ -1,11 +1,10 @@
 """``fastcalc frontier``: user speed against price, the points that no other beats."""
 
-import sys
 from dataclasses import replace
 
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.cli import options
+from fastcalc.cli import options, output
 from fastcalc.cli.answers import Found, no
 from fastcalc.cli.commands.evaluation import Compare
 from fastcalc.cli.commands.search import Fastmode, Frontier
@@ -32,7 +31,7 @@ def run(asked: Frontier) -> Found:
             refused,
             width,
             again(replace(comparison, batch=Compare.batch), "fastmode", Fastmode),
-            is_ascii=not asked.out and not _draws(),
+            is_ascii=not asked.out and not output.draws(),
         ),
         lambda: report.frontier_records(points),
         lambda: (report.columns(found := report.frontier_records(points)), found),
@@ -55,12 +54,3 @@ def _scenarios(asked: Frontier, comparison: Compare) -> list[Scenario]:
         for weight in weights or (None,)
         for cache in caches or (None,)
     ]
-
-
-def _draws() -> bool:
-    """Return whether standard output has the characters of a frame."""
-    try:
-        "─│└".encode(getattr(sys.stdout, "encoding", None) or "ascii")  # it may be closed
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True

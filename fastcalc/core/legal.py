@@ -8,7 +8,8 @@ cut layers into pipeline stages. Chips whose layers each have a region pipeline 
 
 - by default, groups of powers of two, replicas beyond them inside the domain, then stages;
 - of so many chips, the same with replicas of dense models, and stages anywhere;
-- of one copy of the weights, groups of any width and replicas and ranks of experts of any number;
+- of one copy of the weights, groups of any width and replicas and ranks of experts of any number,
+  and for the best cut of so many chips any number of copies of those;
 - the planner (`fastcalc.search.plan.candidates`), groups and replicas of powers of two.
 """
 
@@ -135,6 +136,13 @@ class LegalLayouts:
                     yield from (Layout(tp, pp, ep) for ep in ranks)
                 elif left == 0 and tp * dp <= experts:
                     yield Layout(tp, pp, tp * dp, dp)
+
+    def cuts(self, chips: int) -> Iterator[Layout]:
+        """Yield what `check` allows of so many chips, several copies of all weights among it."""
+        for copies in [1] if self.machine.is_spatial else range(1, chips + 1):
+            if chips % copies == 0:
+                for one in self.of_one_copy(chips // copies):
+                    yield Layout(one.tp, one.pp, one.ep, one.dp * copies)
 
     def _pipeline(self, chips: int) -> list[Layout]:
         return [Layout(pp=chips)] if chips <= self.most_stages else []

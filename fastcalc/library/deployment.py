@@ -11,7 +11,7 @@ from fastcalc.formulas.types import ArrayLike
 from fastcalc.library.functions import request
 
 
-class Deployment:
+class PlacedModel:
     """A model on chips under an engine, placed once: what a point costs is then its own time alone.
 
     ``deployment.at(batch=8).speed`` is an array of tokens/s of each user, one for each batch;
@@ -59,7 +59,7 @@ class Deployment:
         return evaluate(placed, batch=batch, traffic=traffic)
 
 
-def deployment(model: Any, *, on: Any, **flags: Any) -> Deployment:
+def deployment(model: Any, *, on: Any, **flags: Any) -> PlacedModel:
     """Place one model on one kind of chip, as ``compare`` does with the same arguments.
 
     The chips are the fewest that hold the batch (one sequence unless given).
@@ -76,4 +76,4 @@ def deployment(model: Any, *, on: Any, **flags: Any) -> Deployment:
     outcome = solve(found[0])
     if not outcome.fits:
         raise InputError(f"no layout of {found[0].hardware.id} holds {found[0].model.id}")
-    return Deployment(outcome)
+    return PlacedModel(outcome)

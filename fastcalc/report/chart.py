@@ -46,10 +46,12 @@ def scatter(
     upward: str,
     width: int = 80,
     is_ascii: bool = False,
+    marks: Mapping[str, float] | None = None,
 ) -> list[str]:
     """Return the lines of a chart; each series has a letter, and places that two share have ``*``.
 
-    All values are above 0. ``across`` and ``upward`` say what the axes show.
+    All values are above 0. ``across`` and ``upward`` say what the axes show. ``marks`` are values
+    on the axis across that have a capital letter below it, where they are inside.
     """
     points = [point for one in series.values() for point in one]
     heights = _Axis.over([point[1] for point in points], _HEIGHT)
@@ -68,9 +70,16 @@ def scatter(
         row = "".join(grid.get((column, place), " ") for column in range(widths.places))
         lines.append(f"{ticks.get(place, ''):>{margin}} {drawn['side']}{row}".rstrip())
     lines.append(" " * (margin + 1) + drawn["corner"] + drawn["rule"] * widths.places)
+    inside = [name for name, at in (marks or {}).items() if widths.low <= at <= widths.high]
+    if marks and inside:
+        under = [" "] * (margin + 2 + widths.places)
+        for place, name in enumerate(inside):
+            under[margin + 2 + widths.place(marks[name])] = letter_of(place).upper()
+        lines.append("".join(under).rstrip())
     lines.append(_scale(widths, margin + 2))
     lines.append(across.rjust(margin + 2 + widths.places).rstrip())
     lines += [f"  {letter_of(place)}  {name}" for place, name in enumerate(series)]
+    lines += [f"  {letter_of(place).upper()}  {name}" for place, name in enumerate(inside)]
     return lines
 
 

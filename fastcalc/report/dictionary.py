@@ -1,13 +1,14 @@
 """What the keys of every command's records mean."""
 
 from fastcalc.core.columns import COLUMNS, Column
-from fastcalc.report import fastmode, fit, plan
+from fastcalc.report import curve, fastmode, fit, plan
 
 COMMANDS: dict[str, tuple[Column, ...]] = {
     "compare, frontier, sweep": COLUMNS,
     "fit": fit.COLUMNS,
     "plan": plan.COLUMNS,
     "fastmode": fastmode.COLUMNS,
+    "fastmode --curve": curve.COLUMNS,
 }
 """What a record of each command holds."""
 

@@ -9,10 +9,12 @@ from fastcalc.core import columns
 from fastcalc.core.columns import Column, values
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import records
-from fastcalc.report.numbers_as_text import dollars
+from fastcalc.report.factors import factor_records
+from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.records import Record, compare_records, plain, plainly
 from fastcalc.search.tricks import Answer, Option
 from fastcalc.search.tricks.option import TRICKS
+from fastcalc.search.tricks.waterfall import Factor, waterfall
 
 Command = Callable[[Outcome], str | None]
 """Returns the command that prints a point again, or None where there is none."""
@@ -135,7 +137,21 @@ def alongside(answer: Answer) -> dict[str, Any]:
                 ("thinner_layers", answer.thinner),
             )
         },
+        "waterfall": factor_records(factors_of(answer)),
     }
+
+
+def factors_of(answer: Answer) -> list[Factor]:
+    """Return what the speed-up of the cheapest option is the product of; none without one."""
+    found = answer.cheapest
+    return waterfall(answer.today, found.outcome) if found and found.outcome else []
+
+
+def nothing(answer: Answer) -> str:
+    """Say that nothing reaches the speed, and what comes nearest."""
+    speed, how = answer.nearest or (0.0, "")
+    said = f"nothing in the catalogue reaches {number(answer.speed)} tokens/s"
+    return f"{said}; one user alone expects at most {number(speed)}, with {how or 'today'}"
 
 
 MOST_SHOWN = {

@@ -5,9 +5,9 @@ from dataclasses import replace
 from math import isnan
 
 from fastcalc.core.columns import Column, pick
-from fastcalc.report import compare, record_tables
+from fastcalc.report import compare, factors, record_tables
 from fastcalc.report.console import Notes, Part, Title
-from fastcalc.report.fastmode import COLUMNS, record_of, rows
+from fastcalc.report.fastmode import COLUMNS, factors_of, nothing, record_of, rows
 from fastcalc.report.numbers_as_text import number, parameters
 from fastcalc.report.records import Record, compare_records
 from fastcalc.search.tricks import Answer, Option
@@ -100,6 +100,7 @@ def parts(
         Title(today.scenario.hardware.id, from_to),
         record_tables.table(TABLE, rows(answer, options), width, {"how": 0}),
         "",
+        *(factors.parts(found, width) if (found := factors_of(answer)) else ()),
         Notes(notes(answer, options, left), next_command),
     ]
 
@@ -128,8 +129,8 @@ def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> li
 
 def _low_end(answer: Answer, options: Sequence[Option]) -> str:
     """Say which options reach the speed at the low end of their range, too."""
-    if all(one.outcome is None for one in options):
-        return f"nothing reaches {number(answer.speed)} tokens/s"
+    if answer.cheapest is None:
+        return nothing(answer)
     today = compare_records([answer.today])[0]
     sure = [
         f"{TRICKS[one.trick]} ({one.change})" if one.trick in MANY else TRICKS[one.trick]

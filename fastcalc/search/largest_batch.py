@@ -165,14 +165,17 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
         if batch and scale / total < best:
             best, point = scale / total, (one.layout, batch)
     if point is None:
-        slow = [
-            Schedule(space.site.place(one.layout), traffic, np.ones(1))
-            for one in tried
-            if one.usd == inf
-        ]
-        bounds = (traffic.speculation.tokens_per_pass / one.bound().seconds[0] for one in slow)
-        return Reach(None, fastest, float(max(bounds, default=0.0)))
+        return Reach(None, fastest, _bound(space, [one.layout for one in tried if one.usd == inf]))
     return Reach(space.at(*point), fastest)
+
+
+def _bound(space: Space, layouts: list[Layout]) -> float:
+    """Return the highest bound of one sequence on some layouts; 0 without any. [1/s]"""
+    if not layouts:
+        return 0.0
+    traffic = space.scenario.traffic
+    alone = Schedule(space.site.place_all(layouts, axes=1), traffic, np.ones(1))
+    return float(np.max(traffic.speculation.tokens_per_pass / alone.bound().seconds))
 
 
 class _Hope(NamedTuple):
@@ -187,16 +190,36 @@ class _Hope(NamedTuple):
 
 
 def _hopes(space: Space, layouts: list[Layout], speed: float) -> Iterator[_Hope]:
-    """Yield what each layout may come to: no user is faster at a larger batch."""
+    """Yield what each layout may come to."""
     held = space.holding(layouts)
     if not held:
         return
     batch, each = by_octaves(space, held, steps=_STEPS)
+    least = least_usd(held, batch, each, speed)
+    for layout, usd, fastest in zip(held, least.tolist(), each[:, 0].tolist(), strict=True):
+        yield _Hope(layout, usd, fastest)
+
+
+def least_usd(layouts: Sequence[Layout], batch: Floats, each: Floats, speed: float) -> Floats:
+    """Return the least that a million tokens of layouts may cost at a dollar a chip-hour. [USD]
+
+    No user is faster at a larger batch, so what a batch does not reach none up to the next does.
+    Infinite where the speed is out of reach.
+
+    Parameters
+    ----------
+    layouts, batch, each : sequence of Layout, ndarray, ndarray
+        Layouts, and what `by_octaves` returns of them, or speeds that are higher. [1], [1/s]
+    speed : float
+        Tokens a second that every user is to get. [1/s]
+    """
     upto = np.append(batch[:, 1:] - 1.0, batch[:, -1:], axis=1)
     reached = each >= speed * (1.0 - _ROUNDING)
     total = np.where(reached, np.maximum(upto, batch) * each, 0.0).max(axis=1)
-    for layout, most, fastest in zip(held, total.tolist(), each[:, 0].tolist(), strict=True):
-        yield _Hope(layout, layout.chips / 3600.0 * 1e6 / most if most else inf, fastest)
+    chips = np.array([layout.chips for layout in layouts])
+    usd = np.full(len(chips), inf)
+    np.divide(chips / 3600.0 * 1e6, total, out=usd, where=total > 0.0)
+    return usd
 
 
 def _closest(

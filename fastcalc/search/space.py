@@ -43,6 +43,10 @@ class Space:
         """
         return self.holding([one for count in chips for one in self.site.of_one_copy(count)])
 
+    def cuts(self, chips: int) -> list[Layout]:
+        """Return every legal layout of so many chips that holds a sequence, with all replicas."""
+        return self.holding([*self.site.cuts(chips)])
+
     def holding(self, layouts: list[Layout]) -> list[Layout]:
         """Return the layouts that hold a sequence."""
         if not layouts:

@@ -152,8 +152,9 @@ class Fastmode(
 ):
     """Say what each trick for speed buys and costs, from today's batch.
 
-    Smaller batch, other and more chips, fewer bits, speculation, a smaller model, SRAM machines,
-    and the cheapest two together. Exits with 1 if nothing reaches the speed.
+    Smaller batch, other and more chips, fewer bits, speculation, a smaller model, SRAM machines;
+    the cheapest two, three and four together; and what each gives of the cheapest way. Exits with
+    1 if nothing reaches the speed.
     """
 
     examples = (
@@ -162,9 +163,16 @@ class Fastmode(
     )
 
     on: str = "h100-sxm"
+    smaller: Annotated[
+        str, flag("family|all|none|MODELS", "Smaller models that may take its place.")
+    ] = "family"
     everything: Annotated[
         bool, flag(None, "Show every chip, format and model that was tried.", "--all")
     ] = False
+    curve: Annotated[
+        bool, flag(None, "Show what a smaller batch costs from every starting batch.")
+    ] = False
+    cost: Annotated[float, flag("X", "Cost multiple to find on the curve.")] = 6.0
 
 
 class Frontier(

@@ -1,20 +1,21 @@
 """All tricks from one serving point to one speed, side by side."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from math import inf
 
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.best_cut import best_cut
 from fastcalc.core.layout import Layout
-from fastcalc.core.scenario import Outcome, Scenario, solve
+from fastcalc.core.scenario import Outcome, Scenario, locate, solve
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Floats
-from fastcalc.search import Space, cheapest, largest_batches
+from fastcalc.search import Space, largest_batches
 from fastcalc.search.space import sharding
 from fastcalc.search.tricks import lighter_passes as passes
 from fastcalc.search.tricks import other_machines as machines
 from fastcalc.search.tricks import smaller_models as models
+from fastcalc.search.tricks.combined import combinations, nearest
 from fastcalc.search.tricks.option import Option, best, in_order
 from fastcalc.search.tricks.smaller_models import Shrunk
 from fastcalc.search.tricks.start import Base
@@ -38,6 +39,8 @@ class Answer:
         Drafts, and the tokens a pass and the acceptance that they need at today's batch. [1]
     shorter, thinner : Shrunk or None
         The hypothetical smaller shapes that reach the speed at today's batch and chips.
+    nearest : (float, str) or None
+        Where nothing reaches it, the fastest that there is for one user [1/s], and what it is.
     """
 
     today: Outcome
@@ -48,6 +51,12 @@ class Answer:
     acceptance: Floats
     shorter: Shrunk | None
     thinner: Shrunk | None
+    nearest: tuple[float, str] | None
+
+    @property
+    def cheapest(self) -> Option | None:
+        """The cheapest of all that reach the speed."""
+        return best(self.options)
 
     @property
     def reached(self) -> list[Option]:
@@ -55,18 +64,21 @@ class Answer:
         return [one for one in self.options if one.outcome is not None]
 
 
-def fastmode(today: Scenario, speed: float, catalogue: Catalogue) -> Answer:
+def fastmode(
+    today: Scenario, speed: float, catalogue: Catalogue, smaller: Sequence[str] | None = None
+) -> Answer:
     """Return what every trick comes to that could serve each user at a speed. [1/s]
 
-    Today's scenario is of one batch, and keeps its chips and ranks; other chips and models come
-    from the catalogue.
+    Today's scenario is of one batch, and keeps its chips; where its ranks are open, they are cut as
+    serves the batch fastest. Other chips come from the catalogue, and so do smaller models: those
+    of the same family, or those that are named.
 
     Raises
     ------
     InputError
         If today's batch does not fit, or as `fastcalc.core.scenario.solve` does.
     """
-    outcome = solve(today)
+    outcome = solve(best_cut(today))
     if not outcome.fits:
         needed, most = outcome.min_chips[0], outcome.placement.max_batch
         count, model, chip = outcome.placement.layout.chips, today.model.id, today.hardware.id
@@ -74,7 +86,7 @@ def fastmode(today: Scenario, speed: float, catalogue: Catalogue) -> Answer:
         what = f"batch {today.batches[0]:,} of {model} does not fit {count} chip{plural} of {chip}"
         more = f"; write --chips {needed}" if needed and needed > count else ""
         raise InputError(f"{what}, which hold{verb} {most:,}{more}")
-    base = Base(outcome, speed, catalogue)
+    base = Base(outcome, speed, catalogue, smaller)
     drafts, tokens, acceptance = passes.needed_drafts(base)
     chips = in_order(machines.hardware(base))
     options = [machines.smaller_batch(base), machines.other_layout(base), machines.more_chips(base)]
@@ -82,7 +94,7 @@ def fastmode(today: Scenario, speed: float, catalogue: Catalogue) -> Answer:
         options += [one for one in chips if one.trick == trick]
     options += [*in_order(passes.fewer_bits(base)), passes.speculation(base)]
     options += models.smaller_models(base)
-    options += [*in_order(machines.sram_machines(base)), two_tricks(base)]
+    options += [*in_order(machines.sram_machines(base)), *combinations(base)]
     return Answer(
         today=outcome,
         speed=speed,
@@ -92,41 +104,8 @@ def fastmode(today: Scenario, speed: float, catalogue: Catalogue) -> Answer:
         acceptance=acceptance,
         shorter=models.fewer_layers(base),
         thinner=models.thinner_layers(base),
+        nearest=None if best(options) else nearest(base),
     )
-
-
-def two_tricks(base: Base) -> Option:
-    """Return the cheapest pair of tricks; the model stays, and the batch is solved for in each."""
-    found: Option | None = None
-    for words, space, layouts in _pairs(base):
-        price = base.scenario.pricing.per_chip_hour(space.scenario.hardware)
-        below = found.usd if found and found.usd and price else inf
-        reach = cheapest(space, layouts, base.speed, below)
-        if reach.outcome is not None:
-            found = best([*([found] if found else []), Option("two-tricks", words, reach.outcome)])
-    return found or Option("two-tricks", "every pair", why_not="no pair of these reaches it")
-
-
-def _pairs(base: Base) -> Iterator[tuple[str, Space, list[Layout]]]:
-    """Yield pairs: bits with drafts, and either on another layout or another machine."""
-    for words, scenario in passes.narrowest(base.scenario):
-        drafted, both = passes.drafting(scenario, 3)
-        yield f"{words} + {drafted}", Space(both), [base.layout]
-    layouts = [one for one in base.deployments(base.space) if one != base.layout]
-    for words, scenario in _lighter(base.scenario):
-        yield f"other layout + {words}", Space(scenario), layouts
-    for chip in base.rivals:
-        try:
-            for words, scenario in _lighter(base.on(chip)):
-                space = Space(scenario)
-                yield f"{chip.id} + {words}", space, base.deployments(space)
-        except InputError:
-            continue
-
-
-def _lighter(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
-    yield from passes.narrowest(scenario)
-    yield passes.drafting(scenario, 3)
 
 
 def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
@@ -135,19 +114,19 @@ def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
     Chips that the scenario names are kept, cut as serves the largest batch where their ranks are
     open; its batches are left aside. None where no default layout reaches the speed.
     """
-    asked, chips = solve(replace(scenario, batches=(1,))), scenario.sharding.chips
+    space = Space(scenario)
+    asked, chips = locate(replace(scenario, batches=(1,))), scenario.sharding.chips
     layouts: Iterable[Layout] = [asked.placement.layout]
     if chips is None and not scenario.sharding.names_ranks:
         few = asked.site.default_layouts
         layouts = takewhile(lambda layout: layout.chips <= MOST_CHIPS, few)
     elif not scenario.sharding.names_ranks:
-        layouts = asked.site.exactly(chips or 1)
-    best: tuple[int, Layout] | None = None
+        layouts = space.cuts(chips or 1)
+    found: tuple[int, Layout] | None = None
     for layout in layouts:
-        placement = asked.site.place(layout)
-        batch = int(largest_batches(placement, scenario.traffic, speed)[0])
-        if batch > (best[0] if best else 0):
-            best = batch, layout
+        batch = int(largest_batches(space.site.place(layout), scenario.traffic, speed)[0])
+        if batch > (found[0] if found else 0):
+            found = batch, layout
             if chips is None:
                 break
-    return best and replace(scenario, batches=best[:1], sharding=sharding(best[1]))
+    return found and replace(scenario, batches=found[:1], sharding=sharding(found[1]))

@@ -19,8 +19,16 @@ from fastcalc.search.tricks.start import Base
 
 PUBLISHED = {1: 1.92, 2: 2.58, 3: 2.82, 4: 2.99, 5: 3.01}
 """Tokens a pass yields by drafts: DeepSeek-R1 with its own multi-token-prediction layer on eight
-B200, batch 1 (TensorRT-LLM, "Pushing Latency Boundaries: Optimizing DeepSeek-R1 Performance on
-NVIDIA B200 GPUs"). Other models, drafters and texts differ."""
+B200, batch 1. Other models, drafters and texts differ."""
+
+DRAFTED_BY = "deepseek-r1"
+"""The model that they are of."""
+
+PUBLISHED_BY = (
+    'TensorRT-LLM, "Pushing Latency Boundaries: Optimizing DeepSeek-R1 Performance on NVIDIA B200 '
+    'GPUs"'
+)
+"""Where they are published."""
 
 MOST_DRAFTS = 8
 """Drafts up to which the acceptance that would be needed is reported."""
@@ -75,7 +83,7 @@ def _workload(scenario: Scenario) -> Workload:
 
 
 def drafting(scenario: Scenario, drafts: int) -> tuple[str, Scenario]:
-    """Return a scenario with so many drafts and the tokens a pass that are published for them."""
+    """Return a scenario with some drafts and the tokens a pass that are published for them."""
     speculation = Speculation(PUBLISHED[drafts], float(drafts))
     traffic = replace(scenario.traffic, speculation=speculation)
     return f"{drafts} draft{'s' if drafts > 1 else ''}", replace(scenario, traffic=traffic)

@@ -22,6 +22,8 @@ class Option:
         Why none does.
     fastest : float
         The highest speed expected where none does; 0 where nothing could be placed. [1/s]
+    tricks : int
+        How many tricks it takes. [1]
     """
 
     trick: str
@@ -29,6 +31,7 @@ class Option:
     outcome: Outcome | None = None
     why_not: str | None = None
     fastest: float = 0.0
+    tricks: int = 1
 
     @property
     def usd(self) -> float | None:
@@ -49,6 +52,8 @@ TRICKS = {
     "smaller-model": "smaller model",
     "sram-machine": "SRAM machine",
     "two-tricks": "two tricks",
+    "three-tricks": "three tricks",
+    "four-tricks": "four tricks",
 }
 """Kinds of tricks in the order they are shown, as people call them."""
 
@@ -66,10 +71,15 @@ def option_of(trick: str, change: str, found: Reach, speed: float) -> Option:
 
 
 def in_order(options: list[Option]) -> list[Option]:
-    """Return options from cheap to dear, then those without a price, then what cannot."""
-    return sorted(
-        options, key=lambda one: (one.outcome is None, one.usd is None, one.usd or 0, -one.fastest)
-    )
+    """Return options from cheap to dear, then those without a price, then what cannot.
+
+    Of those that cost the same the one of fewer tricks is first.
+    """
+
+    def key(one: Option) -> tuple[bool, bool, float, int, float]:
+        return one.outcome is None, one.usd is None, one.usd or 0.0, one.tricks, -one.fastest
+
+    return sorted(options, key=key)
 
 
 def best(options: list[Option]) -> Option | None:

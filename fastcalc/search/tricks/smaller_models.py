@@ -1,6 +1,5 @@
 """The trick that changes the answers: a smaller model, of the catalogue or hypothetical."""
 
-import re
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,37 +10,21 @@ from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.search.space import sharding
 from fastcalc.search.tricks.option import Option
-from fastcalc.search.tricks.start import Base, readable
+from fastcalc.search.tricks.start import Base, family_of, with_model
 
 
 def smaller_models(base: Base) -> list[Option]:
-    """Return the models of the same family with fewer active parameters, the largest first."""
-    active, today = base.today.placement.work.active_parameters, base.scenario.model.id
-    name = family_of(today)
-    names = (one for one in base.catalogue.names("models") if one != today)
-    alike = readable(base.catalogue.model, [one for one in names if family_of(one) == name])
-    family = [(workload(model).active_parameters, model) for model in alike]
-    smaller = sorted((one for one in family if one[0] < active), key=lambda one: -one[0])
-    if not smaller:
-        why_not = f"the catalogue has no smaller {name}"
-        return [Option("smaller-model", "", why_not=why_not)]
-    own_formats = replace(base.scenario, weights=None, kv=None)
+    """Return the smaller models that may take today's place, the largest first."""
+    if not base.smaller:
+        kind = (
+            base.models is None
+            and f"the catalogue has no smaller {family_of(base.scenario.model.id)}"
+        )
+        return [Option("smaller-model", "", why_not=kind or "none is given")]
     return [
-        base.option("smaller-model", model.id, replace(own_formats, model=model), Base.deployments)
-        for _, model in smaller
+        base.option("smaller-model", model.id, with_model(base.scenario, model))
+        for model in base.smaller
     ]
-
-
-def family_of(name: str) -> str:
-    """Return the letters that the models of a family begin with.
-
-    Examples
-    --------
-    >>> family_of("glm-4.7"), family_of("qwen3-235b-a22b"), family_of("deepseek-r1")
-    ('glm', 'qwen', 'deepseek')
-    """
-    letters = re.match(r"[a-z]+", name.lower())
-    return letters[0] if letters else name
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,18 @@
 """Where the tricks begin: a serving point, the speed that is wanted, and what there is to take."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
-from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.schema import Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.layout import Layout
+from fastcalc.core.legal import link_domain
 from fastcalc.core.machine_class import class_of
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for
+from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.search import Reach, Space, cheapest
 from fastcalc.search.space import chip_counts
@@ -21,17 +24,27 @@ SRAM_KINDS = ("wafer", "lpu", "rdu")
 DATACENTER = ("datacenter", "tpu", "npu")
 """Classes of chips that may take the place of today's."""
 
+_MORE = (2, 4, 8)
+"""How many times today's chips are tried."""
+
+_WAFERS = 6
+"""Chips of an SRAM machine are doubled so often at most."""
 
 Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """A serving point of one batch, and the speed that every user is to get. [1/s]"""
+    """A serving point of one batch, and the speed that every user is to get. [1/s]
+
+    Models by the names in ``models`` may take its place where they are smaller, or those of its
+    family where it is None.
+    """
 
     today: Outcome
     speed: float
     catalogue: Catalogue
+    models: Sequence[str] | None = None
 
     @property
     def layout(self) -> Layout:
@@ -91,33 +104,76 @@ class Base:
         """Return the cheapest point of some layouts that reaches the speed."""
         return cheapest(space, layouts, self.speed)
 
-    def option(
-        self,
-        trick: str,
-        change: str,
-        scenario: Scenario,
-        layouts: Callable[["Base", Space], list[Layout]],
-    ) -> Option:
-        """Return what a trick comes to on some layouts of another scenario, or why it cannot be."""
+    def option(self, trick: str, change: str, scenario: Scenario) -> Option:
+        """Return what another machine or model comes to, or why it cannot be."""
         try:
             space = Space(scenario)
-            found = self.search(space, layouts(self, space))
+            found = self.search(space, self.deployments(space))
         except InputError as error:
             return Option(trick, change, why_not=str(error))
         return option_of(trick, change, found, self.speed)
 
+    @cached_property
+    def sram_machines(self) -> list[Hardware]:
+        """Machines that are sold for their memory on the chip, today's left out."""
+        today = self.scenario.hardware.id
+        return [one for one in self.chips if one.kind in SRAM_KINDS and one.id != today]
+
+    @cached_property
+    def smaller(self) -> list[Model]:
+        """Models with fewer active parameters that may take its place, the largest first."""
+        today, active = self.scenario.model.id, self.today.placement.work.active_parameters
+        if self.models is None:
+            names = self.catalogue.names("models")
+            family = [one for one in names if family_of(one) == family_of(today) and one != today]
+            found = readable(self.catalogue.model, family)
+        else:
+            found = (self.catalogue.model(name) for name in self.models)
+        sizes = [(workload(model).active_parameters, model) for model in found]
+        smaller = sorted((one for one in sizes if one[0] < active), key=lambda one: -one[0])
+        return [model for _, model in smaller]
+
     def deployments(self, space: Space) -> list[Layout]:
-        """Return layouts of another machine: of as many chips as today, and of the fewest."""
+        """Return layouts of another machine or model, from the fewest chips on by doubling.
+
+        Up to as many chips as today or as the link joins, and of SRAM machines 64 times the fewest.
+        """
         fewest = space.fewest_chips
         if fewest is None:
             return []
-        return space.layouts(*sorted({fewest, max(self.layout.chips, fewest)}))
+        most = max(fewest, self.layout.chips, space.site.domain)
+        if space.site.machine.is_spatial:
+            most = fewest * 2**_WAFERS
+        return space.layouts(*chip_counts(fewest, most))
 
     def up_to_today(self) -> list[Layout]:
         """Return the other layouts of today's chips, and of fewer of them."""
         fewest = self.space.fewest_chips or self.layout.chips
         counts = chip_counts(min(fewest, self.layout.chips), self.layout.chips)
         return [layout for layout in self.space.layouts(*counts) if layout != self.layout]
+
+    def beyond_today(self) -> list[Layout]:
+        """Return layouts of twice, four or eight times today's chips, or of its link domain."""
+        today, domain = self.layout.chips, link_domain(self.scenario.hardware)
+        counts = {times * today for times in _MORE} | ({domain} if domain > today else set())
+        return self.space.layouts(*sorted(counts))
+
+
+def with_model(scenario: Scenario, model: Model) -> Scenario:
+    """Return a scenario with another model, in its own formats."""
+    return replace(scenario, model=model, weights=None, kv=None)
+
+
+def family_of(name: str) -> str:
+    """Return the letters that the models of a family begin with.
+
+    Examples
+    --------
+    >>> family_of("glm-4.7"), family_of("qwen3-235b-a22b"), family_of("deepseek-r1")
+    ('glm', 'qwen', 'deepseek')
+    """
+    letters = re.match(r"[a-z]+", name.lower())
+    return letters[0] if letters else name
 
 
 def readable(load: Callable[[str], Entry], names: list[str]) -> Iterator[Entry]:

@@ -1,0 +1,27 @@
+"""The best way to cut some chips for a batch, of all that are legal."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from fastcalc.core.scenario import Scenario, Sharding, locate
+from fastcalc.core.schedule import Schedule
+
+
+def best_cut(scenario: Scenario) -> Scenario:
+    """Return a scenario of one batch with its chips cut as serves that fastest, and so cheapest.
+
+    Ranks that it names stay, and so does the default layout where no cut holds the batch.
+    """
+    if scenario.sharding.names_ranks:
+        return scenario
+    found = locate(scenario)
+    site, batch = found.site, float(scenario.batches[0])
+    layouts = [*site.cuts(scenario.sharding.chips or found.placement.layout.chips)]
+    placed = site.place_all(layouts, axes=1)
+    seconds = Schedule(placed, scenario.traffic, np.array([batch])).decode.seconds
+    held = np.broadcast_to(placed.max_batch, (len(layouts), 1)) >= batch
+    if not held.any():
+        return scenario
+    best = layouts[int(np.where(held, seconds, np.inf).argmin())]
+    return replace(scenario, sharding=Sharding(tp=best.tp, pp=best.pp, ep=best.ep, dp=best.dp))

@@ -1,0 +1,256 @@
+"""What a smaller batch costs from every starting batch: records, a table, a chart of floors."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from fastcalc.core.columns import Column, values
+from fastcalc.formulas.money import usd_per_million
+from fastcalc.report import record_tables, records
+from fastcalc.report.chart import scatter
+from fastcalc.report.console import Notes, Part, Title
+from fastcalc.report.numbers_as_text import number
+from fastcalc.report.record_tables import numbers
+from fastcalc.report.records import Record, plainly
+from fastcalc.search.tricks.smaller_batches import Curve, Study
+
+_CHART = 80
+"""Characters in a line of the chart at most."""
+
+NEVER = "never"
+"""In a cell: no batch of these chips is fast enough."""
+
+
+def _usd(one: Any, batch: float, speed: float) -> float | None:
+    """Return dollars a million output tokens; None without a price or such a batch. [USD]"""
+    scenario = one.curve.space.scenario
+    price = scenario.pricing.per_chip_hour(scenario.hardware)
+    if price is None or not batch * speed > 0.0:
+        return None
+    hour = price * one.chips / scenario.pricing.utilization
+    return float(usd_per_million(usd_per_hour=hour, seconds=1.0 / speed, tokens=batch))
+
+
+COLUMNS = (
+    Column("hardware", "text", "id of the chip", lambda one: one.curve.space.scenario.hardware.id),
+    Column("model", "text", "id of the model", lambda one: one.curve.space.scenario.model.id),
+    Column(
+        "engine",
+        "text",
+        "id of the engine; textbook: all peaks and a floor",
+        lambda one: one.curve.space.scenario.engine.id,
+    ),
+    Column(
+        "weight_format",
+        "text",
+        "format of the weights",
+        lambda one: one.curve.space.scenario.work.weight_format,
+    ),
+    Column(
+        "kv_format",
+        "text",
+        "format of the KV cache",
+        lambda one: one.curve.space.scenario.work.kv_format,
+    ),
+    Column("chips", "count", "at both ends", lambda one: one.chips),
+    Column(
+        "floor_ms",
+        "ms",
+        "of a step of one sequence, one thing after another",
+        lambda one: 1e3 * one.curve.floor,
+    ),
+    Column("speedup", "ratio", "asked for", lambda one: one.speedup),
+    Column("batch", "count", "sequences decoded together at the start", lambda one: one.batch),
+    Column(
+        "tokens_per_s_per_user",
+        "tokens/s",
+        "at the start, on the cut that serves it fastest; null where it does not fit",
+        lambda one: one.speed,
+    ),
+    Column("layout", "text", "that cut", lambda one: one.before if one.speed > 0.0 else None),
+    Column(
+        "usd_per_mtok_output",
+        "USD",
+        "at the start",
+        lambda one: _usd(one, one.batch, one.speed),
+    ),
+    Column("reaches", "yes or no", "whether some batch is so much faster", lambda one: one.few > 0),
+    Column("end_batch", "count", "the batch that is, and costs least", lambda one: one.few or None),
+    Column("end_tokens_per_s_per_user", "tokens/s", "with it", lambda one: one.faster),
+    Column("end_layout", "text", "how it is cut", lambda one: one.after if one.few else None),
+    Column("end_usd_per_mtok_output", "USD", "with it", lambda one: _usd(one, one.few, one.faster)),
+    Column(
+        "cost_multiple",
+        "ratio",
+        "of an output token, the end over the start",
+        lambda one: one.multiple,
+    ),
+)
+"""Of the records, in order."""
+KEYS = tuple(column.key for column in COLUMNS)
+START = numbers("users at|the start", str)
+"""The first column of a table, without rows."""
+
+
+def curve_records(study: Study) -> list[Record]:
+    """Return a record for each start of each engine and format, and of each floor."""
+    return [
+        plainly(values(COLUMNS, SimpleNamespace(**one, chips=study.chips, speedup=study.speedup)))
+        for curve in (*study.engines, *study.floors)
+        for one in _starts(curve)
+    ]
+
+
+def _starts(curve: Curve) -> Iterator[dict[str, Any]]:
+    multiples = curve.multiple
+    for place, batch in enumerate(curve.starts.tolist()):
+        yield {
+            "curve": curve,
+            "batch": batch,
+            "speed": float(curve.speed[place]),
+            "before": str(curve.before[place]) or "one chip",
+            "few": int(curve.batch[place]),
+            "faster": float(curve.faster[place]),
+            "after": str(curve.after[place]) or "one chip",
+            "multiple": float(multiples[place]),
+        }
+
+
+def name(curve: Curve) -> str:
+    """Return what a curve is of."""
+    scenario = curve.space.scenario
+    return f"{scenario.engine.id} in {scenario.work.weight_format}, kv {scenario.work.kv_format}"
+
+
+def rows(study: Study) -> list[int]:
+    """Return the places of the starts that a table shows: powers of two, and the largest.
+
+    Of those from which nothing is so much faster only the largest.
+    """
+    starts = study.engines[0].starts
+    reached = np.flatnonzero(np.any([one.batch > 0 for one in study.engines], axis=0))
+    first = int(reached[0]) if len(reached) else len(starts) - 1
+    places = [at for at, one in enumerate(starts.tolist()) if not one & (one - 1)]
+    before = [at for at in places if at < first][-1:]
+    return sorted({*before, *(at for at in places if at >= first), len(starts) - 1})
+
+
+def table(study: Study, cost: float) -> list[Column]:
+    """Return the columns of a table whose rows are places of starts."""
+    first = study.engines[0]
+    columns = [
+        numbers("users at|the start", lambda at: f"{first.starts[at]:,}"),
+        numbers("tok/s|a user", lambda at: number(float(first.speed[at])), rank=9),
+    ]
+    seen: set[str] = set()
+    for curve in study.engines:
+        engine = curve.space.scenario.engine.id
+        heading = f"|{'narrow' if engine in seen else 'native'}"
+        columns.append(numbers(engine * (engine not in seen) + heading, _cells(curve)))
+        seen.add(engine)
+    needed = floors_needed(study, cost)
+    columns.append(numbers(f"floor for|{cost:g}x, ms", lambda at: number(needed[at])))
+    # Keys are headings elsewhere; here two columns may have the same.
+    return [replace(one, key=f"{place}") for place, one in enumerate(columns)]
+
+
+def _cells(curve: Curve) -> Any:
+    multiples = curve.multiple
+
+    def cell(at: int) -> str:
+        if not curve.speed[at] > 0.0:
+            return "-"
+        return f"{number(float(multiples[at]))}x" if curve.batch[at] else NEVER
+
+    return cell
+
+
+def floors_needed(study: Study, cost: float) -> list[float | None]:
+    """Return the largest floor at which each start pays a cost multiple at most; or None. [ms]"""
+    found: list[float | None] = []
+    for at in range(len(study.engines[0].starts)):
+        paid = [1e3 * one.floor for one in study.floors if one.multiple[at] <= cost]
+        found.append(max(paid, default=None))
+    return found
+
+
+def chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[str]:
+    """Return the chart of starts against floors: where the speed-up costs at most so much."""
+    inside: list[tuple[float, float]] = []
+    above: list[tuple[float, float]] = []
+    for curve in study.floors:
+        for start, multiple in zip(curve.starts.tolist(), curve.multiple.tolist(), strict=True):
+            if multiple > 0.0:
+                (inside if multiple <= cost else above).append((1e3 * curve.floor, start))
+    series = {
+        f"{study.speedup:g}x for {cost:g}x or less": inside,
+        f"{study.speedup:g}x for more": above,
+    }
+    if not inside and not above:
+        return [f"no start has {study.speedup:g}x at any floor tried"]
+    engines = {one.space.scenario.engine.id: 1e3 * one.floor for one in study.engines}
+    return scatter(
+        {key: points for key, points in series.items() if points},
+        across="floor of a step, ms, on a textbook step; blank: never",
+        upward="users at the start",
+        width=min(width, _CHART),
+        is_ascii=is_ascii,
+        marks={f"{engine}, {number(floor)} ms": floor for engine, floor in engines.items()},
+    )
+
+
+def parts(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[Part]:
+    """Return heading, table, chart and notes."""
+    scenario = study.engines[0].space.scenario
+    what = (
+        f"{scenario.model.id} on {study.chips} chip{'s' if study.chips > 1 else ''}: what "
+        f"{study.speedup:g}x the speed of each user costs by a smaller batch alone"
+    )
+    return [
+        Title(scenario.hardware.id, what),
+        record_tables.table(table(study, cost), rows(study), width),
+        "",
+        *chart(study, cost, width, is_ascii=is_ascii),
+        "",
+        Notes(notes(study, cost)),
+    ]
+
+
+def notes(study: Study, cost: float) -> list[str]:
+    """Return where the cost multiple lies for each engine and format, and what all is of."""
+    return [
+        *(_where(curve, study.speedup, cost) for curve in study.engines),
+        "a cost multiple is what an output token costs at the end over the start, whatever the "
+        "price of the chips; from a start the cut that serves it fastest, at the end the one that "
+        "serves most tokens at the speed asked for, of all legal cuts of the same chips; from "
+        "fewer users than shown never; -: the start does not fit",
+        "a textbook step reaches all peaks and pays a floor; the last column has the largest floor "
+        f"tried at which {study.speedup:g}x costs {cost:g}x at most, in native formats",
+    ]
+
+
+def _where(curve: Curve, speedup: float, cost: float) -> str:
+    """Say from which starts a speed-up can be had, and from which for a cost."""
+    multiples = curve.multiple
+    known = curve.starts[np.isfinite(multiples)].tolist()
+    cheap = curve.starts[np.isfinite(multiples) & (multiples <= cost)].tolist()
+    head = f"{name(curve)} (floor {number(1e3 * curve.floor)} ms, one user {number(curve.alone)})"
+    if not known:
+        return f"{head}: {speedup:g}x never"
+    ends = f"{min(known):,} to {max(known):,} users"
+    few = f"from {min(cheap):,} to {max(cheap):,}" if cheap else "never"
+    return f"{head}: {speedup:g}x from {ends}; for {cost:g}x or less {few}"
+
+
+def rest(study: Study) -> Record:
+    """Return what stands alongside the records in JSON."""
+    scenarios: Sequence[Any] = [one.space.scenario for one in (*study.engines, *study.floors[:1])]
+    traffic = scenarios[0].traffic
+    tokens = {
+        f"{key}_tokens": records.plain(getattr(traffic, key))
+        for key in ("prompt", "output", "context")
+    }
+    return {"assumptions": {**tokens, **records.grounds(scenarios)}}

@@ -1,0 +1,98 @@
+"""The factors of a speed-up: records, and a table that multiplies up."""
+
+from collections.abc import Sequence
+from math import prod
+
+from fastcalc.core.columns import Column, values
+from fastcalc.report import record_tables
+from fastcalc.report.console import Notes, Part, Title
+from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.report.records import Record, plainly
+from fastcalc.search.tricks.waterfall import Factor
+
+COLUMNS = (
+    Column("trick", "text", "what is changed", lambda one: one.trick, ("", "factor")),
+    Column("change", "text", "to what", lambda one: one.change, ("", "to")),
+    Column(
+        "speedup",
+        "ratio",
+        "over the speed of each user before it",
+        lambda one: one.speedup,
+        ("", "speed"),
+        format=lambda record: f"{number(record['speedup'])}x",
+    ),
+    Column(
+        "cost_multiple",
+        "ratio",
+        "over the price of an output token before it",
+        lambda one: one.cost_multiple,
+        ("", "cost"),
+        format=lambda record: (
+            "-" if record["cost_multiple"] is None else f"{dollars(record['cost_multiple'])}x"
+        ),
+    ),
+    Column(
+        "batch",
+        "count",
+        "sequences decoded together after it",
+        lambda one: one.after.scenario.batches[0],
+        ("", "batch"),
+    ),
+    Column(
+        "chips",
+        "count",
+        "chips after it",
+        lambda one: one.after.placement.layout.chips,
+        ("", "chips"),
+    ),
+    Column(
+        "tokens_per_s_per_user",
+        "tokens/s",
+        "of each user after it, expected",
+        lambda one: float(one.after.estimate.speed[0]),
+        ("tok/s", "a user"),
+    ),
+    Column(
+        "usd_per_mtok_output",
+        "USD",
+        "of a million output tokens after it",
+        lambda one: one.after.usd and float(one.after.usd[1][0]),
+        ("$/Mtok", "output"),
+    ),
+    Column(
+        "evidence",
+        "text",
+        "whether it is measured, published or assumed",
+        lambda one: one.evidence,
+        ("", "rests on"),
+    ),
+    Column(
+        "source",
+        "text",
+        "who measured or published it, or why it is assumed",
+        lambda one: one.source,
+    ),
+)
+"""Of the records, in order."""
+_TABLE = [one for one in COLUMNS if one.key != "source"]
+
+
+def factor_records(factors: Sequence[Factor]) -> list[Record]:
+    """Return a record for each factor, in the order in which they are taken."""
+    return [plainly(values(COLUMNS, one)) for one in factors]
+
+
+def parts(factors: Sequence[Factor], width: int) -> list[Part]:
+    """Return what the factors multiply up to, each of them, and what they rest on."""
+    speedup = prod(one.speedup for one in factors)
+    costs = [one.cost_multiple for one in factors]
+    known = [one for one in costs if one is not None]
+    law = " x ".join(f"{number(one.speedup)} ({one.trick})" for one in factors)
+    cost = f", at {dollars(prod(known))}x the cost" if len(known) == len(costs) else ""
+    sources = dict.fromkeys(f"{one.evidence}: {one.source}" for one in factors)
+    return [
+        Title("the cheapest", f"{number(speedup)}x = {law}{cost}, one change after another"),
+        record_tables.table(_TABLE, factor_records(factors), width, {"change": 0}),
+        "",
+        Notes([*sources]),
+    ]

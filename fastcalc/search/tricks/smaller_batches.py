@@ -1,0 +1,209 @@
+"""What a speed-up by a smaller batch costs from every starting batch, on the same chips.
+
+Both ends are cut as is best: the start as serves its batch fastest, the end as serves most tokens
+at the speed asked for. So no starting point is chosen, and no layout.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fastcalc.catalogue.schema import Engine, Hardware, Parameters
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.layout import Layout
+from fastcalc.core.machine import EngineParameters
+from fastcalc.core.placement import Placements
+from fastcalc.core.scenario import Scenario, engine_for
+from fastcalc.core.schedule import Schedule
+from fastcalc.core.traffic import Traffic
+from fastcalc.formulas.types import Floats
+from fastcalc.search import Space
+from fastcalc.search.largest_batch import Batches, speeds
+from fastcalc.search.tricks.start import readable
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The price of a speed-up under one engine in one pair of formats, one element a start.
+
+    Attributes
+    ----------
+    space : Space
+        What is served.
+    floor : float
+        What a step of one sequence takes beyond reading, multiplying and sending. [s]
+    starts, speed : ndarray
+        Sequences at the start and the tokens a second of each user; nan where they do not fit.
+    batch, faster : ndarray
+        The same at the end; 0 and nan where no batch is fast enough. [1], [1/s]
+    before, after : sequence of Layout
+        How the chips are cut, where they are.
+    alone : float
+        Tokens a second of one user on the cut that is best for one. [1/s]
+    """
+
+    space: Space
+    floor: float
+    starts: Batches
+    speed: Floats
+    before: Sequence[Layout]
+    batch: Batches
+    faster: Floats
+    after: Sequence[Layout]
+    alone: float
+
+    @property
+    def multiple(self) -> Floats:
+        """What an output token costs at the end over what it costs at the start; nan if never."""
+        return np.asarray(self.starts * self.speed / (np.maximum(self.batch, 1) * self.faster))
+
+
+def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Curve | None:
+    """Return what a speed-up costs from each start; None where no cut of the chips holds anything.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its own batches and chips are left aside.
+    chips : int
+        Chips at both ends. [1]
+    starts : ndarray of int
+        Sequences decoded together before. [1]
+    speedup : float
+        How many times as fast each user is to be. [1]
+
+    Raises
+    ------
+    InputError
+        As `fastcalc.search.Space.site` does.
+    """
+    space = Space(scenario)
+    layouts = space.cuts(chips)
+    if not layouts:
+        return None
+    placed, traffic = space.site.place_all(layouts, axes=1), scenario.traffic
+    most = np.broadcast_to(np.asarray(placed.max_batch), (len(layouts), 1))
+    each = speeds(placed, traffic, np.minimum(starts, most).astype(float))
+    each = np.where(starts <= most, each, 0.0)
+    now, rows = each.max(axis=0), each.argmax(axis=0)
+    goals = now * speedup * (1.0 - 1e-12)
+    # No user is faster at a larger batch: an end lies between two neighbours of the starts.
+    held = np.sum(each[:, np.newaxis, :] >= goals[:, np.newaxis], axis=2) * (now > 0.0)
+    low, high = (np.append([0, *starts], starts[-1] + 1)[held + more] for more in (0, 1))
+    few = _largest(placed, traffic, goals, (low, np.minimum(high, most + 1)))
+    quick = speeds(placed, traffic, np.maximum(few, 1).astype(float))
+    best = (few * quick).argmax(axis=0)
+    ends = np.arange(len(starts))
+    batch = np.where(now > 0.0, few[best, ends], 0)
+    alone = speeds(placed, traffic, 1.0)[:, 0]
+    return Curve(
+        space,
+        _floor(space, layouts[int(alone.argmax())]),
+        starts,
+        np.where(now > 0.0, now, np.nan),
+        [layouts[row] for row in rows],
+        batch,
+        np.where(batch > 0, quick[best, ends], np.nan),
+        [layouts[row] for row in best],
+        float(alone.max()),
+    )
+
+
+def _largest(
+    placed: Placements, traffic: Traffic, goals: Floats, ends: tuple[Batches, Batches]
+) -> Batches:
+    """Return the largest batch of each layout, a row, that reaches each speed, a column; 0 if none.
+
+    Between batches that do, or 0, and larger ones that do not.
+    """
+    low, high = ends
+    while np.any(high - low > 1):
+        middle = (low + high) // 2
+        each = speeds(placed, traffic, np.maximum(middle, 1).astype(float))
+        reached = each >= goals
+        low = np.where((middle > low) & reached, middle, low)
+        high = np.where((middle > low) & ~reached, middle, high)
+    return low
+
+
+def _floor(space: Space, layout: Layout) -> float:
+    """Return what a step of one sequence takes one after another: launches, messages, hops. [s]"""
+    step = Schedule(space.site.place(layout), space.scenario.traffic, np.ones(1)).decode
+    return float(sum(np.sum(one.by_limiter()[3]) for one in step.components if not one.is_idle))
+
+
+FLOORS = 2.0 ** np.arange(-3.0, 5.25, 0.5) * 1e-3
+"""Floors of a step that are tried on a textbook step. [s]"""
+
+_STARTS = 4
+"""Starting batches to an octave."""
+
+MEASURED = ("vllm", "tensorrt-llm")
+"""Engines that are shown where they are fitted on a chip, with the one of the lowest floor."""
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What a speed-up by a smaller batch costs on some chips of one kind.
+
+    Attributes
+    ----------
+    chips, speedup : int, float
+        Chips at both ends, and how many times as fast each user is to be. [1]
+    engines : list of Curve
+        Measured engines and the bound, each in native formats and in the narrowest.
+    floors : list of Curve
+        A textbook step in native formats with each of `FLOORS`.
+    """
+
+    chips: int
+    speedup: float
+    engines: list[Curve]
+    floors: list[Curve]
+
+
+def study(scenarios: Sequence[Scenario], chips: int, speedup: float) -> Study | None:
+    """Return the curves of some scenarios, which differ in engines and formats; None without any.
+
+    The first is in native formats, and floors are tried on it. Scenarios, chips and speed-up are as
+    `curve` has them.
+    """
+    spaces = [Space(one) for one in scenarios]
+    held = [(one, layouts) for one in spaces if (layouts := one.cuts(chips))]
+    if not held or held[0][0] is not spaces[0]:
+        return None
+    most = max(float(np.max(one.site.place_all(cut).max_batch)) for one, cut in held)
+    octaves = 2.0 ** (np.arange(np.log2(most) * _STARTS + 1) / _STARTS)
+    starts = np.unique(np.append(np.round(octaves), most)).astype(np.int64)
+    engines = [curve(one.scenario, chips, starts, speedup) for one, _ in held]
+    floors = [curve(textbook(scenarios[0], one), chips, starts, speedup) for one in FLOORS.tolist()]
+    known = [[one for one in some if one is not None] for some in (engines, floors)]
+    return Study(chips, speedup, *known)
+
+
+def engines_of(catalogue: Catalogue, hardware: Hardware) -> list[Engine]:
+    """Return measured engines of a chip, the one of the lowest floor of a layer among them."""
+    default, _ = engine_for(catalogue, hardware)
+    kinds = (hardware.kind, hardware.architecture)
+    floors = {}
+    for engine in readable(catalogue.engine, catalogue.names("engines")):
+        floor = float(EngineParameters.of(engine.on(*kinds)).decode_layer_floor)
+        is_measured = hardware.architecture in engine.fitted_architectures and not engine.is_bound
+        if floor and is_measured:
+            floors[engine.id] = floor
+    lowest = [min(floors, key=lambda name: floors[name])] if floors else []
+    names = [name for name in MEASURED if name in floors] + lowest
+    return [catalogue.engine(name) for name in dict.fromkeys([default.id, *names])]
+
+
+def textbook(scenario: Scenario, floor: float) -> Scenario:
+    """Return a scenario under software that reaches every peak and pays so long a step. [s]"""
+    each = {"decode_layer_floor": f"{floor / scenario.work.depth * 1e6!r} us"}
+    engine = Engine(
+        id="textbook",
+        name="Textbook step with a floor",
+        fitted_on="nothing; every byte and FLOP at the data sheet's rate, and a floor",
+        parameters=Parameters.model_validate(each),
+    )
+    return replace(scenario, engine=engine, engine_is_borrowed=False)

@@ -1,0 +1,172 @@
+"""A speed-up as a product of factors: what machine, model, bits, drafts, layout and batch give.
+
+Each factor is a step from one point to the next, in that order, so that the product is the whole
+speed-up and the whole cost multiple, exactly. A step that has no point of its own, as where a
+model fits no layout of the new machine, is taken together with the next.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from fastcalc.catalogue.schema import Model
+from fastcalc.core.best_cut import best_cut
+from fastcalc.core.scenario import Outcome, Scenario, Sharding, solve
+from fastcalc.errors import InputError
+from fastcalc.search.space import sharding
+from fastcalc.search.tricks.lighter_passes import DRAFTED_BY, PUBLISHED_BY
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """One step from a point to the next.
+
+    Attributes
+    ----------
+    trick, change : str
+        What is changed, and to what; several joined by ``+``.
+    before, after : Outcome
+        The two points, one batch each.
+    evidence, source : str
+        Whether it is ``measured``, ``published`` or ``assumed``, the weakest of what is joined; and
+        by whom.
+    """
+
+    trick: str
+    change: str
+    before: Outcome
+    after: Outcome
+    evidence: str
+    source: str
+
+    @property
+    def changes_anything(self) -> bool:
+        """False for the layout or the batch that is there already."""
+        if self.trick not in ("layout", "batch"):
+            return True
+        places = [(one.placement.layout, one.scenario.batches) for one in (self.before, self.after)]
+        return places[0] != places[1]
+
+    @property
+    def speedup(self) -> float:
+        """How many times as fast each user is served. [1]"""
+        return float(self.after.estimate.speed[0] / self.before.estimate.speed[0])
+
+    @property
+    def cost_multiple(self) -> float | None:
+        """How many times as much an output token costs; None without a price. [1]"""
+        if self.before.usd is None or self.after.usd is None:
+            return None
+        return float(self.after.usd[1][0] / self.before.usd[1][0])
+
+
+EVIDENCE = ("measured", "published", "assumed")
+"""What a factor may rest on, the strongest first."""
+
+
+class _Step(NamedTuple):
+    """A change of what is served, and what it rests on."""
+
+    trick: str
+    change: str
+    scenario: Scenario
+    evidence: str
+    source: str
+
+
+def waterfall(today: Outcome, end: Outcome) -> list[Factor]:
+    """Return the factors from today's point to another, which multiply up to the whole."""
+    factors: list[Factor] = []
+    before, joined = today, list[_Step]()
+    for step in _steps(today, end):
+        joined.append(step)
+        after = end if step.trick == "batch" else _point(step.scenario, today, end)
+        if after is not None:
+            factors.append(_factor(joined, before, after))
+            before, joined = after, []
+    return [one for one in factors if one.changes_anything]
+
+
+def _factor(joined: list[_Step], before: Outcome, after: Outcome) -> Factor:
+    weakest = max(joined, key=lambda one: EVIDENCE.index(one.evidence))
+    return Factor(
+        " + ".join(one.trick for one in joined),
+        " + ".join(one.change for one in joined),
+        before,
+        after,
+        weakest.evidence,
+        weakest.source,
+    )
+
+
+def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
+    """Yield what is changed, one thing after another; the batch is last, even where it stays."""
+    last, software = end.scenario, _software(end)
+    one = replace(today.scenario, kv=today.placement.work.kv_format, sharding=Sharding())
+    if last.hardware.id != one.hardware.id:
+        borrowed = last.engine_is_borrowed
+        one = replace(one, hardware=last.hardware, engine=last.engine, engine_is_borrowed=borrowed)
+        yield _Step("machine", last.hardware.id, one, *software)
+    if last.model.id != one.model.id:
+        one = replace(one, model=last.model, weights=None, kv=None)
+        yield _Step("model", last.model.id, one, *_shape(last.model))
+    asked, done = one.work, end.placement.work
+    if (asked.weight_format, asked.kv_format) != (done.weight_format, done.kv_format):
+        one = replace(one, weights=last.weights, kv=last.kv)
+        rate = (
+            f"rates that {last.hardware.id} prints; what fewer bits do to answers is not computed"
+        )
+        words = f"{done.weight_format}, kv {done.kv_format}"
+        yield _Step("bits", words, one, "published", rate)
+    drafts = last.traffic.speculation
+    if drafts != one.traffic.speculation:
+        one = replace(one, traffic=last.traffic)
+        words = f"{drafts.drafted:g} drafted, {drafts.tokens_per_pass:g} tokens a pass"
+        yield _Step("drafts", words, one, *_acceptance(last.model))
+    layout = end.placement.layout
+    fixed = replace(one, sharding=sharding(layout))
+    yield _Step("layout", str(layout) or "one chip", fixed, *software)
+    yield _Step("batch", f"{last.batches[0]:,}", last, *software)
+
+
+def _point(scenario: Scenario, today: Outcome, end: Outcome) -> Outcome | None:
+    """Return a step at today's batch, or None where no layout of it holds that.
+
+    Today's chips stay cut as they are; other ones are cut as is best, as many as today, as at the
+    end, or the fewest.
+    """
+    counts = [today.placement.layout.chips, end.placement.layout.chips, None]
+    layouts = [Sharding(chips=count) for count in counts]
+    if scenario.hardware is today.scenario.hardware:
+        layouts.insert(0, sharding(today.placement.layout))
+    for layout in [scenario.sharding] if scenario.sharding.names_ranks else layouts:
+        with suppress(InputError):  # a layout that this model or chip cannot have
+            found = solve(best_cut(replace(scenario, sharding=layout)))
+            if found.fits:
+                return found
+    return None
+
+
+def _software(end: Outcome) -> tuple[str, str]:
+    """Return what the speed of a machine rests on: its engine, fitted on its kind or not."""
+    engine, chip = end.scenario.engine, end.scenario.hardware
+    if engine.is_bound:
+        return "assumed", "no software, the bound itself"
+    if end.scenario.engine_is_borrowed or chip.architecture not in engine.fitted_architectures:
+        return "assumed", f"{engine.id}, not fitted on {chip.architecture or chip.id}"
+    return "measured", f"{engine.id}: {engine.fitted_on}"
+
+
+def _shape(model: Model) -> tuple[str, str]:
+    """Return what the shape of a model rests on."""
+    if model.hypothetical or model.confidence in ("low", "memory") or not model.sources:
+        return "assumed", f"the shape of {model.id} is not published"
+    return "published", next(iter(model.sources.values())).title
+
+
+def _acceptance(model: Model) -> tuple[str, str]:
+    """Return what the tokens of a pass rest on: one model's, published."""
+    if model.id == DRAFTED_BY:
+        return "published", PUBLISHED_BY
+    return "assumed", f"as published for {DRAFTED_BY}: {PUBLISHED_BY}"

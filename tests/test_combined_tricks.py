@@ -1,0 +1,238 @@
+"""Several tricks at once are what brute force finds, and the factors of a speed-up multiply up."""
+
+import json
+from dataclasses import replace
+from math import inf, prod
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import Scenario, Sharding, solve
+from fastcalc.core.traffic import Speculation, Traffic
+from fastcalc.search import Space
+from fastcalc.search.largest_batch import speeds
+from fastcalc.search.space import chip_counts
+from fastcalc.search.tricks.combined import COUNTS, combinations, nearest
+from fastcalc.search.tricks.lighter_passes import PUBLISHED, narrowest
+from fastcalc.search.tricks.start import Base
+from fastcalc.search.tricks.waterfall import waterfall
+from tests import made_up
+from tests.helpers import run
+from tests.strategies import examples
+
+SMALL = {"capacity": st.floats(0.02, 0.3), "bandwidth": st.floats(0.005, 0.5)}
+"""Memory of a random chip: gigabytes and terabytes a second, so that batches stay in hundreds."""
+
+
+@st.composite
+def chips(draw, name, *, priced=True, **more):
+    """A chip of a few tens of megabytes, with a rate for narrow formats or none."""
+    memory = {"name": "M", "capacity": f"{draw(SMALL['capacity']):.4f} GB"}
+    memory["bandwidth"] = f"{draw(SMALL['bandwidth']):.4f} TB/s"
+    peak = {"bf16": f"{draw(st.floats(0.05, 5.0)):.3f} TFLOP/s"}
+    for narrow in draw(st.sets(st.sampled_from(["fp8", "fp4"]))):
+        peak[narrow] = f"{draw(st.floats(0.05, 20.0)):.3f} TFLOP/s"
+    price = {"cloud": f"{draw(st.floats(0.5, 50.0)):.2f} USD/h"} if priced else {}
+    return made_up.chip(
+        id=name, market="datacenter", memory=[memory], peak=peak, price=price, **more
+    )
+
+
+@st.composite
+def models(draw, name):
+    """A model of some megabytes whose cache takes as much for a hundred sequences."""
+    return made_up.minimal(
+        id=name,
+        total_parameters=draw(st.integers(1_000_000, 20_000_000)),
+        layers=draw(st.integers(2, 12)),
+        kv_bytes_per_token=draw(st.integers(5_000, 50_000)),
+        hidden_size=64,
+    )
+
+
+@st.composite
+def bases(draw):
+    """A serving point on one of a few chips, and a speed that some way may reach or none."""
+    hardware = [
+        draw(chips("a")),
+        draw(chips("b", links={"scale_up": {"bandwidth": "50 GB/s", "domain": 2}})),
+        draw(chips("c", kind="wafer", execution="spatial", priced=draw(st.booleans()))),
+    ]
+    found = {one.id: one for one in hardware}
+    entries = {one.id: one for one in [draw(models("m-1")), draw(models("m-2"))]}
+    micro = st.floats(0.0, 300.0).map(lambda value: f"{value:.2f} us")
+    engine = made_up.engine(
+        decode_layer_floor=draw(micro),
+        sequence_overhead=draw(micro),
+        compute_fraction=draw(st.floats(0.2, 1.0)),
+        bandwidth_fraction=draw(st.floats(0.2, 1.0)),
+    )
+    catalogue = SimpleNamespace(
+        names=lambda kind: list(found if kind == "hardware" else entries),
+        mentioning=lambda kind, _: list(found) if kind == "hardware" else [],
+        hardware=lambda name: found[name],
+        model=lambda name: entries[name],
+        engine=lambda _: engine,
+    )
+    scenario = Scenario(
+        found["a"],
+        entries[draw(st.sampled_from(list(entries)))],
+        engine,
+        (draw(st.integers(1, 30)),),
+        Traffic(draw(st.sampled_from([100.0, 300.0])), 100.0, 200.0),
+        sharding=Sharding(chips=draw(st.sampled_from([None, 1, 2]))),
+        pricing=Pricing(utilization=draw(st.sampled_from([1.0, 0.5]))),
+    )
+    today = solve(scenario)
+    assume(today.fits)
+    speedup = draw(st.sampled_from([0.7, 1.5, 3.0, 10.0, 100.0]))
+    return Base(today, speedup * float(today.estimate.speed[0]), catalogue)
+
+
+def every_way(base):
+    """Yield every combination: how many tricks, what is served, and the layouts it may have."""
+    today, chip = base.scenario, base.scenario.hardware.id
+    cut = base.today.placement.layout
+    for name in base.catalogue.names("hardware"):
+        on = today if name == chip else replace(today, hardware=base.catalogue.hardware(name))
+        for model in base.catalogue.names("models"):
+            entry = base.catalogue.model(model)
+            is_other = entry.id != today.model.id
+            if is_other and not entry.total_parameters.si < today.model.total_parameters.si:
+                continue
+            own = replace(on, model=entry, weights=None, kv=None) if is_other else on
+            for bits, scenario in [(0, own), *((1, one) for _, one in narrowest(own))]:
+                for drafts, kept in {0: 1.0, **PUBLISHED}.items():
+                    drafted = Speculation(kept, float(drafts))
+                    traffic = replace(scenario.traffic, speculation=drafted)
+                    served = replace(scenario, traffic=traffic)
+                    tricks = (name != chip) + is_other + bits + bool(drafts)
+                    # A cut is of the traffic before drafts, as their caches may not fit.
+                    space = Space(scenario)
+                    if name == chip and not is_other:
+                        fewest, now = space.fewest_chips or cut.chips, cut.chips
+                        counts = {*chip_counts(min(fewest, now), now), 2 * now, 4 * now, 8 * now}
+                        counts |= {8} if now < 8 else set()
+                        same = [one for one in space.layouts(*sorted(counts)) if one != cut]
+                        yield tricks, served, [cut]
+                        yield tricks + 1, served, same
+                    elif space.fewest_chips:
+                        most = max(space.fewest_chips, cut.chips, space.site.domain)
+                        if space.site.machine.is_spatial:
+                            most = 64 * space.fewest_chips
+                        yield tricks, served, space.layouts(*chip_counts(space.fewest_chips, most))
+
+
+def least(base, served, layouts):
+    """Return the least dollars a million tokens at the speed over every batch, and the fastest."""
+    best, fastest = inf, 0.0
+    space = Space(served)
+    price = served.pricing.per_chip_hour(served.hardware) or 1.0
+    for layout in space.holding(layouts):
+        placed = space.site.place(layout)
+        batch = np.arange(1.0, placed.max_batch + 1.0)
+        each = speeds(placed, served.traffic, batch)
+        fastest = max(fastest, float(each[0]))
+        total = np.where(each >= base.speed * (1.0 - 1e-12), batch * each, 0.0).max()
+        if total:
+            hour = price * layout.chips / served.pricing.utilization
+            best = min(best, hour / 3600.0 / total * 1e6)
+    return best, fastest
+
+
+def seconds(outcome):
+    """Return a price, or as if an hour of the chip cost a dollar."""
+    if outcome.usd is not None:
+        return float(outcome.usd[1][0])
+    hour = outcome.placement.layout.chips / outcome.scenario.pricing.utilization
+    return hour / 3600.0 / float(outcome.estimate.total[0]) * 1e6
+
+
+@examples(10)
+@given(bases())
+def test_the_cheapest_combination_is_that_of_brute_force(base):
+    """For two tricks, three and four; "no combination" only where brute force has none."""
+    found = {one.tricks: one for one in combinations(base)}
+    wanted = dict.fromkeys(COUNTS, (inf, inf))
+    fastest = 0.0
+    for tricks, served, layouts in every_way(base):
+        usd, alone = least(base, served, layouts)
+        fastest = max(fastest, alone)
+        if tricks in wanted:
+            priced, without = wanted[tricks]
+            is_priced = served.pricing.per_chip_hour(served.hardware) is not None
+            wanted[tricks] = (
+                (min(priced, usd), without) if is_priced else (priced, min(without, usd))
+            )
+    for tricks, (priced, without) in wanted.items():
+        best = priced if priced < inf else without
+        outcome = found[tricks].outcome
+        if best == inf:
+            assert outcome is None
+        else:
+            assert outcome is not None
+            assert seconds(outcome) == pytest.approx(best, rel=1e-9)
+            assert float(outcome.estimate.speed[0]) >= base.speed * (1.0 - 1e-9)
+            assert (outcome.usd is not None) == (priced < inf)
+    assert nearest(base)[0] == pytest.approx(fastest, rel=1e-9)
+
+
+@examples(6)
+@given(bases())
+def test_factors_multiply_up_to_the_whole(base):
+    for option in combinations(base):
+        if option.outcome is None:
+            continue
+        factors = waterfall(base.today, option.outcome)
+        whole = option.outcome.estimate.speed[0] / base.today.estimate.speed[0]
+        assert prod(one.speedup for one in factors) == pytest.approx(whole, rel=1e-12)
+        costs = [one.cost_multiple for one in factors]
+        if None not in costs:
+            cost = option.outcome.usd[1][0] / base.today.usd[1][0]
+            assert prod(costs) == pytest.approx(cost, rel=1e-12)
+
+
+@pytest.fixture
+def fastcalc(capsys, monkeypatch):
+    return lambda *args: run(*args, capsys=capsys, monkeypatch=monkeypatch)
+
+
+def test_wafers_with_a_smaller_model_are_tried(fastcalc):
+    """`compare glm-4.7-flash --on wse-3` has over 1,000 tokens/s, so 718 are not out of reach."""
+    asked = ("glm-4.7", "--on", "h100-sxm", "--batch", "16", "--speedup", "15", "--format", "json")
+    ran = fastcalc("fastmode", *asked)
+    assert ran.code == 0
+    document = json.loads(ran.out)
+    rows = {row["trick"]: row for row in document["records"]}
+    pair = rows["two-tricks"]
+    assert (pair["hardware"], pair["model"]) == ("wse-3", "glm-4.7-flash")
+    factors = document["waterfall"]
+    assert [one["trick"] for one in factors[:2]] == ["machine", "model"]
+    assert factors[-1]["tokens_per_s_per_user"] == pair["tokens_per_s_per_user"]
+    whole = prod(one["speedup"] for one in factors)
+    assert whole == pytest.approx(pair["speedup"], rel=1e-9)
+    kept = fastcalc("fastmode", *asked, "--smaller", "none")
+    (drafted,) = [row for row in json.loads(kept.out)["records"] if row["trick"] == "two-tricks"]
+    assert drafted["hardware"] == "wse-3"
+    assert drafted["speculation_tokens_per_pass"] > 1.0
+
+
+def test_where_nothing_reaches_the_nearest_is_said(fastcalc):
+    ran = fastcalc("fastmode", "llama-3.1-8b", "--to-speed", "1e8", "--format", "json")
+    assert ran.code == 1
+    document = json.loads(ran.out)
+    assert document["records"] == document["waterfall"] == []
+    assert document["reason"].startswith("nothing in the catalogue reaches 100,000,000 tokens/s")
+
+
+def test_smaller_models_may_be_named(fastcalc):
+    asked = ("fastmode", "gpt-oss-120b", "--smaller", "llama-3.2-1b", "--format", "json")
+    rows = json.loads(fastcalc(*asked).out)["records"]
+    assert [one["model"] for one in rows if one["trick"] == "smaller-model"] == ["llama-3.2-1b"]
+    wrong = fastcalc("fastmode", "gpt-oss-120b", "--smaller", "nothing")
+    assert wrong.code == 2
+    assert wrong.err.count("\n") == 1
