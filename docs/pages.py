@@ -64,8 +64,8 @@ range. What a point is, and how it is predicted: [measured points](evidence.md).
 TRUST = """Every speed is held against published measurements. {points:,} of them, of {sources}
 sources, are predicted by fits that have not seen their source: off by a factor of {median:.2f} in
 the median, 90 % within {most:.2f}, {share:.0f} % inside their range, {above} above the bound.
-Closest is "{closest}" (90 % within {best:.2f}), furthest "{furthest}" ({worst:.2f}); of {chips} chips,
-{alone} rest on one source. [By class, chip and model](docs/accuracy.md).
+Closest is "{closest}" (90 % within {best:.2f}), furthest "{furthest}" ({worst:.2f}); of {chips}
+chips, {alone} rest on one source. [By class, chip and model](docs/accuracy.md).
 """
 WEAK_PLACES = """## Where it is weak
 
