@@ -129,7 +129,7 @@ def catalogue() -> str:
             to_markdown(
                 ["chip", "memory", "bandwidth", "16 bit", "8 bit", "4 bit", "link", "domain",
                  "power", "$/h", "of"],
-                map(_chip, chips),
+                map(_unbroken, map(_chip, chips)),
             ),
             _gaps(chips.records),
             f"## {len(models)} models\n",
@@ -167,6 +167,14 @@ def _chip(one: Any) -> list[str]:
         _or_gap(one["power_chip_w"], "W"),
         GAP if price is None else f"{price:.2f}",
         one["price_cloud_date"] or GAP,
+    ]
+
+
+def _unbroken(cells: list[str]) -> list[str]:
+    """Return cells whose numbers stay with their units."""
+    return [
+        cell.replace(" ", "\N{NO-BREAK SPACE}").replace("\N{NO-BREAK SPACE}+", " +")
+        for cell in cells
     ]
 
 
