@@ -113,7 +113,8 @@ def _in_order(sections: dict[str, list[list[str]]]) -> Iterable[tuple[str, list[
 
 def _names(field: str, shown: Any) -> str:
     names = [one for one in getattr(shown, "param_decls", None) or () if one.startswith("-")]
-    metavar = shown.metavar or ""
+    *words, last = (shown.metavar or "").split("|")
+    metavar = f"{', '.join(words)} or {last}" if words else last
     if isinstance(shown, ArgumentInfo):
         return metavar
     return f"{', '.join(names) or '--' + field.replace('_', '-')} {metavar}".strip()

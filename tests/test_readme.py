@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import sys
+from textwrap import dedent
 
 import pytest
 
@@ -97,7 +98,7 @@ def test_the_yaml_it_shows_loads(page, asked, capsys, monkeypatch, tmp_path):
     text = (ROOT / "docs" / "guide" / f"{page}.md").read_text()
     (shown,) = re.findall(r"(?ms)^ *```yaml\n(.*?)^ *```", text)
     path = tmp_path / "entry.yaml"
-    path.write_text(re.sub(r"(?m)^   ", "", shown))
+    path.write_text(dedent(shown))
     for command in (("show",), asked):
         ran = run(*command, path, capsys=capsys, monkeypatch=monkeypatch)
         assert ran.code == 0, ran.err
