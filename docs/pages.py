@@ -71,7 +71,9 @@ WEAK_PLACES = """## Where it is weak
 
 Chips and models whose median is off by more than {weak}, or of which there are fewer than three
 points. Of these {of}, {few} rest on a single source, whose way of measuring nobody can tell from
-the chip.
+the chip. Known causes: public speeds of SRAM machines hide speculation, and software of another
+year than an engine's moves its floors by 1.5 to 2. [What was scored once,
+unseen](evidence.md#what-is-shipped) stands apart.
 """
 
 
