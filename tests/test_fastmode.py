@@ -195,7 +195,7 @@ def test_both_batches_are_solved_for(fastcalc):
 
 
 def test_a_speed_above_every_bound_is_refused_with_the_bound(fastcalc):
-    table = fastcalc("fastmode", *TODAY, "--to-speed", "1e8")
+    table = fastcalc("fastmode", *TODAY, "--to-speed", "1e8", "--wide")
     assert table.code == 1
     assert "cannot: the bound is" in words(table.out)
     assert "nothing in the catalogue reaches 100,000,000 tokens/s" in words(table.out)
@@ -301,7 +301,7 @@ def test_markdown_has_every_option(fastcalc):
 
 @pytest.mark.parametrize("columns", [60, 80, 100, 140])
 def test_the_table_stays_inside_the_terminal(fastcalc, columns):
-    ran = fastcalc("fastmode", *TODAY, columns=columns)
+    ran = fastcalc("fastmode", *TODAY, "--wide", columns=columns)
     assert ran.code == 0
     for line in ran.out.splitlines():
         assert len(line) <= max(columns, 80), line
@@ -309,7 +309,7 @@ def test_the_table_stays_inside_the_terminal(fastcalc, columns):
 
 
 def test_the_table_shows_a_few_and_all_if_asked(fastcalc):
-    few = fastcalc("fastmode", *TODAY).out
+    few = fastcalc("fastmode", *TODAY, "--wide").out
     every = fastcalc("fastmode", *TODAY, "--all").out
     assert "--all shows them" in words(few)
     assert "--all shows them" not in words(every)
@@ -409,3 +409,20 @@ def test_a_batch_that_does_not_fit_is_refused():
 def test_needed_tokens_rise_with_the_speed(answers):
     for slow, fast in itertools.pairwise(answers):
         assert np.all(fast.tokens >= slow.tokens * (1 - 1e-9))
+
+
+def test_the_first_screen_answers_and_names_what_cannot_be(fastcalc):
+    ran = fastcalc("fastmode", *TODAY, "--speedup", "2.5")
+    lines, text = ran.out.splitlines(), words(ran.out)
+    rows = records(fastcalc("fastmode", *TODAY, "--speedup", "2.5", "--format", "json"))
+    tried = [one for one in rows if one["trick"] in TRICKS]
+    missed = {TRICKS[one["trick"]] for one in tried} - {
+        TRICKS[one["trick"]] for one in tried if one["cannot"] is None
+    }
+    assert len(lines) <= 32
+    for one in missed:
+        assert one in text.partition("cannot: ")[2].partition(";")[0]
+    assert "with the same model " in text
+    assert "The cheapest: 2.5" in text
+    assert lines[-1].startswith("next: fastcalc frontier")
+    assert len(fastcalc("fastmode", *TODAY, "--notes").out.splitlines()) > len(lines)

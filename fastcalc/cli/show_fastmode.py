@@ -13,6 +13,7 @@ from fastcalc.core.best_cut import best_cut
 from fastcalc.core.scenario import Scenario, locate, solve
 from fastcalc.errors import InputError
 from fastcalc.report import curve, fastmode, fastmode_table, records
+from fastcalc.report.console import Notes, Part
 from fastcalc.search.tricks import fastmode as tricks
 from fastcalc.search.tricks import start_at_speed
 from fastcalc.search.tricks.lighter_passes import narrowest
@@ -27,7 +28,7 @@ BATCH = 32
 
 
 def run(asked: Fastmode) -> Found:
-    """Found a request and return the exit code: 1 if nothing reaches the speed."""
+    """Return every way to the speed; the answer is no if nothing reaches it."""
     _check(asked)
     comparison = Compare.like(asked, models=[asked.model], batch=asked.batch or str(BATCH))
     scenario, catalogue = _scenario(comparison)
@@ -52,8 +53,16 @@ def run(asked: Fastmode) -> Found:
     outcomes = [made.today, *(one.outcome for one in made.options if one.outcome is not None)]
     few, left = fastmode.shown(made, everything=asked.everything or asked.written_as == "markdown")
     next_command = requests.again(comparison, "frontier", Frontier)
+
+    def page(width: int) -> list[Part]:
+        if asked.wide or asked.everything:
+            return fastmode_table.parts(made, few, left, width, next_command)
+        every = fastmode_table.notes(made, few, left)
+        screen = fastmode_table.first_screen(made, few, width, next_command, every=every)
+        return [*screen, Notes(every)] if asked.notes else screen
+
     return Found(
-        lambda width: fastmode_table.parts(made, few, left, width, next_command),
+        page,
         lambda: fastmode.rows(
             made, made.options, lambda one: requests.command(comparison, one, made.today)
         ),

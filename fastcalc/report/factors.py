@@ -82,16 +82,21 @@ def factor_records(factors: Sequence[Factor]) -> list[Record]:
     return [plainly(values(COLUMNS, one)) for one in factors]
 
 
-def parts(factors: Sequence[Factor], width: int) -> list[Part]:
-    """Return what the factors multiply up to, each of them, and what they rest on."""
+def product(factors: Sequence[Factor]) -> str:
+    """Return what the factors multiply up to, in a phrase."""
     speedup = prod(one.speedup for one in factors)
     costs = [one.cost_multiple for one in factors]
     known = [one for one in costs if one is not None]
     law = " x ".join(f"{number(one.speedup)} ({one.trick})" for one in factors)
     cost = f", at {dollars(prod(known))}x the cost" if len(known) == len(costs) else ""
+    return f"{number(speedup)}x = {law}{cost}, one change after another"
+
+
+def parts(factors: Sequence[Factor], width: int) -> list[Part]:
+    """Return what the factors multiply up to, each of them, and what they rest on."""
     sources = dict.fromkeys(f"{one.evidence}: {one.source}" for one in factors)
     return [
-        Title("the cheapest", f"{number(speedup)}x = {law}{cost}, one change after another"),
+        Title("the cheapest", product(factors)),
         record_tables.table(_TABLE, factor_records(factors), width, {"change": 0}),
         "",
         Notes([*sources]),

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isnan
+from math import inf, isnan
 
 from fastcalc.core.columns import Column, pick
+from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare, factors, record_tables
-from fastcalc.report.console import Notes, Part, Title
+from fastcalc.report.console import Notes, Part, Title, few_notes
 from fastcalc.report.fastmode import COLUMNS, factors_of, nothing, record_of, rows
-from fastcalc.report.numbers_as_text import number, parameters
+from fastcalc.report.numbers_as_text import dollars, number, parameters
 from fastcalc.report.records import Record, compare_records
 from fastcalc.search.tricks import Answer, Option
 from fastcalc.search.tricks.lighter_passes import PUBLISHED
@@ -105,9 +106,73 @@ def parts(
     ]
 
 
+def first_screen(
+    answer: Answer, options: Sequence[Option], width: int, next_command: str, *, every: list[str]
+) -> list[Part]:
+    """Return the cheapest ways in a sentence, a table of what reaches the speed, and few notes."""
+    reach = [one for one in options if one.outcome is not None]
+    cheapest: dict[str, Option] = {}
+    for one in sorted(reach, key=lambda one: inf if one.usd is None else one.usd):
+        cheapest.setdefault(one.trick, one)
+    shown = [one for one in reach if one in cheapest.values()]
+    missed = dict.fromkeys(TRICKS[one.trick] for one in options if one.trick not in cheapest)
+    few = [f"cannot: {', '.join(missed)}; --wide says why"] if missed else []
+    few += [compare.prices(_drawn(answer, shown), in_short=True)]
+    few += dict.fromkeys(line for one in _drawn(answer, shown) for line in one.warnings)
+    found = factors_of(answer)
+    columns = [replace(o, heading=("", "how"), format="") if o.key == "how" else o for o in TABLE]
+    return [
+        _sentence(answer, reach),
+        *([f"The cheapest: {factors.product(found)}."] if found else []),
+        "",
+        record_tables.table(
+            columns,
+            [{**one, "how": one["change"]} for one in rows(answer, shown)],
+            width,
+            {"how": 0},
+        ),
+        few_notes(_KEY, few, every, next_command),
+    ]
+
+
+_KEY = (
+    "key: each row is at the largest batch that is expected to reach the speed; cost is that of an "
+    "output token over today's; fewer bits and smaller models change the answers"
+)
+
+
+def _drawn(answer: Answer, options: Sequence[Option]) -> list[Outcome]:
+    return [answer.today, *(one.outcome for one in options if one.outcome is not None)]
+
+
+def _sentence(answer: Answer, reach: Sequence[Option]) -> str:
+    """Return the cheapest way with today's model, and with any."""
+    today = answer.today
+    speed, chips = float(today.estimate.speed[0]), today.placement.layout.chips
+    begun = (
+        f"{today.scenario.model.id} on {chips:,} {today.scenario.hardware.id}, "
+        f"{number(speed)} tokens/s for each of {today.scenario.batches[0]:,} users, to "
+        f"{number(answer.speed)} ({number(answer.speed / speed)}x)"
+    )
+    if not reach:
+        return f"{begun}: {nothing(answer)}."
+    same = [
+        one for one in reach if one.outcome and one.outcome.scenario.model is today.scenario.model
+    ]
+    ways = []
+    for words, some in (("with the same model ", same), ("", reach)):
+        priced = [one for one in some if one.usd is not None]
+        if priced:
+            best = min(priced, key=lambda one: one.usd or inf)
+            cost = record_of(best, compare_records([today])[0], answer.speed)["cost_multiple"]
+            how = f"{TRICKS[best.trick]} ({best.change})" if best.change else TRICKS[best.trick]
+            ways.append(f"{words}{how} at {dollars(cost)} times the cost")
+    return f"{begun}: {'; in all '.join(dict.fromkeys(ways)) or 'nothing with a price reaches it'}."
+
+
 def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> list[str]:
     """Return what a reader must know to trust the table, a line each."""
-    drawn = [answer.today, *(one.outcome for one in options if one.outcome is not None)]
+    drawn = _drawn(answer, options)
     published = ", ".join(f"{count}: {tokens}" for count, tokens in PUBLISHED.items())
     lines = [
         identity(answer),

@@ -148,6 +148,7 @@ class Fastmode(
     flags.Prices,
     flags.PaidHours,
     flags.Output,
+    flags.Reading,
     flags.OwnFolders,
 ):
     """Say what each trick for speed buys and costs, from today's batch.
