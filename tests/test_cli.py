@@ -520,7 +520,8 @@ def test_help_shows_every_flag_once(command, fastcalc):
     expected = [
         names.get(flag, flag).replace("_", "-")
         for flag, (annotation, _) in declared(flags).items()
-        if isinstance(annotation.__metadata__[0], OptionInfo)
+        if isinstance(shown_as := annotation.__metadata__[0], OptionInfo)
+        if not shown_as.hidden
     ]
     assert sorted(shown) == sorted([*expected, "help"])
 
