@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 
 _FUNCTIONS = (
     *("compare", "sweep", "plan", "fit", "fastmode", "frontier", "validate", "claims"),
-    *("list", "diff"),
+    *("decide", "infer", "list", "diff"),
 )
 _OTHERS = {
     "PlacedModel": "library.deployment",

@@ -119,8 +119,8 @@ def test_an_engine_value_out_of_range(old, new, said, fastcalc, tmp_path):
         (("compare", "--chips", "9" * 400), "... is not a whole number from 1 to 1,000,000"),
         (("compare", "--utilization", "1e-320"), "is not a share above 0 to 1"),
         (("compare", "--speculate", "1e-320x3"), "is not above 0 and at most 1"),
-        (("task", "--speed", "1e-320"), "is not a number from 1e-12 to 1e+09"),
-        (("task", "--speed", "60", "--price", "1e-320"), "is not 0 or a number from 1e-12"),
+        (("decide", "a=speed=1e-320"), "is not a number from 1e-12 to 1e+09"),
+        (("decide", "a=speed=60,price=1e-320"), "is not 0 or a number from 1e-12"),
         (("fastmode", "llama-3.1-8b", "--from-speed", "1e300"), "is not a number from 1e-12"),
         (
             ("frontier", "llama-3.1-8b", "--max-chips", "5000"),

@@ -282,8 +282,8 @@ WRONG_REQUESTS = [
     (("fit", "--prompt", "1e30"), "--prompt '1e30' is not a whole number from 1 to"),
     (("frontier", "llama-3.1-8b", "--output", "1.5"), "write for example 1000 or 8k"),
     (("plan", "llama-3.1-8b", "--prompt", "-5"), "--prompt '-5' is not a whole number from 1 to"),
-    (("task", "--tokens", "0"), "write for example 1000 or 8k"),
-    (("task", "--speed", "9", "--against", "tokens=0,speed=9"), "write for example 1000 or 8k"),
+    (("decide", "--tokens", "0"), "write for example 1000 or 8k"),
+    (("decide", "a=tokens=0,speed=9"), "a: tokens 0 is not a whole number from 1"),
     (("compare", "--tp", "1e30"), "--tp '1e30' is not a whole number; write for example 8"),
     (("frontier", "llama-3.1-8b", "--max-chips", "9" * 5000), "--max-chips"),
     (("compare", "--utilization", "x"), "--utilization 'x' is not a share; write for example"),
@@ -398,7 +398,7 @@ def test_a_file_is_written_whole_or_not_at_all(fastcalc, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "asked",
-    ["compare", "fit", "list engines", "show b200", "diff b200 b300", "new model x", "task"],
+    ["compare", "fit", "list engines", "show b200", "diff b200 b300", "new model x", "decide"],
 )
 def test_a_dash_is_standard_output_and_no_file(fastcalc, tmp_path, monkeypatch, asked):
     monkeypatch.chdir(tmp_path)
@@ -441,8 +441,8 @@ def test_a_thousand_may_be_written_short(fastcalc):
         [8000, 2000, 9000, 1],
         [8000, 2000, 9000, 1000],
     ]
-    task = json.loads(fastcalc("task", "--tokens", "2k", "--format", "json").out)["records"]
-    assert task[0]["tokens_per_step"] == 2000
+    opus = json.loads(fastcalc("decide", "--tokens", "2k", "--format", "json").out)["records"][0]
+    assert opus["tokens_per_step"] == 2000
 
 
 def test_batches_take_ranges(fastcalc):

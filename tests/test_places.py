@@ -362,8 +362,8 @@ LONG = "n" * 5000
         ("claims", "--explain", LONG), ("claims", "--only", LONG), ("import", LONG),
         ("validate", LONG), ("calibrate", LONG), ("new", "hardware", LONG), ("diff", LONG, LONG),
         ("schema", LONG), ("plan", "llama-3.1-8b", "--ttft", LONG), ("compare", "a/" * 2500),
-        ("plan", "llama-3.1-8b", "--objective", LONG), ("task", "--speed", "9", "--judge", LONG),
-        ("task", "--speed", "9", "--accuracy", LONG), ("task", "--speed", "9", "--against", LONG),
+        ("plan", "llama-3.1-8b", "--objective", LONG), ("decide", "--judge", LONG),
+        ("decide", f"a=speed={LONG}"), ("decide", LONG),
         ("compare", "--format", "n " * 2500), ("show", "n " * 2500), ("compare", "n " * 120),
     ],
 )  # fmt: skip

@@ -91,7 +91,7 @@ COMMANDS = {
     "no frontier": (("frontier", "glm-5.3-flash", "--max-chips", "1", *OWN), FOUR),
     "fastmode": (("fastmode", MODEL, *OWN), FOUR),
     "no fastmode": (("fastmode", MODEL, "--from-speed", "1e8", *OWN), FOUR),
-    "task": (("task", MODEL, *OWN), FOUR),
+    "decide": (("decide", MODEL, "@\x1b[2J\u202e=speed=9", *OWN), FOUR),
     "sweep": (("sweep", MODEL, "--batch", "1,2", *OWN), ("csv", "json")),
     "list hardware": (("list", "hardware", *FOLDERS), FOUR),
     "list models": (("list", "models", *FOLDERS), FOUR),

@@ -78,7 +78,7 @@ def main() -> None:
     (HERE.parent / "records.md").write_text(data_dictionary(), encoding="utf-8")
     for folder, kind in FOLDERS.items():
         (HERE / f"{kind}.schema.json").write_text(as_text(kind), encoding="utf-8")
-        for path in sorted((ROOT / folder).glob("*.yaml")):
+        for path in sorted((ROOT / folder).glob("claims.yaml" if kind == "claims" else "*.yaml")):
             text = path.read_text(encoding="utf-8")
             if not text.startswith(line(kind)):
                 path.write_text(line(kind) + text, encoding="utf-8")

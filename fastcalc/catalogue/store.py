@@ -13,6 +13,7 @@ from fastcalc.catalogue.faults import refuse
 from fastcalc.catalogue.folders import shipped_folder as shipped
 from fastcalc.catalogue.reader import Document, read, scan
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
+from fastcalc.catalogue.stand_ins import service
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError, placed
 from fastcalc.written import shown
@@ -280,6 +281,8 @@ class Catalogue:
         aliases = self._by_alias(kind)
         if name.lower() in aliases:
             return aliases[name.lower()]
+        if kind == "models" and (unpublished := service(name)):
+            raise InputError(unpublished.refusal)
         near = nearest(name, [*self.names(kind), *aliases])
         hint = f"did you mean {' or '.join(near)}?" if near else f"'fastcalc list {kind}' names all"
         places: dict[Kind, str] = {"hardware": "--on", "models": "MODEL", "engines": "--engine"}

@@ -1,7 +1,7 @@
 """What the keys of every command's records mean."""
 
 from fastcalc.core.columns import COLUMNS, Column
-from fastcalc.report import curve, fastmode, fit, plan
+from fastcalc.report import curve, decided, fastmode, fit, inferred, plan
 
 COMMANDS: dict[str, tuple[Column, ...]] = {
     "compare, frontier, sweep": COLUMNS,
@@ -9,6 +9,8 @@ COMMANDS: dict[str, tuple[Column, ...]] = {
     "plan": plan.COLUMNS,
     "fastmode": fastmode.COLUMNS,
     "fastmode --curve": curve.COLUMNS,
+    "decide": decided.COLUMNS,
+    "infer": inferred.COLUMNS,
 }
 """What a record of each command holds."""
 

@@ -1,10 +1,9 @@
-"""Flags of the commands that evaluate what is named: `compare`, `fit` and `task`."""
+"""Flags of the commands that evaluate what is named: `compare` and `fit`."""
 
 from typing import Annotated
 
-from fastcalc.cli import completion, flags
+from fastcalc.cli import flags
 from fastcalc.cli.flags import flag
-from fastcalc.cli.options import tokens_of
 
 
 class Decoding(flags.Flags):
@@ -70,77 +69,4 @@ class FitMemory(Evaluated, flags.Output, flags.OwnFolders):
     examples = (
         "fastcalc fit deepseek-r1 --on h100-sxm,h200-sxm,wse-3",
         "fastcalc fit gpt-oss-120b --on rtx-4090 --host ddr5-2ch",
-    )
-
-
-class Steps(flags.Flags):
-    """Task."""
-
-    steps: Annotated[int, flag("N", "Steps of a run.")] = 1
-    accuracy: Annotated[str, flag("LIST", "Chance that a step is right; several to compare.")] = "1"
-    tokens: Annotated[int, flag("N", "Output tokens of a step.", parser=tokens_of("--tokens"))] = (
-        1000
-    )
-    prompt: Annotated[
-        int | None,
-        flag("TOKENS", "Prompt of a step, to count prefill.", parser=tokens_of("--prompt")),
-    ] = None
-    tool_seconds: Annotated[float, flag("S", "Seconds of tools in a step.")] = 0.0
-    retries: Annotated[int, flag("N", "How often a step found wrong is done again.")] = 0
-    best_of: Annotated[int, flag("N", "Answers to a step, one of them taken.")] = 1
-    judge: Annotated[str, flag("oracle|majority|SHARE", "Who takes one, and how surely.")] = (
-        "oracle"
-    )
-    serial: Annotated[
-        bool, flag(None, "Answers come one after another, not at once.", "--serial")
-    ] = False
-    round_trip_ms: Annotated[float, flag("MS", "Way there and back of a call.")] = 0.0
-    window_ms: Annotated[float | None, flag("MS", "A gap in a conversation: what fits it.")] = None
-
-
-class OwnSpeed(flags.Flags):
-    """A speed of your own."""
-
-    speed: Annotated[float | None, flag("TOK/S", "A speed of your own, no model on a chip.")] = None
-    price: Annotated[float | None, flag("USD", "Its price of a million tokens out.")] = None
-    input_price: Annotated[float | None, flag("USD", "And of a million in.")] = None
-    ttft_ms: Annotated[float | None, flag("MS", "Time to its first token.")] = None
-    subscription: Annotated[
-        float | None, flag("USD", "A subscription, against the price of tokens.")
-    ] = None
-    against: Annotated[
-        str | None, flag("KEY=VALUE,...", "A second option: speed=1000,accuracy=0.75.")
-    ] = None
-
-
-class ModelsOnChips(flags.Flags):
-    """Deployment."""
-
-    on: Annotated[
-        str | None, flag("CHIPS", "As of compare.", autocompletion=completion.hardware)
-    ] = None
-    batch: Annotated[str | None, flag("LIST", "Batches; 1.")] = None
-
-
-class AgentTask(
-    flags.ModelNames,
-    Steps,
-    OwnSpeed,
-    flags.FormatOfEach,
-    ModelsOnChips,
-    flags.EngineName,
-    flags.ChipCount,
-    flags.PriceBasisOnly,
-    flags.PaidHours,
-    flags.Output,
-    flags.OwnFolders,
-):
-    """Compute an agent's task: time and cost to one success.
-
-    Steps that may fail, tools, retries, best of several answers; or what fits a voice's gap.
-    """
-
-    examples = (
-        "fastcalc task --steps 10 --accuracy 0.9 --tokens 800 --speed 65 --price 25",
-        "fastcalc task llama-3.1-8b --on h100-sxm --window-ms 450 --tokens 35",
     )

@@ -1,0 +1,238 @@
+"""A run of an agent: what speed, price and accuracy take until one run succeeds.
+
+Every number may be an array; they broadcast together. A run is a chain of steps, each a call of
+the model and a tool. What is wrong is noticed at no cost: at the step, where retries are allowed,
+and else at the end, after which the run starts afresh or a user repairs it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastcalc.formulas import agents as formulas
+from fastcalc.formulas import choosing
+from fastcalc.formulas.types import Array, ArrayLike, floats
+
+HOUR = 3600.0
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What an option offers, and what is asked of it.
+
+    Attributes
+    ----------
+    speed : array_like
+        Tokens a second of one stream. [1/s]
+    accuracy : array_like
+        Probability that one answer to a step is right. [1]
+    price, input_price : array_like
+        Of a million tokens out and in; nan where unknown. [USD]
+    cached_price : array_like or None
+        Of a million tokens found in a prefix cache; None for the price of input. [USD]
+    plan : array_like
+        A subscription, a month. [USD]
+    lead, round_trip : array_like
+        Time of a call before tokens stream, and on the way there and back. [s]
+    steps, tokens, prompt : array_like
+        Steps of a run; tokens out of a call, and tokens in that are paid for. [1]
+    cached : array_like
+        Share of the prompt that a prefix cache holds. [1]
+    tools, check : array_like
+        Time of a step's tools; time that a user gives to each run. [s]
+    repair : array_like or None
+        Time of a user to repair a failed run; None where it is run again. [s]
+    retries, samples : array_like
+        How often a step found wrong is done again; answers to a step, of which one is taken. [1]
+    judge : array_like or None
+        Probability that who takes one is right about an answer; None for a majority. [1]
+    is_serial : bool
+        Answers to a step come one after another, not at once.
+    sessions : array_like
+        Runs that a user has going side by side. [1]
+    hour, hours, budget : array_like
+        Worth of a user's hour [USD]; hours and dollars of a month. [h, USD]
+    """
+
+    speed: ArrayLike
+    accuracy: ArrayLike = 1.0
+    price: ArrayLike = float("nan")
+    input_price: ArrayLike = 0.0
+    cached_price: ArrayLike | None = None
+    plan: ArrayLike = 0.0
+    lead: ArrayLike = 0.0
+    round_trip: ArrayLike = 0.0
+    steps: ArrayLike = 1.0
+    tokens: ArrayLike = 1000.0
+    prompt: ArrayLike = 0.0
+    cached: ArrayLike = 0.0
+    tools: ArrayLike = 0.0
+    check: ArrayLike = 0.0
+    repair: ArrayLike | None = None
+    retries: ArrayLike = 0.0
+    samples: ArrayLike = 1.0
+    judge: ArrayLike | None = 1.0
+    is_serial: bool = False
+    sessions: ArrayLike = 1.0
+    hour: ArrayLike = 0.0
+    hours: ArrayLike = 160.0
+    budget: ArrayLike = float("inf")
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run of an option.
+
+    Attributes
+    ----------
+    success : ndarray
+        Probability that all steps are right in the end. [1]
+    calls : ndarray
+        Steps, those done again counted. [1]
+    model_seconds, tool_seconds : ndarray
+        Time in the model and in tools. [s]
+    usd : ndarray
+        Price of its tokens; nan where unknown. [USD]
+    """
+
+    success: Array
+    calls: Array
+    model_seconds: Array
+    tool_seconds: Array
+    usd: Array
+
+    @property
+    def seconds(self) -> Array:
+        """Time of the run. [s]"""
+        return self.model_seconds + self.tool_seconds
+
+
+@dataclass(frozen=True, eq=False)
+class Prospect:
+    """What an option takes to one success, on average.
+
+    Attributes
+    ----------
+    run : Run
+        One run.
+    seconds : ndarray
+        From the start to one success, a user's checks and repairs included. [s]
+    user_seconds : ndarray
+        The time between two successes with sessions side by side: what one costs the user. [s]
+    busy_sessions : ndarray
+        Sessions from which on more speed gains the user nothing; infinity without checks. [1]
+    usd : ndarray
+        Price of tokens and plan for one success; infinity where none succeeds. [USD]
+    total : ndarray
+        The same, and the user's time. [USD]
+    month, month_usd : ndarray
+        Successes in a month's hours and dollars, and what they cost without the user. [1, USD]
+    """
+
+    run: Run
+    seconds: Array
+    user_seconds: Array
+    busy_sessions: Array
+    usd: Array
+    total: Array
+    month: Array
+    month_usd: Array
+
+
+def taken(terms: Terms) -> Array:
+    """Return the probability that the answer taken for a step is right. [1]"""
+    if terms.judge is None:
+        return choosing.majority(accuracy=terms.accuracy, samples=terms.samples)
+    return choosing.judged(accuracy=terms.accuracy, samples=terms.samples, judge=terms.judge)
+
+
+def run_of(terms: Terms) -> Run:
+    """Return one run.
+
+    Examples
+    --------
+    Nine of ten steps are right, and ten must be:
+
+    >>> round(float(run_of(Terms(speed=65.0, accuracy=0.9, steps=10)).success), 3)
+    0.349
+    """
+    right = taken(terms)
+    tries = floats(terms.retries) + 1.0
+    step_success = choosing.best_of(accuracy=right, samples=tries)
+    calls = terms.steps * formulas.expected_tries(accuracy=right, tries=tries)
+    in_turn = calls * (terms.samples if terms.is_serial else 1.0)
+    lead = floats(terms.lead) + terms.round_trip
+    cached_price = terms.input_price if terms.cached_price is None else terms.cached_price
+    hit = floats(terms.cached)
+    input_usd = terms.prompt * ((1.0 - hit) * terms.input_price + hit * cached_price)
+    found = np.broadcast_arrays(
+        formulas.chain_success(accuracy=step_success, steps=terms.steps),
+        calls,
+        in_turn * (floats(terms.tokens) / terms.speed + lead),
+        calls * terms.tools,
+        calls * terms.samples * (floats(terms.tokens) * terms.price + input_usd) / 1e6,
+    )
+    return Run(*found)
+
+
+def routed(to: Run, rest: Run, share: ArrayLike) -> Run:
+    """Return the run in which one option does a share of the steps, and another the rest.
+
+    Both runs are of all steps; the share is of them. [1]
+    """
+    part = floats(share)
+
+    def both(first: Array, second: Array) -> Array:
+        return part * first + (1.0 - part) * second
+
+    return Run(
+        to.success**part * rest.success ** (1.0 - part),
+        both(to.calls, rest.calls),
+        both(to.model_seconds, rest.model_seconds),
+        both(to.tool_seconds, rest.tool_seconds),
+        both(to.usd, rest.usd),
+    )
+
+
+def prospect(run: Run, terms: Terms) -> Prospect:
+    """Return what runs take to one success.
+
+    Examples
+    --------
+    Ten steps at 0.9 take 2.87 runs:
+
+    >>> terms = Terms(speed=65.0, accuracy=0.9, steps=10, tokens=800)
+    >>> found = prospect(run_of(terms), terms)
+    >>> round(float(found.seconds / found.run.seconds), 2)
+    2.87
+    """
+    ends = run.success if terms.repair is None else 1.0
+    by_user = floats(terms.check)
+    if terms.repair is not None:
+        by_user = by_user + (1.0 - run.success) * terms.repair
+    seconds = formulas.time_to_success(attempt=run.seconds + by_user, success=ends)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        busy = formulas.busy_sessions(response=run.seconds, think=by_user)
+        each = np.maximum((run.seconds + by_user) / floats(terms.sessions), by_user)
+        user = formulas.time_to_success(attempt=each, success=ends)
+        tokens_usd = formulas.time_to_success(attempt=run.usd, success=ends)
+        in_hours = floats(terms.hours) * HOUR / user
+        month = np.fmin(in_hours, floats(terms.budget) / tokens_usd)
+        usd = np.where(floats(terms.plan) > 0.0, tokens_usd + terms.plan / month, tokens_usd)
+        month_usd = np.where(month > 0.0, month * tokens_usd, 0.0) + terms.plan
+        total = np.where(np.isinf(user), np.inf, usd + floats(terms.hour) / HOUR * user)
+    found = np.broadcast_arrays(seconds, user, busy, usd, total, month, month_usd)
+    return Prospect(run, *found)
+
+
+def window_tokens(terms: Terms, window: ArrayLike) -> Array:
+    """Return the tokens of a call that stream before a gap, in seconds, has passed. [1]"""
+    lead = floats(terms.lead) + terms.round_trip
+    return formulas.tokens_in_window(window=window, lead=lead, speed=terms.speed)
+
+
+def window_speed(terms: Terms, window: ArrayLike) -> Array:
+    """Return the speed at which a call's tokens fit into a gap; infinity where none does. [1/s]"""
+    left = floats(window) - terms.lead - terms.round_trip
+    with np.errstate(divide="ignore"):
+        return np.where(left > 0.0, terms.tokens / np.maximum(left, 0.0), np.inf)

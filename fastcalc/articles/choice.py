@@ -1,0 +1,297 @@
+"""Which of several options wins, where the verdict flips, and who wins where on a map."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from fastcalc.articles.agent_run import (
+    Prospect,
+    Run,
+    Terms,
+    prospect,
+    routed,
+    run_of,
+    window_tokens,
+)
+from fastcalc.catalogue.limits import LIMITS, Limit
+from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
+
+Objective = Literal["total", "time", "cost", "window"]
+Numbers = Mapping[str, Any]
+"""Fields of `Terms` with their values."""
+
+_REFINEMENTS, _PARTS = 7, 64
+"""A break-even is narrowed so often, to one of so many parts."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A number that an option, a flag or an axis of a map may give.
+
+    Attributes
+    ----------
+    field : str
+        Of `Terms`; ``share`` of an option that routes steps.
+    limit : Limit
+        What it may be.
+    noun, unit : str
+        What it is called, and what stands after its value.
+    scale : float
+        What its unit is of the field's.
+    zero : bool
+        Whether it may be 0.
+    """
+
+    field: str
+    limit: Limit
+    noun: str
+    unit: str = ""
+    scale: float = 1.0
+    zero: bool = False
+
+    @property
+    def least(self) -> float:
+        """The smallest value that is searched."""
+        return 0.0 if self.zero else max(self.limit.least, 1e-6)
+
+    def grid(self, points: int) -> Floats:
+        """Return values over all that is searched, dense where numbers are usual."""
+        if self.limit.most == 1.0:
+            return np.linspace(self.least, 1.0, points)
+        first = max(self.limit.least, 1e-4)
+        values = np.geomspace(first, min(self.limit.most, 1e7), points)
+        return np.concatenate([[0.0], values]) if self.zero else values
+
+
+_SECONDS, _DOLLARS, _SHARE = LIMITS["duration"], LIMITS["dollars"], LIMITS["share"]
+_MTOK = "$ a million tokens"
+OF_OPTIONS = {
+    "speed": Variable("speed", LIMITS["speed"], "speed", "tokens/s"),
+    "accuracy": Variable("accuracy", _SHARE, "accuracy", zero=True),
+    "price": Variable("price", _DOLLARS, "price", f"{_MTOK} out", zero=True),
+    "input-price": Variable("input_price", _DOLLARS, "price", f"{_MTOK} in", zero=True),
+    "cached-price": Variable("cached_price", _DOLLARS, "price", f"{_MTOK} cached", zero=True),
+    "plan": Variable("plan", _DOLLARS, "plan", "$ a month", zero=True),
+    "ttft-ms": Variable("lead", _SECONDS, "time to first token", "ms", 1e-3, zero=True),
+}
+OF_TASKS = {
+    "steps": Variable("steps", LIMITS["sequences"], "steps", "a run"),
+    "tokens": Variable("tokens", LIMITS["tokens"], "tokens", "a step"),
+    "prompt": Variable("prompt", LIMITS["tokens"], "prompt", "tokens", zero=True),
+    "cached": Variable("cached", _SHARE, "cached share", zero=True),
+    "tools": Variable("tools", _SECONDS, "tools", "s a step", zero=True),
+    "round-trip-ms": Variable("round_trip", _SECONDS, "round trip", "ms", 1e-3, zero=True),
+    "retries": Variable("retries", LIMITS["tries"], "retries", "a step", zero=True),
+    "best-of": Variable("samples", LIMITS["tries"], "answers", "a step"),
+    "check": Variable("check", _SECONDS, "check", "s a run", zero=True),
+    "repair": Variable("repair", _SECONDS, "repair", "s a failed run", zero=True),
+    "sessions": Variable("sessions", LIMITS["tries"], "sessions", "side by side"),
+    "hour": Variable("hour", _DOLLARS, "user's hour", "$", zero=True),
+    "hours": Variable("hours", _DOLLARS, "hours", "a month"),
+    "budget": Variable("budget", _DOLLARS, "budget", "$ a month"),
+}
+PARAMETERS = OF_OPTIONS | OF_TASKS | {"share": Variable("share", _SHARE, "share", zero=True)}
+"""By the names that users write."""
+
+_FLIPPING = ("tools", "check", "repair", "steps", "sessions", "hour")
+_FLIPPING_OF_OPTIONS = {
+    "total": ("accuracy", "speed", "price"),
+    "cost": ("accuracy", "speed", "price"),
+    "time": ("accuracy", "speed"),
+    "window": ("speed",),
+}
+_WHOLE = ("samples", "retries")
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """An option: the numbers of its own, or the options between which it routes steps.
+
+    Model, hardware and batch say where its speed was computed; None where the user gave it.
+    """
+
+    name: str
+    own: Numbers
+    routes: tuple[str, str] | None = None
+    model: str | None = None
+    hardware: str | None = None
+    batch: int | None = None
+
+
+@dataclass(frozen=True)
+class BreakEven:
+    """A value of a parameter from which on, or up to which, another option wins."""
+
+    parameter: str
+    now: float
+    value: float
+    winner: str
+    is_above: bool
+
+    @property
+    def distance(self) -> float:
+        """How far it is from what holds now, in logarithms; from 0 all is far."""
+        if self.now <= 0.0 or self.value <= 0.0:
+            return 10.0 + abs(float(np.log10(self.value + 1e-9)))
+        return abs(float(np.log(self.value / self.now)))
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Options, what they share, and what makes one of them win.
+
+    The objective is the least of ``total`` (tokens, plan and the user's time, in USD), ``time``
+    (of the user for one success), ``cost`` (tokens and plan), or the most tokens in a ``window``
+    of so many seconds.
+    """
+
+    options: Sequence[Contender]
+    shared: Numbers
+    objective: Objective = "time"
+    window: float | None = None
+
+    def terms(self, option: Contender, changes: Mapping[str, ArrayLike] | None = None) -> Terms:
+        """Return what an option offers for the task; its own numbers stand before what is shared.
+
+        Changes are named ``tools``, or ``spark.accuracy`` for an option's own.
+        """
+        shared: dict[str, Any] = {}
+        own: dict[str, Any] = {}
+        for name, value in (changes or {}).items():
+            owner, _, key = name.rpartition(".")
+            field = PARAMETERS[key].field
+            scaled = floats(value) * PARAMETERS[key].scale
+            if owner in ("", option.name):
+                (own if owner else shared)[field] = scaled
+        found = {"speed": 1.0, **self.shared, **shared, **option.own, **own}
+        found.pop("share", None)
+        return Terms(**found)
+
+    def run(self, option: Contender, changes: Mapping[str, ArrayLike] | None = None) -> Run:
+        """Return one run of an option."""
+        if option.routes is None:
+            return run_of(self.terms(option, changes))
+        named = {one.name: one for one in self.options}
+        to, rest = (self.run(named[name], changes) for name in option.routes)
+        name = f"{option.name}.share"
+        return routed(to, rest, (changes or {}).get(name, option.own["share"]))
+
+    def prospect(
+        self, option: Contender, changes: Mapping[str, ArrayLike] | None = None
+    ) -> Prospect:
+        """Return what an option takes to one success."""
+        return prospect(self.run(option, changes), self.terms(option, changes))
+
+    def value(self, option: Contender, changes: Mapping[str, ArrayLike] | None = None) -> Floats:
+        """Return what is to be least of an option; infinity where it cannot be known."""
+        if self.objective == "window":
+            assert self.window is not None, "a window has its seconds"
+            return -window_tokens(self.terms(option, changes), self.window)
+        found = self.prospect(option, changes)
+        by = {"total": found.total, "time": found.user_seconds, "cost": found.usd}
+        worth = by[self.objective]
+        return np.where(np.isnan(worth), np.inf, worth)
+
+    def values(self, changes: Mapping[str, ArrayLike] | None = None) -> Floats:
+        """Return the value of each option at changed numbers, which broadcast; options first."""
+        with np.errstate(invalid="ignore"):
+            found = [self.value(one, changes) for one in self.options]
+        return np.stack(np.broadcast_arrays(*found))
+
+    def winners(self, changes: Mapping[str, ArrayLike] | None = None) -> Ints:
+        """Return the place of the winner, the first of equals; -1 where none ever succeeds."""
+        values = self.values(changes)
+        best = np.argmin(values, axis=0)
+        return np.where(np.isfinite(np.min(values, axis=0)), best, -1)
+
+    def flips(self) -> list[BreakEven]:
+        """Return where the verdict flips, of each number alone: the nearest value on both sides."""
+        found = []
+        for name, now in self.numbers().items():
+            parameter = PARAMETERS[name.rpartition(".")[2]]
+            grid = np.unique(np.append(parameter.grid(2000), now))
+            winners, here = self._along(name, grid), int(np.searchsorted(grid, now))
+            for step in (1, -1):
+                places = range(here, len(grid) if step > 0 else -1, step)
+                other = next((one for one in places if winners[one] != winners[here]), None)
+                if other is None or winners[other] < 0:
+                    continue
+                at = self._between(name, grid[other - step], grid[other], int(winners[here]))
+                who = self.options[int(winners[other])].name
+                found.append(BreakEven(name, now, at, who, step > 0))
+        return found
+
+    def numbers(self) -> dict[str, float]:
+        """Return the numbers whose change may flip the verdict, and their values now."""
+        found: dict[str, float] = {}
+        for option in self.options:
+            if option.routes is not None:
+                found[f"{option.name}.share"] = float(option.own["share"])
+                continue
+            terms = self.terms(option)
+            lead = ("ttft-ms",) if "lead" in option.own else ()  # counted only where all give it
+            for key in (*_FLIPPING_OF_OPTIONS[self.objective], *lead):
+                value = float(getattr(terms, PARAMETERS[key].field)) / PARAMETERS[key].scale
+                if np.isfinite(value):
+                    found[f"{option.name}.{key}"] = value
+        first = Terms(**{"speed": 1.0, **self.shared})
+        for key in _FLIPPING:
+            value = getattr(first, PARAMETERS[key].field)
+            if value is not None and (key != "hour" or self.objective == "total"):
+                found[key] = float(value)
+        return found
+
+    def _along(self, name: str, values: Floats) -> Ints:
+        """Return the winner at each value of a number."""
+        return np.broadcast_to(self.winners({name: values}), values.shape)
+
+    def _between(self, name: str, same: float, other: float, winner: int) -> float:
+        """Return the value at which a winner stops winning, between one where it does and not."""
+        for _ in range(_REFINEMENTS):
+            values = np.linspace(same, other, _PARTS + 1)
+            first = int(np.argmax(self._along(name, values) != winner))
+            same, other = values[first - 1], values[first]
+        return float(other)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of a map: what is written as its name, and its values."""
+
+    name: str
+    values: Floats
+    is_logarithmic: bool = False
+
+
+def axis(name: str, low: float, high: float, points: int) -> Axis:
+    """Return an axis between two ends, even in ratios where they differ 50 times or more.
+
+    Numbers that are whole by nature are rounded.
+    """
+    is_wide = low > 0.0 and high / low >= 50.0
+    spaced: Callable[..., Floats] = np.geomspace if is_wide else np.linspace
+    values = spaced(low, high, points)
+    if PARAMETERS[name.rpartition(".")[2]].field in _WHOLE:
+        values = np.unique(np.round(values))
+    return Axis(name, values, is_wide)
+
+
+@dataclass(frozen=True, eq=False)
+class WinnerMap:
+    """Who wins where: values of each option with rows along the second axis."""
+
+    across: Axis
+    up: Axis
+    values: Floats
+    winners: Ints
+
+
+def winner_map(decision: Choice, across: Axis, up: Axis) -> WinnerMap:
+    """Return who wins at each point of two axes."""
+    changes = {across.name: across.values[np.newaxis, :], up.name: up.values[:, np.newaxis]}
+    shape = (len(up.values), len(across.values))
+    values = decision.values(changes)
+    values = np.broadcast_to(values, (len(values), *shape))
+    return WinnerMap(across, up, values, np.broadcast_to(decision.winners(changes), shape))

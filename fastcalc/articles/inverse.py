@@ -1,0 +1,272 @@
+"""The inverse: which services are consistent with two published speeds and two prices.
+
+A box of all that is not published is searched with a stratified sample, and what comes within a
+tolerance of the four numbers is kept: a region, for each combination of tricks.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from fastcalc.articles.two_tiers import (
+    BOX,
+    SIDES,
+    TRICKS,
+    ChipArrays,
+    SoldTiers,
+    Values,
+    fast_tier,
+    slow_tier,
+)
+from fastcalc.formulas.types import Bools, Floats
+
+POINTS = 1 << 21
+"""Points of the sample. [1]"""
+
+CHUNK = 1 << 18
+SEED = 20260215
+_SOLVED = ("margin", "margin_ratio")
+"""Numbers that the published prices give once the rest is known: they need no sample."""
+
+_SAMPLED = tuple(side.name for side in BOX if side.name not in _SOLVED)
+_CHIPS = ("chip", "fast_chip")
+_BINS, _LEAST_IN_A_BIN = 16, 10
+
+Combination = tuple[str, ...]
+COMBINATIONS: tuple[Combination, ...] = tuple(
+    tricks for count in range(1, len(TRICKS) + 1) for tricks in combinations(TRICKS, count)
+)
+"""Every combination of tricks, single ones first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """The services of one combination of tricks that are consistent with what is published.
+
+    Attributes
+    ----------
+    tricks : tuple of str
+        The combination; tiers are alike in all else.
+    values : dict of ndarray
+        Points of the region, by the names of the box.
+    weights : ndarray
+        Share of the box that each stands for. [1]
+    """
+
+    tricks: Combination
+    values: Values
+    weights: Floats
+
+    @property
+    def share(self) -> float:
+        """Share of the combination's box that the region takes. [1]"""
+        return float(self.weights.sum())
+
+    @property
+    def is_found(self) -> bool:
+        """Whether any service of this combination is consistent."""
+        return len(self.weights) > 0
+
+    def ends(self, name: str) -> tuple[float, float]:
+        """Return the least and the largest value of a number."""
+        return float(self.values[name].min()), float(self.values[name].max())
+
+    def band(self, name: str) -> tuple[float, float]:
+        """Return the values of a number below which a tenth and nine tenths of the region lie."""
+        order = np.argsort(self.values[name])
+        below = np.cumsum(self.weights[order]) / self.share
+        places = np.minimum(np.searchsorted(below, (0.1, 0.9)), len(order) - 1)
+        low, high = self.values[name][order][places]
+        return float(low), float(high)
+
+    @property
+    def mean_width(self) -> float:
+        """Mean share of the box's sides that the bands of 10 to 90 % take. [1]"""
+        free = [name for name in SIDES if not name.endswith("_ratio") or name in self.own]
+        widths = [np.diff(SIDES[name].share(np.array(self.band(name))))[0] for name in free]
+        return float(np.mean(widths))
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """Numbers by which the tiers differ."""
+        return tuple(name for trick in self.tricks for name in TRICKS[trick])
+
+
+@dataclass(frozen=True, eq=False)
+class Inverse:
+    """What two speeds and two prices leave open.
+
+    Attributes
+    ----------
+    regions : sequence of Region
+        One for each combination of tricks, single ones first.
+    """
+
+    known: ChipArrays
+    published: SoldTiers
+    tolerance: float
+    regions: Sequence[Region]
+
+    @cached_property
+    def minimal(self) -> list[Region]:
+        """Regions of the combinations that suffice, and of which no part does."""
+        found = [one for one in self.regions if one.is_found]
+        return [
+            one for one in found if not any(set(other.tricks) < set(one.tricks) for other in found)
+        ]
+
+    @property
+    def whole(self) -> Region:
+        """The region of all tricks together, in the largest box."""
+        return self.regions[-1]
+
+    def holds(self, values: Values) -> bool:
+        """Return whether a service lies in the region: its numbers are within the tolerance."""
+        point = {name: np.atleast_1d(value) for name, value in values.items()}
+        slow, fast = slow_tier(point, self.known), fast_tier(point, self.known)
+        prices = (slow.cost * point["margin"], fast.cost * point["margin"] * point["margin_ratio"])
+        off = [
+            np.abs(np.log(found / told))
+            for found, told in zip(
+                (slow.speed, fast.speed, *prices),
+                (*self.published.speeds, *self.published.prices),
+                strict=True,
+            )
+        ]
+        return bool(np.all(np.max(off, axis=0) <= np.log1p(self.tolerance)))
+
+    def decided_by(self) -> list[tuple[str, float]]:
+        """Return what would tell the minimal combinations apart, best first.
+
+        With each number the chance to name the right combination once it is published, each
+        combination being as likely at first. [1]
+        """
+        found = []
+        for name in SIDES:
+            values = [region.values[name] for region in self.minimal]
+            if name == "chips_ratio":  # of machines, the ratio of their bandwidths
+                places = [[one.values[chip].astype(int) for chip in _CHIPS] for one in self.minimal]
+                speeds = [self.known.bandwidth[np.array(pair)] for pair in places]
+                values = [
+                    one * fast / slow for one, (slow, fast) in zip(values, speeds, strict=True)
+                ]
+            found.append((name, _chance(self.minimal, values)))
+        return sorted(found, key=lambda one: -one[1])
+
+
+def _chance(regions: Sequence[Region], values: Sequence[Floats]) -> float:
+    """Return the chance to name the region that a point is from, given a number of it. [1]"""
+    if not regions:
+        return float("nan")
+    pooled = np.concatenate(values)
+    bins = min(_BINS, max(min(map(len, values)) // _LEAST_IN_A_BIN, 1))
+    edges = np.unique(np.quantile(pooled, np.linspace(0.0, 1.0, bins + 1)))
+    if len(edges) < 2:
+        return 1.0 / len(regions)
+    counts = [
+        np.histogram(each, edges, weights=region.weights / region.share)[0]
+        for region, each in zip(regions, values, strict=True)
+    ]
+    return float(np.max(counts, axis=0).sum() / len(regions))
+
+
+def invert(
+    published: SoldTiers,
+    known: ChipArrays,
+    *,
+    tolerance: float,
+    points: int = POINTS,
+    seed: int = SEED,
+) -> Inverse:
+    """Return which services are consistent with what is published of one.
+
+    Speeds and prices may be off by a factor of 1 + tolerance. The same seed gives the same region.
+    """
+    generator = np.random.default_rng(seed)
+    kept: dict[Combination, list[tuple[Values, Floats]]] = {one: [] for one in COMBINATIONS}
+    for values in _sample(generator, points, len(known.names)):
+        tier = slow_tier(values, known)
+        passing = tier.fits & _near(tier.speed, published.speeds[0], tolerance)
+        few = {name: each[passing] for name, each in values.items()}
+        cost = tier.cost[passing]
+        for tricks in COMBINATIONS:
+            kept[tricks].append(
+                _consistent(tricks, few, cost, published, known, tolerance, generator)
+            )
+    regions = []
+    for tricks, parts in kept.items():
+        joined = {name: np.concatenate([one[name] for one, _ in parts]) for name in parts[0][0]}
+        weights = np.concatenate([weight for _, weight in parts]) / points
+        regions.append(Region(tricks, joined, weights))
+    return Inverse(known, published, tolerance, regions)
+
+
+def _sample(generator: np.random.Generator, points: int, chips: int) -> Iterator[dict[str, Floats]]:
+    """Yield points of the box in parts: each side is cut into as many strips, one point in each."""
+    for size in [CHUNK] * (points // CHUNK) + [points % CHUNK] * (points % CHUNK > 0):
+
+        def strips(size: int = size) -> Floats:
+            return (generator.permutation(size) + generator.random(size)) / size
+
+        values = {name: SIDES[name].at(strips()) for name in _SAMPLED}
+        yield values | {name: np.floor(strips() * chips) for name in _CHIPS}
+
+
+def _near(found: Floats, told: float, tolerance: float) -> Bools:
+    return np.asarray(np.abs(np.log(found / told)) <= np.log1p(tolerance))
+
+
+def _consistent(
+    tricks: Combination,
+    values: dict[str, Floats],
+    slow_cost: Floats,
+    published: SoldTiers,
+    known: ChipArrays,
+    tolerance: float,
+    generator: np.random.Generator,
+) -> tuple[Values, Floats]:
+    """Return the points whose fast tier is consistent, too, and what each stands for."""
+    own = {name for trick in tricks for name in TRICKS[trick]}
+    same = {name: np.ones_like(slow_cost) for name in SIDES if name.endswith("_ratio")}
+    alike = {name: each for name, each in same.items() if name not in own}
+    alike |= {} if "fast_chip" in own else {"fast_chip": values["chip"]}
+    tried = values | alike
+    tier = fast_tier(tried, known)
+    passing = tier.fits & _near(tier.speed, published.speeds[1], tolerance)
+    found = {name: each[passing] for name, each in tried.items()}
+    needed = [
+        np.log(told / cost[passing])
+        for told, cost in zip(published.prices, (slow_cost, tier.cost), strict=True)
+    ]
+    margins, weights = _margins(needed, tolerance, generator, is_free="margin_ratio" in own)
+    found |= margins
+    inside = weights > 0.0
+    return {name: each[inside] for name, each in found.items()}, weights[inside]
+
+
+def _margins(
+    needed: Sequence[Floats], tolerance: float, generator: np.random.Generator, *, is_free: bool
+) -> tuple[dict[str, Floats], Floats]:
+    """Return margins within the tolerance of those needed, and the share of their sides they take.
+
+    The margins needed in both tiers are logarithms. Where tiers have one margin, it must do for
+    both; else the fast tier's is drawn after the slow one's.
+    """
+    slack, side, ratio = np.log1p(tolerance), SIDES["margin"], SIDES["margin_ratio"]
+    slow, fast = needed
+    low = np.maximum(slow - slack, np.log(side.low))
+    high = np.minimum(slow + slack, np.log(side.high))
+    if not is_free:
+        low, high = np.maximum(low, fast - slack), np.minimum(high, fast + slack)
+    margin = low + generator.random(len(slow)) * (high - low)
+    weight = np.maximum(high - low, 0.0) / np.log(side.high / side.low)
+    more = np.zeros_like(margin)
+    if is_free:
+        least = np.maximum(fast - slack - margin, np.log(ratio.low))
+        most = np.minimum(fast + slack - margin, np.log(ratio.high))
+        more = least + generator.random(len(slow)) * (most - least)
+        weight = weight * np.maximum(most - least, 0.0) / np.log(ratio.high / ratio.low)
+    return {"margin": np.exp(margin), "margin_ratio": np.exp(more)}, weight

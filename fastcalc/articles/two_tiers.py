@@ -1,0 +1,182 @@
+"""A service of two tiers on a textbook step: what its speeds and prices are, given all it hides.
+
+One tier is slow and the other fast; they serve the same model. A pass reads the weights that its
+tokens touch and each user's cache, or computes, whichever takes longer, and then waits for a floor
+that no batch shortens.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastcalc.catalogue.schema import Hardware
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.traffic import LIKELY_ACCEPTANCE
+from fastcalc.errors import InputError
+from fastcalc.formulas.experts import distinct_experts
+from fastcalc.formulas.money import usd_per_million
+from fastcalc.formulas.roofline import time_of
+from fastcalc.formulas.speculation import draft_length
+from fastcalc.formulas.types import Array, Bools, Floats
+
+USABLE = 0.9
+"""Share of a memory that weights and caches may fill."""
+
+COMPUTE_REACH = 0.7
+"""Share of its arithmetic peak that a chip reaches."""
+
+Values = Mapping[str, Floats]
+"""What a service hides, by the names of `BOX`."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """A side of the box that is searched: a number, its ends, how it is said and in what unit."""
+
+    name: str
+    low: float
+    high: float
+    said: str
+    unit: str = ""
+    factor: float = 1.0
+    is_even: bool = False
+
+    @property
+    def si(self) -> str:
+        """Its unit in SI, as the data dictionary writes it."""
+        return {"GB": "B", "ms": "s"}.get(self.unit, "number")
+
+    def at(self, share: Floats) -> Floats:
+        """Return the values at shares of the side: in equal ratios, or evenly."""
+        if self.is_even:
+            return np.asarray(self.low + share * (self.high - self.low))
+        return np.asarray(self.low * (self.high / self.low) ** share)
+
+    def share(self, value: Floats) -> Floats:
+        """Return where values stand along the side, from 0 to 1."""
+        if self.is_even:
+            return np.asarray((value - self.low) / (self.high - self.low))
+        return np.asarray(np.log(value / self.low) / np.log(self.high / self.low))
+
+
+BOX = (
+    Side("active", 10e9, 400e9, "active parameters, 8 bits each", "B", 1e-9),
+    Side("sparsity", 1.0, 32.0, "all parameters over active ones"),
+    Side("cache", 0.05e9, 10e9, "cache read for a user", "GB", 1e-9),
+    Side("floor", 1e-3, 20e-3, "floor of a pass", "ms", 1e3),
+    Side("reach", 0.4, 0.9, "share of bandwidth reached", is_even=True),
+    Side("chips", 4.0, 128.0, "chips of the slow tier"),
+    Side("batch", 1.0, 4096.0, "users at a time, slow tier"),
+    Side("kept", 1.0, 3.0, "tokens a pass, slow tier", is_even=True),
+    Side("margin", 0.5, 20.0, "price over cost, slow tier"),
+    Side("batch_ratio", 1.0, 256.0, "fewer users in the fast tier", "x"),
+    Side("kept_ratio", 1.0, 3.0, "more tokens a pass there", "x"),
+    Side("chips_ratio", 1.0, 4.0, "more chips there", "x"),
+    Side("margin_ratio", 1.0, 10.0, "more price over cost there", "x"),
+)
+"""The box of what a service may hide; chips of both tiers are two more sides of it."""
+
+SIDES = {side.name: side for side in BOX}
+
+TRICKS = {
+    "smaller batch": ("batch_ratio",),
+    "drafts": ("kept_ratio",),
+    "other machine": ("chips_ratio", "fast_chip"),
+    "higher margin": ("margin_ratio",),
+}
+"""What a fast tier may do, and the numbers by which it then differs from the slow one."""
+
+
+@dataclass(frozen=True)
+class SoldTiers:
+    """What is published of a service: tokens a second and USD a million tokens out, slow first."""
+
+    speeds: tuple[float, float]
+    prices: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class ChipArrays:
+    """Chips that may serve, as arrays: bandwidth, memory, FLOP/s and USD an hour of each.
+
+    Bytes a second, bytes, 1/s and USD/h.
+    """
+
+    names: tuple[str, ...]
+    bandwidth: Floats
+    memory: Floats
+    rate: Floats
+    usd: Floats
+
+
+def machines(chips: Sequence[Hardware], pricing: Pricing) -> ChipArrays:
+    """Return chips as arrays.
+
+    Raises
+    ------
+    InputError
+        If one has layers in regions of its own, no rate of 8 or 16 bits, or no price.
+    """
+    rows = []
+    for chip in chips:
+        rate, usd = chip.rate("fp8") or chip.rate("bf16"), pricing.per_chip_hour(chip)
+        if chip.execution == "spatial" or rate is None:
+            raise InputError(f"--on {chip.id}: its step is no textbook step; leave it out")
+        if usd is None:
+            raise InputError(
+                f"--on {chip.id} has no {pricing.basis} price, so no cost; leave it out, or give "
+                f"--price {chip.id}=USD"
+            )
+        memory = chip.memory[0]
+        rows.append((memory.bandwidth.si, memory.capacity.si, rate.si, usd))
+    bandwidth, capacity, rates, prices = np.array(rows, dtype=float).T
+    return ChipArrays(tuple(one.id for one in chips), bandwidth, capacity, rates, prices)
+
+
+@dataclass(frozen=True, eq=False)
+class ServedTier:
+    """What a tier gives a user, and what it costs: tokens a second, USD a million, and fit."""
+
+    speed: Array
+    cost: Array
+    fits: Bools
+
+
+def slow_tier(values: Values, known: ChipArrays) -> ServedTier:
+    """Return the slow tier of services."""
+    return _tier(values, known, values["batch"], values["kept"], values["chips"], values["chip"])
+
+
+def fast_tier(values: Values, known: ChipArrays) -> ServedTier:
+    """Return the fast tier of services; at least one user is served."""
+    batch = values["batch"] / values["batch_ratio"]
+    tier = _tier(
+        values,
+        known,
+        np.maximum(batch, 1.0),
+        values["kept"] * values["kept_ratio"],
+        values["chips"] * values["chips_ratio"],
+        values["fast_chip"],
+    )
+    return ServedTier(tier.speed, tier.cost, tier.fits & (batch >= 1.0))
+
+
+def _tier(
+    values: Values, known: ChipArrays, batch: Floats, kept: Floats, chips: Floats, chip: Floats
+) -> ServedTier:
+    place = chip.astype(int)
+    tokens = batch * (1.0 + draft_length(kept=kept, acceptance=LIKELY_ACCEPTANCE))
+    touched = distinct_experts(experts=values["sparsity"], active=1.0, tokens=tokens)
+    cache = batch * values["cache"]
+    reading = time_of(
+        work=values["active"] * touched + cache,
+        rate=chips * known.bandwidth[place] * values["reach"],
+    )
+    computing = time_of(
+        work=2.0 * values["active"] * tokens, rate=chips * known.rate[place] * COMPUTE_REACH
+    )
+    step = np.maximum(reading, computing) + values["floor"]
+    cost = usd_per_million(usd_per_hour=chips * known.usd[place], seconds=step, tokens=batch * kept)
+    held = values["active"] * values["sparsity"] + cache
+    return ServedTier(kept / step, cost, held <= USABLE * chips * known.memory[place])

@@ -1,0 +1,187 @@
+"""``fastcalc decide``: options of speed, price and accuracy, who wins, and what flips it."""
+
+import shlex
+from dataclasses import replace
+from typing import Any, cast
+
+from fastcalc.articles.choice import (
+    PARAMETERS,
+    Axis,
+    Choice,
+    Contender,
+    Objective,
+    axis,
+    winner_map,
+)
+from fastcalc.cli import decide_options, options
+from fastcalc.cli.answers import Found
+from fastcalc.cli.commands.services import Decide
+from fastcalc.cli.decide_options import checked
+from fastcalc.cli.flags import declared
+from fastcalc.cli.requests import catalogue
+from fastcalc.errors import InputError
+from fastcalc.report import decided as report
+from fastcalc.report import decision_map as maps
+from fastcalc.written import shown
+
+ACROSS, UP = 61, 8
+"""Points of a map along its axes: the characters and lines that it takes. [1]"""
+
+_FLAGS = {
+    "steps": "steps",
+    "accuracy": "accuracy",
+    "tokens": "tokens",
+    "cached": "cached",
+    "tool_seconds": "tools",
+    "retries": "retries",
+    "best_of": "best-of",
+    "round_trip_ms": "round-trip-ms",
+    "check_seconds": "check",
+    "repair_seconds": "repair",
+    "sessions": "sessions",
+    "hour": "hour",
+    "hours": "hours",
+    "budget": "budget",
+}
+"""Keys of parameters by the flags that give them to all options."""
+_NOT_REPEATED = ("options", "map", "notes", "out", "format")
+
+
+def run(asked: Decide) -> Found:
+    """Decide between options and write it in a format."""
+    read = decide_options.parsed(asked, catalogue(asked))
+    counts_input = bool(asked.prompt) or any(one.own.get("prompt") for one in read.options)
+    listed, uncounted = _levelled(read.options, counts_input=counts_input)
+    window = None
+    if asked.window_ms is not None:
+        window = options.number(asked.window_ms, "--window-ms", PARAMETERS["hour"].limit, 10) / 1e3
+    found = Choice(listed, _shared(asked), _objective(asked, window), window)
+    drawn = None if asked.map is None else winner_map(found, *_axes(asked.map, found))
+    sure = [one.name for one in listed if "accuracy" not in one.own and not one.routes]
+    if sure and asked.accuracy == 1.0 and window is None:
+        uncounted.insert(
+            0, f"accuracy of {', '.join(sure)} is not given: every answer is taken as right"
+        )
+    notes = [
+        *uncounted,
+        *report.notes(found),
+        *read.notes,
+        *dict.fromkeys(read.warnings),
+    ]
+    then = _next(asked, found)
+    return Found(
+        lambda width: report.parts(found, drawn, notes, then, width, has_all_notes=asked.notes),
+        lambda: maps.records(found, drawn) if drawn else report.records(found),
+        lambda: (report.columns(found), report.rows(found)),
+        lambda: {
+            "objective": found.objective,
+            "break_even": report.flip_records(found),
+            **({"options": report.records(found)} if drawn else {}),
+        },
+        [*uncounted, *read.warnings],
+    )
+
+
+def _shared(asked: Decide) -> dict[str, Any]:
+    """Return the numbers that hold for every option without its own."""
+    found: dict[str, Any] = {
+        "prompt": float(asked.prompt or 0),
+        "judge": decide_options.judge(asked.judge, "--judge"),
+        "is_serial": asked.serial,
+    }
+    for name, key in _FLAGS.items():
+        value, parameter = getattr(asked, name), PARAMETERS[key]
+        if value is not None:
+            flag = f"--{name.replace('_', '-')}"
+            found[parameter.field] = checked(value, parameter, flag) * parameter.scale
+    return found
+
+
+def _objective(asked: Decide, window: float | None) -> Objective:
+    if window is not None:
+        if asked.objective is not None:
+            raise InputError("--window-ms asks for what fits the gap; leave --objective out")
+        return "window"
+    if asked.objective is None:
+        return "time" if asked.hour is None else "total"
+    found = options.choice(asked.objective, "--objective", ("total", "time", "cost"))
+    if found == "total" and asked.hour is None:
+        raise InputError("--objective total adds a user's time: give its worth with --hour USD")
+    return cast(Objective, found)
+
+
+def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Contender], list[str]]:
+    """Return options of which none has the first token or the input counted unless all have."""
+    said = []
+    for field, what in (("lead", "time to first token"), ("input_price", "price of input")):
+        plain = [one for one in listed if one.routes is None]
+        lacking = [one.name for one in plain if field not in one.own]
+        if not lacking:
+            continue
+        kept = [
+            replace(one, own={key: each for key, each in one.own.items() if key != field})
+            for one in listed
+        ]
+        if len(lacking) < len(plain) and (field == "lead" or counts_input):
+            names = ", ".join(lacking)
+            said.append(f"{what} of {names} is not given: counted for none")
+        elif field == "lead" or counts_input:
+            said.append(f"{what} is not given and not counted")
+        listed = kept
+    return listed, said
+
+
+def _axes(text: str, found: Choice) -> tuple[Axis, Axis]:
+    parts = options.names(text, "--map")
+    if len(parts) != 2:
+        raise InputError(
+            f"--map '{shown(text)}' is not two axes; write for example tools=0..30,accuracy=0.6..1"
+        )
+    across, up = (
+        _axis(one, found, points) for one, points in zip(parts, (ACROSS, UP), strict=True)
+    )
+    if across.name == up.name:
+        raise InputError(f"--map has {shown(across.name)} on both axes; name two")
+    return across, up
+
+
+def _axis(text: str, found: Choice, points: int) -> Axis:
+    name, _, ends = text.partition("=")
+    name, low, high = name.strip(), *(one.strip() for one in ends.partition("..")[::2])
+    owner, _, key = name.rpartition(".")
+    key = options.choice(key, "--map", tuple(PARAMETERS))
+    mixes = [one.name for one in found.options if one.routes]
+    owners = mixes if key == "share" else [one.name for one in found.options if not one.routes]
+    if (owner or key == "share" or key == "speed") and owner not in owners:
+        example = f"{owners[0]}.{key}" if owners else "a mix: both=to=spark,else=opus,share=0.7"
+        raise InputError(
+            f"--map {shown(name)}: no option here has that; write for example {example}"
+        )
+    field = PARAMETERS[key].field
+    if not owner and all(field in one.own for one in found.options if not one.routes):
+        raise InputError(
+            f"--map {key}: every option gives its own; write for example {owners[0]}.{key}"
+        )
+    if not low or not high:
+        raise InputError(f"--map '{shown(text)}' has no two ends; write for example {key}=0.5..1")
+    first, last = (decide_options.read_number(one, key, f"--map {name}") for one in (low, high))
+    if not first < last:
+        raise InputError(f"--map {shown(text)} goes nowhere; write the smaller end first")
+    return axis(name, first, last, points)
+
+
+def _next(asked: Decide, found: Choice) -> str:
+    """Return a command that draws the map of what flips the verdict soonest, or shows all of it."""
+    words = ["fastcalc", "decide", *(asked.options or decide_options.DEFAULTS)]
+    for name in declared(Decide):
+        value = getattr(asked, name)
+        if name in _NOT_REPEATED or value == getattr(Decide, name):
+            continue
+        flag = f"--{name.replace('_', '-')}"
+        each = value if isinstance(value, list) else [value]
+        texts = (f"{one:g}" if isinstance(one, float) else str(one) for one in each)
+        words += [flag] if value is True else [one for text in texts for one in (flag, text)]
+    if asked.map is not None or asked.window_ms is not None:
+        return shlex.join([*words, "--notes"])
+    plain = [one.name for one in found.options if one.routes is None]
+    return shlex.join([*words, "--map", f"tools=0..30,{plain[-1]}.accuracy=0.5..1"])

@@ -1,0 +1,49 @@
+"""``fastcalc infer``: which services two speeds and two prices are consistent with."""
+
+from fastcalc.articles.inverse import invert
+from fastcalc.articles.two_tiers import SoldTiers, machines
+from fastcalc.catalogue.limits import LIMITS, Limit
+from fastcalc.cli import options
+from fastcalc.cli.answers import Found
+from fastcalc.cli.commands.services import Infer
+from fastcalc.cli.requests import catalogue, chips_of, pricing_of
+from fastcalc.core.tier import OWN_MEMORY
+from fastcalc.errors import InputError
+from fastcalc.report import inferred as report
+from fastcalc.written import shown
+
+_POINTS = Limit(1000, 100_000_000, whole=True)
+
+
+def run(asked: Infer) -> Found:
+    """Infer what a service may be and write it in a format; exits with 1 if nothing fits."""
+    speeds = _two(asked.speeds, "--speeds", LIMITS["speed"])
+    prices = _two(asked.prices, "--prices", LIMITS["dollars"])
+    if not speeds[0] < speeds[1]:
+        raise InputError(f"--speeds {asked.speeds}: write the slow tier first, and a faster one")
+    tolerance = options.share(asked.tolerance, "--tolerance")
+    points = int(options.number(asked.points, "--points", _POINTS, 2_000_000))
+    chips = chips_of(catalogue(asked), asked.on, OWN_MEMORY)
+    known = machines(chips, pricing_of(chips, asked, utilization=1.0))
+    found = invert(SoldTiers(speeds, prices), known, tolerance=tolerance, points=points)
+    return Found(
+        lambda width: report.parts(found, points, width, is_wide=asked.wide),
+        lambda: [report.record(found, one) for one in found.regions],
+        lambda: (report.TABLE, found.regions),
+        lambda: report.alongside(found, points),
+        reasons=[] if found.minimal else ["no service of the box is consistent with this"],
+        code=0 if found.minimal else 1,
+    )
+
+
+def _two(text: str, flag: str, limit: Limit) -> tuple[float, float]:
+    """Return the numbers of both tiers."""
+    parts = [part.strip() for part in text.split(",")]
+    try:
+        values = [float(part) for part in parts]
+    except ValueError:
+        values = []
+    if len(values) != 2:
+        raise InputError(f"{flag} '{shown(text)}' is not two numbers; write for example 65,170")
+    slow, fast = (options.number(value, flag, limit, 65) for value in values)
+    return slow, fast

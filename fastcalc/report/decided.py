@@ -1,0 +1,371 @@
+"""A decision: the verdict in a sentence, the options as a table and records, and what flips it."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from fastcalc.articles.agent_run import Prospect, Terms, window_speed, window_tokens
+from fastcalc.articles.choice import PARAMETERS, BreakEven, Choice, Contender, WinnerMap
+from fastcalc.core.columns import Column
+from fastcalc.formulas.agents import amdahl, time_to_success
+from fastcalc.formulas.types import Array, ArrayLike, floats
+from fastcalc.report import decision_map, record_tables
+from fastcalc.report.console import Notes, Part
+from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.report.record_tables import numbers, words
+from fastcalc.report.records import Record, plainly
+
+_MOST_FLIPS = 4
+"""Break-evens that a first screen has room for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """An option of a decision, its letter, and what it takes."""
+
+    decision: Choice
+    option: Contender
+
+    @cached_property
+    def prospect(self) -> Prospect:
+        """What it takes to one success."""
+        return self.decision.prospect(self.option)
+
+    @cached_property
+    def terms(self) -> Terms:
+        """What it offers for the task."""
+        return self.decision.terms(self.option)
+
+    @property
+    def letter(self) -> str:
+        """Its letter on a map."""
+        return decision_map.letter(list(self.decision.options).index(self.option))
+
+    @property
+    def step_success(self) -> Array:
+        """Chance that a step is right in the end. [1]"""
+        return self.prospect.run.success ** (1.0 / floats(self.terms.steps))
+
+    @property
+    def runs(self) -> Array:
+        """Runs for each that succeeds. [1]"""
+        return time_to_success(attempt=1.0, success=self.prospect.run.success)
+
+    @property
+    def sessions(self) -> str | None:
+        """From how many sessions on speed buys nothing, where a user checks runs."""
+        busy = float(self.prospect.busy_sessions)
+        if not math.isfinite(busy):
+            return None
+        return (
+            f"{self.option.name}: with {number(busy)} sessions side by side the user never waits, "
+            "and more speed buys nothing"
+        )
+
+    @property
+    def plan_worth(self) -> str | None:
+        """From which use on a plan is cheaper than the dearest price of tokens here."""
+        plan = float(self.terms.plan)
+        prices = [price for one in rows(self.decision) if (price := one.offered("price")) > 0.0]
+        if not plan or not prices:
+            return None
+        return (
+            f"{self.option.name}: ${plan:,.0f} a month are {number(plan / max(prices))} million "
+            f"tokens out at ${dollars(max(prices))}; with more it spares money"
+        )
+
+    @property
+    def tool_limit(self) -> str | None:
+        """What tools leave for faster tokens to gain, in a sentence; None without tools."""
+        tool, run = float(self.prospect.run.tool_seconds), float(self.prospect.run.seconds)
+        if not tool:
+            return None
+        share = (run - tool) / run
+        return (
+            f"{self.option.name}: tools take {(1 - share) * 100:.0f} % of a run; tokens twice as "
+            f"fast make it {number(float(amdahl(share=share, speedup=2.0)))} times as fast, any "
+            f"speed at most {number(run / tool)}"
+        )
+
+    @property
+    def gap(self) -> float:
+        """The gap that is asked about; nan without one. [s]"""
+        return math.nan if self.decision.window is None else self.decision.window
+
+    @property
+    def window_tokens(self) -> float:
+        """Tokens that fit the gap. [1]"""
+        return float(window_tokens(self.terms, self.gap))
+
+    @property
+    def window_speed(self) -> float:
+        """Speed at which all tokens fit it. [1/s]"""
+        return float(window_speed(self.terms, self.gap))
+
+    def offered(self, field: str) -> float:
+        """Return a number that a plain option offers; nan of one that routes."""
+        return math.nan if self.option.routes else float(getattr(self.terms, field))
+
+
+def rows(decision: Choice) -> list[Row]:
+    """Return the options with what they take; a gap has no use for routes."""
+    kept = [one for one in decision.options if decision.objective != "window" or not one.routes]
+    return [Row(decision, one) for one in kept]
+
+
+def records(decision: Choice) -> list[Record]:
+    """Return a record for each option; what is not known is None."""
+    return [plainly({one.key: one.value(row) for one in COLUMNS}) for row in rows(decision)]
+
+
+def _of(key: str, unit: str, meaning: str, value: Callable[[Row], ArrayLike]) -> Column:
+    return Column(key, unit, meaning, lambda row: float(value(row)))
+
+
+def _offered(key: str, unit: str, meaning: str, field: str, scale: float = 1.0) -> Column:
+    return Column(key, unit, meaning, lambda row: row.offered(field) * scale)
+
+
+COLUMNS = (
+    Column("option", "text", "name of the option", lambda row: row.option.name),
+    Column(
+        "model", "text", "its model; null where a speed was given", lambda row: row.option.model
+    ),
+    Column("hardware", "text", "and its chip", lambda row: row.option.hardware),
+    Column("batch", "count", "and its batch", lambda row: row.option.batch),
+    _of("steps", "count", "steps of a run", lambda row: row.terms.steps),
+    _offered("tokens_per_step", "count", "tokens out of a call", "tokens"),
+    _offered("tool_s_per_step", "s", "time of tools in a step", "tools"),
+    _offered("accuracy", "share", "chance that an answer to a step is right", "accuracy"),
+    _offered("tokens_per_s", "tokens/s", "of one stream", "speed"),
+    _offered("lead_ms", "ms", "time to first token; 0 where it is not counted", "lead", 1e3),
+    _offered("round_trip_ms", "ms", "way there and back of a call", "round_trip", 1e3),
+    _offered("usd_per_mtok_output", "USD", "price of a million tokens out", "price"),
+    _of("step_success", "share", "chance that a step is right at last", lambda r: r.step_success),
+    _of("success", "share", "chance that a run is", lambda row: row.prospect.run.success),
+    _of("runs_to_success", "number", "runs for each that is", lambda row: row.runs),
+    _of("run_s", "s", "time of a run", lambda row: row.prospect.run.seconds),
+    _of("run_model_s", "s", "of it in the model", lambda row: row.prospect.run.model_seconds),
+    _of("run_tool_s", "s", "of it in tools", lambda row: row.prospect.run.tool_seconds),
+    _of("run_usd", "USD", "price of a run", lambda row: row.prospect.run.usd),
+    _of("s_to_success", "s", "from start to one success", lambda row: row.prospect.seconds),
+    _of("usd_to_success", "USD", "tokens and plan for one success", lambda row: row.prospect.usd),
+    _of("user_s_to_success", "s", "time of the user for each", lambda r: r.prospect.user_seconds),
+    _of("total_usd_to_success", "USD", "with the user's time", lambda row: row.prospect.total),
+    _of(
+        "busy_sessions", "number", "from which on speed is idle", lambda r: r.prospect.busy_sessions
+    ),
+    _of("successes_a_month", "number", "in its hours and dollars", lambda row: row.prospect.month),
+    _of("usd_a_month", "USD", "of tokens and plan", lambda row: row.prospect.month_usd),
+    Column("wins", "yes or no", "whether it wins", lambda row: winner(row.decision) is row.option),
+    _of("window_ms", "ms", "the gap that is asked about", lambda row: row.gap * 1e3),
+    _of("window_tokens", "number", "tokens that fit it", lambda row: row.window_tokens),
+    _of("tokens_per_s_needed", "tokens/s", "for all tokens to fit", lambda row: row.window_speed),
+)
+"""What a record of an option holds."""
+
+
+def winner(decision: Choice) -> Contender | None:
+    """Return the option that wins; None where none ever succeeds, or nothing is known."""
+    place = int(decision.winners())
+    return decision.options[place] if place >= 0 else None
+
+
+def seconds(value: float) -> str:
+    """Return a time as people say it.
+
+    Examples
+    --------
+    >>> seconds(0.45), seconds(12.3), seconds(200.0), seconds(7300.0), seconds(float("inf"))
+    ('450 ms', '12.3 s', '3.33 min', '2.03 h', 'never')
+    """
+    if math.isinf(value):
+        return "never"
+    for least, unit in ((3600.0, "h"), (60.0, "min"), (1.0, "s")):
+        if value >= least:
+            return f"{number(value / least)} {unit}"
+    return f"{number(value * 1e3)} ms"
+
+
+def _or(word: str, written: Callable[[float], str], value: float) -> str:
+    """Return a value as it is written, or a word where it is infinite."""
+    return word if math.isinf(value) else written(value)
+
+
+_LETTER = words("", lambda one: one.letter)
+_OPTION = words("option", lambda one: one.option.name)
+_SPEED = numbers("tok/s", lambda one: number(one.offered("speed")))
+_TABLE = (
+    _LETTER,
+    _OPTION,
+    _SPEED,
+    numbers("$/Mtok|output", lambda one: dollars(one.offered("price")), 3),
+    numbers("accuracy|a step", lambda one: number(one.offered("accuracy")), 2),
+    numbers("run|succeeds", lambda one: f"{number(float(one.prospect.run.success) * 100)} %"),
+    numbers("one|run", lambda one: seconds(float(one.prospect.run.seconds)), 1),
+    numbers("to one|success", lambda one: seconds(float(one.prospect.seconds))),
+    numbers("$ to one|success", lambda one: _or("never", dollars, float(one.prospect.usd))),
+)
+_USER = numbers("of the|user", lambda one: seconds(float(one.prospect.user_seconds)))
+_TOTAL = numbers("$ with|user", lambda one: _or("never", dollars, float(one.prospect.total)))
+_MONTH = (
+    numbers("successes|a month", lambda one: number(float(one.prospect.month))),
+    numbers("$ a|month", lambda one: dollars(float(one.prospect.month_usd)), 4),
+)
+_GAP = (
+    _LETTER,
+    _OPTION,
+    _SPEED,
+    numbers("first|token", lambda one: seconds(float(one.terms.lead))),
+    numbers("round|trip", lambda one: seconds(float(one.terms.round_trip)), 1),
+    numbers("tokens|that fit", lambda one: f"{math.floor(one.window_tokens + 1e-9):,}"),
+    numbers("tok/s for|all tokens", lambda one: _or("none does", number, one.window_speed)),
+)
+
+
+def columns(decision: Choice) -> Sequence[Column]:
+    """Return the columns of a table of options, or of what fits a gap."""
+    if decision.objective == "window":
+        return _GAP
+    first = decision.terms(decision.options[0])
+    user = (_USER,) if float(first.sessions) > 1 else ()
+    total = (_TOTAL,) if decision.objective == "total" else ()
+    return (*_TABLE, *user, *total, *_MONTH)
+
+
+def parts(
+    decision: Choice,
+    drawn: WinnerMap | None,
+    notes: Sequence[str],
+    then: str,
+    width: int,
+    *,
+    has_all_notes: bool,
+) -> list[Part]:
+    """Return the verdict, the table, who wins where, what flips it, and what is next."""
+    listed = rows(decision)
+    table = record_tables.table(columns(decision), listed, width)
+    found: list[Part] = [verdict(decision, listed), "", _heading(decision), table]
+    if drawn is not None:
+        found += [decision_map.title(drawn), decision_map.table(drawn)]
+    flips = sorted(decision.flips(), key=lambda one: one.distance)
+    shown = flips if has_all_notes else flips[:_MOST_FLIPS]
+    said = [_flip_words(shown)] if shown else ["nothing here, changed alone, flips it"]
+    hidden = len(flips) - len(shown)
+    few = notes if has_all_notes else notes[: 1 if drawn else 3]
+    left = len(notes) - len(few)
+    counted = ((hidden, "break-evens"), (left, "notes"))
+    hint = " and ".join(f"{count} more {what}" for count, what in counted if count)
+    return [*found, Notes([*said, *few, *([f"{hint} with --notes"] if hint else [])], then)]
+
+
+def _heading(decision: Choice) -> str:
+    """Return what is to be done, in a line."""
+    terms = decision.terms(decision.options[0], {})
+    shared = Terms(**{"speed": 1.0, **decision.shared})
+    if decision.window is not None:
+        return f"A gap of {seconds(decision.window)} for {float(terms.tokens):,.0f} tokens"
+    steps = float(shared.steps)
+    text = f"{steps:,.0f} step{'s' if steps != 1 else ''} of {float(shared.tokens):,.0f} tokens"
+    if float(shared.tools):
+        text += f" and {seconds(float(shared.tools))} of tools"
+    if float(shared.retries):
+        text += f", each done again up to {float(shared.retries):g} times"
+    if float(shared.samples) > 1:
+        by = "by majority"
+        if shared.judge is not None:
+            sure = float(shared.judge)
+            by = "by a perfect judge" if sure == 1 else f"by a judge right in {sure * 100:g} %"
+        order = "one after another" if shared.is_serial else "at once"
+        text += f"; of {float(shared.samples):g} answers, {order}, one is taken {by}"
+    if float(shared.sessions) > 1:
+        text += f"; {float(shared.sessions):g} sessions side by side"
+    month = f"; a month is {float(shared.hours):g} hours"
+    budget = f" and {dollars(float(shared.budget))} $" if math.isfinite(shared.budget) else ""
+    return text + month + budget
+
+
+def verdict(decision: Choice, listed: Sequence[Row]) -> str:
+    """Return who wins and by how much, in a sentence."""
+    values = {one.option.name: float(decision.value(one.option)) for one in listed}
+    ranked = sorted(values, key=lambda name: values[name])
+    best = values[ranked[0]]
+    if math.isinf(best):
+        return (
+            "No option ever succeeds."
+            if decision.objective == "time"
+            else ("No option has both a price and a run that ever succeeds.")
+        )
+    if decision.objective == "window":
+        fit = [f"{name} {math.floor(-values[name] + 1e-9):,}" for name in ranked]
+        return f"Into the gap fit, in tokens: {', '.join(fit)}."
+    said, more = {
+        "time": (f"{ranked[0]} succeeds soonest, in {seconds(best)} of a user's time", "as long"),
+        "cost": (f"{ranked[0]} costs least, ${dollars(best)} a success", "as much"),
+        "total": (
+            f"{ranked[0]} costs least with the user's time, ${dollars(best)} a success",
+            "as much",
+        ),
+    }[decision.objective]
+    others = []
+    for name in ranked[1:]:
+        ratio = values[name] / best
+        factor = "" if ratio < 1.0005 else f"{number(ratio)} times "
+        told = f"{factor}{more}" if math.isfinite(ratio) else "cannot be compared"
+        others.append(f"{name} {told}")
+    return f"{said}{': ' if others else ''}{', '.join(others)}."
+
+
+def _flip_words(flips: Sequence[BreakEven]) -> str:
+    """Return break-evens as a sentence, by who wins then."""
+    by_winner: dict[str, list[str]] = {}
+    for flip in flips:
+        unit = PARAMETERS[flip.parameter.rpartition(".")[2]].unit
+        where = f"{'above' if flip.is_above else 'below'} {number(flip.value)} {unit}".rstrip()
+        said = f"{decision_map.noun(flip.parameter)} {where}"
+        by_winner.setdefault(flip.winner, []).append(said)
+    each = [f"{name} wins at {' or '.join(where)}" for name, where in by_winner.items()]
+    return f"what flips it, each alone: {'; '.join(each)}"
+
+
+def flip_records(decision: Choice) -> list[Record]:
+    """Return a record for each value at which another option wins."""
+    return [
+        plainly(
+            {
+                "parameter": one.parameter,
+                "now": one.now,
+                "value": one.value,
+                "side": "above" if one.is_above else "below",
+                "winner": one.winner,
+            }
+        )
+        for one in decision.flips()
+    ]
+
+
+def notes(decision: Choice) -> list[str]:
+    """Return what the numbers rest on, and what they leave out."""
+    if decision.objective == "window":
+        return ["the gap holds the round trip, the first token and the stream"]
+    listed = rows(decision)
+    repairs = decision.shared.get("repair") is not None
+    ends = (
+        "a user repairs a failed run"
+        if repairs
+        else "a failed run starts afresh, so one success takes one run over its chance on average"
+    )
+    unknown = [one.option.name for one in listed if math.isnan(float(one.prospect.run.usd))]
+    lines = []
+    if unknown:
+        lines.append(f"no price of {', '.join(unknown)} is given: by cost it cannot win")
+    lines.append(f"steps fail independently and are noticed at no cost; {ends}")
+    computed = [one.option for one in listed if one.option.model]
+    if computed:
+        where = ", ".join(f"{one.name} {one.batch:,} on {one.hardware}" for one in computed)
+        lines.append(f"speeds and prices of models are expected values; users at a time: {where}")
+    best = winner(decision)
+    lines += [line for one in listed if one.option is best and (line := one.tool_limit)]
+    lines += [line for one in listed for line in (one.sessions, one.plan_worth) if line]
+    return lines
