@@ -52,10 +52,11 @@ def test_an_example_runs_and_so_does_what_it_leads_to(name, example, folder, cap
 def test_a_word_has_one_meaning():
     """A flag of several commands is described in the same words, but for those named here.
 
-    These are one thing, of which some commands take one and others a list.
+    These are one thing, of which some commands take one and others a list, or which each describes
+    by what it has.
     """
     lists = {"batch", "prompt", "output", "context", "speculate", "weights", "kv", "on", "engine"}
-    lists |= {"tp", "pp", "ep", "dp", "max_chips", "format"}
+    lists |= {"tp", "pp", "ep", "dp", "max_chips", "format", "objective", "notes", "wide"}
     meanings: dict[str, set[str]] = {}
     for command in COMMANDS:
         for name, (annotation, _) in declared(flags_of(command)).items():
