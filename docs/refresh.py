@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -48,6 +49,16 @@ def files() -> list[Path]:
     return [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 
 
+def pictures() -> None:
+    """Draw the pictures again by the commands that their page shows, where there is matplotlib."""
+    if find_spec("matplotlib") is None:
+        sys.stderr.write("docs/pictures are left as they are: matplotlib is not installed\n")
+        return
+    page = (DOCS / "charts.md").read_text(encoding="utf-8")
+    for command in re.findall(r"(?m)^fastcalc plot .* -o .*$", page):
+        printed(command, "", ROOT)
+
+
 def main() -> None:
     """Write what is printed, and the generated pages."""
     with TemporaryDirectory() as made:
@@ -61,6 +72,7 @@ def main() -> None:
             again = blocks.sub(lambda m: f"```console\n{console(m[1], folder)}```", text)
             if again != text:
                 file.write_text(again, encoding="utf-8")
+    pictures()
     for script in ("stub.py", "schema/refresh.py", "fast_modes/refresh.py", "pages.py"):
         subprocess.run([sys.executable, DOCS / script], check=True)  # noqa: S603 (our own)
 

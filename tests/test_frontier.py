@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from fastcalc.report.chart import scatter
 from tests.helpers import run, words
 
 ASKED = ("frontier", "gpt-oss-120b", "--on", "h100-sxm,wse-3", "--max-chips", "8")
@@ -119,38 +118,6 @@ def test_a_wrong_request_gets_one_sentence(fastcalc, args, sentence):
     assert ran.code == 2
     assert sentence in ran.err
     assert ran.err.count("\n") == 1
-
-
-def test_a_chart_by_hand(monkeypatch):
-    """Decades across and up: 1, 10 and 100 are a half of the frame apart."""
-    monkeypatch.setattr("fastcalc.report.chart._HEIGHT", 11)
-    series = {"one": [(1.0, 1.0), (100.0**0.5, 100.0**0.2)], "two": [(100.0, 100.0)]}
-    lines = scatter(series, across="across", upward="up", width=0, is_ascii=True)
-    marks = {
-        (row, column): letter
-        for row, line in enumerate(lines[1:12])
-        for column, letter in enumerate(line[6:])
-        if letter in "ab"
-    }
-    # Twenty places across (the least there are) and eleven up, from the bottom.
-    assert marks == {(10, 0): "a", (8, 10): "a", (0, 19): "b"}
-    assert lines[0] == "up"
-    assert lines[-2:] == ["  a  one", "  b  two"]
-    assert all(line.isascii() for line in lines)
-    assert lines[1].startswith(" 100 |")
-    assert lines[6].startswith("10.0 |")
-    assert lines[11].startswith("1.00 |")
-
-
-def test_a_place_that_two_share_has_a_star():
-    lines = scatter({"one": [(1, 1)], "two": [(1, 1), (2, 2)]}, across="x", upward="y", width=40)
-    assert "*" in "".join(lines[1:-4])
-    assert "a" not in "".join(line.split("│")[1] for line in lines if "│" in line)
-
-
-def test_one_point_has_a_chart():
-    lines = scatter({"one": [(5.0, 2.0)]}, across="x", upward="y", width=40)
-    assert sum("a" in line.split("│")[-1] for line in lines[1:17]) == 1
 
 
 def test_the_frame_follows_what_the_output_can_show(fastcalc, monkeypatch):

@@ -1,8 +1,10 @@
 """Answers in the format that was asked for: a page, a Markdown table, or records."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fastcalc.cli import output
 from fastcalc.cli.flags import Output
@@ -10,6 +12,9 @@ from fastcalc.core.columns import Column
 from fastcalc.report import console, record_tables
 from fastcalc.report.records import SCHEMA, Record
 from fastcalc.written import json_text, to_csv
+
+if TYPE_CHECKING:
+    from fastcalc.report.charts.drawing import Chart
 
 
 def page(file: Path | None, parts: Callable[[int], Iterable[console.Part]]) -> None:
@@ -42,6 +47,10 @@ class Found:
         Returns a JSON document of another form than that of records.
     code : int
         Exit code: 0 done, 1 the answer is no.
+    charts : dict of str to callable
+        Return what is drawn, by kind of chart; the first is drawn where none is named.
+    as_html : callable
+        Returns a report as one HTML page, where the command has one.
     """
 
     parts: Callable[[int], Iterable[console.Part]] | None
@@ -53,6 +62,19 @@ class Found:
     keys: Iterable[str] = ()
     as_json: Callable[[], str] | None = None
     code: int = 0
+    charts: Mapping[str, Callable[[], "Chart"]] = field(default_factory=dict)
+    as_html: Callable[[], str] = str
+
+
+def chart(name: str, *given: Any) -> "Callable[[], Chart]":
+    """Return what makes a chart: a module and function of `report.charts`, loaded when it does."""
+    module, _, function = name.partition(".")
+
+    def drawn() -> "Chart":
+        found: Chart = getattr(import_module(f"fastcalc.report.charts.{module}"), function)(*given)
+        return found
+
+    return drawn
 
 
 def no(
@@ -80,6 +102,8 @@ def write(asked: Output, found: Found) -> int:
         page(asked.out, found.parts)
     elif kind == "markdown":
         output.write(record_tables.markdown(*found.rows()), asked.out)
+    elif kind == "html":
+        output.write(found.as_html(), asked.out)
     elif kind == "json" and found.as_json is not None:
         output.write(found.as_json(), asked.out)
     elif kind != "table":

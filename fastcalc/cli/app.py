@@ -17,6 +17,8 @@ COMMANDS = {
     "decide": ("services.Decide", "show_decide.run"),
     "infer": ("services.Infer", "show_infer.run"),
     "frontier": ("search.Frontier", "show_frontier.run"),
+    "report": ("drawings.WriteReport", "show_report.run"),
+    "plot": ("drawings.Plot", "show_plot.run"),
     "list": ("catalogue.ListEntries", "show_entries.run_list"),
     "show": ("catalogue.ShowEntry", "show_entries.run_show"),
     "check": ("catalogue.CheckFiles", "show_check.run"),

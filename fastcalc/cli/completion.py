@@ -56,5 +56,12 @@ def _last_of_list(known: list[str], incomplete: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in _beginning(known, last)]
 
 
+def charts(incomplete: str) -> list[str]:
+    """Return the kinds of charts."""
+    return _beginning(
+        ["speed", "price", "roofline", "frontier", "step", "validate", "memory"], incomplete
+    )
+
+
 def _beginning(known: list[str], incomplete: str) -> list[str]:
     return [name for name in known if name.startswith(incomplete)]

@@ -18,6 +18,7 @@ _ENDINGS = {
     "csv": "csv",
     "json": "json",
     "md": "markdown",
+    "html": "html",
     "xlsx": "xlsx",
     "parquet": "parquet",
     "sarif": "sarif",

@@ -245,7 +245,7 @@ def reason(error: OSError) -> str:
 def draws() -> bool:
     """Return whether standard output has the characters of a frame."""
     try:
-        "─│└".encode(getattr(sys.stdout, "encoding", None) or "ascii")  # it may be closed
+        "─│└·".encode(getattr(sys.stdout, "encoding", None) or "ascii")  # it may be closed
     except (UnicodeEncodeError, LookupError):
         return False
     return True

@@ -127,12 +127,24 @@ def again(asked: Compare | FitMemory, command: str, flags: type[Flags]) -> str:
     """
     words = ["fastcalc", command, (asked.models or list(DEFAULT_MODELS))[0]]
     words += ["--on", options.names(asked.on, "--on")[0]]
+    return shlex.join([*words, *_asked(asked, flags), *as_typed(asked)])
+
+
+def repeated(asked: Compare, command: str) -> str:
+    """Return a command that asks the same of all models and chips of a comparison."""
+    words = ["fastcalc", command, *(asked.models or DEFAULT_MODELS), "--on", asked.on]
+    return shlex.join([*words, *_asked(asked, type(asked)), *as_typed(asked)])
+
+
+def _asked(asked: Compare | FitMemory, flags: type[Flags]) -> list[str]:
+    """Return the words of what was asked for, of flags that a command has and takes as they are."""
+    words: list[str] = []
     for name in (name for name in _ASKED if name in declared(flags)):
         value = getattr(asked, name, None)
         if value not in (None, getattr(type(asked), name, None), getattr(flags, name)):
             for one in value if isinstance(value, list) else [value]:
                 words += ["--" + name.replace("_", "-"), str(one)]
-    return shlex.join([*words, *as_typed(asked)])
+    return words
 
 
 def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:

@@ -1,20 +1,24 @@
 """``fastcalc compare``: scenarios to a table or to records."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from fastcalc.cli.answers import Found
+from fastcalc.cli.answers import Found, chart
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.commands.search import Frontier
-from fastcalc.cli.requests import again, scenarios
-from fastcalc.core.scenario import solve
+from fastcalc.cli.requests import again, repeated, scenarios
+from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
 from fastcalc.report import compare, overview, records
 from fastcalc.report.console import Part
 
+_KINDS = ("speed", "price", "roofline", "step")
+"""Charts of what is compared."""
+
 
 def run(asked: Compare) -> Found:
     """Evaluate a comparison and write it in a format."""
-    if asked.explain and asked.written_as not in ("table", "json"):
+    if asked.explain and asked.written_as not in ("table", "json", "html"):
         raise InputError(
             f"--explain is no flat record: --format {asked.written_as} cannot hold it; use json"
         )
@@ -26,7 +30,7 @@ def run(asked: Compare) -> Found:
 
         if asked.written_as == "table":
             steps = explain.explanation_parts(outcomes)
-        else:
+        elif asked.written_as == "json":
             notes["explanations"] = explain.explanation_records(outcomes)
 
     def page(width: int) -> list[Part]:
@@ -44,4 +48,15 @@ def run(asked: Compare) -> Found:
         lambda: (compare.MARKDOWN, records.compare_records(outcomes)),
         lambda: notes,
         (warning for outcome in outcomes for warning in outcome.warnings),
+        charts={
+            **{kind: chart(f"of_outcomes.{kind}", outcomes) for kind in _KINDS},
+            "memory": chart("of_memory.memory", outcomes),
+        },
+        as_html=lambda: _html(asked, outcomes),
     )
+
+
+def _html(asked: Compare, outcomes: Sequence[Outcome]) -> str:
+    from fastcalc.report.page.filled_page import document
+
+    return document(outcomes, repeated(asked, "report"))

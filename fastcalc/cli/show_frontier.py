@@ -1,6 +1,8 @@
 """``fastcalc frontier``: user speed against price, the points that no other beats."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.limits import LIMITS
@@ -13,6 +15,9 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.report import frontier as report
 from fastcalc.report import records
 from fastcalc.search import frontier, placeable
+
+if TYPE_CHECKING:
+    from fastcalc.report.charts.drawing import Chart
 
 
 def run(asked: Frontier) -> Found:
@@ -37,6 +42,7 @@ def run(asked: Frontier) -> Found:
         lambda: (report.columns(found := report.frontier_records(points)), found),
         lambda: {"assumptions": records.assumptions(report.outcomes(points))},
         [*refused, *(line for point in points for line in point.outcome.warnings)],
+        charts={"frontier": lambda: _chart(placed, asked.max_chips)},
     )
 
 
@@ -54,3 +60,14 @@ def _scenarios(asked: Frontier, comparison: Compare) -> list[Scenario]:
         for weight in weights or (None,)
         for cache in caches or (None,)
     ]
+
+
+def _chart(placed: Sequence[Scenario], max_chips: int) -> "Chart":
+    """Return the frontier of each chip alone: how far the others are from the best, too."""
+    from fastcalc.report.charts import of_searches
+
+    chips: dict[str, list[Scenario]] = {}
+    for one in placed:
+        chips.setdefault(one.hardware.id, []).append(one)
+    found = {name: frontier(own, max_chips=max_chips) for name, own in chips.items()}
+    return of_searches.frontier(found)

@@ -11,8 +11,11 @@ import numpy as np
 
 from fastcalc.cli import show_sweep
 from fastcalc.cli.answers import Found, write
+from fastcalc.cli.options import choice
+from fastcalc.cli.output import whole
 from fastcalc.core.columns import NEEDS_FIT, Columns, pick
 from fastcalc.core.evaluated_points import Words
+from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array
 from fastcalc.report import console, record_tables
 from fastcalc.report.dictionary import meanings
@@ -21,6 +24,7 @@ from fastcalc.report.records import Record, plainly
 _SHOWN = "model hardware chips batch tokens_per_s_per_user tokens_per_s_total limiter"
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 
@@ -124,6 +128,33 @@ class Table(Sequence[Record]):
             If the ending is not known, or the file cannot be written.
         """
         write(replace(self._asked, out=Path(file), format=None), self._answer)
+
+    def plot(self, kind: str | None = None, file: str | Path | None = None) -> "Figure":
+        """Return a chart as a figure of matplotlib, and write it to a file by its ending.
+
+        Parameters
+        ----------
+        kind : str, optional
+            ``speed``, ``roofline``, ``step`` or ``memory`` of a comparison; others have one kind.
+        file : str or Path, optional
+            Such as ``speed.svg``.
+
+        Raises
+        ------
+        InputError
+            If matplotlib is not installed, there is no such chart, or the file cannot be written.
+        """
+        from fastcalc.report.charts import drawn
+
+        charts, where = self._answer.charts, file and Path(file)
+        if not charts:
+            raise InputError("this answer has no chart; compare, fit, frontier and validate have")
+        ending = drawn.ending_of(where) if where else None
+        made = drawn.figure(charts[choice(kind or next(iter(charts)), "kind", tuple(charts))]())
+        if where:
+            with whole(where) as draft:
+                drawn.save(made, draft, ending or "svg")
+        return made
 
     def __str__(self) -> str:
         if self._answer.parts is None:

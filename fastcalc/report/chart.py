@@ -1,86 +1,93 @@
-"""A scatter of points as text: letters in a frame, both axes in ratios."""
+"""Charts as text: letters in a frame, a legend, and bars of letters."""
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
-from fastcalc.report.numbers_as_text import number
+import numpy as np
 
-Point = tuple[float, float]
+from fastcalc.report.charts.drawing import Axis, Chart, Panel, Series, written
+from fastcalc.report.console import Notes, Part, TextTable
+from fastcalc.report.memories import bar
 
 _HEIGHT = 16
 """Lines of the plot itself."""
 
-_DRAWN = {"rule": "─", "side": "│", "corner": "└"}
-_ASCII = {"rule": "-", "side": "|", "corner": "+"}
+_DRAWN = {"rule": "─", "side": "│", "corner": "└", "bound": "·", "band": ":"}
+_ASCII = {"rule": "-", "side": "|", "corner": "+", "bound": ".", "band": ":"}
 
 
-@dataclass(frozen=True)
-class _Axis:
-    """A range of values in equal ratios over some places."""
-
-    low: float
-    high: float
-    places: int
-
-    @classmethod
-    def over(cls, values: Sequence[float], places: int) -> "_Axis":
-        """Return the axis that holds all values, with room alongside a single one."""
-        low, high = min(values), max(values)
-        return cls(low, high, places) if low < high else cls(low / 2.0, high * 2.0, places)
-
-    def place(self, value: float) -> int:
-        """Return where a value stands, from 0."""
-        share = math.log(value / self.low) / math.log(self.high / self.low)
-        return round(share * (self.places - 1))
-
-    def value(self, place: int) -> float:
-        """Return the value at a place."""
-        return float(self.low * (self.high / self.low) ** (place / (self.places - 1)))
+def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
+    """Return a chart as parts of a page."""
+    found: list[Part] = [chart.title, ""]
+    for panel in _panels(chart):
+        found += [panel.title] if panel.title else []
+        found += [*plot(panel, width=width, is_ascii=is_ascii), ""]
+    if chart.bars:
+        letters: dict[str, str] = {}
+        for name in dict.fromkeys(part[0] for one in chart.bars for part in one.parts):
+            initials = (letter.upper() for letter in name if letter.isalpha())
+            letters[name] = next(one for one in initials if one not in letters.values())
+        rows = [
+            (one.name, one.says, bar([(letters[name], share) for name, _, share in one.parts]))
+            for one in chart.bars
+        ]
+        legend = ", ".join(f"{letter} {name}" for name, letter in letters.items())
+        found += [TextTable([("memory",), ("filled",), ("with",)], rows, left=(0, 2)), ""]
+        found += [legend, ""]
+    return [*found, Notes(list(dict.fromkeys(chart.notes)))]
 
 
-def scatter(
-    series: Mapping[str, Sequence[Point]],
+def _panels(chart: Chart) -> Sequence[Panel]:
+    """Return what is drawn: the parts of one picture at once."""
+    if not chart.is_one:
+        return chart.panels
+    first, named = chart.panels[0], [s for one in chart.panels for s in one.series if s.name]
+    return [Panel("", first.across, first.upward, [*first.series[:1], *named])]
+
+
+def plot(
+    panel: Panel,
     *,
-    across: str,
-    upward: str,
     width: int = 80,
     is_ascii: bool = False,
     marks: Mapping[str, float] | None = None,
 ) -> list[str]:
-    """Return the lines of a chart; each series has a letter, and places that two share have ``*``.
+    """Return the lines of a plot: a letter for each series, ``*`` where two share a place.
 
-    All values are above 0. ``across`` and ``upward`` say what the axes show. ``marks`` are values
-    on the axis across that have a capital letter below it, where they are inside.
+    ``marks`` are values on the axis across that have a capital letter below it, where they are
+    inside.
     """
-    points = [point for one in series.values() for point in one]
-    heights = _Axis.over([point[1] for point in points], _HEIGHT)
-    ticks = {place: number(heights.value(place)) for place in range(0, _HEIGHT, 5)}
-    margin = max(len(tick) for tick in ticks.values())
-    widths = _Axis.over([point[0] for point in points], max(width - margin - 2, 20))
-    drawn = _ASCII if is_ascii else _DRAWN
+    upward, drawn = panel.upward, _ASCII if is_ascii else _DRAWN
+    ticks = {_place(upward, tick, _HEIGHT): written(tick) for tick in upward.ticks}
+    margin = max(map(len, ticks.values()))
+    columns = max(width - margin - 2, 20)
     grid: dict[tuple[int, int], str] = {}
-    for index, series_points in enumerate(series.values()):
-        letter = letter_of(index)
-        for x, y in series_points:
-            spot = widths.place(x), heights.place(y)
-            grid[spot] = letter if grid.get(spot, letter) == letter else "*"
-    lines = [upward]
+    for one in panel.series:
+        _edges(grid, panel, one, columns, drawn)
+    shown = [one for one in panel.series if one.style != "bound"]
+    named = [(letter_of(place), one) for place, one in enumerate(shown)]
+    spots: dict[tuple[int, int], str] = {}
+    for letter, one in named:
+        for spot in _spots(panel, one, columns):
+            spots[spot] = letter if spots.get(spot, letter) == letter else "*"
+    grid |= spots
+    lines = [panel.upward.label]
     for place in reversed(range(_HEIGHT)):
-        row = "".join(grid.get((column, place), " ") for column in range(widths.places))
+        row = "".join(grid.get((column, place), " ") for column in range(columns))
         lines.append(f"{ticks.get(place, ''):>{margin}} {drawn['side']}{row}".rstrip())
-    lines.append(" " * (margin + 1) + drawn["corner"] + drawn["rule"] * widths.places)
-    inside = [name for name, at in (marks or {}).items() if widths.low <= at <= widths.high]
+    lines.append(" " * (margin + 1) + drawn["corner"] + drawn["rule"] * columns)
+    axis = panel.across
+    inside = [name for name, at in (marks or {}).items() if axis.low <= at <= axis.high]
     if marks and inside:
-        under = [" "] * (margin + 2 + widths.places)
+        under = [" "] * (margin + 2 + columns)
         for place, name in enumerate(inside):
-            under[margin + 2 + widths.place(marks[name])] = letter_of(place).upper()
+            at = margin + 2 + _place(panel.across, marks[name], columns)
+            under[at] = letter_of(place).upper()
         lines.append("".join(under).rstrip())
-    lines.append(_scale(widths, margin + 2))
-    lines.append(across.rjust(margin + 2 + widths.places).rstrip())
-    lines += [f"  {letter_of(place)}  {name}" for place, name in enumerate(series)]
-    lines += [f"  {letter_of(place).upper()}  {name}" for place, name in enumerate(inside)]
-    return lines
+    lines.append(_scale(panel.across, columns, margin + 2))
+    lines.append(panel.across.label.rjust(margin + 2 + columns).rstrip())
+    lines += _legend(panel.series, named, drawn)
+    return [*lines, *(f"  {letter_of(place).upper()}  {name}" for place, name in enumerate(inside))]
 
 
 def letter_of(place: int) -> str:
@@ -88,12 +95,77 @@ def letter_of(place: int) -> str:
     return chr(ord("a") + place % 26)
 
 
-def _scale(axis: _Axis, margin: int) -> str:
-    """Return the line of numbers under a chart: both ends and three between."""
-    line = [" "] * (margin + axis.places)
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        place = round(share * (axis.places - 1))
-        text = number(axis.value(place))
-        start = min(max(margin + place - len(text) // 2, margin), margin + axis.places - len(text))
-        line[start : start + len(text)] = text
+def _legend(
+    series: Sequence[Series], named: Sequence[tuple[str, Series]], drawn: dict[str, str]
+) -> Iterator[str]:
+    yield from (f"  {letter}  {one.name}" for letter, one in named)
+    bounds = [one.name for one in series if one.style == "bound" and one.name]
+    if bounds:
+        yield from (f"  {drawn['bound']}  {name}" for name in bounds)
+    if any(one.style == "line" and one.low is not None for one in series):
+        yield f"  {drawn['band']}  range"
+
+
+def _place(axis: Axis, value: float, places: int) -> int:
+    """Return where a value stands, from 0."""
+    return round(float(axis.share(value)) * (places - 1))
+
+
+def _spots(panel: Panel, one: Series, columns: int) -> Iterator[tuple[int, int]]:
+    """Yield the places of a series' letter: its points, or what is between the edges of an area."""
+    if one.style != "area":
+        for x, y in zip(one.x, one.y, strict=True):
+            yield _place(panel.across, x, columns), _place(panel.upward, y, _HEIGHT)
+        return
+    for column, low, high in _between(panel, one, columns):
+        for place in range(_HEIGHT):
+            value = panel.upward.high * place / (_HEIGHT - 1)
+            if low <= value < high:
+                yield column, place
+
+
+def _between(panel: Panel, one: Series, columns: int) -> Iterator[tuple[int, float, float]]:
+    """Yield the columns that a series spans, and both of its edges there."""
+    assert one.low is not None
+    assert one.high is not None
+    at = [_place(panel.across, x, columns) for x in one.x]
+    for column in range(at[0], at[-1] + 1):
+        yield column, float(np.interp(column, at, one.low)), float(np.interp(column, at, one.high))
+
+
+def _edges(
+    grid: dict[tuple[int, int], str],
+    panel: Panel,
+    one: Series,
+    columns: int,
+    drawn: dict[str, str],
+) -> None:
+    """Draw a bound as a line, and the range about each point of a line."""
+    if one.style == "line" and one.low is not None and one.high is not None:
+        for x, *ends in zip(one.x, one.low, one.high, strict=True):
+            low, high = (_place(panel.upward, end, _HEIGHT) for end in ends)
+            for place in range(low, high + 1):
+                grid[_place(panel.across, x, columns), place] = drawn["band"]
+    if one.style == "bound":
+        at = [
+            (_place(panel.across, x, columns), float(panel.upward.share(y)))
+            for x, y in zip(one.x, one.y, strict=True)
+        ]
+        for (left, first), (right, last) in pairwise(at):
+            for column in range(left, right + 1):
+                share = first + (last - first) * (column - left) / max(right - left, 1)
+                grid[column, round(share * (_HEIGHT - 1))] = drawn["bound"]  # or beyond the frame
+
+
+def _scale(axis: Axis, columns: int, margin: int) -> str:
+    """Return the line of numbers under a chart, each where it stands, as many as there is room."""
+    line = [" "] * (margin + columns)
+    free = 0
+    for tick in axis.ticks:
+        text = written(tick)
+        middle = margin + _place(axis, tick, columns)
+        start = min(max(middle - len(text) // 2, margin), margin + columns - len(text))
+        if start >= free:
+            line[start : start + len(text)] = text
+            free = start + len(text) + 1
     return "".join(line).rstrip()

@@ -10,7 +10,8 @@ import numpy as np
 from fastcalc.core.columns import Column, values
 from fastcalc.formulas.money import usd_per_million
 from fastcalc.report import record_tables, records
-from fastcalc.report.chart import scatter
+from fastcalc.report.chart import plot
+from fastcalc.report.charts.drawing import Panel, Series, axes
 from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.record_tables import numbers
@@ -192,10 +193,15 @@ def chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[str]
     if not inside and not above:
         return [f"no start has {study.speedup:g}x at any floor tried"]
     engines = {one.space.scenario.engine.id: 1e3 * one.floor for one in study.engines}
-    return scatter(
-        {key: points for key, points in series.items() if points},
-        across="floor of a step, ms, on a textbook step; blank: never",
-        upward="users at the start",
+    drawn = [
+        Series(key, np.array(points)[:, 0], np.array(points)[:, 1], place, "points")
+        for place, (key, points) in enumerate(series.items())
+        if points
+    ]
+    across = "floor of a step, ms, on a textbook step; blank: never"
+    panel = Panel("", *axes(drawn, across, "users at the start", (10, 2)), drawn)
+    return plot(
+        panel,
         width=min(width, _CHART),
         is_ascii=is_ascii,
         marks={f"{engine}, {number(floor)} ms": floor for engine, floor in engines.items()},

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from fastcalc.core.columns import Column, pick
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare, record_tables
-from fastcalc.report.chart import scatter
+from fastcalc.report.chart import plot
+from fastcalc.report.charts import of_searches
 from fastcalc.report.console import Notes, Part
 from fastcalc.report.records import Record, compare_records
 from fastcalc.search import FrontierPoint
@@ -49,6 +50,14 @@ def outcomes(points: Sequence[FrontierPoint]) -> list[Outcome]:
     return list({id(point.outcome): point.outcome for point in points}.values())
 
 
+def by_chip(points: Sequence[FrontierPoint]) -> dict[str, list[FrontierPoint]]:
+    """Return points by the chip that they are of, from the cheapest to the fastest."""
+    found: dict[str, list[FrontierPoint]] = {}
+    for point in points:
+        found.setdefault(point.outcome.scenario.hardware.id, []).append(point)
+    return found
+
+
 def columns(records: Sequence[Record]) -> list[Column]:
     """Return the columns of a table of records, formats only where there are several."""
     several = len(set(map(_formats, records))) > 1
@@ -64,17 +73,8 @@ def parts(
     is_ascii: bool,
 ) -> list[Part]:
     """Return heading, chart, table and notes, which say why chips or formats have no point."""
-    series: dict[str, list[tuple[float, float]]] = {}
-    for point in points:
-        name = point.outcome.scenario.hardware.id
-        series.setdefault(name, []).append((point.speed, point.usd))
-    lines = scatter(
-        series,
-        across="tokens/s of each user, expected",
-        upward="$/Mtok output",
-        width=min(width, _CHART),
-        is_ascii=is_ascii,
-    )
+    (panel,) = of_searches.frontier(by_chip(points)).panels
+    lines = plot(panel, width=min(width, _CHART), is_ascii=is_ascii)
     shown, notes = list(points), []
     if len(points) > _ROWS:  # even in rank, both ends among them
         shown = [points[round(row * (len(points) - 1) / (_ROWS - 1))] for row in range(_ROWS)]

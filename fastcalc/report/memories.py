@@ -1,6 +1,6 @@
 """What lives where, as a picture and in words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -11,25 +11,60 @@ from fastcalc.core.tier import KINDS
 from fastcalc.formulas.types import Array
 from fastcalc.report.numbers_as_text import size
 
-_WIDE = 40
-"""Characters of a bar."""
-
-_NAMES = dict(
+NAMES = dict(
     zip(KINDS, ("dense weights", "head", "experts", "KV cache", "embeddings"), strict=True)
 )
+"""Of kinds of bytes."""
+
 _HOW = {
     None: "",
     "stream": "; what is there streams over the link",
     "compute": "; the host's cores multiply what is there",
 }
+_WIDE = 40
+"""Characters of a bar."""
+
 _LETTERS = dict(zip(KINDS, "DHEKT", strict=True))
 
 
 KEY = (
-    ", ".join(f"{letter} {_NAMES[kind]}" for kind, letter in _LETTERS.items())
+    ", ".join(f"{letter} {NAMES[kind]}" for kind, letter in _LETTERS.items())
     + "; a bar is what the engine may fill of a chip's memory"
 )
 """What the letters of a bar mean."""
+
+
+def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, float]]]]:
+    """Yield for each memory of a chip its name, what may be filled [byte], and shares by kind. [1]
+
+    At the smallest batch; kinds that are not there are left out.
+
+    Parameters
+    ----------
+    location : Location
+        A placed scenario that fits.
+    """
+    batches, place = location.scenario.batches, location.placement
+    made = location.split or split(place, np.array(batches, dtype=float), 1.0, 1.0)
+    index = batches.index(min(batches))
+    for at, (tier, usable) in enumerate(
+        zip(made.tiers, place.machine.usable(place.layout.chips), strict=True)
+    ):
+        whole = float(usable)
+        held = [
+            (kind, _at(made.shares[kind][at], index) * _at(made.sizes[kind], index) / whole)
+            for kind in KINDS
+        ]
+        yield tier.name, whole, [(kind, share) for kind, share in held if share > 0.0]
+
+
+def bar(shares: Sequence[tuple[str, float]]) -> str:
+    """Return a bar of letters by their shares [1]; what is above a hundredth has one at least."""
+    text, total = "", 0.0
+    for letter, share in shares:
+        total += share
+        text += letter * max(round(total * _WIDE) - len(text), int(share > 0.01))
+    return f"{text[:_WIDE]:.<{_WIDE}}"
 
 
 def picture(location: Location) -> list[tuple[str, str, str]]:
@@ -40,21 +75,10 @@ def picture(location: Location) -> list[tuple[str, str, str]]:
     location : Location
         A placed scenario that fits.
     """
-    batches, place = location.scenario.batches, location.placement
-    made = location.split or split(place, np.array(batches, dtype=float), 1.0, 1.0)
-    index = batches.index(min(batches))
-    bars = []
-    for at, (tier, usable) in enumerate(
-        zip(made.tiers, place.machine.usable(place.layout.chips), strict=True)
-    ):
-        text, filled, whole = "", 0.0, float(usable)
-        for kind in KINDS:
-            held = _at(made.shares[kind][at], index) * _at(made.sizes[kind], index)
-            filled += held
-            letters = max(round(filled / whole * _WIDE) - len(text), int(held > 0.01 * whole))
-            text += _LETTERS[kind] * letters
-        bars.append((tier.name, size(whole), f"{text[:_WIDE]:.<{_WIDE}}"))
-    return bars
+    return [
+        (name, size(whole), bar([(_LETTERS[kind], share) for kind, share in held]))
+        for name, whole, held in filled(location)
+    ]
 
 
 def lives(outcome: Outcome) -> Iterator[str]:
@@ -73,7 +97,7 @@ def lives(outcome: Outcome) -> Iterator[str]:
         found = []
         for place, tier in enumerate(made.tiers[1:], 1):
             held = [
-                f"{share * 100:.0f} % of {_NAMES[kind]}"
+                f"{share * 100:.0f} % of {NAMES[kind]}"
                 for kind in KINDS
                 for share in [_at(made.shares[kind][place], index)]
                 if share >= 0.005 and _at(made.sizes[kind], index) > 0.0

@@ -57,6 +57,9 @@ class Compare(
     explain: Annotated[
         bool, flag(None, "Take each step apart: every component, rate and source.", "--explain")
     ] = False
+    format: Annotated[
+        str | None, flags.format_named("table|json|csv|markdown|html|xlsx|parquet")
+    ] = None
 
 
 class FitMemory(Evaluated, flags.Output, flags.OwnFolders):

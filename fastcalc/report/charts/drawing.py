@@ -1,0 +1,269 @@
+"""What a chart is: axes and series of plain arrays, whatever draws them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from fastcalc.formulas.types import Floats
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#C26A9B", "#BF8400", "#3E9AD6", "#8A7A00", "#777777")
+"""Of Okabe and Ito, which all kinds of colour blindness tell apart, the lighter of them darkened
+until lines stand out of white; their yellow and black are olive and grey."""
+
+DARK = ("#56A8E0", "#F08030", "#2CC79A", "#E29BC2", "#F0B429", "#8CCEF2", "#C9BE3F", "#A6A6A6")
+"""The same, lighter, for a dark ground."""
+
+MARKS = "osD^vP*X"
+"""A marker for each colour, as matplotlib calls them, so that a print in grey has them, too."""
+
+MOST = 8
+"""Series that a chart has colours and room for."""
+
+Style = Literal["line", "points", "bound", "area"]
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Points of one name.
+
+    Attributes
+    ----------
+    name : str
+        Its label.
+    x, y : ndarray
+        Places; of an area its two edges are `low` and `high`.
+    colour : int
+        Place in the palette; series of one chip share it.
+    style : str
+        ``line`` (with a marker for each point), ``points``, ``bound`` (dashed) or ``area``.
+    low, high : ndarray, optional
+        A range about a line, or the edges of an area.
+    tips : sequence of str
+        What is said of each point.
+    """
+
+    name: str
+    x: Floats
+    y: Floats
+    colour: int
+    style: Style = "line"
+    low: Floats | None = None
+    high: Floats | None = None
+    tips: Sequence[str] = ()
+
+    @property
+    def heights(self) -> list[Floats]:
+        """All that it reaches up to. [of the axis]"""
+        return [self.y, *(edge for edge in (self.low, self.high) if edge is not None)]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A range of values: what it is of and in which unit, in ratios or from zero on.
+
+    Attributes
+    ----------
+    label : str
+        Quantity and unit.
+    low, high : float
+        Its ends.
+    base : int
+        Of the logarithm, 0 for none.
+    """
+
+    label: str
+    low: float
+    high: float
+    base: int = 10
+
+    @classmethod
+    def over(cls, label: str, values: Sequence[Floats], base: int = 10) -> "Axis":
+        """Return the axis that holds all values, with some room alongside them."""
+        every = np.concatenate([np.ravel(one) for one in values])
+        low, high = float(every.min()), float(every.max())
+        if not base:
+            return cls(label, 0.0, high * 1.05, 0)
+        room = 2.0 if low == high else (high / low) ** 0.04
+        return cls(label, low / room, high * room, base)
+
+    def share(self, values: Floats | float) -> Floats:
+        """Return where values stand, 0 at the low end and 1 at the high one. [1]"""
+        if not self.base:
+            return np.asarray((np.asarray(values) - self.low) / (self.high - self.low))
+        return np.asarray(np.log(np.asarray(values) / self.low) / np.log(self.high / self.low))
+
+    @cached_property
+    def ticks(self) -> list[float]:
+        """Round values to write along it, seven at most."""
+        for found in self._rows():
+            inside = [one for one in found if self.low * 0.9999 <= one <= self.high * 1.0001]
+            if len(inside) <= 7:
+                return inside
+        return inside
+
+    def _rows(self) -> list[list[float]]:
+        """Return rows of round values, the densest first."""
+        if not self.base:
+            unit = 10.0 ** np.floor(np.log10(self.high))
+            steps = [unit * one for one in (0.1, 0.2, 0.5, 1.0, 2.0)]
+            return [[step * place for place in range(int(self.high / step) + 1)] for step in steps]
+        ends = (np.log(end) / np.log(self.base) for end in (self.low, self.high))
+        first, last = (int(np.floor(end)) for end in ends)
+        powers = range(first, last + 2)
+        rows = [
+            [float(self.base) ** p for p in powers if p % step == 0] for step in (1, 2, 3, 4, 6)
+        ]
+        if self.base == 2:
+            return rows
+        leads = ((1, 1.5, 2, 3, 4, 5, 6, 7, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3))
+        return [*([lead * 10.0**p for p in powers for lead in some] for some in leads), *rows]
+
+
+def written(value: float) -> str:
+    """Return a tick as text.
+
+    Examples
+    --------
+    >>> written(0.05), written(20.0), written(5e6)
+    ('0.05', '20', '5M')
+    """
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= factor:
+            scale = 1e3 if prefix == "k" else factor
+            return f"{value / scale:,.6g}{prefix}"
+    return f"{value:,.6g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """A plot: axes, and what stands in them."""
+
+    title: str
+    across: Axis
+    upward: Axis
+    series: Sequence[Series]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A row of parts of a whole.
+
+    Attributes
+    ----------
+    name, says : str
+        What it is of, and what its whole is.
+    parts : sequence of (str, int, float)
+        Names, places in the palette and shares of the whole. [1]
+    """
+
+    name: str
+    says: str
+    parts: Sequence[tuple[str, int, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A picture: plots next to each other, or bars.
+
+    Attributes
+    ----------
+    title : str
+        What it shows, in a sentence without its stop.
+    panels : sequence of Panel
+        Of the same axes where it shows one thing in parts.
+    bars : sequence of Bar
+        In place of panels.
+    notes : sequence of str
+        How to read it.
+    is_one : bool
+        Whether panels are parts of one picture, which a terminal draws at once.
+    """
+
+    title: str
+    panels: Sequence[Panel] = ()
+    bars: Sequence[Bar] = ()
+    notes: Sequence[str] = field(default_factory=tuple)
+    is_one: bool = False
+
+
+def axes(
+    series: Sequence[Series], across: str, upward: str, bases: tuple[int, int] = (10, 10)
+) -> tuple[Axis, Axis]:
+    """Return the axes that hold some series."""
+    heights = [height for one in series for height in one.heights]
+    return (
+        Axis.over(across, [one.x for one in series], bases[0]),
+        Axis.over(upward, heights, bases[1]),
+    )
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of a colour. [1]
+
+    Source: W3C, Web Content Accessibility Guidelines 2.2, definition of relative luminance.
+
+    Examples
+    --------
+    >>> luminance("#ffffff"), luminance("#000000")
+    (1.0, 0.0)
+    """
+    parts = (int(colour[place : place + 2], 16) / 255.0 for place in (1, 3, 5))
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours, from 1 to 21. [1]
+
+    Source: W3C, Web Content Accessibility Guidelines 2.2, definition of contrast ratio.
+
+    Examples
+    --------
+    >>> contrast("#ffffff", "#000000")
+    21.0
+    """
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def ink_on(colour: str) -> str:
+    """Return black or white, whichever is read better on a colour: their contrasts meet at 0.179.
+
+    Examples
+    --------
+    >>> ink_on("#0072B2"), ink_on("#E69F00")
+    ('#ffffff', '#000000')
+    """
+    return "#000000" if luminance(colour) > 0.179 else "#ffffff"
+
+
+def apart(labels: Sequence[tuple[float, float, float]], line: float) -> list[float]:
+    """Return heights at which labels do not cover each other: as near to theirs as there is room.
+
+    Parameters
+    ----------
+    labels : sequence of (float, float, float)
+        Left end, height of the middle, and width of each. [px]
+    line : float
+        Height of a line. [px]
+
+    Examples
+    --------
+    >>> apart([(0, 10, 50), (0, 12, 50), (200, 11, 50)], 12)
+    [10.0, 22.0, 11.0]
+    """
+    found: dict[int, float] = {}
+    for place in sorted(range(len(labels)), key=lambda one: labels[one][1]):
+        left, middle, width = labels[place]
+        near = [
+            height
+            for other, height in found.items()
+            if labels[other][0] < left + width and left < labels[other][0] + labels[other][2]
+        ]
+        tries = [middle, *(one + side * line for one in near for side in (1, -1))]
+        free = [one for one in tries if all(abs(one - taken) >= line * 0.999 for taken in near)]
+        found[place] = float(min(free, key=lambda one: abs(one - middle)))
+    return [found[place] for place in range(len(labels))]

@@ -1,0 +1,204 @@
+"""Charts of compared chips: speed, roofline, and the time of a decode step."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from fastcalc.core.scenario import Outcome
+from fastcalc.formulas.types import Floats
+from fastcalc.report.charts.drawing import MOST, Axis, Chart, Panel, Series, Style, axes
+from fastcalc.report.numbers_as_text import dollars, number, prefixed
+
+_SMALL = 0.02
+"""Share of a step below which a component is drawn with the others."""
+
+
+def speed(outcomes: Sequence[Outcome]) -> Chart:
+    """Return the speed of each user against batch, with its range and its bound."""
+    series = [one for place, each in _drawn(outcomes) for one in _speeds(place, *each)]
+    top = max(float(np.max(edge)) for one in series if one.style == "line" for edge in one.heights)
+    seen = [one for one in series if one.style == "line" or one.y.min() < _FAR * top]
+    across, upward = axes(seen, "batch (sequences decoded together)", _USER, (2, 10))
+    notes = ["band: 80 % range; dashed: the bound, which no software exceeds"]
+    notes += [
+        f"{one.name}: {number(float(one.y.max()))} tokens/s, far above"
+        for one in series
+        if one not in seen
+    ]
+    notes += _left_out(outcomes)
+    series = seen
+    return Chart(
+        _of(outcomes, "Speed of each user"), [Panel("", across, upward, series)], (), notes
+    )
+
+
+_FAR = 30.0
+"""How many times the fastest a bound may be and be drawn: beyond it, all else would be flat. [1]"""
+_USER = "output tokens/s of each user"
+
+
+def _speeds(place: int, name: str, outcome: Outcome) -> Iterator[Series]:
+    estimate, held = outcome.estimate, outcome.estimate.fits
+    batch, middle = estimate.batch[held], estimate.speed[held]
+    low, high = (None if one is None else one[held] for one in (estimate.low, estimate.high))
+    tips = [
+        f"{name}, batch {b:,.0f}: {number(s)} tokens/s, bound {number(most)}"
+        for b, s, most in zip(batch, middle, estimate.bound[held], strict=True)
+    ]
+    wide = _wide(batch)
+    bound = np.broadcast_to(estimate.bound[held], wide.shape)
+    yield Series(f"bound of {name}", wide, bound, place, "bound")
+    yield Series(name, batch, middle, place, "line", low, high, tips)
+
+
+def _wide(batch: Floats) -> Floats:
+    """Return batches, and a little on both sides of a single one, to draw a line or a column."""
+    return batch if batch.size > 1 else np.array([batch[0] / 1.2, batch[0] * 1.2])
+
+
+def price(outcomes: Sequence[Outcome]) -> Chart:
+    """Return speed of each user against the price of a token, batch by batch."""
+    series = []
+    for place, (name, outcome) in _drawn(outcomes):
+        if outcome.usd is None:
+            continue
+        held, batch = outcome.estimate.fits, outcome.estimate.batch
+        x, y = outcome.estimate.speed[held], outcome.usd[1][held]
+        tips = [
+            f"{name}, batch {b:,.0f}: {number(s)} tokens/s, ${dollars(usd)}/Mtok"
+            for b, s, usd in zip(batch[held], x, y, strict=True)
+        ]
+        series.append(Series(name, x, y, place, tips=tips))
+    title, notes = _of(outcomes, "Speed and price"), list(_left_out(outcomes))
+    if not series:
+        return Chart(title, notes=["no chip here has a price"])
+    across, upward = axes(series, "output tokens/s of each user, expected", "$/Mtok output")
+    return Chart(title, [Panel("", across, upward, series)], (), notes)
+
+
+def roofline(outcomes: Sequence[Outcome]) -> Chart:
+    """Return the rooflines of chips, and the passes under them: FLOP/s against FLOP a byte."""
+    series = [one for place, each in _drawn(outcomes) for one in _passes(place, *each)]
+    across = axes(series, "arithmetic intensity, FLOP for each byte read", "")[0]
+    chips: dict[str, str] = {}
+    for place, (name, outcome) in _drawn(outcomes):
+        work, count = outcome.estimate.bound_pass.work, outcome.placement.layout.chips
+        moved, peak = (float(np.max(one)) / count for one in (work.bandwidth, work.flop_rate))
+        chips[name] = f"{name} {prefixed(moved, 'B/s')} and {prefixed(peak, 'FLOP/s')}"
+        ridge = min(max(peak / moved, across.low), across.high)
+        x = np.unique([across.low, ridge, across.high])
+        y = np.minimum(moved * x, peak) / 1e12
+        series.append(Series(f"bound of {name}", x, y, place, "bound"))
+    upward = axes(series, "", "TFLOP/s of each chip")[1]
+    notes = [
+        f"dashed: what memory and arithmetic of a chip allow: {', '.join(chips.values())}",
+        "points: decode steps, the smallest batch first, and the prefill of one prompt",
+        *_left_out(outcomes),
+    ]
+    return Chart(_of(outcomes, "Roofline"), [Panel("", across, upward, series)], (), notes)
+
+
+def _passes(place: int, name: str, outcome: Outcome) -> Iterator[Series]:
+    """Yield the decode steps of all batches and, where a batch is one, the prefill of a prompt."""
+    estimate, chips = outcome.estimate, outcome.placement.layout.chips
+    held, work = estimate.fits, estimate.bound_pass.work
+    found = [(f"{name}", "decode", estimate.step.seconds, work)]
+    if outcome.scenario.batches[0] == 1:
+        prompt = estimate.passes.bound(outcome.scenario.traffic.computed_prompt, decode=0.0)
+        found.append((f"{name}, prefill", "prefill", estimate.ttft[:1], prompt.work))
+    for label, what, seconds, done in found:
+        some = held if what == "decode" else held[:1]
+        flops, moved = (np.broadcast_to(one, some.shape)[some] for one in (done.flops, done.bytes))
+        rate = flops / np.broadcast_to(seconds, some.shape)[some] / chips / 1e12
+        tips = [
+            f"{label}, batch {batch:,.0f}: {number(each)} TFLOP/s at {number(ratio)} FLOP a byte"
+            for batch, each, ratio in zip(
+                estimate.batch[: some.size][some], rate, flops / moved, strict=True
+            )
+        ]
+        style: Style = "line" if what == "decode" else "points"
+        yield Series(label, flops / moved, rate, place, style, tips=tips)
+
+
+def step(outcomes: Sequence[Outcome]) -> Chart:
+    """Return the time of a decode step by component, against batch: a plot for each chip."""
+    some = [each for _, each in _drawn(outcomes)]
+    every = [(name, outcome, *_components(outcome)) for name, outcome in some]
+    longest = {n: float(y.max()) for _, _, _, parts in every for n, y in parts.items()}
+    order = sorted(longest, key=lambda one: (one == _OTHERS, -longest[one]))
+    totals = [np.sum(list(parts.values()), axis=0) for *_, parts in every]
+    tallest, panels = [float(one.max()) for one in totals], []
+    shared = max(tallest) < _ALIKE * min(tallest)
+    for (name, outcome, batch, parts), total in zip(every, totals, strict=True):
+        series, below = [], np.zeros(batch.shape)
+        wide = _wide(batch)
+        for part in (one for one in order if one in parts):
+            top = below + parts[part]
+            middle, colour = (below + top) / 2.0, order.index(part) % MOST
+            tips = [
+                f"{part}, batch {b:,.0f}: {number(t)} ms"
+                for b, t in zip(batch, parts[part], strict=True)
+            ]
+            at, low, high = (np.broadcast_to(one, wide.shape) for one in (middle, below, top))
+            series.append(Series(part, wide, at, colour, "area", low, high, tips))
+            below = top
+        layout = outcome.placement.layout
+        title = " ".join((f"{layout.chips:,} x {name}", str(layout)))
+        upward = Axis.over("ms of a decode step", totals if shared else [total], 0)
+        across, _ = axes(series, "batch (sequences decoded together)", "", (2, 0))
+        panels.append(Panel(title.rstrip(), across, upward, series))
+    return Chart(_of(outcomes, "Time of a decode step"), panels, (), list(_left_out(outcomes)))
+
+
+_OTHERS = "all others"
+_ALIKE = 8.0
+"""Factor within which steps of chips are drawn on one scale. [1]"""
+
+
+def _components(outcome: Outcome) -> tuple[Floats, dict[str, Floats]]:
+    """Return batches, and the time of each component, those that are always small as one. [ms]"""
+    held = outcome.estimate.fits
+    whole = np.broadcast_to(outcome.estimate.step.seconds, held.shape)[held] * 1e3
+    found: dict[str, Floats] = {}
+    for one in outcome.estimate.step.components:
+        spent = np.broadcast_to(one.seconds, held.shape)[held] * 1e3
+        if spent.any():
+            name = one.name if np.max(spent / whole) >= _SMALL else _OTHERS
+            found[name] = found.get(name, 0.0) + spent
+    return outcome.estimate.batch[held], found
+
+
+def _drawn(outcomes: Sequence[Outcome]) -> list[tuple[int, tuple[str, Outcome]]]:
+    """Return the outcomes that are drawn, by the place of their colour, and their names."""
+    models = {one.scenario.model.id for one in outcomes}
+    held = [one for one in outcomes if one.estimate.fits.any()][:MOST]
+    names = [
+        f"{one.scenario.model.id} on {one.scenario.hardware.id}"
+        if len(models) > 1
+        else one.scenario.hardware.id
+        for one in held
+    ]
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return [(places[name], (name, one)) for name, one in zip(names, held, strict=True)]
+
+
+def _left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield what is not drawn, and why."""
+    most = {
+        f"{one.placement.layout.chips:,} {one.scenario.hardware.id}": one.placement.max_batch
+        for one in outcomes
+        if not one.estimate.fits.all()
+    }
+    if most:
+        said = ", ".join(f"{batch:,} on {chips}" for chips, batch in most.items())
+        yield f"largest batches: {said}; --chips makes room for more"
+    held = sum(bool(one.estimate.fits.any()) for one in outcomes)
+    if held > MOST:
+        yield f"the first {MOST} of {held} are drawn"
+
+
+def _of(outcomes: Sequence[Outcome], what: str) -> str:
+    """Return a title: what is shown, of which model and traffic."""
+    traffic = outcomes[0].scenario.traffic
+    models = ", ".join(dict.fromkeys(one.scenario.model.name for one in outcomes))
+    return f"{what}: {models}, prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"

@@ -1,0 +1,246 @@
+"""A comparison as a page: what it says, its table, its charts, and what it rests on."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from fastcalc import __version__
+from fastcalc.core.columns import COLUMNS, Column, pick
+from fastcalc.core.scenario import Outcome
+from fastcalc.errors import InputError
+from fastcalc.report import compare, explain, overview, record_tables
+from fastcalc.report.charts import of_memory, of_outcomes
+from fastcalc.report.charts.drawing import COLOURS, DARK
+from fastcalc.report.console import Listing, Notes, Part, TextTable, Title
+from fastcalc.report.numbers_as_text import number
+from fastcalc.report.page.inline_svg import MARKS, figures
+from fastcalc.report.records import Record, compare_records
+from fastcalc.written import visible
+
+MOST_ROWS = 400
+"""Rows that a page holds, and most of those that are taken apart."""
+_MOST_EXPLAINED = 16
+
+_FOLDER = Path(__file__).parent
+_FIRST = pick(
+    "hardware chips batch tokens_per_s_per_user tokens_per_s_per_user_low "
+    "tokens_per_s_per_user_bound tokens_per_s_total ttft_ms usd_per_mtok_output limiter placement"
+)
+"""Columns that are there at first; the others are chosen."""
+_ADDRESS = re.compile(r"https?://[^\s<>\"]+")
+
+
+def document(outcomes: Sequence[Outcome], command: str) -> str:
+    """Return the page of a comparison, which asks nothing of anywhere.
+
+    Parameters
+    ----------
+    outcomes : sequence of Outcome
+        What is compared.
+    command : str
+        What makes it again.
+
+    Raises
+    ------
+    InputError
+        If there are more rows than a page holds.
+    """
+    records = compare_records(outcomes)
+    if len(records) > MOST_ROWS:
+        raise InputError(
+            f"{len(records):,} rows are more than the {MOST_ROWS} of a page; compare fewer, or "
+            "write csv or xlsx"
+        )
+    models = ", ".join(dict.fromkeys(one.scenario.model.name for one in outcomes))
+    chips = ", ".join(dict.fromkeys(one.scenario.hardware.id for one in outcomes))
+    filled = {
+        "title": escape(f"{models} on {chips}"),
+        "style": _style(),
+        "script": _text("report.js"),
+        "marks": MARKS,
+        "verdict": "".join(f"<p>{escape(one)}</p>" for one in _verdict(outcomes)),
+        "about": escape(compare.heading(outcomes[0])),
+        "command": escape(command),
+        "table": _table(records),
+        "charts": "".join(_charts(outcomes)),
+        "explained": "".join(_explained(outcomes)),
+        "notes": _listed(compare.notes(outcomes)[1][1:]),
+        "premises": "".join(_premises(outcomes)),
+        "sources": "".join(_sources(outcomes)),
+        "version": __version__,
+    }
+    return Template(_text("report.html")).substitute({k: visible(v) for k, v in filled.items()})
+
+
+def _text(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+def _style() -> str:
+    """Return the style sheet with the colours of charts."""
+    rules = [
+        "".join(f"--c{place}:{colour};" for place, colour in enumerate(some))
+        for some in (COLOURS, DARK)
+    ]
+    classes = "".join(f".c{place}{{--c:var(--c{place})}}" for place in range(len(COLOURS)))
+    return (
+        f":root{{{rules[0]}}}@media screen and (prefers-color-scheme:dark){{:root{{{rules[1]}}}}}"
+        f"{classes}\n{_text('report.css')}"
+    )
+
+
+def _verdict(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield what the page says: three sentences for each model."""
+    for _, group in groupby(outcomes, lambda one: one.scenario.model.id):
+        members = list(group)
+        yield overview.verdict(members)
+        fitting = [one for one in compare_records(members) if one["fits"]]
+        if not fitting:
+            continue
+        best = max(fitting, key=lambda one: one["tokens_per_s_per_user"])
+        low, middle, high, most = (
+            number(best[f"tokens_per_s_per_user{end}"]) for end in ("_low", "", "_high", "_bound")
+        )
+        ranged = f" (80 % range {low} to {high})" if best["tokens_per_s_per_user_low"] else ""
+        yield (
+            f"The fastest row is {best['hardware']} at batch {best['batch']:,}: {middle} tokens/s "
+            f"a user{ranged}, where the bound, which no software exceeds, is {most}; "
+            f"{best['limiter']} takes most of a step."
+        )
+        priced = [one for one in fitting if one["usd_per_mtok_output"] is not None]
+        if priced:
+            least = min(priced, key=lambda one: one["usd_per_mtok_output"])
+            yield (
+                f"The cheapest is {least['hardware']} at batch {least['batch']:,}: "
+                f"${record_tables.FORMATS['USD'](least['usd_per_mtok_output'])} a million output "
+                f"tokens at {number(least['tokens_per_s_per_user'])} tokens/s a user."
+            )
+
+
+def _name(column: Column) -> str:
+    key = column.key.replace("_", " ").replace("tokens per s", "tok/s").replace("usd", "$")
+    return record_tables.heading(column) or key
+
+
+def _table(records: Sequence[Record]) -> str:
+    """Return the table of all columns, sorted and chosen by the page's script."""
+    head, chosen = [], []
+    shown = [*pick("model"), *_FIRST] if len({one["model"] for one in records}) > 1 else _FIRST
+    columns = [*shown, *(one for one in COLUMNS if one not in shown)]
+    for place, column in enumerate(columns):
+        away = "" if column in shown else " hidden"
+        unit = "" if column.unit in ("text", "count", "yes or no", "list") else f", {column.unit}"
+        about = escape(f"{column.meaning}{unit}", quote=True)
+        head.append(
+            f'<th scope="col"{away}><button title="{about}">{escape(_name(column))}</button></th>'
+        )
+        tick = "" if away else " checked"
+        chosen.append(
+            f'<label><input type="checkbox" value="{place}"{tick}>{escape(_name(column))}</label>'
+        )
+    rows = ("".join(_cells(record, columns, len(shown))) for record in records)
+    body = "".join(f"<tr>{cells}</tr>" for cells in rows)
+    return (
+        f"<details class='columns'><summary>Columns</summary><div>{''.join(chosen)}</div></details>"
+        f"<div class='wide' tabindex='0' role='region' aria-label='Table'><table id='rows'>"
+        f"<thead><tr>{''.join(head)}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cells(record: Record, columns: Sequence[Column], shown: int) -> Iterator[str]:
+    """Yield the cells of a row, each with its value in full; those beyond some are not shown."""
+    for place, column in enumerate(columns):
+        value, away = record[column.key], "" if place < shown else " hidden"
+        many = value if isinstance(value, list) else [value]
+        full = "; ".join("" if one is None else str(one) for one in many)
+        text = full
+        if not isinstance(value, (list, bool)):
+            text = record_tables.row([column], record)[column.key]
+        kind = "" if column.unit in ("text", "list", "yes or no") else " class='n'"
+        yield f'<td{kind}{away} data-v="{escape(full, quote=True)}">{escape(text)}</td>'
+
+
+def _charts(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    if not any(one.estimate.fits.any() for one in outcomes):
+        return
+    drawn = (of_outcomes.speed, of_outcomes.price, of_outcomes.roofline, of_outcomes.step)
+    for make in (*drawn, of_memory.memory):
+        chart = make(outcomes)
+        if chart.bars or any(panel.series for panel in chart.panels):
+            yield from figures(chart)
+
+
+def _explained(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    left = _MOST_EXPLAINED
+    for one in outcomes:
+        if left <= 0:
+            yield "<p>Other rows are taken apart by --explain.</p>"
+            return
+        left -= len(one.scenario.batches)
+        name = f"{one.scenario.model.id} on {one.scenario.hardware.id}"
+        body = "".join(_as_html(explain.explanation_parts([one])))
+        yield f"<details><summary>{escape(name)}, step by step</summary>{body}</details>"
+
+
+def _as_html(parts: Iterable[Part]) -> Iterator[str]:
+    """Yield parts of a page of text as elements."""
+    for part in parts:
+        if isinstance(part, TextTable):
+            heads = "".join(f"<th>{escape(' '.join(one).strip())}</th>" for one in part.headings)
+            rows = "".join(
+                f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
+                for row in part.rows
+            )
+            head = f"<thead><tr>{heads}</tr></thead>"
+            yield f"<div class='wide'><table>{head}<tbody>{rows}</tbody></table></div>"
+        elif isinstance(part, Title):
+            yield f"<h3>{escape(part.name)}</h3><p>{escape(part.sentence)}</p>"
+        elif isinstance(part, (Notes, Listing)):
+            yield _listed(part.lines)
+        elif part:
+            yield f"<h3>{escape(part)}</h3>"
+
+
+def _listed(lines: Iterable[str]) -> str:
+    """Return a list, in which addresses are links, which nothing follows by itself."""
+    texts = (_ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', escape(line)) for line in lines)
+    return f"<ul>{''.join(f'<li>{text}</li>' for text in texts)}</ul>"
+
+
+def _premises(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield the traffic, and the price of each chip with its date."""
+    scenario = outcomes[0].scenario
+    pricing, traffic = scenario.pricing, scenario.traffic
+    yield (
+        f"<p>Prompt {traffic.prompt:,.0f} and output {traffic.output:,.0f} tokens, mean context "
+        f"{traffic.context:,.0f}; prices are {escape(compare.basis_of(pricing))}, in use "
+        f"{100 * pricing.utilization:g} % of the hours paid for.</p>"
+    )
+    rows = []
+    for chip in {one.scenario.hardware.id: one.scenario.hardware for one in outcomes}.values():
+        origin = pricing.origin(chip)
+        said: list[Any] = [chip.id, record_tables.FORMATS["USD"](pricing.per_chip_hour(chip))]
+        said += [origin.date, origin.confidence, origin.note] if origin else ["given", "", ""]
+        rows.append([str(one or "") for one in said])
+    heads = [(one,) for one in ("chip", "$ an hour", "date", "confidence", "note")]
+    yield from _as_html([TextTable(heads, rows)])
+
+
+def _sources(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield the documents behind chips, models and engines, with addresses and dates."""
+    entries: dict[str, Any] = {}
+    for one in outcomes:
+        for kind in ("hardware", "model", "engine"):
+            entry = getattr(one.scenario, kind)
+            entries[f"{kind} {entry.id}"] = entry
+    for name, entry in entries.items():
+        lines = []
+        for source in entry.sources.values():
+            when = f"read {source.accessed}" if source.accessed else ""
+            lines.append(", ".join(filter(None, (source.title, source.url, when))))
+        if lines:
+            yield f"<h3>{escape(name)}</h3>{_listed(lines)}"

@@ -1,0 +1,144 @@
+"""Charts as SVG inside a page, coloured by its style sheet, whose points say what they are."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from fastcalc.formulas.types import Floats
+from fastcalc.report.charts.drawing import MOST, Axis, Bar, Chart, Panel, Series, apart, written
+
+_WIDE, _HIGH, _LEFT, _TOP, _BOTTOM = 440.0, 290.0, 54.0, 14.0, 44.0
+_LETTER, _LINE = 6.4, 14.0
+"""Width of a letter and height of a line of 12 px. [px]"""
+
+_SHAPES = (
+    '<circle r="3.4"/>',
+    '<path d="M-3-3h6v6h-6z"/>',
+    '<path d="M0-4.2 4.2 0 0 4.2-4.2 0z"/>',
+    '<path d="M0-4 3.8 3h-7.6z"/>',
+    '<path d="M0 4 3.8-3h-7.6z"/>',
+    '<path d="M-1.3-4h2.6v2.7h2.7v2.6h-2.7v2.7h-2.6v-2.7h-2.7v-2.6h2.7z"/>',
+    '<path d="M-4 0 0-2 4 0 0 2z"/>',
+    '<path d="M0-4 2 0 0 4-2 0z"/>',
+)
+MARKS = "".join(f'<g id="m{place}">{shape}</g>' for place, shape in enumerate(_SHAPES))
+"""Markers that plots use by their places."""
+
+
+def figures(chart: Chart) -> Iterator[str]:
+    """Yield a figure of a page for each plot of a chart, or one of its bars."""
+    about = chart.title.partition(":")[0]  # the page says of which model
+    notes = "".join(f"<li>{escape(note)}</li>" for note in dict.fromkeys(chart.notes))
+    said = f'<ul class="notes">{notes}</ul>' if notes else ""
+    if chart.bars:
+        yield _figure(about, _bars(chart.bars), said)
+    for place, panel in enumerate(chart.panels):
+        title = ", ".join(filter(None, (about, panel.title)))
+        yield _figure(title, _plot(panel, title), said if place == len(chart.panels) - 1 else "")
+
+
+def _figure(title: str, drawn: str, said: str) -> str:
+    return f"<figure><figcaption>{escape(title)}</figcaption>{drawn}{said}</figure>"
+
+
+def _plot(panel: Panel, title: str) -> str:
+    """Return a plot: axes and grid, then what stands in them, names at the ends of lines."""
+    labels = [one for one in panel.series if one.name and one.style != "bound"]
+    right = _WIDE - max((10.0 + _LETTER * len(one.name) for one in labels), default=10.0)
+    body = "".join(_grid(panel, right))
+    body += "".join(part for one in panel.series for part in _series(panel, one, right))
+    body += "".join(_labels(panel, labels, right))
+    return (
+        f'<svg viewBox="0 0 {_WIDE:.0f} {_HIGH:.0f}" role="group" tabindex="0" '
+        f'aria-label="{escape(title)}; arrow keys go from point to point">{body}</svg>'
+    )
+
+
+def _across(panel: Panel, values: Floats | float, right: float) -> Floats:
+    return _LEFT + panel.across.share(values) * (right - _LEFT)
+
+
+def _up(panel: Panel, values: Floats | float) -> Floats:
+    return _HIGH - _BOTTOM - panel.upward.share(values) * (_HIGH - _BOTTOM - _TOP)
+
+
+def _grid(panel: Panel, right: float) -> Iterator[str]:
+    floor = _HIGH - _BOTTOM
+    for tick in _roomy(panel.across, right - _LEFT):
+        x = float(_across(panel, tick, right))
+        yield f'<path class="grid" d="M{x:.1f} {_TOP}V{floor}"/>'
+        yield f'<text x="{x:.1f}" y="{floor + 15}" text-anchor="middle">{written(tick)}</text>'
+    for tick in panel.upward.ticks:
+        y = float(_up(panel, tick))
+        yield f'<path class="grid" d="M{_LEFT} {y:.1f}H{right:.1f}"/>'
+        yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{written(tick)}</text>'
+    yield f'<path class="axis" d="M{_LEFT} {_TOP}V{floor}H{right:.1f}"/>'
+    middle = (_LEFT + right) / 2.0
+    across, upward = (escape(one.label) for one in (panel.across, panel.upward))
+    yield f'<text x="{middle:.1f}" y="{_HIGH - 8}" text-anchor="middle">{across}</text>'
+    yield (
+        f'<text transform="translate(12 {(_TOP + floor) / 2:.0f})rotate(-90)" '
+        f'text-anchor="middle">{upward}</text>'
+    )
+
+
+def _roomy(axis: Axis, room: float) -> list[float]:
+    """Return ticks that do not run into each other."""
+    longest = max(len(written(tick)) for tick in axis.ticks) * _LETTER + 8.0
+    step = next(n for n in range(1, 9) if room / max(len(axis.ticks) / n, 1.0) >= longest or n == 8)
+    return axis.ticks[::step]
+
+
+def _series(panel: Panel, one: Series, right: float) -> Iterator[str]:
+    """Yield the elements of a series; each point has a title that says what it is."""
+    colour = f"c{one.colour % MOST}"
+    x, y = _across(panel, one.x, right), _up(panel, one.y)
+    if one.low is not None and one.high is not None:
+        low, high = _up(panel, one.low), _up(panel, one.high)
+        edge = [*_pairs(x, high), *reversed(_pairs(x, low))]
+        kind = "area" if one.style == "area" else "band"
+        yield f'<polygon class="{kind} {colour}" points="{" ".join(edge)}"/>'
+    if one.style in ("line", "bound"):
+        yield f'<polyline class="{one.style} {colour}" points="{" ".join(_pairs(x, y))}"/>'
+    for left, top, tip in zip(x, y, one.tips, strict=False):
+        yield (
+            f'<use class="point {"spot" if one.style == "area" else colour}" '
+            f'href="#m{one.colour % MOST}" x="{left:.1f}" y="{top:.1f}">'
+            f"<title>{escape(tip)}</title></use>"
+        )
+
+
+def _pairs(x: Floats, y: Floats) -> list[str]:
+    return [f"{left:.1f},{top:.1f}" for left, top in zip(x, y, strict=True)]
+
+
+def _labels(panel: Panel, labels: Sequence[Series], right: float) -> Iterator[str]:
+    ends = [
+        (
+            float(_across(panel, one.x[-1], right)),
+            float(_up(panel, one.y[-1])),
+            _LETTER * len(one.name),
+        )
+        for one in labels
+    ]
+    for one, (x, _, _), y in zip(labels, ends, apart(ends, _LINE), strict=True):
+        yield f'<text class="name" x="{x + 7:.1f}" y="{y + 4:.1f}">{escape(one.name)}</text>'
+
+
+def _bars(bars: Sequence[Bar]) -> str:
+    """Return bars of parts of a whole, and what their colours mean."""
+    named = {name: colour for bar in bars for name, colour, _ in bar.parts}
+    rows = []
+    for bar in bars:
+        parts = "".join(
+            f'<i class="c{colour % MOST}" tabindex="0" style="width:{100 * share:.2f}%" '
+            f'title="{escape(f"{bar.name}: {name} {100 * share:.1f} %")}"></i>'
+            for name, colour, share in bar.parts
+        )
+        rows.append(
+            f'<div class="bar"><b>{escape(bar.name)}</b><span class="whole">{parts}</span>'
+            f"<span>{escape(bar.says)}</span></div>"
+        )
+    key = "".join(
+        f'<li><i class="c{colour % MOST}"></i>{escape(name)}</li>' for name, colour in named.items()
+    )
+    return f'{"".join(rows)}<ul class="key">{key}</ul>'

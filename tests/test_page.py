@@ -1,0 +1,163 @@
+"""``fastcalc report`` and ``compare -o FILE.html``: one page, whole, escaped, and small."""
+
+import json
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from fastcalc.report.charts.drawing import COLOURS, DARK, contrast
+from tests.helpers import ROOT, run
+
+ASKED = ("llama-3.1-8b", "--on", "h100-sxm,gb200,wse-3", "--batch", "1,8,4096")
+CSS = (ROOT / "fastcalc" / "report" / "page" / "report.css").read_text()
+VOID = {"meta", "input", "br", "link"}
+
+
+@pytest.fixture
+def fastcalc(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    return lambda *args: run(*args, capsys=capsys, monkeypatch=monkeypatch)
+
+
+@pytest.fixture
+def page(fastcalc, tmp_path):
+    assert fastcalc("report", *ASKED, "-o", "report.html").code == 0
+    return (tmp_path / "report.html").read_text()
+
+
+class Reader(HTMLParser):
+    """Checks that what is opened is closed, in order, and keeps elements and text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.seen, self.words = [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.seen.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.seen.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open[-1:] not in (["script"], ["style"]):
+            self.words.append(data)
+
+
+def test_it_is_well_formed_and_small(page):
+    read = Reader(page)
+    assert read.open == []
+    assert len(page.encode()) < 400_000
+    for svg in re.findall(r"(?s)<svg.*?</svg>", page):
+        ElementTree.fromstring(svg)
+    names = [attributes["id"] for _, attributes in read.seen if "id" in attributes]
+    assert len(names) == len(set(names))
+
+
+def test_it_asks_nothing_of_anywhere(page):
+    for tag, attributes in Reader(page).seen:
+        assert "src" not in attributes
+        address = attributes.get("href", "#")
+        assert address.startswith("#") or tag == "a"
+    assert "url(" not in page
+    assert "@import" not in page
+    assert "default-src 'none'" in page
+
+
+def test_all_values_of_the_records_are_in_it(page, fastcalc):
+    records = json.loads(fastcalc("compare", *ASKED, "--format", "json").out)["records"]
+    body = page.split("<tbody>")[1].split("</tbody>")[0]
+    rows = [
+        [attributes["data-v"] for tag, attributes in Reader(row).seen if tag == "td"]
+        for row in re.findall(r"(?s)<tr>.*?</tr>", body)
+    ]
+    assert len(rows) == len(records) == 9
+    for row, record in zip(rows, records, strict=True):
+        values = [
+            "; ".join(value) if isinstance(value, list) else "" if value is None else str(value)
+            for value in record.values()
+        ]
+        assert sorted(row) == sorted(values)
+
+
+def test_it_says_what_the_command_line_says_and_how_it_is_made(page, fastcalc):
+    text = " ".join(" ".join(Reader(page).words).split())
+    assert fastcalc("compare", *ASKED).out.split("\n\n")[0].replace("\n", " ") in text
+    assert "fastcalc report llama-3.1-8b --on h100-sxm,gb200,wse-3 --batch 1,8,4096" in text
+    chip = yaml.safe_load((ROOT / "hardware" / "wse-3.yaml").read_text())
+    for source in chip["sources"].values():
+        assert source["title"] in text
+        assert source["accessed"] in text
+    assert chip["price"]["cloud"]["date"] in text
+    assert "dense weights" in text
+
+
+def test_compare_writes_the_same_page_each_time(page, fastcalc, tmp_path):
+    assert fastcalc("compare", *ASKED, "-o", "again.html").code == 0
+    assert (tmp_path / "again.html").read_text() == page
+    assert fastcalc("compare", *ASKED, "--format", "html").out == page
+    assert fastcalc("report", *ASKED, "-o", "-").out == page
+
+
+def test_names_from_files_are_escaped(fastcalc, tmp_path):
+    text = (ROOT / "models" / "llama-3.1-8b.yaml").read_text()
+    found = yaml.safe_load(text)
+    found["name"] = '<script>alert(1)</script> & "co"'
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(found))
+    assert fastcalc("report", "mine.yaml", "--on", "h100-sxm", "-o", "mine.html").code == 0
+    page = (tmp_path / "mine.html").read_text()
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert Reader(page).open == []
+
+
+def test_nothing_that_fits_is_a_page_all_the_same(fastcalc, tmp_path):
+    asked = ("kimi-k2", "--on", "h100-sxm", "--tp", "1", "--batch", "8", "-o", "none.html")
+    assert fastcalc("report", *asked).code == 0
+    assert "No chip here holds kimi-k2" in (tmp_path / "none.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("report", "llama-3.1-8b", "-o", "report.csv"), "a report is HTML; end it in .html"),
+        (("compare", "llama-3.1-8b", "--batch", "1..500", "-o", "a.html"), "more than the 400"),
+        (("plan", "llama-3.1-8b", "-o", "plan.html"), "ends in none of .csv, .json"),
+    ],
+)
+def test_a_wrong_request_gets_one_sentence(fastcalc, args, sentence):
+    ran = fastcalc(*args)
+    assert ran.code == 2
+    assert sentence in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_a_terminal_is_no_place_for_a_page(fastcalc, monkeypatch):
+    monkeypatch.setattr("fastcalc.cli.show_report.is_terminal", lambda: True)
+    ran = fastcalc("report", "llama-3.1-8b")
+    assert (ran.code, ran.out) == (2, "")
+    assert "give -o report.html" in ran.err
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["light", "dark"])
+def test_text_and_lines_are_read_well(place):
+    """Text asks a contrast of 4.5, and lines of 3 (WCAG 2.2, 1.4.3 and 1.4.11)."""
+    colours = dict(re.findall(r"--(\w+):(#\w+)", re.findall(r":root\{([^}]*)\}", CSS)[place]))
+    whole = {
+        name: one if len(one) == 7 else "#" + one[1:].replace("f", "ff")
+        for name, one in colours.items()
+    }
+    for name in ("ink", "quiet", "accent"):
+        for ground in ("ground", "raised"):
+            assert contrast(whole[name], whole[ground]) >= 4.5
+    palette = (COLOURS, DARK)[place]
+    assert min(contrast(one, whole["ground"]) for one in palette) >= 3.0

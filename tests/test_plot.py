@@ -1,0 +1,317 @@
+"""``fastcalc plot``: what is drawn, in a terminal and in files, and ``Table.plot``."""
+
+import re
+import sys
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import fastcalc as fc
+from fastcalc.evidence.score import Prediction
+from fastcalc.report.chart import parts, plot
+from fastcalc.report.charts import of_memory, of_outcomes, of_searches
+from fastcalc.report.charts.drawing import COLOURS, DARK, Axis, Chart, Panel, Series, contrast
+from tests.helpers import ROOT, outcome, run
+from tests.test_measured import BASE
+
+ASKED = ("llama-3.1-8b", "--on", "h100-sxm,wse-3")
+
+
+@pytest.fixture
+def fastcalc(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*args, columns=80):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        return run(*args, capsys=capsys, monkeypatch=monkeypatch)
+
+    return call
+
+
+def named(panel, name):
+    (found,) = [one for one in panel.series if one.name == name]
+    return found
+
+
+# -- what is drawn -----------------------------------------------------------------------
+
+
+def test_a_roofline_by_hand():
+    """An H100 prints 3.35 TB/s and 989.5 TFLOP/s at 16 bits: they meet at 295 FLOP a byte.
+
+    A decode step reads 7.505e9 weights of two bytes and does two FLOP with each; its 32 heads of
+    128 in 32 layers look back on 1,500 tokens, of which eight heads of keys and values are kept.
+    """
+    flops = 2 * 7.505e9 + 4 * 32 * 128 * 32 * 1500
+    moved = 2 * 7.505e9 + 2 * 2 * 8 * 128 * 32 * 1500
+    (panel,) = of_outcomes.roofline([outcome("llama-3.1-8b", "h100-sxm", batch=(1, 8))]).panels
+    roof, steps = named(panel, "bound of h100-sxm"), named(panel, "h100-sxm")
+    assert roof.x[1] == pytest.approx(989.5 / 3.35, rel=1e-3)
+    assert roof.y[1] == roof.y[2] == pytest.approx(989.5, rel=1e-3)
+    assert roof.y[0] / roof.x[0] == pytest.approx(3.35)
+    assert steps.x[0] == pytest.approx(flops / moved, rel=1e-3)
+    assert steps.x[1] == pytest.approx(8.0, rel=0.1)
+    assert np.all(steps.y < np.interp(steps.x, roof.x, roof.y))
+    (record,) = fc.compare("llama-3.1-8b", on="h100-sxm", batch=1)
+    assert steps.y[0] == pytest.approx(flops / 1e12 * record["tokens_per_s_per_user"], rel=1e-3)
+
+
+def test_the_parts_of_a_step_end_at_the_time_of_a_token():
+    (record, other) = fc.compare("deepseek-r1", on="h200-sxm", batch=[1, 64])
+    (panel,) = of_outcomes.step([outcome("deepseek-r1", "h200-sxm", batch=(1, 64))]).panels
+    top = panel.series[-1].high
+    assert top == pytest.approx([record["tpot_ms"], other["tpot_ms"]])
+    assert np.all(panel.series[0].low == 0.0)
+    for below, above in zip(panel.series, panel.series[1:], strict=False):
+        assert np.array_equal(below.high, above.low)
+    assert {"routed experts", "attention"} <= {one.name for one in panel.series}
+
+
+def test_speeds_are_those_of_the_records_and_a_bound_far_above_is_said():
+    table = fc.compare("llama-3.1-8b", on=["h100-sxm", "wse-3"], batch=[1, 8])
+    solved = [outcome("llama-3.1-8b", chip, batch=(1, 8)) for chip in ("h100-sxm", "wse-3")]
+    drawn = of_outcomes.speed(solved)
+    (panel,) = drawn.panels
+    for place, chip in enumerate(("h100-sxm", "wse-3")):
+        rows = table.records[2 * place : 2 * place + 2]
+        for key in ("", "_low", "_high"):
+            held = {"": "y", "_low": "low", "_high": "high"}[key]
+            expected = [row[f"tokens_per_s_per_user{key}"] for row in rows]
+            assert getattr(named(panel, chip), held) == pytest.approx(expected)
+    assert "bound of wse-3" not in [one.name for one in panel.series]
+    assert any(note.startswith("bound of wse-3: ") for note in drawn.notes)
+
+
+def test_batches_that_do_not_fit_are_not_drawn_and_said():
+    drawn = of_outcomes.speed([outcome("llama-3.1-70b", "h200-sxm", batch=(1, 100_000))])
+    assert named(drawn.panels[0], "h200-sxm").x.tolist() == [1.0]
+    assert any("--chips makes room for more" in note for note in drawn.notes)
+
+
+def test_memories_are_filled_as_the_record_says():
+    (record,) = fc.fit("kimi-k2", on="h200-sxm")
+    (bar,) = of_memory.memory([outcome("kimi-k2", "h200-sxm")]).bars
+    assert sum(share for *_, share in bar.parts) == pytest.approx(record["memory_used_fraction"])
+
+
+def test_each_chip_has_the_frontier_that_it_has_alone():
+    both = fc.frontier("llama-3.1-8b", on="h100-sxm,h200-sxm", max_chips=2)
+    (panel,) = both._answer.charts["frontier"]().panels
+    for chip in ("h100-sxm", "h200-sxm"):
+        alone = fc.frontier("llama-3.1-8b", on=chip, max_chips=2)
+        assert named(panel, chip).x == pytest.approx(alone["tokens_per_s_per_user"])
+        assert named(panel, chip).y == pytest.approx(alone["usd_per_mtok_output"])
+
+
+def predicted(value, expected, metric):
+    point = replace(BASE, metric=metric, value=value)
+    return Prediction(point, "vllm", "datacenter", "decode", False, expected, None, None, expected)
+
+
+def test_accuracy_draws_times_as_rates():
+    """2 s measured and 4 s predicted are 0.5 and 0.25 a second; 1.4 is within a half, 2 is not."""
+    found = [
+        predicted(2.0, 4.0, "tpot_s"),
+        predicted(100.0, 140.0, "tokens_per_s_per_user"),
+    ]
+    (panel,) = of_searches.accuracy(found).panels
+    line, points = panel.series
+    assert points.x.tolist() == [0.5, 100.0]
+    assert points.y.tolist() == pytest.approx([0.25, 140.0])
+    assert "50 % in band" in panel.title
+    assert line.high / line.y == pytest.approx([1.5, 1.5])
+    assert line.y / line.low == pytest.approx([1.5, 1.5])
+
+
+# -- axes and colours --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "base", "expected"),
+    [
+        (1, 512, 2, [1, 4, 16, 64, 256]),
+        (1, 8, 2, [1, 2, 4, 8]),
+        (1, 1e6, 10, [1, 10, 100, 1e3, 1e4, 1e5, 1e6]),
+        (20, 90, 10, [20, 30, 40, 50, 60, 70, 80]),
+        (0, 47, 0, [0, 10, 20, 30, 40]),
+    ],
+)
+def test_ticks_are_round(low, high, base, expected):
+    assert Axis("", low, high, base).ticks == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("palette", "ground"), [(COLOURS, "#ffffff"), (DARK, "#15181d")])
+def test_lines_stand_out_of_their_ground(palette, ground):
+    """Graphics ask a contrast of 3 (WCAG 2.2, 1.4.11)."""
+    assert min(contrast(one, ground) for one in palette) >= 3.0
+
+
+# -- in a terminal -----------------------------------------------------------------------
+
+
+def test_a_chart_by_hand(monkeypatch):
+    """Decades across and up: 1, 10 and 100 are a half of the frame apart."""
+    monkeypatch.setattr("fastcalc.report.chart._HEIGHT", 11)
+    one = Series("one", np.array([1.0, 10.0]), np.array([1.0, 100.0**0.2]), 0)
+    two = Series("two", np.array([100.0]), np.array([100.0]), 1)
+    panel = Panel("", Axis("across", 1.0, 100.0), Axis("up", 1.0, 100.0), [one, two])
+    lines = plot(panel, width=0, is_ascii=True)
+    marks = {
+        (row, column): letter
+        for row, line in enumerate(lines[1:12])
+        for column, letter in enumerate(line[5:])
+        if letter in "ab"
+    }
+    # Twenty places across (the least there are) and eleven up, from the bottom.
+    assert marks == {(10, 0): "a", (8, 10): "a", (0, 19): "b"}
+    assert lines[0] == "up"
+    assert lines[-2:] == ["  a  one", "  b  two"]
+    assert all(line.isascii() for line in lines)
+    assert lines[1].startswith("100 |")
+    assert lines[6].startswith(" 10 |")
+    assert lines[11].startswith("  1 |")
+
+
+def test_a_place_that_two_share_has_a_star():
+    same = np.array([1.0])
+    series = [Series("one", same, same, 0), Series("two", np.array([1.0, 2.0]), same.repeat(2), 1)]
+    panel = Panel("", Axis("x", 1.0, 2.0), Axis("y", 0.5, 2.0), series)
+    body = "".join(line.split("│")[-1] for line in plot(panel, width=40)[1:17])
+    assert (body.count("*"), body.count("a"), body.count("b")) == (1, 0, 1)
+
+
+def test_areas_are_filled_with_their_letters_from_edge_to_edge():
+    x, ones = np.array([1.0, 2.0]), np.ones(2)
+    low = Series("low", x, 2 * ones, 0, "area", 0 * ones, 4 * ones)
+    high = Series("high", x, 6 * ones, 1, "area", 4 * ones, 8 * ones)
+    lines = plot(Panel("", Axis("x", 1.0, 2.0), Axis("y", 0.0, 15.0, 0), [low, high]), width=40)
+    column = [line[-1] if line[-1] in "ab" else " " for line in lines[1:17]]
+    assert column == [*" " * 8, *"bbbb", *"aaaa"]
+
+
+@pytest.mark.parametrize("kind", ["speed", "roofline", "step", "memory", "frontier"])
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_terminal_has_legend_and_axes_and_no_line_too_long(fastcalc, kind, columns):
+    limits = ("--max-chips", "2") if kind == "frontier" else ()
+    ran = fastcalc("plot", kind, *ASKED, *limits, columns=columns)
+    assert ran.code == 0, ran.err
+    lines = ran.out.splitlines()
+    assert max(map(len, lines)) <= columns
+    assert "h100-sxm" in ran.out
+    if kind != "memory":
+        assert sum(line.lstrip().startswith(("a  ", "b  ")) for line in lines) >= 2
+        assert any(line.endswith(("together)", "expected", "read")) for line in lines)
+
+
+def test_a_terminal_without_frames_gets_ascii(fastcalc, monkeypatch):
+    monkeypatch.setattr("fastcalc.cli.output.draws", lambda: False)
+    assert fastcalc("plot", "speed", *ASKED).out.isascii()
+
+
+def test_the_parts_of_one_picture_are_drawn_at_once():
+    found = [predicted(2.0, 4.0, "tpot_s"), predicted(1e2, 1e2, "tokens_per_s_total")]
+    chart = of_searches.accuracy(found)
+    twice = Chart(chart.title, [*chart.panels, *chart.panels], (), (), is_one=True)
+    text = [part for part in parts(twice, 80, is_ascii=True) if isinstance(part, str)]
+    assert sum("measured, tokens/s" in line for line in text) == 1
+    assert sum(line.startswith("  a  ") for line in text) == 1
+    assert sum(line.startswith("  b  ") for line in text) == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("rooflin", "llama-3.1-8b"), "KIND 'rooflin' is not known: did you mean 'roofline'?"),
+        (("frontier", "llama-3.1-8b", "glm-4.7"), "plot frontier draws one model, not 2; name one"),
+        (("validate", "a.csv", "b.csv"), "plot validate draws one file of measurements, not 2"),
+        (("speed", "--width", "1"), "--width 1 is not 3 to 40 inches"),
+    ],
+)
+def test_a_wrong_request_gets_one_sentence(fastcalc, args, sentence):
+    ran = fastcalc("plot", *args)
+    assert ran.code == 2
+    assert sentence in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_nothing_to_draw_is_a_no(fastcalc):
+    ran = fastcalc("plot", "frontier", "deepseek-r1", "--on", "h100-sxm", "--max-chips", "8")
+    assert (ran.code, ran.out) == (1, "")
+    assert "nothing has both a place and a price" in ran.err
+
+
+def test_without_matplotlib_a_file_is_refused_with_what_to_install(fastcalc, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    ran = fastcalc("plot", "speed", *ASKED, "-o", "speed.svg")
+    assert ran.code == 2
+    assert "python -m pip install matplotlib" in ran.err
+    assert fastcalc("plot", "speed", *ASKED, "-o", "speed.txt").code == 0
+
+
+# -- in files: matplotlib is an extra, and not everywhere ----------------------------------
+
+
+@pytest.mark.parametrize("kind", ["speed", "roofline", "step", "memory"])
+def test_a_file_is_the_same_each_time_and_says_what_it_shows(fastcalc, kind, tmp_path):
+    pytest.importorskip("matplotlib")
+    for name in ("one.svg", "two.svg"):
+        assert fastcalc("plot", kind, *ASKED, "--batch", "1,8", "-o", name).code == 0
+    text = (tmp_path / "one.svg").read_text()
+    assert text == (tmp_path / "two.svg").read_text()
+    assert "<dc:date>" not in text
+    words = " ".join(ElementTree.fromstring(text).itertext())
+    assert "h100-sxm" in words
+    assert "wse-3" in words
+
+
+@pytest.mark.parametrize(("name", "begins"), [("a.png", b"\x89PNG"), ("a.pdf", b"%PDF")])
+@pytest.mark.parametrize("ground", [(), ("--dark", "--width", "5")])
+def test_a_file_is_of_its_ending(fastcalc, name, begins, ground, tmp_path):
+    pytest.importorskip("matplotlib")
+    assert fastcalc("plot", "speed", *ASKED, "--batch", "1,8", *ground, "-o", name).code == 0
+    assert (tmp_path / name).read_bytes().startswith(begins)
+
+
+def test_an_unknown_ending_is_refused_with_those_there_are(fastcalc):
+    pytest.importorskip("matplotlib")
+    ran = fastcalc("plot", "speed", *ASKED, "-o", "speed.docx")
+    assert ran.code == 2
+    assert "png" in ran.err
+    assert "svg" in ran.err
+
+
+def test_a_table_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    table = fc.compare("llama-3.1-8b", on="h100-sxm", batch=[1, 8])
+    figure = table.plot(file=tmp_path / "speed.svg")
+    assert figure.get_axes()[0].get_xlabel() == "batch (sequences decoded together)"
+    assert (tmp_path / "speed.svg").read_text().startswith("<?xml")
+    assert table.plot("roofline").get_axes()[0].get_ylabel() == "TFLOP/s of each chip"
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    with pytest.raises(fc.InputError, match="'stp' is not known: did you mean 'step'"):
+        table.plot("stp")
+
+
+def test_an_answer_without_a_chart_says_which_have_one():
+    with pytest.raises(fc.InputError, match="this answer has no chart"):
+        fc.list("hardware").plot()
+
+
+PICTURES = re.findall(
+    r"(?m)^fastcalc (plot .*) -o (docs/pictures/.*)$", (ROOT / "docs" / "charts.md").read_text()
+)
+
+
+@pytest.mark.parametrize(("command", "file"), PICTURES, ids=[file for _, file in PICTURES])
+def test_the_pictures_of_the_docs_say_what_they_would_today(fastcalc, command, file, tmp_path):
+    """The words alone: what draws them may place them elsewhere by a hair."""
+    pytest.importorskip("matplotlib")
+    assert fastcalc(*command.split(), "-o", "now.svg").code == 0
+    now, shown = (ElementTree.parse(one) for one in (tmp_path / "now.svg", ROOT / file))
+    words = [
+        [text.strip() for text in one.getroot().itertext() if text.strip()] for one in (now, shown)
+    ]
+    assert words[0] == words[1]
+    assert (ROOT / file).stat().st_size < 150_000
