@@ -66,15 +66,14 @@ class Found:
     as_html: Callable[[], str] = str
 
 
-def chart(name: str, *given: Any) -> "Callable[[], Chart]":
-    """Return what makes a chart: a module and function of `report.charts`, loaded when it does."""
-    module, _, function = name.partition(".")
+def later(name: str, *given: Any) -> Callable[[], Any]:
+    """Return what calls a function of a module of the report, which is loaded when it is called."""
 
-    def drawn() -> "Chart":
-        found: Chart = getattr(import_module(f"fastcalc.report.charts.{module}"), function)(*given)
-        return found
+    def make() -> Any:
+        module, _, function = name.rpartition(".")
+        return getattr(import_module(f"fastcalc.report.{module}"), function)(*given)
 
-    return drawn
+    return make
 
 
 def no(

@@ -1,13 +1,12 @@
 """``fastcalc compare``: scenarios to a table or to records."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from fastcalc.cli.answers import Found, chart
+from fastcalc.cli.answers import Found, later
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.commands.search import Frontier
 from fastcalc.cli.requests import again, repeated, scenarios
-from fastcalc.core.scenario import Outcome, solve
+from fastcalc.core.scenario import solve
 from fastcalc.errors import InputError
 from fastcalc.report import compare, overview, records
 from fastcalc.report.console import Part
@@ -49,14 +48,8 @@ def run(asked: Compare) -> Found:
         lambda: notes,
         (warning for outcome in outcomes for warning in outcome.warnings),
         charts={
-            **{kind: chart(f"of_outcomes.{kind}", outcomes) for kind in _KINDS},
-            "memory": chart("of_memory.memory", outcomes),
+            **{kind: later(f"charts.of_outcomes.{kind}", outcomes) for kind in _KINDS},
+            "memory": later("charts.of_memory.memory", outcomes),
         },
-        as_html=lambda: _html(asked, outcomes),
+        as_html=later("page.filled_page.document", outcomes, repeated(asked, "report")),
     )
-
-
-def _html(asked: Compare, outcomes: Sequence[Outcome]) -> str:
-    from fastcalc.report.page.filled_page import document
-
-    return document(outcomes, repeated(asked, "report"))

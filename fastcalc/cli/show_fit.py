@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fastcalc.cli.answers import Found, chart
+from fastcalc.cli.answers import Found, later
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.requests import again, scenarios
 from fastcalc.core.scenario import locate
@@ -21,6 +21,6 @@ def run(asked: FitMemory) -> Found:
         lambda width: report.parts(locations, again(asked, "compare", Compare), width),
         lambda: report.fit_records(locations),
         lambda: (report.MARKDOWN, report.fit_records(locations)),
-        charts={"memory": chart("of_memory.memory", locations)},
+        charts={"memory": later("charts.of_memory.memory", locations)},
         code=0 if any(location.fits for location in locations) else 1,
     )

@@ -1,13 +1,11 @@
 """``fastcalc frontier``: user speed against price, the points that no other beats."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli import options, output
-from fastcalc.cli.answers import Found, no
+from fastcalc.cli.answers import Found, later, no
 from fastcalc.cli.commands.evaluation import Compare
 from fastcalc.cli.commands.search import Fastmode, Frontier
 from fastcalc.cli.requests import again, scenarios
@@ -15,9 +13,6 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.report import frontier as report
 from fastcalc.report import records
 from fastcalc.search import frontier, placeable
-
-if TYPE_CHECKING:
-    from fastcalc.report.charts.drawing import Chart
 
 
 def run(asked: Frontier) -> Found:
@@ -42,7 +37,7 @@ def run(asked: Frontier) -> Found:
         lambda: (report.columns(found := report.frontier_records(points)), found),
         lambda: {"assumptions": records.assumptions(report.outcomes(points))},
         [*refused, *(line for point in points for line in point.outcome.warnings)],
-        charts={"frontier": lambda: _chart(placed, asked.max_chips)},
+        charts={"frontier": later("charts.of_searches.frontiers", placed, asked.max_chips)},
     )
 
 
@@ -60,14 +55,3 @@ def _scenarios(asked: Frontier, comparison: Compare) -> list[Scenario]:
         for weight in weights or (None,)
         for cache in caches or (None,)
     ]
-
-
-def _chart(placed: Sequence[Scenario], max_chips: int) -> "Chart":
-    """Return the frontier of each chip alone: how far the others are from the best, too."""
-    from fastcalc.report.charts import of_searches
-
-    chips: dict[str, list[Scenario]] = {}
-    for one in placed:
-        chips.setdefault(one.hardware.id, []).append(one)
-    found = {name: frontier(own, max_chips=max_chips) for name, own in chips.items()}
-    return of_searches.frontier(found)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import requests
-from fastcalc.cli.answers import Found, chart
+from fastcalc.cli.answers import Found, later
 from fastcalc.cli.commands.measurements import Validate
 from fastcalc.errors import InputError
 from fastcalc.evidence.points import Points
@@ -46,7 +46,7 @@ def run(asked: Validate) -> Found:
         lambda: [report.point_record(one) for one in found.predictions],
         lambda: (report.SCORES, report.shown(found.groups)),
         extra=lambda: report.premises(found),
-        charts={"validate": chart("of_searches.accuracy", found.predictions)},
+        charts={"validate": later("charts.of_searches.accuracy", found.predictions)},
         as_json=lambda: report.json_text(found),
         reasons=reasons,
         code=MISSED if reasons else 0,

@@ -19,7 +19,11 @@ _ASCII = {"rule": "-", "side": "|", "corner": "+", "bound": ".", "band": ":"}
 def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
     """Return a chart as parts of a page."""
     found: list[Part] = [chart.title, ""]
-    for panel in _panels(chart):
+    panels = chart.panels
+    if chart.is_one:  # all at once
+        first, named = panels[0], [one for panel in panels for one in panel.series if one.name]
+        panels = [Panel("", first.across, first.upward, [*first.series[:1], *named])]
+    for panel in panels:
         found += [panel.title] if panel.title else []
         found += [*plot(panel, width=width, is_ascii=is_ascii), ""]
     if chart.bars:
@@ -35,14 +39,6 @@ def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
         found += [TextTable([("memory",), ("filled",), ("with",)], rows, left=(0, 2)), ""]
         found += [legend, ""]
     return [*found, Notes(list(dict.fromkeys(chart.notes)))]
-
-
-def _panels(chart: Chart) -> Sequence[Panel]:
-    """Return what is drawn: the parts of one picture at once."""
-    if not chart.is_one:
-        return chart.panels
-    first, named = chart.panels[0], [s for one in chart.panels for s in one.series if s.name]
-    return [Panel("", first.across, first.upward, [*first.series[:1], *named])]
 
 
 def plot(
@@ -117,20 +113,15 @@ def _spots(panel: Panel, one: Series, columns: int) -> Iterator[tuple[int, int]]
         for x, y in zip(one.x, one.y, strict=True):
             yield _place(panel.across, x, columns), _place(panel.upward, y, _HEIGHT)
         return
-    for column, low, high in _between(panel, one, columns):
-        for place in range(_HEIGHT):
-            value = panel.upward.high * place / (_HEIGHT - 1)
-            if low <= value < high:
-                yield column, place
-
-
-def _between(panel: Panel, one: Series, columns: int) -> Iterator[tuple[int, float, float]]:
-    """Yield the columns that a series spans, and both of its edges there."""
     assert one.low is not None
     assert one.high is not None
     at = [_place(panel.across, x, columns) for x in one.x]
     for column in range(at[0], at[-1] + 1):
-        yield column, float(np.interp(column, at, one.low)), float(np.interp(column, at, one.high))
+        low, high = (float(np.interp(column, at, edge)) for edge in (one.low, one.high))
+        for place in range(_HEIGHT):
+            value = panel.upward.high * place / (_HEIGHT - 1)
+            if low <= value < high:
+                yield column, place
 
 
 def _edges(

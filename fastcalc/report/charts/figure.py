@@ -61,9 +61,11 @@ def figure(chart: Chart, width: float | None = None, *, is_dark: bool = False) -
         wide = width or (10.0 if chart.is_one else 8.0)
         columns = max(min(len(chart.panels), int(wide / (2.2 if chart.is_one else 3.9))), 1)
         rows = max(ceil(len(chart.panels) / columns), 1)
-        high = _height(chart, rows, wide)
+        plots = min(4.2, 0.75 * wide) if rows == 1 else 2.2 * rows
+        plots = 1.0 + 0.42 * len(chart.bars) if chart.bars else plots
+        high = 0.5 + 0.15 * len(_notes(chart, wide)) + plots
         made = Figure((wide, high), facecolor=ground)
-        made._repr_png_ = partial(_png, made)  # which notebooks look for
+        made._repr_png_ = partial(png, made)  # which notebooks look for
         if chart.bars:
             _bars(made, chart.bars, DARK if is_dark else COLOURS, ink)
         for place, panel in enumerate(chart.panels):
@@ -81,17 +83,11 @@ def figure(chart: Chart, width: float | None = None, *, is_dark: bool = False) -
     return made
 
 
-def _png(made: Figure) -> bytes:
+def png(made: Figure) -> bytes:
+    """Return a figure as the bytes of a PNG."""
     stream = BytesIO()
     save(made, stream, "png")
     return stream.getvalue()
-
-
-def _height(chart: Chart, rows: int, wide: float) -> float:
-    around = 0.5 + 0.15 * len(_notes(chart, wide))
-    if chart.bars:
-        return around + 1.0 + 0.42 * len(chart.bars)
-    return around + (min(4.2, 0.75 * wide) if rows == 1 else 2.2 * rows)
 
 
 def _notes(chart: Chart, wide: float) -> list[str]:

@@ -15,7 +15,21 @@ _SMALL = 0.02
 
 def speed(outcomes: Sequence[Outcome]) -> Chart:
     """Return the speed of each user against batch, with its range and its bound."""
-    series = [one for place, each in _drawn(outcomes) for one in _speeds(place, *each)]
+    series = []
+    for place, (name, outcome) in _drawn(outcomes):
+        estimate, held = outcome.estimate, outcome.estimate.fits
+        batch, middle, bound = (
+            one[held] for one in (estimate.batch, estimate.speed, estimate.bound)
+        )
+        low, high = (None if one is None else one[held] for one in (estimate.low, estimate.high))
+        tips = [
+            f"{name}, batch {b:,.0f}: {number(s)} tokens/s, bound {number(most)}"
+            for b, s, most in zip(batch, middle, bound, strict=True)
+        ]
+        wide = _wide(batch)
+        line = np.broadcast_to(bound, wide.shape)
+        series.append(Series(f"bound of {name}", wide, line, place, "bound"))
+        series.append(Series(name, batch, middle, place, "line", low, high, tips))
     top = max(float(np.max(edge)) for one in series if one.style == "line" for edge in one.heights)
     seen = [one for one in series if one.style == "line" or one.y.min() < _FAR * top]
     across, upward = axes(seen, "batch (sequences decoded together)", _USER, (2, 10))
@@ -35,20 +49,6 @@ def speed(outcomes: Sequence[Outcome]) -> Chart:
 _FAR = 30.0
 """How many times the fastest a bound may be and be drawn: beyond it, all else would be flat. [1]"""
 _USER = "output tokens/s of each user"
-
-
-def _speeds(place: int, name: str, outcome: Outcome) -> Iterator[Series]:
-    estimate, held = outcome.estimate, outcome.estimate.fits
-    batch, middle = estimate.batch[held], estimate.speed[held]
-    low, high = (None if one is None else one[held] for one in (estimate.low, estimate.high))
-    tips = [
-        f"{name}, batch {b:,.0f}: {number(s)} tokens/s, bound {number(most)}"
-        for b, s, most in zip(batch, middle, estimate.bound[held], strict=True)
-    ]
-    wide = _wide(batch)
-    bound = np.broadcast_to(estimate.bound[held], wide.shape)
-    yield Series(f"bound of {name}", wide, bound, place, "bound")
-    yield Series(name, batch, middle, place, "line", low, high, tips)
 
 
 def _wide(batch: Floats) -> Floats:

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fastcalc.core.scenario import Outcome
+from fastcalc import search
+from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.evidence.score import Prediction
 from fastcalc.report.charts.drawing import MOST, Axis, Chart, Panel, Series, axes
 from fastcalc.report.numbers_as_text import dollars, number
@@ -35,6 +36,14 @@ def frontier(found: Mapping[str, Sequence[FrontierPoint]]) -> Chart:
     )
     notes = ["each point is a layout and a batch that no other of its chip beats in both"]
     return Chart(title, [Panel("", across, upward, series)], (), notes)
+
+
+def frontiers(placed: Sequence[Scenario], max_chips: int) -> Chart:
+    """Return the frontier of each chip alone: how far the others are from the best, too."""
+    chips: dict[str, list[Scenario]] = defaultdict(list)
+    for one in placed:
+        chips[one.hardware.id].append(one)
+    return frontier({n: search.frontier(own, max_chips=max_chips) for n, own in chips.items()})
 
 
 def accuracy(predictions: Sequence[Prediction]) -> Chart:

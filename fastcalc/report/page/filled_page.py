@@ -57,6 +57,9 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
         )
     models = ", ".join(dict.fromkeys(one.scenario.model.name for one in outcomes))
     chips = ", ".join(dict.fromkeys(one.scenario.hardware.id for one in outcomes))
+    drawn = (of_outcomes.speed, of_outcomes.price, of_outcomes.roofline, of_outcomes.step)
+    held = any(one.estimate.fits.any() for one in outcomes)
+    charts = [make(outcomes) for make in (*drawn, of_memory.memory) if held]
     filled = {
         "title": escape(f"{models} on {chips}"),
         "style": _style(),
@@ -66,7 +69,7 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
         "about": escape(compare.heading(outcomes[0])),
         "command": escape(command),
         "table": _table(records),
-        "charts": "".join(_charts(outcomes)),
+        "charts": "".join(one for chart in charts for one in figures(chart)),
         "explained": "".join(_explained(outcomes)),
         "notes": _listed(compare.notes(outcomes)[1][1:]),
         "premises": "".join(_premises(outcomes)),
@@ -162,16 +165,6 @@ def _cells(record: Record, columns: Sequence[Column], shown: int) -> Iterator[st
             text = record_tables.row([column], record)[column.key]
         kind = "" if column.unit in ("text", "list", "yes or no") else " class='n'"
         yield f'<td{kind}{away} data-v="{escape(full, quote=True)}">{escape(text)}</td>'
-
-
-def _charts(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    if not any(one.estimate.fits.any() for one in outcomes):
-        return
-    drawn = (of_outcomes.speed, of_outcomes.price, of_outcomes.roofline, of_outcomes.step)
-    for make in (*drawn, of_memory.memory):
-        chart = make(outcomes)
-        if chart.bars or any(panel.series for panel in chart.panels):
-            yield from figures(chart)
 
 
 def _explained(outcomes: Sequence[Outcome]) -> Iterator[str]:
