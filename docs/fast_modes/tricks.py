@@ -16,8 +16,8 @@ from fastcalc.report import factors, record_tables
 from fastcalc.report.break_evens import digits
 from fastcalc.report.chart import plot
 from fastcalc.report.charts import of_searches
-from fastcalc.report.frontier import by_chip
 from fastcalc.report.fastmode import factors_of
+from fastcalc.report.frontier import by_chip
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.record_tables import heading
 from fastcalc.search import Reach, Space, cheapest, frontier
