@@ -136,6 +136,17 @@ PUBLISHED = [
     ("distinct_experts", {"experts": 128, "active": 8, "tokens": 64}, 125.9, 0.05),
     ("distinct_experts", {"experts": 8, "active": 2, "tokens": 1}, 2, 1e-12),
     ("other_ranks", {"ranks": 2, "active": 1}, 0.5, 1e-12),
+    # Kernels of 192 columns reach three quarters of what wide ones do where 64 cost as much as none.
+    ("narrow_share", {"width": 192, "half": 64}, 0.75, 1e-12),
+    ("narrow_share", {"width": math.inf, "half": 64}, 1.0, 1e-12),
+    # sqrt(4 ln 4 / 64) over sqrt(8 ln 8 / 128): ln 4 / ln 8 = 2/3.
+    ("rank_unevenness", {"ranks": 4, "experts": 64}, math.sqrt(2 / 3), 1e-12),
+    ("rank_unevenness", {"ranks": 1, "experts": 64}, 0.0, 1e-12),
+    ("shared_link", {"ranks": 8, "domain": 8, "is_mesh": 1, "is_host": 0}, 1.0, 1e-12),
+    ("shared_link", {"ranks": 3, "domain": 8, "is_mesh": 1, "is_host": 0}, 2 / 7, 1e-12),
+    # RTX PRO 6000: 0.60 of the link among two, 0.376 among eight.
+    ("shared_link", {"ranks": 8, "domain": 8, "is_mesh": 0, "is_host": 1}, 0.376 / 0.60, 0.005),
+    ("shared_link", {"ranks": 8, "domain": 8, "is_mesh": 0, "is_host": 0}, 1.0, 1e-12),
     ("achieved_bandwidth", {"peak": 2.0, "fraction": 1, "cores": 1, "per_core": 2.0}, 2 * 2 ** (-1 / 8), 1e-12),
     ("achieved_compute", {"peak": 4.0, "fraction": 0.5, "cores": 2, "per_core": 1.0}, 1.0, 1e-12),
     # 355B at 8 bits, a tenth kept back: 9 wafers; at 16 bits 18 (44 GB each).
@@ -151,6 +162,13 @@ PUBLISHED = [
         "pipelined_step",
         {"pass_time": 3.0, "hops": 0.0, "stages": 3, "slowest": 0.5, "streams": 9},
         4.5,
+        0,
+    ),
+    # Each of the three stages spends 0.5 itself on a micro-batch.
+    (
+        "pipelined_step",
+        {"pass_time": 3.0, "hops": 0.0, "stages": 3, "slowest": 0.5, "streams": 9, "own": 0.5},
+        6.0,
         0,
     ),
     ("spatial_step", {"layers": 10, "layer_time": 1.0, "streams": 20}, 20, 0),

@@ -159,13 +159,20 @@ def test_prices_turn_the_ratio_of_gb200_and_h100_round(catalogue):
     h100, gb200 = catalogue.hardware("h100-sxm"), catalogue.hardware("gb200")
     cloud, owned = Pricing("cloud"), Pricing("tco")
     assert cloud.per_chip_hour(gb200) / cloud.per_chip_hour(h100) == pytest.approx(3.56, abs=0.01)
-    assert owned.per_chip_hour(gb200) / owned.per_chip_hour(h100) == pytest.approx(1.66, abs=0.01)
+    assert owned.per_chip_hour(gb200) / owned.per_chip_hour(h100) == pytest.approx(
+        (43_000 / 35_040 + 2.1 * 0.08) / (26_000 / 35_040 + 1.73 * 0.08)
+    )
 
 
 def test_ownership_by_hand(catalogue):
-    """26,000 USD over 4 years of 8,760 hours, and 0.7 kW x 1.3 x 0.08 USD/kWh."""
+    """26,000 USD over 4 years of 8,760 hours, and 1.73 kW all in x 0.08 USD/kWh.
+
+    Of an A100 the power with host and site is not stated: 15,000 USD and 0.4 kW x 1.3.
+    """
     price = Pricing("tco").per_chip_hour(catalogue.hardware("h100-sxm"))
-    assert price == pytest.approx(26_000 / 35_040 + 0.7 * 1.3 * 0.08, rel=1e-12)
+    assert price == pytest.approx(26_000 / 35_040 + 1.73 * 0.08, rel=1e-12)
+    price = Pricing("tco").per_chip_hour(catalogue.hardware("a100-sxm-80gb"))
+    assert price == pytest.approx(15_000 / 35_040 + 0.4 * 1.3 * 0.08, rel=1e-12)
 
 
 def test_utilization_multiplies_cost_not_speed():
@@ -217,7 +224,7 @@ def test_pipeline_stages_do_not_speed_a_user_up_but_carry_more():
         for stages in (1, 4)
     )
     assert four.estimate.speed[0] < one.estimate.speed[0]
-    assert four.estimate.total[1] > 1.4 * one.estimate.total[1]
+    assert four.estimate.total[1] > one.estimate.total[1]
 
 
 def test_attention_replicas_share_the_experts():

@@ -328,3 +328,13 @@ def test_a_machine_and_its_default_layouts_are_found_once():
     # Another entry that says the same is another machine: entries are known by identity.
     other = machine(made_up.chip(), engine, work, OWN_MEMORY)
     assert other is not one
+
+
+@pytest.mark.parametrize(("share", "most"), [(1.0, 900), (0.9, 810)])
+def test_caches_may_have_a_share_of_what_weights_leave(share, most):
+    """Of 1 GB a model of 100 MB leaves 900: caches of 1 MB each, in all of it or nine tenths."""
+    model = made_up.minimal(total_parameters=50_000_000, kv_bytes_per_token=1000)
+    under = made_up.engine(cache_fraction=share)
+    place = made_up.placed(model, under=under, reserved=1000)
+    assert place.max_batch == most
+    assert place.used_fraction(most) == pytest.approx(1.0)

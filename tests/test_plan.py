@@ -113,7 +113,10 @@ def cost(one, service, chips):
     if service.objective == "chips":
         return chips
     if service.objective == "watts":
-        return chips * (hardware.power.chip.si * SITE_FACTOR if hardware.power else math.nan)
+        if hardware.power is None:
+            return math.nan
+        whole = hardware.power.all_in
+        return chips * (whole.si if whole else hardware.power.chip.si * SITE_FACTOR)
     price = Pricing().per_chip_hour(hardware)
     return chips * (math.nan if price is None else price)
 

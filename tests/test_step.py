@@ -1,10 +1,12 @@
 """The parts of a step, counted by hand on made-up chips: bytes, FLOPs, messages, launches."""
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
+from fastcalc.catalogue.schema import Engine
 from fastcalc.core.layout import Layout
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.traffic import Speculation, Traffic
@@ -86,9 +88,17 @@ def test_tensor_parallel_groups_with_a_copy_each_share_nothing():
     assert made.decode_work().sequences == 1
 
 
-@pytest.mark.parametrize(("ranks", "load"), [(1, 1.0), (2, 1.5), (4, 1.5)])
+def uneven_by(ranks, experts, at_eight):
+    """Return 1 + c sqrt(2 N ln N / E), c such that 128 experts over 8 ranks give what is stated."""
+    spread = math.sqrt(2 * 8 * math.log(8) / 128)
+    return 1 + (at_eight - 1) / spread * math.sqrt(2 * ranks * math.log(ranks) / experts)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "load"), [(1, 1.0), (2, uneven_by(2, 10, 1.5)), (4, uneven_by(4, 10, 1.5))]
+)
 def test_experts_on_two_ranks_are_loaded_unevenly(ranks, load):
-    """The fullest rank does half as much again as the mean, from two ranks on."""
+    """The fullest rank does more than the mean, the more so the more ranks share ten experts."""
     uneven = made_up.engine(expert_imbalance=1.5)
     layout = Layout(ep=ranks, dp=ranks)
     made = passes(made_up.EXPERTS, layout, batch=float(ranks), under=uneven)
@@ -307,6 +317,112 @@ def test_replicas_exchange_tokens(domain, link, hop):
     assert exchange.latency == pytest.approx(2 * 10 * (2e-6 + hop))
 
 
+@pytest.mark.parametrize(("domain", "visited"), [(4, 3.0), (72, 3 * (1 - (3 / 4) ** 2))])
+def test_every_rank_of_a_host_gets_every_token(domain, visited):
+    """Three other ranks; where the link joins several hosts only those of the two experts."""
+    on = made_up.chip(links={"scale_up": {"bandwidth": "100 GB/s", "domain": domain}})
+    gathers = made_up.engine(exchange_gathers=1)
+    step = passes(made_up.EXPERTS, Layout(ep=4, dp=4), batch=8.0, on=on, under=gathers).decode
+    assert part(step, "expert exchange").sent == pytest.approx(10 * 3 * 2 * 1000 * visited)
+
+
+@pytest.mark.parametrize(
+    ("kind", "tp", "share"),
+    [
+        ("nvlink", 4, 1.0),
+        # One of the seven links to the others of eight, and three of them.
+        ("xgmi", 2, 1 / 7),
+        ("xgmi", 4, 3 / 7),
+        # (2/8)^(1/3) through the host.
+        ("pcie", 2, 1.0),
+        ("pcie", 8, 0.25 ** (1 / 3)),
+    ],
+)
+def test_what_ranks_get_of_a_link_depends_on_its_kind(kind, tp, share):
+    up = {"bandwidth": "100 GB/s", "domain": 8, "kind": kind}
+    on = made_up.chip(links={"scale_up": up})
+    step = passes(WIDE, Layout(tp=tp), batch=8.0, on=on).decode
+    assert part(step, "all-reduce").link == pytest.approx(100e9 * share)
+    replicas = passes(made_up.EXPERTS, Layout(ep=tp, dp=tp), batch=8.0, on=on).decode
+    assert part(replicas, "expert exchange").link == pytest.approx(100e9 * share)
+
+
+def test_an_engine_may_have_values_for_a_kind_of_link():
+    """An exchange over PCIe takes 12 us in an engine that says so, else 1 us."""
+    waits = Engine.model_validate(
+        made_up.engine(collective_latency="1 us").model_dump(exclude_unset=True)
+        | {
+            "parameters": {"collective_latency": "1 us"},
+            "architectures": {"pcie": {"collective_latency": "12 us"}},
+        }
+    )
+    for kind, latency in (("pcie", 12e-6), ("nvlink", 1e-6)):
+        up = {"bandwidth": "100 GB/s", "domain": 8, "kind": kind}
+        on = made_up.chip(links={"scale_up": up})
+        step = passes(WIDE, Layout(tp=2), on=on, under=waits).decode
+        assert part(step, "all-reduce").each == latency
+
+
+def test_every_sum_waits_for_the_slowest_rank():
+    """Two sums in each of ten layers wait 3 us; one rank waits for nobody."""
+    waits = made_up.engine(rank_wait="3 us")
+    assert part(passes(WIDE, Layout(tp=2), under=waits).decode, "rank wait").seconds == (
+        pytest.approx(60e-6)
+    )
+    assert part(passes(WIDE, under=waits).decode, "rank wait").seconds == 0
+
+
+@pytest.mark.parametrize(("domain", "link", "latency"), [(4, 100e9, 1e-6), (2, 10e9, 101e-6)])
+def test_sums_beyond_the_domain_take_the_slower_link_and_its_hop(domain, link, latency):
+    on = made_up.chip(
+        links={
+            "scale_up": {"bandwidth": "100 GB/s", "domain": domain},
+            "scale_out": {"bandwidth": "10 GB/s", "latency": "100 us"},
+        }
+    )
+    waits = made_up.engine(collective_latency="1 us")
+    reduced = part(passes(WIDE, Layout(tp=4), on=on, under=waits).decode, "all-reduce")
+    assert reduced.link == link
+    assert reduced.each == pytest.approx(latency)
+
+
+@pytest.mark.parametrize(("layout", "width"), [(Layout(), 96), (Layout(tp=2), 48)])
+def test_narrow_slices_of_experts_read_slower(layout, width):
+    """Of 96 columns a rank of two has 48: w / (w + 48) of 1 TB/s; spread experts stay whole."""
+    ffn = {"kind": "moe", "experts": 4, "active_experts": 1, "width": 96}
+    attention = {"kind": "gqa", "heads": 4, "kv_heads": 2, "head_dim": 16}
+    model = made_up.blocks(blocks=[{"count": 1, "attention": attention, "ffn": ffn}])
+    narrow = made_up.engine(narrow_expert_width=48)
+    step = passes(model, layout, under=narrow).decode
+    assert part(step, "routed experts").bandwidth == pytest.approx(1e12 * width / (width + 48))
+    spread = passes(model, Layout(ep=2, dp=2), under=narrow).decode
+    assert part(spread, "routed experts").bandwidth == pytest.approx(1e12 * 96 / 144)
+
+
+def test_unpacked_weights_have_smaller_tiles():
+    """Three sequences cost the rows of a tile: 64 at 16 bits, 16 where 4 bits are unpacked."""
+    tile = made_up.engine(minimum_rows=64)
+    for weights, rows in (("bf16", 64), ("int4", 16)):
+        step = passes(made_up.minimal(weight_format=weights), batch=3.0, under=tile).decode
+        assert part(step, "dense weights").flops == rows * 2 * 500_000
+
+
+def test_a_recurrent_state_is_read_and_written():
+    """4 heads of 16 x 16 at 32 bits, and what the convolutions keep; a cache is read alone."""
+    attention = {
+        "kind": "gated-deltanet",
+        "key_heads": 2,
+        "value_heads": 4,
+        "key_dim": 16,
+        "value_dim": 16,
+    }
+    block = {"count": 3, "attention": attention, "ffn": {"kind": "dense", "width": 128}}
+    made = passes(made_up.blocks(blocks=[block]), Layout(tp=2))
+    state = made.placement.work.state_bytes
+    assert state > 3 * 4 * 16 * 16 * 4 - 1
+    assert made.decode_work().cache_bytes == pytest.approx(2 * state / 2)
+
+
 @pytest.mark.parametrize("layout", [Layout(), Layout(dp=2), Layout(tp=2)])
 def test_nothing_is_exchanged_without_experts_on_other_replicas(layout):
     waits = made_up.engine(collective_latency="2 us")
@@ -347,6 +463,21 @@ def test_stages_pass_tokens_on(domain, link, hop):
 def test_a_stage_serves_every_micro_batch_and_no_hop(stages, slowest, streams, by_hand):
     found = pipelined_step(pass_time=4.0, hops=1.0, stages=stages, slowest=slowest, streams=streams)
     assert found == by_hand
+
+
+def test_every_stage_does_the_host_work_of_a_micro_batch():
+    """Two stages of 5 of 10 ms; each of 4 sequences costs 1 ms of host, and a stage 2 ms more.
+
+    A pass of a micro-batch of 4 is 10 + 4 ms, of which a stage has (10 / 2) + 4 + 8.
+    """
+    host = made_up.engine(
+        decode_layer_floor="1 ms", sequence_overhead="1 ms", stage_overhead="2 ms"
+    )
+    on = made_up.clocked(links={"scale_up": {"bandwidth": "100 TB/s", "domain": 8}})
+    made = passes(made_up.minimal(), Layout(pp=2), batch=8.0, on=on, under=host)
+    assert made.decode.seconds == pytest.approx(2 * 17e-3, rel=0.01)
+    alone = passes(made_up.minimal(), batch=8.0, on=on, under=host)
+    assert alone.decode.seconds == pytest.approx(18e-3, rel=0.01)
 
 
 def test_latent_attention_with_keys_and_values_of_different_widths():

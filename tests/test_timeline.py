@@ -269,6 +269,13 @@ def test_a_served_token_takes_the_power_of_all_chips_and_their_site():
     assert found == pytest.approx(2 * 1000 * 1.3 / (100_000 / 11.5), rel=NEARLY)
 
 
+def test_joules_take_the_power_with_host_and_site_where_it_is_stated():
+    """Two chips of 2,000 W, all in: the site factor is inside."""
+    power = {"chip": "1000 W", "all_in": "2000 W"}
+    found = evaluated(100, chip=made_up.clocked(power=power), dp=2).joules[0]
+    assert found == pytest.approx(2 * 2000 / (100_000 / 11.5), rel=NEARLY)
+
+
 def test_prompts_never_shorten_a_pass():
     """Decoding alone takes 30 + 1; with a prompt in the pass 10 + 1 + 10 would be less."""
     odd = made_up.engine(decode_layer_floor="3 ms", prefill_layer_floor="1 ms", prompt_chunk=1000)

@@ -62,6 +62,12 @@ class Book:
         """Return the numbers of a claim in its unit."""
         return [float(one) for one in self.check(claim).values]
 
+    def concluded(self, claim: str) -> list[float]:
+        """Return the numbers of what is concluded from a claim, in its unit."""
+        conclusion = self.judged[claim].conclusion
+        assert conclusion is not None, f"claim {claim} concludes"
+        return [float(one) for one in conclusion.values]
+
     def said(self, claim: str, place: int = 0) -> str:
         """Return a number of a claim as ``fastcalc claims`` prints it."""
         return digits(self.values(claim)[place])

@@ -297,14 +297,17 @@ def worth(book: Book) -> Words:
     sooner = [f"{name} a step" for name, runs in (("0.68", harsh), ("0.75", kind)) if runs < full]
     shown = " and ".join(sooner) if sooner else "neither"
     wafers = book.values("25")
-    served = [1000.0 * one for one in book.values("24")]
+    gains = book.concluded("20")[1:]
+    served = [1000.0 * one for one in book.concluded("24")]
     return {
         "runs_full": number(full),
         "runs_kind": number(kind),
         "runs_harsh": number(harsh),
         "rerun_words": shown,
+        "rerun_tools": number(book.turn("61", "tool"), 2),
+        "spark_gains": f"{number(min(gains), 2)} to {number(max(gains), 2)}",
         "amdahl": number(book.values("64")[0], 2),
-        "mending": number(book.alongside("63", "break-even time of fixing"), 2),
+        "fixing": number(book.alongside("63", "break-even time of fixing"), 2),
         "naive": book.said("naive-wafer"),
         "wafer_bound": number(book.alongside("naive-wafer", "the bound, the smaller")),
         "wafer_expected": speed(book.alone("dense-20b", "wse-3")),

@@ -218,6 +218,10 @@ TESTS: dict[str, Registered] = {
     "picked": Registered(
         arithmetic.picked, "1 - (1 - {accuracy})^{samples}, and a majority of {samples}"
     ),
+    "merging-gain": Registered(
+        arithmetic.merging_gain,
+        "(1 - (1 - {accuracy})^{samples}) / {accuracy}, and a majority of {samples} over it",
+    ),
     "amdahl": Registered(tasks.amdahl, "1 / (1 - {share} + {share} / {speedup})"),
     "implied-share": Registered(tasks.implied_share, "(1 - 1/{overall}) / (1 - 1/{speedup})"),
     "with-fixing": Registered(
@@ -231,8 +235,10 @@ TESTS: dict[str, Registered] = {
     "speed-needed": Registered(arithmetic.speed_needed, "{tokens} / ({window} - {lead})"),
     "tokens-in-window": Registered(tasks.tokens_in_window, "({window} - {lead}) x {speed}"),
     "spoken": Registered(
-        arithmetic.spoken,
-        "({lead} + {words} x {tokens_a_word} / v), the first over the second v of {speeds}",
+        lambda words, tokens_a_word, speed, lead: tasks.turn_time(
+            wait=0.0, lead=lead, tokens=floats(words) * tokens_a_word, speed=speed
+        ),
+        "{lead} + {words} x {tokens_a_word} / {speed}",
     ),
     "over-reading": Registered(
         lambda speed, words_a_token, reading: floats(speed) * words_a_token * 60.0 / reading,
@@ -273,7 +279,8 @@ TESTS: dict[str, Registered] = {
     ),
     "speed-gain": Registered(
         machines.speed_gain,
-        "{end} tokens/s of {models} in {weights} on {on} over {against} at batch {batch}",
+        "{end} tokens/s of {models} in {weights} on {on} over {against} at batch {batch}, "
+        "{chips} over {against_chips} chips, 0 for the fewest that hold it",
     ),
     "newer-hardware": Registered(
         machines.newer_hardware, "memory bandwidth of {on} over that of {against}"

@@ -170,17 +170,25 @@ def success_slope(*, accuracy: float, steps: float, fixed: float) -> Array:
 
 def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
     """Return the accuracy of the best of some answers, by a perfect judge and by vote. [1]"""
-    _limit("samples", samples)
-    chosen = [
-        choosing.best_of(accuracy=accuracy, samples=samples),
-        choosing.majority(accuracy=accuracy, samples=samples),
-    ]
+    chosen = _chosen(accuracy, samples)
     return finding(
-        np.array(chosen),
+        chosen,
         ("perfect judge", chosen[0]),
         ("majority", chosen[1]),
         ("time one after another, over one standard answer", samples / speedup),
     )
+
+
+def merging_gain(*, accuracy: float, samples: float) -> Finding:
+    """Return the accuracy of the best of some answers over that of one, by judge and by vote."""
+    gain = _chosen(accuracy, samples) / accuracy
+    return finding(gain, ("perfect judge", gain[0]), ("majority", gain[1]))
+
+
+def _chosen(accuracy: float, samples: float) -> Floats:
+    _limit("samples", samples)
+    judged = choosing.best_of(accuracy=accuracy, samples=samples)
+    return np.array([judged, choosing.majority(accuracy=accuracy, samples=samples)])
 
 
 def speed_needed(*, tokens: float, window: float, lead: float, given: ArrayLike) -> Finding:
@@ -194,14 +202,6 @@ def speed_needed(*, tokens: float, window: float, lead: float, given: ArrayLike)
         for wait in (0.0, 0.2)
     )
     return finding(tokens / (np.asarray(window) - lead), *parts)
-
-
-def spoken(*, words: float, tokens_a_word: float, speeds: Floats, lead: float) -> Finding:
-    """Return the time of an answer of some words at the first speed over that at the second."""
-    times = tasks.turn_time(wait=0.0, lead=lead, tokens=words * tokens_a_word, speed=speeds)
-    named = zip(speeds, times, strict=True)
-    parts = ((f"{words:g} words at {speed:g} tokens/s", time, "s") for speed, time in named)
-    return finding(times[0] / times[1], *parts)
 
 
 def with_fixing(*, speedup: float, more_errors: float, base: float, fix: float) -> Finding:

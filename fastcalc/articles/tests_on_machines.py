@@ -146,6 +146,7 @@ class Machines(NamedTuple):
     on: str
     against: str
     chips: float
+    against_chips: float
     batch: float
 
 
@@ -155,11 +156,12 @@ def speed_gain(
     """Return a user's speed on one kind of chip over that on another, by model. [1]"""
     parts = []
     for model, form in zip(models, weights, strict=True):
-        for chip in (machines.on, machines.against):
-            kept = None if form == "native" else form
-            place = Place(model, chip, int(machines.chips) or None, kept)
+        kept = None if form == "native" else form
+        one = Place(model, machines.on, int(machines.chips) or None, kept)
+        other = Place(model, machines.against, int(machines.against_chips) or None, kept)
+        for place in (one, other):
             found = outcome(catalogue, place, np.array([machines.batch]))
-            parts.append((f"{model} on {chip}", _end(found, end), "tokens/s"))
+            parts.append((f"{model}, {form}, on {place.on}", _end(found, end), "tokens/s"))
     speeds = np.array([speed for _, speed, _ in parts])
     return finding(speeds[::2] / speeds[1::2], *parts)
 

@@ -65,10 +65,11 @@ def run(asked: Calibrate) -> None:
 
 
 def _write(found: Calibration, folder: Path) -> None:
-    for kind in ("engines", "evidence"):
+    for kind in ("engines", "evidence", "docs"):
         (folder / kind).mkdir(exist_ok=True)
     for engine in found.family.engines.values():
         source = shipped_folder("engines") / f"{engine.id}.yaml"
         text = rewritten(source.read_text(encoding="utf-8"), engine, found)
         output.write(text, folder / "engines" / f"{engine.id}.yaml", again=True)
     output.write(left_out.to_csv(found.left_out), folder / "evidence" / "left_out.csv")
+    output.write(report.values_page(found), folder / "docs" / "fitted-values.md", again=True)

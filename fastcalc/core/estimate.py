@@ -6,12 +6,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fastcalc.catalogue.schema import SpeedRange
-from fastcalc.catalogue.schema.engines import BORROWED
+from fastcalc.catalogue.schema import Hardware, SpeedRange
+from fastcalc.catalogue.schema.engines import BORROWED, OFFLOAD
 from fastcalc.core import timeline
 from fastcalc.core.bound import Bound
 from fastcalc.core.component import LIMITERS, Step
-from fastcalc.core.machine_class import class_of, engine_of_class
+from fastcalc.core.machine_class import engine_of_class, range_group
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.traffic import Traffic
@@ -21,6 +21,17 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats, floats
 SITE_FACTOR = 1.3
 """Power of a site over power of its machines (PUE): assumed, between 1.1 at the best sites and the
 mean of about 1.5 that operators report to surveys."""
+
+
+def site_power(hardware: Hardware) -> float | None:
+    """Return what one chip draws with its share of host, network and site; None if unknown. [W]
+
+    Where nobody states that, it is the printed power of the chip times `SITE_FACTOR`.
+    """
+    if hardware.power is None:
+        return None
+    whole = hardware.power.all_in
+    return whole.si if whole else hardware.power.chip.si * SITE_FACTOR
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,11 +173,11 @@ class Estimate:
     @property
     def joules(self) -> Floats:
         """Energy of an output token in served traffic; nan where no power is known. [J]"""
-        power = self.placement.machine.hardware.power
+        watts = site_power(self.placement.machine.hardware)
         return floats(
             money.joules_per_token(
-                power=self.placement.layout.chips * power.chip.si if power else np.nan,
-                site_factor=SITE_FACTOR,
+                power=np.nan if watts is None else self.placement.layout.chips * watts,
+                site_factor=1.0,
                 tokens_per_s=self.served,
             )
         )
@@ -223,9 +234,9 @@ def range_of(placement: AnyPlacement, phase: str = "decode") -> SpeedRange | Non
         ``decode``, ``prefill`` or ``served``.
     """
     engine, hardware = placement.machine.engine, placement.machine.hardware
-    if engine_of_class(hardware)[1]:
-        return engine.range_of(BORROWED)
-    if hardware.architecture not in engine.fitted_architectures:
-        return engine.range_of()
-    kind = "moe" if placement.work.experts else "dense"
-    return engine.range_of(f"{phase}-{class_of(hardware)}", f"{phase}-{kind}", phase)
+    if placement.machine.memory.host is not None:
+        return engine.range_of(OFFLOAD)
+    if hardware.architecture in engine.fitted_architectures:
+        group = range_group(hardware, placement.work.experts > 0)
+        return engine.range_of(f"{phase}-{group}", phase)
+    return engine.range_of(BORROWED) if engine_of_class(hardware)[1] else engine.range_of()

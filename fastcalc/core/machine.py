@@ -237,7 +237,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
         place={kind: named(hardware, tiers, name) for kind, name in memory.place},
         prefix=None if prefix is None else named(hardware, tiers, prefix, "--prefix-tier"),
         chip=_chip(hardware, work, read_first(tiers).bandwidth),
-        software=EngineParameters.of(engine.on(hardware.kind, hardware.architecture)),
+        software=EngineParameters.of(engine.on(*hardware.groups)),
         peaks=PeakRates(*(fastest_rate(hardware, one) for one in formats)),
     )
 

@@ -2,6 +2,9 @@
 
 from fastcalc.catalogue.schema import Hardware
 
+YOUNG = "young"
+"""The engine of chips that no other was fitted on."""
+
 ENGINES = {
     "datacenter": "vllm",
     "consumer": "llama-cpp",
@@ -10,6 +13,8 @@ ENGINES = {
     "wafer": "cerebras",
     "lpu": "groq",
     "rdu": "sambanova",
+    "npu": YOUNG,
+    "tpu": YOUNG,
 }
 """The engine taken for a class of machine where none is named."""
 
@@ -28,7 +33,18 @@ def class_of(hardware: Hardware) -> str:
 
 def engine_of_class(hardware: Hardware) -> tuple[str, bool]:
     """Return the engine for a chip's class, and whether it is borrowed from another class."""
-    engine = ENGINES.get(class_of(hardware))
-    if engine is not None:
-        return engine, False
+    kind = class_of(hardware)
+    if kind in ENGINES:
+        return ENGINES[kind], ENGINES[kind] == YOUNG
     return ENGINES["wafer" if hardware.execution == "spatial" else "datacenter"], True
+
+
+def range_group(hardware: Hardware, has_experts: bool) -> str:
+    """Return which ranges of an engine a chip has: its class's, or its kind of model's.
+
+    Chips of datacenters have them for dense models and for routed experts.
+    """
+    kind = class_of(hardware)
+    if kind in ("consumer", "apple", "unified"):
+        return kind
+    return "moe" if has_experts else "dense"

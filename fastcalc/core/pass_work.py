@@ -16,12 +16,16 @@ from fastcalc.core.placement import AnyPlacement, once_a_layout, stage_share
 from fastcalc.core.split import Split
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import Workload
-from fastcalc.formulas.experts import other_ranks
+from fastcalc.formulas.experts import other_ranks, rank_unevenness
+from fastcalc.formulas.network import shared_link
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 FLOPS_PER_PARAMETER = 2.0
 ACTIVATION_BYTES = 2.0
 _UNPACKED_BITS = 16
+
+HOST_CHIPS = 8
+"""Chips of one host; a larger link domain joins several."""
 
 
 class LookBack(NamedTuple):
@@ -46,9 +50,11 @@ def look_back(placement: AnyPlacement, traffic: Traffic) -> LookBack:
     work, tp = placement.work, placement.layout.tp
     attended = work.attended(traffic.context, traffic.spread)
     cache = work.cache_of(attended)
+    on_rank = cache if isinstance(tp, int) and tp == 1 else work.cache_of(attended, tp)
     return LookBack(
         cache=cache,
-        cache_on_rank=cache if isinstance(tp, int) and tp == 1 else work.cache_of(attended, tp),
+        # A recurrent state is written back; what a cache gains is one token.
+        cache_on_rank=on_rank + work.state_bytes / tp,
         decode_flops=work.decode_flops_of(attended),
         prompt_flops=work.attention_flops(
             traffic.prompt_context, spread=traffic.prompt_spread, prompt=True
@@ -106,8 +112,9 @@ class PassWork:
         Experts in a layer and how many a token picks; 1 and 1 without any. [1]
     depth, expert_layers, latent_layers : array_like
         Layers one after another, those with routed experts, those with latent attention. [1]
-    hidden : array_like
-        Width of a token between layers; 0 where it is not published. [1]
+    hidden, expert_width : array_like
+        Width of a token between layers, 0 where it is not published; columns of a rank's slice of
+        an expert, infinity where they are not known. [1]
     sequences, verified, together : array_like
         Sequences decoded on the replica, their tokens in this pass, and the tokens that meet in
         one copy of the experts. [1]
@@ -116,14 +123,18 @@ class PassWork:
     tp, shards : array_like
         Ranks of the tensor-parallel group, and ranks over which one copy of the experts is
         spread. [1]
+    link_share, exchange_link_share : array_like
+        What a rank gets of its link in an all-reduce, and between replicas. [1]
     exchanges : array_like
         1 where replicas send tokens to each other's experts, else 0. [1]
     destinations : array_like
         Other ranks that one token visits. [1]
-    exchange_is_inside, hops_are_inside : array_like
+    tp_is_inside, exchange_is_inside, hops_are_inside : array_like
         1 where all ranks are in one link domain, else 0. [1]
-    spreads : array_like
-        1 where ranks hold different experts, else 0. [1]
+    is_one_host : array_like
+        1 where the link domain ends at the host, else 0. [1]
+    unevenness : array_like
+        How uneven ranks that hold different experts are, 1 for 128 experts over 8. [1]
     stages, slowest : array_like
         Pipeline stages, and the share of all layers in the slowest. [1]
     in_flight : array_like
@@ -151,6 +162,7 @@ class PassWork:
     expert_layers: ArrayLike
     latent_layers: ArrayLike
     hidden: ArrayLike
+    expert_width: ArrayLike
     sequences: ArrayLike
     verified: ArrayLike
     together: ArrayLike
@@ -158,11 +170,15 @@ class PassWork:
     prompt_together: ArrayLike
     tp: ArrayLike
     shards: ArrayLike
+    link_share: ArrayLike
+    exchange_link_share: ArrayLike
     exchanges: ArrayLike
     destinations: ArrayLike
+    tp_is_inside: ArrayLike
     exchange_is_inside: ArrayLike
     hops_are_inside: ArrayLike
-    spreads: ArrayLike
+    is_one_host: ArrayLike
+    unevenness: ArrayLike
     stages: ArrayLike
     slowest: ArrayLike
     in_flight: ArrayLike
@@ -231,16 +247,34 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str,
         "expert_layers": work.expert_layers,
         "latent_layers": work.latent_layers,
         "hidden": work.hidden or 0.0,
+        "expert_width": work.expert_width * layout.ep / shards,
         "tp": tp,
         "shards": shards,
+        "link_share": _link_share(machine, tp),
+        "exchange_link_share": _link_share(machine, shards),
         "exchanges": 1.0 * (layout.dp > 1) * (layout.ep > 1) * (work.experts > 0),
         "destinations": _destinations(shards, work.active_experts),
+        "tp_is_inside": 1.0 * (tp <= domain),
         "exchange_is_inside": 1.0 * (shards <= domain),
         "hops_are_inside": 1.0 * (layout.chips <= domain),
-        "spreads": 1.0 * (layout.ep > 1),
+        "is_one_host": 1.0 * (domain <= HOST_CHIPS),
+        "unevenness": rank_unevenness(ranks=layout.ep, experts=work.experts or 1.0),
         "stages": layout.pp,
         "slowest": stage_share(machine, work, layout),
     }
+
+
+def _link_share(machine: Machine, ranks: ArrayLike) -> Array:
+    """Return what a rank of a group gets of its link, to the same bits for one layout or many."""
+    up = machine.hardware.links.scale_up
+    kind = up.kind if up else None
+    found = shared_link(
+        ranks=np.atleast_1d(ranks),
+        domain=link_domain(machine.hardware),
+        is_mesh=kind == "xgmi",
+        is_host=kind == "pcie",
+    )
+    return found.reshape(np.shape(ranks))
 
 
 def _destinations(shards: ArrayLike, active: float) -> Array:

@@ -119,7 +119,8 @@ def _room(machine: Machine, work: Workload, layout: AnyLayout) -> tuple[ArrayLik
 def _most(machine: Machine, work: Workload, layout: AnyLayout, cache: Array) -> Array:
     """Return the sequences that fit on all replicas together. [1]"""
     usable, weights = _room(machine, work, layout)
-    per_replica = largest_batch(usable=usable, weights=weights, cache_per_sequence=cache)
+    taken = cache / machine.software.cache_fraction
+    per_replica = largest_batch(usable=usable, weights=weights, cache_per_sequence=taken)
     return np.minimum(per_replica, 1e12) * layout.dp
 
 
@@ -180,7 +181,7 @@ class _Placed(Generic[OneOrMore]):
             Sequences of the whole deployment. [1]
         """
         usable, weights = _room(self.machine, self.work, self.layout)
-        cache = self.sequences(batch) * self.cache_per_chip
+        cache = self.sequences(batch) * self.cache_per_chip / self.machine.software.cache_fraction
         share = np.float64(1.0) * (weights + cache) / np.maximum(usable, 1.0)
         if not self.machine.place:
             return share

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fastcalc.catalogue.schema import Hardware, Quantity
-from fastcalc.core.estimate import SITE_FACTOR
+from fastcalc.core.estimate import site_power
 from fastcalc.formulas.money import ownership_per_hour
 
 PriceBasis = Literal["cloud", "tco"]
@@ -43,14 +43,15 @@ class Pricing:
         price = hardware.price
         if self.basis == "cloud":
             return price.rent.si if price.rent else None
-        if price.purchase is None or hardware.power is None:
+        watts = site_power(hardware)
+        if price.purchase is None or watts is None:
             return None
         return float(
             ownership_per_hour(
                 purchase=price.purchase.si,
                 years=YEARS,
-                power=hardware.power.chip.si,
-                site_factor=SITE_FACTOR,
+                power=watts,
+                site_factor=1.0,
                 energy_price=USD_PER_KWH,
             )
         )

@@ -17,13 +17,17 @@ from fastcalc.core.host_use import LEAST, InPlace, Located, Reads, ways_of
 from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.core.split import Split
-from fastcalc.formulas.experts import distinct_experts
+from fastcalc.formulas.experts import distinct_experts, narrow_share
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
 from fastcalc.formulas.pipeline import pipelined_step
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 _FUSED_MULTIPLY_ADD = 2.0
 
+
+PACKED_ROWS = 16.0
+"""Rows of the smallest tile of products that unpack narrow weights (E. Frantar et al., "Marlin,"
+arXiv:2408.11743, sec. 3)."""
 
 HOST = "host"
 """The component that the cores of a host work on."""
@@ -43,7 +47,12 @@ def decoded(
     """Return matrices and caches of decoded sequences, as `expected_step` takes them."""
     rates, tokens = reached(chip, software), work.sequences * work.verified
     reads = reads or Reads(*(rates.bandwidth,) * len(Reads._fields))
-    rows = np.maximum(tokens, software.minimum_rows * (tokens > 0.0))
+    least = np.where(
+        np.asarray(chip.dense_is_packed) > 0.0,
+        np.minimum(software.minimum_rows, PACKED_ROWS),
+        software.minimum_rows,
+    )
+    rows = np.maximum(tokens, least * (tokens > 0.0))
     return Decoded(
         Component(
             "dense weights",
@@ -102,6 +111,7 @@ def expected_step(
         *parts,
         _floor(work, software),
         _all_reduce(work, chip, software),
+        _rank_wait(work, software),
         _exchange(work, chip, software),
         Component("sequences", count=work.sequences, each=software.sequence_overhead),
         elsewhere,
@@ -182,7 +192,7 @@ def touched_experts(work: PassWork, software: EngineParameters) -> ArrayLike:
 
 def _imbalance(work: PassWork, software: EngineParameters) -> ArrayLike:
     """Return the work of the fullest rank over the mean, where experts are spread. [1]"""
-    return 1.0 + work.spreads * (software.expert_imbalance - 1.0)
+    return 1.0 + work.unevenness * (software.expert_imbalance - 1.0)
 
 
 def _host(done: InPlace | None) -> Component:
@@ -217,7 +227,8 @@ def _routed(
     return Component(
         "routed experts",
         bytes=work.routed_bytes * touched * uneven,
-        bandwidth=bandwidth,
+        bandwidth=bandwidth
+        * narrow_share(width=work.expert_width, half=software.narrow_expert_width),
         flops=work.together * work.routed_flops * uneven,
         flop_rate=rates.routed,
         norm=GROUPED_PRODUCTS,
@@ -285,9 +296,10 @@ def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Compo
     """Return two all-reduces a layer over the tensor-parallel group."""
     if isinstance(work.tp, int) and work.tp == 1:
         return idle("all-reduce")
-    link = chip.link * software.link_fraction
+    near = work.tp_is_inside
+    link = np.where(near, chip.link, chip.link_out) * software.link_fraction * work.link_share
     message = work.tokens * work.hidden * ACTIVATION_BYTES
-    latency = software.collective_latency
+    latency = software.collective_latency + np.where(near, 0.0, chip.hop)
     shots = all_reduce_shots(ranks=work.tp, message=message, bandwidth=link, latency=latency)
     return Component(
         "all-reduce",
@@ -298,6 +310,14 @@ def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Compo
     )
 
 
+def _rank_wait(work: PassWork, software: EngineParameters) -> Component:
+    """Return what every all-reduce waits for the slowest of its ranks."""
+    if isinstance(work.tp, int) and work.tp == 1:
+        return idle("rank wait")
+    waits = 2.0 * work.depth * (floats(work.tp) > 1.0)
+    return Component("rank wait", count=waits, each=software.rank_wait)
+
+
 def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
     """Return tokens sent to the ranks of their experts and back, between replicas."""
     layers = work.expert_layers * work.exchanges
@@ -305,11 +325,13 @@ def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Compone
         return idle("expert exchange")
     link = np.where(work.exchange_is_inside, chip.link, chip.link_out)
     hop = np.where(work.exchange_is_inside, 0.0, chip.hop)
+    others = work.shards - 1.0 - work.destinations
+    destinations = work.destinations + work.is_one_host * software.exchange_gathers * others
     return Component(
         "expert exchange",
         sent=layers
-        * exchange_bytes(tokens=work.tokens, hidden=work.hidden, destinations=work.destinations),
-        link=link * software.link_fraction,
+        * exchange_bytes(tokens=work.tokens, hidden=work.hidden, destinations=destinations),
+        link=link * software.link_fraction * work.exchange_link_share,
         count=2.0 * layers,
         each=software.collective_latency + hop,
     )
@@ -331,11 +353,13 @@ def _pipeline(
         each=np.where(work.hops_are_inside, chip.hop_inside, chip.hop),
     )
     alone = pass_time + hops.seconds
+    host = (1.0 - work.slowest) * software.sequence_overhead + software.stage_overhead
     whole = pipelined_step(
         pass_time=pass_time,
         hops=hops.seconds,
         stages=work.stages,
         slowest=work.slowest,
         streams=work.in_flight,
+        own=work.sequences * host,
     )
     return hops, Component("stage wait", count=1.0, each=whole - alone)

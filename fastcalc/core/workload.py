@@ -56,6 +56,8 @@ class Workload:
         Layers one after another, those without attention or feed-forward network as half. [1]
     hidden : float or None
         Hidden width; None where it is not published. [1]
+    expert_width : float
+        Columns of a routed expert, its feed-forward width; infinity where unknown. [1]
     caches : tuple of CacheGroup
         Caches that grow with the context.
     state_elements : float
@@ -80,6 +82,7 @@ class Workload:
     layers: float
     depth: float
     hidden: float | None
+    expert_width: float
     caches: tuple[CacheGroup, ...]
     state_elements: float
     largest_layer_bytes: float
@@ -297,6 +300,7 @@ def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
         layers=float(model.layers),
         depth=float(model.layers),
         hidden=float(model.hidden_size) if model.hidden_size else None,
+        expert_width=inf,
         caches=(CacheGroup(float(model.layers), elements / model.layers, inf, inf, 0.0, 0.0),),
         state_elements=0.0,
         largest_layer_bytes=total * matrices.bytes / model.layers,
@@ -334,6 +338,7 @@ def _whole(
         layers=float(sum(block.count for block in model.blocks)),
         depth=sum(block.count * block.parts / 2.0 for block in model.blocks),
         hidden=float(model.hidden_size),
+        expert_width=float(first.width) if isinstance(first, MixtureOfExperts) else inf,
         caches=tuple(
             replace(group, layers=float(count)) for count, layer in runs for group in layer.caches
         ),

@@ -7,6 +7,7 @@ import numpy as np
 
 from fastcalc.catalogue.schema.engines import UNSEEN
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.machine_class import range_group
 from fastcalc.evidence.deployments import Deployments
 from fastcalc.evidence.parameters import ParameterFamily, family_of
 from fastcalc.evidence.predict import gather
@@ -22,11 +23,14 @@ from fastcalc.formulas.types import Array, Floats
 class Calibration:
     """A fit of all engines: values in the order of the nodes, ranges and architectures by engine.
 
+    The uncertainty of a value is a standard deviation in logarithms.
+
     What is left out is every fitted point, predicted by a fit, and in ranges, without its source.
     """
 
     family: ParameterFamily
     values: Floats
+    uncertainty: Floats
     ranges: Mapping[str, Mapping[str, Interval]]
     architectures: Mapping[str, Sequence[str]]
     left_out: Sequence[Prediction]
@@ -53,6 +57,7 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
     return Calibration(
         family=family,
         values=np.exp(logs),
+        uncertainty=fit.uncertainty(logs),
         ranges=ranges,
         architectures={
             owner: sorted({*map(str, layout.architectures[layout.owners == owner])} - {""})
@@ -77,8 +82,8 @@ class _Ranges:
         self.names: list[tuple[str, str]] = []
         for batch in rows.batches:
             phase = PHASES.get(batch.rule, "served")
-            kind = "moe" if batch.placement.work.experts else "dense"
-            self.names.append((phase, f"{phase}-{kind}"))
+            group = range_group(batch.deployment.hardware, batch.placement.work.experts > 0)
+            self.names.append((phase, f"{phase}-{group}"))
         self.architectures = np.array([one.hardware.architecture or "" for one in rows.deployments])
 
     def all(self, without_architecture: Floats) -> dict[str, dict[str, Interval]]:
@@ -91,10 +96,10 @@ class _Ranges:
                 found[owner] = ranges | {UNSEEN: unseen.at_least(ranges["decode"])}
         return found
 
-    def of(self, chosen: Array) -> dict[str, Interval]:
-        """Return the ranges that some points give."""
+    def of(self, chosen: Array, left_out: str | None = None) -> dict[str, Interval]:
+        """Return the ranges that some points give, but for those of a source."""
         names = [self.names[index] for index in np.flatnonzero(chosen)]
-        return dict(intervals(self.residuals[chosen], self.rows.sources[chosen], names))
+        return dict(intervals(self.residuals[chosen], self.rows.sources[chosen], names, left_out))
 
     def predictions(self) -> list[Prediction]:
         """Return every point as a stranger to the fit and to its range."""
@@ -104,8 +109,7 @@ class _Ranges:
         for index, one in enumerate(found):
             key = str(self.owners[index]), one.point.source_key
             if key not in known:
-                others = (self.owners == key[0]) & (self.rows.sources != key[1])
-                known[key] = self.of(others)
+                known[key] = self.of(self.owners == key[0], left_out=key[1])
             spans = [known[key][name] for name in reversed(self.names[index]) if name in known[key]]
             if spans:
                 found[index] = one.within(spans[0].below, spans[0].above)

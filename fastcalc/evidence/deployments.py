@@ -22,6 +22,7 @@ from fastcalc.evidence.point import Point
 _MOST_TIMES = 128
 """How many times the chips of stated ranks are tried, until they hold the model."""
 
+_MONTH = len("2025-01")
 _RANKS = ("tp", "pp", "dp")
 Found = TypeVar("Found")
 
@@ -166,11 +167,14 @@ class Deployments:
         InputError
             If an id, a format or a host is unknown.
         """
-        names = (point.hardware, point.model, point.engine, point.weights, point.kv)
+        about = (point.hardware, point.model, point.engine, (point.date or "")[:_MONTH])
+        hardware, model, engine = self._once(about, lambda: self._entries(point))
+        names = (hardware.id, model.id, engine.id, point.weights, point.kv)
         key = (*names, point.chips, point.tp, point.ep, point.pp, point.dp, point.memory)
-        return self._once(key, lambda: self._find(point))
+        return self._once(key, lambda: self._deployment(point, hardware, model, engine))
 
-    def _find(self, point: Point) -> Deployment:
+    def _entries(self, point: Point) -> tuple[Hardware, Model, Engine]:
+        """Return what the names of a point mean, and the engine as it was at the time."""
         hardware = self._entry(self.catalogue.hardware, point.hardware, "hardware")
         model = self._entry(self.catalogue.model, point.model, "models")
         engine = self.engine
@@ -178,6 +182,21 @@ class Deployments:
             is_stated = point.engine.lower() in self._all("engines")
             name = point.engine if is_stated else engine_of_class(hardware)[0]
             engine = self._entry(self.catalogue.engine, name, "engines")
+            engine = self._at_the_time(engine, (point.date or "")[:_MONTH], hardware, model)
+        return hardware, model, engine
+
+    def _at_the_time(self, engine: Engine, month: str, hardware: Hardware, model: Model) -> Engine:
+        """Return what an engine was in some month, for a chip and a model."""
+        for one in engine.instead:
+            is_meant = one.attention is None or workload(model).latent_layers
+            is_early = one.before is None or (month and month < one.before)
+            if is_meant and is_early and (not one.kinds or hardware.kind in one.kinds):
+                return self.catalogue.engine(one.engine)
+        return engine
+
+    def _deployment(
+        self, point: Point, hardware: Hardware, model: Model, engine: Engine
+    ) -> Deployment:
         weights = point.weights or None
         work = workload(model, weights, point.kv or default_cache(model, engine, weights))
         stated = Sharding(point.chips, point.tp, point.pp, point.ep, point.dp)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 from fastcalc.catalogue.schema import Engine, Quantity
-from fastcalc.catalogue.schema.engines import BORROWED, UNSEEN
+from fastcalc.catalogue.schema.engines import BORROWED, OFFLOAD, UNSEEN
 from fastcalc.evidence.calibrate import Calibration
 from fastcalc.evidence.own_engine import OwnFit
 from fastcalc.evidence.parameters import FIT
@@ -67,7 +67,9 @@ def in_unit(written: Quantity, value: float) -> str:
 
 def _with_ranges(text: str, ranges: Mapping[str, Interval]) -> str:
     """Return a file with its ranges replaced."""
-    kept = [line for line in text.splitlines() if line.startswith(f"  {BORROWED}:")]
+    kept = [
+        line for line in text.splitlines() if line.startswith((f"  {BORROWED}:", f"  {OFFLOAD}:"))
+    ]
     lines = [
         f"  {name}: {{below: {one.below:.2f}, above: {one.above:.2f}, basis: "
         f'"{one.count} points of {one.sources} {_LEFT_OUT.get(name, _USUAL)} left out of the fit"}}'

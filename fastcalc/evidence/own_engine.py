@@ -110,7 +110,7 @@ def _own(base: Engine, hardware: Sequence[Hardware]) -> Own:
     for name in type(base.parameters).model_fields:
         values = {}
         for chip in hardware:
-            quantity = getattr(base.on(chip.kind, chip.architecture), name)
+            quantity = getattr(base.on(*chip.groups), name)
             if quantity is not None and quantity.source == FIT and quantity.si > 0:
                 values[chip.architecture or ""] = quantity.si
         alike = len(set(values.values())) == 1

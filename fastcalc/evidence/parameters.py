@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import log, sqrt
+from math import exp, log, sqrt
 
 from fastcalc.catalogue.schema import Engine, Hardware, Quantity
 
@@ -43,6 +43,14 @@ class Node:
     spread: float
     parent: int | None = None
 
+    @property
+    def band(self) -> tuple[float, float] | None:
+        """What is plausible, three standard deviations to each side; None without. [SI]"""
+        if self.center is None:
+            return None
+        reach = exp(BAND / 2.0 * self.spread)
+        return self.center / reach, self.center * reach
+
     def __str__(self) -> str:
         where = f"{self.engine}, {self.group}" if self.group else self.engine
         return f"{self.name} ({where})"
@@ -73,7 +81,7 @@ class ParameterFamily:
         None where the value is not fitted.
         """
         for one in self.chain(engine):
-            for group in (hardware.architecture or "", hardware.kind, ""):
+            for group in (*reversed(hardware.groups), ""):
                 own = one.architectures.get(group) if group else one.parameters
                 if own is not None and getattr(own, name) is not None:
                     return self.positions.get((one.id, group, name))

@@ -142,8 +142,10 @@ class Fit:
         weights[used] = np.minimum(np.sqrt(len(sources) / counts[inverse]), 1.0)
         return weights
 
-    def solve(self, used: Bools) -> Floats:
+    def solve(self, used: Bools, start: Floats | None = None) -> Floats:
         """Return the logarithms of the values that fit some of the points best.
+
+        It starts from what the values are drawn to, or from a solution nearby.
 
         Raises
         ------
@@ -172,7 +174,7 @@ class Fit:
 
         found: Any = least_squares(
             errors,
-            self.start,
+            self.start if start is None else start,
             jac=slopes,
             loss=loss,
             method="trf",
@@ -191,10 +193,10 @@ class Fit:
 
     def left_out(self, used: Bools, labels: npt.NDArray[np.str_]) -> Floats:
         """Return the residual of every used point by a fit without those of its label."""
-        residuals = np.zeros(len(self.rows.points))
+        residuals, near = np.zeros(len(self.rows.points)), self.solve(used)
         for label in np.unique(labels[used]):
             own = labels == label
-            residuals[own] = self.residuals(self.solve(used & ~own))[own]
+            residuals[own] = self.residuals(self.solve(used & ~own, near))[own]
         return residuals
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp, sqrt
+from math import exp, log, sqrt
 
 import numpy as np
 
@@ -13,6 +13,9 @@ INSIDE = 0.8
 
 FEWEST_SOURCES = 3
 """Sources below which points of a kind get the range of a wider group."""
+
+ENOUGH_SOURCES = 5
+"""Sources with which a group has a range of its own however much they differ."""
 
 _NARROWEST = 1.05
 
@@ -39,40 +42,76 @@ class Interval:
         return replace(self, below=max(self.below, other.below), above=max(self.above, other.above))
 
 
-def interval(residuals: Floats, sources: Array) -> Interval:
+def interval(residuals: Floats, sources: Array, stretch: float | None = None) -> Interval:
     """Return the range that holds 80 % of points of a source never seen.
 
-    Sources count as the square root of their points. The quantiles are stretched as Student's t
-    stretches a normal deviate for so few sources, and by the mean's own error.
+    It lies between the quantiles of all residuals, sources counting as the square root of their
+    points, stretched until such ranges, each of the other sources, hold 80 % of all points.
     """
+    low, high = _edges(residuals, sources)
+    stretch = stretch_of(residuals, sources) if stretch is None else stretch
+    return Interval(
+        below=max(exp(-low * stretch), _NARROWEST),
+        above=max(exp(high * stretch), _NARROWEST),
+        count=len(residuals),
+        sources=len(np.unique(sources)),
+    )
+
+
+def stretch_of(residuals: Floats, sources: Array) -> float:
+    """Return how much wider than the quantiles of others a range must be for a new source. [1]"""
+    names = np.unique(sources)
+    if len(names) < FEWEST_SOURCES:
+        return _by_chance(len(names))
+    needed = np.zeros(len(residuals))
+    for name in names:
+        own = sources == name
+        low, high = _edges(residuals[~own], sources[~own])
+        needed[own] = np.where(residuals[own] > 0.0, residuals[own] / high, residuals[own] / low)
+    return float(np.quantile(needed, INSIDE))
+
+
+def _by_chance(sources: int) -> float:
+    """Return how Student's t stretches a normal deviate, and the mean's own error. [1]"""
     from scipy.stats import norm, t
 
-    names, inverse, counts = np.unique(sources, return_inverse=True, return_counts=True)
+    edge = (1.0 + INSIDE) / 2.0
+    few = float(t.ppf(edge, max(sources - 1, 1)) / norm.ppf(edge))
+    return few * sqrt(1.0 + 1.0 / sources)
+
+
+def _edges(residuals: Floats, sources: Array) -> tuple[float, float]:
+    """Return the quantiles that leave a tenth on either side, apart from one another."""
+    _, inverse, counts = np.unique(sources, return_inverse=True, return_counts=True)
     weights = 1.0 / np.sqrt(counts[inverse])
     edge = (1.0 - INSIDE) / 2.0
-    degrees = max(len(names) - 1, 1)
-    stretch = float(t.ppf(1.0 - edge, degrees) / norm.ppf(1.0 - edge))
-    stretch *= sqrt(1.0 + 1.0 / len(names))
     order = np.argsort(residuals)
     reached = np.cumsum(weights[order]) - weights[order] / 2.0
     low, high = np.interp(
         np.sum(weights) * np.array([edge, 1.0 - edge]), reached, residuals[order]
     ).tolist()
-    return Interval(
-        below=max(exp(-low * stretch), _NARROWEST),
-        above=max(exp(high * stretch), _NARROWEST),
-        count=len(residuals),
-        sources=len(names),
-    )
+    return min(low, -log(_NARROWEST)), max(high, log(_NARROWEST))
 
 
 def intervals(
-    residuals: Floats, sources: Array, names: Sequence[Sequence[str]]
+    residuals: Floats,
+    sources: Array,
+    names: Sequence[Sequence[str]],
+    left_out: str | None = None,
 ) -> Mapping[str, Interval]:
-    """Return the range of every name that enough sources stand behind."""
+    """Return the range of every name that enough sources stand behind.
+
+    With a source left out it is that of the others, stretched as that of all. A group of a phase
+    whose few sources differ by more than chance has none: the phase's holds for it.
+    """
     found = {}
     for name in sorted({name for own in names for name in own}):
         chosen = np.array([name in own for own in names])
-        if len(np.unique(sources[chosen])) >= FEWEST_SOURCES:
-            found[name] = interval(residuals[chosen], sources[chosen])
+        rest = chosen & (sources != left_out)
+        if len(np.unique(sources[rest])) >= FEWEST_SOURCES:
+            stretch = stretch_of(residuals[chosen], sources[chosen])
+            count = len(np.unique(sources[chosen]))
+            if "-" in name and count < ENOUGH_SOURCES and stretch > _by_chance(count):
+                continue
+            found[name] = interval(residuals[rest], sources[rest], stretch)
     return found

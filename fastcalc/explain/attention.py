@@ -12,7 +12,7 @@ from fastcalc.formulas.memory import attended_tokens
 @component("attention", "the caches of the decoded sequences, read once each")
 def _attention(made: Pass, part: Component) -> list[Equation]:
     load, ranks = made.load, one(made.load.tp)
-    read = cache_read(made.numbers, made.traffic, ranks)
+    read = cache_moved(made.numbers, made.traffic, ranks)
     cache = equation("cache", load.cache_bytes, "B", read)
     looked = looked_back(made.numbers, made.traffic, ranks)
     flops = equation("FLOPs a token", load.attention_flops, "FLOP", looked)
@@ -54,6 +54,12 @@ def cache_read(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
         elements = numbers.counted(group.elements, "elements cached a token and layer")
         read += number(group.layers) * elements * width * seen / min(ranks, group.shards)
     return read + numbers.counted(work.state_bytes, "state of a sequence", "B") / ranks
+
+
+def cache_moved(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
+    """Return that and the state that is written back. [byte]"""
+    state = numbers.counted(numbers.work.state_bytes, "state of a sequence, written", "B")
+    return cache_read(numbers, traffic, ranks) + state / ranks
 
 
 def looked_back(

@@ -91,13 +91,14 @@ class Pass:
         tiers = zip(split.tiers, split.shares[kind], strict=True)
         return number(sum(one(share) for tier, share in tiers if tier.where == "chip"))
 
-    def read(self, part: Component, kind: str) -> list[Equation]:
-        """Return how fast a component reads, where its bytes live in several memories."""
+    def read(self, part: Component, kind: str, loss: Term | None = None) -> list[Equation]:
+        """Return how fast a component reads, where that is not as the rest of the pass."""
         split, whole = self.load.split, self.here(kind)
-        if split is None or self.located is None or whole.value == 0.0:
-            return []
-        if one(split.reads()[kind][0]) == whole.value:  # as the rest of the pass
-            return []
+        is_split = split is not None and self.located is not None and whole.value != 0.0
+        if split is None or not is_split or one(split.reads()[kind][0]) == whole.value:
+            if loss is None or whole.value == 0.0:
+                return []
+            return [equation("read rate", part.bandwidth, "B/s", self.bandwidth * loss)]
         spent = [
             number(one(share)) / number(one(rate), "B/s")
             for share, rate, tier in zip(
@@ -105,7 +106,8 @@ class Pass:
             )
             if one(share) and not (tier.flop_rates and whole.value < 1.0)
         ]
-        return [equation("read rate", part.bandwidth, "B/s", whole / total(spent))]
+        rate = whole / total(spent)
+        return [equation("read rate", part.bandwidth, "B/s", rate if loss is None else rate * loss)]
 
     def message(self) -> Term:
         """Return the activations of all tokens of a replica. [byte]"""
@@ -129,7 +131,9 @@ class Pass:
             term = term * loss
         return equation("rate", part.flop_rate, "FLOP/s", term)
 
-    def linked(self, part: Component, *, is_inside: bool) -> Equation:
-        """Return the rate on links inside or beyond the domain."""
+    def linked(self, part: Component, *, is_inside: bool, share: ArrayLike = 1.0) -> Equation:
+        """Return the rate on links inside or beyond the domain, of which a rank gets a share."""
         link = self.numbers.link(is_inside=is_inside) * self.numbers.setting("link_fraction")
+        if one(share) != 1.0:
+            link = link * self.numbers.counted(share, "share of a link that is used at once")
         return equation("link rate", part.link, "B/s", link)

@@ -27,7 +27,7 @@ class Numbers:
     def __init__(self, placement: AnyPlacement) -> None:
         self.work, self.machine = placement.work, placement.machine
         hardware = self.machine.hardware
-        self._settings = self.machine.engine.on(hardware.kind, hardware.architecture)
+        self._settings = self.machine.engine.on(*hardware.groups)
 
     def setting(self, name: str) -> Term:
         """Return a parameter of the engine; its default where the file leaves it out."""

@@ -3,7 +3,7 @@
 from fastcalc.core.component import Component
 from fastcalc.explain.context import Pass
 from fastcalc.explain.explained import component
-from fastcalc.explain.terms import Equation, equation, named, number, one
+from fastcalc.explain.terms import Equation, Term, equation, named, number, one
 
 
 @component("layer floors", "launches, ramps and tails of serial kernels, layer after layer")
@@ -22,7 +22,7 @@ def _floors(made: Pass, part: Component) -> list[Equation]:
 
 @component("all-reduce", "two sums a layer over the tensor-parallel ranks")
 def _all_reduce(made: Pass, part: Component) -> list[Equation]:
-    load, ranks = made.load, one(made.load.tp)
+    load, ranks, is_inside = made.load, one(made.load.tp), one(made.load.tp_is_inside) > 0.0
     reductions = number(2.0) * load.depth
     message = named("message", "B", made.message())
     shots = round(one(part.count) / (2.0 * one(load.depth))) if one(part.count) else 0
@@ -32,10 +32,25 @@ def _all_reduce(made: Pass, part: Component) -> list[Equation]:
     return [
         message,
         equation("sent", part.sent, "B", sent),
-        made.linked(part, is_inside=True),
+        made.linked(part, is_inside=is_inside, share=load.link_share),
         equation("exchanges", part.count, "", reductions * shots),
-        equation("each", part.each, "s", made.numbers.setting("collective_latency")),
+        equation("each", part.each, "s", _exchange_latency(made, is_inside=is_inside)),
     ]
+
+
+@component("rank wait", "waiting for the slowest rank of every sum")
+def _rank_wait(made: Pass, part: Component) -> list[Equation]:
+    sums = number(2.0) * made.load.depth
+    return [
+        equation("sums", part.count, "", sums),
+        equation("each", part.each, "s", made.numbers.setting("rank_wait")),
+    ]
+
+
+def _exchange_latency(made: Pass, *, is_inside: bool) -> Term:
+    """Return what an exchange takes, however small. [s]"""
+    latency = made.numbers.setting("collective_latency")
+    return latency if is_inside else latency + made.numbers.hop(made.chip.hop)
 
 
 @component("expert exchange", "tokens sent to the ranks of their experts and back")
@@ -46,15 +61,18 @@ def _exchange(made: Pass, part: Component) -> list[Equation]:
     layers = number(one(load.expert_layers) * one(load.exchanges))
     # A byte an element on the way out, two on the way back.
     tokens = made.decoded + load.prompt
-    sent = layers * number(3.0, "B") * tokens * made.hidden * visits.value
-    hop = number(0.0, "s") if is_inside else made.numbers.hop(made.chip.hop)
-    latency = made.numbers.setting("collective_latency") + hop
+    visited = equation("ranks visited", load.destinations, "", visits)
+    gathers = made.numbers.setting("exchange_gathers")
+    reached = visited.answer
+    if gathers.value and one(load.is_one_host):
+        reached = reached + gathers * (made.shards - 1.0 - reached)
+    sent = layers * number(3.0, "B") * tokens * made.hidden * reached
     return [
-        equation("ranks visited", load.destinations, "", visits),
+        visited,
         equation("sent", part.sent, "B", sent),
-        made.linked(part, is_inside=is_inside),
+        made.linked(part, is_inside=is_inside, share=load.exchange_link_share),
         equation("exchanges", part.count, "", 2.0 * layers),
-        equation("each", part.each, "s", latency),
+        equation("each", part.each, "s", _exchange_latency(made, is_inside=is_inside)),
     ]
 
 
@@ -81,7 +99,11 @@ def _stage_hops(made: Pass, part: Component) -> list[Equation]:
 def _stage_wait(made: Pass, part: Component) -> list[Equation]:
     load, hops = made.load, made.seconds["stage hops"]
     passed = number(sum(made.seconds.values()) - hops, "s")
-    turns = number(min(one(load.in_flight), one(load.stages))) * load.slowest * passed
+    stage, flowing = load.slowest * passed, min(one(load.in_flight), one(load.stages))
+    if flowing > 1.0:
+        host = made.numbers.setting("sequence_overhead") * (1.0 - one(load.slowest))
+        stage += made.sequences * (host + made.numbers.setting("stage_overhead"))
+    turns = number(flowing) * stage
     return [equation("time", part.each, "s", turns - (passed + number(hops, "s")))]
 
 

@@ -2,7 +2,7 @@
 
 from fastcalc.core.component import Component
 from fastcalc.core.pass_work import ACTIVATION_BYTES
-from fastcalc.explain.attention import cache_read, looked_back
+from fastcalc.explain.attention import cache_moved, looked_back
 from fastcalc.explain.context import Pass
 from fastcalc.explain.explained import component
 from fastcalc.explain.terms import Equation, equation, largest, named, number, total
@@ -11,7 +11,7 @@ from fastcalc.explain.terms import Equation, equation, largest, named, number, t
 @component("layer sweeps", "a token crosses the layers one after another, each in its region")
 def _sweeps(made: Pass, part: Component) -> list[Equation]:
     load, numbers = made.load, made.numbers
-    cache = equation("cache", load.cache_bytes, "B", cache_read(numbers, made.traffic, 1.0))
+    cache = equation("cache", load.cache_bytes, "B", cache_moved(numbers, made.traffic, 1.0))
     stored = (
         numbers.stored("dense") * made.in_region("dense")
         + numbers.stored("small", "head") * made.in_region("head")

@@ -1,6 +1,9 @@
 """Products with weights: what is read, what is multiplied, and at which rate."""
 
+from math import inf
+
 from fastcalc.core.component import Component
+from fastcalc.core.step import PACKED_ROWS
 from fastcalc.explain.context import Pass
 from fastcalc.explain.explained import component
 from fastcalc.explain.terms import Equation, Term, equation, largest, named, number, one
@@ -26,7 +29,7 @@ def _routed(made: Pass, part: Component) -> list[Equation]:
         equation("bytes", part.bytes, "B", read / (number(made.load.experts) * made.shards)),
         equation("FLOPs", part.flops, "FLOP", _routed_flops(made, number(made.load.together))),
         made.rate(part, "routed", made.numbers.setting("grouped_gemm_fraction")),
-        *made.read(part, "experts"),
+        *made.read(part, "experts", _narrow(made)),
     ]
 
 
@@ -75,6 +78,8 @@ def _prompt_experts(made: Pass, part: Component) -> list[Equation]:
 def _read(made: Pass, part: Component, where: str, *kinds: str) -> list[Equation]:
     """Return the bytes of weights that are read once, and two FLOPs a parameter and row."""
     rows, least = made.decoded, made.numbers.setting("minimum_rows")
+    if one(made.chip.dense_is_packed) > 0.0 and least.value > PACKED_ROWS:
+        least = number(PACKED_ROWS)
     if rows.value != 0.0 and least.value > min(rows.value, 1.0):
         rows = largest(rows, least)
     here = made.here(where)
@@ -103,9 +108,20 @@ def _distinct(made: Pass) -> Equation:
     return named("experts read", "", term)
 
 
+def _narrow(made: Pass) -> Term | None:
+    """Return the share of the bandwidth that slices of experts reach; None for all of it."""
+    half, width = made.numbers.setting("narrow_expert_width"), one(made.load.expert_width)
+    if made.machine.is_spatial or not half.value or width == inf:
+        return None
+    columns = made.numbers.counted(width, "columns of an expert's slice")
+    return columns / (columns + half)
+
+
 def _imbalance(made: Pass) -> Term:
-    spread = one(made.load.spreads) > 0.0
-    return made.numbers.setting("expert_imbalance") if spread else number(1.0)
+    uneven = one(made.load.unevenness)
+    if not uneven:
+        return number(1.0)
+    return number(1.0) + uneven * (made.numbers.setting("expert_imbalance") - 1.0)
 
 
 def _blocks(made: Pass) -> Term:

@@ -28,6 +28,45 @@ def distinct_experts(
     return np.maximum(active, experts * (1.0 - missed))
 
 
+def narrow_share(*, width: ArrayLike, half: ArrayLike) -> Array:
+    r"""Return the share of the bandwidth that products over slices of experts reach. [1]
+
+    .. math:: s = \frac{w}{w + w_0}
+
+    width : columns of a rank's slice of an expert, :math:`w` [1]
+    half : columns at which half is reached, :math:`w_0` [1]
+
+    A slice is a short read: what it takes to begin one is worth :math:`w_0` columns. Products below
+    192 columns reach 0.46 to 0.60 of what they reach above 1,200. Source: kernel tables of NVIDIA
+    aiconfigurator-core 0.12.0 (experts of H100, H200, B200, GB200),
+    https://github.com/ai-dynamo/aiconfigurator; the fits are our own, docs/method.md.
+
+    >>> float(narrow_share(width=96, half=32))
+    0.75
+    """
+    return 1.0 / (1.0 + half / floats(width))
+
+
+def rank_unevenness(*, ranks: ArrayLike, experts: ArrayLike) -> Array:
+    r"""Return how far the fullest rank is above the mean, against 128 experts over 8 ranks. [1]
+
+    .. math:: u = \sqrt{\frac{N \ln N}{E}} \; \Big/ \; \sqrt{\frac{8 \ln 8}{128}}
+
+    ranks : ranks that hold different experts, :math:`N` [1]
+    experts : experts in a layer, :math:`E` [1]
+
+    A rank's load is a sum over :math:`E/N` experts of unequal popularity, so its spread falls with
+    the root of these; the largest of :math:`N` lies :math:`\sqrt{2 \ln N}` such spreads above the
+    mean. Source: Cramer, "Mathematical methods of statistics," sec. 28.6 (extremes of normal
+    samples).
+
+    >>> float(rank_unevenness(ranks=8, experts=128))
+    1.0
+    """
+    n = np.maximum(floats(ranks), 1.0)
+    return floats(np.sqrt(n * np.log(n) / experts / (8.0 * np.log(8.0) / 128.0)))
+
+
 def other_ranks(*, ranks: ArrayLike, active: ArrayLike) -> Array:
     r"""Return how many other ranks one token's experts live on. [1]
 

@@ -5,6 +5,31 @@ import numpy as np
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
+def shared_link(
+    *, ranks: ArrayLike, domain: ArrayLike, is_mesh: ArrayLike, is_host: ArrayLike
+) -> Array:
+    r"""Return what a rank gets of its printed link while all ranks of a group send. [1]
+
+    .. math:: s = 1, \quad \frac{N - 1}{D - 1}, \quad \left(\frac{2}{N}\right)^{1/3}
+
+    ranks : ranks that send together, :math:`N` [1]
+    domain : chips that the link joins, :math:`D` [1]
+    is_mesh : 1 where every two chips have a link of their own [1]
+    is_host : 1 where all links meet in the host [1]
+
+    Through a switch a rank has its whole link. Where every two chips have a link of their own, it
+    uses those to the ranks of its group. Over PCIe all share the ways through the host: 0.60, 0.45
+    and 0.38 of the link among 2, 4 and 8 cards. Source: kernel tables of NVIDIA aiconfigurator-core
+    0.12.0 (RTX PRO 6000), https://github.com/ai-dynamo/aiconfigurator.
+
+    >>> float(shared_link(ranks=2, domain=8, is_mesh=1, is_host=0)) * 7
+    1.0
+    """
+    n = np.maximum(floats(ranks), 2.0)
+    mesh = np.minimum((n - 1.0) / np.maximum(floats(domain) - 1.0, 1.0), 1.0)
+    return np.where(is_mesh, mesh, np.where(is_host, (2.0 / n) ** (1.0 / 3.0), 1.0))
+
+
 def all_reduce_shots(
     *, ranks: ArrayLike, message: ArrayLike, bandwidth: ArrayLike, latency: ArrayLike
 ) -> Array:

@@ -12,25 +12,29 @@ def pipelined_step(
     stages: ArrayLike,
     slowest: ArrayLike,
     streams: ArrayLike,
+    own: ArrayLike = 0.0,
 ) -> Array:
     r"""Return the time between two tokens of one stream in a pipeline of chips. [s]
 
-    .. math:: T = \max\left(t + t_h, \; \min(m, S) \, \sigma \, t\right)
+    .. math:: T = \max\left(t + t_h, \; \min(m, S) \, (\sigma \, t + t_o)\right)
 
     pass_time : one micro-batch through all stages, hops apart, :math:`t` [s]
     hops : all hops between stages, :math:`t_h` [s]
     stages : stages, :math:`S` [1]
     slowest : share of the pass that the slowest stage takes, :math:`\sigma` [1]
     streams : sequences that could be in different stages, :math:`m` [1]
+    own : what every stage spends on a micro-batch, however few its layers, :math:`t_o` [s]
 
     A token crosses every stage and hop, and waits until the slowest stage has served each of the
-    micro-batches in flight. Source: GPipe, arXiv:1811.06965, sec. 2.3.
+    micro-batches in flight. Source: GPipe, arXiv:1811.06965, sec. 2.3; each stage schedules,
+    launches and samples a micro-batch itself, which a micro-batch alone does not wait for.
 
     >>> float(pipelined_step(pass_time=4.0, hops=0.5, stages=4, slowest=0.25, streams=1))
     4.5
     """
     in_flight = np.minimum(streams, stages)
-    return np.maximum(floats(pass_time) + hops, in_flight * slowest * pass_time)
+    spent = np.where(in_flight > 1.0, own, 0.0)
+    return np.maximum(floats(pass_time) + hops, in_flight * (slowest * pass_time + spent))
 
 
 def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike) -> Array:

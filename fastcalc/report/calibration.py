@@ -1,5 +1,7 @@
 """What a fit found, in lines."""
 
+from math import expm1
+
 from fastcalc.evidence.calibrate import Calibration
 from fastcalc.evidence.own_engine import OwnFit
 from fastcalc.evidence.score import Group
@@ -24,6 +26,33 @@ def shipped_parts(found: Calibration, left_out: Validation, width: int) -> list[
     table = record_tables.table(_VALUES, values, width)
     scores = validation.parts(left_out, "sources left out in turn", width)
     return ["Fitted values, SI units", "", table, "", *scores]
+
+
+def values_page(found: Calibration) -> str:
+    """Return a page of all fitted values: band, uncertainty, and what of it the data determine."""
+    count = len(found.family.nodes)
+    lines = [
+        "# Fitted values",
+        "",
+        f"Written by `fastcalc calibrate -o .`: {count} values, in SI units. ± is the standard",
+        "deviation of the value, the larger way. *Data* is the share of its uncertainty that the",
+        "measurements took away: 0 % is a value that nothing determines but its band, or the one",
+        "that it overrides.",
+        "[The method](method.md#engines-and-how-they-are-fitted) says how, and what each gains.",
+        "",
+        "| value | engine | on | is | ± | band | data |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    each = zip(found.family.nodes, found.values.tolist(), found.uncertainty.tolist(), strict=True)
+    for node, value, spread in each:
+        ends = node.band
+        band = f"{_si(ends[0])} to {_si(ends[1])}" if ends else "as above it"
+        taken = max(1.0 - (spread / node.spread) ** 2, 0.0)
+        lines.append(
+            f"| `{node.name}` | {node.engine} | {node.group or 'all'} | {_si(value)} | "
+            f"{expm1(spread):.0%} | {band} | {taken:.0%} |"
+        )
+    return "\n".join(lines) + "\n"
 
 
 def own_lines(fit: OwnFit, name: str) -> list[str]:

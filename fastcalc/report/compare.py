@@ -125,7 +125,8 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Yield what a reader must know to trust the tables, a line each."""
     yield (
         "speeds are of decode alone; $, served tokens and joules hold the prompts, too; joules are "
-        f"of the printed chip power x {SITE_FACTOR} (site), hosts not counted"
+        f"of a chip with its share of host and site where that is stated, else of the printed chip "
+        f"power x {SITE_FACTOR} (site)"
     )
     for name, engine in {one.scenario.engine.id: one.scenario.engine for one in outcomes}.items():
         users = [one.scenario.hardware.id for one in outcomes if one.scenario.engine.id == name]

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.core import columns
 from fastcalc.core.columns import Column, pick, values
-from fastcalc.core.estimate import SITE_FACTOR
+from fastcalc.core.estimate import site_power
 from fastcalc.report import records
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.record_tables import ends
@@ -40,9 +40,9 @@ def unrounded(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Rec
     """Return the records with all digits, for a table to round once."""
     found = []
     for rank, plan in enumerate(plans, 1):
-        power, layout = plan.scenario.hardware.power, plan.prefill_layout
+        each, layout = site_power(plan.scenario.hardware), plan.prefill_layout
         fast, slow = tpot_range(plan) or (None, None)
-        watts = power and power.chip.si * SITE_FACTOR * plan.values["chips"]
+        watts = each and each * plan.values["chips"]
         rate, tokens, usd = service.rate, service.prompt + service.output, plan.usd_per_hour
         one = SimpleNamespace(
             rank=rank,

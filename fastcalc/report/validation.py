@@ -16,6 +16,12 @@ from fastcalc.report.records import Record, plainly
 WORST = 5
 """Points that a table names."""
 
+FEW_SOURCES = 4
+"""Independent sources below which a score says little of the next one."""
+
+FAR_OFF = 1.7
+"""Factor of the 90 % mark beyond which a class is called weak."""
+
 MOST_BEATEN = 20
 """Points above their bound that a table names alongside those; the scores count all."""
 
@@ -121,8 +127,7 @@ def shipped_parts(found: Shipped, width: int) -> list[Part]:
         _MEANING,
         "SRAM machines: their engines are set from these few speeds, not fitted, so none is left "
         "out there and the factor flatters",
-        "machines without an engine of their own (npu): their range is set from the same points "
-        "and its coverage flatters",
+        *_weak(found.fitted),
         f"{len(found.suspect.predictions)} points are not believed and not counted; their reasons "
         "are in evidence/sources.yaml",
         *_left_out([*found.fitted.skipped, *found.set_aside.skipped]),
@@ -138,6 +143,24 @@ def shipped_parts(found: Shipped, width: int) -> list[Part]:
         "",
         Notes(notes),
     ]
+
+
+def _weak(found: Validation) -> Iterator[str]:
+    """Say of which classes little is known, and which are far off, with the sources behind each."""
+    classes = [one for one in found.groups if one.name.startswith("part:")]
+    few = [one for one in classes if one.sources < FEW_SOURCES]
+    far = [one for one in classes if one.sources >= FEW_SOURCES and one.p90_factor > FAR_OFF]
+    for groups, why in (
+        (few, f"fewer than {FEW_SOURCES} sources, so the figures may be luck"),
+        (far, f"a tenth of the points are off by more than {FAR_OFF:g}, so read the range"),
+    ):
+        if groups:
+            named = "; ".join(
+                f"{one.name.removeprefix('part:')} ({one.sources} "
+                f"source{'s' if one.sources > 1 else ''})"
+                for one in groups
+            )
+            yield f"weak: {named}: {why}"
 
 
 def shown(groups: Sequence[Group]) -> list[Group]:

@@ -96,10 +96,19 @@ class DeclaredParameters(Generic[Value]):
     compute_per_core: Value = rate(ComputeRate, "What kernels feed one core, at 16 bits.", inf)
     grouped_gemm_fraction: Value = rate(Fraction, "Products over routed experts by dense ones.")
     block_gemm_fraction: Value = rate(Fraction, "Prompt products on weights in blocks (GGUF).")
+    narrow_expert_width: Value = cost(
+        Number, "Columns of an expert's slice that read at half of what long reads reach."
+    )
     dequantization_operations: Value = cost(Number, "Vector operations to widen a packed weight.")
     link_fraction: Value = rate(Fraction, "Share of the one-way link that collectives reach.")
     collective_latency: Value = cost(
         Time, "One exchange of a collective, however small.", plausible=PER_LAYER
+    )
+    rank_wait: Value = cost(
+        Time, "What an all-reduce waits for the slowest rank.", plausible=PER_LAYER
+    )
+    exchange_gathers: Value = cost(
+        Part, "1 where every rank of a host gets every token, 0 for those of its experts."
     )
     decode_layer_floor: Value = cost(
         Time, "Launches, ramps and tails of a layer in decode.", plausible=PER_LAYER
@@ -112,6 +121,9 @@ class DeclaredParameters(Generic[Value]):
     sequence_overhead: Value = cost(
         Time, "Host and sampler, for each sequence of a step.", plausible=PER_SEQUENCE
     )
+    stage_overhead: Value = cost(
+        Time, "Further host work of a pipeline stage, for each sequence.", plausible=PER_SEQUENCE
+    )
     request_overhead: Value = cost(
         Time, "Server and client, before a request's first step.", plausible=PER_SEQUENCE
     )
@@ -119,9 +131,10 @@ class DeclaredParameters(Generic[Value]):
         Fraction, "1 where tokens pick experts independently, less where alike.", 1.0
     )
     expert_imbalance: Value = cost(
-        Factor, "The fullest rank by the mean, where experts are spread.", 1.0
+        Factor, "The fullest rank by the mean, where 128 experts are spread over 8.", 1.0
     )
     memory_fraction: Value = rate(Fraction, "Share of memory for weights and cache.")
+    cache_fraction: Value = rate(Fraction, "Share for caches of what weights leave of it.")
     prompt_chunk: Value = choice(Count, "Prompt tokens in a step, at most.", inf)
     minimum_rows: Value = cost(Count, "Rows that a product computes at least.", 1.0)
     max_sequences: Value = choice(Count, "Sequences in a step, at most.", inf)

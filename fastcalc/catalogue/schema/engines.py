@@ -1,6 +1,6 @@
 """What an engine file may hold."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, create_model
 
@@ -22,8 +22,13 @@ UNSEEN = "unseen"
 BORROWED = "borrowed"
 """The range of kinds of machine that no engine was fitted on."""
 
+OFFLOAD = "offload"
+"""The range where part of the model lives on a host."""
+
 Ranges = dict[
-    Annotated[str, Field(pattern=r"^(decode|prefill|served)(-[a-z]+)?$|^(unseen|borrowed)$")],
+    Annotated[
+        str, Field(pattern=r"^(decode|prefill|served)(-[a-z]+)?$|^(unseen|borrowed|offload)$")
+    ],
     SpeedRange,
 ]
 """Ranges by what is predicted, and of that by class of machine (``decode-apple``) or kind of model
@@ -63,6 +68,18 @@ def merged(first: Parameters, *later: Parameters) -> Parameters:
     return first
 
 
+class Instead(Entry):
+    """What measurements from before a month, or of some kinds of chip, are predicted with instead.
+
+    With ``attention: latent`` those of models with latent attention alone.
+    """
+
+    engine: Identifier
+    before: Annotated[str, Field(pattern=r"^\d{4}-\d\d$")] | None = None
+    kinds: list[str] = []
+    attention: Literal["latent"] | None = None
+
+
 class Engine(Entry):
     """How well one piece of software uses hardware."""
 
@@ -78,6 +95,7 @@ class Engine(Entry):
     cache_formats: dict[str, str] = {}
     parameters: Parameters = Field(default_factory=Parameters)
     architectures: dict[Identifier, Parameters] = {}
+    instead: list[Instead] = []
     ranges: Ranges | None = None
     notes: list[str] = []
     excused: Excuses = {}

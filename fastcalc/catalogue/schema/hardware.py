@@ -39,8 +39,13 @@ class Memory(Entry):
 
 
 class Link(Entry):
-    """A way between chips: one direction, one chip."""
+    """A way between chips: one direction, one chip.
 
+    Kinds differ in what collectives reach of them (`fastcalc.formulas.network`): ``nvlink`` goes
+    through a switch or a bridge, ``xgmi`` joins every two chips, ``pcie`` goes through the host.
+    """
+
+    kind: Literal["nvlink", "xgmi", "pcie", "ethernet"] | None = None
     bandwidth: Bandwidth
     domain: Count | None = None
     latency: Time | None = None
@@ -135,6 +140,13 @@ class Hardware(Entry):
     def rate(self, name: str) -> Quantity | None:
         """Return the dense peak of a number format, or None where the chip has none."""
         return next((peak for known, peak in self.peak.items() if known == name), None)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """What engines may have values of their own for, the narrowest last."""
+        up = self.links.scale_up
+        named = self.kind, up and up.kind, self.architecture
+        return tuple(name for name in named if name)
 
     @model_validator(mode="after")
     def _sixteen_bit_peak(self) -> "Hardware":

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc.core.estimate import SITE_FACTOR
+from fastcalc.core.estimate import site_power
 from fastcalc.core.scenario import Scenario
 from fastcalc.formulas.types import Bools, Floats, Ints
 from fastcalc.search.plan.pools import Pool, can_be_apart, pools, transfer_seconds
@@ -203,5 +203,6 @@ def _cost(grid: Grid, service: Service, replica: Replica, chips: Floats, busy: F
         return np.asarray(least / busy)
     if service.objective == "usd":
         return np.asarray((pricing.per_chip_hour(hardware) or 0.0) * chips)
-    assert hardware.power is not None
-    return np.asarray(hardware.power.chip.si * SITE_FACTOR * chips)
+    watts = site_power(hardware)
+    assert watts is not None
+    return np.asarray(watts * chips)
