@@ -49,7 +49,10 @@ def test_a_format_that_is_named_wins(run, tmp_path):
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        ("compare -o answer.docx", "ends in none of .csv, .json, .md, .xlsx, .parquet or .txt"),
+        (
+            "compare -o answer.docx",
+            "ends in none of .csv, .json, .md, .html, .xlsx, .parquet or .txt",
+        ),
         ("check -o answer.csv", "ends in none of .json, .sarif or .txt"),
         ("sweep -o answer.md", "ends in none of .csv, .json, .parquet or .txt"),
         ("compare --format xlsx", "xlsx does not go to standard output: give -o FILE.xlsx"),
