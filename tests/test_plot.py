@@ -12,7 +12,7 @@ import fastcalc as fc
 from fastcalc.evidence.score import Prediction
 from fastcalc.report.chart import parts, plot
 from fastcalc.report.charts import of_memory, of_outcomes, of_searches
-from fastcalc.report.charts.drawing import COLOURS, DARK, Axis, Chart, Panel, Series, contrast
+from fastcalc.report.charts.drawing import COLOURS, DARK, Chart, ChartAxis, Panel, Series, contrast
 from tests.helpers import ROOT, outcome, run
 from tests.test_measured import BASE
 
@@ -139,7 +139,7 @@ def test_accuracy_draws_times_as_rates():
     ],
 )
 def test_ticks_are_round(low, high, base, expected):
-    assert Axis("", low, high, base).ticks == pytest.approx(expected)
+    assert ChartAxis("", low, high, base).ticks == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("palette", "ground"), [(COLOURS, "#ffffff"), (DARK, "#15181d")])
@@ -156,7 +156,7 @@ def test_a_chart_by_hand(monkeypatch):
     monkeypatch.setattr("fastcalc.report.chart._HEIGHT", 11)
     one = Series("one", np.array([1.0, 10.0]), np.array([1.0, 100.0**0.2]), 0)
     two = Series("two", np.array([100.0]), np.array([100.0]), 1)
-    panel = Panel("", Axis("across", 1.0, 100.0), Axis("up", 1.0, 100.0), [one, two])
+    panel = Panel("", ChartAxis("across", 1.0, 100.0), ChartAxis("up", 1.0, 100.0), [one, two])
     lines = plot(panel, width=0, is_ascii=True)
     marks = {
         (row, column): letter
@@ -177,7 +177,7 @@ def test_a_chart_by_hand(monkeypatch):
 def test_a_place_that_two_share_has_a_star():
     same = np.array([1.0])
     series = [Series("one", same, same, 0), Series("two", np.array([1.0, 2.0]), same.repeat(2), 1)]
-    panel = Panel("", Axis("x", 1.0, 2.0), Axis("y", 0.5, 2.0), series)
+    panel = Panel("", ChartAxis("x", 1.0, 2.0), ChartAxis("y", 0.5, 2.0), series)
     body = "".join(line.split("│")[-1] for line in plot(panel, width=40)[1:17])
     assert (body.count("*"), body.count("a"), body.count("b")) == (1, 0, 1)
 
@@ -186,7 +186,9 @@ def test_areas_are_filled_with_their_letters_from_edge_to_edge():
     x, ones = np.array([1.0, 2.0]), np.ones(2)
     low = Series("low", x, 2 * ones, 0, "area", 0 * ones, 4 * ones)
     high = Series("high", x, 6 * ones, 1, "area", 4 * ones, 8 * ones)
-    lines = plot(Panel("", Axis("x", 1.0, 2.0), Axis("y", 0.0, 15.0, 0), [low, high]), width=40)
+    lines = plot(
+        Panel("", ChartAxis("x", 1.0, 2.0), ChartAxis("y", 0.0, 15.0, 0), [low, high]), width=40
+    )
     column = [line[-1] if line[-1] in "ab" else " " for line in lines[1:17]]
     assert column == [*" " * 8, *"bbbb", *"aaaa"]
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fastcalc.report.charts.drawing import Axis, Chart, Panel, Series, written
+from fastcalc.report.charts.drawing import Chart, ChartAxis, Panel, Series, written
 from fastcalc.report.console import Notes, Part, TextTable
 from fastcalc.report.memories import bar
 
@@ -102,7 +102,7 @@ def _legend(
         yield f"  {drawn['band']}  range"
 
 
-def _place(axis: Axis, value: float, places: int) -> int:
+def _place(axis: ChartAxis, value: float, places: int) -> int:
     """Return where a value stands, from 0."""
     return round(float(axis.share(value)) * (places - 1))
 
@@ -148,7 +148,7 @@ def _edges(
                 grid[column, round(share * (_HEIGHT - 1))] = drawn["bound"]  # or beyond the frame
 
 
-def _scale(axis: Axis, columns: int, margin: int) -> str:
+def _scale(axis: ChartAxis, columns: int, margin: int) -> str:
     """Return the line of numbers under a chart, each where it stands, as many as there is room."""
     line = [" "] * (margin + columns)
     free = 0

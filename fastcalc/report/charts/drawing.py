@@ -61,7 +61,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Axis:
+class ChartAxis:
     """A range of values: what it is of and in which unit, in ratios or from zero on.
 
     Attributes
@@ -80,7 +80,7 @@ class Axis:
     base: int = 10
 
     @classmethod
-    def over(cls, label: str, values: Sequence[Floats], base: int = 10) -> "Axis":
+    def over(cls, label: str, values: Sequence[Floats], base: int = 10) -> "ChartAxis":
         """Return the axis that holds all values, with some room alongside them."""
         every = np.concatenate([np.ravel(one) for one in values])
         low, high = float(every.min()), float(every.max())
@@ -142,8 +142,8 @@ class Panel:
     """A plot: axes, and what stands in them."""
 
     title: str
-    across: Axis
-    upward: Axis
+    across: ChartAxis
+    upward: ChartAxis
     series: Sequence[Series]
 
 
@@ -191,12 +191,12 @@ class Chart:
 
 def axes(
     series: Sequence[Series], across: str, upward: str, bases: tuple[int, int] = (10, 10)
-) -> tuple[Axis, Axis]:
+) -> tuple[ChartAxis, ChartAxis]:
     """Return the axes that hold some series."""
     heights = [height for one in series for height in one.heights]
     return (
-        Axis.over(across, [one.x for one in series], bases[0]),
-        Axis.over(upward, heights, bases[1]),
+        ChartAxis.over(across, [one.x for one in series], bases[0]),
+        ChartAxis.over(upward, heights, bases[1]),
     )
 
 

@@ -5,13 +5,9 @@ from collections.abc import Sequence
 from functools import partial
 from io import BytesIO
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from fastcalc.report.charts.drawing import (
     COLOURS,
@@ -27,6 +23,10 @@ from fastcalc.report.charts.drawing import (
     written,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 _STYLE: dict[str, Any] = {
     "svg.hashsalt": "fastcalc",
     "svg.fonttype": "none",
@@ -36,13 +36,13 @@ _STYLE: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
-_SPOTS = 75.0
+_SPOTS = 60.0
 """Places along an axis at which markers differ. [1]"""
 _LETTER, _LINE = 0.56, 1.35
 """Width of a letter and height of a line, over the size of the font. [1]"""
 
 
-def figure(chart: Chart, width: float | None = None, *, is_dark: bool = False) -> Figure:
+def figure(chart: Chart, width: float | None = None, *, is_dark: bool = False) -> "Figure":
     """Return a chart as a figure.
 
     Parameters
@@ -54,6 +54,9 @@ def figure(chart: Chart, width: float | None = None, *, is_dark: bool = False) -
     is_dark : bool
         Whether the ground is dark.
     """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
     ground, ink = ("#15181d", "#e6e8eb") if is_dark else ("#ffffff", "#1c1e21")
     inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
     style = {**_STYLE, **dict.fromkeys(inked, ink), "axes.facecolor": ground}
@@ -83,7 +86,7 @@ def figure(chart: Chart, width: float | None = None, *, is_dark: bool = False) -
     return made
 
 
-def png(made: Figure) -> bytes:
+def png(made: "Figure") -> bytes:
     """Return a figure as the bytes of a PNG."""
     stream = BytesIO()
     save(made, stream, "png")
@@ -96,7 +99,7 @@ def _notes(chart: Chart, wide: float) -> list[str]:
     return textwrap.wrap(" · ".join(dict.fromkeys(chart.notes)), max(letters, 20))
 
 
-def save(made: Figure, file: Any, kind: str) -> None:
+def save(made: "Figure", file: Any, kind: str) -> None:
     """Write a figure to an open file, the same bytes each time.
 
     Parameters
@@ -108,14 +111,18 @@ def save(made: Figure, file: Any, kind: str) -> None:
     kind : str
         An ending that matplotlib writes.
     """
+    import matplotlib as mpl
+
     dated = {"svg": "Date", "svgz": "Date", "pdf": "CreationDate"}
     unsaid = {dated[kind]: None} if kind in dated else None
     with mpl.rc_context(_STYLE):
         made.savefig(file, format=kind, dpi=150, facecolor=made.get_facecolor(), metadata=unsaid)
 
 
-def _axes(plot: Axes, panel: Panel, ink: str, step: int) -> None:
+def _axes(plot: "Axes", panel: Panel, ink: str, step: int) -> None:
     """Set scales, every so many of the ticks, names and grid."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
     pairs = ((panel.across, plot.xaxis, "x"), (panel.upward, plot.yaxis, "y"))
     for axis, drawn, name in pairs:
         if axis.base:
@@ -130,7 +137,7 @@ def _axes(plot: Axes, panel: Panel, ink: str, step: int) -> None:
     plot.set_title(panel.title, loc="left", fontsize=9.0)
 
 
-def _series(plot: Axes, panel: Panel, one: Series, colour: str, ink: str) -> None:
+def _series(plot: "Axes", panel: Panel, one: Series, colour: str, ink: str) -> None:
     mark, many = MARKS[one.colour % MOST], len(one.x) > 20
     if one.low is not None and one.high is not None:
         look = {"alpha": 0.18, "linewidth": 0.0}
@@ -156,7 +163,7 @@ def _series(plot: Axes, panel: Panel, one: Series, colour: str, ink: str) -> Non
         )
 
 
-def _arranged(made: Figure, chart: Chart, ink: str) -> None:
+def _arranged(made: "Figure", chart: Chart, ink: str) -> None:
     """Give the title, the notes and labels at the ends of lines the room that they take."""
     wide, high = made.get_size_inches() * 72.0
     letter = _LETTER * 9.0
@@ -198,7 +205,7 @@ def _is_labelled(panel: Panel, one: Series) -> bool:
     return bool(one.name) and one.name.removeprefix("bound of ") not in named - {one.name}
 
 
-def _labels(plot: Axes, panel: Panel, ink: str) -> None:
+def _labels(plot: "Axes", panel: Panel, ink: str) -> None:
     """Write the names of series at their ends, none over another."""
     box = plot.get_window_extent()
     points = 72.0 / plot.figure.dpi
@@ -226,7 +233,7 @@ def _labels(plot: Axes, panel: Panel, ink: str) -> None:
         )
 
 
-def _bars(made: Figure, bars: Sequence[Bar], colours: Sequence[str], ink: str) -> None:
+def _bars(made: "Figure", bars: Sequence[Bar], colours: Sequence[str], ink: str) -> None:
     """Draw parts of wholes; what is too narrow for its name stands in the key below."""
     plot = made.add_subplot(1, 1, 1)
     places = range(len(bars))
@@ -258,7 +265,7 @@ def _bars(made: Figure, bars: Sequence[Bar], colours: Sequence[str], ink: str) -
     _key(made, plot, bars, colours)
 
 
-def _key(made: Figure, plot: Axes, bars: Sequence[Bar], colours: Sequence[str]) -> None:
+def _key(made: "Figure", plot: "Axes", bars: Sequence[Bar], colours: Sequence[str]) -> None:
     """Name the parts in their colours above the bars, once each."""
     from matplotlib.patches import Patch
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from fastcalc.core.scenario import Outcome
 from fastcalc.formulas.types import Floats
-from fastcalc.report.charts.drawing import MOST, Axis, Chart, Panel, Series, Style, axes
+from fastcalc.report.charts.drawing import MOST, Chart, ChartAxis, Panel, Series, Style, axes
 from fastcalc.report.numbers_as_text import dollars, number, prefixed
 
 _SMALL = 0.02
@@ -144,7 +144,7 @@ def step(outcomes: Sequence[Outcome]) -> Chart:
             below = top
         layout = outcome.placement.layout
         title = " ".join((f"{layout.chips:,} x {name}", str(layout)))
-        upward = Axis.over("ms of a decode step", totals if shared else [total], 0)
+        upward = ChartAxis.over("ms of a decode step", totals if shared else [total], 0)
         across, _ = axes(series, "batch (sequences decoded together)", "", (2, 0))
         panels.append(Panel(title.rstrip(), across, upward, series))
     return Chart(_of(outcomes, "Time of a decode step"), panels, (), list(_left_out(outcomes)))

@@ -8,7 +8,7 @@ import numpy as np
 from fastcalc import search
 from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.evidence.score import Prediction
-from fastcalc.report.charts.drawing import MOST, Axis, Chart, Panel, Series, axes
+from fastcalc.report.charts.drawing import MOST, Chart, ChartAxis, Panel, Series, axes
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.search import FrontierPoint
 
@@ -58,7 +58,9 @@ def accuracy(predictions: Sequence[Prediction]) -> Chart:
         is_time = np.array([one.point.is_time for one in found])[:, None]
         values[name] = np.where(is_time, 1.0 / pairs, pairs).T
     every = np.concatenate([np.ravel(one) for one in values.values()])
-    across, upward = (Axis.over(f"{what}, tokens/s", [every]) for what in ("measured", "predicted"))
+    across, upward = (
+        ChartAxis.over(f"{what}, tokens/s", [every]) for what in ("measured", "predicted")
+    )
     ends = np.array([across.low, across.high])
     panels = []
     for place, name in enumerate(names):

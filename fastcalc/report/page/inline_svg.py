@@ -4,7 +4,16 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from fastcalc.formulas.types import Floats
-from fastcalc.report.charts.drawing import MOST, Axis, Bar, Chart, Panel, Series, apart, written
+from fastcalc.report.charts.drawing import (
+    MOST,
+    Bar,
+    Chart,
+    ChartAxis,
+    Panel,
+    Series,
+    apart,
+    written,
+)
 
 _WIDE, _HIGH, _LEFT, _TOP, _BOTTOM = 440.0, 290.0, 54.0, 14.0, 44.0
 _LETTER, _LINE = 6.4, 14.0
@@ -81,7 +90,7 @@ def _grid(panel: Panel, right: float) -> Iterator[str]:
     )
 
 
-def _roomy(axis: Axis, room: float) -> list[float]:
+def _roomy(axis: ChartAxis, room: float) -> list[float]:
     """Return ticks that do not run into each other."""
     longest = max(len(written(tick)) for tick in axis.ticks) * _LETTER + 8.0
     step = next(n for n in range(1, 9) if room / max(len(axis.ticks) / n, 1.0) >= longest or n == 8)
