@@ -250,7 +250,7 @@ def page(verdicts: list[Verdict]) -> str:
         "# Do the tests notice?",
         "",
         "Written by `python benchmarks/code_mutants.py --page docs/code-mutants.md`: each row of",
-        "[code_mutants.yaml](../benchmarks/code_mutants.yaml) makes the arithmetic wrong in one",
+        "`benchmarks/code_mutants.yaml` makes the arithmetic wrong in one",
         "place, and the tests nearest to that place run against it.",
         "",
         f"**{killed} of {len(verdicts)} killed ({killed / len(verdicts):.0%}).**",

@@ -1,4 +1,4 @@
-"""Write again what is printed in the README and generated in docs: run after a number has moved.
+"""Write again what README and docs print and what is generated: run after a number has moved.
 
     python docs/refresh.py
 
@@ -44,6 +44,11 @@ def printed(command: str, old: str, folder: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
+def files() -> list[Path]:
+    """Return the README and every page of docs, generated or not."""
+    return [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+
+
 def pictures() -> None:
     """Draw the pictures again by the commands that their page shows, where there is matplotlib."""
     if find_spec("matplotlib") is None:
@@ -55,19 +60,20 @@ def pictures() -> None:
 
 
 def main() -> None:
-    """Write the README and the generated pages."""
-    readme = ROOT / "README.md"
-    text = readme.read_text(encoding="utf-8")
+    """Write what is printed, and the generated pages."""
     with TemporaryDirectory() as made:
         folder = Path(made)
         for example in (DOCS / "examples").glob("my-*"):
             shutil.copy(example, folder)
         (folder / "tests").symlink_to(ROOT / "tests")
         blocks = re.compile(r"(?ms)^```console\n(.*?)^```")
-        again = blocks.sub(lambda m: f"```console\n{console(m[1], folder)}```", text)
-    readme.write_text(again, encoding="utf-8")
+        for file in files():
+            text = file.read_text(encoding="utf-8")
+            again = blocks.sub(lambda m: f"```console\n{console(m[1], folder)}```", text)
+            if again != text:
+                file.write_text(again, encoding="utf-8")
     pictures()
-    for script in ("stub.py", "schema/refresh.py", "fast_modes/refresh.py"):
+    for script in ("stub.py", "schema/refresh.py", "fast_modes/refresh.py", "pages.py"):
         subprocess.run([sys.executable, DOCS / script], check=True)  # noqa: S603 (our own)
 
 

@@ -459,11 +459,11 @@ def fresh(*args, **more):
 
 SECTIONS = {
     "compare": "Arguments, Traffic, Formats, Deployment, Memory, Prices, Output, Your own files, "
-    "Options",
+    "Options, Examples",
     "plan": "Arguments, Traffic, Service level, Search, Formats, Deployment, Memory, Prices, "
-    "Output, Your own files, Options",
-    "import": "Arguments, Output, Options",
-    "new": "Arguments, Output, Options",
+    "Output, Your own files, Options, Examples",
+    "import": "Arguments, Output, Options, Examples",
+    "new": "Arguments, Output, Options, Examples",
 }
 
 
@@ -476,7 +476,7 @@ def test_help_has_a_section_for_each_group_of_flags(command, fastcalc):
 
 @pytest.mark.parametrize(
     ("command", "next_command"),
-    [("compare", "fit"), ("fit", "compare"), ("plan", "compare"), ("fastmode", "frontier"),
+    [("compare", "frontier"), ("fit", "compare"), ("plan", "compare"), ("fastmode", "frontier"),
      ("frontier", "fastmode")],
 )  # fmt: skip
 def test_the_next_command_repeats_what_is_said_of_memory(command, next_command, fastcalc):
@@ -489,7 +489,11 @@ def test_the_next_command_repeats_what_is_said_of_memory(command, next_command, 
 def test_the_next_command_repeats_what_was_asked(fastcalc):
     asked = "--prompt 2000 --batch 4,9 --kv fp8 --tp 8 --set cores=132"
     out = fastcalc("compare", "llama-3.1-8b", "--on", "h100-sxm", *asked.split()).out
-    assert f"next: fastcalc fit llama-3.1-8b --on h100-sxm {asked}" in words(out)
+    kept = "--prompt 2000 --kv fp8 --set cores=132"  # layouts and batches are what it tries
+    assert f"next: fastcalc frontier llama-3.1-8b --on h100-sxm {kept}" in words(out)
+    without_price = ("--on", "apple-m1", "--batch", "4,9")
+    out = fastcalc("compare", "llama-3.1-8b", *without_price, "--weights", "int4").out
+    assert "next: fastcalc fit llama-3.1-8b --on apple-m1 --batch 4,9" in words(out)
     out = fastcalc("fit", "llama-3.1-8b", "--on", "h100-sxm", *asked.split()).out
     assert f"next: fastcalc compare llama-3.1-8b --on h100-sxm {asked}" in words(out)
 
@@ -516,7 +520,8 @@ def test_help_shows_every_flag_once(command, fastcalc):
     expected = [
         names.get(flag, flag).replace("_", "-")
         for flag, (annotation, _) in declared(flags).items()
-        if isinstance(annotation.__metadata__[0], OptionInfo)
+        if isinstance(shown_as := annotation.__metadata__[0], OptionInfo)
+        if not shown_as.hidden
     ]
     assert sorted(shown) == sorted([*expected, "help"])
 

@@ -538,7 +538,7 @@ def test_straight_into_the_commands(folder, form, command, capsys, monkeypatch):
 
 def test_the_next_command_names_the_file(folder, capsys, monkeypatch):
     ran = run("compare", folder, "--on", "h200-sxm", capsys=capsys, monkeypatch=monkeypatch)
-    assert f"next: fastcalc fit {folder} --on h200-sxm" in words(ran.out)
+    assert f"next: fastcalc frontier {folder} --on h200-sxm" in words(ran.out)
 
 
 def test_a_configuration_and_the_shipped_entry_agree(capsys, monkeypatch):

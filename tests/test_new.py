@@ -187,8 +187,8 @@ def test_the_shell_completes_names():
         f"h100-sxm,{name}" for name in Catalogue().names("hardware") if name.startswith("wse-")
     ]
     assert "vllm" in completion.engines("")
-    assert completion.kind("m") == ["model"]
-    assert completion.kinds("m") == ["models"]
+    assert completion.formats("bf16,nvf") == ["bf16,nvfp4"]
+    assert completion.hosts("ddr5-2") == ["ddr5-2ch", "ddr5-2ch-nvme"]
     assert "h100-sxm" in completion.anything("h100")
 
 
@@ -207,6 +207,12 @@ def test_own_folders_are_completed(monkeypatch, tmp_path):
         ("fastcalc show wse-", "wse-3"),
         ("fastcalc diff h100-sxm h200", "h200-sxm"),
         ("fastcalc list har", "hardware"),
+        ("fastcalc compare --format mark", "markdown"),
+        ("fastcalc compare --weights mxfp", "mxfp4"),
+        ("fastcalc fit --host ddr5-4", "ddr5-4ch"),
+        ("fastcalc plan glm-4.7 --objective wa", "watts"),
+        ("fastcalc plan glm-4.7 --price-basis t", "tco"),
+        ("fastcalc new eng", "engine"),
     ],
 )
 def test_completion_through_the_shell_reads_file_names_only(words, found):

@@ -283,13 +283,13 @@ def test_prompts_apart_are_counted_as_by_hand():
     ("model", "rate"),
     [
         ("llama-3.1-70b", ()),
-        ("deepseek-r1", ("--utilization", 0.7)),
+        ("deepseek-r1", ("--load", 0.7)),
         (
             "gpt-oss-120b",
-            ("--utilization", 0.3, "--price-basis", "tco", "--percentile", 99),
+            ("--load", 0.3, "--price-basis", "tco", "--percentile", 99),
         ),
         ("deepseek-r1", ("--rate", "5/s")),
-        ("gpt-oss-120b", ("--rate", "5/s", "--utilization", 0.7, "--price-basis", "tco")),
+        ("gpt-oss-120b", ("--rate", "5/s", "--load", 0.7, "--price-basis", "tco")),
         ("llama-3.1-70b", ("--rate", "5/s", "--speculate", "none,0.8x3")),
     ],
 )
@@ -646,7 +646,7 @@ def test_prompts_that_cost_nothing_beside_the_bound_leave_nothing_undefined(caps
 
 
 def test_a_percentile_never_lets_replicas_do_more_than_is_allowed(capsys, monkeypatch):
-    asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--rate", "1/s", "--utilization", "1e-7")
+    asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--rate", "1/s", "--load", "1e-7")
     found = [
         json.loads(run(*asked, *more, capsys=capsys, monkeypatch=monkeypatch).out)["records"][0]
         for more in (("--format", "json"), ("--ttft", "1s", "--percentile", 99, "--format", "json"))

@@ -101,7 +101,7 @@ def test_chips_without_a_price_stand_in_no_list_of_prices(page):
 
 
 def test_assumptions_are_an_object_with_what_compare_says(planned, fastcalc):
-    assumed = planned(*R1, "--utilization", "0.8")["assumptions"]
+    assumed = planned(*R1, "--load", "0.8")["assumptions"]
     ran = fastcalc("compare", "deepseek-r1", "--on", "mi355x,b200", "--format", "json")
     compared = json.loads(ran.out)["assumptions"]
     for key in ("prices", "engines", "ownership", "range"):
@@ -361,9 +361,7 @@ def test_a_near_miss_that_costs_more_is_not_shown(found):
 # The command to see a replica.
 
 
-@pytest.mark.parametrize(
-    "flags", [("--utilization", "0.5"), ("--ttft", "100ms", "--percentile", 99)]
-)
+@pytest.mark.parametrize("flags", [("--load", "0.5"), ("--ttft", "100ms", "--percentile", 99)])
 def test_without_a_rate_the_next_command_costs_what_the_plan_does(flags, planned, fastcalc, page):
     plan = planned(*SMALL, *flags)["records"][0]
     assert plan["utilization"] < 1

@@ -1,21 +1,30 @@
-"""The README: every command it shows prints what it shows, and every command is shown."""
+"""The README and the pages of docs: every command they show prints what it shows."""
 
+import doctest
+import importlib
 import re
 import shlex
 import shutil
+import sys
+from textwrap import dedent
 
 import pytest
 
 from fastcalc.cli.app import COMMANDS
-from tests.helpers import ROOT, run
+from tests.helpers import ROOT, run, run_once
 
 README = (ROOT / "README.md").read_text()
-CONSOLES = re.findall(r"(?ms)^```console\n(.*?)^```", README)
-SHOWN = [
-    (command, expected.rstrip("\n").split("\n"))
-    for block in CONSOLES
-    for command, expected in re.findall(r"(?ms)^\$ ([^\n]+)\n(.*?)(?=^\$ |\Z)", block)
+PAGES = [
+    ROOT / "README.md",
+    *sorted(one for one in (ROOT / "docs").rglob("*.md") if one.name != "template.md"),
 ]
+SHOWN = {
+    command: expected.rstrip("\n").split("\n")
+    for page in PAGES
+    for block in re.findall(r"(?ms)^```console\n(.*?)^```", page.read_text())
+    for command, expected in re.findall(r"(?ms)^\$ ([^\n]+)\n(.*?)(?=^\$ |\Z)", block)
+}
+RECIPES = re.findall(r"(?m)^(fastcalc .*?) +#", README)
 
 
 def cut(text: str, fields: str) -> str:
@@ -26,15 +35,22 @@ def cut(text: str, fields: str) -> str:
     )
 
 
-@pytest.mark.parametrize(("command", "expected"), SHOWN, ids=[command for command, _ in SHOWN])
-def test_it_prints_what_it_shows(command, expected, capsys, monkeypatch, tmp_path):
+@pytest.fixture
+def folder(monkeypatch, tmp_path):
+    """The files that are spoken of, in a folder of their own."""
     monkeypatch.setenv("COLUMNS", "100")
     for example in (ROOT / "docs" / "examples").glob("my-*"):
         shutil.copy(example, tmp_path)
-    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "tests" / "configs" / "gpt-oss-20b.json", tmp_path / "config.json")
     (tmp_path / "tests").symlink_to(ROOT / "tests")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("command", "expected"), SHOWN.items(), ids=SHOWN)
+def test_it_prints_what_it_shows(command, expected, folder, capsys, monkeypatch):
     command, _, pipe = command.partition(" | ")
-    ran = run(*shlex.split(command)[1:], capsys=capsys, monkeypatch=monkeypatch)
+    ran = run_once(*shlex.split(command)[1:], capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 0, ran.err
     out = cut(ran.out, pipe.split("-f")[1]) if pipe else ran.out
     lines = out.rstrip("\n").split("\n")
@@ -43,29 +59,90 @@ def test_it_prints_what_it_shows(command, expected, capsys, monkeypatch, tmp_pat
     assert lines == expected
 
 
+@pytest.mark.parametrize("command", RECIPES)
+def test_a_recipe_runs(command, folder, capsys, monkeypatch):
+    ran = run_once(*shlex.split(command)[1:], capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 0, ran.err
+
+
+def test_the_front_page_is_short():
+    lines = README.splitlines()
+    assert len(lines) <= 200
+    assert all(len(line) <= 105 for line in lines)
+    assert len(RECIPES) == 6
+
+
+def test_its_python_runs():
+    parsed = doctest.DocTestParser().get_doctest(README, {}, "README", "README.md", 0)
+    assert parsed.examples
+    assert doctest.DocTestRunner().run(parsed).failed == 0
+
+
 def test_every_command_is_shown():
-    assert set(COMMANDS) == {
-        *("check", "claims", "compare", "diff", "fit", "import", "list", "new", "schema", "show"),
-        *("calibrate", "fastmode", "frontier", "plan", "sweep", "decide", "infer", "validate"),
-        *("plot", "report"),
-    }
+    guides = "".join(page.read_text() for page in PAGES if page.name != "commands.md")
     for name in COMMANDS:
-        assert f"fastcalc {name}" in README
+        assert f"fastcalc {name}" in guides
 
 
 def test_the_two_setup_commands_are_in_the_first_screen():
-    first = "\n".join(README.splitlines()[:20])
+    first = "\n".join(README.splitlines()[:24])
     assert "python -m pip install . && fastcalc compare" in first
     assert "python -m pip install '.[test]' && pytest -n auto" in first
 
 
-@pytest.mark.parametrize("place", range(2))
-def test_the_yaml_it_shows_loads(place, capsys, monkeypatch, tmp_path):
-    text = re.findall(r"(?ms)^ *```yaml\n(.*?)^ *```", README)[place]
+@pytest.mark.parametrize(
+    ("page", "asked"),
+    [("chips", ("compare", "llama-3.1-8b", "--on")), ("capacity", ("compare",))],
+)
+def test_the_yaml_it_shows_loads(page, asked, capsys, monkeypatch, tmp_path):
+    text = (ROOT / "docs" / "guide" / f"{page}.md").read_text()
+    (shown,) = re.findall(r"(?ms)^ *```yaml\n(.*?)^ *```", text)
     path = tmp_path / "entry.yaml"
-    path.write_text(re.sub(r"(?m)^   ", "", text))
-    ran = run("show", path, capsys=capsys, monkeypatch=monkeypatch)
-    assert ran.code == 0, ran.err
-    flag = ("compare", "llama-3.1-8b", "--on", path) if place == 0 else ("compare", path)
-    ran = run(*flag, capsys=capsys, monkeypatch=monkeypatch)
-    assert ran.code == 0, ran.err
+    path.write_text(dedent(shown))
+    for command in (("show",), asked):
+        ran = run(*command, path, capsys=capsys, monkeypatch=monkeypatch)
+        assert ran.code == 0, ran.err
+
+
+@pytest.fixture(scope="module")
+def pages():
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        yield importlib.import_module("pages")
+    finally:
+        sys.path.remove(str(ROOT / "docs"))
+        sys.modules.pop("pages", None)
+
+
+@pytest.mark.parametrize("name", ["commands.md", "catalogue.md", "accuracy.md"])
+def test_a_generated_page_is_up_to_date(pages, name):
+    """``python docs/refresh.py`` writes it."""
+    assert (ROOT / "docs" / name).read_text() == pages.PAGES[name]()
+
+
+def test_what_the_front_page_says_of_accuracy_is_so(pages):
+    assert pages.marked(README) == README
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    text = re.sub(r"(?ms)^ *```.*?^ *```", "", page.read_text())
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if link.startswith(("http", "/")):
+            assert re.fullmatch(r"https?://[\w.-]+\.[a-z]+(?:[/?#]\S*)?", link), link
+            continue
+        file, _, place = link.partition("#")
+        target = page.parent / file if file else page
+        assert target.exists(), link
+        if place:
+            heads = re.findall(r"(?m)^#+ (.*)$", target.read_text())
+            assert place in {
+                re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads
+            }
+
+
+def test_the_site_has_every_page():
+    known = (ROOT / "mkdocs.yml").read_text()
+    for page in PAGES[1:]:
+        name = page.relative_to(ROOT / "docs").as_posix()
+        assert name in known, name

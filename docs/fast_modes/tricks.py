@@ -29,8 +29,10 @@ from fastcalc.formulas.money import batch_ratio
 from fastcalc.report import curve as report
 from fastcalc.report import factors, record_tables
 from fastcalc.report.break_evens import digits
-from fastcalc.report.chart import scatter
+from fastcalc.report.chart import plot
+from fastcalc.report.charts import of_searches
 from fastcalc.report.fastmode import factors_of
+from fastcalc.report.frontier import by_chip
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.record_tables import heading
 from fastcalc.search import Space, cheapest, frontier
@@ -86,15 +88,8 @@ def picture(book: Book) -> Words:
     """Return the chart of user speed against price."""
     chips = ("h200-sxm", "gb200", "wse-3")
     points = frontier([book.scenario("deepseek-r1", chip) for chip in chips], max_chips=72)
-    series: dict[str, list[tuple[float, float]]] = {chip: [] for chip in chips}
-    for point in points:
-        series[point.outcome.scenario.hardware.id].append((point.speed, point.usd))
-    lines = scatter(
-        {chip: places for chip, places in series.items() if places},
-        across="tokens/s of each user, expected",
-        upward="$/Mtok output",
-        width=90,
-    )
+    (panel,) = of_searches.frontier(by_chip(points)).panels
+    lines = plot(panel, width=90)
     wafer = Pricing().per_chip_hour(book.catalogue.hardware("wse-3"))
     return {"chart": "\n".join(lines), "wafer_price": dollars(wafer)}
 

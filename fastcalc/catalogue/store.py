@@ -52,6 +52,21 @@ def kind_of(document: Document) -> Kind | None:
     return next((kind for kind in likely if kind == folder), likely[0] if best else None)
 
 
+def is_of_another_program(document: Document) -> bool:
+    """Return whether most keys of a document, as far as it could be read, are none of ours.
+
+    Of a document that begins with a fault, or whose first keys are any program's, nobody knows.
+    """
+    kind = kind_of(document)
+    if kind is None and not document.faults:
+        return True
+    if not isinstance(document.data, dict):
+        return isinstance(document.data, list)
+    ours = _SHARED if kind is None else SCHEMAS[kind].model_fields.keys()
+    known = len(document.data.keys() & ours)
+    return 2 * known < len(document.data) or not document.data
+
+
 @dataclass(frozen=True)
 class Catalogue:
     """The folders that names are looked up in, the user's own before the shipped ones.

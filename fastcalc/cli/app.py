@@ -48,7 +48,9 @@ def program(asked: str | None = None) -> typer.Typer:
         flags, run = COMMANDS[name]
         module, _, group = flags.partition(".")
         found = getattr(import_module(f"fastcalc.cli.commands.{module}"), group)
-        app.command(name, cls=SectionedCommand)(as_function(found, run))
+        app.command(name, cls=SectionedCommand, epilog="\n".join(found.examples))(
+            as_function(found, run)
+        )
     return app
 
 

@@ -1,6 +1,33 @@
-"""What the shell offers when Tab is pressed: names from file names, nothing opened."""
+"""What the shell offers when Tab is pressed: names from file names, of which few are opened."""
 
-from fastcalc.catalogue.folders import names
+from collections.abc import Callable
+
+from fastcalc.catalogue.folders import names, shipped_folder
+
+
+def listed(words: list[str]) -> Callable[[str], list[str]]:
+    """Return what offers some words."""
+
+    def offer(incomplete: str) -> list[str]:
+        return _beginning(words, incomplete)
+
+    return offer
+
+
+def formats(incomplete: str) -> list[str]:
+    """Return the number formats that begin with the last part of a list separated by commas."""
+    from fastcalc.catalogue.formats import FORMATS
+
+    return _last_of_list(list(FORMATS), incomplete)
+
+
+def hosts(incomplete: str) -> list[str]:
+    """Return the hosts that begin with what is typed."""
+    shipped = shipped_folder("hardware").glob("*.yaml")
+    return _beginning(
+        sorted(path.stem for path in shipped if "\nkind: host" in path.read_text("utf-8")),
+        incomplete,
+    )
 
 
 def models(incomplete: str) -> list[str]:
@@ -15,8 +42,7 @@ def engines(incomplete: str) -> list[str]:
 
 def hardware(incomplete: str) -> list[str]:
     """Return the chips that begin with the last part of a list separated by commas."""
-    before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in _beginning(names("hardware"), last)]
+    return _last_of_list(names("hardware"), incomplete)
 
 
 def anything(incomplete: str) -> list[str]:
@@ -25,14 +51,9 @@ def anything(incomplete: str) -> list[str]:
     return _beginning(sorted(known), incomplete)
 
 
-def kinds(incomplete: str) -> list[str]:
-    """Return the kinds of entries."""
-    return _beginning(["hardware", "models", "engines"], incomplete)
-
-
-def kind(incomplete: str) -> list[str]:
-    """Return the kinds of entries, as one of each is called."""
-    return _beginning(["hardware", "model", "engine"], incomplete)
+def _last_of_list(known: list[str], incomplete: str) -> list[str]:
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in _beginning(known, last)]
 
 
 def charts(incomplete: str) -> list[str]:

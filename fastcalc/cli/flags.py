@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from inspect import get_annotations
 from pathlib import Path
-from typing import Annotated, Any, Self, dataclass_transform
+from typing import Annotated, Any, ClassVar, Self, dataclass_transform
 
 from typer import Argument, Option
 
@@ -17,7 +17,14 @@ class Flags:
 
     A flag is a field with a default and what ``typer`` shows of it; a class that repeats a field
     without the latter changes the default alone. The summary of a group heads it in ``--help``.
+
+    Attributes
+    ----------
+    examples : tuple of str
+        Commands that ``--help`` shows; tests run them.
     """
+
+    examples: ClassVar[tuple[str, ...]] = ()
 
     def __new__(cls, **_: Any) -> Self:
         """Make the class a dataclass at first use: a millisecond that ``--help`` has no use for."""
@@ -39,6 +46,8 @@ def declared(flags: type[Flags]) -> dict[str, tuple[Any, str]]:
     for owner in flags.__mro__:
         heading = "Options" if owner is flags else (owner.__doc__ or "").partition(".")[0]
         for name, annotation in get_annotations(owner).items():
+            if "ClassVar" in str(annotation):
+                continue
             nearest, _ = found.pop(name, (annotation, heading))  # to stand where it stands first
             is_shown = hasattr(nearest, "__metadata__")
             found[name] = (nearest if is_shown else annotation, heading)
@@ -46,13 +55,19 @@ def declared(flags: type[Flags]) -> dict[str, tuple[Any, str]]:
 
 
 def argument(metavar: str, summary: str, **more: Any) -> Any:
-    """Return what is shown of an argument."""
-    return Argument(metavar=metavar, help=summary, **more)
+    """Return what is shown of an argument; the shell completes the words of its metavar."""
+    return Argument(metavar=metavar, help=summary, **_completed(metavar, more))
 
 
 def flag(metavar: str | None, summary: str, *names: str, **more: Any) -> Any:
     """Return what is shown of a flag; one that takes no value has no metavar."""
-    return Option(*names, metavar=metavar, help=summary, **more)
+    return Option(*names, metavar=metavar, help=summary, **_completed(metavar, more))
+
+
+def _completed(metavar: str | None, more: dict[str, Any]) -> dict[str, Any]:
+    """Return settings with what the shell completes: the words that a metavar lists, if it does."""
+    found = [one for one in (metavar or "").split("|") if one.isalnum() and one.islower()]
+    return {"autocompletion": completion.listed(found), **more} if found else more
 
 
 class ModelNames(Flags):
@@ -113,7 +128,12 @@ class PrefixHits(Flags):
 
 
 def _format(name: str, summary: str) -> Any:
-    return flag("FORMAT", summary, parser=format_of(name))
+    return flag("FORMAT", summary, parser=format_of(name), autocompletion=completion.formats)
+
+
+def formats_named(summary: str, metavar: str = "NAMES") -> Any:
+    """Return what is shown of a flag that names formats."""
+    return flag(metavar, summary, autocompletion=completion.formats)
 
 
 class FormatOfEach(Flags):
@@ -130,10 +150,8 @@ class FormatOfEach(Flags):
 class FormatsToTry(Flags):
     """Formats."""
 
-    weights: Annotated[str | None, flag("NAMES", "Weight formats to try, separated by commas.")] = (
-        None
-    )
-    kv: Annotated[str | None, flag("NAMES", "KV cache formats to try, separated by commas.")] = None
+    weights: Annotated[str | None, formats_named("Weight formats to try: bf16,fp8.")] = None
+    kv: Annotated[str | None, formats_named("KV cache formats to try: bf16,fp8.")] = None
 
 
 class DraftsToTry(Flags):
@@ -206,6 +224,7 @@ class HostMemory(Flags):
         flag(
             "NAME|dram=SIZE@BANDWIDTH,...",
             "A host's memory: dram=256GiB@300GB/s,link=64GB/s, and compute=FLOP/s, chips=N.",
+            autocompletion=completion.hosts,
         ),
     ] = None
     host_use: Annotated[

@@ -40,7 +40,7 @@ def as_function(flags: type[Flags], run: str) -> Callable[..., Any]:
 
 
 class SectionedCommand(TyperCommand):
-    """A command whose help has a section for each group of flags."""
+    """A command whose help has a section for each group of flags, and one of examples."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the options under the headings of their groups, the command's own at the end."""
@@ -55,6 +55,12 @@ class SectionedCommand(TyperCommand):
             if records:
                 with formatter.section(heading):
                     formatter.write_dl(records)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """Write the examples, each on a line to be copied."""
+        with formatter.section("Examples"):
+            for example in (self.epilog or "").splitlines():
+                formatter.write(f"  {example}\n")
 
 
 class Commands(TyperGroup):

@@ -14,7 +14,7 @@ def run(asked: CheckFiles) -> int:
     if asked.explain is not None:
         output.write(_explained(asked.explain, asked.written_as), asked.out)
         return 0
-    report = check(asked.paths or [], strict=asked.strict)
+    report = check(asked.paths or [], strict=asked.strict, skip_others=asked.skip_others)
     if asked.written_as == "json":
         text = faults.as_json(report)
     elif asked.written_as == "github":

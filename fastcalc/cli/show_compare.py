@@ -4,6 +4,7 @@ from typing import Any
 
 from fastcalc.cli.answers import Found, later
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
+from fastcalc.cli.commands.search import Frontier
 from fastcalc.cli.requests import again, repeated, scenarios
 from fastcalc.core.scenario import solve
 from fastcalc.errors import InputError
@@ -32,7 +33,9 @@ def run(asked: Compare) -> Found:
             notes["explanations"] = explain.explanation_records(outcomes)
 
     def page(width: int) -> list[Part]:
-        then = again(asked, "fit", FitMemory)
+        # From one deployment of each chip to all of them; without a price, to where it lives.
+        has_price = outcomes[0].usd is not None
+        then = again(asked, *(("frontier", Frontier) if has_price else ("fit", FitMemory)))
         if asked.wide or asked.explain:
             return compare.parts(outcomes, steps, then, width)
         said = compare.notes(outcomes)

@@ -80,12 +80,20 @@ def _service(asked: FindPlans) -> Service:
         rate=rate,
         share=share,
         max_chips=inf if chips is None else chips,
-        utilization=options.share(asked.utilization, "--utilization"),
+        utilization=_load(asked),
         is_speed=is_speed,
         objective=cast(
             Objective, options.choice(asked.objective, "--objective", ("usd", "watts", "chips"))
         ),
     )
+
+
+def _load(asked: FindPlans) -> float:
+    """Return the share of its capacity that a replica is given, by its new name or its old one."""
+    if asked.utilization is None:
+        return options.share(asked.load, "--load")
+    output.warn(["plan --utilization is now --load, and goes in the next minor version"])
+    return options.share(asked.utilization, "--utilization")
 
 
 def _grids(asked: FindPlans, service: Service) -> list[Grid]:

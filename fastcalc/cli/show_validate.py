@@ -45,6 +45,7 @@ def run(asked: Validate) -> Found:
         ),
         lambda: [report.point_record(one) for one in found.predictions],
         lambda: (report.SCORES, report.shown(found.groups)),
+        extra=lambda: report.premises(found),
         charts={"validate": later("charts.of_searches.accuracy", found.predictions)},
         as_json=lambda: report.json_text(found),
         reasons=reasons,

@@ -155,9 +155,7 @@ class Fit:
         try:
             from scipy.optimize import least_squares
         except ImportError:
-            raise InputError(
-                "fitting needs scipy: install it with pip install 'fastcalc-llm[calibrate]'"
-            ) from None
+            raise InputError("fitting needs scipy: python -m pip install scipy") from None
         weights = np.sqrt(self.weights(used)) / NOISE
         points = int(np.count_nonzero(used))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from fastcalc.catalogue.faults import Fault, in_order
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.reader import Document, scan
-from fastcalc.catalogue.store import SCHEMAS, Catalogue, Kind, kind_of
+from fastcalc.catalogue.store import SCHEMAS, Catalogue, Kind, is_of_another_program, kind_of
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
 from fastcalc.lint import rules
@@ -42,10 +42,17 @@ class Report:
         return not (self.count("error") or (self.strict and self.count("warning")))
 
 
-def check(paths: Sequence[Path], *, strict: bool = False, today: date | None = None) -> Report:
+def check(
+    paths: Sequence[Path],
+    *,
+    strict: bool = False,
+    skip_others: bool = False,
+    today: date | None = None,
+) -> Report:
     """Check files, and those in folders, or the shipped catalogue where none is named.
 
-    With ``strict`` warnings count, and every number needs its provenance. Ages are counted from
+    With ``strict`` warnings count, and every number needs its provenance. YAML of other programs is
+    left out in folders, and with ``skip_others`` where it is named, too. Ages are counted from
     ``today``.
 
     Raises
@@ -67,8 +74,8 @@ def check(paths: Sequence[Path], *, strict: bool = False, today: date | None = N
             document = Document(str(path), faults=[Fault("ST001", str(path), 0, 0, why)])
             document.is_whole = False
         kind = kind_of(document)
-        if kind is None and path not in paths and not document.faults:
-            others += 1  # a folder may hold YAML of other programs
+        if (skip_others or path not in paths) and is_of_another_program(document):
+            others += 1
             continue
         for fault in check_document(document, kind, setting):
             (excused if fault.excuse else found).append(fault)

@@ -285,7 +285,7 @@ def notes(service: Service) -> Iterable[str]:
         )
     first = (
         "TTFT is of an even stream of requests, with no queue: for requests that arrive at "
-        "random give --percentile, or leave room with --utilization"
+        "random give --percentile, or leave room with --load"
     )
     if service.share is not None:
         first = (

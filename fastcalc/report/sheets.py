@@ -87,10 +87,10 @@ def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> 
     ]
     schema = pyarrow.schema(fields, {"fastcalc": json.dumps(premises)})
     file = BytesIO()
-    pyarrow.parquet.write_table(pyarrow.TextTable.from_pylist(records, schema), file)
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records, schema), file)
     return file.getvalue()
 
 
 def _missing(extra: str, package: str) -> InputError:
-    install = f"python -m pip install 'fastcalc-llm[{extra}]'"
+    install = f"python -m pip install {package}"
     return InputError(f"{extra} needs {package}: {install}; csv and json need nothing")

@@ -76,10 +76,9 @@ def point_record(one: Prediction) -> Record:
     )
 
 
-def json_text(found: Validation) -> str:
-    """Return a validation in the shape of the contract, a line for each point."""
-    parts = {
-        "points": [point_record(one) for one in found.predictions],
+def premises(found: Validation) -> Record:
+    """Return what goes with the points: those not predicted, and scores by group."""
+    return {
         "skipped": [{"id": one.id, "reason": one.reason} for one in found.skipped],
         "groups": [
             plainly(
@@ -97,6 +96,11 @@ def json_text(found: Validation) -> str:
             for one in found.groups
         ],
     }
+
+
+def json_text(found: Validation) -> str:
+    """Return a validation in the shape of the contract, a line for each point."""
+    parts = {"points": [point_record(one) for one in found.predictions], **premises(found)}
     lists = [
         f'"{name}": [\n' + ",\n".join(json.dumps(one) for one in records) + "\n]"
         for name, records in parts.items()

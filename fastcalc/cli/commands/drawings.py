@@ -43,6 +43,11 @@ class Plot(
     place of the models: predicted against measured. Files need matplotlib.
     """
 
+    examples = (
+        "fastcalc plot roofline llama-3.1-70b --on h100-sxm,gb200,wse-3",
+        "fastcalc plot frontier gpt-oss-120b --on h100-sxm,wse-3",
+    )
+
     batch: str = "1..512x2"
     max_chips: Annotated[int, flag("N", "Most chips of a deployment on the frontier.")] = 72
 
@@ -60,5 +65,10 @@ class WriteReport(
     What it says, its table (to sort, filter and choose columns of), charts, each step taken apart,
     premises and sources; it asks nothing of anywhere, and prints well.
     """
+
+    examples = (
+        "fastcalc report glm-4.7 --on h200-sxm,wse-3 -o report.html",
+        "fastcalc report llama-3.1-8b --on h100-sxm --batch 1..64x4 -o report.html",
+    )
 
     batch: str = Compare.batch

@@ -48,6 +48,11 @@ class Compare(
     Speed, latency and dollars, the bound and the range, and what limits them.
     """
 
+    examples = (
+        "fastcalc compare llama-3.1-70b --on h100-sxm,wse-3 --batch 1,8,64 --prompt 8k",
+        "fastcalc compare glm-4.7 --on gb200 --weights fp8 -o glm.csv",
+    )
+
     batch: str = "1,8,32,128"
     explain: Annotated[
         bool, flag(None, "Take each step apart: every component, rate and source.", "--explain")
@@ -63,3 +68,8 @@ class FitMemory(Evaluated, flags.Output, flags.OwnFolders):
     Which memory, how many chips and why, and the largest batch there. Exits with 1 if no model
     fits on any of the chips.
     """
+
+    examples = (
+        "fastcalc fit deepseek-r1 --on h100-sxm,h200-sxm,wse-3",
+        "fastcalc fit gpt-oss-120b --on rtx-4090 --host ddr5-2ch",
+    )

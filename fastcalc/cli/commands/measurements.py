@@ -39,6 +39,11 @@ class Validate(Measurements, flags.Output, flags.OwnFolders):
     Chip, model and layout may be given for JSON files that do not name them.
     """
 
+    examples = (
+        "fastcalc validate my-runs.csv",
+        "fastcalc validate my-runs.csv --engine vllm --max-median-factor 1.3",
+    )
+
     max_median_factor: Annotated[
         float | None, flag("X", "Exit with 1 if the median factor is above.")
     ] = None
@@ -51,6 +56,11 @@ class Calibrate(Measurements, flags.OutputFile, flags.OwnFolders):
     engines and evidence.
     """
 
+    examples = (
+        "fastcalc calibrate my-runs.csv --engine vllm",
+        "fastcalc calibrate my-runs.csv -o our-vllm.yaml",
+    )
+
     path: Annotated[
         Path | None, argument("FILE", "Your measurements; the shipped evidence if none.")
     ] = None
@@ -62,6 +72,11 @@ class JudgeClaims(flags.Output, flags.OwnFolders):
 
     The verdict on each claim, the number behind it, its formula and its source.
     """
+
+    examples = (
+        "fastcalc claims --only refuted",
+        "fastcalc claims --explain 30",
+    )
 
     path: Annotated[Path | None, argument("FILE", "A file of claims; the shipped one if none.")] = (
         None

@@ -59,6 +59,11 @@ class Sweep(
     not fit its chips is kept, with fits false.
     """
 
+    examples = (
+        "fastcalc sweep llama-3.1-70b --on h100-sxm,b200 --tp 1..8x2 --batch 1..64x8",
+        "fastcalc sweep llama-3.1-8b --on h100-sxm --weights bf16,fp8 -o points.csv",
+    )
+
 
 class ServiceLevel(flags.Flags):
     """Service level."""
@@ -78,14 +83,13 @@ class WantedPlans(flags.Flags):
 
     max_chips: Annotated[int | None, flag("N", "Chips, all replicas together.")] = None
     objective: Annotated[str, flag("usd|watts|chips", "What is to be least.")] = "usd"
-    utilization: Annotated[
+    load: Annotated[
         float,
-        flag(
-            "SHARE",
-            "Share of its capacity a replica is given.",
-            parser=share_of("--utilization"),
-        ),
+        flag("SHARE", "Share of its capacity a replica is given.", parser=share_of("--load")),
     ] = 1.0
+    utilization: Annotated[
+        float | None, flag("SHARE", "Now --load.", parser=share_of("--utilization"), hidden=True)
+    ] = None
     top: Annotated[int, flag("N", "Plans to show.")] = 5
 
 
@@ -109,6 +113,11 @@ class FindPlans(
     Over chips, formats, layouts, batches, prompts inside or apart; and why the others lose. Exits
     with 1 if there is none, and says which limit to relax to what.
     """
+
+    examples = (
+        "fastcalc plan llama-3.1-70b --prompt 4k --ttft 1s --tpot 25ms --rate 20/s",
+        "fastcalc plan llama-3.1-8b --on h100-sxm --min-speed 100 --objective chips",
+    )
 
     on: str = "all"
 
@@ -149,6 +158,11 @@ class Fastmode(
     1 if nothing reaches the speed.
     """
 
+    examples = (
+        "fastcalc fastmode gpt-oss-120b --on h100-sxm --batch 32 --speedup 2",
+        "fastcalc fastmode llama-3.1-70b --from-speed 20 --to-speed 40",
+    )
+
     on: str = "h100-sxm"
     smaller: Annotated[
         str, flag("family|all|none|MODELS", "Smaller models that may take its place.")
@@ -182,8 +196,14 @@ class Frontier(
     Exits with 1 if no chip has both a place and a price.
     """
 
+    examples = (
+        "fastcalc frontier gpt-oss-120b --on h100-sxm,gb200,wse-3 --max-chips 8",
+        "fastcalc frontier llama-3.1-8b --on h100-sxm --max-chips 4 -o frontier.csv",
+    )
+
     weights: Annotated[
-        str | None, flag("LIST", "Weight formats to try; the model's own unless given.")
+        str | None,
+        flags.formats_named("Weight formats to try; the model's own unless given.", "LIST"),
     ] = None
-    kv: Annotated[str | None, flag("LIST", "KV cache formats to try.")] = None
+    kv: Annotated[str | None, flags.formats_named("KV cache formats to try.", "LIST")] = None
     max_chips: Annotated[int, flag("N", "Most chips of a deployment.")] = 72

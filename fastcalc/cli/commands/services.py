@@ -81,6 +81,11 @@ class Decide(
     or model.
     """
 
+    examples = (
+        "fastcalc decide opus opus-fast --steps 10 --accuracy 0.9 --tool-seconds 4",
+        "fastcalc decide glm=model=glm-4.7,on=wse-3,batch=4 slow=speed=65,price=25",
+    )
+
     options: Annotated[
         list[str] | None, argument("OPTION", "Options; opus, opus-fast and spark if none.")
     ] = None
@@ -97,6 +102,11 @@ class Infer(flags.Prices, flags.Output, flags.OwnFolders):
     Which combinations of a smaller batch, drafts, another machine and a higher margin are
     consistent with them, and what would have to be published to tell them apart.
     """
+
+    examples = (
+        "fastcalc infer --speeds 65,170 --prices 25,150",
+        "fastcalc infer --speeds 65,170 --prices 25,150 --format json",
+    )
 
     speeds: Annotated[str, flag("SLOW,FAST", "Tokens a second of both tiers.")] = "65,170"
     prices: Annotated[str, flag("SLOW,FAST", "USD of a million tokens out.")] = "25,150"

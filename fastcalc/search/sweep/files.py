@@ -74,8 +74,7 @@ class ParquetSink:
             import pyarrow.parquet
         except ImportError as error:
             raise InputError(
-                "parquet needs pyarrow: python -m pip install 'fastcalc-llm[parquet]'; "
-                "csv and json need nothing"
+                "parquet needs pyarrow: python -m pip install pyarrow; csv and json need nothing"
             ) from error
         self.arrow, self.parquet, self.stream = pyarrow, pyarrow.parquet, stream
         self.writer: Any = None

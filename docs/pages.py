@@ -1,0 +1,326 @@
+"""Write the generated pages: reference of commands, catalogue, and accuracy.
+
+``python docs/refresh.py`` runs it with all else that is generated; a test says when it is due.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+from typer.models import ArgumentInfo
+
+import fastcalc
+from fastcalc.cli.app import COMMANDS
+from fastcalc.cli.flags import declared
+from fastcalc.library.answer_table import Table
+from fastcalc.library.functions import flags_of
+from fastcalc.report.numbers_as_text import number, parameters, prefixed, size
+from fastcalc.written import to_markdown
+
+DOCS = Path(__file__).resolve().parent
+GAP = "-"
+WEAK = 1.25
+"""The median factor above which a chip or a model counts as a weak place."""
+
+FEW = 30
+"""Points below which a class is no example."""
+
+KINDS = {"hardware": "chips", "models": "models", "engines": "engines"}
+
+COMMANDS_PAGE = """# Commands
+
+Written by `python docs/refresh.py` from the flags. `fastcalc COMMAND --help` prints the same. Exit
+codes: 0 done, 1 the answer is no, 2 the request or a file is wrong.
+
+The shell completes commands, flags, names of the catalogue and words of choices after
+`fastcalc --install-completion`.
+"""
+CATALOGUE = f"""# Catalogue
+
+Written by `python docs/refresh.py` from `hardware/`, `models/` and `engines/`. `{GAP}` is a gap:
+nobody has published it, or nobody has entered it. Every number with its source:
+`fastcalc show NAME`.
+"""
+CHIPS = """## {count} chips
+
+Rates are dense, links are one direction of one chip, with the number of chips in a domain; power is
+of one chip; a price is what a cloud asks for a chip-hour, with the date of its source.
+"""
+ACCURACY = """# Accuracy
+
+Written by `python docs/refresh.py` from what `fastcalc validate` finds. A factor is expected over
+measured or the other way round, whichever is above 1; 90 % are within the second number; bias above
+1 is too fast; the last column says how many measurements lie in the 80 % range.
+
+On {points:,} points of {sources} sources, each predicted by a fit that has not seen its source,
+the median factor is {median:.2f}, 90 % are within {most:.2f}, and {share:.0f} % lie in their
+range. What a point is, and how it is predicted: [measured points](evidence.md). Your own:
+`fastcalc validate my-runs.csv`.
+"""
+TRUST = """Every speed is held against published measurements. {points:,} of them, of {sources}
+sources, are predicted by fits that have not seen their source: off by a factor of {median:.2f} in
+the median, 90 % within {most:.2f}, {share:.0f} % inside their range, {above} above the bound.
+Closest is "{closest}" (90 % within {best:.2f}), furthest "{furthest}" ({worst:.2f}); of {chips}
+chips, {alone} rest on one source. [By class, chip and model](docs/accuracy.md).
+"""
+WEAK_PLACES = """## Where it is weak
+
+Chips and models whose median is off by more than {weak}, or of which there are fewer than three
+points. Of these {of}, {few} rest on a single source, whose way of measuring nobody can tell from
+the chip. Known causes: routed experts in the first months of a chip or an architecture; TPU
+v7, which is twice as fast as `young` kernels; public speeds of SRAM machines, which hide
+speculation; software of another year than an engine's, which moves a floor by 1.5 to 2.
+[What was scored once,
+unseen](evidence.md#what-is-shipped) stands apart.
+"""
+
+
+def commands() -> str:
+    """Return the page on all commands and flags."""
+    parts = [COMMANDS_PAGE]
+    for name in COMMANDS:
+        flags = flags_of(name)
+        sections: dict[str, list[list[str]]] = {}
+        for field, (annotation, heading) in declared(flags).items():
+            shown = annotation.__metadata__[0]
+            heading = "Arguments" if isinstance(shown, ArgumentInfo) else heading
+            if not getattr(shown, "hidden", False):
+                default = getattr(flags, field, None)
+                stands = (
+                    ""
+                    if default in (None, False)
+                    else f"{default:g}"
+                    if isinstance(default, float)
+                    else str(default)
+                )
+                row = [f"`{_names(field, shown)}`", shown.help, f"`{stands}`" if stands else ""]
+                sections.setdefault(heading, []).append(row)
+        summary = "\n\n".join(" ".join(one.split()) for one in (flags.__doc__ or "").split("\n\n"))
+        examples = "\n".join(f"    {one}" for one in flags.examples)
+        tables = [
+            f"**{heading}**\n\n" + to_markdown(["flag", "meaning", "default"], rows)
+            for heading, rows in _in_order(sections)
+        ]
+        parts += [f"## fastcalc {name}\n\n{summary}\n\n{examples}\n", *tables]
+    return "\n".join(parts)
+
+
+def _in_order(sections: dict[str, list[list[str]]]) -> Iterable[tuple[str, list[list[str]]]]:
+    """Return sections with the arguments first and the command's own options last."""
+    places = {"Arguments": -1, "Options": 1}
+    return sorted(sections.items(), key=lambda one: places.get(one[0], 0))
+
+
+def _names(field: str, shown: Any) -> str:
+    names = [one for one in getattr(shown, "param_decls", None) or () if one.startswith("-")]
+    *words, last = (shown.metavar or "").split("|")
+    metavar = f"{', '.join(words)} or {last}" if words else last
+    if isinstance(shown, ArgumentInfo):
+        return metavar
+    return f"{', '.join(names) or '--' + field.replace('_', '-')} {metavar}".strip()
+
+
+def catalogue() -> str:
+    """Return the page on every chip, model and engine that is shipped."""
+    chips, models, engines = (fastcalc.list(kind) for kind in ("hardware", "models", "engines"))
+    return "\n".join(
+        [
+            CATALOGUE,
+            CHIPS.format(count=len(chips)),
+            to_markdown(
+                ["chip", "memory", "bandwidth", "16 bit", "8 bit", "4 bit", "link", "domain",
+                 "power", "$/h", "of"],
+                map(_unbroken, map(_chip, chips)),
+            ),
+            _gaps(chips.records),
+            f"## {len(models)} models\n",
+            to_markdown(
+                ["model", "parameters", "active", "weights", "KV/token", "context", "released"],
+                map(_model, models),
+            ),
+            f"## {len(engines)} engines\n",
+            to_markdown(
+                ["engine", "name", "default for", "fitted on"],
+                (
+                    [f"`{one['id']}`", one["name"], ", ".join(one["default_for"]) or GAP,
+                     one["fitted_on"] or GAP]
+                    for one in engines
+                ),
+            ),
+        ]
+    )  # fmt: skip
+
+
+def _chip(one: Any) -> list[str]:
+    peaks = [
+        max((one[f"peak_{name}_flop_per_s"] or 0.0 for name in names), default=0.0)
+        for names in (("bf16", "fp16"), ("fp8", "int8"), ("fp4",))
+    ]
+    price = one["price_cloud_usd_per_h"]
+    domain = one["scale_up_domain_chips"]
+    return [
+        f"`{one['id']}`",
+        " + ".join(f"{tier['name']} {size(tier['capacity_bytes'])}" for tier in one["memory"]),
+        prefixed(one["memory_bandwidth_bytes_per_s"], "B/s", 4),
+        *(prefixed(peak, "FLOP/s", 4) if peak else GAP for peak in peaks),
+        _or_gap(one["scale_up_bandwidth_bytes_per_s"], "B/s"),
+        GAP if domain is None else f"{domain:,}",
+        _or_gap(one["power_chip_w"], "W"),
+        GAP if price is None else f"{price:.2f}",
+        one["price_cloud_date"] or GAP,
+    ]
+
+
+def _unbroken(cells: list[str]) -> list[str]:
+    """Return cells whose numbers stay with their units."""
+    return [
+        cell.replace(" ", "\N{NO-BREAK SPACE}").replace("\N{NO-BREAK SPACE}+", " +")
+        for cell in cells
+    ]
+
+
+def _or_gap(value: float | None, unit: str) -> str:
+    return GAP if value is None else prefixed(value, unit, 4)
+
+
+def _gaps(chips: Sequence[Any]) -> str:
+    keys = {
+        "a cloud price": "price_cloud_usd_per_h",
+        "a link between chips": "scale_up_bandwidth_bytes_per_s",
+        "the power of the chip": "power_chip_w",
+        "a purchase price": "price_purchase_usd",
+    }
+    missing = (f"{what} ({sum(one[key] is None for one in chips)})" for what, key in keys.items())
+    return f"Not known of how many of the {len(chips)}: {', '.join(missing)}.\n"
+
+
+def _model(one: Any) -> list[str]:
+    return [
+        f"`{one['id']}`",
+        parameters(one["total_parameters"]),
+        parameters(one["active_parameters"]),
+        f"{one['weight_format']} {one['weights_gb']:,.1f} GB",
+        size(one["kv_bytes_per_token"]),
+        GAP if one["max_context_tokens"] is None else f"{one['max_context_tokens']:,}",
+        one["released"] or GAP,
+    ]
+
+
+@cache
+def validated() -> Table:
+    """Return every prediction of a shipped measurement, and the scores by group."""
+    return fastcalc.validate()
+
+
+def trust() -> str:
+    """Return the README's few lines on how far to trust a number."""
+    groups = validated().premises["groups"]
+    classes = [one for one in _of(groups, "part") if one["n"] >= FEW]
+    closest = min(classes, key=lambda one: one["p90_factor"])
+    furthest = max(classes, key=lambda one: one["p90_factor"])
+    chips = _of(groups, "hardware")
+    text = TRUST.format(
+        **_scores(groups[0]),
+        closest=closest["group"].partition(":")[2],
+        best=closest["p90_factor"],
+        furthest=furthest["group"].partition(":")[2],
+        worst=furthest["p90_factor"],
+        alone=sum(one["sources"] == 1 for one in chips),
+        chips=len(chips),
+    )
+    return fill(text, 100, break_on_hyphens=False) + "\n"
+
+
+def shipped() -> str:
+    """Return how many entries of each kind there are."""
+    counts = (f"{len(fastcalc.list(kind))} {name}" for kind, name in KINDS.items())
+    chips, models, engines = counts
+    return f"Shipped are {chips}, {models} and {engines}: [the catalogue](docs/catalogue.md).\n"
+
+
+def _scores(total: Any) -> dict[str, float]:
+    return {
+        "points": total["n"],
+        "sources": total["sources"],
+        "median": total["median_factor"],
+        "most": total["p90_factor"],
+        "share": 100 * total["coverage"],
+        "above": total["bound_beaten"],
+    }
+
+
+def accuracy() -> str:
+    """Return the page on how far predictions are from measurements."""
+    table = validated()
+    groups = table.premises["groups"]
+    total, *_ = groups
+    weak = [
+        one
+        for one in _of(groups, "hardware", "model")
+        if one["median_factor"] > WEAK or one["n"] < 3
+    ]
+    few = sum(one["sources"] == 1 for one in weak)
+    os.environ["COLUMNS"] = "100"
+    page = "\n".join(line.rstrip() for line in str(table).splitlines())
+    return "\n".join(
+        [
+            ACCURACY.format(**_scores(total)),
+            f"## By class\n\n```text\n{page}\n```\n",
+            WEAK_PLACES.format(weak=WEAK, few=few, of=len(weak)),
+            _groups(sorted(weak, key=lambda one: -one["median_factor"])),
+            *(
+                f"## By {word}\n\n" + _groups(_of(groups, kind))
+                for word, kind in (("engine", "engine"), ("chip", "hardware"), ("model", "model"),
+                                   ("source", "source"))
+            ),
+        ]
+    )  # fmt: skip
+
+
+def _of(groups: Iterable[Any], *kinds: str) -> list[Any]:
+    return [one for one in groups if one["group"].partition(":")[0] in kinds]
+
+
+def _groups(groups: Iterable[Any]) -> str:
+    rows = (
+        [
+            f"`{one['group'].partition(':')[2]}`",
+            *(f"{one[key]:,}" for key in ("n", "sources")),
+            *(number(one[key]) for key in ("median_factor", "p90_factor", "bias")),
+            f"{100 * one['coverage']:.0f} %",
+        ]
+        for one in groups
+    )
+    heads = ["of", "points", "sources", "median factor", "90 % within", "bias", "in 80 % range"]
+    return to_markdown(heads, rows)
+
+
+PAGES = {"commands.md": commands, "catalogue.md": catalogue, "accuracy.md": accuracy}
+
+
+MARKED = {"trust": trust, "shipped": shipped}
+"""What the README holds between marks of these names."""
+
+
+def marked(text: str) -> str:
+    """Return the README's text with what is between its marks written again."""
+    for name, lines in MARKED.items():
+        between = re.compile(rf"(?s)(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)")
+        text = between.sub(lambda _, lines=lines: lines(), text)
+    return text
+
+
+def main() -> None:
+    """Write all pages, and what the README says of accuracy."""
+    for name, page in PAGES.items():
+        (DOCS / name).write_text(page(), encoding="utf-8")
+    readme = DOCS.parent / "README.md"
+    readme.write_text(marked(readme.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

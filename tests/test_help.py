@@ -1,0 +1,81 @@
+"""``--help``: two examples of every command, which run, and so do the commands they lead to."""
+
+import re
+import shlex
+import shutil
+
+import pytest
+from typer.models import OptionInfo
+
+from fastcalc.cli.app import COMMANDS
+from fastcalc.cli.flags import declared
+from fastcalc.library.functions import flags_of
+from tests.helpers import ROOT, run, run_once
+
+EXAMPLES = [(name, one) for name in COMMANDS for one in flags_of(name).examples]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of a user's: a chip, measurements and a configuration."""
+    for example in (ROOT / "docs" / "examples").glob("my-*"):
+        shutil.copy(example, tmp_path)
+    shutil.copy(ROOT / "tests" / "configs" / "gpt-oss-20b.json", tmp_path / "config.json")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_two_examples_are_shown(name, capsys, monkeypatch):
+    out = run(name, "--help", capsys=capsys, monkeypatch=monkeypatch).out
+    shown = out.partition("\nExamples:\n")[2].splitlines()
+    assert len(shown) == 2
+    assert all(
+        line.startswith(f"  fastcalc {name} ") or line == f"  fastcalc {name}" for line in shown
+    )
+    assert all(len(line) <= 80 for line in shown)
+
+
+@pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=[one for _, one in EXAMPLES])
+def test_an_example_runs_and_so_does_what_it_leads_to(name, example, folder, capsys, monkeypatch):
+    """A command after ``next:`` is another one than that which printed it."""
+    ask = {"capsys": capsys, "monkeypatch": monkeypatch}
+    ran = run_once(*shlex.split(example)[1:], **ask)
+    assert ran.code in (0, 1), ran.err
+    for command in re.findall(r"(?m)^next: (fastcalc .*(?:\n {2,}.*)*)", ran.out):
+        words = shlex.split(" ".join(command.split()))
+        assert words != shlex.split(example)
+        assert run_once(*words[1:], **ask).code in (0, 1), command
+
+
+def test_a_word_has_one_meaning():
+    """A flag of several commands is described in the same words, but for those named here.
+
+    These are one thing, of which some commands take one and others a list, or which each describes
+    by what it has.
+    """
+    lists = {"batch", "prompt", "output", "context", "speculate", "weights", "kv", "on", "engine"}
+    lists |= {"tp", "pp", "ep", "dp", "max_chips", "format", "objective", "notes", "wide"}
+    meanings: dict[str, set[str]] = {}
+    for command in COMMANDS:
+        for name, (annotation, _) in declared(flags_of(command)).items():
+            shown = annotation.__metadata__[0]
+            if isinstance(shown, OptionInfo) and not shown.hidden and name not in lists:
+                meanings.setdefault(name, set()).add(shown.help)
+    several = {name for name, some in meanings.items() if len(some) > 1}
+    assert several == {"explain"}  # of a row, a rule or a claim
+
+
+def test_the_old_name_of_a_flag_works_and_says_so(capsys, monkeypatch):
+    asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--rate", "9/s", "--format", "json")
+    old, new = (
+        run(*asked, flag, "40%", capsys=capsys, monkeypatch=monkeypatch)
+        for flag in ("--utilization", "--load")
+    )
+    assert old.out == new.out
+    assert "plan --utilization is now --load" in old.err
+    assert "--load" not in new.err
+    shown = run("plan", "--help", capsys=capsys, monkeypatch=monkeypatch).out
+    assert "--load SHARE" in shown
+    assert "--utilization" not in shown
