@@ -25,12 +25,8 @@ class InputError(Exception):
 def placed(place: Callable[..., str], *steps: str | int) -> Iterator[None]:
     """Put a place before what goes wrong inside; it is looked for only then.
 
-    Parameters
-    ----------
-    place : callable
-        Takes the steps and returns ``file:line:column``.
-    *steps : str or int
-        Keys and positions that lead to a value in the file.
+    place : takes the steps and returns ``file:line:column``
+    *steps : keys and positions that lead to a value in the file
     """
     try:
         yield

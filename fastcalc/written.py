@@ -28,8 +28,6 @@ def visible(text: str) -> str:
 
     Line ends and tabs stay.
 
-    Examples
-    --------
     >>> visible("a\x1b[2Jb\u202ec é")
     'a\\u001b[2Jb\\u202ec é'
     """
@@ -47,8 +45,6 @@ def _escaped(found: re.Match[str]) -> str:
 def line(text: str) -> str:
     r"""Return text as one visible line, a blank for each line end or tab.
 
-    Examples
-    --------
     >>> line("a\n  b\r")
     'a b\\r'
     """
@@ -58,8 +54,6 @@ def line(text: str) -> str:
 def shown(value: object, most: int = 60) -> str:
     r"""Return a value as text to quote in a sentence: every letter visible, line ends too.
 
-    Examples
-    --------
     >>> shown("a\nb"), shown("a" * 50, 8)
     ('a\\nb', 'aaaaa...')
     """
@@ -70,8 +64,6 @@ def shown(value: object, most: int = 60) -> str:
 def csv_cell(value: Any) -> str:
     """Return a value as a cell of a CSV; text that a sheet would compute gets an apostrophe.
 
-    Examples
-    --------
     >>> csv_cell("=1+1"), csv_cell(-1.5), csv_cell("-1.5"), csv_cell(["a", "b, c"]), csv_cell(None)
     ("'=1+1", '-1.5', '-1.5', '"a; b, c"', '')
     """

@@ -20,38 +20,23 @@ HOUR = 3600.0
 class Terms:
     """What an option offers, and what is asked of it.
 
-    Attributes
-    ----------
-    speed : array_like
-        Tokens a second of one stream. [1/s]
-    accuracy : array_like
-        Probability that one answer to a step is right. [1]
-    price, input_price : array_like
-        Of a million tokens out and in; nan where unknown. [USD]
-    cached_price : array_like or None
-        Of a million tokens found in a prefix cache; None for the price of input. [USD]
-    plan : array_like
-        A subscription, a month. [USD]
-    lead, round_trip : array_like
-        Time of a call before tokens stream, and on the way there and back. [s]
-    steps, tokens, prompt : array_like
-        Steps of a run; tokens out of a call, and tokens in that are paid for. [1]
-    cached : array_like
-        Share of the prompt that a prefix cache holds. [1]
-    tools, check : array_like
-        Time of a step's tools; time that a user gives to each run. [s]
-    repair : array_like or None
-        Time of a user to repair a failed run; None where it is run again. [s]
-    retries, samples : array_like
-        How often a step found wrong is done again; answers to a step, of which one is taken. [1]
-    judge : array_like or None
-        Probability that who takes one is right about an answer; None for a majority. [1]
-    is_serial : bool
-        Answers to a step come one after another, not at once.
-    sessions : array_like
-        Runs that a user has going side by side. [1]
-    hour, hours, budget : array_like
-        Worth of a user's hour [USD]; hours and dollars of a month. [h, USD]
+    speed : tokens a second of one stream [1/s]
+    accuracy : probability that one answer to a step is right [1]
+    price, input_price : of a million tokens out and in; nan where unknown [USD]
+    cached_price : of a million tokens found in a prefix cache; None for the price of input [USD]
+    plan : a subscription, a month [USD]
+    lead, round_trip : time of a call before tokens stream, and on the way there and back [s]
+    steps, tokens, prompt : steps of a run; tokens out of a call, and tokens in that are paid for
+        [1]
+    cached : share of the prompt that a prefix cache holds [1]
+    tools, check : time of a step's tools; time that a user gives to each run [s]
+    repair : time of a user to repair a failed run; None where it is run again [s]
+    retries, samples : how often a step found wrong is done again; answers to a step, of which one
+        is taken [1]
+    judge : probability that who takes one is right about an answer; None for a majority [1]
+    is_serial : answers to a step come one after another, not at once
+    sessions : runs that a user has going side by side [1]
+    hour, hours, budget : worth of a user's hour [USD]; hours and dollars of a month [h, USD]
     """
 
     speed: ArrayLike
@@ -83,16 +68,10 @@ class Terms:
 class Run:
     """One run of an option.
 
-    Attributes
-    ----------
-    success : ndarray
-        Probability that all steps are right in the end. [1]
-    calls : ndarray
-        Steps, those done again counted. [1]
-    model_seconds, tool_seconds : ndarray
-        Time in the model and in tools. [s]
-    usd : ndarray
-        Price of its tokens; nan where unknown. [USD]
+    success : probability that all steps are right in the end [1]
+    calls : steps, those done again counted [1]
+    model_seconds, tool_seconds : time in the model and in tools [s]
+    usd : price of its tokens; nan where unknown [USD]
     """
 
     success: Array
@@ -111,22 +90,16 @@ class Run:
 class Prospect:
     """What an option takes to one success, on average.
 
-    Attributes
-    ----------
-    run : Run
-        One run.
-    seconds : ndarray
-        From the start to one success, a user's checks and repairs included. [s]
-    user_seconds : ndarray
-        The time between two successes with sessions side by side: what one costs the user. [s]
-    busy_sessions : ndarray
-        Sessions from which on more speed gains the user nothing; infinity without checks. [1]
-    usd : ndarray
-        Price of tokens and plan for one success; infinity where none succeeds. [USD]
-    total : ndarray
-        The same, and the user's time. [USD]
-    month, month_usd : ndarray
-        Successes in a month's hours and dollars, and what they cost without the user. [1, USD]
+    run : one run
+    seconds : from the start to one success, a user's checks and repairs included [s]
+    user_seconds : the time between two successes with sessions side by side: what one costs the
+        user [s]
+    busy_sessions : sessions from which on more speed gains the user nothing; infinity without
+        checks [1]
+    usd : price of tokens and plan for one success; infinity where none succeeds [USD]
+    total : the same, and the user's time [USD]
+    month, month_usd : successes in a month's hours and dollars, and what they cost without the user
+        [1, USD]
     """
 
     run: Run
@@ -149,8 +122,6 @@ def taken(terms: Terms) -> Array:
 def run_of(terms: Terms) -> Run:
     """Return one run.
 
-    Examples
-    --------
     Nine of ten steps are right, and ten must be:
 
     >>> round(float(run_of(Terms(speed=65.0, accuracy=0.9, steps=10)).success), 3)
@@ -197,8 +168,6 @@ def routed(to: Run, rest: Run, share: ArrayLike) -> Run:
 def prospect(run: Run, terms: Terms) -> Prospect:
     """Return what runs take to one success.
 
-    Examples
-    --------
     Ten steps at 0.9 take 2.87 runs:
 
     >>> terms = Terms(speed=65.0, accuracy=0.9, steps=10, tokens=800)

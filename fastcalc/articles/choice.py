@@ -30,18 +30,11 @@ _REFINEMENTS, _PARTS = 7, 64
 class Variable:
     """A number that an option, a flag or an axis of a map may give.
 
-    Attributes
-    ----------
-    field : str
-        Of `Terms`; ``share`` of an option that routes steps.
-    limit : Limit
-        What it may be.
-    noun, unit : str
-        What it is called, and what stands after its value.
-    scale : float
-        What its unit is of the field's.
-    zero : bool
-        Whether it may be 0.
+    field : of `Terms`; ``share`` of an option that routes steps
+    limit : what it may be
+    noun, unit : what it is called, and what stands after its value
+    scale : what its unit is of the field's
+    zero : whether it may be 0
     """
 
     field: str

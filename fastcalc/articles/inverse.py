@@ -46,14 +46,9 @@ COMBINATIONS: tuple[Combination, ...] = tuple(
 class Region:
     """The services of one combination of tricks that are consistent with what is published.
 
-    Attributes
-    ----------
-    tricks : tuple of str
-        The combination; tiers are alike in all else.
-    values : dict of ndarray
-        Points of the region, by the names of the box.
-    weights : ndarray
-        Share of the box that each stands for. [1]
+    tricks : the combination; tiers are alike in all else
+    values : points of the region, by the names of the box
+    weights : share of the box that each stands for [1]
     """
 
     tricks: Combination
@@ -99,10 +94,7 @@ class Region:
 class Inverse:
     """What two speeds and two prices leave open.
 
-    Attributes
-    ----------
-    regions : sequence of Region
-        One for each combination of tricks, single ones first.
+    regions : one for each combination of tricks, single ones first
     """
 
     known: ChipArrays

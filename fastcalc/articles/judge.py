@@ -166,10 +166,7 @@ def judge(
 ) -> list[Judged]:
     """Return every claim with its tests run.
 
-    Raises
-    ------
-    InputError
-        If an entry or a field that a claim names does not exist.
+    Raises InputError if an entry or a field that a claim names does not exist.
     """
 
     def place(claim: str, *steps: str | int) -> str:

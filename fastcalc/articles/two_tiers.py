@@ -113,10 +113,7 @@ class ChipArrays:
 def machines(chips: Sequence[Hardware], pricing: Pricing) -> ChipArrays:
     """Return chips as arrays.
 
-    Raises
-    ------
-    InputError
-        If one has layers in regions of its own, no rate of 8 or 16 bits, or no price.
+    Raises InputError if one has layers in regions of its own, no rate of 8 or 16 bits, or no price.
     """
     rows = []
     for chip in chips:

@@ -33,10 +33,7 @@ class Change:
 def change(written: str) -> Change:
     """Return the change of ``memory.SRAM.capacity=60GB``, or of ``wse-3:price.cloud=30 USD/h``.
 
-    Raises
-    ------
-    InputError
-        If it is not of that form, or neither chips nor models have such a key.
+    Raises InputError if it is not of that form, or neither chips nor models have such a key.
     """
     match = _WRITTEN.fullmatch(written.strip())
     if match is None:

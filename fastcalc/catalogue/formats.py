@@ -18,16 +18,12 @@ from fastcalc.written import shown
 class NumberFormat:
     """How numbers are stored.
 
-    Attributes
-    ----------
-    bits, cache_bits : float
-        Bits of a stored element, its share of the scales included, and of a cached one. [bit]
-    computes_in : tuple of str
-        Tensor rates that products with such weights run at, best first; a chip uses the
+    bits, cache_bits : bits of a stored element, its share of the scales included, and of a cached
+        one [bit]
+    computes_in : tensor rates that products with such weights run at, best first; a chip uses the
         first that it has. Weight-only formats name 16 bit alone.
-    whole_file : bool
-        True where embedding, head and router are stored so too (GGUF, EXL2); elsewhere
-        they stay at 16 bits.
+    whole_file : True where embedding, head and router are stored so too (GGUF, EXL2); elsewhere
+        they stay at 16 bits
     """
 
     id: str
@@ -104,13 +100,8 @@ def weight_formats(name: str) -> tuple[NumberFormat, NumberFormat]:
 def number_format(name: str, *, cache: bool = False) -> NumberFormat:
     """Return a format by its id; with ``cache`` one that a KV cache can have.
 
-    Raises
-    ------
-    InputError
-        If no such format is known; the sentence lists the nearest or all.
+    Raises InputError if no such format is known; the sentence lists the nearest or all.
 
-    Examples
-    --------
     >>> number_format("mxfp4").bits
     4.25
     """

@@ -101,11 +101,8 @@ class _StopReading(Exception):  # noqa: N818  (no error: the faults are noted)
 def read(path: Path) -> Document:
     """Read one YAML file whose top level is a mapping, at most 256 kB of it.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is not UTF-8 YAML, is empty, is not a mapping, repeats
-        a key, or uses a part of YAML that fastcalc refuses.
+    Raises InputError if the file cannot be read, is not UTF-8 YAML, is empty, is not a mapping,
+    repeats a key, or uses a part of YAML that fastcalc refuses.
     """
     document = scan(path)
     if document.faults:

@@ -141,10 +141,7 @@ class Catalogue:
     def engine(self, name: str) -> Engine:
         """Return one engine by id, alias or path, with what it takes from those it extends.
 
-        Raises
-        ------
-        InputError
-            As for all entries, and if engines extend each other in a circle.
+        Raises InputError as for all entries, and if engines extend each other in a circle.
         """
         return self._engine(name, ())
 
@@ -169,10 +166,7 @@ class Catalogue:
     def of_any_kind(self, path: Path) -> Hardware | Model | Engine:
         """Return the entry of a YAML file, which is read once: its keys give its kind.
 
-        Raises
-        ------
-        InputError
-            If the file is no entry.
+        Raises InputError if the file is no entry.
         """
         document = read(path)
         kind = kind_of(document) or "models"
@@ -212,10 +206,7 @@ class Catalogue:
     def whole(self, document: Document, kind: Kind, below: tuple[str, ...] = ()) -> Document:
         """Return the document of a chip or a model with what it takes from the one it extends.
 
-        Raises
-        ------
-        InputError
-            If there is no such entry, or entries extend each other in a circle.
+        Raises InputError if there is no such entry, or entries extend each other in a circle.
         """
         base, here = str(document.at("extends") or ""), str(document.at("id"))
         if kind == "engines" or not base:
@@ -342,10 +333,7 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
 def load(path: Path, schema: type[AnyFile]) -> AnyFile:
     """Read one YAML file into its schema.
 
-    Raises
-    ------
-    InputError
-        With the first fault's file, line, column, what is wrong and what to write.
+    Raises InputError with the first fault's file, line, column, what is wrong and what to write.
     """
     entry, found = validate(read(path), schema)
     if entry is None:

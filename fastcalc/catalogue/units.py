@@ -67,13 +67,8 @@ class QuantityError(InputError, ValueError):  # pydantic takes a ValueError
 def parse_quantity(text: object, dimension: str) -> float:
     """Return the SI value, finite and not negative, of a number with a unit of a dimension.
 
-    Raises
-    ------
-    InputError
-        If there is no number, no unit, an unknown unit or one of another dimension.
+    Raises InputError if there is no number, no unit, an unknown unit or one of another dimension.
 
-    Examples
-    --------
     >>> parse_quantity("3.35 TB/s", "bandwidth")
     3350000000000.0
     >>> parse_quantity("400 Gb/s", "bandwidth")
@@ -118,13 +113,8 @@ def parse_quantity(text: object, dimension: str) -> float:
 def dimension_of(text: str) -> tuple[str, str]:
     """Return the unit that a quantity is written in, and its dimension.
 
-    Raises
-    ------
-    InputError
-        If there is no unit, or none that fastcalc knows.
+    Raises InputError if there is no unit, or none that fastcalc knows.
 
-    Examples
-    --------
     >>> dimension_of("21 PB/s")
     ('PB/s', 'bandwidth')
     """

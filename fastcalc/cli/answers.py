@@ -27,30 +27,17 @@ def page(file: Path | None, parts: Callable[[int], Iterable[console.Part]]) -> N
 class Found:
     """What a command found, in every form; nothing is made that nobody asks for.
 
-    Attributes
-    ----------
-    parts : callable, optional
-        Returns the page of a width, notes and all.
-    records : callable
-        Returns the records.
-    rows : callable
-        Returns the columns and rows of a Markdown table.
-    extra : callable
-        Returns what stands alongside the records in JSON.
-    warnings : iterable of str
-        Go to standard error where no page has notes.
-    reasons : list of str
-        Why the answer is no; they go to standard error in any case.
-    keys : iterable of str
-        Of records where there is none.
-    as_json : callable, optional
-        Returns a JSON document of another form than that of records.
-    code : int
-        Exit code: 0 done, 1 the answer is no.
-    charts : dict of str to callable
-        Return what is drawn, by kind of chart; the first is drawn where none is named.
-    as_html : callable
-        Returns a report as one HTML page, where the command has one.
+    parts : returns the page of a width, notes and all
+    records : returns the records
+    rows : returns the columns and rows of a Markdown table
+    extra : returns what stands alongside the records in JSON
+    warnings : go to standard error where no page has notes
+    reasons : why the answer is no; they go to standard error in any case
+    keys : of records where there is none
+    as_json : returns a JSON document of another form than that of records
+    code : exit code: 0 done, 1 the answer is no
+    charts : return what is drawn, by kind of chart; the first is drawn where none is named
+    as_html : returns a report as one HTML page, where the command has one
     """
 
     parts: Callable[[int], Iterable[console.Part]] | None

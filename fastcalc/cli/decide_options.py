@@ -56,10 +56,7 @@ def checked(value: float, parameter: Variable, where: str) -> float:
 def parsed(asked: Decide, catalogue: Catalogue) -> Parsed:
     """Return every option, in the order typed.
 
-    Raises
-    ------
-    InputError
-        If a text is no option, two have one name, or a mix names none of the others.
+    Raises InputError if a text is no option, two have one name, or a mix names none of the others.
     """
     found: list[Contender] = []
     notes: list[str] = []

@@ -18,10 +18,7 @@ class Flags:
     A flag is a field with a default and what ``typer`` shows of it; a class that repeats a field
     without the latter changes the default alone. The summary of a group heads it in ``--help``.
 
-    Attributes
-    ----------
-    examples : tuple of str
-        Commands that ``--help`` shows; tests run them.
+    examples : commands that ``--help`` shows; tests run them
     """
 
     examples: ClassVar[tuple[str, ...]] = ()

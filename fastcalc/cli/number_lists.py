@@ -18,13 +18,8 @@ def numbers(text: str, flag: str, limit: Limit) -> tuple[int, ...]:
 
     In ranges ``a..bxk`` multiplies and ``a..b+k`` adds; ``k`` is a thousand and ``M`` a million.
 
-    Raises
-    ------
-    InputError
-        If a part is not a whole number within the limit, or a range never ends.
+    Raises InputError if a part is not a whole number within the limit, or a range never ends.
 
-    Examples
-    --------
     >>> from fastcalc.catalogue.limits import LIMITS
     >>> numbers("1k,1..8x2,10..20+5", "--batch", LIMITS["sequences"])
     (1, 2, 4, 8, 10, 15, 20, 1000)

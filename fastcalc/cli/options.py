@@ -35,8 +35,6 @@ _WITH_COMMAS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
 def whole(text: str, flag: str, limit: Limit, example: str = "8") -> int:
     """Return a whole number within a limit, in which ``k`` is a thousand and ``M`` a million.
 
-    Examples
-    --------
     >>> whole("8k", "--prompt", LIMITS["tokens"])
     8000
     >>> whole("3_000", "--prompt", LIMITS["tokens"])
@@ -94,10 +92,7 @@ def file_of(text: str) -> Path | None:
 def kind_of(format: str | None, file: Path | None, known: Sequence[str]) -> str:  # noqa: A002
     """Return the format to write: as named, else by a file's ending, else the first known.
 
-    Raises
-    ------
-    InputError
-        If a format or an ending is none of those known, or needs a file and has none.
+    Raises InputError if a format or an ending is none of those known, or needs a file and has none.
     """
     if format is not None:
         kind = choice(format, "--format", tuple(known))

@@ -32,10 +32,8 @@ def whole(file: Path, *, again: bool = False) -> Iterator[BinaryIO]:
 
     Pipes, devices and what the shell has opened (``/dev/stdout``) are written in place.
 
-    Raises
-    ------
-    InputError
-        If it cannot be written; if the program has read it, unless it is there to write it again.
+    Raises InputError if it cannot be written; if the program has read it, unless it is there to
+    write it again.
     """
     try:
         with _stream(file, again=again) as stream:

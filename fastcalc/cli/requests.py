@@ -118,12 +118,8 @@ _ASKED = (
 def again(asked: Compare | FitMemory, command: str, flags: type[Flags]) -> str:
     """Return a command that asks the same about the first model and chip of a comparison.
 
-    Parameters
-    ----------
-    asked : Compare or FitMemory
-        What was asked.
-    command, flags : str, type of Flags
-        What comes next, and the flags that it has.
+    asked : what was asked
+    command, flags : what comes next, and the flags that it has
     """
     words = ["fastcalc", command, (asked.models or list(DEFAULT_MODELS))[0]]
     words += ["--on", options.names(asked.on, "--on")[0]]
@@ -163,10 +159,7 @@ def chips_of(entries: Catalogue, on: str, memory: MemoryChoice) -> list[Hardware
 
     Those without a memory of ``--place`` are left out, with a note, if others have it.
 
-    Raises
-    ------
-    InputError
-        If a host is named, whose memory a chip may use and which is none itself.
+    Raises InputError if a host is named, whose memory a chip may use and which is none itself.
     """
     if is_all(on):
         every = (entries.hardware(name) for name in entries.names("hardware"))

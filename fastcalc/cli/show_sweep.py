@@ -42,10 +42,7 @@ def run(asked: Sweep) -> None:
 def combinations(asked: Sweep) -> tuple[list[Grid], Counter[str]]:
     """Return what is to be evaluated, and how many combinations are left out, by reason.
 
-    Raises
-    ------
-    InputError
-        If none is left.
+    Raises InputError if none is left.
     """
     found, skipped = grids(_axes(asked))
     if not any(grid.size for grid in found):

@@ -29,10 +29,7 @@ def foresee(points: int, deployments: int, kind: str, file: Path | None, *, is_m
 
     Deployments are chips with their models, formats and engines.
 
-    Raises
-    ------
-    InputError
-        If it takes longer than `LONGEST` or more than is free where the file goes.
+    Raises InputError if it takes longer than `LONGEST` or more than is free where the file goes.
     """
     seconds = points * SECONDS[kind] + deployments * DEPLOYMENT
     size = points * BYTES[kind]

@@ -19,8 +19,6 @@ def speculation(text: str | None) -> Speculation:
     It is ``2.5`` tokens a pass, ``0.8x3`` acceptance and drafted tokens, or ``2.5/3`` tokens a
     pass and drafted tokens; an InputError says that it is none of these, or cannot be.
 
-    Examples
-    --------
     >>> speculation("2.5/3")
     Speculation(tokens_per_pass=2.5, drafted=3.0)
     """
@@ -56,8 +54,6 @@ def speculation(text: str | None) -> Speculation:
 def speculations(text: str | None) -> tuple[Speculation, ...]:
     """Return each way of drafting ahead in a list: ``none``, or a form that `speculation` reads.
 
-    Examples
-    --------
     >>> speculations("none,2.5/3")[1]
     Speculation(tokens_per_pass=2.5, drafted=3.0)
     """

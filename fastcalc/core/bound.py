@@ -29,10 +29,7 @@ _LEAST = 1e-300
 class Bound:
     """Memory, compute and link time at peak rates; they overlap.
 
-    Attributes
-    ----------
-    work : Component
-        The least bytes, FLOPs and bytes sent of all chips together, and their peak rates.
+    work : the least bytes, FLOPs and bytes sent of all chips together, and their peak rates
     """
 
     work: Component
@@ -66,12 +63,8 @@ class Bound:
 def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
     """Return the bound of a step on all chips of a layout.
 
-    Parameters
-    ----------
-    placement : Placement
-        A workload on a layout.
-    rows : PassInput
-        Sequences and prompt tokens of the *whole deployment*; arrays broadcast.
+    placement : a workload on a layout
+    rows : sequences and prompt tokens of the *whole deployment*; arrays broadcast
 
     Returns
     -------

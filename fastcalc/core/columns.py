@@ -22,21 +22,14 @@ Columns = dict[str, Any]
 class Column:
     """A column of records or of a table.
 
-    Attributes
-    ----------
-    key, unit, meaning : str
-        Name in a record; unit, or ``count``, ``text``, ``list`` or ``yes or no``; what it is.
-    value : callable
-        Takes it from what a record is of, as an `EvaluatedPoints`.
-    heading : tuple of str
-        In two lines.
-    rank : int
-        How readily it makes room in a narrow table; the largest leaves first, 0 never.
-    format : str or callable
-        How a table writes it, where its unit does not say: a name that the report knows, or what
-        makes a cell of a record.
-    needs_fit : bool
-        Whether it has no value where the batch does not fit.
+    key, unit, meaning : name in a record; unit, or ``count``, ``text``, ``list`` or ``yes or no``;
+        what it is
+    value : takes it from what a record is of, as an `EvaluatedPoints`
+    heading : in two lines
+    rank : how readily it makes room in a narrow table; the largest leaves first, 0 never
+    format : how a table writes it, where its unit does not say: a name that the report knows, or
+        what makes a cell of a record
+    needs_fit : whether it has no value where the batch does not fit
     """
 
     key: str
@@ -326,14 +319,9 @@ WHOLE = frozenset(column.key for column in COLUMNS if column.unit == "count")
 def pick(keys: str, columns: Sequence[Column] = (), *, keep: str = "") -> list[Column]:
     """Return columns by their keys.
 
-    Parameters
-    ----------
-    keys : str
-        With blanks between.
-    columns : sequence of Column
-        Others than those of `COLUMNS`, or in place of them.
-    keep : str
-        Keys of those that a narrow table keeps, whatever their rank.
+    keys : with blanks between
+    columns : others than those of `COLUMNS`, or in place of them
+    keep : keys of those that a narrow table keeps, whatever their rank
     """
     known = {column.key: column for column in (*COLUMNS, *columns)}
     found = [known[key] for key in keys.split()]
@@ -343,12 +331,8 @@ def pick(keys: str, columns: Sequence[Column] = (), *, keep: str = "") -> list[C
 def values(columns: Sequence[Column], one: Any) -> dict[str, Any]:
     """Return the value of each column by its key.
 
-    Parameters
-    ----------
-    columns : sequence of Column
-        In order.
-    one : object
-        What they take them from.
+    columns : in order
+    one : what they take them from
     """
     return {column.key: column.value(one) for column in columns}
 
@@ -356,12 +340,8 @@ def values(columns: Sequence[Column], one: Any) -> dict[str, Any]:
 def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]]:
     """Yield a record for each point of some columns, None where a key has no value.
 
-    Parameters
-    ----------
-    columns : Columns
-        That broadcast to the shape.
-    shape : tuple of int
-        Of the points. [1]
+    columns : that broadcast to the shape
+    shape : of the points [1]
     """
     held = np.broadcast_to(columns["fits"], shape).ravel().tolist()
     cells = [_cells(column, shape) for column in columns.values()]

@@ -21,20 +21,12 @@ LIMITERS = ("memory", "compute", "link", "latency")
 class Component:
     """One part of a step: its work on one chip, and the rates at which that is done.
 
-    Attributes
-    ----------
-    name : str
-        Attention, dense weights, routed experts, a collective, a floor.
-    bytes, bandwidth : array_like
-        Memory traffic [byte] and how fast it goes. [byte/s]
-    flops, flop_rate : array_like
-        Arithmetic [FLOP] and how fast it goes. [FLOP/s]
-    sent, link : array_like
-        What crosses links [byte] and how fast. [byte/s]
-    count, each : array_like
-        Launches, messages or hops one after another [1], and what each takes. [s]
-    norm : float
-        How its memory and compute time overlap: 1 for not at all, infinity for wholly. [1]
+    name : attention, dense weights, routed experts, a collective, a floor
+    bytes, bandwidth : memory traffic [byte] and how fast it goes [byte/s]
+    flops, flop_rate : arithmetic [FLOP] and how fast it goes [FLOP/s]
+    sent, link : what crosses links [byte] and how fast [byte/s]
+    count, each : launches, messages or hops one after another [1], and what each takes [s]
+    norm : how its memory and compute time overlap: 1 for not at all, infinity for wholly [1]
     """
 
     name: str
@@ -119,12 +111,8 @@ def largest_of(terms: Sequence[ArrayLike]) -> Ints:
 class Step:
     """A step as the sum of its components.
 
-    Attributes
-    ----------
-    components : tuple of Component
-        In order.
-    seconds : array_like
-        Time of the whole step. [s]
+    components : in order
+    seconds : time of the whole step [s]
     """
 
     components: tuple[Component, ...]
@@ -138,10 +126,7 @@ class Step:
     def then(self, *more: Component) -> "Step":
         """Return the step with more components after its own, whose sum is not made again.
 
-        Parameters
-        ----------
-        more : Component
-            In order.
+        more : in order
         """
         total: ArrayLike = self.seconds
         for one in more:

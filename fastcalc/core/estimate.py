@@ -40,10 +40,7 @@ class Estimate:
 
     What nobody asks for is not computed.
 
-    Attributes
-    ----------
-    passes : Schedule
-        The passes of the placement that was evaluated, and of its traffic.
+    passes : the passes of the placement that was evaluated, and of its traffic
     """
 
     passes: Schedule
@@ -185,10 +182,7 @@ class Estimate:
     def usd(self, usd_per_hour: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Return dollars a million tokens of input, of output, and of both. [USD]
 
-        Parameters
-        ----------
-        usd_per_hour : float
-            Price of the whole deployment for an hour of use. [USD/h]
+        usd_per_hour : price of the whole deployment for an hour of use [USD/h]
         """
         traffic, prompt, output = self.traffic, self.prompt_seconds, self.output_seconds
         return (
@@ -205,14 +199,9 @@ class Estimate:
 def evaluate(placement: AnyPlacement, *, batch: ArrayLike, traffic: Traffic) -> Estimate:
     """Return the estimate of a placement for every batch.
 
-    Parameters
-    ----------
-    placement : Placement
-        A workload on a layout.
-    batch : array_like
-        Sequences decoded together by the whole deployment, any shape. [1]
-    traffic : Traffic
-        What requests look like.
+    placement : a workload on a layout
+    batch : sequences decoded together by the whole deployment, any shape [1]
+    traffic : what requests look like
 
     Returns
     -------
@@ -226,12 +215,8 @@ def evaluate(placement: AnyPlacement, *, batch: ArrayLike, traffic: Traffic) -> 
 def range_of(placement: AnyPlacement, phase: str = "decode") -> SpeedRange | None:
     """Return the speed range for this class of chip and model, or None for the bound itself.
 
-    Parameters
-    ----------
-    placement : Placement
-        A workload on a layout.
-    phase : str
-        ``decode``, ``prefill`` or ``served``.
+    placement : a workload on a layout
+    phase : ``decode``, ``prefill`` or ``served``
     """
     engine, hardware = placement.machine.engine, placement.machine.hardware
     if placement.machine.memory.host is not None:

@@ -23,12 +23,8 @@ from fastcalc.formulas.types import ArrayLike, Floats, Ints
 class Words:
     """A column of few words.
 
-    Attributes
-    ----------
-    codes : ndarray of int
-        Position of each point's word.
-    words : tuple
-        Texts, or lists of them.
+    codes : position of each point's word
+    words : texts, or lists of them
     """
 
     codes: Ints | np.integer[Any]
@@ -39,18 +35,12 @@ class Words:
 class EvaluatedPoints:
     """An estimate, and what records say of it besides.
 
-    Attributes
-    ----------
-    scenario : Scenario
-        What holds of every point; its batches, traffic and sharding are the estimate's affair.
-    estimate : Estimate
-        Of arrays that broadcast with each other.
-    usd_per_hour : array_like or None
-        Price of each deployment. [USD/h]
-    min_chips : callable
-        Gives the chips of the smallest deployment; nan where there is none. [1]
-    placed, warnings : callable
-        Give where it lives, and what a reader must know, as `Words`.
+    scenario : what holds of every point; its batches, traffic and sharding are the estimate's
+        affair
+    estimate : of arrays that broadcast with each other
+    usd_per_hour : price of each deployment [USD/h]
+    min_chips : gives the chips of the smallest deployment; nan where there is none [1]
+    placed, warnings : give where it lives, and what a reader must know, as `Words`
     """
 
     scenario: Scenario
@@ -136,16 +126,10 @@ def host_use(passes: Schedule) -> Words | None:
 def places(estimate: Estimate, which: Ints, layouts: Sequence[Layout], site: Site) -> Words:
     """Return where each point lives, in a phrase.
 
-    Parameters
-    ----------
-    estimate : Estimate
-        Of the points.
-    which : ndarray of int
-        The position of each point's layout.
-    layouts : sequence of Layout
-        Those there are.
-    site : Site
-        Of model and chip.
+    estimate : of the points
+    which : the position of each point's layout
+    layouts : those there are
+    site : of model and chip
     """
     codes, names = memories_used(estimate.passes.split, site.machine.tiers)
     words = (site.place(layout).where(name) for layout in layouts for name in names)

@@ -26,24 +26,14 @@ def memory_choice(
 ) -> MemoryChoice:
     """Return what a user asks of memory.
 
-    Parameters
-    ----------
-    catalogue : Catalogue
-        Where hosts are looked up by name.
-    host : str or None
-        A host by name, or its numbers: ``dram=256GiB@300GB/s,link=64GB/s``; without ``compute=``
-        its cores multiply nothing.
-    use : str, optional
-        ``stream`` or ``compute``; whichever is faster where left out.
-    place : str, optional
-        Kinds of bytes and memories: ``experts=host,kv=HBM3``.
-    prefix_tier : str, optional
-        The memory that the cached part of prompts is loaded from.
+    catalogue : where hosts are looked up by name
+    host : a host by name, or its numbers: ``dram=256GiB@300GB/s,link=64GB/s``; without ``compute=``
+        its cores multiply nothing
+    use : ``stream`` or ``compute``; whichever is faster where left out
+    place : kinds of bytes and memories: ``experts=host,kv=HBM3``
+    prefix_tier : the memory that the cached part of prompts is loaded from
 
-    Raises
-    ------
-    InputError
-        If a text is not understood.
+    Raises InputError if a text is not understood.
     """
     if not (host or use or place or prefix_tier):
         return OWN_MEMORY

@@ -33,16 +33,10 @@ class Reads(NamedTuple):
 class InPlace:
     """What the host's cores do in a pass, on one chip's part of its memory.
 
-    Attributes
-    ----------
-    bytes, bandwidth : ndarray
-        Read [byte] and how fast. [byte/s]
-    flops, compute : ndarray
-        Multiplied [FLOP] and how long that takes. [s]
-    sent, link : array_like
-        Activations to the host and back [byte] and how fast. [byte/s]
-    layers, each : array_like
-        Layers in which chip and host take turns [1], and what a turn costs. [s]
+    bytes, bandwidth : read [byte] and how fast [byte/s]
+    flops, compute : multiplied [FLOP] and how long that takes [s]
+    sent, link : activations to the host and back [byte] and how fast [byte/s]
+    layers, each : layers in which chip and host take turns [1], and what a turn costs [s]
     """
 
     bytes: Array
@@ -75,16 +69,10 @@ class InPlace:
 class Located(NamedTuple):
     """A pass as the chip sees it, and what is done elsewhere.
 
-    Attributes
-    ----------
-    work : PassWork
-        Without what the host's cores do.
-    reads : Reads
-        How fast the chip reads the rest.
-    host : InPlace or None
-        What the host's cores do.
-    rest : list of ndarray or None
-        What of each kind of `READ` the chip works on; None for all. [1]
+    work : without what the host's cores do
+    reads : how fast the chip reads the rest
+    host : what the host's cores do
+    rest : what of each kind of `READ` the chip works on; None for all [1]
     """
 
     work: PassWork
@@ -98,16 +86,10 @@ def tier_rate(
 ) -> ArrayLike:
     """Return what long reads reach of a memory, for one chip. [byte/s]
 
-    Parameters
-    ----------
-    tier : Tier
-        The memory.
-    chip, software : Chip, EngineParameters
-        What a chip prints, and what the engine makes of it.
-    part : array_like
-        The part of a shared memory that one chip has while others read, too. [1]
-    in_place : bool
-        Read by the host's cores, not over the link.
+    tier : the memory
+    chip, software : what a chip prints, and what the engine makes of it
+    part : the part of a shared memory that one chip has while others read, too [1]
+    in_place : read by the host's cores, not over the link
     """
     if tier.is_near:
         return achieved_bandwidth(
@@ -124,22 +106,13 @@ def tier_rate(
 class Ways:
     """How a pass may use what lives on a host.
 
-    Attributes
-    ----------
-    work : PassWork
-        The work of the pass, wherever its bytes live.
-    shares : dict of str to list of ndarray
-        What is read of each kind of bytes from each memory. [1]
-    rates : list of array_like
-        How fast a chip reads each memory. [byte/s]
-    overlap : array_like
-        Share of the shorter times that hides. [1]
-    place : int or None
-        Position of the memory whose cores may multiply.
-    host : InPlace or None
-        What they do if they do all of it.
-    there : list of ndarray
-        What of each kind is in that memory. [1]
+    work : the work of the pass, wherever its bytes live
+    shares : what is read of each kind of bytes from each memory [1]
+    rates : how fast a chip reads each memory [byte/s]
+    overlap : share of the shorter times that hides [1]
+    place : position of the memory whose cores may multiply
+    host : what they do if they do all of it
+    there : what of each kind is in that memory [1]
     """
 
     work: PassWork
@@ -172,16 +145,10 @@ def ways_of(
 ) -> Ways:
     """Return how a pass may use what lives on a host.
 
-    Parameters
-    ----------
-    work : PassWork
-        The work of the pass, wherever its bytes live.
-    split : Split
-        Where they live.
-    chip, software : Chip, EngineParameters
-        What a chip prints, and what the engine makes of it.
-    touched : array_like
-        Share of the routed weights that the pass reads. [1]
+    work : the work of the pass, wherever its bytes live
+    split : where they live
+    chip, software : what a chip prints, and what the engine makes of it
+    touched : share of the routed weights that the pass reads [1]
     """
     shares, parts = split.reads(), [part_of(tier, split, work) for tier in split.tiers]
     rates = [
@@ -198,14 +165,9 @@ def ways_of(
 def part_of(tier: Tier, split: Split, work: PassWork) -> ArrayLike:
     """Return the part of a shared memory that a chip has while others of a pass read, too. [1]
 
-    Parameters
-    ----------
-    tier : Tier
-        The memory.
-    split : Split
-        With the chips of the deployment.
-    work : PassWork
-        The pass; only the stages that its micro-batches are in read at once.
+    tier : the memory
+    split : with the chips of the deployment
+    work : the pass; only the stages that its micro-batches are in read at once
     """
     if tier.shared_by == 1.0:
         return 1.0

@@ -25,23 +25,15 @@ _INDEX_SCALE_BYTES = 4.0
 class CacheGroup:
     """Layers whose caches and attention are alike.
 
-    Attributes
-    ----------
-    layers : float
-        How many. [1]
-    elements : float
-        Elements that a token leaves in one layer. [1]
-    window : float
-        Tokens that are kept, the last ones; infinity for all. [1]
-    shards : float
-        Ranks that a tensor-parallel group can spread the cache over: key-value heads, or 1
-        for a latent that every rank needs whole. [1]
-    decode_flops, prefill_flops : float
-        Attention FLOPs of one layer for a new token and a token it attends to. [FLOP]
-    picked : float
-        Tokens that an indexer picks for a new token; infinity without one. [1]
-    element_bytes : float or None
-        Width of an element; None for that of the cache format. [byte]
+    layers : how many [1]
+    elements : elements that a token leaves in one layer [1]
+    window : tokens that are kept, the last ones; infinity for all [1]
+    shards : ranks that a tensor-parallel group can spread the cache over: key-value heads, or 1 for
+        a latent that every rank needs whole [1]
+    decode_flops, prefill_flops : attention FLOPs of one layer for a new token and a token it
+        attends to [FLOP]
+    picked : tokens that an indexer picks for a new token; infinity without one [1]
+    element_bytes : width of an element; None for that of the cache format [byte]
     """
 
     layers: float
@@ -63,15 +55,10 @@ class CacheGroup:
 class LayerCount:
     """What a layer, or a part of one, holds and keeps.
 
-    Attributes
-    ----------
-    dense, small, routed, expert_biases : float
-        Parameters: matrices that every token passes; norms, biases and routers; matrices and
-        biases of all routed experts. [1]
-    state : float
-        Elements that a sequence keeps, whatever its length. [1]
-    caches : tuple of CacheGroup
-        What a token leaves, each group of one layer.
+    dense, small, routed, expert_biases : parameters: matrices that every token passes; norms,
+        biases and routers; matrices and biases of all routed experts [1]
+    state : elements that a sequence keeps, whatever its length [1]
+    caches : what a token leaves, each group of one layer
     """
 
     dense: float = 0.0

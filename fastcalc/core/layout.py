@@ -13,10 +13,7 @@ from fastcalc.formulas.types import Ints
 class LayoutError(InputError):
     """A layout that a chip or a model cannot have.
 
-    Attributes
-    ----------
-    rule : str
-        What of it cannot be, in words that are the same for every chip and model, to count by.
+    rule : what of it cannot be, in words that are the same for every chip and model, to count by
     """
 
     def __init__(self, rule: str, sentence: str) -> None:
@@ -66,12 +63,8 @@ class Layouts:
     def of(cls, layouts: Sequence[Layout], *, axes: int = 0) -> "Layouts":
         """Return layouts as arrays, with so many axes of length one behind the first.
 
-        Parameters
-        ----------
-        layouts : sequence of Layout
-            One or more.
-        axes : int
-            Axes that other things vary along. [1]
+        layouts : one or more
+        axes : axes that other things vary along [1]
         """
         ranks = np.array([(one.tp, one.pp, one.ep, one.dp) for one in layouts])
         return cls(*ranks.T.reshape(4, len(layouts), *(1,) * axes))

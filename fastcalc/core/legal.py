@@ -99,10 +99,7 @@ class LegalLayouts:
 
         With attention replicas they are spread over the whole stage.
 
-        Parameters
-        ----------
-        tp, dp : int
-            Tensor-parallel ranks and replicas. [1]
+        tp, dp : tensor-parallel ranks and replicas [1]
         """
         return tp * dp if dp > 1 and self.work.experts else 1
 
@@ -150,10 +147,7 @@ class LegalLayouts:
     def check(self, layout: Layout) -> Layout:
         """Return a layout that a user asked for, or say why it cannot be.
 
-        Raises
-        ------
-        LayoutError
-            If a number does not suit the chip or the model.
+        Raises LayoutError if a number does not suit the chip or the model.
         """
         hardware, model, domain = self.machine.hardware, self.work.model, self.domain
         if self.machine.is_spatial and (layout.tp, layout.ep, layout.dp) != (1, 1, 1):

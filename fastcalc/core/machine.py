@@ -32,26 +32,17 @@ Product = Literal["dense", "head", "routed", "attention"]
 class Chip:
     """What one chip gives at its printed peaks to a model in its formats.
 
-    Attributes
-    ----------
-    bandwidth : array_like
-        Of the fastest memory tier. [byte/s]
-    cores : array_like
-        Cores that read and multiply; infinity where they are not known. [1]
-    dense, head, routed, attention : array_like
-        Dense peaks that products with these run at. [FLOP/s]
-    dense_bits, head_bits, routed_bits, attention_bits : array_like
-        Widths of the operands that these multiply. [bit]
-    dense_is_packed, head_is_packed, routed_is_packed : array_like
-        1 where weights are unpacked to 16 bits before use, else 0. [1]
-    blocks : array_like
-        1 where weights are stored in blocks of mixed widths (GGUF), else 0. [1]
-    vector : array_like
-        FLOP rate of the vector units, which unpack; infinity where it is not known. [FLOP/s]
-    link, link_out : array_like
-        One way inside and beyond the domain; infinity where no link is known. [byte/s]
-    hop, hop_inside : array_like
-        Latency of one hop beyond the domain and inside it. [s]
+    bandwidth : of the fastest memory tier [byte/s]
+    cores : cores that read and multiply; infinity where they are not known [1]
+    dense, head, routed, attention : dense peaks that products with these run at [FLOP/s]
+    dense_bits, head_bits, routed_bits, attention_bits : widths of the operands that these multiply
+        [bit]
+    dense_is_packed, head_is_packed, routed_is_packed : 1 where weights are unpacked to 16 bits
+        before use, else 0 [1]
+    blocks : 1 where weights are stored in blocks of mixed widths (GGUF), else 0 [1]
+    vector : FLOP rate of the vector units, which unpack; infinity where it is not known [FLOP/s]
+    link, link_out : one way inside and beyond the domain; infinity where no link is known [byte/s]
+    hop, hop_inside : latency of one hop beyond the domain and inside it [s]
     """
 
     bandwidth: ArrayLike
@@ -118,14 +109,10 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
 class Reached(NamedTuple):
     """What an engine reaches on a chip, whatever it runs.
 
-    Attributes
-    ----------
-    bandwidth : array_like
-        Of long reads. [byte/s]
-    dense, head, routed, attention : array_like
-        Of products with these. [FLOP/s]
-    prompt_dense, prompt_routed : array_like
-        Of products of prompt tokens, where weights may be in blocks. [FLOP/s]
+    bandwidth : of long reads [byte/s]
+    dense, head, routed, attention : of products with these [FLOP/s]
+    prompt_dense, prompt_routed : of products of prompt tokens, where weights may be in blocks
+        [FLOP/s]
     """
 
     bandwidth: Array
@@ -157,20 +144,12 @@ def reached(chip: Chip, software: EngineParameters) -> Reached:
 class Machine:
     """One chip under one engine for one workload.
 
-    Attributes
-    ----------
-    hardware, engine : Hardware, Engine
-        Entries of the catalogue.
-    tiers : tuple of Tier
-        The memories that hold weights and cache, the fastest first.
-    memory : MemoryChoice
-        What the user asks of them.
-    place : dict of str to int
-        Kinds of bytes that have a memory of their own, by its position.
-    prefix : int or None
-        Position of the memory that the cached part of prompts is loaded from.
-    chip, software, peaks : Chip, EngineParameters, PeakRates
-        Their numbers for this workload.
+    hardware, engine : entries of the catalogue
+    tiers : the memories that hold weights and cache, the fastest first
+    memory : what the user asks of them
+    place : kinds of bytes that have a memory of their own, by its position
+    prefix : position of the memory that the cached part of prompts is loaded from
+    chip, software, peaks : their numbers for this workload
     """
 
     hardware: Hardware
@@ -191,10 +170,7 @@ class Machine:
     def usable(self, chips: ArrayLike) -> list[ArrayLike]:
         """Return what the engine may fill of each tier, for each of some chips. [byte]
 
-        Parameters
-        ----------
-        chips : array_like
-            Chips of the deployment, which share some memories. [1]
+        chips : chips of the deployment, which share some memories [1]
         """
         share = self.software.memory_fraction
         return [tier.capacity * share * tier.share(chips) for tier in self.tiers]
@@ -209,19 +185,11 @@ class Machine:
 def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryChoice) -> Machine:
     """Return a chip under an engine for a workload.
 
-    Parameters
-    ----------
-    hardware, engine : Hardware, Engine
-        The chip and the software.
-    work : Workload
-        The model in its formats.
-    memory : MemoryChoice
-        What a user adds to the chip's memory, and where things are to live.
+    hardware, engine : the chip and the software
+    work : the model in its formats
+    memory : what a user adds to the chip's memory, and where things are to live
 
-    Raises
-    ------
-    InputError
-        If there is no memory of a name that is given.
+    Raises InputError if there is no memory of a name that is given.
     """
     cache = number_format(work.kv_format, cache=True)
     formats = (work.dense.format, work.head.format, work.routed.format, cache)
@@ -245,10 +213,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
 def read_first(tiers: Sequence[Tier]) -> Tier:
     """Return the memory that `Chip.bandwidth` is of: that on the chip, or the first.
 
-    Parameters
-    ----------
-    tiers : sequence of Tier
-        In the order in which they are filled.
+    tiers : in the order in which they are filled
     """
     return next((one for one in tiers if one.where == "chip"), tiers[0])
 
@@ -260,19 +225,11 @@ def tiers_of(
 
     A memory in which nothing is to live, where every kind of bytes has its own, is left out.
 
-    Parameters
-    ----------
-    hardware : Hardware
-        The chip.
-    memory : MemoryChoice
-        What a user adds, and where things are to live.
-    formats : iterable of NumberFormat
-        Of dense weights, head, routed experts and cache, which the host's cores may multiply.
+    hardware : the chip
+    memory : what a user adds, and where things are to live
+    formats : of dense weights, head, routed experts and cache, which the host's cores may multiply
 
-    Raises
-    ------
-    InputError
-        If there is no memory of a name that is given.
+    Raises InputError if there is no memory of a name that is given.
     """
     own = own_tiers(hardware)
     if memory.host is None and not memory.place:
@@ -301,21 +258,12 @@ def tiers_of(
 def named(hardware: Hardware, tiers: Sequence[Tier], name: str, flag: str = "--place") -> int:
     """Return the position of the memory of a name, or of a place such as ``host``.
 
-    Parameters
-    ----------
-    hardware : Hardware
-        The chip.
-    tiers : sequence of Tier
-        Its memories.
-    name : str
-        Upper and lower case are alike.
-    flag : str
-        Where the name was given.
+    hardware : the chip
+    tiers : its memories
+    name : upper and lower case are alike
+    flag : where the name was given
 
-    Raises
-    ------
-    InputError
-        If there is none.
+    Raises InputError if there is none.
     """
     for place, tier in enumerate(tiers):
         if name.lower() in (tier.name.lower(), tier.where):

@@ -31,12 +31,9 @@ HOST_CHIPS = 8
 class LookBack(NamedTuple):
     """What tokens of some traffic look back on, on all chips of a replica.
 
-    Attributes
-    ----------
-    cache, cache_on_rank : array_like
-        Cache that one sequence reads, and what of it one tensor-parallel rank reads. [byte]
-    decode_flops, prompt_flops : array_like
-        Attention FLOPs of a decoded token and of a prompt token. [FLOP]
+    cache, cache_on_rank : cache that one sequence reads, and what of it one tensor-parallel rank
+        reads [byte]
+    decode_flops, prompt_flops : attention FLOPs of a decoded token and of a prompt token [FLOP]
     """
 
     cache: ArrayLike
@@ -66,20 +63,12 @@ def look_back(placement: AnyPlacement, traffic: Traffic) -> LookBack:
 class PassInput:
     """What a pass is asked to do, on one replica of the attention.
 
-    Attributes
-    ----------
-    seen : LookBack
-        What its tokens look back on.
-    sequences : array_like
-        Sequences decoded, :math:`b`. [1]
-    together : array_like
-        Sequences decoded by all replicas that share one copy of the experts. [1]
-    prompt : array_like
-        Prompt tokens taken in, :math:`c`. [1]
-    prompt_replicas : array_like
-        Replicas that take in prompts in this pass. [1]
-    verified : array_like
-        Tokens of a sequence in one pass: 1, or the drafted ones and one more. [1]
+    seen : what its tokens look back on
+    sequences : sequences decoded, :math:`b` [1]
+    together : sequences decoded by all replicas that share one copy of the experts [1]
+    prompt : prompt tokens taken in, :math:`c` [1]
+    prompt_replicas : replicas that take in prompts in this pass [1]
+    verified : tokens of a sequence in one pass: 1, or the drafted ones and one more [1]
     """
 
     seen: LookBack
@@ -94,53 +83,37 @@ class PassInput:
 class PassWork:
     """The work of one pass through all layers, on the chips of one replica.
 
-    Attributes
-    ----------
-    dense_bytes, head_bytes, routed_bytes : array_like
-        Weights on a chip, pipeline stages taken together: matrices every token passes; head,
-        norms, biases and routers; all routed experts. [byte]
-    dense_flops, head_flops, norm_flops, routed_flops : array_like
-        FLOPs of one token on a chip; the head serves decoded tokens, norms and routers prompt
-        tokens, too. [FLOP]
-    cache_bytes : array_like
-        Cache that one sequence reads on a chip. [byte]
-    attention_flops, prompt_flops : array_like
-        Attention FLOPs of a decoded token and of a prompt token on a chip. [FLOP]
-    dense_weights, head_weights, routed_weights : array_like
-        Weights on a chip that take a width below 16 bits, as numbers. [1]
-    experts, active : array_like
-        Experts in a layer and how many a token picks; 1 and 1 without any. [1]
-    depth, expert_layers, latent_layers : array_like
-        Layers one after another, those with routed experts, those with latent attention. [1]
-    hidden, expert_width : array_like
-        Width of a token between layers, 0 where it is not published; columns of a rank's slice of
-        an expert, infinity where they are not known. [1]
-    sequences, verified, together : array_like
-        Sequences decoded on the replica, their tokens in this pass, and the tokens that meet in
-        one copy of the experts. [1]
-    prompt, prompt_together : array_like
-        Prompt tokens on the replica, and those that meet in one copy of the experts. [1]
-    tp, shards : array_like
-        Ranks of the tensor-parallel group, and ranks over which one copy of the experts is
-        spread. [1]
-    link_share, exchange_link_share : array_like
-        What a rank gets of its link in an all-reduce, and between replicas. [1]
-    exchanges : array_like
-        1 where replicas send tokens to each other's experts, else 0. [1]
-    destinations : array_like
-        Other ranks that one token visits. [1]
-    tp_is_inside, exchange_is_inside, hops_are_inside : array_like
-        1 where all ranks are in one link domain, else 0. [1]
-    is_one_host : array_like
-        1 where the link domain ends at the host, else 0. [1]
-    unevenness : array_like
-        How uneven ranks that hold different experts are, 1 for 128 experts over 8. [1]
-    stages, slowest : array_like
-        Pipeline stages, and the share of all layers in the slowest. [1]
-    in_flight : array_like
-        Sequences of a replica that could be in different stages. [1]
-    split : Split or None
-        Where bytes live; None where all are in the one memory of the chip.
+    dense_bytes, head_bytes, routed_bytes : weights on a chip, pipeline stages taken together:
+        matrices every token passes; head, norms, biases and routers; all routed experts [byte]
+    dense_flops, head_flops, norm_flops, routed_flops : FLOPs of one token on a chip; the head
+        serves decoded tokens, norms and routers prompt tokens, too [FLOP]
+    cache_bytes : cache that one sequence reads on a chip [byte]
+    attention_flops, prompt_flops : attention FLOPs of a decoded token and of a prompt token on a
+        chip [FLOP]
+    dense_weights, head_weights, routed_weights : weights on a chip that take a width below 16 bits,
+        as numbers [1]
+    experts, active : experts in a layer and how many a token picks; 1 and 1 without any [1]
+    depth, expert_layers, latent_layers : layers one after another, those with routed experts, those
+        with latent attention [1]
+    hidden, expert_width : width of a token between layers, 0 where it is not published; columns of
+        a rank's slice of an expert, infinity where they are not known [1]
+    sequences, verified, together : sequences decoded on the replica, their tokens in this pass, and
+        the tokens that meet in one copy of the experts [1]
+    prompt, prompt_together : prompt tokens on the replica, and those that meet in one copy of the
+        experts [1]
+    tp, shards : ranks of the tensor-parallel group, and ranks over which one copy of the experts is
+        spread [1]
+    link_share, exchange_link_share : what a rank gets of its link in an all-reduce, and between
+        replicas [1]
+    exchanges : 1 where replicas send tokens to each other's experts, else 0 [1]
+    destinations : other ranks that one token visits [1]
+    tp_is_inside, exchange_is_inside, hops_are_inside : 1 where all ranks are in one link domain,
+        else 0 [1]
+    is_one_host : 1 where the link domain ends at the host, else 0 [1]
+    unevenness : how uneven ranks that hold different experts are, 1 for 128 experts over 8 [1]
+    stages, slowest : pipeline stages, and the share of all layers in the slowest [1]
+    in_flight : sequences of a replica that could be in different stages [1]
+    split : where bytes live; None where all are in the one memory of the chip
     """
 
     dense_bytes: ArrayLike
@@ -195,16 +168,10 @@ def count_pass(
 ) -> PassWork:
     """Count a pass of a placement.
 
-    Parameters
-    ----------
-    placement : Placement
-        A workload on a layout.
-    rows : PassInput
-        Sequences and prompt tokens of one replica; arrays broadcast.
-    in_flight : array_like
-        Sequences of a replica that could be in different pipeline stages. [1]
-    split : Split, optional
-        Where bytes live, if in several memories.
+    placement : a workload on a layout
+    rows : sequences and prompt tokens of one replica; arrays broadcast
+    in_flight : sequences of a replica that could be in different pipeline stages [1]
+    split : where bytes live, if in several memories
     """
     layout, seen = placement.layout, rows.seen
     tp, shards = layout.tp, layout.expert_shards

@@ -130,12 +130,8 @@ class _Placed(Generic[OneOrMore]):
 
     With `Layouts` or an array of tokens, every quantity is an array.
 
-    Attributes
-    ----------
-    machine, work, layout : Machine, Workload, Layout or Layouts
-        What is placed where.
-    reserved_tokens : array_like
-        Tokens for which a sequence's cache is reserved. [1]
+    machine, work, layout : what is placed where
+    reserved_tokens : tokens for which a sequence's cache is reserved [1]
     """
 
     machine: Machine
@@ -175,10 +171,7 @@ class _Placed(Generic[OneOrMore]):
 
         Where kinds of bytes have a memory of their own, also of what is left for caches.
 
-        Parameters
-        ----------
-        batch : array_like
-            Sequences of the whole deployment. [1]
+        batch : sequences of the whole deployment [1]
         """
         usable, weights = _room(self.machine, self.work, self.layout)
         cache = self.sequences(batch) * self.cache_per_chip / self.machine.software.cache_fraction
@@ -220,10 +213,7 @@ AnyPlacement: TypeAlias = Placement | Placements
 class Site(LegalLayouts):
     """A workload on a kind of chip: the layouts there are, and what they hold.
 
-    Attributes
-    ----------
-    reserved_tokens : array_like
-        Tokens for which a sequence's cache is reserved. [1]
+    reserved_tokens : tokens for which a sequence's cache is reserved [1]
     """
 
     reserved_tokens: ArrayLike

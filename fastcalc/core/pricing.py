@@ -22,14 +22,9 @@ USD_PER_KWH = 0.08
 class Pricing:
     """How an hour of a chip is priced.
 
-    Attributes
-    ----------
-    basis : str
-        ``cloud``: the dated rent, on demand; ``tco``: purchase over four years, and power.
-    utilization : float
-        Share of the hours paid for in which the machine serves. [1]
-    given : dict of str to float
-        A user's own prices by hardware id. [USD/h]
+    basis : ``cloud``: the dated rent, on demand; ``tco``: purchase over four years, and power
+    utilization : share of the hours paid for in which the machine serves [1]
+    given : a user's own prices by hardware id [USD/h]
     """
 
     basis: PriceBasis = "cloud"

@@ -15,14 +15,10 @@ _WIDTH = {
 class WorkingRate(NamedTuple):
     """What products with stored weights run at.
 
-    Attributes
-    ----------
-    peak : float
-        Dense peak. [FLOP/s]
-    bits : int
-        Width of the operands that it multiplies. [bit]
-    is_unpacked : bool
-        True where narrow weights are widened to 16 bits because the chip has no rate of their own.
+    peak : dense peak [FLOP/s]
+    bits : width of the operands that it multiplies [bit]
+    is_unpacked : True where narrow weights are widened to 16 bits because the chip has no rate of
+        their own
     """
 
     peak: float
@@ -33,12 +29,8 @@ class WorkingRate(NamedTuple):
 def working_rate(hardware: Hardware, stored: NumberFormat) -> WorkingRate:
     """Return the rate that products with stored weights run at.
 
-    Parameters
-    ----------
-    hardware : Hardware
-        The chip.
-    stored : NumberFormat
-        How the weights are stored.
+    hardware : the chip
+    stored : how the weights are stored
     """
     for choice in (*stored.computes_in, "bf16", "fp16"):
         needed, _, used = choice.rpartition(":")

@@ -83,10 +83,7 @@ class Scenario:
     def work(self) -> Workload:
         """The model in its formats.
 
-        Raises
-        ------
-        InputError
-            If a format is unknown.
+        Raises InputError if a format is unknown.
         """
         kv = self.kv or default_cache(self.model, self.engine, self.weights)
         return workload(self.model, self.weights, kv)
@@ -95,12 +92,8 @@ class Scenario:
 def default_cache(model: Model, engine: Engine, weights: str | None) -> str:
     """Return the cache format taken where none is asked for: the engine's, or the model's own.
 
-    Parameters
-    ----------
-    model, engine : Model, Engine
-        What runs under what.
-    weights : str or None
-        Format of the weights, which engines go by; None for the model's own.
+    model, engine : what runs under what
+    weights : format of the weights, which engines go by; None for the model's own
     """
     return engine.cache_formats.get(weights or model.weight_format) or model.kv_format
 
@@ -109,14 +102,9 @@ def default_cache(model: Model, engine: Engine, weights: str | None) -> str:
 class Location:
     """A scenario placed.
 
-    Attributes
-    ----------
-    scenario : Scenario
-        What was asked.
-    site, placement : Site, Placement
-        The layouts there are, and the one taken.
-    is_default_layout : bool
-        True where the placement chose the chips.
+    scenario : what was asked
+    site, placement : the layouts there are, and the one taken
+    is_default_layout : True where the placement chose the chips
     """
 
     scenario: Scenario
@@ -192,17 +180,10 @@ class Outcome(Location):
 def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
     """Return a model on a kind of chip, with all the memory that it has.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        Chip, model, engine and formats.
-    reserved_tokens : array_like
-        Tokens for which a sequence's cache is reserved. [1]
+    scenario : chip, model, engine and formats
+    reserved_tokens : tokens for which a sequence's cache is reserved [1]
 
-    Raises
-    ------
-    InputError
-        If a format or a memory is unknown.
+    Raises InputError if a format or a memory is unknown.
     """
     work = scenario.work
     found = machine(scenario.hardware, scenario.engine, work, scenario.memory)
@@ -212,10 +193,8 @@ def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
 def locate(scenario: Scenario) -> Location:
     """Place a scenario: choose the layout for its smallest batch, the fewest chips that hold it.
 
-    Raises
-    ------
-    InputError
-        If a format is unknown, the context exceeds the model's, or the ranks do not suit.
+    Raises InputError if a format is unknown, the context exceeds the model's, or the ranks do not
+    suit.
     """
     site, batch = site_of(scenario, scenario.traffic.reserved), min(scenario.batches)
     check_traffic(scenario)
@@ -229,21 +208,12 @@ def most_served(site: Site, chips: int, batch: float, traffic: Traffic) -> Layou
 
     Where none holds it, the one that holds most.
 
-    Parameters
-    ----------
-    site : Site
-        A workload on a kind of chip.
-    chips : int
-        Chips of the deployment. [1]
-    batch : float
-        Sequences decoded together. [1]
-    traffic : Traffic
-        What requests look like.
+    site : a workload on a kind of chip
+    chips : chips of the deployment [1]
+    batch : sequences decoded together [1]
+    traffic : what requests look like
 
-    Raises
-    ------
-    InputError
-        If no layout has so many chips.
+    Raises InputError if no layout has so many chips.
     """
     layouts = list(site.exactly(chips))
     if not layouts:
@@ -264,15 +234,9 @@ def by_layout(scenario: Scenario) -> list[Scenario]:
     It is the scenario alone unless chips are given and their ranks left open: then a batch has the
     layout that it would have if it were asked about alone.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        With one or more batches.
+    scenario : with one or more batches
 
-    Raises
-    ------
-    InputError
-        If no layout has so many chips.
+    Raises InputError if no layout has so many chips.
     """
     chips, traffic = scenario.sharding.chips, scenario.traffic
     if chips is None or scenario.sharding.names_ranks or len(scenario.batches) == 1:
@@ -287,10 +251,7 @@ def by_layout(scenario: Scenario) -> list[Scenario]:
 def solve(scenario: Scenario) -> Outcome:
     """Place and evaluate a scenario.
 
-    Raises
-    ------
-    InputError
-        As `locate` does.
+    Raises InputError as `locate` does.
     """
     found = locate(scenario)
     batches = np.array(scenario.batches, dtype=np.float64)
@@ -301,15 +262,9 @@ def solve(scenario: Scenario) -> Outcome:
 def check_traffic(scenario: Scenario) -> None:
     """Refuse requests that grow beyond what a model takes.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        With its model and traffic.
+    scenario : with its model and traffic
 
-    Raises
-    ------
-    InputError
-        If they exceed the model's context.
+    Raises InputError if they exceed the model's context.
     """
     traffic = scenario.traffic
     what = (
@@ -323,19 +278,11 @@ def check_traffic(scenario: Scenario) -> None:
 def check_context(model: Model, tokens: float, what: str) -> None:
     """Refuse more tokens than a model takes.
 
-    Parameters
-    ----------
-    model : Model
-        Whose context it is.
-    tokens : float
-        That a sequence grows to. [1]
-    what : str
-        How the sentence names them.
+    model : whose context it is
+    tokens : that a sequence grows to [1]
+    what : how the sentence names them
 
-    Raises
-    ------
-    InputError
-        If they exceed the model's context.
+    Raises InputError if they exceed the model's context.
     """
     if model.max_context is not None and tokens > model.max_context:
         raise InputError(f"{what} exceeds the {model.max_context:,} tokens that {model.id} takes")

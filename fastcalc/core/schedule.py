@@ -29,21 +29,12 @@ with a chunk of one request's prompt; a pass of prompts alone."""
 class Schedule:
     """The passes of a placement for every batch.
 
-    Parameters
-    ----------
-    placement : Placement
-        A workload on a layout.
-    traffic : Traffic
-        What requests look like.
-    batch : ndarray
-        Sequences decoded together by the whole deployment. [1]
+    placement : a workload on a layout
+    traffic : what requests look like
+    batch : sequences decoded together by the whole deployment [1]
 
-    Attributes
-    ----------
-    streams : ndarray
-        Sequences that one pass decodes: one micro-batch of one replica; regions take all. [1]
-    together : ndarray
-        Sequences of all replicas that meet in one copy of the experts, in one pass. [1]
+    streams : sequences that one pass decodes: one micro-batch of one replica; regions take all [1]
+    together : sequences of all replicas that meet in one copy of the experts, in one pass [1]
     """
 
     def __init__(self, placement: AnyPlacement, traffic: Traffic, batch: Floats) -> None:

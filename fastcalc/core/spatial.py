@@ -22,12 +22,8 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     experts of a layer, picked or not. Memory outside the regions is not divided among them: one
     region after another has all of it, and all streams of a chip share what is read.
 
-    Parameters
-    ----------
-    work : PassWork
-        The work of the pass; its stages are the chips.
-    chip, software : Chip, EngineParameters
-        What a chip prints, and what the engine makes of it.
+    work : the work of the pass; its stages are the chips
+    chip, software : what a chip prints, and what the engine makes of it
     """
     chips = np.asarray(work.stages) * 1.0
     rates = reached(chip, software)

@@ -19,18 +19,11 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
 class Split:
     """The shares of each kind of bytes in each memory.
 
-    Attributes
-    ----------
-    tiers : tuple of Tier
-        The memories, the fastest first.
-    chips : array_like
-        Chips of the deployment, which share some of them. [1]
-    sizes : dict of str to ndarray
-        Bytes of each kind on the fullest chip. [byte]
-    shares : dict of str to list of ndarray
-        By kind of bytes, what of it is in each memory. [1]
-    read : list of ndarray
-        Of the experts that a pass picks, what is read from each memory. [1]
+    tiers : the memories, the fastest first
+    chips : chips of the deployment, which share some of them [1]
+    sizes : bytes of each kind on the fullest chip [byte]
+    shares : by kind of bytes, what of it is in each memory [1]
+    read : of the experts that a pass picks, what is read from each memory [1]
     """
 
     tiers: tuple[Tier, ...]
@@ -52,12 +45,8 @@ class Split:
 def near(split: Split | None, kind: str) -> ArrayLike:
     """Return the share of a kind of bytes that lives in the fastest memory. [1]
 
-    Parameters
-    ----------
-    split : Split or None
-        What lives where; None where all is in the one memory there is.
-    kind : str
-        One of `KINDS`.
+    split : what lives where; None where all is in the one memory there is
+    kind : one of `KINDS`
     """
     if split is None:
         return 1.0
@@ -68,12 +57,8 @@ def near(split: Split | None, kind: str) -> ArrayLike:
 def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tuple[str, ...]]:
     """Return which memories are used, as positions in a list of their names joined.
 
-    Parameters
-    ----------
-    split : Split or None
-        What lives where; None where all is in the one memory there is.
-    tiers : sequence of Tier
-        The memories.
+    split : what lives where; None where all is in the one memory there is
+    tiers : the memories
     """
     if split is None:
         return np.asarray(0), (tiers[0].name,)
@@ -88,12 +73,8 @@ def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tup
 def fastest(splits: Sequence[Split], seconds: Sequence[Array]) -> Split:
     """Return at each batch the one of several splits that takes least.
 
-    Parameters
-    ----------
-    splits : sequence of Split
-        Of the same bytes.
-    seconds : sequence of ndarray
-        What a pass takes with each. [s]
+    splits : of the same bytes
+    seconds : what a pass takes with each [s]
     """
     best = np.argmin(np.stack(np.broadcast_arrays(*seconds)), axis=0)
 
@@ -110,14 +91,10 @@ def split(
 ) -> Split:
     """Place each kind of bytes where it is worth most, or where it is asked to live.
 
-    Parameters
-    ----------
-    placement : Placement
-        A workload on a layout.
-    batch : array_like
-        Sequences of the whole deployment. [1]
-    cache_read, experts_read : array_like
-        What a pass reads of the cache that is reserved, and of the experts. [1]
+    placement : a workload on a layout
+    batch : sequences of the whole deployment [1]
+    cache_read, experts_read : what a pass reads of the cache that is reserved, and of the experts
+        [1]
 
     Returns
     -------

@@ -84,15 +84,10 @@ def expected_step(
 ) -> Step:
     """Return the step an engine is expected to take on chips that run layer after layer.
 
-    Parameters
-    ----------
-    work : PassWork
-        The work of the pass.
-    chip, software : Chip, EngineParameters
-        What a chip prints, and what the engine makes of it; every field broadcasts with
-        those of the work.
-    same : Decoded, optional
-        What the decoded sequences ask, where another pass of the same ones has it already.
+    work : the work of the pass
+    chip, software : what a chip prints, and what the engine makes of it; every field broadcasts
+        with those of the work
+    same : what the decoded sequences ask, where another pass of the same ones has it already
 
     Returns
     -------
@@ -148,16 +143,10 @@ def located(
 
     The host's cores multiply what they hold where the pass takes less that way.
 
-    Parameters
-    ----------
-    work : PassWork
-        The work of the pass, wherever its bytes live.
-    split : Split
-        Where they live.
-    chip, software : Chip, EngineParameters
-        What a chip prints, and what the engine makes of it.
-    touched : array_like
-        Share of the routed weights that the pass reads. [1]
+    work : the work of the pass, wherever its bytes live
+    split : where they live
+    chip, software : what a chip prints, and what the engine makes of it
+    touched : share of the routed weights that the pass reads [1]
     """
 
     def done(way: Located) -> tuple[Located, tuple[Component, ...]]:

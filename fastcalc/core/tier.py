@@ -22,16 +22,12 @@ HostUse = Literal["stream", "compute"]
 class MemoryChoice:
     """The memory that a user adds to chips, and where things are to live.
 
-    Attributes
-    ----------
-    host : Hardware or None
-        The host whose memory chips may use, and whose cores may compute.
-    use : str or None
-        How weights on the host are used; None for whichever is faster, pass by pass.
-    place : tuple of (str, str)
-        Kinds of bytes and the memory that each is to live in; others go where they are worth most.
-    prefix_tier : str or None
-        The memory that the cached part of prompts is loaded from; None where it lies in place.
+    host : the host whose memory chips may use, and whose cores may compute
+    use : how weights on the host are used; None for whichever is faster, pass by pass
+    place : kinds of bytes and the memory that each is to live in; others go where they are worth
+        most
+    prefix_tier : the memory that the cached part of prompts is loaded from; None where it lies in
+        place
     """
 
     host: Hardware | None = None
@@ -48,23 +44,14 @@ OWN_MEMORY = MemoryChoice()
 class Tier:
     """A memory as numbers.
 
-    Attributes
-    ----------
-    entry : Memory
-        What the file says of it.
-    where : str
-        ``chip``, ``package``, ``host`` or ``disk``.
-    capacity, bandwidth : float
-        Of the whole memory. [byte], [byte/s]
-    link : float
-        What one chip reads of it over its link, one way; infinity without one. [byte/s]
-    shared_by : float
-        Chips that one such memory serves. [1]
-    flop_rates : tuple of float, optional
-        Of the cores that multiply where the bytes are: dense, head, routed, attention; none where
-        they may not. [FLOP/s]
-    streams : bool
-        True where chips may read it over the link.
+    entry : what the file says of it
+    where : ``chip``, ``package``, ``host`` or ``disk``
+    capacity, bandwidth : of the whole memory. [byte], [byte/s]
+    link : what one chip reads of it over its link, one way; infinity without one [byte/s]
+    shared_by : chips that one such memory serves [1]
+    flop_rates : of the cores that multiply where the bytes are: dense, head, routed, attention;
+        none where they may not [FLOP/s]
+    streams : True where chips may read it over the link
     """
 
     entry: Memory
@@ -121,10 +108,7 @@ def _tier(memory: Memory, where: str) -> Tier:
 def own_tiers(hardware: Hardware) -> tuple[Tier, ...]:
     """Return the memories of a chip in the order in which they are filled.
 
-    Parameters
-    ----------
-    hardware : Hardware
-        The chip.
+    hardware : the chip
     """
     fastest = max(hardware.memory, key=lambda one: one.bandwidth.si)
     regions = "chip" if hardware.execution == "spatial" else "package"

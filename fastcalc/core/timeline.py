@@ -19,18 +19,11 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 class Timeline:
     """A time as a sum of passes.
 
-    Attributes
-    ----------
-    passes : Schedule
-        The passes that there are, for every batch.
-    counts : tuple of (str, array_like)
-        Which of them, in order, and how many of each. [1]
-    requests : float
-        Requests whose own overhead is inside. [1]
-    per : array_like
-        Tokens among which the whole is divided. [1]
-    loading : array_like
-        Time to load what is cached of a prompt, whatever else is done. [s]
+    passes : the passes that there are, for every batch
+    counts : which of them, in order, and how many of each [1]
+    requests : requests whose own overhead is inside [1]
+    per : tokens among which the whole is divided [1]
+    loading : time to load what is cached of a prompt, whatever else is done [s]
     """
 
     passes: Schedule
@@ -68,12 +61,8 @@ def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
     It waits for the pass that is under way, half of one on average, and for what of its prompt is
     cached in another memory.
 
-    Parameters
-    ----------
-    passes : Schedule
-        With the batch that it joins.
-    runs : array_like
-        Runs of those before it, where memory has no place for it yet. [1]
+    passes : with the batch that it joins
+    runs : runs of those before it, where memory has no place for it yet [1]
     """
     wait = np.where((passes.batch > 1.0) & (not passes.is_bound), 0.5, 0.0)
     own = ((DECODE, wait), (FIRST, passes.chunks))

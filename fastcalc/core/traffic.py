@@ -21,12 +21,8 @@ their middle, and finds the last two drafts.
 class Speculation:
     """Tokens drafted ahead and verified together.
 
-    Attributes
-    ----------
-    tokens_per_pass : array_like
-        Tokens a verified pass yields on average, its own among them. [1]
-    drafted : array_like
-        Tokens drafted before each pass. [1]
+    tokens_per_pass : tokens a verified pass yields on average, its own among them [1]
+    drafted : tokens drafted before each pass [1]
     """
 
     tokens_per_pass: ArrayLike = 1.0
@@ -57,8 +53,6 @@ class Speculation:
     def short_acceptance(self) -> float | None:
         """Acceptance of at most six digits that yields the same; None where there is none. [1]
 
-        Examples
-        --------
         >>> Speculation.accepting(0.8, 3.0).short_acceptance
         0.8
         >>> Speculation(2.5, 3.0).short_acceptance is None
@@ -77,16 +71,10 @@ class Speculation:
 class Traffic:
     """What requests look like; arrays broadcast with each other and with the batch.
 
-    Attributes
-    ----------
-    prompt, output : array_like
-        Tokens in and out of a request. [1]
-    context : array_like
-        Mean tokens a decoded token attends to. [1]
-    prefix_hit : array_like
-        Share of the prompt whose cache is already there. [1]
-    speculation : Speculation
-        How decoding drafts ahead; the default does not.
+    prompt, output : tokens in and out of a request [1]
+    context : mean tokens a decoded token attends to [1]
+    prefix_hit : share of the prompt whose cache is already there [1]
+    speculation : how decoding drafts ahead; the default does not
     """
 
     prompt: ArrayLike

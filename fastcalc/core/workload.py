@@ -42,28 +42,19 @@ class Weights:
 class Workload:
     """A model in its formats, as sums.
 
-    Attributes
-    ----------
-    dense, small, head, embedding, routed, expert_biases : Weights
-        Matrices every token passes; norms, biases and routers; output head; input
-        embedding; matrices and biases of all routed experts. A tied head is counted in
-        ``head`` alone.
-    experts, active_experts : float
-        Routed experts in a layer and how many a token picks; 0 without any. [1]
-    expert_layers, latent_layers, layers : float
-        Layers with routed experts, with latent attention, and all. [1]
-    depth : float
-        Layers one after another, those without attention or feed-forward network as half. [1]
-    hidden : float or None
-        Hidden width; None where it is not published. [1]
-    expert_width : float
-        Columns of a routed expert, its feed-forward width; infinity where unknown. [1]
-    caches : tuple of CacheGroup
-        Caches that grow with the context.
-    state_elements : float
-        Elements of recurrent state that a sequence keeps, whatever its length. [1]
-    largest_layer_bytes : float
-        Weights of the heaviest layer. [byte]
+    dense, small, head, embedding, routed, expert_biases : matrices every token passes; norms,
+        biases and routers; output head; input embedding; matrices and biases of all routed experts.
+        A tied head is counted in ``head`` alone.
+    experts, active_experts : routed experts in a layer and how many a token picks; 0 without any
+        [1]
+    expert_layers, latent_layers, layers : layers with routed experts, with latent attention, and
+        all [1]
+    depth : layers one after another, those without attention or feed-forward network as half [1]
+    hidden : hidden width; None where it is not published [1]
+    expert_width : columns of a routed expert, its feed-forward width; infinity where unknown [1]
+    caches : caches that grow with the context
+    state_elements : elements of recurrent state that a sequence keeps, whatever its length [1]
+    largest_layer_bytes : weights of the heaviest layer [byte]
     """
 
     model: Model
@@ -138,12 +129,8 @@ class Workload:
     def cache_bytes(self, tokens: ArrayLike, *, ranks: ArrayLike = 1.0) -> Array:
         """Return what one sequence keeps on one of ``ranks`` tensor-parallel ranks. [byte]
 
-        Parameters
-        ----------
-        tokens : array_like
-            Tokens the sequence holds. [1]
-        ranks : array_like
-            Ranks of the tensor-parallel group; heads are spread, latents copied. [1]
+        tokens : tokens the sequence holds [1]
+        ranks : ranks of the tensor-parallel group; heads are spread, latents copied [1]
         """
         held = [group.window for group in self.caches]
         return self.cache_of(_attended(held, tokens, 0.0), ranks)
@@ -153,14 +140,9 @@ class Workload:
     ) -> Array:
         """Return what a decode step reads of it: of sparse attention, only what is picked. [byte]
 
-        Parameters
-        ----------
-        tokens : array_like
-            Tokens the sequence holds on average. [1]
-        spread : array_like
-            How far below and above it goes. [1]
-        ranks : array_like
-            Ranks of the tensor-parallel group. [1]
+        tokens : tokens the sequence holds on average [1]
+        spread : how far below and above it goes [1]
+        ranks : ranks of the tensor-parallel group [1]
         """
         return self.cache_of(self.attended(tokens, spread), ranks)
 
@@ -196,15 +178,10 @@ class Workload:
     ) -> ArrayLike:
         """Return the attention FLOPs of one new token at a context. [FLOP]
 
-        Parameters
-        ----------
-        context : array_like
-            Tokens before it on average. [1]
-        spread : array_like
-            How far below and above it goes. [1]
-        prompt : bool
-            Count the form that prompts use, which for latent attention is the cheaper of two:
-            expanded into heads over all tokens, or absorbed over those that are picked.
+        context : tokens before it on average [1]
+        spread : how far below and above it goes [1]
+        prompt : count the form that prompts use, which for latent attention is the cheaper of two:
+            expanded into heads over all tokens, or absorbed over those that are picked
         """
         picked = self.attended(context, spread)
         if not prompt:
@@ -236,19 +213,11 @@ def _attended(limits: Sequence[float], context: ArrayLike, spread: ArrayLike) ->
 def workload(model: Model, weights: str | None = None, kv: str | None = None) -> Workload:
     """Count a model in a weight format and a cache format.
 
-    Parameters
-    ----------
-    model : Model
-        Its whole shape, or the minimum.
-    weights : str, optional
-        Number format of the matrices; the model's own where left out.
-    kv : str, optional
-        Number format of the cache; the model's own where left out.
+    model : its whole shape, or the minimum
+    weights : number format of the matrices; the model's own where left out
+    kv : number format of the cache; the model's own where left out
 
-    Raises
-    ------
-    InputError
-        If a format is unknown.
+    Raises InputError if a format is unknown.
     """
     return _count(model, weights, kv)
 

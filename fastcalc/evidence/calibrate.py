@@ -39,10 +39,7 @@ class Calibration:
 def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
     """Fit all engines of a catalogue on evidence, without points set aside or excluded.
 
-    Raises
-    ------
-    InputError
-        If scipy is not installed, or an engine file is at fault.
+    Raises InputError if scipy is not installed, or an engine file is at fault.
     """
     fit = fit_of(evidence, catalogue)
     rows, family = fit.rows, family_of(catalogue.engine_files())

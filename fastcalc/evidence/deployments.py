@@ -39,16 +39,10 @@ class UnpredictableError(InputError):
 class Deployment:
     """A model on chips under an engine, as a point describes it.
 
-    Attributes
-    ----------
-    hardware, model, engine : Hardware, Model, Engine
-        Entries of the catalogue; the engine is the one used, stated or not.
-    work : Workload
-        The model in the point's formats.
-    stated : Sharding
-        Chips and ranks as stated; None where they are left open.
-    memory : MemoryChoice, optional
-        What the notes say of a host, and of what lives where.
+    hardware, model, engine : entries of the catalogue; the engine is the one used, stated or not
+    work : the model in the point's formats
+    stated : chips and ranks as stated; None where they are left open
+    memory : what the notes say of a host, and of what lives where
     """
 
     hardware: Hardware
@@ -72,16 +66,10 @@ class Deployment:
         A measurement was made on its layout, whatever the placement would have chosen, so none
         is refused that holds the weights.
 
-        Parameters
-        ----------
-        reserved : float
-            Tokens of cache to reserve for a sequence where not even the chips are stated. [1]
+        reserved : tokens of cache to reserve for a sequence where not even the chips are stated [1]
 
-        Raises
-        ------
-        InputError
-            If there is no such memory, the weights do not fit, or the ranks do not multiply to the
-            chips.
+        Raises InputError if there is no such memory, the weights do not fit, or the ranks do not
+        multiply to the chips.
         """
         unit = machine(self.hardware, self.engine, self.work, self.memory)
         site, stated = Site(unit, self.work, 1.0), self.stated
@@ -104,14 +92,9 @@ class Deployment:
     def assumed(self, layout: Layout, best: str, choices: int) -> str | None:
         """Return what of a layout nobody stated; None where nothing was left open.
 
-        Parameters
-        ----------
-        layout : Layout
-            The one taken.
-        best : str
-            Why it was, where there were several.
-        choices : int
-            How many there were. [1]
+        layout : the one taken
+        best : why it was, where there were several
+        choices : how many there were [1]
         """
         if self.open_ranks:
             fewest = self.stated.chips is None
@@ -162,10 +145,7 @@ class Deployments:
     def of(self, point: Point) -> Deployment:
         """Return the deployment of a point.
 
-        Raises
-        ------
-        InputError
-            If an id, a format or a host is unknown.
+        Raises InputError if an id, a format or a host is unknown.
         """
         about = (point.hardware, point.model, point.engine, (point.date or "")[:_MONTH])
         hardware, model, engine = self._once(about, lambda: self._entries(point))

@@ -24,14 +24,9 @@ machine, 0.82 to 1.00 (MLPerf Inference v4.1, https://github.com/mlcommons/infer
 class Columns:
     """What some points of one deployment state, one element each.
 
-    Attributes
-    ----------
-    concurrency : ndarray
-        Sequences or requests at a time of the whole group; infinity for unlimited. [1]
-    prompt, output, context : ndarray
-        Tokens in, out, and attended to on average. [1]
-    accepted, drafted : ndarray
-        Tokens that a pass yields, and that are drafted before it. [1]
+    concurrency : sequences or requests at a time of the whole group; infinity for unlimited [1]
+    prompt, output, context : tokens in, out, and attended to on average [1]
+    accepted, drafted : tokens that a pass yields, and that are drafted before it [1]
     """
 
     concurrency: Floats
@@ -50,16 +45,10 @@ class Columns:
 class Recipe:
     """Times of some points as sums of passes.
 
-    Attributes
-    ----------
-    timeline : Timeline
-        The passes that a point takes.
-    tokens : ndarray
-        Tokens of the whole group in that time; its share is 1 for a time. [1]
-    batch : ndarray
-        Sequences that decode together, of the whole group. [1]
-    bound : ndarray
-        The least time. [s]
+    timeline : the passes that a point takes
+    tokens : tokens of the whole group in that time; its share is 1 for a time [1]
+    batch : sequences that decode together, of the whole group [1]
+    bound : the least time [s]
     """
 
     timeline: Timeline

@@ -62,10 +62,8 @@ def fit_own(
 
     The other is called as the user named it, where one was named.
 
-    Raises
-    ------
-    InputError
-        If no point can be predicted, nothing of the engine is fitted, or scipy is missing.
+    Raises InputError if no point can be predicted, nothing of the engine is fitted, or scipy is
+    missing.
     """
     points = [point for point in points if not point.is_offloaded]
     batches, reasons = gather(points, Deployments(catalogue, base))

@@ -21,18 +21,12 @@ BAND = 6.0
 class Node:
     """One fitted value: a parameter of an engine, everywhere or on one group of chips.
 
-    Attributes
-    ----------
-    engine, group, name : str
-        Where it is written; the group is an architecture or a kind of chip, empty for all.
-    value : float
-        What the file says. [SI]
-    center : float or None
-        Where it is drawn to, the middle of its band; None for the node that it overrides. [SI]
-    spread : float
-        How strongly: a standard deviation in logarithms.
-    parent : int or None
-        Position of the node that it overrides.
+    engine, group, name : where it is written; the group is an architecture or a kind of chip, empty
+        for all
+    value : what the file says [SI]
+    center : where it is drawn to, the middle of its band; None for the node that it overrides [SI]
+    spread : how strongly: a standard deviation in logarithms
+    parent : position of the node that it overrides
     """
 
     engine: str

@@ -46,34 +46,20 @@ def noted(notes: str) -> dict[str, float]:
 class Point:
     """One published or own measurement; the columns of the CSV, and its line.
 
-    Attributes
-    ----------
-    id : str
-        Unique in its file, such as ``gptfast-001``.
-    source, url, date, measured_by : str
-        Where it was published, when, and who measured.
-    hardware, model, engine : str
-        Ids of the catalogue; an empty engine is not stated.
-    weights, kv : str
-        Number formats; empty where not stated.
-    chips, tp, ep, pp, dp : int or None
-        Layout: ``chips = tp x pp x dp``; ``ep`` overlays them, ``dp`` counts attention
-        replicas. None where not stated.
-    concurrency : int or None
-        Sequences or requests at a time, of the whole group.
-    prompt, output : float or None
-        Mean lengths. [token]
-    metric : str
-        One of `METRICS`.
-    value : float
-        What was measured, in the unit that the metric names.
-    tokens_per_pass : float or None
-        1 without speculation, the acceptance length with it; None where unknown, and then
-        the point tests no bound.
-    notes : str
-        Begins with ``kind=`` and the kind; other words that count are properties.
-    line : int
-        Where its record begins in the file.
+    id : unique in its file, such as ``gptfast-001``
+    source, url, date, measured_by : where it was published, when, and who measured
+    hardware, model, engine : ids of the catalogue; an empty engine is not stated
+    weights, kv : number formats; empty where not stated
+    chips, tp, ep, pp, dp : layout: ``chips = tp x pp x dp``; ``ep`` overlays them, ``dp`` counts
+        attention replicas. None where not stated.
+    concurrency : sequences or requests at a time, of the whole group
+    prompt, output : mean lengths [token]
+    metric : one of `METRICS`
+    value : what was measured, in the unit that the metric names
+    tokens_per_pass : 1 without speculation, the acceptance length with it; None where unknown, and
+        then the point tests no bound
+    notes : begins with ``kind=`` and the kind; other words that count are properties
+    line : where its record begins in the file
     """
 
     id: str

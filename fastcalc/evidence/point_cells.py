@@ -28,13 +28,8 @@ _NEEDED = {
 def read_cell(name: str, text: str) -> float:
     """Return the number of a cell that is not empty; a whole one where the column counts.
 
-    Raises
-    ------
-    ValueError
-        With the sentence that says what the cell should hold.
+    Raises ValueError with the sentence that says what the cell should hold.
 
-    Examples
-    --------
     >>> read_cell("chips", "8"), read_cell("value", "34.5")
     (8, 34.5)
     """
@@ -105,8 +100,6 @@ def _not_a_number(name: str, text: str) -> str:
 def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
     """Return what is wrong with the cells of text, by column.
 
-    Examples
-    --------
     >>> wrong_words(dict(id="1", hardware="h1", model="", metric="tpot_s", value="1", notes=""))
     {'model': "model is empty; 'fastcalc list models' names the models"}
     """

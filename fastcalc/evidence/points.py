@@ -28,18 +28,11 @@ class Skipped:
 class Points:
     """What one file holds.
 
-    Attributes
-    ----------
-    file : str
-        The file as the user named it.
-    points : tuple of Point
-        The valid ones, in the order of the file.
-    faults : tuple of FileFault
-        What is wrong, by line and column, `MOST_FAULTS` at most.
-    unlisted : int
-        Faults beyond those.
-    skipped : tuple of Skipped
-        Measurements that are nobody's fault and no points.
+    file : the file as the user named it
+    points : the valid ones, in the order of the file
+    faults : what is wrong, by line and column, `MOST_FAULTS` at most
+    unlisted : faults beyond those
+    skipped : measurements that are nobody's fault and no points
     """
 
     file: str
@@ -56,10 +49,7 @@ class Points:
     def demand(self) -> tuple[Point, ...]:
         """Return the points of a file without a fault.
 
-        Raises
-        ------
-        InputError
-            If anything is wrong with the file; says all that `sentences` says.
+        Raises InputError if anything is wrong with the file; says all that `sentences` says.
         """
         if self.faults:
             raise InputError(*self.sentences())
@@ -81,16 +71,10 @@ def gathered(
 def read_points(path: Path) -> Points:
     """Read a CSV of measured points.
 
-    Parameters
-    ----------
-    path : Path
-        UTF-8: a header with the columns of `Point` in any order, then a row a point.
-        Blank lines, Windows line ends and a byte order mark are passed over.
+    path : UTF-8: a header with the columns of `Point` in any order, then a row a point. Blank
+        lines, Windows line ends and a byte order mark are passed over.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read at all.
+    Raises InputError if the file cannot be read at all.
     """
     return points_in(text_of(path))
 

@@ -40,12 +40,8 @@ SHORT_CHAT = 256.0
 class Batch:
     """Points of one layout and one kind, and how to predict them: by a rule of `RATES`.
 
-    Attributes
-    ----------
-    assumed : str or None
-        What of the layout nobody stated.
-    typical : ndarray
-        Speed on the middle one of the layouts that are left open, over that on this one. [1]
+    assumed : what of the layout nobody stated
+    typical : speed on the middle one of the layouts that are left open, over that on this one [1]
     """
 
     index: Sequence[int]
@@ -69,10 +65,7 @@ class Batch:
 def rule_of(point: Point) -> str:
     """Return how a point is predicted: a key of `RATES`.
 
-    Raises
-    ------
-    UnpredictableError
-        If it does not say enough.
+    Raises UnpredictableError if it does not say enough.
     """
     kind = point.kind or _kind_of(point)
     if kind not in KINDS:

@@ -147,10 +147,7 @@ class Fit:
 
         It starts from what the values are drawn to, or from a solution nearby.
 
-        Raises
-        ------
-        InputError
-            If scipy is not installed.
+        Raises InputError if scipy is not installed.
         """
         try:
             from scipy.optimize import least_squares

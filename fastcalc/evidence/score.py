@@ -29,22 +29,13 @@ PHASES = {
 class Prediction:
     """One point: measured, expected, range and bound in the unit of its metric.
 
-    Attributes
-    ----------
-    point : Point
-        What was measured.
-    engine_used : str
-        The engine that it was predicted with.
-    machine, phase : str
-        Class of machine; ``decode``, ``prefill`` or ``served``.
-    has_experts : bool
-        Whether the model routes experts.
-    expected, low, high, bound : float
-        The prediction; low and high are None for a bound alone.
-    assumed : str or None
-        What of the layout was not stated.
-    typical : float
-        Speed on the middle one of the layouts that were left open, over that expected. [1]
+    point : what was measured
+    engine_used : the engine that it was predicted with
+    machine, phase : class of machine; ``decode``, ``prefill`` or ``served``
+    has_experts : whether the model routes experts
+    expected, low, high, bound : the prediction; low and high are None for a bound alone
+    assumed : what of the layout was not stated
+    typical : speed on the middle one of the layouts that were left open, over that expected [1]
     """
 
     point: Point
@@ -117,20 +108,12 @@ class Prediction:
 class Group:
     """How good the predictions of some points are.
 
-    Attributes
-    ----------
-    name : str
-        For example ``class:datacenter``.
-    count, sources : int
-        Points, and the sources they come from.
-    median_factor, p90_factor : float
-        Of `Prediction.factor`.
-    bias : float
-        Median of expected over measured rates.
-    coverage : float
-        Share of measurements in the range.
-    bound_beaten : int
-        Points above the bound.
+    name : for example ``class:datacenter``
+    count, sources : points, and the sources they come from
+    median_factor, p90_factor : of `Prediction.factor`
+    bias : median of expected over measured rates
+    coverage : share of measurements in the range
+    bound_beaten : points above the bound
     """
 
     name: str

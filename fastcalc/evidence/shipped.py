@@ -44,10 +44,7 @@ class Evidence:
 def shipped() -> Evidence:
     """Read the shipped evidence.
 
-    Raises
-    ------
-    InputError
-        If a file is at fault.
+    Raises InputError if a file is at fault.
     """
     folder = shipped_folder("evidence")
     points = read_points(folder / "measured.csv").demand()

@@ -24,12 +24,8 @@ _NARROWEST = 1.05
 class Interval:
     """A range about an expected speed, and what it rests on.
 
-    Attributes
-    ----------
-    below, above : float
-        From ``expected / below`` to ``expected * above``. [1]
-    count, sources : int
-        Points and independent sources behind it.
+    below, above : from ``expected / below`` to ``expected * above`` [1]
+    count, sources : points and independent sources behind it
     """
 
     below: float

@@ -22,14 +22,10 @@ from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
 class Pile:
     """Passes of chips that execute alike, one element each.
 
-    Attributes
-    ----------
-    work, chip, software : PassWork, Chip, EngineParameters
-        The pass, what its chip prints, and what the engine of its file makes of it.
-    point, times : ndarray
-        The point it belongs to, by position, and how many of it that point takes. [1]
-    is_spatial : bool
-        Whether layers have regions of their own.
+    work, chip, software : the pass, what its chip prints, and what the engine of its file makes of
+        it
+    point, times : the point it belongs to, by position, and how many of it that point takes [1]
+    is_spatial : whether layers have regions of their own
     """
 
     work: PassWork
@@ -50,23 +46,14 @@ class Pile:
 class StackedPoints:
     """Measured points as numbers.
 
-    Attributes
-    ----------
-    points : sequence of Point
-        In the order of all arrays.
-    batches : sequence of Batch
-        The batch of each point.
-    piles : sequence of Pile
-        Passes of chips that run layer after layer, and of those whose layers have regions.
-    measured, bound : ndarray
-        Each point as a time: measured, and the least. [s]
-    tokens : ndarray
-        A rate is this over the time; 1 for a time. [1]
-    overhead : ndarray
-        What requests cost, whatever their length. [s]
-    typical : ndarray
-        Speed on the middle one of the layouts that a point leaves open, over that on the one
-        taken. [1]
+    points : in the order of all arrays
+    batches : the batch of each point
+    piles : passes of chips that run layer after layer, and of those whose layers have regions
+    measured, bound : each point as a time: measured, and the least [s]
+    tokens : a rate is this over the time; 1 for a time [1]
+    overhead : what requests cost, whatever their length [s]
+    typical : speed on the middle one of the layouts that a point leaves open, over that on the one
+        taken [1]
     """
 
     points: Sequence[Point]

@@ -36,10 +36,7 @@ class Text:
 def text_of(path: Path) -> Text:
     """Read a file as UTF-8, with or without a mark of its byte order.
 
-    Raises
-    ------
-    InputError
-        If there is no such file, or it cannot be read, or it is larger.
+    Raises InputError if there is no such file, or it cannot be read, or it is larger.
     """
     file = str(path)
     try:

@@ -51,16 +51,11 @@ class ExplainedPart:
 class Explained:
     """One pass taken apart.
 
-    Attributes
-    ----------
-    sequences, verified, prompt : float
-        Sequences decoded, tokens of each, and prompt tokens. [1]
-    rates : tuple of Equation
-        What its parts share: the bandwidth reached, and the rate at which cores are fed.
-    parts, idle : tuple
-        Components that take time, and the names of those that take none.
-    total, answer : Equation
-        The time of all parts, and what it makes: time per output token, or to the first one.
+    sequences, verified, prompt : sequences decoded, tokens of each, and prompt tokens [1]
+    rates : what its parts share: the bandwidth reached, and the rate at which cores are fed
+    parts, idle : components that take time, and the names of those that take none
+    total, answer : the time of all parts, and what it makes: time per output token, or to the first
+        one
     """
 
     name: str

@@ -19,10 +19,8 @@ def read(path: Path, *, catalogue: "Catalogue", given: Mapping[str, str] | None 
 
     Foreign names are looked up in the catalogue, and what such a file leaves unsaid is ``given``.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read at all, or something is given for a CSV, which says all.
+    Raises InputError if the file cannot be read at all, or something is given for a CSV, which says
+    all.
     """
     content = text_of(path)
     if content.text.lstrip()[:1] in ("{", "[") or path.suffix in (".json", ".jsonl"):

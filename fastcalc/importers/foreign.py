@@ -29,10 +29,7 @@ def foreign_in(content: Text, *, catalogue: Catalogue, given: Mapping[str, str])
     be given first is a fault, and every measurement that is no point has its reason. Ids begin
     with the name of the file.
 
-    Raises
-    ------
-    InputError
-        If a count that is given is none.
+    Raises InputError if a count that is given is none.
     """
     said, names = checked(given), Names(catalogue)
     if content.fault:

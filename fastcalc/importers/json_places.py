@@ -12,8 +12,6 @@ def json_marks(text: str, start: int = 0) -> dict[tuple[str | int, ...], tuple[i
 
     The text has been read without a fault; what follows the value at ``start`` is not looked at.
 
-    Examples
-    --------
     >>> json_marks('{"a": [1, {"b": 2}]}')[("a", 1, "b")]
     (1, 17)
     """

@@ -38,10 +38,7 @@ class Record:
     def number(self, key: str) -> float | None:
         """Return the finite number of a key, or None.
 
-        Raises
-        ------
-        BeyondError
-            If it is one that nothing measured can be.
+        Raises BeyondError if it is one that nothing measured can be.
         """
         value = self.data.get(key)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):

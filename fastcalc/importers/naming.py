@@ -38,8 +38,6 @@ def chip_id(text: str, catalogue: Catalogue) -> str | None:
     has not; a chip that differs from another by its core count, its memory or its dies alone is
     not distinguished by a driver, so such names mean none.
 
-    Examples
-    --------
     >>> chip_id("NVIDIA H100 80GB HBM3", Catalogue())
     'h100-sxm'
     >>> chip_id("NVIDIA GeForce RTX 4090 Laptop GPU", Catalogue())
@@ -76,8 +74,6 @@ def chip_id(text: str, catalogue: Catalogue) -> str | None:
 def _words(text: str) -> frozenset[str]:
     """Return the words of a name that distinguish parts.
 
-    Examples
-    --------
     >>> sorted(_words("NVIDIA A100-SXM4-80GB")), sorted(_words("NVIDIA A100 SXM 80 GB"))
     (['80gb', 'a100', 'sxm'], ['80gb', 'a100', 'sxm'])
     """
@@ -101,8 +97,6 @@ _GGUF = re.compile(
 def model_id(text: str, catalogue: Catalogue) -> str | None:
     """Return the id of the model that a repository, a folder or a GGUF file is named after.
 
-    Examples
-    --------
     >>> model_id("meta-llama/Llama-3.1-8B-Instruct", Catalogue())
     'llama-3.1-8b'
     >>> model_id("models/Qwen2.5-7B-Instruct-Q4_K_M.gguf", Catalogue())
@@ -138,8 +132,6 @@ def checkpoint_format(text: str) -> str | None:
 
     None where it states one that has no single meaning, such as ``w8a8``.
 
-    Examples
-    --------
     >>> checkpoint_format("Qwen/Qwen3-32B-FP8"), checkpoint_format("Qwen/Qwen3-32B")
     ('fp8', '')
     """
@@ -171,8 +163,6 @@ _FILE_TYPES = {
 def gguf_format(text: str) -> str | None:
     """Return the number format that ends a model type or names a cache type of llama.cpp.
 
-    Examples
-    --------
     >>> gguf_format("qwen2 7B Q4_K - Medium"), gguf_format("llama 8B F16"), gguf_format("q8_0")
     ('q4_k_m', 'fp16', 'q8_0')
     """

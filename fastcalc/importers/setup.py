@@ -40,10 +40,7 @@ class Unsaid(Exception):  # noqa: N818  (it becomes a sentence)
 def checked(given: Mapping[str, str]) -> dict[str, str]:
     """Return what the user said, without what is empty.
 
-    Raises
-    ------
-    InputError
-        If a count is none or a word is no name, with the option that holds it.
+    Raises InputError if a count is none or a word is no name, with the option that holds it.
     """
     said = {name: given[name].strip() for name in OPTIONS if given.get(name, "").strip()}
     for name in WORDS:
@@ -68,8 +65,6 @@ def layout(said: Mapping[str, str]) -> StatedLayout | None:
     Ranks that are not mentioned are one each where that meets the chips, and not stated
     where it does not. Chips that are no multiple of what is said to share them are refused.
 
-    Examples
-    --------
     >>> layout({"tp": "4"}), layout({"chips": "8", "tp": "4"}).pp
     (StatedLayout(chips=4, tp=4, ep=None, pp=1, dp=1), None)
     """

@@ -55,8 +55,6 @@ def values(printed: str, dimension: str) -> list[float]:
 
     The unit may follow its number, or stand before a row of them as in the head of a table.
 
-    Examples
-    --------
     >>> values("312 TFLOPS | 624 TFLOPS*", "compute rate")
     [312000000000000.0, 624000000000000.0]
     >>> values("up to 5.3 TB/sec", "bandwidth"), values("NVLink: 900GB/s", "bandwidth")
@@ -101,8 +99,6 @@ def _scale(prefix: str, dimension: str) -> float:
 def plain_numbers(text: str) -> list[float]:
     """Return every number that stands alone, units ignored.
 
-    Examples
-    --------
     >>> plain_numbers("core_count: 132 of 5th gen, 0.74")
     [132.0, 0.74]
     """

@@ -55,10 +55,7 @@ def check(
     left out in folders, and with ``skip_others`` where it is named, too. Ages are counted from
     ``today``.
 
-    Raises
-    ------
-    InputError
-        If a path does not exist, or a folder holds no YAML file.
+    Raises InputError if a path does not exist, or a folder holds no YAML file.
     """
     setting = Setting(today or date.today(), strict)
     found: list[Fault] = []

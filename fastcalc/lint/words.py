@@ -16,8 +16,6 @@ _BASE = {
 def amount(value: float, dimension: str) -> str:
     """Return a value in SI as people write it.
 
-    Examples
-    --------
     >>> amount(3.35e12, "bandwidth"), amount(5e-6, "time"), amount(814e-6, "area")
     ('3.35 TB/s', '5 us', '814 mm2')
     >>> amount(26000, "price"), amount(8030261248, "number")
@@ -39,8 +37,6 @@ def amount(value: float, dimension: str) -> str:
 def ratio(value: float) -> str:
     """Return a ratio with enough digits to see what it is near.
 
-    Examples
-    --------
     >>> ratio(2.0), ratio(0.4997), ratio(1234.5)
     ('2', '0.5', '1,234')
     """

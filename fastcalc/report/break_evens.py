@@ -20,8 +20,6 @@ _WORDS: dict[Outcome, str] = {
 def digits(value: float) -> str:
     """Return a number with four digits and no zeros that say nothing.
 
-    Examples
-    --------
     >>> digits(6.0), digits(26.75), digits(525000.0), digits(0.348678)
     ('6', '26.75', '525,000', '0.3487')
     """

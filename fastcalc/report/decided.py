@@ -175,8 +175,6 @@ def winner(decision: Choice) -> Contender | None:
 def seconds(value: float) -> str:
     """Return a time as people say it.
 
-    Examples
-    --------
     >>> seconds(0.45), seconds(12.3), seconds(200.0), seconds(7300.0), seconds(float("inf"))
     ('450 ms', '12.3 s', '3.33 min', '2.03 h', 'never')
     """

@@ -45,8 +45,6 @@ def title(drawn: WinnerMap) -> str:
 def noun(name: str) -> str:
     """Return what a number is called, and whose it is.
 
-    Examples
-    --------
     >>> noun("tools"), noun("spark.accuracy")
     ('tools', "spark's accuracy")
     """

@@ -101,8 +101,6 @@ def _expression(equation: Equation) -> str:
 def _quantity(one: Number) -> str:
     """Return a number with its unit, as one would key it in; large counts in powers of 1,000.
 
-    Examples
-    --------
     >>> _quantity(Number(3.35e12, "B/s")), _quantity(Number(0.00245, "s")), _quantity(Number(64.0))
     ('3.35 TB/s', '2.45 ms', '64')
     """

@@ -54,8 +54,6 @@ TABLE = (
 def _part(share: float) -> str:
     """Return a small share with its power of ten.
 
-    Examples
-    --------
     >>> _part(2.1e-5), _part(0.0)
     ('2e-05', '0')
     """

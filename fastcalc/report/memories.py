@@ -39,10 +39,7 @@ def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, flo
 
     At the smallest batch; kinds that are not there are left out.
 
-    Parameters
-    ----------
-    location : Location
-        A placed scenario that fits.
+    location : a placed scenario that fits
     """
     batches, place = location.scenario.batches, location.placement
     made = location.split or split(place, np.array(batches, dtype=float), 1.0, 1.0)
@@ -70,10 +67,7 @@ def bar(shares: Sequence[tuple[str, float]]) -> str:
 def picture(location: Location) -> list[tuple[str, str, str]]:
     """Return for each memory of a chip its name, its size and what fills it, as a bar.
 
-    Parameters
-    ----------
-    location : Location
-        A placed scenario that fits.
+    location : a placed scenario that fits
     """
     return [
         (name, size(whole), bar([(_LETTERS[kind], share) for kind, share in held]))
@@ -84,10 +78,7 @@ def picture(location: Location) -> list[tuple[str, str, str]]:
 def lives(outcome: Outcome) -> Iterator[str]:
     """Yield what is not in the fastest memory, at the first batch that has it and the largest.
 
-    Parameters
-    ----------
-    outcome : Outcome
-        A scenario placed and evaluated.
+    outcome : a scenario placed and evaluated
     """
     made, batches = outcome.estimate.passes.split, outcome.scenario.batches
     if made is None:

@@ -6,8 +6,6 @@ import math
 def number(value: float | None, digits: int = 3) -> str:
     """Return a value with at least so many significant digits, thousands separated.
 
-    Examples
-    --------
     >>> number(1821.31), number(33.846), number(0.01476), number(None)
     ('1,821', '33.8', '0.0148', '-')
     """
@@ -24,8 +22,6 @@ def number(value: float | None, digits: int = 3) -> str:
 def dollars(value: float | None) -> str:
     """Return a price: two decimals from one dollar on, two significant digits below.
 
-    Examples
-    --------
     >>> dollars(49.24), dollars(0.268), dollars(0.0148), dollars(1234.5)
     ('49.2', '0.27', '0.015', '1,234')
     """
@@ -35,8 +31,6 @@ def dollars(value: float | None) -> str:
 def size(value: float) -> str:
     """Return bytes with a decimal prefix.
 
-    Examples
-    --------
     >>> size(141.107e9), size(327_680)
     ('141 GB', '328 kB')
     """
@@ -46,8 +40,6 @@ def size(value: float) -> str:
 def prefixed(value: float, unit: str, digits: int = 3) -> str:
     """Return a value in SI with a decimal prefix.
 
-    Examples
-    --------
     >>> prefixed(21e15, "B/s"), prefixed(989.5e12, "FLOP/s", digits=4)
     ('21 PB/s', '989.5 TFLOP/s')
     """
@@ -62,8 +54,6 @@ def prefixed(value: float, unit: str, digits: int = 3) -> str:
 def parameters(value: float) -> str:
     """Return a parameter count as people say it.
 
-    Examples
-    --------
     >>> parameters(70_553_706_496), parameters(1.026e12)
     ('70.6B', '1,026B')
     """

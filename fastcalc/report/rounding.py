@@ -6,8 +6,6 @@ from math import ceil, floor, log10
 def rounded_up(value: float, digits: int = 3) -> float:
     """Return a value above 0 with few significant digits that is not below it.
 
-    Examples
-    --------
     >>> rounded_up(0.0253171)
     0.0254
     """
@@ -19,8 +17,6 @@ def rounded_up(value: float, digits: int = 3) -> float:
 def rounded_down(value: float, digits: int = 3) -> float:
     """Return a value above 0 with few significant digits that is not above it.
 
-    Examples
-    --------
     >>> rounded_down(95.2380952)
     95.2
     """

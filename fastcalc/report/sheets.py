@@ -15,10 +15,7 @@ from fastcalc.written import visible
 def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
     """Return a workbook: a sheet of records, and one of units, meanings, prices and sources.
 
-    Raises
-    ------
-    InputError
-        If XlsxWriter is not installed.
+    Raises InputError if XlsxWriter is not installed.
     """
     try:
         from xlsxwriter import Workbook
@@ -68,10 +65,7 @@ def _flat(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:
 def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
     """Return a Parquet file of records, with what they rest on in its metadata.
 
-    Raises
-    ------
-    InputError
-        If pyarrow is not installed.
+    Raises InputError if pyarrow is not installed.
     """
     try:
         import pyarrow

@@ -29,18 +29,13 @@ def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
     Source: Kung, Luccio and Preparata, "On finding the maxima of a set of vectors," Journal of the
     ACM 22(4), 1975.
 
-    Parameters
-    ----------
-    gain, cost : array_like
-        What more is better of, such as the speed of a user, and what less, such as dollars.
+    gain, cost : what more is better of, such as the speed of a user, and what less, such as dollars
 
     Returns
     -------
     ndarray of bool
         One for each choice, in the shape of the gains.
 
-    Examples
-    --------
     >>> undominated(gain=[10, 20, 15, 20], cost=[1, 3, 4, 3]).tolist()
     [True, True, False, False]
     """
@@ -94,10 +89,7 @@ def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierP
     From the cheapest to the fastest, each of ``max_chips`` [1] at most. Batches and chips of the
     scenarios are left aside, and so are those whose chip has no price.
 
-    Raises
-    ------
-    InputError
-        As `fastcalc.core.scenario.locate` does.
+    Raises InputError as `fastcalc.core.scenario.locate` does.
     """
     found = [one for scenario in scenarios for one in _batches(Space(scenario), max_chips)]
     speed, usd = (np.array([getattr(one, name) for one in found]) for name in ("speed", "usd"))

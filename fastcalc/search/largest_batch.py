@@ -57,12 +57,8 @@ def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) ->
     A larger batch is never faster on the same chips, so each answer is found between a batch that
     reaches its speed and one that does not.
 
-    Parameters
-    ----------
-    placement, traffic : Placement, Traffic
-        A workload on a layout, and what requests look like.
-    speed : array_like
-        Tokens a second that every user is to get, one dimension at most. [1/s]
+    placement, traffic : a workload on a layout, and what requests look like
+    speed : tokens a second that every user is to get, one dimension at most [1/s]
 
     Returns
     -------
@@ -93,12 +89,9 @@ def cost_multiples(
     times the ratio of the speeds reached is the ratio of the batches. Nan where a speed is out of
     reach.
 
-    Parameters
-    ----------
-    placement, traffic : Placement, Traffic
-        A workload on a layout, and what requests look like.
-    slow, fast : array_like
-        Tokens a second of each user before and after, which broadcast to one dimension. [1/s]
+    placement, traffic : a workload on a layout, and what requests look like
+    slow, fast : tokens a second of each user before and after, which broadcast to one dimension
+        [1/s]
     """
     pairs = np.broadcast_arrays(*(np.atleast_1d(np.asarray(one, float)) for one in (slow, fast)))
     before, after = (largest_batches(placement, traffic, one) for one in pairs)
@@ -143,14 +136,9 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
     Each layout is taken at its largest batch that reaches the speed, or a smaller one that is
     cheaper still. Without a price, the point with the fewest chip-seconds a token is taken.
 
-    Parameters
-    ----------
-    space, layouts : Space, iterable of Layout
-        The model on a kind of chip, and the layouts to look at.
-    speed : float
-        Tokens a second that every user is to get. [1/s]
-    below : float
-        Dollars a million output tokens from which a point is of no interest. [USD]
+    space, layouts : the model on a kind of chip, and the layouts to look at
+    speed : tokens a second that every user is to get [1/s]
+    below : dollars a million output tokens from which a point is of no interest [USD]
     """
     traffic, pricing = space.scenario.traffic, space.scenario.pricing
     hour = (pricing.per_chip_hour(space.scenario.hardware) or 1.0) / pricing.utilization
@@ -206,12 +194,9 @@ def least_usd(layouts: Sequence[Layout], batch: Floats, each: Floats, speed: flo
     No user is faster at a larger batch, so what a batch does not reach none up to the next does.
     Infinite where the speed is out of reach.
 
-    Parameters
-    ----------
-    layouts, batch, each : sequence of Layout, ndarray, ndarray
-        Layouts, and what `by_octaves` returns of them, or speeds that are higher. [1], [1/s]
-    speed : float
-        Tokens a second that every user is to get. [1/s]
+    layouts, batch, each : layouts, and what `by_octaves` returns of them, or speeds that are
+        higher. [1], [1/s]
+    speed : tokens a second that every user is to get [1/s]
     """
     upto = np.append(batch[:, 1:] - 1.0, batch[:, -1:], axis=1)
     reached = each >= speed * (1.0 - _ROUNDING)

@@ -19,13 +19,9 @@ _TRIED = 512
 class PrefixCache:
     """What the cached part of a prompt costs, loaded and computed.
 
-    Attributes
-    ----------
-    loading, computing : float
-        Time that either adds to the first token of a request that is alone. [s]
-    breaks_even : int or None
-        Shortest prompt of which the same share is loaded sooner than computed; None where there is
-        none up to the model's context. [1]
+    loading, computing : time that either adds to the first token of a request that is alone [s]
+    breaks_even : shortest prompt of which the same share is loaded sooner than computed; None where
+        there is none up to the model's context [1]
     """
 
     loading: float
@@ -36,10 +32,7 @@ class PrefixCache:
 def prefix_cache(outcome: Outcome) -> PrefixCache:
     """Return what the cached part of a prompt costs, loaded from its memory and computed.
 
-    Parameters
-    ----------
-    outcome : Outcome
-        Of traffic with a share of its prompts cached in a memory.
+    outcome : of traffic with a share of its prompts cached in a memory
     """
     traffic, placement = outcome.scenario.traffic, outcome.placement
     loading, computing = (float(one.ravel()[0]) for one in _costs(placement, traffic, 1.0))

@@ -20,10 +20,7 @@ class Space:
     def site(self) -> Site:
         """The model on the kind of chip.
 
-        Raises
-        ------
-        InputError
-            If a format is unknown or the context exceeds the model's.
+        Raises InputError if a format is unknown or the context exceeds the model's.
         """
         found = site_of(self.scenario, self.scenario.traffic.reserved)
         check_traffic(self.scenario)
@@ -67,8 +64,6 @@ def sharding(layout: Layout) -> Sharding:
 def chip_counts(fewest: int, most: int) -> list[int]:
     """Return powers of two from few chips to many, and both ends. [1]
 
-    Examples
-    --------
     >>> chip_counts(3, 20)
     [3, 4, 8, 16, 20]
     """

@@ -28,18 +28,11 @@ Value = TypeVar("Value")
 class Parameter:
     """What one parameter of engines is.
 
-    Attributes
-    ----------
-    quantity : Any
-        The type of what a file writes, such as `Time`.
-    neutral : float
-        Its value where a file leaves it out, which costs nothing. [SI]
-    meaning : str
-        A sentence for whoever writes the file.
-    raised : "faster", "slower" or None
-        What a larger value makes of a step; None where that depends on the request.
-    plausible : (float, float) or None
-        Outside of it a unit is wrong (EN004); None where the type's own limits do. [SI]
+    quantity : the type of what a file writes, such as `Time`
+    neutral : its value where a file leaves it out, which costs nothing [SI]
+    meaning : a sentence for whoever writes the file
+    raised : what a larger value makes of a step; None where that depends on the request
+    plausible : outside of it a unit is wrong (EN004); None where the type's own limits do [SI]
     """
 
     quantity: Any

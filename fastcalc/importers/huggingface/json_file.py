@@ -22,10 +22,7 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 def config_path(name: str | Path) -> Path:
     """Return the configuration that a file or folder name means.
 
-    Raises
-    ------
-    InputError
-        If there is none; for what looks like a name on a hub, with how to fetch it.
+    Raises InputError if there is none; for what looks like a name on a hub, with how to fetch it.
     """
     path = Path(name)
     try:
@@ -43,8 +40,6 @@ def config_path(name: str | Path) -> Path:
 def missing_file(name: str) -> str:
     """Return the sentence for a file that is not there; of a hub name it says how to fetch it.
 
-    Examples
-    --------
     >>> missing_file("nowhere.json")
     'nowhere.json: there is no such file'
     """
@@ -81,10 +76,8 @@ class JsonFile:
 def read_json(path: Path) -> JsonFile:
     """Read one JSON file whose top level is a mapping, at most `MAX_BYTES` of it.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is too large, is not UTF-8 JSON or is not a mapping.
+    Raises InputError if the file cannot be read, is too large, is not UTF-8 JSON or is not a
+    mapping.
     """
     try:
         raw = read_bytes(path, MAX_BYTES + 1)

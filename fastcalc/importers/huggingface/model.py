@@ -39,10 +39,7 @@ def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noq
 
     The model's id is from the file, its folder or the configuration unless given.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or does not hold enough to count a model from.
+    Raises InputError if the file cannot be read, or does not hold enough to count a model from.
     """
     path = config_path(name)
     file = read_json(path)
@@ -117,8 +114,6 @@ def blocks(layers: list[Layer]) -> list[dict[str, Any]]:
 def label(path: Path, data: dict[str, Any]) -> str:
     """Return a name: the file's own, its folder's, or what the configuration says.
 
-    Examples
-    --------
     >>> label(Path("Llama-3.1-8B/config.json"), {})
     'Llama-3.1-8B'
     >>> label(Path("config.json"), {"model_type": "llama"})
@@ -139,8 +134,6 @@ def label(path: Path, data: dict[str, Any]) -> str:
 def slug(text: str) -> str:
     """Return text as an id: lower case letters, digits, dots, dashes and underscores.
 
-    Examples
-    --------
     >>> slug("Llama 3.1 (8B)")
     'llama-3.1-8b'
     """

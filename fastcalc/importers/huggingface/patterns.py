@@ -108,8 +108,6 @@ def shared_indexers(fields: Fields, layers: int) -> list[bool]:
 def numbered(text: str) -> set[int]:
     """Return the layer numbers in a text such as ``"3,4,5"``.
 
-    Examples
-    --------
     >>> sorted(numbered("3, 4,5"))
     [3, 4, 5]
     """

@@ -12,8 +12,6 @@ _GROUPS = ("sources", "weight_format", "blocks", "mtp", "published", "notes")
 def yaml_text(entry: dict[str, Any]) -> str:
     """Return an entry of text, numbers, booleans, lists and mappings as the text of a YAML file.
 
-    Examples
-    --------
     >>> print(yaml_text({"id": "a", "blocks": [{"count": 2, "ffn": {"kind": "dense"}}]}), end="")
     id: a
     <BLANKLINE>

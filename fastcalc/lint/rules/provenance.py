@@ -138,8 +138,6 @@ def _dates(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
 def day(text: str) -> date | None:
     """Return the first day of a year, a month or a day, or None.
 
-    Examples
-    --------
     >>> day("2026-05"), day("2026-13")
     (datetime.date(2026, 5, 1), None)
     """

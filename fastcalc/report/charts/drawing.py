@@ -29,20 +29,12 @@ Style = Literal["line", "points", "bound", "area"]
 class Series:
     """Points of one name.
 
-    Attributes
-    ----------
-    name : str
-        Its label.
-    x, y : ndarray
-        Places; of an area its two edges are `low` and `high`.
-    colour : int
-        Place in the palette; series of one chip share it.
-    style : str
-        ``line`` (with a marker for each point), ``points``, ``bound`` (dashed) or ``area``.
-    low, high : ndarray, optional
-        A range about a line, or the edges of an area.
-    tips : sequence of str
-        What is said of each point.
+    name : its label
+    x, y : places; of an area its two edges are `low` and `high`
+    colour : place in the palette; series of one chip share it
+    style : ``line`` (with a marker for each point), ``points``, ``bound`` (dashed) or ``area``
+    low, high : a range about a line, or the edges of an area
+    tips : what is said of each point
     """
 
     name: str
@@ -64,14 +56,9 @@ class Series:
 class ChartAxis:
     """A range of values: what it is of and in which unit, in ratios or from zero on.
 
-    Attributes
-    ----------
-    label : str
-        Quantity and unit.
-    low, high : float
-        Its ends.
-    base : int
-        Of the logarithm, 0 for none.
+    label : quantity and unit
+    low, high : its ends
+    base : of the logarithm, 0 for none
     """
 
     label: str
@@ -125,8 +112,6 @@ class ChartAxis:
 def written(value: float) -> str:
     """Return a tick as text.
 
-    Examples
-    --------
     >>> written(0.05), written(20.0), written(5e6)
     ('0.05', '20', '5M')
     """
@@ -151,12 +136,8 @@ class Panel:
 class Bar:
     """A row of parts of a whole.
 
-    Attributes
-    ----------
-    name, says : str
-        What it is of, and what its whole is.
-    parts : sequence of (str, int, float)
-        Names, places in the palette and shares of the whole. [1]
+    name, says : what it is of, and what its whole is
+    parts : names, places in the palette and shares of the whole [1]
     """
 
     name: str
@@ -168,18 +149,11 @@ class Bar:
 class Chart:
     """A picture: plots next to each other, or bars.
 
-    Attributes
-    ----------
-    title : str
-        What it shows, in a sentence without its stop.
-    panels : sequence of Panel
-        Of the same axes where it shows one thing in parts.
-    bars : sequence of Bar
-        In place of panels.
-    notes : sequence of str
-        How to read it.
-    is_one : bool
-        Whether panels are parts of one picture, which a terminal draws at once.
+    title : what it shows, in a sentence without its stop
+    panels : of the same axes where it shows one thing in parts
+    bars : in place of panels
+    notes : how to read it
+    is_one : whether panels are parts of one picture, which a terminal draws at once
     """
 
     title: str
@@ -205,8 +179,6 @@ def luminance(colour: str) -> float:
 
     Source: W3C, Web Content Accessibility Guidelines 2.2, definition of relative luminance.
 
-    Examples
-    --------
     >>> luminance("#ffffff"), luminance("#000000")
     (1.0, 0.0)
     """
@@ -220,8 +192,6 @@ def contrast(one: str, other: str) -> float:
 
     Source: W3C, Web Content Accessibility Guidelines 2.2, definition of contrast ratio.
 
-    Examples
-    --------
     >>> contrast("#ffffff", "#000000")
     21.0
     """
@@ -232,8 +202,6 @@ def contrast(one: str, other: str) -> float:
 def ink_on(colour: str) -> str:
     """Return black or white, whichever is read better on a colour: their contrasts meet at 0.179.
 
-    Examples
-    --------
     >>> ink_on("#0072B2"), ink_on("#E69F00")
     ('#ffffff', '#000000')
     """
@@ -243,15 +211,9 @@ def ink_on(colour: str) -> str:
 def apart(labels: Sequence[tuple[float, float, float]], line: float) -> list[float]:
     """Return heights at which labels do not cover each other: as near to theirs as there is room.
 
-    Parameters
-    ----------
-    labels : sequence of (float, float, float)
-        Left end, height of the middle, and width of each. [px]
-    line : float
-        Height of a line. [px]
+    labels : left end, height of the middle, and width of each [px]
+    line : height of a line [px]
 
-    Examples
-    --------
     >>> apart([(0, 10, 50), (0, 12, 50), (200, 11, 50)], 12)
     [10.0, 22.0, 11.0]
     """

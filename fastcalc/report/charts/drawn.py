@@ -14,19 +14,11 @@ if TYPE_CHECKING:
 def figure(chart: Chart, width: float | None = None, *, is_dark: bool = False) -> "Figure":
     """Return a chart as a figure of matplotlib.
 
-    Parameters
-    ----------
-    chart : Chart
-        What to draw.
-    width : float, optional
-        Of the figure, whose height follows from what it holds. [inch]
-    is_dark : bool
-        Whether the ground is dark.
+    chart : what to draw
+    width : of the figure, whose height follows from what it holds [inch]
+    is_dark : whether the ground is dark
 
-    Raises
-    ------
-    InputError
-        If matplotlib is not installed.
+    Raises InputError if matplotlib is not installed.
     """
     _demand()
     from fastcalc.report.charts import figure as drawer
@@ -44,10 +36,7 @@ def save(made: "Figure", file: BinaryIO, ending: str) -> None:
 def ending_of(file: Path | None) -> str | None:
     """Return what to write by the ending of a file; None for text.
 
-    Raises
-    ------
-    InputError
-        If matplotlib is not installed, or writes no such file.
+    Raises InputError if matplotlib is not installed, or writes no such file.
     """
     ending = "" if file is None else file.suffix[1:].lower()
     if ending in ("", "txt"):

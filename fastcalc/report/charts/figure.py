@@ -45,14 +45,9 @@ _LETTER, _LINE = 0.56, 1.35
 def figure(chart: Chart, width: float | None = None, *, is_dark: bool = False) -> "Figure":
     """Return a chart as a figure.
 
-    Parameters
-    ----------
-    chart : Chart
-        What to draw.
-    width : float, optional
-        Of the figure, whose height follows from what it holds. [inch]
-    is_dark : bool
-        Whether the ground is dark.
+    chart : what to draw
+    width : of the figure, whose height follows from what it holds [inch]
+    is_dark : whether the ground is dark
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -102,14 +97,9 @@ def _notes(chart: Chart, wide: float) -> list[str]:
 def save(made: "Figure", file: Any, kind: str) -> None:
     """Write a figure to an open file, the same bytes each time.
 
-    Parameters
-    ----------
-    made : Figure
-        As `figure` returns it.
-    file : file
-        Open for bytes.
-    kind : str
-        An ending that matplotlib writes.
+    made : as `figure` returns it
+    file : open for bytes
+    kind : an ending that matplotlib writes
     """
     import matplotlib as mpl
 

@@ -12,10 +12,7 @@ from fastcalc.report.numbers_as_text import size
 def memory(locations: Sequence[Location]) -> Chart:
     """Return what fills each memory of a chip, for each placed scenario that fits.
 
-    Parameters
-    ----------
-    locations : sequence of Location
-        Others are left out.
+    locations : others are left out
     """
     bars = [
         Bar(

@@ -37,17 +37,10 @@ _ADDRESS = re.compile(r"https?://[^\s<>\"]+")
 def document(outcomes: Sequence[Outcome], command: str) -> str:
     """Return the page of a comparison, which asks nothing of anywhere.
 
-    Parameters
-    ----------
-    outcomes : sequence of Outcome
-        What is compared.
-    command : str
-        What makes it again.
+    outcomes : what is compared
+    command : what makes it again
 
-    Raises
-    ------
-    InputError
-        If there are more rows than a page holds.
+    Raises InputError if there are more rows than a page holds.
     """
     records = compare_records(outcomes)
     if len(records) > MOST_ROWS:

@@ -40,12 +40,8 @@ def deployments(
 ) -> Iterator[Scenario]:
     """Yield a scenario for each chip, its formats and each speculation.
 
-    Parameters
-    ----------
-    chips : sequence of tuple of Hardware, Engine and bool
-        With the engine on each, and whether it is borrowed from another class.
-    weights, kv : sequence of str, optional
-        Formats to try; those that the chip has units for where left out.
+    chips : with the engine on each, and whether it is borrowed from another class
+    weights, kv : formats to try; those that the chip has units for where left out
     """
     for hardware, engine, is_borrowed in chips:
         for weight in weights or weight_choices(model, hardware, engine):

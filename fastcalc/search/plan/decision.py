@@ -37,22 +37,15 @@ def kind_of(scenario: Scenario, *, is_apart: bool) -> tuple[object, ...]:
 class Plan:
     """One deployment for a service.
 
-    Attributes
-    ----------
-    scenario : Scenario
-        One replica that decodes as ``compare`` is asked for it, prompts inside.
-    layout, batch : Layout and float
-        Of each replica that decodes, and the sequences it decodes together at most. [1]
-    replicas, busy : float
-        Of those, and the share of its capacity that each does. [1]
-    prefill_layout, prefill_replicas, prefill_busy : Layout or None, and float
-        Replicas that only take in prompts, where they are apart, and how busy each is. [1]
-    values : dict of str to float
-        Seconds to the first token, seconds between tokens, chips in all.
-    misses : dict of str to float
-        Each of them over its limit: at most 1 where it is met.
-    cost, last_resort : float
-        What is to be least, and what decides between those of one cost and as many chips.
+    scenario : one replica that decodes as ``compare`` is asked for it, prompts inside
+    layout, batch : of each replica that decodes, and the sequences it decodes together at most [1]
+    replicas, busy : of those, and the share of its capacity that each does [1]
+    prefill_layout, prefill_replicas, prefill_busy : replicas that only take in prompts, where they
+        are apart, and how busy each is [1]
+    values : seconds to the first token, seconds between tokens, chips in all
+    misses : each of them over its limit: at most 1 where it is met
+    cost, last_resort : what is to be least, and what decides between those of one cost and as many
+        chips
     """
 
     scenario: Scenario
@@ -107,24 +100,14 @@ class Plan:
 class Decision:
     """What was found.
 
-    Attributes
-    ----------
-    service : Service
-        What was asked.
-    candidates : int
-        Deployments that were evaluated. [1]
-    reasons : Counter of str
-        How many lost for which of `REASONS`. [1]
-    best : dict
-        Of those that meet it the best of each chip, formats and kind.
-    near : Plan or None
-        The least of those that miss nearly.
-    closest : dict of str to Plan
-        By chip without a plan, the deployment that misses least.
-    relaxed : dict of str to float
-        By limit, what it would have to be for a plan, the other limits as they are.
-    unknown : Counter of str
-        By chip without a known price or power, the deployments that lost for that. [1]
+    service : what was asked
+    candidates : deployments that were evaluated [1]
+    reasons : how many lost for which of `REASONS` [1]
+    best : of those that meet it the best of each chip, formats and kind
+    near : the least of those that miss nearly
+    closest : by chip without a plan, the deployment that misses least
+    relaxed : by limit, what it would have to be for a plan, the other limits as they are
+    unknown : by chip without a known price or power, the deployments that lost for that [1]
     """
 
     service: Service

@@ -18,17 +18,11 @@ from fastcalc.search.sweep.grid import Grid
 class Pool:
     """Replicas that take in prompts one by one.
 
-    Attributes
-    ----------
-    layout : Layout
-        Of each.
-    replicas, chips : float
-        Of those, and chips of all of them. [1]
-    busy : float
-        Share of its capacity that each does. [1]
-    seconds, waits, sending : float
-        From arrival until the prompt is taken in, the wait that is in it, and from there until
-        the cache is sent. [s]
+    layout : of each
+    replicas, chips : of those, and chips of all of them [1]
+    busy : share of its capacity that each does [1]
+    seconds, waits, sending : from arrival until the prompt is taken in, the wait that is in it, and
+        from there until the cache is sent [s]
     """
 
     layout: Layout

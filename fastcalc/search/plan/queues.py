@@ -28,12 +28,8 @@ _WAIT_OF_THE_LATE = 0.1
 class Slots:
     """What is waited for before replicas of a few kinds, in times that a request holds its slot.
 
-    Attributes
-    ----------
-    counts : ndarray
-        Requests decoded together, of each kind. [1]
-    share : float
-        Of requests, whose wait is asked for. [1]
+    counts : requests decoded together, of each kind [1]
+    share : of requests, whose wait is asked for [1]
     """
 
     counts: Floats
@@ -63,20 +59,12 @@ class Queues:
 
     Each replica has its own, and is chosen at random.
 
-    Attributes
-    ----------
-    share : float
-        Of requests, whose wait is asked for. [1]
-    prompt : ndarray
-        Time for which the prompt of a request keeps others waiting. [s]
-    prompt_busy : ndarray
-        Share of the time that prompts are taken in, at full utilization. [1]
-    slots : Slots or None
-        What is waited for besides; None where nothing is.
-    kind : ndarray or int
-        Which of its kinds each deployment has.
-    holds : ndarray or float
-        Time that a request holds its slot. [s]
+    share : of requests, whose wait is asked for [1]
+    prompt : time for which the prompt of a request keeps others waiting [s]
+    prompt_busy : share of the time that prompts are taken in, at full utilization [1]
+    slots : what is waited for besides; None where nothing is
+    kind : which of its kinds each deployment has
+    holds : time that a request holds its slot [s]
     """
 
     share: float
@@ -126,16 +114,11 @@ def needed(
     One replica where no rate is asked. What takes longer to the first token than is allowed
     without waiting is given a tenth of its time for that, so that it may be said what it does.
 
-    Parameters
-    ----------
-    service : Service
-        With the rate, and the most that a replica is given of its capacity.
-    seconds, ttft : ndarray
-        Time of a replica that a request takes, and to the first token without waiting. [s]
-    queues : Queues or None
-        Before the replicas; None where requests arrive evenly.
-    part : float
-        Of the time that is left to wait, that for these queues. [1]
+    service : with the rate, and the most that a replica is given of its capacity
+    seconds, ttft : time of a replica that a request takes, and to the first token without waiting
+        [s]
+    queues : before the replicas; None where requests arrive evenly
+    part : of the time that is left to wait, that for these queues [1]
     """
     most: Floats = np.full(np.shape(seconds), service.utilization)
     if queues is not None:

@@ -25,20 +25,12 @@ _AS_MUCH = 1e-9
 class Gaps:
     """Where a grid may hold better deployments than those tried.
 
-    Attributes
-    ----------
-    grid : Grid
-        What was tried.
-    pools : sequence of Pool
-        What takes in prompts that are apart.
-    least : ndarray
-        What a deployment in each gap costs at least.
-    layout : ndarray
-        Positions of the gaps' layouts in the grid's. [1]
-    low, high : ndarray
-        Batches on both sides of each. [1]
-    is_apart : ndarray
-        Whether prompts are apart.
+    grid : what was tried
+    pools : what takes in prompts that are apart
+    least : what a deployment in each gap costs at least
+    layout : positions of the gaps' layouts in the grid's [1]
+    low, high : batches on both sides of each [1]
+    is_apart : whether prompts are apart
     """
 
     grid: Grid
@@ -99,12 +91,8 @@ def gaps_of(scored: Sequence[Scored], service: Service) -> Gaps:
     meets them, and the smallest that makes do with as many replicas. But one replica that must
     stay idle for random arrivals is best at some batch, on either side of the best that was tried.
 
-    Parameters
-    ----------
-    scored : sequence of Scored
-        All that was tried of one grid, with a row of batches for each layout.
-    service : Service
-        What is asked.
+    scored : all that was tried of one grid, with a row of batches for each layout
+    service : what is asked
     """
     grid = scored[0].grid
     has_cost = service.rate is None and service.objective != "chips"  # of its own at each batch

@@ -18,14 +18,9 @@ class Replica:
 
     Its values are those of `fastcalc.core.estimate.Estimate`, in their units.
 
-    Attributes
-    ----------
-    chips, dp : ndarray
-        Of its layout. [1]
-    prompts_together : ndarray
-        Of a pass with a prompt on each attention replica. [s]
-    usd : ndarray or None
-        Of a million tokens of input and output. [USD]
+    chips, dp : of its layout [1]
+    prompts_together : of a pass with a prompt on each attention replica [s]
+    usd : of a million tokens of input and output [USD]
     """
 
     chips: Floats

@@ -27,27 +27,16 @@ _ROUNDING = 1e-12
 class Scored:
     """Deployments that fit, an element for each.
 
-    Attributes
-    ----------
-    grid : Grid
-        What they are of.
-    replica : Replica
-        What one full replica of each does.
-    pool : Pool or None
-        Replicas that take in the prompts of all, where those are apart.
-    layout, place : ndarray
-        Positions of layout and batch in the grid's. [1]
-    values : dict of str to ndarray
-        What is limited, by name: seconds to the first token, seconds between tokens, chips.
-    seconds : ndarray
-        Time of a replica that a request takes. [s]
-    replicas, busy : ndarray
-        Replicas for the rate, of those that decode, and the share of its capacity that each of
-        them does. [1]
-    cost : ndarray
-        What is to be least.
-    unfit : int
-        Deployments that do not fit, alongside these. [1]
+    grid : what they are of
+    replica : what one full replica of each does
+    pool : replicas that take in the prompts of all, where those are apart
+    layout, place : positions of layout and batch in the grid's [1]
+    values : what is limited, by name: seconds to the first token, seconds between tokens, chips
+    seconds : time of a replica that a request takes [s]
+    replicas, busy : replicas for the rate, of those that decode, and the share of its capacity that
+        each of them does [1]
+    cost : what is to be least
+    unfit : deployments that do not fit, alongside these [1]
     """
 
     grid: Grid
@@ -103,14 +92,9 @@ class Scored:
 def score(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> list[Scored]:
     """Return the deployments of a grid: one pool for all, and prompts apart where that can be.
 
-    Parameters
-    ----------
-    grid : Grid
-        Of one kind of request.
-    service : Service
-        What is asked.
-    given : sequence of Pool, optional
-        What takes in prompts that are apart; found among the grid's layouts if left out.
+    grid : of one kind of request
+    service : what is asked
+    given : what takes in prompts that are apart; found among the grid's layouts if left out
     """
     points = solved(grid)
     limit = float(grid.site.machine.software.max_sequences)

@@ -64,16 +64,11 @@ class Ranks:
 class Axes:
     """What is varied.
 
-    Attributes
-    ----------
-    chips : sequence of tuple of Hardware, Engine and bool
-        With the engines to run on each, and whether those are borrowed from another class.
-    weights, kv : sequence of str or None
-        Formats; None for the model's own.
-    prompts, outputs, contexts, batches : sequence of float
-        Tokens and sequences; without contexts, the mean of each request. [1]
-    prefix_hit : float
-        Share of the prompt found in the prefix cache. [1]
+    chips : with the engines to run on each, and whether those are borrowed from another class
+    weights, kv : formats; None for the model's own
+    prompts, outputs, contexts, batches : tokens and sequences; without contexts, the mean of each
+        request [1]
+    prefix_hit : share of the prompt found in the prefix cache [1]
     """
 
     models: Sequence[Model]
@@ -122,10 +117,7 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
 
     Every combination of what is varied is either a point of a grid or counted once.
 
-    Raises
-    ------
-    InputError
-        If a format is unknown, or there are too many deployments.
+    Raises InputError if a format is unknown, or there are too many deployments.
     """
     found: list[Grid] = []
     left_out: Counter[str] = Counter()

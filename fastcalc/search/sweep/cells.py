@@ -40,8 +40,6 @@ def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tup
 def number(value: float, write: Write) -> str:
     """Return twelve digits, whole where it is whole; what stands for None where it is not finite.
 
-    Examples
-    --------
     >>> from fastcalc.written import csv_cell
     >>> number(0.1 + 0.2, csv_cell), number(4e3, csv_cell), number(1.5e13, csv_cell)
     ('0.3', '4000', '15000000000000')

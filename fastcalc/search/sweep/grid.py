@@ -30,17 +30,12 @@ BLOCK = 65_536
 class Grid:
     """Every layout with every kind of request and every batch, of one deployment.
 
-    Attributes
-    ----------
-    scenario : Scenario
-        Hardware, model, engine, formats and prices, and the traffic's prefix hits and
-        speculation; its batches and sharding do not count.
-    layouts : tuple of Layout
-        Layouts asked for; none for the smallest by default that holds each batch.
-    requests : Requests or OpenRequests
-        Kinds of requests.
-    batches : ndarray
-        Sequences decoded together; with a row of its own for each layout, where those differ. [1]
+    scenario : hardware, model, engine, formats and prices, and the traffic's prefix hits and
+        speculation; its batches and sharding do not count
+    layouts : layouts asked for; none for the smallest by default that holds each batch
+    requests : kinds of requests
+    batches : sequences decoded together; with a row of its own for each layout, where those differ
+        [1]
     """
 
     scenario: Scenario

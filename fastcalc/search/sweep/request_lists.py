@@ -27,12 +27,8 @@ class Requests:
 class OpenRequests:
     """Every prompt with every output and every context that a model holds, made when asked for.
 
-    Attributes
-    ----------
-    contexts : ndarray
-        Mean contexts in decode; nan for the mean of each request. [1]
-    longest : float
-        Tokens that the model holds. [1]
+    contexts : mean contexts in decode; nan for the mean of each request [1]
+    longest : tokens that the model holds [1]
     """
 
     prompts: Floats

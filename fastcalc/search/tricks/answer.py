@@ -28,19 +28,15 @@ MOST_CHIPS = 1024
 class Answer:
     """What each trick comes to.
 
-    Attributes
-    ----------
-    today, speed : Outcome, float
-        The serving point, one batch, and the tokens a second that every user was to get. [1/s]
-    options : list of Option
-        In the order of `fastcalc.search.tricks.option.TRICKS`, within a trick the cheapest first
-        and what cannot last.
-    drafts, tokens, acceptance : ndarray
-        Drafts, and the tokens a pass and the acceptance that they need at today's batch. [1]
-    shorter, thinner : Shrunk or None
-        The hypothetical smaller shapes that reach the speed at today's batch and chips.
-    nearest : (float, str) or None
-        Where nothing reaches it, the fastest that there is for one user [1/s], and what it is.
+    today, speed : the serving point, one batch, and the tokens a second that every user was to get
+        [1/s]
+    options : in the order of `fastcalc.search.tricks.option.TRICKS`, within a trick the cheapest
+        first and what cannot last
+    drafts, tokens, acceptance : drafts, and the tokens a pass and the acceptance that they need at
+        today's batch [1]
+    shorter, thinner : the hypothetical smaller shapes that reach the speed at today's batch and
+        chips
+    nearest : where nothing reaches it, the fastest that there is for one user [1/s], and what it is
     """
 
     today: Outcome
@@ -73,10 +69,7 @@ def fastmode(
     serves the batch fastest. Other chips come from the catalogue, and so do smaller models: those
     of the same family, or those that are named.
 
-    Raises
-    ------
-    InputError
-        If today's batch does not fit, or as `fastcalc.core.scenario.solve` does.
+    Raises InputError if today's batch does not fit, or as `fastcalc.core.scenario.solve` does.
     """
     outcome = solve(best_cut(today))
     if not outcome.fits:

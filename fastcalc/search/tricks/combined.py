@@ -44,12 +44,8 @@ _MOST = max(PUBLISHED.values())
 class ModelOnChip:
     """A model on a kind of chip, whatever its bits and drafts.
 
-    Parameters
-    ----------
-    changes : tuple of str
-        What of it is not as today.
-    scenario, layouts : Scenario, callable
-        What is served, and which layouts are looked at.
+    changes : what of it is not as today
+    scenario, layouts : what is served, and which layouts are looked at
     """
 
     def __init__(
@@ -92,12 +88,8 @@ class ModelOnChip:
     def least(self, kept: float, ranks: int = 1) -> float:
         """Return the least that a million tokens may cost. [USD]
 
-        Parameters
-        ----------
-        kept : float
-            Tokens that a pass yields. [1]
-        ranks : int
-            Chips that wait together for what the engine does sequence by sequence. [1]
+        kept : tokens that a pass yields [1]
+        ranks : chips that wait together for what the engine does sequence by sequence [1]
         """
         is_staged = self.scenario.hardware.execution == "sequential"
         each = float(self._software.sequence_overhead) * is_staged * ranks / kept

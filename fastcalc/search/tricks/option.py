@@ -10,20 +10,12 @@ from fastcalc.search import Reach
 class Option:
     """One trick and what it comes to.
 
-    Attributes
-    ----------
-    trick : str
-        Its kind, such as ``smaller-batch``; `TRICKS` lists all.
-    change : str
-        What is done, in words.
-    outcome : Outcome or None
-        The cheapest point that reaches the speed, one batch; None where none does.
-    why_not : str or None
-        Why none does.
-    fastest : float
-        The highest speed expected where none does; 0 where nothing could be placed. [1/s]
-    tricks : int
-        How many tricks it takes. [1]
+    trick : its kind, such as ``smaller-batch``; `TRICKS` lists all
+    change : what is done, in words
+    outcome : the cheapest point that reaches the speed, one batch; None where none does
+    why_not : why none does
+    fastest : the highest speed expected where none does; 0 where nothing could be placed [1/s]
+    tricks : how many tricks it takes [1]
     """
 
     trick: str

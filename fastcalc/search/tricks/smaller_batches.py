@@ -27,20 +27,13 @@ from fastcalc.search.tricks.start import readable
 class Curve:
     """The price of a speed-up under one engine in one pair of formats, one element a start.
 
-    Attributes
-    ----------
-    space : Space
-        What is served.
-    floor : float
-        What a step of one sequence takes beyond reading, multiplying and sending. [s]
-    starts, speed : ndarray
-        Sequences at the start and the tokens a second of each user; nan where they do not fit.
-    batch, faster : ndarray
-        The same at the end; 0 and nan where no batch is fast enough. [1], [1/s]
-    before, after : sequence of Layout
-        How the chips are cut, where they are.
-    alone : float
-        Tokens a second of one user on the cut that is best for one. [1/s]
+    space : what is served
+    floor : what a step of one sequence takes beyond reading, multiplying and sending [s]
+    starts, speed : sequences at the start and the tokens a second of each user; nan where they do
+        not fit
+    batch, faster : the same at the end; 0 and nan where no batch is fast enough. [1], [1/s]
+    before, after : how the chips are cut, where they are
+    alone : tokens a second of one user on the cut that is best for one [1/s]
     """
 
     space: Space
@@ -62,21 +55,12 @@ class Curve:
 def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Curve | None:
     """Return what a speed-up costs from each start; None where no cut of the chips holds anything.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        Its own batches and chips are left aside.
-    chips : int
-        Chips at both ends. [1]
-    starts : ndarray of int
-        Sequences decoded together before. [1]
-    speedup : float
-        How many times as fast each user is to be. [1]
+    scenario : its own batches and chips are left aside
+    chips : chips at both ends [1]
+    starts : sequences decoded together before [1]
+    speedup : how many times as fast each user is to be [1]
 
-    Raises
-    ------
-    InputError
-        As `fastcalc.search.Space.site` does.
+    Raises InputError as `fastcalc.search.Space.site` does.
     """
     space = Space(scenario)
     layouts = space.cuts(chips)
@@ -147,14 +131,9 @@ MEASURED = ("vllm", "tensorrt-llm")
 class Study:
     """What a speed-up by a smaller batch costs on some chips of one kind.
 
-    Attributes
-    ----------
-    chips, speedup : int, float
-        Chips at both ends, and how many times as fast each user is to be. [1]
-    engines : list of Curve
-        Measured engines and the bound, each in native formats and in the narrowest.
-    floors : list of Curve
-        A textbook step in native formats with each of `FLOORS`.
+    chips, speedup : chips at both ends, and how many times as fast each user is to be [1]
+    engines : measured engines and the bound, each in native formats and in the narrowest
+    floors : a textbook step in native formats with each of `FLOORS`
     """
 
     chips: int

@@ -167,8 +167,6 @@ def with_model(scenario: Scenario, model: Model) -> Scenario:
 def family_of(name: str) -> str:
     """Return the letters that the models of a family begin with.
 
-    Examples
-    --------
     >>> family_of("glm-4.7"), family_of("qwen3-235b-a22b"), family_of("deepseek-r1")
     ('glm', 'qwen', 'deepseek')
     """

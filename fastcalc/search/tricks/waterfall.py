@@ -22,15 +22,10 @@ from fastcalc.search.tricks.lighter_passes import DRAFTED_BY, PUBLISHED_BY
 class Factor:
     """One step from a point to the next.
 
-    Attributes
-    ----------
-    trick, change : str
-        What is changed, and to what; several joined by ``+``.
-    before, after : Outcome
-        The two points, one batch each.
-    evidence, source : str
-        Whether it is ``measured``, ``published`` or ``assumed``, the weakest of what is joined; and
-        by whom.
+    trick, change : what is changed, and to what; several joined by ``+``
+    before, after : the two points, one batch each
+    evidence, source : whether it is ``measured``, ``published`` or ``assumed``, the weakest of what
+        is joined; and by whom
     """
 
     trick: str
