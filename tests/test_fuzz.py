@@ -22,7 +22,7 @@ def test_a_seed_gives_the_same_cases():
 
 def test_every_command_and_flag_is_drawn():
     drawn = {}
-    for number in range(4000):
+    for number in range(5000):
         words = draw(1, number).words
         drawn.setdefault(words[0] if words else "", set()).update(
             word.partition("=")[0] for word in words

@@ -34,8 +34,8 @@ def run(asked: Compare) -> Found:
 
     def page(width: int) -> list[Part]:
         # From one deployment of each chip to all of them; without a price, to where it lives.
-        has_price = outcomes[0].usd is not None
-        then = again(asked, *(("frontier", Frontier) if has_price else ("fit", FitMemory)))
+        is_searched = not asked.speculate and outcomes[0].usd is not None
+        then = again(asked, *(("frontier", Frontier) if is_searched else ("fit", FitMemory)))
         if asked.wide or asked.explain:
             return compare.parts(outcomes, steps, then, width)
         said = compare.notes(outcomes)
