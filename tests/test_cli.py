@@ -195,12 +195,26 @@ def test_the_first_screen_is_one_screen_that_answers(fastcalc):
     ("words_", "start"),
     [
         ("llama-3.1-8b --on h100-sxm --batch 1,64", "At batch 64 one h100-sxm gives each user "),
+        ("deepseek-r1 --on h100-sxm --batch 1", "At batch 1, 16 h100-sxm give each user "),
+        (
+            "llama-3.1-8b --on h100-sxm --batch 1 --engine",
+            "At batch 1 one h100-sxm gives each user ",
+        ),
+        (
+            "llama-3.1-8b --on h100-sxm,h200-sxm --batch 1 --engine",
+            "At batch 1 one h200-sxm gives ",
+        ),
         ("deepseek-r1 --on h100-sxm --chips 1", "No chip here holds deepseek-r1 at batch 1."),
         ("llama-3.1-8b qwen3-32b --on h200-sxm --batch 8", "At batch 8 one h200-sxm gives"),
     ],
 )
-def test_the_first_sentence_of_other_comparisons(fastcalc, words_, start):
-    assert fastcalc("compare", *words_.split()).out.startswith(start)
+def test_the_first_sentence_of_other_comparisons(fastcalc, tmp_path, words_, start):
+    engine = tmp_path / "mine.yaml"
+    engine.write_text("id: mine\nname: Mine\nfitted_on: nothing\n")  # no ranges
+    more = [engine] if words_.endswith("--engine") else []
+    page = words(fastcalc("compare", *words_.split(), *more).out)
+    assert page.startswith(start)
+    assert not more or "undetermined)" in page.partition(".")[0] + page.partition(";")[0]
 
 
 def test_fit_says_where_and_exits_1_when_nothing_fits(fastcalc):

@@ -107,7 +107,7 @@ def _is_input(name: str, case: Case) -> bool:
 def asked_format(case: Case) -> str | None:
     """Return the format that a command line asks for, the last that it names."""
     found = None
-    for word, after in zip(case.words, [*case.words[1:], ""], strict=True):
+    for word, after in zip(case.words, [*case.words[1:], ""], strict=False):
         if word == "--format":
             found = after
         elif word.startswith("--format="):

@@ -105,25 +105,29 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     rated = sorted(held[batch], key=lambda one: -one[0]["tokens_per_s_per_user"])
     best = rated[0]
     who = _named(best)
+    pause = "" if best[0]["chips"] in _WORDS else ","
     gives = "gives" if best[0]["chips"] == 1 else "give"
     if len(rated) == 1:
-        low, high = (number(best[0][f"tokens_per_s_per_user_{end}"]) for end in ("low", "high"))
+        low, high = (best[0][f"tokens_per_s_per_user_{end}"] for end in ("low", "high"))
+        within = "range undetermined" if low is None else f"{number(low)} to {number(high)}"
         price = best[0]["usd_per_mtok_output"]
         cost = f" at ${dollars(price)} a million output tokens" if price is not None else ""
         return (
-            f"At batch {batch:,} {who} {gives} each user "
-            f"{number(best[0]['tokens_per_s_per_user'])} tokens/s ({low} to {high}){cost}; "
+            f"At batch {batch:,}{pause} {who} {gives} each user "
+            f"{number(best[0]['tokens_per_s_per_user'])} tokens/s ({within}){cost}; "
             f"{best[0]['limiter']} limits it."
         )
-    return f"At batch {batch:,} {who} {gives} each user {_against(best, rated[1:])}"
+    return f"At batch {batch:,}{pause} {who} {gives} each user {_against(best, rated[1:])}"
 
 
 def _against(best: tuple[Record, Outcome], others: Sequence[tuple[Record, Outcome]]) -> str:
     """Return how the fastest compares with the next, and which is cheapest."""
     fast, second = best[0], others[0][0]
     ratio = number(fast["tokens_per_s_per_user"] / second["tokens_per_s_per_user"], 2)
-    overlap = fast["tokens_per_s_per_user_low"] < second["tokens_per_s_per_user_high"]
-    unsure = " (their ranges overlap)" if overlap else ""
+    low, high = fast["tokens_per_s_per_user_low"], second["tokens_per_s_per_user_high"]
+    unsure = " (ranges undetermined)"
+    if low is not None and high is not None:
+        unsure = " (their ranges overlap)" if low < high else ""
     said = f"{ratio} times the speed of {_named(others[0])}{unsure}"
     priced = [one for one in (best, *others) if one[0]["usd_per_mtok_output"] is not None]
     if fast["usd_per_mtok_output"] is None or second["usd_per_mtok_output"] is None:
