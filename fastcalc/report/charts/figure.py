@@ -63,7 +63,7 @@ def figure(chart: Chart, width: float | None = None, *, is_dark: bool = False) -
         plots = 1.0 + 0.42 * len(chart.bars) if chart.bars else plots
         high = 0.5 + 0.15 * len(_notes(chart, wide)) + plots
         made = Figure((wide, high), facecolor=ground)
-        made._repr_png_ = partial(png, made)  # which notebooks look for
+        setattr(made, "_repr_png_", partial(png, made))  # noqa: B010  (notebooks look for it)
         if chart.bars:
             _bars(made, chart.bars, DARK if is_dark else COLOURS, ink)
         for place, panel in enumerate(chart.panels):
@@ -130,7 +130,7 @@ def _axes(plot: "Axes", panel: Panel, ink: str, step: int) -> None:
 def _series(plot: "Axes", panel: Panel, one: Series, colour: str, ink: str) -> None:
     mark, many = MARKS[one.colour % MOST], len(one.x) > 20
     if one.low is not None and one.high is not None:
-        look = {"alpha": 0.18, "linewidth": 0.0}
+        look: dict[str, Any] = {"alpha": 0.18, "linewidth": 0.0}
         if one.style == "area":
             look = {"alpha": 0.9, "linewidth": 0.6, "edgecolor": plot.get_facecolor()}
         plot.fill_between(one.x, one.low, one.high, facecolor=colour, **look)
@@ -160,7 +160,7 @@ def _arranged(made: "Figure", chart: Chart, ink: str) -> None:
     title = textwrap.wrap(chart.title, max(int((wide - 24.0) / (0.66 * 10.5)), 20))
     notes = _notes(chart, wide / 72.0)
     top, bottom = 12.0 + 15.0 * len(title), 8.0 + 11.0 * len(notes)
-    head = {"va": "top", "fontsize": 10.5, "weight": "bold"}
+    head: dict[str, Any] = {"va": "top", "fontsize": 10.5, "weight": "bold"}
     made.text(12.0 / wide, 1.0 - 8.0 / high, "\n".join(title), **head)
     made.text(12.0 / wide, 6.0 / high, "\n".join(notes), va="bottom", fontsize=8.0, alpha=0.85)
     labelled = (
