@@ -317,3 +317,12 @@ def test_the_pictures_of_the_docs_say_what_they_would_today(fastcalc, command, f
     ]
     assert words[0] == words[1]
     assert (ROOT / file).stat().st_size < 150_000
+
+
+@pytest.mark.parametrize("low", [1.0, 5.0, 6.1, 999.0])
+@pytest.mark.parametrize("base", [0, 2, 10])
+def test_an_axis_of_one_value_has_a_tick(low, base):
+    ticks = ChartAxis.over("", [np.array([low])], base).ticks
+    assert 1 <= len(ticks) <= 7
+    narrow = ChartAxis("", low, low * 1.01, base).ticks
+    assert narrow

@@ -167,7 +167,8 @@ def _refusal(case: Case, outcome: Outcome, run: Run) -> Iterator[str]:
     name = case.culprit.rpartition("/")[2]
     is_named = name in last[0]
     is_placed = not case.is_placed or re.search(rf"{re.escape(name)}:\d+", last[0])
-    if (is_named and is_placed) or "nothing fits" in last[0]:  # that is an answer about a chip
+    # That a model does not fit is an answer about a chip.
+    if (is_named and is_placed) or re.search("nothing fits|does not fit", last[0]):
         return
     as_meant: dict[str, Any] = {case.culprit: case.meant}
     if run(replace(case, files={**case.files, **as_meant})).code == 2:

@@ -84,12 +84,12 @@ class ChartAxis:
 
     @cached_property
     def ticks(self) -> list[float]:
-        """Round values to write along it, seven at most."""
+        """Round values to write along it, seven at most; the middle where none lies inside."""
         for found in self._rows():
             inside = [one for one in found if self.low * 0.9999 <= one <= self.high * 1.0001]
-            if len(inside) <= 7:
+            if 0 < len(inside) <= 7:
                 return inside
-        return inside
+        return inside or [(self.low + self.high) / 2.0]
 
     def _rows(self) -> list[list[float]]:
         """Return rows of round values, the densest first."""
