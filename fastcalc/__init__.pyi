@@ -255,7 +255,7 @@ def infer(
     prices: _Words = "25,150",
     on: _Words = "h100-sxm,h200-sxm,b200,gb200",
     tolerance: float | str = 0.15,
-    points: int | str = 2097152,
+    points: int | str = 1048576,
     price: _Words | None = None,
     price_basis: _Words = "cloud",
     set: _Words | None = None,

@@ -256,7 +256,7 @@ def test_the_command_says_no(infer):
         (("--speeds", "170,65"), "write the slow tier first"),
         (("--prices", "a,b"), "--prices 'a,b' is not two numbers"),
         (("--prices", "0,1"), "--prices 0 is not a number from"),
-        (("--tolerance", "0"), "--tolerance 0 is not a share"),
+        (("--tolerance", "0"), "--tolerance 0 is not a number from 0.001 to 0.5"),
         (("--points", "3"), "--points 3 is not a whole number from 1,000"),
         (("--on", "wse-3"), "--on wse-3: its step is no textbook step"),
     ],

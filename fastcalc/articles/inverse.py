@@ -23,7 +23,7 @@ from fastcalc.articles.two_tiers import (
 )
 from fastcalc.formulas.types import Bools, Floats
 
-POINTS = 1 << 21
+POINTS = 1 << 20
 """Points of the sample. [1]"""
 
 CHUNK = 1 << 18

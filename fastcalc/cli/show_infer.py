@@ -12,7 +12,9 @@ from fastcalc.errors import InputError
 from fastcalc.report import inferred as report
 from fastcalc.written import shown
 
-_POINTS = Limit(1000, 100_000_000, whole=True)
+_POINTS = Limit(1000, 4_000_000, whole=True)
+_TOLERANCE = Limit(0.001, 0.5)
+"""Beyond a factor of two between the ends nearly everything is consistent. [1]"""
 
 
 def run(asked: Infer) -> Found:
@@ -21,7 +23,7 @@ def run(asked: Infer) -> Found:
     prices = _two(asked.prices, "--prices", LIMITS["dollars"])
     if not speeds[0] < speeds[1]:
         raise InputError(f"--speeds {asked.speeds}: write the slow tier first, and a faster one")
-    tolerance = options.share(asked.tolerance, "--tolerance")
+    tolerance = options.number(asked.tolerance, "--tolerance", _TOLERANCE, 0.15)
     points = int(options.number(asked.points, "--points", _POINTS, 2_000_000))
     chips = chips_of(catalogue(asked), asked.on, OWN_MEMORY)
     known = machines(chips, pricing_of(chips, asked, utilization=1.0))

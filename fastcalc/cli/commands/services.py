@@ -117,7 +117,7 @@ class Infer(flags.Prices, flags.Output, flags.OwnFolders):
         float,
         flag("SHARE", "How far each number may be off.", parser=share_of("--tolerance")),
     ] = 0.15
-    points: Annotated[int, flag("N", "Points of the box that are tried.")] = 1 << 21
+    points: Annotated[int, flag("N", "Points of the box that are tried.")] = 1 << 20
     wide: Annotated[
         bool, flag(None, "Print every combination, and what each number may be.", "--wide")
     ] = False
