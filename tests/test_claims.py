@@ -24,7 +24,7 @@ from fastcalc.catalogue.schema.claims import Check, Input
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.report.break_evens import break_even
-from tests.helpers import ROOT, loaded, run, words
+from tests.helpers import ROOT, loaded, run_once, words
 
 SHIPPED = ROOT / "evidence" / "claims.yaml"
 
@@ -43,7 +43,7 @@ def judged(book):
 def fastcalc(capsys, monkeypatch):
     def call(*args):
         monkeypatch.setenv("COLUMNS", "100")
-        return run(*args, capsys=capsys, monkeypatch=monkeypatch)
+        return run_once(*args, capsys=capsys, monkeypatch=monkeypatch)
 
     return call
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastcalc.cli import answers
 from fastcalc.report.console import TextTable, render
 from fastcalc.report.record_tables import OPTIONAL, numbers, tables
 from fastcalc.report.record_tables import words as text_column
@@ -31,10 +32,24 @@ PAGES = [
 ]
 
 
+_found = {}
+"""What commands found, which pages of several widths are made of."""
+
+
 @pytest.fixture
 def page(capsys, monkeypatch):
     def lines(columns, *args):
         monkeypatch.setenv("COLUMNS", str(columns))
+        if args not in _found:
+            kept = []
+            monkeypatch.setattr(answers, "write", lambda _, found: kept.append(found) or 0)
+            ran = run(*args, capsys=capsys, monkeypatch=monkeypatch)
+            assert ran.code == 0, ran.err
+            _found[args] = kept[0] if kept and kept[0].parts else None
+            monkeypatch.undo()
+            monkeypatch.setenv("COLUMNS", str(columns))
+        if _found[args] is not None:
+            return render(_found[args].parts(columns), columns, colour=False).splitlines()
         ran = run(*args, capsys=capsys, monkeypatch=monkeypatch)
         assert ran.code == 0, ran.err
         return ran.out.splitlines()

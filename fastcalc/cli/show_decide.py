@@ -18,7 +18,8 @@ from fastcalc.cli.answers import Found
 from fastcalc.cli.commands.services import Decide
 from fastcalc.cli.decide_options import checked
 from fastcalc.cli.flags import declared
-from fastcalc.cli.requests import catalogue
+from fastcalc.cli.requests import catalogue, chips_of
+from fastcalc.core.tier import OWN_MEMORY
 from fastcalc.errors import InputError
 from fastcalc.report import decided as report
 from fastcalc.report import decision_map as maps
@@ -49,7 +50,10 @@ _NOT_REPEATED = ("options", "map", "notes", "out", "format")
 
 def run(asked: Decide) -> Found:
     """Decide between options and write it in a format."""
-    read = decide_options.parsed(asked, catalogue(asked))
+    entries = catalogue(asked)
+    if asked.on is not None:
+        chips_of(entries, asked.on, OWN_MEMORY)  # wrong names are refused, whoever uses them
+    read = decide_options.parsed(asked, entries)
     counts_input = bool(asked.prompt) or any(one.own.get("prompt") for one in read.options)
     listed, uncounted = _levelled(read.options, counts_input=counts_input)
     window = None
