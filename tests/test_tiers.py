@@ -439,7 +439,7 @@ def test_more_of_a_faster_tier_never_slows(request, factor):
             # Kinds of bytes hide under each other on a host that computes; nearer, they do not.
             # Where arithmetic hides a part of a read, bytes read per byte held do not say it all.
             room = 1e-4 if name == "capacity" else TINY
-            room = 0.02 if request.memory.use != "stream" and name == "capacity" else room
+            room = 0.10 if request.memory.use != "stream" and name == "capacity" else room
             assert np.all(new <= old * (1 + room)), (name, key, old, new)
         assert np.all(after.bound >= before.bound * (1 - TINY)), (name, before.bound, after.bound)
 
