@@ -119,7 +119,7 @@ def steps(**inputs: str) -> list[tuple[str, dict[str, str]]]:
 
 
 @pytest.mark.parametrize(
-    ("inputs", "code", "told"),
+    ("inputs", "code", "printed"),
     [
         ({}, 1, "::error file=hardware/wrong.yaml,line=4,col=1,title=ST015"),
         ({"paths": "hardware/h100-sxm.yaml"}, 0, "1 file checked: clean"),
@@ -130,7 +130,7 @@ def steps(**inputs: str) -> list[tuple[str, dict[str, str]]]:
         ({"paths": "", "measurements": "runs.csv", "max-median-factor": "1.01"}, 1, "median"),
     ],
 )
-def test_the_action_runs(repository, environment, inputs, code, told):
+def test_the_action_runs(repository, environment, inputs, code, printed):
     for command, env in steps(**inputs):
         ran = subprocess.run(
             ["bash", "-eo", "pipefail", "-c", command],
@@ -143,7 +143,7 @@ def test_the_action_runs(repository, environment, inputs, code, told):
         if ran.returncode:
             break
     assert ran.returncode == code, ran.stderr
-    assert told in ran.stdout
+    assert printed in ran.stdout
     assert "Traceback" not in ran.stderr
 
 

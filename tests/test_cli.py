@@ -157,7 +157,7 @@ def test_the_table_at_80_columns_has_every_promised_column(fastcalc):
     text = words(fastcalc("compare", "--wide", columns=80).out)
     for column in ("served", "input", "traffic", "J per"):
         assert column in text
-    for told in (
+    for promised in (
         "ask 2",
         "prices, cloud",
         "(2026-05)",
@@ -165,7 +165,7 @@ def test_the_table_at_80_columns_has_every_promised_column(fastcalc):
         "engine vllm",
         "next:",
     ):
-        assert told in text
+        assert promised in text
 
 
 def test_the_first_screen_is_one_screen_that_answers(fastcalc):

@@ -330,8 +330,8 @@ def test_the_map_is_right_at_random_points(fastcalc, decided):
     drawn_rows = [row for row in rows if set(row) <= set("ABC")]
     letters = {"opus": "A", "fast": "B", "spark": "C"}
     flat = "".join(reversed([row[::-1] for row in drawn_rows]))
-    told = "".join(letters[one["winner"]] for one in points)
-    assert "".join(row[::-1] for row in (flat[i : i + 61] for i in range(0, 488, 61))) == told
+    winners = "".join(letters[one["winner"]] for one in points)
+    assert "".join(row[::-1] for row in (flat[i : i + 61] for i in range(0, 488, 61))) == winners
 
 
 def test_axes_of_what_is_shared_and_of_wide_ranges(decided):

@@ -314,8 +314,8 @@ def test_the_table_shows_a_few_and_all_if_asked(fastcalc):
     assert "--all shows them" in words(few)
     assert "--all shows them" not in words(every)
     assert every.count("newer hardware") > few.count("newer hardware")
-    for told in ("cost multiple x speed-up = batch ratio", "low end of the 80 % range", "next:"):
-        assert told in words(few)
+    for promised in ("cost multiple x speed-up = batch ratio", "low end of the 80 % range", "next:"):
+        assert promised in words(few)
 
 
 def test_a_persons_price_turns_a_machine_without_one_into_a_row(fastcalc):

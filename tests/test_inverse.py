@@ -106,9 +106,9 @@ def test_the_truth_of_made_up_services_lies_in_the_region():
     inside, between, shares, sufficed = 0, 0, [], 0
     for _ in range(SERVICES):
         tricks, true, numbers = made_up(luck)
-        told = [number * math.exp(luck.gauss(0, NOISE)) for number in numbers]
+        reported = [number * math.exp(luck.gauss(0, NOISE)) for number in numbers]
         found = invert(
-            SoldTiers((told[0], told[1]), (told[2], told[3])),
+            SoldTiers((reported[0], reported[1]), (reported[2], reported[3])),
             CHIPS,
             tolerance=TOLERANCE,
             points=POINTS,
@@ -193,8 +193,10 @@ def test_the_same_seed_gives_the_same_region_and_points_are_consistent():
         )
         price = cost * point["margin"]
         fast_price = fast_cost * point["margin"] * point["margin_ratio"]
-        for value, told in zip((slow, fast, price, fast_price), (65, 170, 25, 150), strict=True):
-            assert abs(math.log(value / told)) <= math.log(1 + TOLERANCE) + 1e-9
+        for value, reported in zip(
+            (slow, fast, price, fast_price), (65, 170, 25, 150), strict=True
+        ):
+            assert abs(math.log(value / reported)) <= math.log(1 + TOLERANCE) + 1e-9
 
 
 def test_the_share_of_a_box_is_that_of_a_count():
@@ -208,10 +210,10 @@ def test_the_share_of_a_box_is_that_of_a_count():
     price = slow.cost * values["margin"]
     fast_price = fast.cost * values["margin"] * values["margin_ratio"]
     inside = slow.fits & fast.fits
-    for value, told in zip(
+    for value, reported in zip(
         (slow.speed, fast.speed, price, fast_price), (65, 90, 25, 40), strict=True
     ):
-        inside &= np.abs(np.log(value / told)) <= math.log(1.6)
+        inside &= np.abs(np.log(value / reported)) <= math.log(1.6)
     assert np.sum(inside) > 200
     assert found.share == pytest.approx(np.mean(inside), rel=0.2)
 

@@ -121,8 +121,8 @@ class Inverse:
         slow, fast = slow_tier(point, self.known), fast_tier(point, self.known)
         prices = (slow.cost * point["margin"], fast.cost * point["margin"] * point["margin_ratio"])
         off = [
-            np.abs(np.log(found / told))
-            for found, told in zip(
+            np.abs(np.log(found / reported))
+            for found, reported in zip(
                 (slow.speed, fast.speed, *prices),
                 (*self.published.speeds, *self.published.prices),
                 strict=True,
@@ -207,8 +207,8 @@ def _sample(generator: np.random.Generator, points: int, chips: int) -> Iterator
         yield values | {name: np.floor(strips() * chips) for name in _CHIPS}
 
 
-def _near(found: Floats, told: float, tolerance: float) -> Bools:
-    return np.asarray(np.abs(np.log(found / told)) <= np.log1p(tolerance))
+def _near(found: Floats, reported: float, tolerance: float) -> Bools:
+    return np.asarray(np.abs(np.log(found / reported)) <= np.log1p(tolerance))
 
 
 def _consistent(
@@ -230,8 +230,8 @@ def _consistent(
     passing = tier.fits & _near(tier.speed, published.speeds[1], tolerance)
     found = {name: each[passing] for name, each in tried.items()}
     needed = [
-        np.log(told / cost[passing])
-        for told, cost in zip(published.prices, (slow_cost, tier.cost), strict=True)
+        np.log(reported / cost[passing])
+        for reported, cost in zip(published.prices, (slow_cost, tier.cost), strict=True)
     ]
     margins, weights = _margins(needed, tolerance, generator, is_free="margin_ratio" in own)
     found |= margins

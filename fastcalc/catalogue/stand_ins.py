@@ -44,8 +44,8 @@ def services() -> dict[str, StandIn]:
     data: Any = read(shipped_folder("evidence") / "stand_ins.yaml").data
     found = {}
     for name, one in data["services"].items():
-        told = {key: tuple(each) if isinstance(each, list) else each for key, each in one.items()}
-        found[name] = StandIn(**{"id": name, "unknown": data["unknown"], **told})
+        fields = {key: tuple(each) if isinstance(each, list) else each for key, each in one.items()}
+        found[name] = StandIn(**{"id": name, "unknown": data["unknown"], **fields})
     return found
 
 

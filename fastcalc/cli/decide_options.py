@@ -149,8 +149,8 @@ def _named(
                 f"{name}: no speed of {known.name} is reported ({known.source}); give it one, such "
                 f"as {name}=speed=100"
             )
-        told = {"speed": known.speed, "price": known.price, "input_price": known.input_price}
-        reported = {field: value for field, value in told.items() if value is not None}
+        figures = {"speed": known.speed, "price": known.price, "input_price": known.input_price}
+        reported = {field: value for field, value in figures.items() if value is not None}
         source = f"{name}: {known.name} as reported: {known.source}"
         return [Contender(name, reported | _own(name, keys))], [source], []
     models = list(known.shapes) if known else [keys.get("model", name)]

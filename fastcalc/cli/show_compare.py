@@ -4,7 +4,6 @@ from typing import Any
 
 from fastcalc.cli.answers import Found, later
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
-from fastcalc.cli.commands.search import Frontier
 from fastcalc.cli.requests import again, repeated, scenarios
 from fastcalc.core.scenario import solve
 from fastcalc.errors import InputError
@@ -33,6 +32,8 @@ def run(asked: Compare) -> Found:
             notes["explanations"] = explain.explanation_records(outcomes)
 
     def page(width: int) -> list[Part]:
+        from fastcalc.cli.commands.search import Frontier  # records need no next command
+
         # From one deployment of each chip to all of them; without a price, to where it lives.
         is_searched = not asked.speculate and outcomes[0].usd is not None
         then = again(asked, *(("frontier", Frontier) if is_searched else ("fit", FitMemory)))

@@ -310,8 +310,8 @@ def verdict(decision: Choice, listed: Sequence[Row]) -> str:
     for name in ranked[1:]:
         ratio = values[name] / best
         factor = "" if ratio < 1.0005 else f"{number(ratio)} times "
-        told = f"{factor}{more}" if math.isfinite(ratio) else "cannot be compared"
-        others.append(f"{name} {told}")
+        against = f"{factor}{more}" if math.isfinite(ratio) else "cannot be compared"
+        others.append(f"{name} {against}")
     return f"{said}{': ' if others else ''}{', '.join(others)}."
 
 
