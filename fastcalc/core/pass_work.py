@@ -241,7 +241,7 @@ def _link_share(machine: Machine, ranks: ArrayLike) -> Array:
         is_mesh=kind == "xgmi",
         is_host=kind == "pcie",
     )
-    return found.reshape(np.shape(ranks))
+    return found.reshape(np.shape(ranks))[()]
 
 
 def _destinations(shards: ArrayLike, active: float) -> Array:
@@ -249,4 +249,4 @@ def _destinations(shards: ArrayLike, active: float) -> Array:
 
     Powers of arrays and of bare numbers differ in the last bit.
     """
-    return other_ranks(ranks=np.atleast_1d(shards), active=active).reshape(np.shape(shards))
+    return other_ranks(ranks=np.atleast_1d(shards), active=active).reshape(np.shape(shards))[()]

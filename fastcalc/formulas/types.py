@@ -17,5 +17,18 @@ ArrayLike: TypeAlias = float | npt.NDArray[np.floating[Any]] | Ints
 
 
 def floats(numbers: ArrayLike) -> Floats:
-    """Return numbers as float64: whole numbers of numpy wrap around silently."""
+    """Return numbers as float64: whole numbers of numpy wrap around silently.
+
+    A number stays one: numpy is ten times as fast with its own as with arrays of no dimensions.
+    """
+    if isinstance(numbers, (float, int)):
+        number: Any = np.float64(numbers)
+        return number
     return np.asarray(numbers, np.float64)
+
+
+def where(condition: ArrayLike | Bools, yes: ArrayLike, no: ArrayLike) -> Any:
+    """Return one where a condition holds and the other elsewhere; of a bare condition, just it."""
+    if isinstance(condition, (bool, float, np.bool_)):
+        return yes if condition else no
+    return np.where(condition, yes, no)
