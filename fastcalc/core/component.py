@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 
-from fastcalc.formulas.roofline import overlapped_time, time_of
+from fastcalc.formulas.roofline import overlapped_time
 from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
 
 PRODUCTS, GROUPED_PRODUCTS = 3.0, 1.0
@@ -46,22 +46,13 @@ class Component:
         self.compute_time = _time(self.flops, self.flop_rate)
         self.link_time = _time(self.sent, self.link)
         self.latency = 0.0 if is_nothing(self.count) else self.count * self.each
-        self.work_time = self._overlapped()
+        self.work_time = _overlapped(self.memory_time, self.compute_time, self.norm)
         self.seconds = total_of((self.work_time, self.link_time, self.latency))
 
     @property
     def is_idle(self) -> bool:
         """True where it has nothing to do."""
         return is_nothing(self.seconds)
-
-    def _overlapped(self) -> ArrayLike:
-        if is_nothing(self.compute_time):
-            return self.memory_time
-        if is_nothing(self.memory_time):
-            return self.compute_time
-        if self.norm == inf:
-            return np.maximum(self.memory_time, self.compute_time)
-        return overlapped_time(memory=self.memory_time, compute=self.compute_time, norm=self.norm)
 
     def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
         """Return its time split into memory, compute, link and latency. [s]"""
@@ -79,7 +70,17 @@ def is_nothing(amount: ArrayLike) -> bool:
 
 
 def _time(work: ArrayLike, rate: ArrayLike) -> ArrayLike:
-    return 0.0 if is_nothing(work) else time_of(work=work, rate=rate)
+    return 0.0 if is_nothing(work) else work / rate
+
+
+def _overlapped(memory: ArrayLike, compute: ArrayLike, norm: float) -> ArrayLike:
+    if is_nothing(compute):
+        return memory
+    if is_nothing(memory):
+        return compute
+    if norm == inf:
+        return np.maximum(memory, compute)
+    return overlapped_time(memory=memory, compute=compute, norm=norm)
 
 
 def total_of(terms: Iterable[ArrayLike]) -> ArrayLike:

@@ -32,12 +32,20 @@ class Schedule:
     placement : a workload on a layout
     traffic : what requests look like
     batch : sequences decoded together by the whole deployment [1]
+    seen : what its tokens look back on, where that has been counted
 
     streams : sequences that one pass decodes: one micro-batch of one replica; regions take all [1]
     together : sequences of all replicas that meet in one copy of the experts, in one pass [1]
     """
 
-    def __init__(self, placement: AnyPlacement, traffic: Traffic, batch: Floats) -> None:
+    def __init__(
+        self,
+        placement: AnyPlacement,
+        traffic: Traffic,
+        batch: Floats,
+        seen: LookBack | None = None,
+    ) -> None:
+        self.seen = seen or look_back(placement, traffic)
         self.placement, self.traffic, self.batch = placement, traffic, batch
         layout, self.machine = placement.layout, placement.machine
         self.is_bound = self.machine.engine.is_bound
@@ -47,11 +55,6 @@ class Schedule:
         copies = layout.pp * layout.width / layout.expert_shards
         self.together = np.maximum(batch / (copies if self.is_staged else 1), 1.0)
         self.in_flight = np.maximum(batch / layout.dp, 1.0)
-
-    @cached_property
-    def seen(self) -> LookBack:
-        """What its tokens look back on."""
-        return look_back(self.placement, self.traffic)
 
     @cached_property
     def chunk(self) -> Array:
