@@ -9,7 +9,7 @@ from math import inf
 
 import numpy as np
 
-from fastcalc.core.component import Component, Step, largest_of
+from fastcalc.core.component import Component, Step, is_nothing, largest_of
 from fastcalc.core.layout import AnyLayout, Layout
 from fastcalc.core.machine import Machine
 from fastcalc.core.pass_work import FLOPS_PER_PARAMETER, PassInput
@@ -95,7 +95,9 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
         for count, parameters, share, rate in products
         if parameters
     ]
-    attention = decode * seen.decode_flops + rows.prompt * seen.prompt_flops
+    attention = decode * seen.decode_flops
+    if not is_nothing(rows.prompt):
+        attention = attention + rows.prompt * seen.prompt_flops
     parts.append((attention, caches))
     flops: ArrayLike = sum(amount for amount, _ in parts)
     compute: ArrayLike = sum(time_of(work=amount, rate=rate) for amount, rate in parts) / chips
@@ -141,7 +143,7 @@ def _asked(placement: AnyPlacement, rows: PassInput, routed: float) -> ArrayLike
     machine, work = placement.machine, placement.work
     if not machine.place:
         return 0.0
-    read = {
+    read: dict[str, ArrayLike] = {
         "dense": work.dense.bytes,
         "head": work.small.bytes + work.head.bytes,
         "experts": routed,

@@ -15,6 +15,8 @@ Array: TypeAlias = Floats
 ArrayLike: TypeAlias = float | npt.NDArray[np.floating[Any]] | Ints
 """What a formula takes: a number or an array of numbers, such as ranks of layouts."""
 
+_number: Any = np.float64
+
 
 def floats(numbers: ArrayLike) -> Floats:
     """Return numbers as float64: whole numbers of numpy wrap around silently.
@@ -22,13 +24,13 @@ def floats(numbers: ArrayLike) -> Floats:
     A number stays one: numpy is ten times as fast with its own as with arrays of no dimensions.
     """
     if isinstance(numbers, (float, int)):
-        number: Any = np.float64(numbers)
+        number: Floats = _number(numbers)
         return number
     return np.asarray(numbers, np.float64)
 
 
-def where(condition: ArrayLike | Bools, yes: ArrayLike, no: ArrayLike) -> Any:
+def where(condition: ArrayLike | Bools, yes: ArrayLike, no: ArrayLike) -> Array:
     """Return one where a condition holds and the other elsewhere; of a bare condition, just it."""
     if isinstance(condition, (bool, float, np.bool_)):
-        return yes if condition else no
+        return floats(yes if condition else no)
     return np.where(condition, yes, no)

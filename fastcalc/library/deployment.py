@@ -6,7 +6,7 @@ from typing import Any
 
 from fastcalc.cli.requests import scenarios
 from fastcalc.core.estimate import Estimate
-from fastcalc.core.pass_work import LookBack, look_back
+from fastcalc.core.pass_work import LookBack
 from fastcalc.core.placement import Placement
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.core.schedule import Schedule
@@ -68,7 +68,7 @@ class PlacedModel:
                 raise InputError("prompt, output and context are numbers of tokens, 0 or more")
             traffic = replace(traffic, prompt=asked, output=answered, context=mean)
             placed = replace(placed, reserved_tokens=float(traffic.reserved_each))
-        return placed, traffic, look_back(placed, traffic)
+        return placed, traffic, LookBack(placed, traffic)
 
 
 def deployment(model: Any, *, on: Any, **flags: Any) -> PlacedModel:
