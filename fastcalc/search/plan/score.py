@@ -105,8 +105,10 @@ def score(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> 
     if given is None:
         given = pools(grid, service, points) if can_be_apart(grid, service) else ()
     batch = np.broadcast_to(grid.batches, fits.shape)[fits]
-    counts, kind = np.unique(batch, return_inverse=True)
-    found, slots = [], Slots(counts, service.share or 0.0)
+    found = []
+    if service.share is not None:
+        counts, kind = np.unique(batch, return_inverse=True)
+        slots = Slots(counts, service.share)
     for pool in (None, *given):
         if pool is None:
             seconds, ttft, queued = _together(service, replica, batch)
