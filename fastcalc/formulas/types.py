@@ -1,6 +1,6 @@
 """What formulas take and give: numbers and float arrays, which broadcast."""
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,6 @@ Array: TypeAlias = Floats
 ArrayLike: TypeAlias = float | npt.NDArray[np.floating[Any]] | Ints
 """What a formula takes: a number or an array of numbers, such as ranks of layouts."""
 
-_number: Any = np.float64
-
 
 def floats(numbers: ArrayLike) -> Floats:
     """Return numbers as float64: whole numbers of numpy wrap around silently.
@@ -24,8 +22,7 @@ def floats(numbers: ArrayLike) -> Floats:
     A number stays one: numpy is ten times as fast with its own as with arrays of no dimensions.
     """
     if isinstance(numbers, (float, int)):
-        number: Floats = _number(numbers)
-        return number
+        return cast(Floats, np.float64(numbers))
     return np.asarray(numbers, np.float64)
 
 

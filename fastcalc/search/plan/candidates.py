@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from itertools import compress
 
 import numpy as np
 
@@ -90,34 +88,25 @@ def candidates(scenario: Scenario, *, prompt: float, output: float) -> Grid | No
     listed = layouts_of(grid.site)
     placed = replace(grid.site, reserved_tokens=np.array([prompt + output])).place_all(listed)
     most = np.broadcast_to(placed.max_batch, (len(listed),))
-    layouts = tuple(compress(listed, most >= 1))
+    layouts = tuple(one for one, held in zip(listed, most, strict=True) if held >= 1)
     if not layouts:
         return None
     return grid.part(layouts=layouts, batches=BATCHES[most.max() >= BATCHES])
 
 
-def layouts_of(site: Site) -> tuple[Layout, ...]:
+def layouts_of(site: Site) -> list[Layout]:
     """Return the legal layouts that are worth a look, from few chips to many.
 
     Tensor-parallel groups of powers of two in the link domain; for mixtures of experts attention
     replicas alongside them, the experts spread over all; and pipeline stages, and whatever the
     placement takes by default. Copies of all weights are replicas, not layouts.
     """
-    groups = [] if site.machine.is_spatial else site.doubled_groups
-    stages = site.most_stages if site.has_links else 1
-    return _listed(site.default_layouts, tuple(groups), stages, site.domain, site.work.experts)
-
-
-@lru_cache(maxsize=64)
-def _listed(
-    found: tuple[Layout, ...], groups: tuple[int, ...], most_stages: int, domain: int, experts: float
-) -> tuple[Layout, ...]:
-    """Return layouts in order of chips: many chips of a kind have the same."""
-    more = set(found)
-    for tp in groups:
-        dp = 1
-        while tp * dp <= domain and (dp == 1 or tp * dp <= experts):
-            ranks = tp * dp if dp > 1 else 1
-            more |= {Layout(tp, pp, ranks, dp) for pp in _STAGES if pp <= most_stages}
-            dp *= 2
-    return tuple(sorted(more, key=lambda one: (one.chips, one.tp, one.pp, one.ep, one.dp)))
+    found = set(site.default_layouts)
+    if not site.machine.is_spatial:
+        stages = [one for one in _STAGES if one <= site.most_stages] if site.has_links else [1]
+        for tp in site.doubled_groups:
+            dp = 1
+            while tp * dp <= site.domain and (dp == 1 or tp * dp <= site.work.experts):
+                found |= {Layout(tp, pp, site.expert_ranks(tp, dp), dp) for pp in stages}
+                dp *= 2
+    return sorted(found, key=lambda one: (one.chips, one.tp, one.pp, one.ep, one.dp))

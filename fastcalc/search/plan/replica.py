@@ -1,7 +1,6 @@
 """What one full replica of each deployment does, in SI."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from fastcalc.core.evaluated_points import EvaluatedPoints
 from fastcalc.core.timeline import prompts_together
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 
-_OF_ESTIMATE = ("total", "served", "tpot", "tpot_in_traffic", "ttft", "run")
+_OF_ESTIMATE = ("total", "served", "tpot", "tpot_in_traffic", "ttft", "run", "joules")
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,13 +18,11 @@ class Replica:
 
     Its values are those of `fastcalc.core.estimate.Estimate`, in their units.
 
-    points, fits : what was evaluated, layouts x batches, and which of it fit
     chips, dp : of its layout [1]
     prompts_together : of a pass with a prompt on each attention replica [s]
+    usd : of a million tokens of input and output [USD]
     """
 
-    points: EvaluatedPoints
-    fits: Bools
     chips: Floats
     dp: Ints
     total: Floats
@@ -35,32 +32,21 @@ class Replica:
     ttft: Floats
     prompts_together: Floats
     run: Floats
+    usd: Floats | None
+    joules: Floats
 
     @classmethod
     def of(cls, points: EvaluatedPoints, fits: Bools) -> "Replica":
         """Return those of the deployments that fit, layouts x batches, of one kind of request."""
-        those = partial(_those, fits)
+
+        def those(values: ArrayLike) -> Any:
+            return np.broadcast_to(values, (1, *fits.shape))[0][fits]
+
+        usd = points.usd[2]
         return cls(
-            points,
-            fits,
             **{name: those(getattr(points.estimate, name)) for name in _OF_ESTIMATE},
             chips=those(points.layout.chips),
             dp=those(points.layout.dp),
             prompts_together=those(prompts_together(points.estimate.passes).seconds),
+            usd=None if usd is None else those(usd),
         )
-
-    @property
-    def usd(self) -> Floats | None:
-        """Dollars a million tokens of input and output. [USD]"""
-        usd = self.points.usd[2]
-        return None if usd is None else _those(self.fits, usd)
-
-    @property
-    def joules(self) -> Floats:
-        """Energy of an output token. [J]"""
-        return _those(self.fits, self.points.estimate.joules)
-
-
-def _those(fits: Bools, values: ArrayLike) -> Any:
-    """Return what is of the deployments that fit."""
-    return np.broadcast_to(values, (1, *fits.shape))[0][fits]

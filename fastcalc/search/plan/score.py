@@ -98,16 +98,15 @@ def score(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> 
     """
     points = solved(grid)
     limit = float(grid.site.machine.software.max_sequences)
+    dp = np.array([layout.dp for layout in grid.layouts])[:, np.newaxis]
     is_new = np.diff(np.broadcast_to(grid.batches, grid.shape[1:]), prepend=0.0) > 0.0
-    fits = np.broadcast_to(points.fits, grid.shape)[0] & (grid.batches <= limit * points.layout.dp) & is_new
+    fits = np.broadcast_to(points.fits, grid.shape)[0] & (grid.batches <= limit * dp) & is_new
     (layout, place), replica = np.nonzero(fits), Replica.of(points, fits)
     if given is None:
         given = pools(grid, service, points) if can_be_apart(grid, service) else ()
     batch = np.broadcast_to(grid.batches, fits.shape)[fits]
-    found = []
-    if service.share is not None:
-        counts, kind = np.unique(batch, return_inverse=True)
-        slots = Slots(counts, service.share)
+    counts, kind = np.unique(batch, return_inverse=True)
+    found, slots = [], Slots(counts, service.share or 0.0)
     for pool in (None, *given):
         if pool is None:
             seconds, ttft, queued = _together(service, replica, batch)
