@@ -1,17 +1,21 @@
 """``fastcalc compare``: scenarios to a table or to records."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastcalc.cli.answers import Found, later
-from fastcalc.cli.commands.evaluation import Compare, FitMemory
-from fastcalc.cli.requests import again, repeated, scenarios
-from fastcalc.core.scenario import solve
+from fastcalc.cli.commands.evaluation import Compare
+from fastcalc.cli.requests import DEFAULT_MODELS, again, report_on, scenarios, typed_as
+from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
 from fastcalc.report import compare, overview, records
 from fastcalc.report.console import Part
 
 _KINDS = ("speed", "price", "roofline", "step")
 """Charts of what is compared."""
+
+_MOST_CHIPS = 4
+"""Of a frontier that is next."""
 
 
 def run(asked: Compare) -> Found:
@@ -32,11 +36,7 @@ def run(asked: Compare) -> Found:
             notes["explanations"] = explain.explanation_records(outcomes)
 
     def page(width: int) -> list[Part]:
-        from fastcalc.cli.commands.search import Frontier  # records need no next command
-
-        # From one deployment of each chip to all of them; without a price, to where it lives.
-        is_searched = not asked.speculate and outcomes[0].usd is not None
-        then = again(asked, *(("frontier", Frontier) if is_searched else ("fit", FitMemory)))
+        then = _next(asked, outcomes)
         if asked.wide or asked.explain:
             return compare.parts(outcomes, steps, then, width)
         said = compare.notes(outcomes)
@@ -52,5 +52,17 @@ def run(asked: Compare) -> Found:
             **{kind: later(f"charts.of_outcomes.{kind}", outcomes) for kind in _KINDS},
             "memory": later("charts.of_memory.memory", outcomes),
         },
-        as_html=later("page.filled_page.document", outcomes, repeated(asked, "report")),
+        as_html=later("page.filled_page.document", outcomes, report_on(asked, asked.on)),
     )
+
+
+def _next(asked: Compare, outcomes: Sequence[Outcome]) -> str:
+    """Return what comes next: every deployment of the chips; without a price or draft, a report."""
+    from fastcalc.cli.commands.search import Frontier  # records need no next command
+
+    priced = [one for one in outcomes if one.usd is not None]
+    if asked.speculate or not priced:
+        return report_on(asked, asked.on)
+    chips = dict.fromkeys(typed_as(asked, one.scenario.hardware.id) for one in priced)
+    model = (asked.models or DEFAULT_MODELS)[0]
+    return again(asked, Frontier, "frontier", model, "--on", ",".join(list(chips)[:_MOST_CHIPS]))

@@ -8,12 +8,12 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.answers import Found, no
 from fastcalc.cli.commands.evaluation import Compare
-from fastcalc.cli.commands.search import Fastmode, Frontier
+from fastcalc.cli.commands.search import Fastmode
 from fastcalc.core.best_cut import best_cut
 from fastcalc.core.scenario import Scenario, locate, solve
 from fastcalc.errors import InputError
 from fastcalc.report import curve, fastmode, fastmode_table, records
-from fastcalc.report.console import Notes, Part
+from fastcalc.report.console import Part
 from fastcalc.search.tricks import fastmode as tricks
 from fastcalc.search.tricks import start_at_speed
 from fastcalc.search.tricks.lighter_passes import narrowest
@@ -52,14 +52,20 @@ def run(asked: Fastmode) -> Found:
         return no([fastmode.nothing(made)], fastmode.KEYS, fastmode_table.TABLE, extra)
     outcomes = [made.today, *(one.outcome for one in made.options if one.outcome is not None)]
     few, left = fastmode.shown(made, everything=asked.everything or asked.written_as == "markdown")
-    next_command = requests.again(comparison, "frontier", Frontier)
 
     def page(width: int) -> list[Part]:
+        # Today's chips alongside those that would serve the same model so fast.
+        chips = [
+            one.outcome.scenario.hardware.id
+            for one in few
+            if one.outcome and one.usd and one.outcome.scenario.model is found.model
+        ]
+        on = ",".join(list(dict.fromkeys([asked.on, *chips]))[:3])
+        begun = replace(comparison, batch=str(made.today.scenario.batches[0]))
+        what = (made, few, left, width, requests.report_on(begun, on))
         if asked.wide or asked.everything:
-            return fastmode_table.parts(made, few, left, width, next_command)
-        every = fastmode_table.notes(made, few, left)
-        screen = fastmode_table.first_screen(made, few, width, next_command, every=every)
-        return [*screen, Notes(every)] if asked.notes else screen
+            return fastmode_table.parts(*what)
+        return fastmode_table.first_screen(*what, has_all_notes=asked.notes)
 
     return Found(
         page,

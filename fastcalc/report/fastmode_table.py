@@ -7,7 +7,7 @@ from math import inf, isnan
 from fastcalc.core.columns import Column, pick
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare, factors, record_tables
-from fastcalc.report.console import Notes, Part, Title, few_notes
+from fastcalc.report.console import Notes, Part, Title, under_table
 from fastcalc.report.fastmode import COLUMNS, factors_of, nothing, record_of, rows
 from fastcalc.report.numbers_as_text import dollars, number, parameters
 from fastcalc.report.records import Record, compare_records
@@ -107,7 +107,13 @@ def parts(
 
 
 def first_screen(
-    answer: Answer, options: Sequence[Option], width: int, next_command: str, *, every: list[str]
+    answer: Answer,
+    options: Sequence[Option],
+    left: dict[str, int],
+    width: int,
+    next_command: str,
+    *,
+    has_all_notes: bool,
 ) -> list[Part]:
     """Return the cheapest ways in a sentence, a table of what reaches the speed, and few notes."""
     reach = [one for one in options if one.outcome is not None]
@@ -131,7 +137,7 @@ def first_screen(
             width,
             {"how": 0},
         ),
-        few_notes(_KEY, few, every, next_command),
+        under_table(_KEY, few, notes(answer, options, left), next_command, has_all=has_all_notes),
     ]
 
 

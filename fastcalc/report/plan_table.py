@@ -7,7 +7,7 @@ from fastcalc.core.columns import Column, pick
 from fastcalc.core.layout import Layout
 from fastcalc.report import record_tables
 from fastcalc.report.commands import Typed, compare_command
-from fastcalc.report.console import Notes, Part, Title, few_notes
+from fastcalc.report.console import Notes, Part, Title, under_table
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.plan import COLUMNS, is_narrowed, notes, tpot_range, unrounded
 from fastcalc.report.plan_notes import cut, first_notes, reported, times_the_cost, what
@@ -108,10 +108,9 @@ def first_screen(
     command = compare_command(best.scenario, typed)
     every = _lines(found, [*plans, *whole, *others])
     sentence = f"{what(best)} for {asked}"
-    page: list[Part] = [Title(best.scenario.hardware.id, sentence), "", made]
-    if has_all_notes:
-        return [*page, Notes([_KEY, *every], command)]
-    return [*page, few_notes(_KEY, first_notes(found, shown), every, command)]
+    few = first_notes(found, shown)
+    notes = under_table(_KEY, few, every, command, has_all=has_all_notes)
+    return [Title(best.scenario.hardware.id, sentence), "", made, notes]
 
 
 def _groups(found: Decision, top: int) -> tuple[list[Plan], list[Plan], list[Plan]]:
