@@ -127,7 +127,7 @@ def first_screen(
     known = "that their fits have not seen" if aside else f"of {name}"
     count = f"{whole.sources} source{'s' * (whole.sources > 1)}"
     page: list[Part] = [
-        f"{whole.count:,} points of {count} {known}: off by a factor of {whole.median_factor:.2f} "
+        f"{whole.count:,} point{'s' * (whole.count > 1)} of {count} {known}: off by a factor of {whole.median_factor:.2f} "
         f"in the median, 90 % within {whole.p90_factor:.2f}, {100 * whole.coverage:.0f} % inside "
         f"their 80 % range, {whole.bound_beaten} above the bound."
     ]
