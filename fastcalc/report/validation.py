@@ -127,9 +127,10 @@ def first_screen(
     known = "that their fits have not seen" if aside else f"of {name}"
     count = f"{whole.sources} source{'s' * (whole.sources > 1)}"
     page: list[Part] = [
-        f"{whole.count:,} point{'s' * (whole.count > 1)} of {count} {known}: off by a factor of {whole.median_factor:.2f} "
-        f"in the median, 90 % within {whole.p90_factor:.2f}, {100 * whole.coverage:.0f} % inside "
-        f"their 80 % range, {whole.bound_beaten} above the bound."
+        f"{whole.count:,} point{'s' * (whole.count > 1)} of {count} {known}: off by a factor of "
+        f"{whole.median_factor:.2f} in the median, 90 % within {whole.p90_factor:.2f}, "
+        f"{100 * whole.coverage:.0f} % inside their 80 % range, "
+        f"{whole.bound_beaten} above the bound."
     ]
     weak = _weak(found, FEW_SOURCES if aside else 0)
     page += [f"Weak: {weak}."] if weak else []

@@ -12,6 +12,7 @@ from fastcalc.report.charts.drawing import (
     Panel,
     Series,
     apart,
+    named_end,
     written,
 )
 
@@ -123,13 +124,13 @@ def _pairs(x: Floats, y: Floats) -> list[str]:
 def _labels(panel: Panel, labels: Sequence[Series], right: float) -> Iterator[str]:
     ends = [
         (
-            float(_across(panel, one.x[-1], right)),
-            float(_up(panel, one.y[-1])),
+            float(_across(panel, one.x[named_end(panel, one)], right)),
+            float(_up(panel, one.y[named_end(panel, one)])),
             _LETTER * len(one.name),
         )
         for one in labels
     ]
-    for one, (x, _, _), y in zip(labels, ends, apart(ends, _LINE), strict=True):
+    for one, (x, _, _), y in zip(labels, ends, apart(ends, _LINE, _HIGH - _BOTTOM), strict=True):
         yield f'<text class="name" x="{x + 7:.1f}" y="{y + 4:.1f}">{escape(one.name)}</text>'
 
 
