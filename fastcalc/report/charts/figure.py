@@ -134,6 +134,8 @@ def _series(plot: "Axes", panel: Panel, one: Series, colour: str, ink: str) -> N
         look: dict[str, Any] = {"alpha": 0.18, "linewidth": 0.0}
         if one.style == "area":
             look = {"alpha": 0.9, "linewidth": 0.6, "edgecolor": plot.get_facecolor()}
+        if len(one.x) == 1:
+            plot.vlines(one.x, one.low, one.high, colors=colour, linewidth=6.0, alpha=look["alpha"])
         plot.fill_between(one.x, one.low, one.high, facecolor=colour, **look)
     if one.style == "bound":
         plot.plot(one.x, one.y, color=colour if one.name else ink, linewidth=1.1, dashes=(4, 2))
