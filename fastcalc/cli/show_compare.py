@@ -5,7 +5,7 @@ from typing import Any
 
 from fastcalc.cli.answers import Found, later
 from fastcalc.cli.commands.evaluation import Compare
-from fastcalc.cli.requests import DEFAULT_MODELS, again, report_on, scenarios, typed_as
+from fastcalc.cli.requests import DEFAULT_MODELS, again, is_all, report_on, scenarios
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
 from fastcalc.report import compare, overview, records
@@ -15,7 +15,7 @@ _KINDS = ("speed", "price", "roofline", "step")
 """Charts of what is compared."""
 
 _MOST_CHIPS = 4
-"""Of a frontier that is next."""
+"""Of what is next where all were compared."""
 
 
 def run(asked: Compare) -> Found:
@@ -60,9 +60,10 @@ def _next(asked: Compare, outcomes: Sequence[Outcome]) -> str:
     """Return what comes next: every deployment of the chips; without a price or draft, a report."""
     from fastcalc.cli.commands.search import Frontier  # records need no next command
 
-    priced = [one for one in outcomes if one.usd is not None]
-    if asked.speculate or not priced:
-        return report_on(asked, asked.on)
-    chips = dict.fromkeys(typed_as(asked, one.scenario.hardware.id) for one in priced)
-    model = (asked.models or DEFAULT_MODELS)[0]
-    return again(asked, Frontier, "frontier", model, "--on", ",".join(list(chips)[:_MOST_CHIPS]))
+    has_all, some = is_all(asked.on), [one for one in outcomes if one.usd is not None]
+    is_searched = some and not asked.speculate and (has_all or len(some) == len(outcomes))
+    ids = dict.fromkeys(one.scenario.hardware.id for one in (some if is_searched else outcomes))
+    on = ",".join([*ids][:_MOST_CHIPS]) if has_all else asked.on
+    if not is_searched:
+        return report_on(asked, on)
+    return again(asked, Frontier, "frontier", (asked.models or DEFAULT_MODELS)[0], "--on", on)

@@ -18,7 +18,7 @@ from fastcalc.report.charts.drawing import (
     written,
 )
 
-_WIDE, _HIGH, _LEFT, _TOP, _BOTTOM = 440.0, 290.0, 54.0, 14.0, 44.0
+_WIDE, _HIGH, _LEFT, _TOP, _BOTTOM = 440.0, 290.0, 60.0, 14.0, 44.0
 _LETTER, _LINE = 6.4, 14.0
 """Width of a letter and height of a line of 12 px. [px]"""
 
