@@ -1,5 +1,6 @@
 """``fastcalc fastmode``: every trick from one serving point to one speed."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -14,8 +15,8 @@ from fastcalc.core.scenario import Scenario, locate, solve
 from fastcalc.errors import InputError
 from fastcalc.report import curve, fastmode, fastmode_table, records
 from fastcalc.report.console import Part
+from fastcalc.search.tricks import Answer, Option, start_at_speed
 from fastcalc.search.tricks import fastmode as tricks
-from fastcalc.search.tricks import start_at_speed
 from fastcalc.search.tricks.lighter_passes import narrowest
 from fastcalc.search.tricks.smaller_batches import engines_of, study
 from fastcalc.written import shown
@@ -54,18 +55,15 @@ def run(asked: Fastmode) -> Found:
     few, left = fastmode.shown(made, everything=asked.everything or asked.written_as == "markdown")
 
     def page(width: int) -> list[Part]:
-        # Today's chips alongside those that would serve the same model so fast.
-        chips = [
-            one.outcome.scenario.hardware.id
-            for one in few
-            if one.outcome and one.usd and one.outcome.scenario.model is found.model
-        ]
-        on = ",".join(list(dict.fromkeys([asked.on, *chips]))[:3])
-        begun = replace(comparison, batch=str(made.today.scenario.batches[0]))
-        what = (made, few, left, width, requests.report_on(begun, on))
-        if asked.wide or asked.everything:
-            return fastmode_table.parts(*what)
-        return fastmode_table.first_screen(*what, has_all_notes=asked.notes)
+        return fastmode_table.parts(
+            made,
+            few,
+            left,
+            width,
+            _next(asked, comparison, made, few),
+            wide=asked.wide or asked.everything,
+            has_all_notes=asked.notes,
+        )
 
     return Found(
         page,
@@ -77,6 +75,18 @@ def run(asked: Fastmode) -> Found:
         (line for one in outcomes for line in one.warnings),
         code=0 if made.cheapest else 1,
     )
+
+
+def _next(asked: Fastmode, comparison: Compare, made: Answer, shown: Sequence[Option]) -> str:
+    """Return a report on today's chips alongside those that would serve the same model so fast."""
+    today = made.today.scenario
+    chips = [
+        one.outcome.scenario.hardware.id
+        for one in shown
+        if one.outcome and one.usd and one.outcome.scenario.model is today.model
+    ]
+    on = ",".join(list(dict.fromkeys([asked.on, *chips]))[:3])
+    return requests.report_on(replace(comparison, batch=str(today.batches[0])), on)
 
 
 def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> Found:

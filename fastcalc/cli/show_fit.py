@@ -26,9 +26,7 @@ def run(asked: FitMemory) -> Found:
         then = again(asked, Compare, "compare", *models, "--on", ",".join(on))
         if not fitting:  # then what does hold it
             then = again(asked, FindPlans, "plan", models[0])
-        if asked.wide:
-            return report.parts(locations, then, width)
-        return report.first_screen(locations, then, width, has_all_notes=asked.notes)
+        return report.parts(locations, then, width, wide=asked.wide or asked.notes)
 
     return Found(
         page,

@@ -31,9 +31,9 @@ def run(asked: Frontier) -> Found:
         chip = typed_as(comparison, points[0].outcome.scenario.hardware.id)
         begun = replace(comparison, batch=Compare.batch)
         then = again(begun, Fastmode, "fastmode", asked.model, "--on", chip)
-        if asked.wide:
-            return report.parts(points, refused, width, then)
-        return report.first_screen(points, refused, width, then, has_all_notes=asked.notes)
+        return report.parts(
+            points, refused, width, then, wide=asked.wide, has_all_notes=asked.notes
+        )
 
     return Found(
         page,

@@ -12,7 +12,7 @@ from fastcalc.core.scenario import Location
 from fastcalc.core.split import near
 from fastcalc.report import record_tables
 from fastcalc.report.compare import why
-from fastcalc.report.console import Listing, Notes, Part, TextTable, under_table
+from fastcalc.report.console import Part, TextTable, under_table
 from fastcalc.report.memories import KEY, LETTERS, bar, filled
 from fastcalc.report.numbers_as_text import counted, listed, number, parameters, size
 from fastcalc.report.record_tables import numbers, words
@@ -178,40 +178,20 @@ def _verdict(members: Sequence[Location]) -> str:
     return f"{said}{listed(most)}{f'; it does not fit on {without}' if without else ''}."
 
 
-def first_screen(
-    locations: Sequence[Location], next_command: str, width: int, *, has_all_notes: bool
+def parts(
+    locations: Sequence[Location], next_command: str, width: int, *, wide: bool
 ) -> list[Part]:
-    """Return where each model fits in a sentence, a table of what fills each memory, and notes."""
+    """Return where each model fits in a sentence, a table of what fills each memory, and why.
+
+    wide : whether there is a table of all columns, too
+    """
     found: list[Part] = []
     notes: list[str] = []
-    for members in _by_model(locations):
+    for _, group in groupby(locations, lambda one: one.scenario.model.id):
+        members = list(group)
         found += [*[""][: len(found)], _verdict(members), ""]
         found += [_heading(members[0]), _table(members, width)]
-        notes += _whys(members)
-    return [*found, under_table(_KEY, notes, notes, next_command, has_all=has_all_notes)]
-
-
-def parts(locations: Sequence[Location], next_command: str, width: int) -> list[Part]:
-    """Return a table of all columns for each model, what fills each memory, and why."""
-    found: list[Part] = []
-    for members in _by_model(locations):
-        found += [
-            _heading(members[0]),
-            "",
-            record_tables.table(_SHOWN, fit_records(members), width),
-            "",
-            _table(members, width),
-            Listing([KEY]),
-            "",
-            Notes(_whys(members)),
-            "",
-        ]
-    return [*found, Notes(next_command=next_command)]
-
-
-def _by_model(locations: Sequence[Location]) -> list[list[Location]]:
-    return [list(group) for _, group in groupby(locations, lambda one: one.scenario.model.id)]
-
-
-def _whys(members: Sequence[Location]) -> list[str]:
-    return list(dict.fromkeys(f"{one.scenario.hardware.id}: {why(one)}" for one in members))
+        if wide:
+            found += ["", record_tables.table(_SHOWN, fit_records(members), width)]
+        notes += dict.fromkeys(f"{one.scenario.hardware.id}: {why(one)}" for one in members)
+    return [*found, under_table(_KEY, notes, notes, next_command, has_all=wide)]

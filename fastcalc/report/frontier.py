@@ -9,7 +9,7 @@ import numpy as np
 from fastcalc.core.columns import Column, pick
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare, overview, record_tables
-from fastcalc.report.console import Notes, Part, under_table
+from fastcalc.report.console import Part, under_table
 from fastcalc.report.numbers_as_text import counted, dollars, listed, number
 from fastcalc.report.records import Record, compare_records
 from fastcalc.search import FrontierPoint
@@ -41,6 +41,11 @@ _EVERY = (*pick("hardware chips layout formats", _OWN), *compare.COLUMNS)
 _FEW = 10
 """Rows of a first screen at most, even in the logarithm of speed; other formats have all points."""
 
+_TRIED = (
+    "no other layout and batch tried is both as fast and cheaper; tried is every legal layout of "
+    "one copy of the weights, on each number of chips up to --max-chips, at batches in powers of "
+    "two and the largest"
+)
 _KEY = (
     "key: each row is a layout and a batch that nothing tried beats in both speed and price; tok/s "
     "per user with its 80 % range and the bound, which no software exceeds"
@@ -60,34 +65,33 @@ def outcomes(points: Sequence[FrontierPoint]) -> list[Outcome]:
 def columns(records: Sequence[Record], *, wide: bool = False) -> list[Column]:
     """Return the columns of a table of records, formats only where there are several."""
     several = len(set(map(_formats, records))) > 1
-    every = _EVERY if wide else _COLUMNS
+    every = [replace(one, rank=0) for one in _EVERY] if wide else _COLUMNS
     return [column for column in every if several or column.key != "formats"]
 
 
-def first_screen(
+def parts(
     points: Sequence[FrontierPoint],
     refused: Sequence[str],
     width: int,
     next_command: str,
     *,
+    wide: bool,
     has_all_notes: bool,
 ) -> list[Part]:
-    """Return which chip is cheapest up to which speed, a few points, and notes."""
-    logs = np.log([point.speed for point in points])
-    steps = np.linspace(logs[0], logs[-1], _FEW)[:, None]
-    shown = [points[at] for at in np.unique(np.argmin(np.abs(logs - steps), axis=1))]
+    """Return which chip is cheapest up to which speed, some points or all, and notes."""
+    shown = list(points)
+    if not wide:
+        logs = np.log([point.speed for point in points])
+        steps = np.linspace(logs[0], logs[-1], _FEW)[:, None]
+        shown = [points[at] for at in np.unique(np.argmin(np.abs(logs - steps), axis=1))]
     drawn, records = outcomes(points), frontier_records(shown)
     warnings = dict.fromkeys(line for one in drawn for line in one.warnings)
     some = [f"{len(shown)} of {len(points):,} points; --wide has all"] * (len(shown) < len(points))
     few = [*some, compare.prices(drawn, in_short=True), *refused, *warnings]
-    every = _notes(points, refused)
-    return [
-        _verdict(points),
-        "",
-        overview.heading(drawn[0]),
-        record_tables.table(columns(records), records, width),
-        under_table(_KEY, few, every, next_command, has_all=has_all_notes),
-    ]
+    every = [_TRIED, compare.prices(drawn), *refused, *warnings]
+    table = record_tables.table(columns(records, wide=wide), records, width)
+    under = under_table(_KEY, few, every, next_command, has_all=wide or has_all_notes)
+    return [_verdict(points), "", overview.heading(drawn[0]), table, under]
 
 
 def _verdict(points: Sequence[FrontierPoint]) -> str:
@@ -129,27 +133,3 @@ def _offer(point: FrontierPoint) -> str:
     low, high = (record[f"tokens_per_s_per_user_{end}"] for end in ("low", "high"))
     ranged = "" if low is None else f" ({number(low)} to {number(high)})"
     return f"{number(point.speed)} tokens/s{ranged} at ${dollars(point.usd)}"
-
-
-def parts(
-    points: Sequence[FrontierPoint], refused: Sequence[str], width: int, next_command: str
-) -> list[Part]:
-    """Return heading, every point in all columns, and notes, which say why chips have no point."""
-    records = frontier_records(points)
-    table = record_tables.table(
-        [replace(one, rank=0) for one in columns(records, wide=True)], records, width
-    )
-    notes = Notes(_notes(points, refused), next_command)
-    return [compare.heading(points[0].outcome), "", table, "", notes]
-
-
-def _notes(points: Sequence[FrontierPoint], refused: Sequence[str]) -> list[str]:
-    drawn = outcomes(points)
-    return [
-        "no other layout and batch tried is both as fast and cheaper; tried is every legal layout "
-        "of one copy of the weights, on each number of chips up to --max-chips, at batches in "
-        "powers of two and the largest",
-        compare.prices(drawn),
-        *refused,
-        *dict.fromkeys(line for one in drawn for line in one.warnings),
-    ]
