@@ -74,8 +74,7 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
         reductions happen in the switch.
     """
     machine, work, chips = placement.machine, placement.work, placement.layout.chips
-    seen = rows.seen
-    decode = rows.sequences * rows.verified
+    seen, decode = rows.seen, rows.sequences * rows.verified
     tokens = floats(decode + rows.prompt)
     routed = (work.routed.bytes + work.expert_biases.bytes) * work.active_share
     weights = work.dense.bytes + work.small.bytes + work.head.bytes + routed
