@@ -94,10 +94,8 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
         for count, parameters, share, rate in products
         if parameters
     ]
-    attention = decode * seen.decode_flops
-    if not is_nothing(rows.prompt):
-        attention = attention + rows.prompt * seen.prompt_flops
-    parts.append((attention, caches))
+    prompts = 0.0 if is_nothing(rows.prompt) else rows.prompt * seen.prompt_flops
+    parts.append((decode * seen.decode_flops + prompts, caches))
     flops: ArrayLike = sum(amount for amount, _ in parts)
     compute: ArrayLike = sum(time_of(work=amount, rate=rate) for amount, rate in parts) / chips
     sent, link = _sent(placement, tokens)
