@@ -182,6 +182,12 @@ class Machine:
 
 
 @once
+def parameters_on(engine: Engine, hardware: Hardware) -> EngineParameters:
+    """Return the parameters of an engine on a chip."""
+    return EngineParameters.of(engine.on(*hardware.groups))
+
+
+@once
 def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryChoice) -> Machine:
     """Return a chip under an engine for a workload.
 
@@ -205,7 +211,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
         place={kind: named(hardware, tiers, name) for kind, name in memory.place},
         prefix=None if prefix is None else named(hardware, tiers, prefix, "--prefix-tier"),
         chip=_chip(hardware, work, read_first(tiers).bandwidth),
-        software=EngineParameters.of(engine.on(*hardware.groups)),
+        software=parameters_on(engine, hardware),
         peaks=PeakRates(*(fastest_rate(hardware, one) for one in formats)),
     )
 

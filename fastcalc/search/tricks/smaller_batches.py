@@ -12,7 +12,7 @@ import numpy as np
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.layout import Layout
-from fastcalc.core.machine import EngineParameters
+from fastcalc.core.machine import parameters_on
 from fastcalc.core.placement import Placements
 from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.schedule import Schedule
@@ -164,10 +164,9 @@ def study(scenarios: Sequence[Scenario], chips: int, speedup: float) -> Study | 
 def engines_of(catalogue: Catalogue, hardware: Hardware) -> list[Engine]:
     """Return measured engines of a chip, the one of the lowest floor of a layer among them."""
     default, _ = engine_for(catalogue, hardware)
-    kinds = (hardware.kind, hardware.architecture)
     floors = {}
     for engine in readable(catalogue.engine, catalogue.names("engines")):
-        floor = float(EngineParameters.of(engine.on(*kinds)).decode_layer_floor)
+        floor = float(parameters_on(engine, hardware).decode_layer_floor)
         is_measured = hardware.architecture in engine.fitted_architectures and not engine.is_bound
         if floor and is_measured:
             floors[engine.id] = floor
