@@ -332,10 +332,10 @@ def test_the_cost_multiple_by_brute_force(book):
     served = premium.Served(*(inputs[name] for name in premium.Served._fields))
     software = premium.Software(*(inputs[name] for name in premium.Software._fields))
     given = {"catalogue": Catalogue(), "served": served, "software": software}
-    (value,) = premium.cost_multiples(**given, slow=65.0, fast=170.0)
-    (bare,) = premium._cases(Catalogue(), served)
-    case = replace(bare, server=premium._servers(software)[0])
-    step = {batch: float(case.step(np.array([float(batch)]))[0]) for batch in range(1, 1200)}
+    (value,) = premium.cost_multiples_of(**given, slow=65.0, fast=170.0)
+    (case,) = premium.cases(Catalogue(), served, 0.9)
+    server = premium.server_of(software)
+    step = {batch: float(case.step(np.array([batch]), server)[0]) for batch in range(1, 1200)}
     many, few = (max(b for b in step if 1 / step[b] >= speed) for speed in (65, 170))
     assert value == pytest.approx(step[few] / few / (step[many] / many))
 

@@ -37,24 +37,26 @@ class Registered:
     in_full: Callable[..., Finding] | None = None
 
     @cached_property
+    def _parameters(self) -> Mapping[str, inspect.Parameter]:
+        return inspect.signature(self.function).parameters
+
+    @cached_property
     def groups(self) -> Mapping[str, Mapping[str, Any]]:
         """Inputs by name with their types, in the parameters that they stand in."""
-        found = inspect.signature(self.function).parameters.items()
         return {
             name: dict(inspect.get_annotations(one.annotation))
             if hasattr(one.annotation, "_fields")
             else {name: one.annotation}
-            for name, one in found
+            for name, one in self._parameters.items()
         }
 
     def compute(self, given: dict[str, Any], *, is_full: bool) -> Finding:
         """Return what the function gives for inputs by name, or in full where there is more."""
         made = {name: {key: given[key] for key in group} for name, group in self.groups.items()}
-        kinds = inspect.signature(self.function).parameters
         function = self.in_full or self.function if is_full else self.function
         found = function(
             **{
-                name: kinds[name].annotation(**one) if name not in one else one[name]
+                name: self._parameters[name].annotation(**one) if name not in one else one[name]
                 for name, one in made.items()
             }
         )
@@ -245,7 +247,7 @@ TESTS: dict[str, Registered] = {
         "{speed} x {words_a_token} x 60 / {reading}",
     ),
     "cost-multiples": Registered(
-        premium.cost_multiples,
+        premium.cost_multiples_of,
         in_full=premium.cost_table,
         formula="(T(B') / B') / (T(B) / B), T = floor x layers + link + max(bytes / bandwidth, "
         "FLOPs / peak), B and B' the largest batches at {slow} and {fast} tokens/s a user",

@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from fastcalc.catalogue.formats import NumberFormat, number_format
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
-from fastcalc.core.once import once
 from fastcalc.core.rates import fastest_rate, working_rate
 from fastcalc.core.tier import KINDS, MemoryChoice, Tier, own_tiers
 from fastcalc.core.workload import Workload

@@ -20,10 +20,11 @@ import numpy as np
 
 from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Scenario
+from fastcalc.core.smaller_batch import speeds
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Floats
 from fastcalc.search import Space, cheapest
-from fastcalc.search.largest_batch import by_octaves, least_usd, speeds
+from fastcalc.search.largest_batch import by_octaves, least_usd
 from fastcalc.search.tricks.least import Needs, least, needs
 from fastcalc.search.tricks.lighter_passes import PUBLISHED, drafting, narrowest
 from fastcalc.search.tricks.option import Option

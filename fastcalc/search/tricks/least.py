@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.catalogue.formats import number_format
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware
 from fastcalc.core.legal import common_heads, link_domain
 from fastcalc.core.machine import parameters_on
-from fastcalc.core.once import once
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic import Traffic

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from fastcalc.catalogue.formats import FORMATS, NumberFormat, number_format
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Hardware
-from fastcalc.core.once import once
 from fastcalc.core.rates import working_rate
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic import Speculation
