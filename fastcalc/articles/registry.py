@@ -95,7 +95,6 @@ TESTS: dict[str, Registered] = {
     "value": Registered(lambda value: floats(value), "{value}"),
     "ratio": Registered(lambda over, under: floats(over) / under, "{over} / {under}"),
     "latency-ratio": Registered(lambda sram, hbm: floats(sram) / hbm, "{sram} / {hbm}"),
-    "product": Registered(lambda one, other: floats(one) * other, "{one} x {other}"),
     "ratio-of-ratios": Registered(
         lambda over, over_unit, under, under_unit: (
             floats(over) / over_unit / (floats(under) / under_unit)
@@ -107,9 +106,6 @@ TESTS: dict[str, Registered] = {
     ),
     "thinner-batch": Registered(
         lambda fewer_users, speedup: floats(fewer_users) / speedup, "{fewer_users} / {speedup}"
-    ),
-    "premium-a-speed": Registered(
-        arithmetic.premium_a_speed, "({price} / {speed}) / ({other_price} / {other_speed})"
     ),
     "bill-ratio": Registered(
         arithmetic.bill_ratio,
@@ -187,9 +183,6 @@ TESTS: dict[str, Registered] = {
             floats(bandwidth) / (floats(context) * bytes_a_token)
         ),
         "{bandwidth} / ({context} x {bytes_a_token})",
-    ),
-    "usd-per-system": Registered(
-        arithmetic.usd_per_system, "{deal} / ({site_power} / ({system_power} x {site_factor}))"
     ),
     "handshake-share": Registered(
         lambda handshake, lead: floats(handshake) / (floats(handshake) + lead),
