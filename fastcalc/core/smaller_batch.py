@@ -17,8 +17,8 @@ Batches: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 ROUNDING = 1e-12
 """A speed that is met but for this share is met."""
 
-_PARTS = 16
-"""Parts that a gap between two batches is cut into at once."""
+_TRIED, _PARTS = 2048, 16
+"""Batches tried at once, as so many take little longer than one; parts that a gap is cut into."""
 
 Speeds: TypeAlias = Callable[[Floats], Floats]
 """The tokens a second of each user at some batches."""
@@ -45,7 +45,7 @@ def largest_reaching(each: Speeds, goals: Floats, low: ArrayLike, high: ArrayLik
     """
     reached, missed, _ = np.broadcast_arrays(low, high, goals)
     while (gap := missed - reached).max() > 1:
-        parts = min(_PARTS, int(gap.max()))
+        parts = min(_PARTS, int(gap.max()), max(_TRIED // gap.size, 2))
         shares = np.arange(1, parts).reshape(-1, *(1,) * gap.ndim)
         tried = reached + gap * shares // parts
         is_fast = (each(np.maximum(tried, 1.0)) >= goals) | (tried == reached)
