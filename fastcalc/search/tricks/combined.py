@@ -25,7 +25,7 @@ from fastcalc.errors import InputError
 from fastcalc.formulas.types import Floats
 from fastcalc.search import Space, cheapest
 from fastcalc.search.largest_batch import by_octaves, least_usd
-from fastcalc.search.tricks.least import Needs, least, needs
+from fastcalc.search.tricks.least import OfChip, OfModel, least, of_chip, of_model
 from fastcalc.search.tricks.lighter_passes import PUBLISHED, drafting, narrowest
 from fastcalc.search.tricks.option import Option
 from fastcalc.search.tricks.start import Base, with_model
@@ -40,10 +40,9 @@ _STEPS = 8
 """Batches to an octave that say what a place may come to."""
 
 
-class _Placed(NamedTuple):
+class _OnLayouts(NamedTuple):
     """A scenario on the layouts that hold it: tokens a second of each user by batch."""
 
-    space: Space
     layouts: list[Layout]
     batch: Floats
     each: Floats
@@ -66,10 +65,12 @@ class ModelOnChip:
     ) -> None:
         self.changes, self.scenario, self.layouts = changes, scenario, layouts
         self.in_fewest_bits = in_fewest_bits
-        self.needs = needs(scenario, in_fewest_bits=in_fewest_bits)
+        self.model = of_model(scenario.work, scenario.traffic)
+        one = scenario
+        self.chip = of_chip(one.hardware, one.engine, one.pricing, one.memory)
 
     @cached_property
-    def placed(self) -> _Placed | None:
+    def placed(self) -> _OnLayouts | None:
         """Where it lives; None where no layout holds it, or it cannot be asked for."""
         if self.in_fewest_bits:
             found = narrowest(self.scenario)
@@ -83,7 +84,7 @@ class ModelOnChip:
         except InputError:  # requests too long for the model, no memory of a name
             return None
         held = space.holding(layouts)
-        return _Placed(space, held, *by_octaves(space, held, steps=_STEPS)) if held else None
+        return _OnLayouts(held, *by_octaves(space, held, steps=_STEPS)) if held else None
 
     def with_drafts(self, drafts: int) -> tuple[str, Scenario]:
         """Return what is changed in words, and the scenario, with some drafts or none."""
@@ -97,7 +98,7 @@ class _Way(NamedTuple):
     """A model on a kind of chip with so many drafts, and what it comes to at best.
 
     Its users get at most ``fastest`` [1/s], a million tokens cost at least ``usd``, as
-    `Needs.hour` has dollars.
+    `OfChip.hour` has dollars.
     """
 
     usd: float
@@ -116,7 +117,7 @@ class _Way(NamedTuple):
         if found is None:
             return np.array([inf])
         each = _KEPT[self.drafts] * found.each
-        return least_usd(found.layouts, found.batch, each, speed) * self.on_chip.needs.hour
+        return least_usd(found.layouts, found.batch, each, speed) * self.on_chip.chip.hour
 
 
 def _ways(base: Base) -> list[_Way]:
@@ -136,23 +137,22 @@ def _ways(base: Base) -> list[_Way]:
         for changes, scenario, layouts in places
         for more in ((), ("fewest bits",))
     ]
-    asked = Needs(*np.array([one.needs for one in found], dtype=float).T)
-    return [
-        _Way(usd, fastest, one, drafts)
-        for drafts, kept in _KEPT.items()
-        for usd, fastest, one in zip(
-            *(each.tolist() for each in least(asked, drafts=drafts, kept=kept, speed=base.speed)),
-            found,
-            strict=True,
-        )
-    ]
+    models = OfModel(*np.array([one.model for one in found], dtype=float).T)
+    chips = OfChip(*np.array([one.chip for one in found], dtype=float).T)
+    narrow = np.array([one.in_fewest_bits for one in found])
+    ways = []
+    for drafts, kept in _KEPT.items():
+        usd, most = least(models, chips, narrow, drafts=drafts, kept=kept, speed=base.speed)
+        each = zip(usd.tolist(), most.tolist(), found, strict=True)
+        ways += [_Way(*one, drafts) for one in each]
+    return ways
 
 
 def combinations(base: Base) -> list[Option]:
     """Return the cheapest combination of two tricks that reaches the speed, of three, of four."""
     ways: dict[tuple[int, bool], list[_Way]] = defaultdict(list)
     for one in sorted(_ways(base), key=lambda one: one.usd):
-        ways[one.tricks, bool(one.on_chip.needs.is_priced)].append(one)
+        ways[one.tricks, bool(one.on_chip.chip.is_priced)].append(one)
     return [
         _cheapest(base, ways[count, True])
         or _cheapest(base, ways[count, False])
@@ -188,7 +188,7 @@ def _search(base: Base, way: _Way, below: float) -> tuple[float, Option] | None:
     outcome = cheapest(Space(scenario), few, base.speed, below).outcome
     if outcome is None:
         return None
-    hour = float(way.on_chip.needs.hour) * outcome.placement.layout.chips
+    hour = float(way.on_chip.chip.hour) * outcome.placement.layout.chips
     usd = hour / 3600.0 * 1e6 / float(outcome.estimate.total[0])
     return usd, Option(COUNTS[way.tricks], change, outcome, tricks=way.tricks)
 
@@ -205,13 +205,9 @@ def nearest(base: Base) -> tuple[float, str]:
         found = way.on_chip.placed
         if found is not None and _KEPT[way.drafts] * float(found.each[:, 0].max()) > most:
             words, scenario = way.on_chip.with_drafts(way.drafts)
-            most, how = max((most, how), (_alone(Space(scenario), found.layouts), words))
+            space = Space(scenario)
+            held = space.holding(found.layouts)
+            if held:
+                alone = speeds(space.site.place_all(held, axes=1), scenario.traffic, 1.0)
+                most, how = max((most, how), (float(alone.max()), words))
     return most, how
-
-
-def _alone(space: Space, layouts: list[Layout]) -> float:
-    """Return the speed of one user on the fastest of some layouts. [1/s]"""
-    held = space.holding(layouts)
-    if not held:
-        return 0.0
-    return float(speeds(space.site.place_all(held, axes=1), space.scenario.traffic, 1.0).max())
