@@ -25,7 +25,7 @@ from fastcalc.errors import InputError
 from fastcalc.formulas.types import Floats
 from fastcalc.search import Space, cheapest
 from fastcalc.search.largest_batch import by_octaves, least_usd
-from fastcalc.search.tricks.least import OfChip, OfModel, least, of_chip, of_model
+from fastcalc.search.tricks.least import OfChip, OfModel, in_fewest_bits, least, of_chip, of_model
 from fastcalc.search.tricks.lighter_passes import PUBLISHED, drafting, narrowest
 from fastcalc.search.tricks.option import Option
 from fastcalc.search.tricks.start import Base, with_model
@@ -65,9 +65,9 @@ class ModelOnChip:
     ) -> None:
         self.changes, self.scenario, self.layouts = changes, scenario, layouts
         self.in_fewest_bits = in_fewest_bits
-        self.model = of_model(scenario.work, scenario.traffic)
         one = scenario
         self.chip = of_chip(one.hardware, one.engine, one.pricing, one.memory)
+        self.model = of_model(one.work, one.traffic)
 
     @cached_property
     def placed(self) -> _OnLayouts | None:
@@ -139,10 +139,12 @@ def _ways(base: Base) -> list[_Way]:
     ]
     models = OfModel(*np.array([one.model for one in found], dtype=float).T)
     chips = OfChip(*np.array([one.chip for one in found], dtype=float).T)
-    narrow = np.array([one.in_fewest_bits for one in found])
+    narrow = zip(models, in_fewest_bits(models, chips), strict=True)
+    is_narrow = np.array([one.in_fewest_bits for one in found])
+    models = OfModel(*(np.where(is_narrow, few, own) for own, few in narrow))
     ways = []
     for drafts, kept in _KEPT.items():
-        usd, most = least(models, chips, narrow, drafts=drafts, kept=kept, speed=base.speed)
+        usd, most = least(models, chips, drafts=drafts, kept=kept, speed=base.speed)
         each = zip(usd.tolist(), most.tolist(), found, strict=True)
         ways += [_Way(*one, drafts) for one in each]
     return ways

@@ -18,7 +18,7 @@ from fastcalc.core.tier import MemoryChoice
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import Workload
 from fastcalc.formulas.counting import linear_flops
-from fastcalc.formulas.types import ArrayLike, Bools, Floats
+from fastcalc.formulas.types import ArrayLike, Floats
 from fastcalc.search.tricks.lighter_passes import rated_formats
 
 _ROUNDING = 1e-9
@@ -116,8 +116,15 @@ def of_chip(chip: Hardware, engine: Engine, pricing: Pricing, memory: MemoryChoi
     )
 
 
+def in_fewest_bits(model: OfModel, chip: OfChip) -> OfModel:
+    """Return what numbers of a model are at least in the fewest bits that a chip computes in."""
+    share = np.minimum(chip.element / model.element, 1.0)
+    weights = np.minimum(model.weights, model.linear * chip.weight)
+    return model._replace(weights=weights, cache=model.cache * share, held=model.held * share)
+
+
 def least(
-    model: OfModel, chip: OfChip, narrow: Bools, *, drafts: float, kept: float, speed: float
+    model: OfModel, chip: OfChip, *, drafts: float, kept: float, speed: float
 ) -> tuple[Floats, Floats]:
     r"""Return the least that a million tokens cost at a speed, and the most that a user gets.
 
@@ -127,15 +134,11 @@ def least(
     Infinite dollars where no group is fast enough. [USD], [1/s]
 
     model, chip : arrays of one dimension
-    narrow : whether a model may be in the fewest bits that its chip computes in
     drafts, kept : tokens drafted before each pass, and those that it yields [1]
     speed : tokens a second that every user is to get [1/s]
     """
     model = OfModel(*(np.asarray(each)[:, np.newaxis] for each in model))
     on = OfChip(*(np.asarray(each)[:, np.newaxis] for each in chip))
-    narrow = narrow[:, np.newaxis]
-    weights = np.where(narrow, np.minimum(model.weights, model.linear * on.weight), model.weights)
-    cache = np.where(narrow, np.minimum(on.element / model.element, 1.0), 1.0)
     ranks = np.minimum(on.domain, model.heads)
     few = 2.0 ** np.arange(np.ceil(np.log2(ranks.max())) + 1.0)
     many = np.minimum(2.0 * few - 1.0, ranks)
@@ -144,11 +147,11 @@ def least(
     rows = np.where(on.staged > 0.0, (drafts + longer) / longer, kept)
     time = kept / speed / longer * (1.0 + _ROUNDING)
     fixed = model.depth * (on.floor + on.crossing * (few > 1.0))
-    filled = cache * model.held / on.memory
+    filled = model.held / on.memory
     cost, longest = np.zeros(many.shape), np.zeros(many.shape)
     for read, work, rate in (
-        (weights * on.staged, cache * model.cache, on.bandwidth),
-        (0.0 * weights, rows * model.flops, on.peak),
+        (model.weights * on.staged, model.cache, on.bandwidth),
+        (0.0 * model.weights, rows * model.flops, on.peak),
     ):
         alone, each = fixed + read / (many * rate), few * on.overhead + work / rate
         single = alone + on.staged * (on.overhead + work / (many * rate))
