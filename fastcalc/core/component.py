@@ -1,7 +1,7 @@
 """Components: what a step is the sum of, each its work and the rates at which that is done."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import inf
 
@@ -58,6 +58,12 @@ class Component:
             return np.maximum(self.memory_time, self.compute_time)
         return overlapped_time(memory=self.memory_time, compute=self.compute_time, norm=self.norm)
 
+    def part(self, share: ArrayLike) -> "Component":
+        """Return a share of its bytes and FLOPs, at the same rates. [1]"""
+        if self.is_idle or (isinstance(share, float) and share == 1.0):
+            return self
+        return replace(self, bytes=scaled(self.bytes, share), flops=scaled(self.flops, share))
+
     @property
     def seconds(self) -> ArrayLike:
         """Time it takes. [s]"""
@@ -77,6 +83,11 @@ class Component:
 def is_nothing(amount: ArrayLike) -> bool:
     """Return whether an amount is the number zero, so that arrays of it need not be made."""
     return isinstance(amount, (float, int)) and not amount
+
+
+def scaled(amount: ArrayLike, share: ArrayLike) -> ArrayLike:
+    """Return a share of an amount; of the number zero, zero."""
+    return 0.0 if is_nothing(amount) else amount * share
 
 
 def _time(work: ArrayLike, rate: ArrayLike) -> ArrayLike:

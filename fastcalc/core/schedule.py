@@ -14,9 +14,9 @@ from fastcalc.core.component import Component, Step
 from fastcalc.core.host_use import tier_rate
 from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass, look_back
 from fastcalc.core.placement import AnyPlacement
-from fastcalc.core.spatial import spatial_pass
-from fastcalc.core.split import Split, fastest, split
-from fastcalc.core.step import Decoded, decoded, expected_step, touched_experts
+from fastcalc.core.spatial import spatial_costs, spatial_pass
+from fastcalc.core.split import Split, placed, split
+from fastcalc.core.step import Decoded, decoded, expected_step, ways_of
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import serving
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
@@ -141,25 +141,20 @@ class Schedule:
     def split(self) -> Split | None:
         """Where bytes live; None where one memory of the chip takes all."""
         machine = self.machine
-        held = self.placement.sequences(self.batch) * self.placement.cache_per_chip
         tier = machine.tier
         is_own = tier.where == "chip" if machine.is_spatial else tier.is_near
         if is_own:
             near = machine.usable(self.placement.layout.chips)[0]
-            needed = self.placement.weights_per_chip + held
+            cache = self.placement.sequences(self.batch) * self.placement.cache_per_chip
+            needed = self.placement.weights_per_chip + cache
             if len(machine.tiers) == 1 or (not machine.place and np.all(needed <= near)):
                 return None
-        rows = self._rows(self.streams, self.together, 0.0)
-        work = count_pass(self.placement, rows, self.in_flight)
-        read = work.sequences * work.cache_bytes * self.placement.stage_share
-        worth, touched = read / np.maximum(held, 1.0), touched_experts(work, machine.software)
-        if not any(tier.flop_rates for tier in machine.tiers) or "kv" in machine.place:
-            return split(self.placement, self.batch, worth, touched)
-        # Kinds that a host multiplies hide under each other: the cache first or last may do better.
-        orders: list[ArrayLike] = [] if np.all(worth <= touched) else [worth]  # it is last anyway
-        orders += [0.0, 2.0]
-        tried = [split(self.placement, self.batch, one, touched) for one in orders]
-        return fastest(tried, [self.expected(replace(work, split=one)).seconds for one in tried])
+        held, work, chip = split(self.placement, self.batch), self._alone, machine.chip
+        if machine.is_spatial:
+            costs = [spatial_costs(work, held, chip, machine.software)]
+        else:
+            costs = ways_of(work, held, chip, machine.software, self._decoded).open
+        return placed(held, self.placement, costs)
 
     def _rows(
         self,
@@ -199,7 +194,9 @@ class Schedule:
         least = self.decode_bound
         if self.is_bound:
             return least.as_step()
-        step = self.expected(self._decoding, self._decoded).then(*self._drafting)
+        step = self.expected(replace(self._alone, split=self.split), self._decoded).then(
+            *self._drafting
+        )
         # The bound is a bound: rounding, or an engine of all ones, must not step over it.
         missing = np.maximum(least.seconds - step.seconds, 0.0)
         return step.then(Component("up to the bound", count=1.0, each=missing))
@@ -243,15 +240,17 @@ class Schedule:
         return works
 
     @cached_property
-    def _decoding(self) -> PassWork:
-        return self.decode_work()
+    def _alone(self) -> PassWork:
+        """The pass that decodes, wherever its bytes live."""
+        rows = self._rows(self.streams, self.together, 0.0)
+        return count_pass(self.placement, rows, self.in_flight)
 
     @cached_property
     def _decoded(self) -> Decoded | None:
         """What the streams ask of the pass that decodes and of that with prompts alike."""
-        if self.machine.is_spatial or self.split is not None:
+        if self.machine.is_spatial:
             return None
-        return decoded(self._decoding, self.machine.chip, self.machine.software)
+        return decoded(self._alone, self.machine.chip, self.machine.software)
 
     def expected(self, work: PassWork, same: Decoded | None = None) -> Step:
         """Return what the engine is expected to take for a pass."""

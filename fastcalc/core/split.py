@@ -1,11 +1,13 @@
 """What lives where: the share of each kind of bytes in each memory of a chip.
 
-A byte is worth what it is read: where the times of memories add, and the slower ones are filled
-last, the least time puts the bytes that a pass reads most often first (a fractional knapsack).
+A byte is worth what a pass saves that finds it nearer. Where the time of each kind is in proportion
+to its shares, the least time leaves in the farthest memory what saves least for each byte held (a
+fractional knapsack), then in the one before it, and so on.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +15,16 @@ import numpy as np
 from fastcalc.core.placement import AnyPlacement, stored_weights
 from fastcalc.core.tier import KINDS, Tier
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
+
+READ = KINDS[:4]
+"""Kinds of bytes that a pass reads."""
+
+_IN_LAYERS = np.array([kind in ("dense", "experts", "kv") for kind in KINDS])
+
+
+def summed(shares: Sequence[ArrayLike], amounts: Sequence[ArrayLike]) -> Array:
+    """Return the sum of shares of some amounts."""
+    return floats(sum(share * each for share, each in zip(shares, amounts, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +44,16 @@ class Split:
     shares: dict[str, list[Array]]
     read: list[Array]
 
+    def turns(self, tier: int, layers: ArrayLike) -> Array:
+        """Return how often a pass turns to the cores of a memory: in layers, and for the head. [1]
+
+        tier : its position
+        layers : layers one after another [1]
+        """
+        there = {kind: self.shares[kind][tier] * (self.sizes[kind] > 0.0) for kind in READ}
+        in_layers = np.maximum(np.maximum(there["dense"], there["experts"]), there["kv"])
+        return floats(in_layers * layers + there["head"])
+
     def used(self, tier: int) -> Bools:
         """Return whether anything lives in a memory, by its position."""
         held = (self.shares[kind][tier] * self.sizes[kind] > 0.0 for kind in KINDS)
@@ -40,6 +62,53 @@ class Split:
     def reads(self) -> dict[str, list[Array]]:
         """Return the shares of what a pass reads, by kind of bytes."""
         return self.shares | {"experts": self.read}
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """What a pass takes for each kind of `READ`, if all of it is in one memory.
+
+    cells : by memory and kind [s]
+    overlap : share of the shorter times that hides where a chip reads several memories [1]
+    place : position of the memory whose cores multiply what is there, while chips wait
+    turn : what a turn of chip and those cores takes [s]
+    layers : layers in which they may take turns [1]
+    """
+
+    cells: Sequence[Sequence[ArrayLike]]
+    overlap: ArrayLike = 0.0
+    place: int | None = None
+    turn: ArrayLike = 0.0
+    layers: ArrayLike = 0.0
+
+    def seconds(self, split: Split) -> Array:
+        """Return what it takes with bytes split over the memories. [s]"""
+        reads = split.reads()
+        shares = [[reads[kind][at] for kind in READ] for at in range(len(self.cells))]
+        if self.place is None:
+            return self.reading(shares)
+        there = summed(shares[self.place], self.cells[self.place])
+        shares[self.place] = [floats(0.0)] * len(READ)
+        return self.reading(shares) + there + self.turn * split.turns(self.place, self.layers)
+
+    def reading(self, shares: Sequence[Sequence[Array]]) -> Array:
+        r"""Return what the chip takes for shares by memory and kind. [s]
+
+        The times of the memories add, but for the part that hides under the longest. Nothing is won
+        by what lies farther away: read at once, no memory and all beyond it take less than if all
+        of that were in the fastest of them.
+        """
+        times = [summed(*both) for both in zip(shares, self.cells, strict=True)]
+        spent = floats(sum(times))
+        if not np.any(self.overlap):
+            return spent
+        at_once = reduce(np.maximum, times)
+        beyond, least = [floats(0.0)] * len(READ), self.cells[-1]
+        for there, cells in zip(reversed(shares), reversed(self.cells), strict=True):
+            beyond = [sum(both) for both in zip(beyond, there, strict=True)]
+            least = [np.minimum(*both) for both in zip(least, cells, strict=True)]
+            at_once = np.maximum(at_once, summed(beyond, least))
+        return spent - self.overlap * (spent - at_once)
 
 
 def near(split: Split | None, kind: str) -> ArrayLike:
@@ -70,12 +139,117 @@ def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tup
     return np.asarray(codes), names
 
 
-def fastest(splits: Sequence[Split], seconds: Sequence[Array]) -> Split:
-    """Return at each batch the one of several splits that takes least.
+def split(placement: AnyPlacement, batch: ArrayLike) -> Split:
+    """Return the kinds of bytes of a batch, each in the memory that is asked for or in the first.
 
-    splits : of the same bytes
-    seconds : what a pass takes with each [s]
+    placement : a workload on a layout
+    batch : sequences of the whole deployment [1]
     """
+    machine, layout = placement.machine, placement.layout
+    dense, head, experts, table = stored_weights(machine, placement.work, layout)
+    cache = placement.sequences(batch) * placement.cache_per_chip
+    shares = {
+        kind: [floats(machine.place.get(kind, 0) == at) for at in range(len(machine.tiers))]
+        for kind in KINDS
+    }
+    sizes = dict(zip(KINDS, (dense, head, experts, cache, table), strict=True))
+    return Split(machine.tiers, layout.chips, sizes, shares, shares["experts"])
+
+
+def placed(split: Split, placement: AnyPlacement, ways: Sequence[Costs]) -> Split:
+    """Place each kind of bytes that is left open so that a pass takes least.
+
+    The nearer memories are full before any byte is in a farther one; what does not fit is in the
+    last.
+
+    split : with the kinds that are asked to live in one memory
+    placement : a workload on a layout
+    ways : what a pass may take; the one that takes least counts
+
+    Returns
+    -------
+    Split
+        Of arrays that broadcast with the batch.
+    """
+    place, count = placement.machine.place, len(split.tiers)
+    room = [floats(one) for one in placement.machine.usable(split.chips)]
+    for kind in place:
+        held = [split.sizes[kind] * share for share in split.shares[kind]]
+        room = [np.maximum(left - taken, 0.0) for left, taken in zip(room, held, strict=True)]
+    rows = [split.sizes[kind] * (kind not in place) for kind in KINDS]
+    stack = np.stack(np.broadcast_arrays(*rows, *room))
+    tried = []
+    for costs in ways:
+        held = _filled(stack[: len(KINDS)], stack[len(KINDS) :], costs, split)
+        shares = split.shares | {
+            kind: [held[tier][at] for tier in range(count)]
+            for at, kind in enumerate(KINDS)
+            if kind not in place
+        }
+        read = _hits(shares["experts"], placement.machine.software.expert_skew)
+        tried.append(replace(split, shares=shares, read=read))
+    return _fastest(tried, [costs.seconds(one) for costs, one in zip(ways, tried, strict=True)])
+
+
+def _filled(sizes: Array, room: Array, costs: Costs, split: Split) -> list[Array]:
+    """Return the shares of kinds in each memory, of which what saves least is farthest. [1]
+
+    sizes : of each kind that is placed [byte]
+    room : in each memory [byte]
+    costs : what a pass takes of each kind in each memory
+    split : with the kinds that have a memory of their own
+    """
+    cells = [np.stack(np.broadcast_arrays(*one, sizes[0])) for one in costs.cells]
+    whole, left, found = np.maximum(sizes, 1.0), sizes, []
+    for tier in range(len(cells) - 1, 0, -1):
+        lost, turns = floats(np.zeros_like(sizes)), floats(0.0)
+        lost[: len(READ)] = (cells[tier] - cells[tier - 1])[: len(READ)]
+        if tier == costs.place:
+            lost[READ.index("head")] += costs.turn
+            turns = costs.turn * costs.layers * (split.turns(tier, 1.0) < 1.0)
+        beyond = np.maximum(left.sum(0) - room[:tier].sum(0), 0.0)
+        taken = _least(left, lost / whole, beyond, turns)
+        left = left - taken
+        found.insert(0, taken / whole)
+    return [np.ones_like(sizes) - sum(found), *found]
+
+
+def _least(sizes: Array, lost: Array, needed: Array, turns: Array) -> Array:
+    """Return how much of each kind is taken farther, so many bytes in all, to lose least. [byte]
+
+    As much of each kind of a layer may be taken as of any other: turns are paid but once. The share
+    that is taken of them at most is raised as long as a turn costs less than what it saves, that
+    more of what loses least is taken instead of the last: what is taken in the order of
+    what it loses, sums of it, and no other search.
+
+    sizes : of each kind [byte]
+    lost : by taking a byte of each [s/byte]
+    needed : bytes in all [byte]
+    turns : what it costs that all of a kind of a layer is taken [s]
+    """
+    # Of kinds that lose the same the last listed goes first, whatever rounding says.
+    order = np.argsort(
+        lost * (1.0 - 1e-12 * np.arange(len(lost)).reshape(-1, *[1] * (lost.ndim - 1))), axis=0
+    )
+    size, price = np.take_along_axis(sizes, order, 0), np.take_along_axis(lost, order, 0)
+    most = size
+    if np.any(turns):
+        bound = _IN_LAYERS[order] * size
+        saved = price * (np.cumsum(bound, 0) - bound) - (
+            np.cumsum(bound * price, 0) - bound * price
+        )
+        pays = saved <= turns
+        alone, together = (((size - bound) * pays).sum(0), (bound * pays).sum(0))
+        share = np.clip((needed - alone) / np.maximum(together, 1.0), 0.0, 1.0)
+        most = size - bound * (1.0 - share)
+    taken = np.clip(needed - (np.cumsum(most, 0) - most), 0.0, most)
+    return np.take_along_axis(taken, np.argsort(order, 0), 0)
+
+
+def _fastest(splits: Sequence[Split], seconds: Sequence[Array]) -> Split:
+    """Return at each batch the one of several splits of the same bytes that takes least."""
+    if len(splits) == 1:
+        return splits[0]
     best = np.argmin(np.stack(np.broadcast_arrays(*seconds)), axis=0)
 
     def chosen(tiers: Sequence[list[Array]]) -> list[Array]:
@@ -84,63 +258,6 @@ def fastest(splits: Sequence[Split], seconds: Sequence[Array]) -> Split:
 
     shares = {kind: chosen([one.shares[kind] for one in splits]) for kind in KINDS}
     return replace(splits[0], shares=shares, read=chosen([one.read for one in splits]))
-
-
-def split(
-    placement: AnyPlacement, batch: ArrayLike, cache_read: ArrayLike, experts_read: ArrayLike
-) -> Split:
-    """Place each kind of bytes where it is worth most, or where it is asked to live.
-
-    placement : a workload on a layout
-    batch : sequences of the whole deployment [1]
-    cache_read, experts_read : what a pass reads of the cache that is reserved, and of the experts
-        [1]
-
-    Returns
-    -------
-    Split
-        Of arrays that broadcast with the batch. What does not fit is in the slowest memory.
-    """
-    machine, layout = placement.machine, placement.layout
-    dense, head, experts, table = stored_weights(machine, placement.work, layout)
-    cache = placement.sequences(batch) * placement.cache_per_chip
-    sizes = dict(zip(KINDS, (dense, head, experts, cache, table), strict=True))
-    worth = dict(zip(KINDS, (1.0, 1.0, experts_read, cache_read, 0.0), strict=True))
-    room = [floats(one) for one in machine.usable(layout.chips)]
-    shares = {}
-    for kind, own in machine.place.items():
-        shares[kind] = [floats(own == place) for place in range(len(machine.tiers))]
-        room = [
-            np.maximum(free - sizes[kind] * share, 0.0)
-            for free, share in zip(room, shares[kind], strict=True)
-        ]
-    free = [kind for kind in KINDS if kind not in machine.place]
-    edges = np.cumsum(np.broadcast_arrays(*room), axis=0)[:-1]
-    for kind in free:
-        first = _before(kind, free, sizes, worth)
-        shares[kind] = _cut(first, sizes[kind], edges)
-    skew = machine.software.expert_skew
-    return Split(machine.tiers, layout.chips, sizes, shares, _hits(shares["experts"], skew))
-
-
-def _before(
-    kind: str, others: Sequence[str], sizes: dict[str, Array], worth: dict[str, ArrayLike]
-) -> Array:
-    """Return the bytes of kinds that are placed before one: those worth more, or listed first."""
-    place, total = others.index(kind), floats(0.0)
-    for index, other in enumerate(others):
-        if index != place:
-            ahead = worth[other] > worth[kind] if index > place else worth[other] >= worth[kind]
-            total = total + ahead * sizes[other]
-    return total
-
-
-def _cut(first: Array, size: Array, edges: Array) -> list[Array]:
-    """Return how much of an interval lies between edges, as shares of it; nothing is near."""
-    whole = np.maximum(size, 1.0)
-    ends = [np.where(size > 0.0, np.clip((edge - first) / whole, 0.0, 1.0), 1.0) for edge in edges]
-    bounds = [floats(0.0), *ends, floats(1.0)]
-    return [after - before for before, after in pairwise(bounds)]
 
 
 def _hits(shares: Sequence[Array], skew: ArrayLike) -> list[Array]:
