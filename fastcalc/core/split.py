@@ -8,7 +8,7 @@ fractional knapsack), then in the one before it, and so on.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
 READ = KINDS[:4]
 """Kinds of bytes that a pass reads."""
 
-_IN_LAYERS = np.array([kind in ("dense", "experts", "kv") for kind in KINDS])
+IN_LAYERS = ("dense", "experts", "kv")
+"""Those of every layer, for which a chip and the cores of a host take turns."""
 
 
 def summed(shares: Sequence[ArrayLike], amounts: Sequence[ArrayLike]) -> Array:
@@ -50,9 +51,8 @@ class Split:
         tier : its position
         layers : layers one after another [1]
         """
-        there = {kind: self.shares[kind][tier] * (self.sizes[kind] > 0.0) for kind in READ}
-        in_layers = np.maximum(np.maximum(there["dense"], there["experts"]), there["kv"])
-        return floats(in_layers * layers + there["head"])
+        in_layers = reduce(np.maximum, (self.shares[kind][tier] for kind in IN_LAYERS))
+        return floats(in_layers * layers + self.shares["head"][tier])
 
     def used(self, tier: int) -> Bools:
         """Return whether anything lives in a memory, by its position."""
@@ -148,11 +148,11 @@ def split(placement: AnyPlacement, batch: ArrayLike) -> Split:
     machine, layout = placement.machine, placement.layout
     dense, head, experts, table = stored_weights(machine, placement.work, layout)
     cache = placement.sequences(batch) * placement.cache_per_chip
-    shares = {
-        kind: [floats(machine.place.get(kind, 0) == at) for at in range(len(machine.tiers))]
-        for kind in KINDS
-    }
     sizes = dict(zip(KINDS, (dense, head, experts, cache, table), strict=True))
+    shares = {}
+    for kind, size in sizes.items():
+        own = machine.place.get(kind, 0) * (size > 0.0)  # nothing is near
+        shares[kind] = [floats(own == at) for at in range(len(machine.tiers))]
     return Split(machine.tiers, layout.chips, sizes, shares, shares["experts"])
 
 
@@ -171,27 +171,26 @@ def placed(split: Split, placement: AnyPlacement, ways: Sequence[Costs]) -> Spli
     Split
         Of arrays that broadcast with the batch.
     """
-    place, count = placement.machine.place, len(split.tiers)
+    place, sizes = placement.machine.place, split.sizes
     room = [floats(one) for one in placement.machine.usable(split.chips)]
     for kind in place:
-        held = [split.sizes[kind] * share for share in split.shares[kind]]
+        held = [sizes[kind] * share for share in split.shares[kind]]
         room = [np.maximum(left - taken, 0.0) for left, taken in zip(room, held, strict=True)]
-    rows = [split.sizes[kind] * (kind not in place) for kind in KINDS]
-    stack = np.stack(np.broadcast_arrays(*rows, *room))
+    free = {kind: sizes[kind] for kind in KINDS if kind not in place and np.any(sizes[kind])}
     tried = []
     for costs in ways:
-        held = _filled(stack[: len(KINDS)], stack[len(KINDS) :], costs, split)
-        shares = split.shares | {
-            kind: [held[tier][at] for tier in range(count)]
-            for at, kind in enumerate(KINDS)
-            if kind not in place
-        }
+        shares = split.shares | _filled(free, room, costs, split)
         read = _hits(shares["experts"], placement.machine.software.expert_skew)
         tried.append(replace(split, shares=shares, read=read))
-    return _fastest(tried, [costs.seconds(one) for costs, one in zip(ways, tried, strict=True)])
+    best, *others = tried
+    for costs, other in zip(ways[1:], others, strict=True):
+        best = _faster(best, other, costs.seconds(other) < ways[0].seconds(best))
+    return best
 
 
-def _filled(sizes: Array, room: Array, costs: Costs, split: Split) -> list[Array]:
+def _filled(
+    sizes: dict[str, Array], room: Sequence[Array], costs: Costs, split: Split
+) -> dict[str, list[Array]]:
     """Return the shares of kinds in each memory, of which what saves least is farthest. [1]
 
     sizes : of each kind that is placed [byte]
@@ -199,65 +198,82 @@ def _filled(sizes: Array, room: Array, costs: Costs, split: Split) -> list[Array
     costs : what a pass takes of each kind in each memory
     split : with the kinds that have a memory of their own
     """
-    cells = [np.stack(np.broadcast_arrays(*one, sizes[0])) for one in costs.cells]
-    whole, left, found = np.maximum(sizes, 1.0), sizes, []
-    for tier in range(len(cells) - 1, 0, -1):
-        lost, turns = floats(np.zeros_like(sizes)), floats(0.0)
-        lost[: len(READ)] = (cells[tier] - cells[tier - 1])[: len(READ)]
+    left, found = sizes, {kind: [floats(1.0)] for kind in sizes}
+    for tier in range(len(room) - 1, 0, -1):
+        far, near = ([*one, 0.0] for one in (costs.cells[tier], costs.cells[tier - 1]))
+        lost, turns = dict(zip(KINDS, map(np.subtract, far, near), strict=True)), floats(0.0)
         if tier == costs.place:
-            lost[READ.index("head")] += costs.turn
+            lost["head"] = lost["head"] + costs.turn
             turns = costs.turn * costs.layers * (split.turns(tier, 1.0) < 1.0)
-        beyond = np.maximum(left.sum(0) - room[:tier].sum(0), 0.0)
-        taken = _least(left, lost / whole, beyond, turns)
-        left = left - taken
-        found.insert(0, taken / whole)
-    return [np.ones_like(sizes) - sum(found), *found]
+        beyond = np.maximum(sum(left.values()) - sum(room[:tier]), 0.0)
+        taken = _least(left, lost, beyond, turns)
+        left = {kind: left[kind] - taken[kind] for kind in left}
+        for kind, shares in found.items():
+            share = taken[kind] / np.maximum(sizes[kind], 1.0)
+            found[kind] = [shares[0] - share, share, *shares[1:]]
+    return found
 
 
-def _least(sizes: Array, lost: Array, needed: Array, turns: Array) -> Array:
+def _least(
+    sizes: dict[str, Array], lost: dict[str, Array], needed: Array, turns: Array
+) -> dict[str, Array]:
     """Return how much of each kind is taken farther, so many bytes in all, to lose least. [byte]
 
-    As much of each kind of a layer may be taken as of any other: turns are paid but once. The share
-    that is taken of them at most is raised as long as a turn costs less than what it saves, that
-    more of what loses least is taken instead of the last: what is taken in the order of
-    what it loses, sums of it, and no other search.
+    What loses least for each byte is taken first. But turns are paid for the largest share that is
+    taken of a kind of a layer: that share is raised, so that more is taken of what loses little
+    instead of what comes next, as long as this saves more than the turns cost. With the kinds in
+    order this saves ever less, so that sums over those before each say where it ends.
 
     sizes : of each kind [byte]
-    lost : by taking a byte of each [s/byte]
+    lost : by taking all of each [s]
     needed : bytes in all [byte]
-    turns : what it costs that all of a kind of a layer is taken [s]
+    turns : what they cost where all of a kind of a layer is taken [s]
     """
     # Of kinds that lose the same the last listed goes first, whatever rounding says.
-    order = np.argsort(
-        lost * (1.0 - 1e-12 * np.arange(len(lost)).reshape(-1, *[1] * (lost.ndim - 1))), axis=0
-    )
-    size, price = np.take_along_axis(sizes, order, 0), np.take_along_axis(lost, order, 0)
-    most = size
+    price = {
+        kind: lost[kind] / np.maximum(size, 1.0) * (1.0 - 1e-12 * at)
+        for at, (kind, size) in enumerate(sizes.items())
+    }
+    is_before = {}
+    for first, second in combinations(sizes, 2):
+        is_before[first, second] = price[first] < price[second]
+        is_before[second, first] = ~is_before[first, second]
+    most = dict(sizes)
     if np.any(turns):
-        bound = _IN_LAYERS[order] * size
-        saved = price * (np.cumsum(bound, 0) - bound) - (
-            np.cumsum(bound * price, 0) - bound * price
-        )
-        pays = saved <= turns
-        alone, together = (((size - bound) * pays).sum(0), (bound * pays).sum(0))
+        in_layers = [kind for kind in IN_LAYERS if kind in sizes]
+        alone, together = floats(0.0), floats(0.0)
+        for kind, size in sizes.items():
+            ahead = [is_before[one, kind] * sizes[one] for one in in_layers if one != kind]
+            paid = [price[one] for one in in_layers if one != kind]
+            saved = price[kind] * sum(ahead) - summed(ahead, paid)
+            if kind in in_layers:
+                together = together + (saved <= turns) * size
+            else:
+                alone = alone + (saved <= turns) * size
         share = np.clip((needed - alone) / np.maximum(together, 1.0), 0.0, 1.0)
-        most = size - bound * (1.0 - share)
-    taken = np.clip(needed - (np.cumsum(most, 0) - most), 0.0, most)
-    return np.take_along_axis(taken, np.argsort(order, 0), 0)
+        most |= {kind: sizes[kind] * share for kind in in_layers}
+    return {
+        kind: np.clip(
+            needed - sum(is_before[one, kind] * most[one] for one in most if one != kind),
+            0.0,
+            most[kind],
+        )
+        for kind in most
+    }
 
 
-def _fastest(splits: Sequence[Split], seconds: Sequence[Array]) -> Split:
-    """Return at each batch the one of several splits of the same bytes that takes least."""
-    if len(splits) == 1:
-        return splits[0]
-    best = np.argmin(np.stack(np.broadcast_arrays(*seconds)), axis=0)
+def _faster(one: Split, other: Split, is_other: Bools) -> Split:
+    """Return at each batch one of two splits of the same bytes."""
+    if not is_other.any():
+        return one
+    if is_other.all():
+        return other
 
-    def chosen(tiers: Sequence[list[Array]]) -> list[Array]:
-        each = zip(*tiers, strict=True)
-        return [np.choose(best, np.broadcast_arrays(best, *one)[1:]) for one in each]
+    def chosen(first: Sequence[Array], second: Sequence[Array]) -> list[Array]:
+        return [np.where(is_other, *each[::-1]) for each in zip(first, second, strict=True)]
 
-    shares = {kind: chosen([one.shares[kind] for one in splits]) for kind in KINDS}
-    return replace(splits[0], shares=shares, read=chosen([one.read for one in splits]))
+    shares = {kind: chosen(one.shares[kind], other.shares[kind]) for kind in KINDS}
+    return replace(one, shares=shares, read=chosen(one.read, other.read))
 
 
 def _hits(shares: Sequence[Array], skew: ArrayLike) -> list[Array]:
