@@ -1,7 +1,8 @@
 """Components: what a step is the sum of, each its work and the rates at which that is done."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import inf
 
@@ -62,7 +63,10 @@ class Component:
         """Return a share of its bytes and FLOPs, at the same rates. [1]"""
         if self.is_idle or (isinstance(share, float) and share == 1.0):
             return self
-        return replace(self, bytes=scaled(self.bytes, share), flops=scaled(self.flops, share))
+        made = copy(self)
+        for name in ("bytes", "flops", "memory_time", "compute_time", "work_time"):
+            setattr(made, name, scaled(getattr(self, name), share))
+        return made
 
     @property
     def seconds(self) -> ArrayLike:

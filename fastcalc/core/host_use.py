@@ -98,6 +98,7 @@ class Ways:
     """How a pass may use memories beyond the first.
 
     kinds : what the chip reads and multiplies of each kind of `READ`, all in its first memory
+    own : position of that memory; None where it has none
     slower : how many times longer the chip reads from each memory [1]
     streamed : what the pass takes where the chip reads everything
     open : what it takes each way that the user leaves open
@@ -105,10 +106,16 @@ class Ways:
     """
 
     kinds: Sequence[Component]
+    own: int | None
     slower: Sequence[ArrayLike]
     streamed: Costs
     open: list[Costs]
     host: OnHost | None
+
+
+def _slowed(kind: Component, factor: ArrayLike) -> Component:
+    """Return a component that reads so many times slower."""
+    return replace(kind, bandwidth=kind.bandwidth / factor)
 
 
 class Located(NamedTuple):
@@ -150,22 +157,24 @@ def ways_of_kinds(
         near / tier_rate(tier, chip, software, part)
         for tier, part in zip(split.tiers, parts, strict=True)
     ]
-    cells = [
-        [replace(kind, bandwidth=kind.bandwidth / factor).work_time for kind in kinds]
-        for factor in slower
+    first = read_first(split.tiers)
+    own = split.tiers.index(first) if first.is_near else None
+    cells: list[Sequence[ArrayLike]] = [
+        [(kind if at == own else _slowed(kind, factor)).work_time for kind in kinds]
+        for at, factor in enumerate(slower)
     ]
     streamed = Costs(cells, software.tier_overlap)
     place = next((at for at, tier in enumerate(split.tiers) if tier.flop_rates), None)
     if place is None:
-        return Ways(kinds, slower, streamed, [streamed], None)
+        return Ways(kinds, own, slower, streamed, [streamed], None)
     host = _on_host(work, split.tiers[place], place, parts[place], software, touched)
     # What its cores multiply the chip does not.
-    own = [each - saved for each, saved in zip(host.seconds, more, strict=True)]
-    cells = [own if at == place else each for at, each in enumerate(cells)]
+    there = [each - saved for each, saved in zip(host.seconds, more, strict=True)]
+    cells = [there if at == place else each for at, each in enumerate(cells)]
     turn = host.sent / host.link + host.each
     computed = Costs(cells, software.tier_overlap, place, turn, host.layers)
     ways = [streamed, computed] if split.tiers[place].streams else [computed]
-    return Ways(kinds, slower, streamed, ways, host)
+    return Ways(kinds, own, slower, streamed, ways, host)
 
 
 def _on_host(
@@ -213,32 +222,43 @@ def located(split: Split, ways: Ways) -> Located:
     split : where its bytes live
     ways : how it may use what lives elsewhere
     """
-    kinds, host, reads = ways.kinds, ways.host, split.reads()
+    kinds, host, own, reads = ways.kinds, ways.host, ways.own, split.reads()
     shares = [[reads[kind][at] for kind in READ] for at in range(len(split.tiers))]
+    slower = {at: factor for at, factor in enumerate(ways.slower) if at != own}
     rest: list[ArrayLike] = [1.0] * len(READ)
-    done = idle(HOST)
+    done, far = idle(HOST), idle(FAR)
     if host is not None:
         *streamed, computed = (costs.seconds(split) for costs in ways.open)
         computes = computed < streamed[0] if streamed else np.asarray(True)
-        there = [share * computes for share in shares[host.place]]
-        rest = [1.0 - share for share in there]
-        done = host.done(there, split.turns(host.place, host.layers) * computes)
-        shares[host.place] = [share * ~computes for share in shares[host.place]]
-    first = read_first(split.tiers)
-    own = split.tiers.index(first) if first.is_near else None
+        if computes.any():
+            there = [share * computes for share in shares[host.place]]
+            rest = [1.0 - share for share in there]
+            done = host.done(there, split.turns(host.place, host.layers) * computes)
+            shares[host.place] = [share * ~computes for share in shares[host.place]]
+        if computes.all():
+            del slower[host.place]
     near = [floats(0.0)] * len(READ) if own is None else shares[own]
-    spent = ways.streamed.reading(shares)
-    if own is not None:
-        spent = spent - summed(near, ways.streamed.cells[own])
-    read = multiplied = memory = compute = floats(0.0)
-    for at, slower in enumerate(ways.slower):
-        if at != own:
-            there = shares[at]
-            read = read + summed(there, [kind.bytes for kind in kinds])
-            memory = memory + summed(there, [kind.memory_time for kind in kinds]) * slower
-            multiplied = multiplied + summed(there, [kind.flops for kind in kinds])
-            compute = compute + summed(there, [kind.compute_time for kind in kinds])
-    far = _lasting(FAR, np.maximum(spent, 0.0), (read, memory), (multiplied, compute))
+    if slower:
+        spent = ways.streamed.reading(shares)
+        if own is not None:
+            spent = spent - summed(near, ways.streamed.cells[own])
+        there = [floats(sum(shares[at][kind] for at in slower)) for kind in range(len(READ))]
+        longer = [
+            floats(sum(shares[at][kind] * factor for at, factor in slower.items()))
+            for kind in range(len(READ))
+        ]
+        far = _lasting(
+            FAR,
+            np.maximum(spent, 0.0),
+            (
+                summed(there, [one.bytes for one in kinds]),
+                summed(longer, [one.memory_time for one in kinds]),
+            ),
+            (
+                summed(there, [one.flops for one in kinds]),
+                summed(there, [one.compute_time for one in kinds]),
+            ),
+        )
     return Located(near, rest, far, done)
 
 

@@ -240,7 +240,9 @@ def most_served(placed: Placements, batches: Floats, traffic: Traffic) -> Ints:
         Positions of layouts; without their axis.
     """
     most, served = placed.max_batch, evaluate(placed, batch=batches, traffic=traffic).served
-    return np.where(most >= batches, served, -1.0 / np.maximum(most, 0.5)).argmax(axis=-2)
+    rate = np.where(most >= batches, served, -1.0 / np.maximum(most, 0.5))
+    best: Ints = rate.argmax(axis=-2)
+    return best
 
 
 def by_layout(scenario: Scenario) -> list[Scenario]:

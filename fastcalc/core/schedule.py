@@ -11,7 +11,7 @@ import numpy as np
 
 from fastcalc.core.bound import Bound, bound_step
 from fastcalc.core.component import Component, Step
-from fastcalc.core.host_use import tier_rate
+from fastcalc.core.host_use import Ways, tier_rate
 from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass, look_back
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.spatial import spatial_costs, spatial_pass
@@ -149,12 +149,12 @@ class Schedule:
             needed = self.placement.weights_per_chip + cache
             if len(machine.tiers) == 1 or (not machine.place and np.all(needed <= near)):
                 return None
-        held, work, chip = split(self.placement, self.batch), self._alone, machine.chip
-        if machine.is_spatial:
-            costs = [spatial_costs(work, held, chip, machine.software)]
-        else:
-            costs = ways_of(work, held, chip, machine.software, self._decoded).open
-        return placed(held, self.placement, costs)
+        costs = (
+            self._ways.open
+            if self._ways
+            else [spatial_costs(self._alone, self._unplaced, machine.chip, machine.software)]
+        )
+        return placed(self._unplaced, self.placement, costs)
 
     def _rows(
         self,
@@ -194,9 +194,9 @@ class Schedule:
         least = self.decode_bound
         if self.is_bound:
             return least.as_step()
-        step = self.expected(replace(self._alone, split=self.split), self._decoded).then(
-            *self._drafting
-        )
+        work = replace(self._alone, split=self.split)
+        ways = None if work.split is None else self._ways
+        step = self.expected(work, self._decoded, ways).then(*self._drafting)
         # The bound is a bound: rounding, or an engine of all ones, must not step over it.
         missing = np.maximum(least.seconds - step.seconds, 0.0)
         return step.then(Component("up to the bound", count=1.0, each=missing))
@@ -252,12 +252,27 @@ class Schedule:
             return None
         return decoded(self._alone, self.machine.chip, self.machine.software)
 
-    def expected(self, work: PassWork, same: Decoded | None = None) -> Step:
+    @cached_property
+    def _unplaced(self) -> Split:
+        """The kinds of bytes, none of which has a place but those that are asked to."""
+        return split(self.placement, self.batch)
+
+    @cached_property
+    def _ways(self) -> Ways | None:
+        """How the pass that decodes may use memories beyond the first."""
+        if self.machine.is_spatial:
+            return None
+        chip, software = self.machine.chip, self.machine.software
+        return ways_of(self._alone, self._unplaced, chip, software, self._decoded)
+
+    def expected(
+        self, work: PassWork, same: Decoded | None = None, ways: Ways | None = None
+    ) -> Step:
         """Return what the engine is expected to take for a pass."""
         chip, software = self.machine.chip, self.machine.software
         if self.machine.is_spatial:
             return spatial_pass(work, chip, software)
-        return expected_step(work, chip, software, same)
+        return expected_step(work, chip, software, same, ways)
 
     @cached_property
     def _drafting(self) -> tuple[Component, ...]:

@@ -105,7 +105,7 @@ class Costs:
         at_once = reduce(np.maximum, times)
         beyond, least = [floats(0.0)] * len(READ), self.cells[-1]
         for there, cells in zip(reversed(shares), reversed(self.cells), strict=True):
-            beyond = [sum(both) for both in zip(beyond, there, strict=True)]
+            beyond = [both[0] + both[1] for both in zip(beyond, there, strict=True)]
             least = [np.minimum(*both) for both in zip(least, cells, strict=True)]
             at_once = np.maximum(at_once, summed(beyond, least))
         return spent - self.overlap * (spent - at_once)
@@ -204,7 +204,7 @@ def _filled(
         lost, turns = dict(zip(KINDS, map(np.subtract, far, near), strict=True)), floats(0.0)
         if tier == costs.place:
             lost["head"] = lost["head"] + costs.turn
-            turns = costs.turn * costs.layers * (split.turns(tier, 1.0) < 1.0)
+            turns = floats(costs.turn * costs.layers * (split.turns(tier, 1.0) < 1.0))
         beyond = np.maximum(sum(left.values()) - sum(room[:tier]), 0.0)
         taken = _least(left, lost, beyond, turns)
         left = {kind: left[kind] - taken[kind] for kind in left}

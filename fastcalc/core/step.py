@@ -81,7 +81,11 @@ def decoded(work: PassWork, chip: Chip, software: EngineParameters) -> Decoded:
 
 
 def expected_step(
-    work: PassWork, chip: Chip, software: EngineParameters, same: Decoded | None = None
+    work: PassWork,
+    chip: Chip,
+    software: EngineParameters,
+    same: Decoded | None = None,
+    ways: Ways | None = None,
 ) -> Step:
     """Return the step an engine is expected to take on chips that run layer after layer.
 
@@ -89,6 +93,7 @@ def expected_step(
     chip, software : what a chip prints, and what the engine makes of it; every field broadcasts
         with those of the work
     same : what the decoded sequences ask, where another pass of the same ones has it already
+    ways : how it may use memories beyond the first, where that is known already
 
     Returns
     -------
@@ -99,7 +104,8 @@ def expected_step(
     parts = _worked(work, chip, software, same)
     elsewhere: tuple[Component, ...] = (idle(FAR), idle(HOST))
     if work.split is not None:
-        found = located(work.split, _ways(work, work.split, chip, software, parts))
+        ways = ways or _ways(work, work.split, chip, software, parts)
+        found = located(work.split, ways)
         parts, elsewhere = parts.shared(found), (found.far, found.host)
     passed = Step.of(
         *parts.kinds,

@@ -138,14 +138,16 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
             site, layouts = site_of(full, 0.0), []
             for one in asked:
                 try:
-                    if one.names_ranks:
-                        layouts.append(one.layout(site, 1, full.traffic))
-                        continue
-                    if one.chips is not None:
+                    layout = one.layout(site, 1, full.traffic) if one.names_ranks else None
+                    if layout is None and one.chips is not None:
                         layouts_of(site, one.chips)
-                    found.append(Grid(full, (), held, batches, one.chips))
                 except LayoutError as error:
                     left_out[error.rule] += len(held) * len(batches)
+                    continue
+                if layout is None:
+                    found.append(Grid(full, (), held, batches, one.chips))
+                else:
+                    layouts.append(layout)
             if layouts:
                 found.append(Grid(full, tuple(layouts), held, batches))
     return found, left_out
