@@ -14,6 +14,8 @@ from fastcalc.catalogue.schema.engines import merged
 from fastcalc.core.host import memory_choice
 from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, by_layout, locate, solve
+from fastcalc.core.split import Split, split
+from fastcalc.core.step import ways_of
 from fastcalc.core.tier import KINDS, OWN_MEMORY, MemoryChoice, own_tiers
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
@@ -428,17 +430,49 @@ def better_ones(request: Scenario, factor: float) -> Iterator[tuple[str, Scenari
         yield "host cores", replace(request, memory=replace(asked, host=more))
 
 
+def is_faster_near(found: Outcome) -> bool:
+    """Whether a pass takes each kind of bytes for less in a nearer memory than in the next."""
+    passes, software = found.estimate.passes, found.site.machine.software
+    if passes.split is None:
+        return True
+    ways = ways_of(passes.decode_work(), passes.split, found.site.machine.chip, software)
+    steps = [step for costs in ways.open for step in itertools.pairwise(costs.cells)]
+    each = [kinds for near, far in steps for kinds in zip(near, far, strict=True)]
+    return all(np.all(near <= far * (1 + TINY)) for near, far in each)
+
+
+def lies_alike(one: Outcome, other: Outcome) -> bool:
+    """Whether the same shares of each kind live in the same memories."""
+    splits = one.split, other.split
+    if None in splits:
+        return splits == (None, None)
+    pairs = (zip(*(each.shares[kind] for each in splits), strict=True) for kind in KINDS)
+    return all(np.allclose(*pair, atol=TINY) for kind in pairs for pair in kind)
+
+
 @settings(max_examples=40)
 @given(requests(), st.sampled_from([1.01, 1.5, 20.0]))
 def test_more_of_a_faster_tier_never_slows(request, factor):
-    before = solve(request).estimate
+    """A pass that decodes never, and none where everything stays where it was.
+
+    Bytes are placed for the pass that decodes: one with prompts takes what that leaves it. More
+    room near slows where a host's cores multiply faster than the chip: it is not the faster tier.
+    """
+    found = solve(request)
+    skew = found.site.machine.software.expert_skew
     for name, better in better_ones(request, factor):
-        after = solve(better).estimate
+        after = solve(better)
+        moved = not lies_alike(found, after)
+        if name == "capacity" and not is_faster_near(found):
+            continue
         for key in ("tpot", "ttft", "tpot_in_traffic"):
-            new, old = getattr(after, key), getattr(before, key)
-            room = TINY if key == "tpot" else 1e9
+            if key != "tpot" and moved:
+                continue
+            new, old = getattr(after.estimate, key), getattr(found.estimate, key)
+            # Experts picked unevenly are placed by what they save on average.
+            room = 0.02 if skew and moved else TINY
             assert np.all(new <= old * (1 + room)), (name, key, old, new)
-        assert np.all(after.bound >= before.bound * (1 - TINY)), (name, before.bound, after.bound)
+        assert np.all(after.estimate.bound >= found.estimate.bound * (1 - TINY)), name
 
 
 @settings(max_examples=40)
@@ -571,6 +605,52 @@ def test_no_other_placement_takes_less(tiers, steps, batch):
         for share, (_, rate) in zip(shares[kind], tiers, strict=True)
     )
     assert memory_time(found) == pytest.approx(by_hand, rel=1e-9)
+
+
+def other_splits(found: Outcome, steps: int) -> tuple[Split, np.ndarray]:
+    """Every split of what a pass reads over the memories, in steps, and which of them fit."""
+    split, machine = found.split, found.site.machine
+    count = len(split.tiers)
+    choices = np.array(simplex(count, steps))
+    grid = np.indices((len(choices),) * 4).reshape(4, -1)
+    shares = {
+        kind: [choices[grid[at]][:, tier, np.newaxis] for tier in range(count)]
+        for at, kind in enumerate(KINDS[:4])
+    }
+    shares["embedding"] = [np.array(float(tier == count - 1)) for tier in range(count)]
+    shares |= {kind: split.shares[kind] for kind in machine.place}
+    fits = np.array(True)
+    for tier, room in enumerate(machine.usable(found.placement.layout.chips)[:-1]):
+        held = sum(shares[kind][tier] * split.sizes[kind] for kind in KINDS)
+        fits = fits & (held <= room * (1 + TINY))
+    return replace(split, shares=shares, read=shares["experts"]), fits
+
+
+@settings(max_examples=40)
+@given(requests(), st.sampled_from([0.05, 0.2, 0.4, 0.6, 0.8, 0.95]))
+def test_no_other_split_of_a_random_model_takes_less(request, part):
+    """Chips that hold a part of it, engines that overlap, turns and cores of a host: all splits.
+
+    The step itself says what each takes. Where a host's cores are faster than the chip, memory of
+    the chip is filled all the same.
+    """
+    found = solve(request)
+    first, *others = request.hardware.memory
+    sizes = split(found.placement, max(request.batches)).sizes
+    needed = float(np.max(sum(sizes.values())))
+    room = found.site.machine.usable(found.placement.layout.chips)[0]
+    changed = [scaled(first, capacity=float(part * needed / room))]
+    changed += [scaled(one, capacity=0.3 * needed / one.capacity.si) for one in others]
+    update = {"memory": changed}
+    found = solve(replace(request, hardware=request.hardware.model_copy(update=update)))
+    passes, skew = found.estimate.passes, found.site.machine.software.expert_skew
+    assume(np.all(found.estimate.fits) and found.split is not None and is_faster_near(found))
+    assume(not (skew and found.placement.work.experts))
+    other, fits = other_splits(found, 8 if len(found.split.tiers) == 2 else 3)
+    work = passes.decode_work()
+    times = passes.expected(replace(work, split=other)).seconds
+    least = np.where(fits, times, np.inf).min(axis=0)
+    assert np.all(passes.expected(work).seconds <= least * (1 + TINY))
 
 
 @given(

@@ -179,17 +179,23 @@ def placed(split: Split, placement: AnyPlacement, ways: Sequence[Costs]) -> Spli
     free = {kind: sizes[kind] for kind in KINDS if kind not in place and np.any(sizes[kind])}
     tried = []
     for costs in ways:
-        shares = split.shares | _filled(free, room, costs, split)
-        read = _hits(shares["experts"], placement.machine.software.expert_skew)
-        tried.append(replace(split, shares=shares, read=read))
-    best, *others = tried
-    for costs, other in zip(ways[1:], others, strict=True):
-        best = _faster(best, other, costs.seconds(other) < ways[0].seconds(best))
+        for hidden in (0.0, costs.overlap) if np.any(costs.overlap) else (0.0,):
+            shares = split.shares | _filled(free, room, costs, split, hidden)
+            read = _hits(shares["experts"], placement.machine.software.expert_skew)
+            one = replace(split, shares=shares, read=read)
+            tried.append((one, costs.seconds(one)))
+    (best, least), *others = tried
+    for other, seconds in others:
+        best, least = _faster(best, other, seconds < least), np.minimum(seconds, least)
     return best
 
 
 def _filled(
-    sizes: dict[str, Array], room: Sequence[Array], costs: Costs, split: Split
+    sizes: dict[str, Array],
+    room: Sequence[Array],
+    costs: Costs,
+    split: Split,
+    hidden: ArrayLike,
 ) -> dict[str, list[Array]]:
     """Return the shares of kinds in each memory, of which what saves least is farthest. [1]
 
@@ -197,11 +203,13 @@ def _filled(
     room : in each memory [byte]
     costs : what a pass takes of each kind in each memory
     split : with the kinds that have a memory of their own
+    hidden : share of what nearer memories take that hides under what the farther do [1]
     """
     left, found = sizes, {kind: [floats(1.0)] for kind in sizes}
     for tier in range(len(room) - 1, 0, -1):
-        far, near = ([*one, 0.0] for one in (costs.cells[tier], costs.cells[tier - 1]))
-        lost, turns = dict(zip(KINDS, map(np.subtract, far, near), strict=True)), floats(0.0)
+        both, turns = zip(costs.cells[tier], costs.cells[tier - 1], strict=True), floats(0.0)
+        lost = [far - near * (1.0 - hidden) for far, near in both]
+        lost = dict(zip(KINDS, [*lost, floats(0.0)], strict=True))
         if tier == costs.place:
             lost["head"] = lost["head"] + costs.turn
             turns = floats(costs.turn * costs.layers * (split.turns(tier, 1.0) < 1.0))
@@ -210,7 +218,7 @@ def _filled(
         left = {kind: left[kind] - taken[kind] for kind in left}
         for kind, shares in found.items():
             share = taken[kind] / np.maximum(sizes[kind], 1.0)
-            found[kind] = [shares[0] - share, share, *shares[1:]]
+            found[kind] = [np.maximum(shares[0] - share, 0.0), share, *shares[1:]]
     return found
 
 
