@@ -815,6 +815,29 @@ def test_activations_cross_the_link_twice_a_layer():
     assert seconds(found) == pytest.approx(0.224 + 16e6 / 25e9, rel=1e-4)
 
 
+def test_kinds_of_a_layer_go_to_the_host_together_where_turns_cost_more():
+    """12 GB near of 2 GB of matrices, 20 of experts and 2 of a cache of which half is read.
+
+    One token picks a fifth of the experts. A byte at 100 GB/s in place of 1 TB/s costs 9 ps: of the
+    experts 1.8, of the cache 4.5, of the matrices 9. So 12 GB of the experts, 0.6, are on the host:
+    2 + 1 + 1.6 GB near are 4.6 ms, and 2.4 GB there 24 ms, with 6 of ten turns. With as much of the
+    cache there, 12 of 22 GB: 2 + 5 x 10 / 22 ms near, 50 x 12 / 22 ms there: 31.5455 ms, and 5.4545
+    turns. With the matrices, too, 12 of 24 GB: 3.5 ms, 35 ms, and 5 turns. The second is less from
+    2.9455 / 0.5455 = 5.4 ms a turn on, the third from 6.9545 / 0.4545 = 15.3 ms on.
+    """
+    on = chip(memory("GDDR", "12 GB", "1 TB/s"))
+    model = PICKY.model_copy(
+        update={"kv_bytes_per_token": made_up.minimal(kv_bytes_per_token=1e6).kv_bytes_per_token}
+    )
+    asked = MemoryChoice(dram(bandwidth="100 GB/s", compute="1000000 TFLOP/s"), "compute")
+    alone, both, alike = (28.6, 6), (2 + 650 / 22, 120 / 22), (38.5, 5)
+    cases = ((5.3, alone), (5.5, both), (15.2, both), (15.4, alike))
+    for turn, (rest, turns) in cases:
+        under = made_up.engine(tier_overlap=0, host_layer_overhead=f"{turn} ms")
+        found = outcome(model, on, engine=under, memory=asked, context=1000)
+        assert seconds(found) == pytest.approx((rest + turns * turn) / 1e3, rel=1e-6), turn
+
+
 PICKY = made_up.minimal(
     total_parameters=11_000_000_000,
     active_parameters=3_000_000_000,
