@@ -829,13 +829,15 @@ def test_kinds_of_a_layer_go_to_the_host_together_where_turns_cost_more():
     model = PICKY.model_copy(
         update={"kv_bytes_per_token": made_up.minimal(kv_bytes_per_token=1e6).kv_bytes_per_token}
     )
-    asked = MemoryChoice(dram(bandwidth="100 GB/s", compute="1000000 TFLOP/s"), "compute")
+    there = dram(bandwidth="100 GB/s", link="2 GB/s", compute="1000000 TFLOP/s")
     alone, both, alike = (28.6, 6), (2 + 650 / 22, 120 / 22), (38.5, 5)
     cases = ((5.3, alone), (5.5, both), (15.2, both), (15.4, alike))
     for turn, (rest, turns) in cases:
         under = made_up.engine(tier_overlap=0, host_layer_overhead=f"{turn} ms")
-        found = outcome(model, on, engine=under, memory=asked, context=1000)
-        assert seconds(found) == pytest.approx((rest + turns * turn) / 1e3, rel=1e-6), turn
+        for use in ("compute", None):
+            asked = MemoryChoice(there, use)
+            found = outcome(model, on, engine=under, memory=asked, context=1000)
+            assert seconds(found) == pytest.approx((rest + turns * turn) / 1e3, rel=1e-6), turn
 
 
 PICKY = made_up.minimal(
