@@ -751,6 +751,14 @@ def test_weights_multiplied_where_they_are_by_hand():
     )
 
 
+def test_each_batch_uses_the_host_as_is_faster_for_it():
+    """At 0.1 TFLOP/s one sequence takes the cores 160 ms, less than the read; eight take 1.28 s."""
+    found = outcome(
+        SEVENTY, CARD, engine=ADDS, batch=(1, 8), memory=MemoryChoice(dram(compute="0.1 TFLOP/s"))
+    )
+    assert found.estimate.tpot == pytest.approx([0.224, 0.664], rel=1e-3)
+
+
 def test_what_the_host_multiplies_the_chip_does_not():
     """24 of 40 GB near: 2 x 12 billion FLOPs at 0.024 TFLOP/s are 1 s, and 0.2 s on the host."""
     slow = chip(memory("GDDR", "24 GB", "1 TB/s"), peak={"bf16": "0.024 TFLOP/s"})

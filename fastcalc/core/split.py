@@ -45,14 +45,17 @@ class Split:
     shares: dict[str, list[Array]]
     read: list[Array]
 
+    def in_layers(self, tier: int) -> Array:
+        """Return the share of the layers that have anything in a memory, by its position. [1]"""
+        return floats(reduce(np.maximum, (self.shares[kind][tier] for kind in IN_LAYERS)))
+
     def turns(self, tier: int, layers: ArrayLike) -> Array:
         """Return how often a pass turns to the cores of a memory: in layers, and for the head. [1]
 
         tier : its position
         layers : layers one after another [1]
         """
-        in_layers = reduce(np.maximum, (self.shares[kind][tier] for kind in IN_LAYERS))
-        return floats(in_layers * layers + self.shares["head"][tier])
+        return floats(self.in_layers(tier) * layers + self.shares["head"][tier])
 
     def used(self, tier: int) -> Bools:
         """Return whether anything lives in a memory, by its position."""
@@ -212,7 +215,7 @@ def _filled(
         lost = dict(zip(KINDS, [*lost, floats(0.0)], strict=True))
         if tier == costs.place:
             lost["head"] = lost["head"] + costs.turn
-            turns = floats(costs.turn * costs.layers * (split.turns(tier, 1.0) < 1.0))
+            turns = floats(costs.turn * costs.layers * (split.in_layers(tier) < 1.0))
         beyond = np.maximum(sum(left.values()) - sum(room[:tier]), 0.0)
         taken = _least(left, lost, beyond, turns)
         left = {kind: left[kind] - taken[kind] for kind in left}
