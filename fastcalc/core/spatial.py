@@ -12,7 +12,7 @@ from fastcalc.core.split import READ, Costs, Split, summed
 from fastcalc.core.step import touched_experts
 from fastcalc.formulas.pipeline import spatial_step
 from fastcalc.formulas.roofline import time_of
-from fastcalc.formulas.types import Array, ArrayLike, floats
+from fastcalc.formulas.types import Array, ArrayLike, floats, where
 
 
 def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step:
@@ -47,11 +47,11 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     return Step.of(
         Component(
             "layer sweeps",
-            bytes=np.where(in_memory, turns * moved, 0.0),
+            bytes=where(in_memory, turns * moved, 0.0),
             bandwidth=chips * bandwidth,
-            flops=np.where(in_compute, turns * compute * dense_rate * chips, 0.0),
+            flops=where(in_compute, turns * compute * dense_rate * chips, 0.0),
             flop_rate=dense_rate * chips,
-            count=np.where(is_floor, turns, 0.0),
+            count=where(is_floor, turns, 0.0),
             each=software.decode_layer_floor,
         ),
         _beyond(outside, seconds, software.tier_overlap),
@@ -94,7 +94,7 @@ def spatial_costs(work: PassWork, split: Split, chip: Chip, software: EnginePara
 def _read(work: PassWork, software: EngineParameters) -> tuple[ArrayLike, ...]:
     """Return what is read of each kind of `READ` outside of regions. [byte]"""
     chips, streams = np.asarray(work.stages) * 1.0, np.asarray(work.sequences)
-    together = np.where(streams > 0.0, np.maximum(streams / chips, 1.0), 0.0)
+    together = where(streams > 0.0, np.maximum(streams / chips, 1.0), 0.0)
     return (
         work.dense_bytes,
         work.head_bytes,

@@ -211,8 +211,8 @@ def _filled(
     left, found = sizes, {kind: [floats(1.0)] for kind in sizes}
     for tier in range(len(room) - 1, 0, -1):
         both, turns = zip(costs.cells[tier], costs.cells[tier - 1], strict=True), floats(0.0)
-        lost = [far - near * (1.0 - hidden) for far, near in both]
-        lost = dict(zip(KINDS, [*lost, floats(0.0)], strict=True))
+        reads = (floats(far - near * (1.0 - hidden)) for far, near in both)
+        lost = dict(zip(KINDS, [*reads, floats(0.0)], strict=True))
         if tier == costs.place:
             lost["head"] = lost["head"] + costs.turn
             turns = floats(costs.turn * costs.layers * (split.in_layers(tier) < 1.0))
