@@ -52,17 +52,12 @@ class Component:
 
     def part(self, share: ArrayLike) -> "Component":
         """Return a share of it, where it is bytes and FLOPs alone. [1]"""
-        if self.is_idle or (isinstance(share, float) and share == 1.0):
+        if is_nothing(self.seconds) or (isinstance(share, float) and share == 1.0):
             return self
         made = copy(self)
         for name in ("bytes", "flops", "memory_time", "compute_time", "work_time", "seconds"):
             setattr(made, name, scaled(getattr(self, name), share))
         return made
-
-    @property
-    def is_idle(self) -> bool:
-        """True where it has nothing to do."""
-        return is_nothing(self.seconds)
 
     def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
         """Return its time split into memory, compute, link and latency. [s]"""

@@ -69,6 +69,7 @@ def lives(outcome: Outcome) -> Iterator[str]:
     if made is None:
         return
     shown: list[str] = []
+    use = host_use(outcome.estimate.passes)
     for index in sorted(range(len(batches)), key=lambda one: batches[one]):
         found = []
         for place, tier in enumerate(made.tiers[1:], 1):
@@ -80,15 +81,9 @@ def lives(outcome: Outcome) -> Iterator[str]:
             ]
             found += [f"{tier.name} holds {', '.join(held)}"] if held else []
         if found:
-            how = _used(outcome, index)
+            how = _HOW[use.words[int(_at(np.asarray(use.codes), index))]] if use else ""
             shown.append(f"at batch {batches[index]:,} {'; '.join(found)}{how}")
     yield from dict.fromkeys((*shown[:1], *shown[-1:]))
-
-
-def _used(outcome: Outcome, index: int) -> str:
-    """Say what is done with what lives on a host."""
-    use = host_use(outcome.estimate.passes)
-    return _HOW[use.words[int(_at(np.asarray(use.codes), index))]] if use else ""
 
 
 def _at(values: Array, index: int) -> float:

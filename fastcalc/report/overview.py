@@ -128,8 +128,9 @@ def _against(best: tuple[Record, Outcome], others: Sequence[tuple[Record, Outcom
     if fast["usd_per_mtok_output"] is None or second["usd_per_mtok_output"] is None:
         return f"{said}; not all have a price."
     factor = number(fast["usd_per_mtok_output"] / second["usd_per_mtok_output"], 2)
-    doubtful = [one for one in (best, others[0]) if _is_doubtful(one[1])]
-    by = ", by a price of low confidence" if doubtful else ""
+    origins = [one.scenario.pricing.origin(one.scenario.hardware) for _, one in (best, others[0])]
+    is_doubtful = any(one is not None and one.confidence == "low" for one in origins)
+    by = ", by a price of low confidence" if is_doubtful else ""
     cheapest = min(priced, key=lambda one: one[0]["usd_per_mtok_output"])
     said = f"{said} at {factor} times the price a token{by}."
     if cheapest[0] in (fast, second):
@@ -140,8 +141,3 @@ def _against(best: tuple[Record, Outcome], others: Sequence[tuple[Record, Outcom
 
 def _named(one: tuple[Record, Outcome]) -> str:
     return counted(one[0]["chips"], one[0]["hardware"])
-
-
-def _is_doubtful(outcome: Outcome) -> bool:
-    origin = outcome.scenario.pricing.origin(outcome.scenario.hardware)
-    return origin is not None and origin.confidence == "low"

@@ -80,9 +80,11 @@ def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Cu
     ends = np.arange(len(starts))
     batch = np.where(now > 0.0, few[best, ends], 0)
     alone = speeds(placed, traffic, 1.0)[:, 0]
+    step = Schedule(space.site.place(layouts[int(alone.argmax())]), traffic, np.ones(1)).decode
     return Curve(
         space,
-        _floor(space, layouts[int(alone.argmax())]),
+        # What goes one after another: launches, messages, hops.
+        float(sum(np.sum(one.by_limiter()[3]) for one in step.components)),
         starts,
         np.where(now > 0.0, now, np.nan),
         [layouts[row] for row in rows],
@@ -91,12 +93,6 @@ def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Cu
         [layouts[row] for row in best],
         float(alone.max()),
     )
-
-
-def _floor(space: Space, layout: Layout) -> float:
-    """Return what a step of one sequence takes one after another: launches, messages, hops. [s]"""
-    step = Schedule(space.site.place(layout), space.scenario.traffic, np.ones(1)).decode
-    return float(sum(np.sum(one.by_limiter()[3]) for one in step.components if not one.is_idle))
 
 
 FLOORS = 2.0 ** np.arange(-3.0, 5.25, 0.5) * 1e-3

@@ -118,7 +118,10 @@ def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
     if drafts != one.traffic.speculation:
         one = replace(one, traffic=last.traffic)
         words = f"{drafts.drafted:g} drafted, {drafts.tokens_per_pass:g} tokens a pass"
-        yield _Step("drafts", words, one, *_acceptance(last.model))
+        kept = f"as published for {DRAFTED_BY}: {PUBLISHED_BY}"
+        is_its_own = last.model.id == DRAFTED_BY
+        rests = ("published", PUBLISHED_BY) if is_its_own else ("assumed", kept)
+        yield _Step("drafts", words, one, *rests)
     layout = end.placement.layout
     fixed = replace(one, sharding=sharding(layout))
     yield _Step("layout", str(layout) or "one chip", fixed, *software)
@@ -158,10 +161,3 @@ def _shape(model: Model) -> tuple[str, str]:
     if model.hypothetical or model.confidence in ("low", "memory") or not model.sources:
         return "assumed", f"the shape of {model.id} is not published"
     return "published", next(iter(model.sources.values())).title
-
-
-def _acceptance(model: Model) -> tuple[str, str]:
-    """Return what the tokens of a pass rest on: one model's, published."""
-    if model.id == DRAFTED_BY:
-        return "published", PUBLISHED_BY
-    return "assumed", f"as published for {DRAFTED_BY}: {PUBLISHED_BY}"
