@@ -292,8 +292,7 @@ def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Compo
         "all-reduce",
         sent=2.0 * work.depth * all_reduce_bytes(ranks=work.tp, message=message),
         link=link,
-        # Parts are reduced in one exchange and gathered in another.
-        count=2.0 * work.depth * 2.0 * (floats(work.tp) > 1.0),
+        count=2.0 * work.depth * (floats(work.tp) > 1.0),
         each=software.collective_latency + np.where(near, 0.0, chip.hop),
     )
 

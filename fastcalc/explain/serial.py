@@ -30,7 +30,7 @@ def _all_reduce(made: Pass, part: Component) -> list[Equation]:
         message,
         equation("sent", part.sent, "B", sent),
         made.linked(part, is_inside=is_inside, share=load.link_share),
-        equation("exchanges", part.count, "", reductions * 2.0),
+        equation("sums", part.count, "", reductions),
         equation("each", part.each, "s", _exchange_latency(made, is_inside=is_inside)),
     ]
 
