@@ -177,6 +177,9 @@ PUBLISHED = [
     ("prompt_lump", {"batch": 64, "prompt": 8000, "output": 100, "chunk": 8192}, 8000, 0),
     ("exchange_bytes", {"tokens": 2, "hidden": 10, "destinations": 3}, 180, 0),
     ("all_reduce_bytes", {"ranks": 8, "message": 8.0}, 14.0, 0),
+    ("all_reduce_bytes", {"ranks": 8, "message": 8.0, "shots": 1}, 56.0, 0),
+    ("all_reduce_shots", {"ranks": 8, "message": 1e9, "bandwidth": 1e11, "latency": 5e-6}, 2, 0),
+    ("all_reduce_shots", {"ranks": 1, "message": 1e9, "bandwidth": 1e11, "latency": 5e-6}, 0, 0),
     # A triangle of sides 3 and 4; a roofline; a sum.
     ("overlapped_time", {"memory": 3.0, "compute": 4.0, "norm": 2}, 5, 1e-12),
     ("overlapped_time", {"memory": 3.0, "compute": 4.0, "norm": math.inf}, 4, 0),

@@ -14,7 +14,7 @@ from fastcalc.core.workload import workload
 from fastcalc.formulas.counting import attention_flops, latent_attention_matrices
 from fastcalc.formulas.experts import distinct_experts, other_ranks
 from fastcalc.formulas.memory import attended_tokens
-from fastcalc.formulas.network import all_reduce_bytes, exchange_bytes
+from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
 from fastcalc.formulas.pipeline import pipelined_step
 from fastcalc.formulas.roofline import (
     achieved_bandwidth,
@@ -270,11 +270,19 @@ def test_every_sequence_costs_the_host_its_time():
 WIDE = made_up.minimal(hidden_size=1000)
 
 
-def test_two_all_reduces_a_layer():
-    """Eight rows of 2,000 bytes: 1 us, and 2 x 3/4 x 16,000 bytes at 100 GB/s."""
-    waits = made_up.engine(collective_latency="1 us")
+@pytest.mark.parametrize(
+    ("latency", "seconds"),
+    [
+        # Eight rows of 2,000 bytes. At once: 1 us and 3 x 16,000 bytes at 100 GB/s.
+        ("1 us", 1e-6 + 0.48e-6),
+        # In parts: 2 x 0.1 us and 2 x 3/4 x 16,000 bytes.
+        ("0.1 us", 0.2e-6 + 0.24e-6),
+    ],
+)
+def test_two_all_reduces_a_layer(latency, seconds):
+    waits = made_up.engine(collective_latency=latency)
     step = passes(WIDE, Layout(tp=4), batch=8.0, under=waits).decode
-    assert part(step, "all-reduce").seconds == pytest.approx(20 * (1e-6 + 0.24e-6))
+    assert part(step, "all-reduce").seconds == pytest.approx(20 * seconds)
     alone = passes(WIDE, batch=8.0, under=waits).decode
     assert part(alone, "all-reduce").seconds == 0
 
@@ -539,6 +547,12 @@ def test_small_formulas():
     # Three others, each with 2 of 8 experts, left out with 6/8 x 5/7.
     assert other_ranks(ranks=4, experts=8, active=2) == pytest.approx(3 * 13 / 28)
     assert all_reduce_bytes(ranks=4, message=100) == 150
+    assert all_reduce_bytes(ranks=4, message=100, shots=1.0) == 300
+    # 1.5 extra against a latency of 1 and of 2.
+    one = {"ranks": 4, "message": 100, "bandwidth": 100}
+    assert all_reduce_shots(**one, latency=1.0) == 2
+    assert all_reduce_shots(**one, latency=1.5) == 1
+    assert all_reduce_shots(**{**one, "ranks": 1}, latency=9.0) == 0
     assert exchange_bytes(tokens=2, hidden=10, destinations=0.5) == 30
     assert prompt_lump(batch=8, prompt=100, output=10, chunk=50) == 80
     assert prompt_lump(batch=2, prompt=100, output=10, chunk=50) == 50

@@ -18,7 +18,7 @@ from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.core.split import Split
 from fastcalc.formulas.experts import distinct_experts, narrow_share
-from fastcalc.formulas.network import all_reduce_bytes, exchange_bytes
+from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
 from fastcalc.formulas.pipeline import pipelined_step
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
@@ -288,12 +288,14 @@ def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Compo
     near = work.tp_is_inside
     link = np.where(near, chip.link, chip.link_out) * software.link_fraction * work.link_share
     message = work.tokens * work.hidden * ACTIVATION_BYTES
+    latency = software.collective_latency + np.where(near, 0.0, chip.hop)
+    shots = all_reduce_shots(ranks=work.tp, message=message, bandwidth=link, latency=latency)
     return Component(
         "all-reduce",
-        sent=2.0 * work.depth * all_reduce_bytes(ranks=work.tp, message=message),
+        sent=2.0 * work.depth * all_reduce_bytes(ranks=work.tp, message=message, shots=shots),
         link=link,
-        count=2.0 * work.depth * (floats(work.tp) > 1.0),
-        each=software.collective_latency + np.where(near, 0.0, chip.hop),
+        count=2.0 * work.depth * shots,
+        each=latency,
     )
 
 

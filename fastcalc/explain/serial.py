@@ -25,12 +25,15 @@ def _all_reduce(made: Pass, part: Component) -> list[Equation]:
     load, ranks, is_inside = made.load, one(made.load.tp), one(made.load.tp_is_inside) > 0.0
     reductions = number(2.0) * load.depth
     message = named("message", "B", made.message())
-    sent = 2.0 * (reductions * (ranks - 1.0) * message.answer) / ranks
+    shots = round(one(part.count) / (2.0 * one(load.depth))) if one(part.count) else 0
+    sent = reductions * (ranks - 1.0) * message.answer
+    if shots > 1:
+        sent = 2.0 * sent / ranks
     return [
         message,
         equation("sent", part.sent, "B", sent),
         made.linked(part, is_inside=is_inside, share=load.link_share),
-        equation("sums", part.count, "", reductions),
+        equation("exchanges", part.count, "", reductions * shots),
         equation("each", part.each, "s", _exchange_latency(made, is_inside=is_inside)),
     ]
 
