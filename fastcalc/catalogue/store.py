@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from fastcalc.catalogue.difference import Change, changed, extended
 from fastcalc.catalogue.faults import refuse
 from fastcalc.catalogue.folders import shipped_folder as shipped
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.reader import Document, read, scan
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.catalogue.stand_ins import service
@@ -67,6 +68,11 @@ def is_of_another_program(document: Document) -> bool:
     return 2 * known < len(document.data) or not document.data
 
 
+@once
+def _extended(entry: Engine, base: Engine) -> Engine:
+    return entry.over(base)
+
+
 @dataclass(frozen=True)
 class Catalogue:
     """The folders that names are looked up in, the user's own before the shipped ones.
@@ -76,6 +82,9 @@ class Catalogue:
 
     own: dict[Kind, tuple[Path, ...]] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
+    _entries: dict[tuple[Path, Kind], Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         for kind, folders in self.own.items():
@@ -157,7 +166,7 @@ class Catalogue:
             return scan(path).place("extends") if path.is_file() else str(path)
 
         with placed(where):
-            return entry.over(self._engine(entry.extends, (*below, entry.id)))
+            return _extended(entry, self._engine(entry.extends, (*below, entry.id)))
 
     def engine_files(self) -> list[Engine]:
         """Return every engine as its file has it, nothing filled in from those it extends."""
@@ -178,11 +187,14 @@ class Catalogue:
         if entry.extends is None:
             return entry
         with placed(document.place, "extends"):
-            return entry.over(self._engine(entry.extends, (entry.id,)))
+            return _extended(entry, self._engine(entry.extends, (entry.id,)))
 
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
         path = self._find(name, kind)
-        return self._entry(path, read(path), kind, schema)
+        if (path, kind) not in self._entries:
+            self._entries[path, kind] = self._entry(path, read(path), kind, schema)
+        found: AnyEntry = self._entries[path, kind]
+        return found
 
     def _entry(
         self, path: Path, document: Document, kind: Kind, schema: type[AnyEntry]

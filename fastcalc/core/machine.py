@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from fastcalc.catalogue.formats import NumberFormat, number_format
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
-from fastcalc.core.once import once
 from fastcalc.core.rates import fastest_rate, working_rate
 from fastcalc.core.tier import KINDS, MemoryChoice, Tier, own_tiers
 from fastcalc.core.workload import Workload
@@ -190,6 +190,12 @@ class Machine:
 
 
 @once
+def parameters_on(engine: Engine, hardware: Hardware) -> EngineParameters:
+    """Return the parameters of an engine on a chip."""
+    return EngineParameters.of(engine.on(*hardware.groups))
+
+
+@once
 def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryChoice) -> Machine:
     """Return a chip under an engine for a workload.
 
@@ -204,7 +210,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     tiers = tiers_of(hardware, memory, formats)
     if hardware.execution == "spatial":  # one region after another has its own part of the rate
         tiers = tuple(sorted(tiers, key=lambda one: one.order(work.layers)))
-    prefix, software = memory.prefix_tier, EngineParameters.of(engine.on(*hardware.groups))
+    prefix, software = memory.prefix_tier, parameters_on(engine, hardware)
     return Machine(
         hardware=hardware,
         engine=engine,
