@@ -184,6 +184,24 @@ def test_a_rate_that_no_product_runs_at_changes_nothing(chip, model, weights, ra
     assert (after.ttft[0], after.speed[0]) == (before.ttft[0], before.speed[0])
 
 
+@pytest.mark.parametrize(
+    ("chip", "engine", "weights", "peak"),
+    [
+        ("rtx-4090", "vllm", "fp16", 165.2e12),
+        ("rtx-4090", "vllm", "q8_0", 165.2e12),
+        ("rtx-4090", "llama-cpp", "fp16", 330.3e12),
+        ("rtx-4090", "llama-cpp", "bf16", 165.2e12),
+        ("t4", "vllm", "fp16", 65e12),
+    ],
+)
+def test_fp16_is_twice_as_fast_on_geforce_only_where_an_engine_sums_in_16_bits(
+    chip, engine, weights, peak
+):
+    """NVIDIA's Ada white paper: 165.2 TFLOP/s with FP32 accumulate, 330.3 with FP16 accumulate."""
+    found = outcome("llama-3.1-8b", chip, engine=engine, weights=weights).placement.machine.chip
+    assert found.dense == peak
+
+
 def test_products_reach_what_their_own_peak_and_width_allow():
     """10 cores fed 1 TFLOP/s at 16 bits each, 2 at 8; a share of a half: times add.
 

@@ -135,7 +135,9 @@ PUBLISHED = [
     ("distinct_experts", {"experts": 128, "active": 8, "tokens": 4}, 29.1, 0.05),
     ("distinct_experts", {"experts": 128, "active": 8, "tokens": 64}, 125.9, 0.05),
     ("distinct_experts", {"experts": 8, "active": 2, "tokens": 1}, 2, 1e-12),
-    ("other_ranks", {"ranks": 2, "active": 1}, 0.5, 1e-12),
+    # Of two ranks each holds half; all four experts of four are on both.
+    ("other_ranks", {"ranks": 2, "experts": 6, "active": 1}, 0.5, 1e-12),
+    ("other_ranks", {"ranks": 2, "experts": 4, "active": 3}, 1.0, 1e-12),
     # Kernels of 192 columns reach three quarters of what wide ones do where 64 cost as much as none.
     ("narrow_share", {"width": 192, "half": 64}, 0.75, 1e-12),
     ("narrow_share", {"width": math.inf, "half": 64}, 1.0, 1e-12),

@@ -299,9 +299,9 @@ def test_prompt_tokens_and_verified_ones_are_reduced_too():
     ("domain", "link", "hop"), [(8, 100e9, 0.0), (2, 100e9, 0.0), (1, 10e9, 100e-6)]
 )
 def test_replicas_exchange_tokens(domain, link, hop):
-    """A token visits the other of two ranks with a chance of 1 - 1/4: ten layers, 3 bytes an element.
+    """Two of ten experts, five on each rank: the other is visited but for 5/10 x 4/9. Ten layers.
 
-    Out and back are two messages a layer; beyond the domain each crosses a hop.
+    3 bytes an element. Out and back are two messages a layer; beyond the domain each crosses a hop.
     """
     on = made_up.chip(
         links={
@@ -312,12 +312,12 @@ def test_replicas_exchange_tokens(domain, link, hop):
     waits = made_up.engine(collective_latency="2 us", link_fraction=0.5)
     step = passes(made_up.EXPERTS, Layout(ep=2, dp=2), batch=8.0, on=on, under=waits).decode
     exchange = part(step, "expert exchange")
-    assert exchange.sent == 10 * 3 * 4 * 1000 * 0.75
+    assert exchange.sent == pytest.approx(10 * 3 * 4 * 1000 * 7 / 9)
     assert exchange.link == link / 2
     assert exchange.latency == pytest.approx(2 * 10 * (2e-6 + hop))
 
 
-@pytest.mark.parametrize(("domain", "visited"), [(4, 3.0), (72, 3 * (1 - (3 / 4) ** 2))])
+@pytest.mark.parametrize(("domain", "visited"), [(4, 3.0), (72, 3 * (1 - 0.75 * 6.5 / 9))])
 def test_every_rank_of_a_host_gets_every_token(domain, visited):
     """Three other ranks; where the link joins several hosts only those of the two experts."""
     on = made_up.chip(links={"scale_up": {"bandwidth": "100 GB/s", "domain": domain}})
@@ -544,8 +544,8 @@ def test_small_formulas():
     assert alike == pytest.approx(4 * 175 / 256)
     # No fewer than one token's.
     assert distinct_experts(experts=4, active=2, tokens=0.1) == 2
-    # Three others, each left out with (3/4)^2.
-    assert other_ranks(ranks=4, active=2) == pytest.approx(3 * 7 / 16)
+    # Three others, each with 2 of 8 experts, left out with 6/8 x 5/7.
+    assert other_ranks(ranks=4, experts=8, active=2) == pytest.approx(3 * 13 / 28)
     assert all_reduce_bytes(ranks=4, message=100) == 150
     assert all_reduce_bytes(ranks=4, message=100, shots=1.0) == 300
     # 1.5 extra against a latency of 1 and of 2.

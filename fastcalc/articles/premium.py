@@ -126,7 +126,9 @@ class Case:
             sent = exchange_bytes(
                 tokens=batch / self.chips,
                 hidden=width,
-                destinations=other_ranks(ranks=self.chips, active=self.work.active_experts),
+                destinations=other_ranks(
+                    ranks=self.chips, experts=self.work.experts, active=self.work.active_experts
+                ),
             )
             crossing = time_of(work=self.work.expert_layers * sent, rate=link.bandwidth.si)
             return np.asarray(crossing)

@@ -210,7 +210,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     tiers = tiers_of(hardware, memory, formats)
     if hardware.execution == "spatial":  # one region after another has its own part of the rate
         tiers = tuple(sorted(tiers, key=lambda one: one.order(work.layers)))
-    prefix = memory.prefix_tier
+    prefix, software = memory.prefix_tier, parameters_on(engine, hardware)
     return Machine(
         hardware=hardware,
         engine=engine,
@@ -218,8 +218,8 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
         memory=memory,
         place={kind: named(hardware, tiers, name) for kind, name in memory.place},
         prefix=None if prefix is None else named(hardware, tiers, prefix, "--prefix-tier"),
-        chip=_chip(hardware, work, read_first(tiers).bandwidth),
-        software=parameters_on(engine, hardware),
+        chip=_chip(hardware, formats, read_first(tiers).bandwidth, bool(software.short_sums)),
+        software=software,
         peaks=PeakRates(*(fastest_rate(hardware, one) for one in formats)),
     )
 
@@ -287,11 +287,12 @@ def named(hardware: Hardware, tiers: Sequence[Tier], name: str, flag: str = "--p
     raise InputError(f"{flag}: {hardware.id} has no memory '{shown(name)}'; it has {known}{more}")
 
 
-def _chip(hardware: Hardware, work: Workload, bandwidth: float) -> Chip:
-    dense = working_rate(hardware, work.dense.format)
-    head = working_rate(hardware, work.head.format)
-    routed = working_rate(hardware, work.routed.format)
-    attention = working_rate(hardware, number_format(work.kv_format, cache=True))
+def _chip(
+    hardware: Hardware, formats: Sequence[NumberFormat], bandwidth: float, short_sums: bool
+) -> Chip:
+    dense, head, routed, attention = (
+        working_rate(hardware, one, short_sums=short_sums) for one in formats
+    )
     up, out = hardware.links.scale_up, hardware.links.scale_out
     link = up.bandwidth.si if up else inf
     latencies = [one.latency.si if one.latency else 0.0 for one in (out, up) if one]
@@ -309,7 +310,7 @@ def _chip(hardware: Hardware, work: Workload, bandwidth: float) -> Chip:
         dense_is_packed=float(dense.is_unpacked),
         head_is_packed=float(head.is_unpacked),
         routed_is_packed=float(routed.is_unpacked),
-        blocks=float(work.dense.format.whole_file and work.dense.format.bits < 16),
+        blocks=float(formats[0].whole_file and formats[0].bits < 16),
         vector=hardware.vector.si if hardware.vector else inf,
         link=link,
         link_out=out.bandwidth.si if out else link,

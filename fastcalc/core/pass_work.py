@@ -217,7 +217,7 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str,
         "link_share": _link_share(machine, tp),
         "exchange_link_share": _link_share(machine, shards),
         "exchanges": 1.0 * (layout.dp > 1) * (layout.ep > 1) * (work.experts > 0),
-        "destinations": _destinations(shards, work.active_experts),
+        "destinations": other_ranks(ranks=shards, experts=work.experts, active=work.active_experts),
         "tp_is_inside": 1.0 * (tp <= domain),
         "exchange_is_inside": 1.0 * (shards <= domain),
         "hops_are_inside": 1.0 * (layout.chips <= domain),
@@ -239,11 +239,3 @@ def _link_share(machine: Machine, ranks: ArrayLike) -> Array:
         is_host=kind == "pcie",
     )
     return found.reshape(np.shape(ranks))[()]
-
-
-def _destinations(shards: ArrayLike, active: float) -> Array:
-    """Return the other ranks that a token visits, to the same bits for one layout and for many.
-
-    Powers of arrays and of bare numbers differ in the last bit.
-    """
-    return other_ranks(ranks=np.atleast_1d(shards), active=active).reshape(np.shape(shards))[()]

@@ -26,17 +26,23 @@ class WorkingRate(NamedTuple):
     is_unpacked: bool
 
 
-def working_rate(hardware: Hardware, stored: NumberFormat) -> WorkingRate:
+def working_rate(
+    hardware: Hardware, stored: NumberFormat, *, short_sums: bool = False
+) -> WorkingRate:
     """Return the rate that products with stored weights run at.
 
     hardware : the chip
     stored : how the weights are stored
+    short_sums : whether the engine sums products of fp16 in 16 bits, which GeForce cards print
+        as their fp16 rate; sums in 32 bits are those of bf16
     """
     for choice in (*stored.computes_in, "bf16", "fp16"):
         needed, _, used = choice.rpartition(":")
         peak = hardware.rate(used)
         if peak is not None and (not needed or hardware.rate(needed)):
             bits = _WIDTH[used]
+            if used == "fp16" and not short_sums:
+                peak = min(peak, hardware.rate("bf16") or peak, key=lambda one: one.si)
             return WorkingRate(peak.si, bits, stored.bits < 16 and bits >= 16)
     raise AssertionError("the schema asks for a 16-bit rate")
 

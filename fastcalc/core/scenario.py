@@ -334,7 +334,7 @@ def _warnings(outcome: Location) -> Iterable[str]:
         yield f"{hardware.id} pipelines whole layers: --tp, --ep and --dp do not apply to it"
     if engine.is_bound:
         yield f"{engine.id} hides prompts under decode where it can: input may cost nothing"
-    if hardware.cores is None and outcome.placement.machine.software.bandwidth_per_core < inf:
+    if hardware.cores is None and outcome.placement.machine.software.compute_per_core < inf:
         yield f"{hardware.id} states no cores: no limit per core is applied"
     if outcome.placement.machine.is_spatial and not engine.is_bound:
         yield (

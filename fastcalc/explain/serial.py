@@ -56,8 +56,10 @@ def _exchange_latency(made: Pass, *, is_inside: bool) -> Term:
 @component("expert exchange", "tokens sent to the ranks of their experts and back")
 def _exchange(made: Pass, part: Component) -> list[Equation]:
     load, is_inside = made.load, one(made.load.exchange_is_inside) > 0.0
-    alone = (1.0 - 1.0 / made.shards) ** made.work.active_experts
-    visits = (made.shards - 1.0) * (1.0 - alone)
+    experts, missed = made.numbers.work.experts, number(1.0)
+    for picked in range(int(made.numbers.work.active_experts)):
+        missed = missed * (1.0 - experts / made.shards / (experts - picked))
+    visits = (made.shards - 1.0) * (1.0 - missed)
     layers = number(one(load.expert_layers) * one(load.exchanges))
     # A byte an element on the way out, two on the way back.
     tokens = made.decoded + load.prompt

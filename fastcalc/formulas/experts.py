@@ -67,18 +67,23 @@ def rank_unevenness(*, ranks: ArrayLike, experts: ArrayLike) -> Array:
     return floats(np.sqrt(n * np.log(n) / experts / (8.0 * np.log(8.0) / 128.0)))
 
 
-def other_ranks(*, ranks: ArrayLike, active: ArrayLike) -> Array:
+def other_ranks(*, ranks: ArrayLike, experts: ArrayLike, active: ArrayLike) -> Array:
     r"""Return how many other ranks one token's experts live on. [1]
 
-    .. math:: r = (N - 1) \left(1 - (1 - 1/N)^k\right)
+    .. math:: r = (N - 1) \left(1 - \prod_{i=0}^{k-1} \left(1 - \frac{E/N}{E - i}\right)\right)
 
     ranks : ranks that share the experts, :math:`N` [1]
-    active : experts a token picks, :math:`k` [1]
+    experts : experts in a layer, :math:`E` [1]
+    active : experts a token picks, no two of them the same, :math:`k` [1]
 
-    Source: Feller, "Probability theory," vol. 1, sec. IV.2 (occupied cells).
+    Source: Feller, "Probability theory," vol. 1, sec. II.6 (hypergeometric distribution).
 
-    >>> float(other_ranks(ranks=1, active=8))
+    >>> float(other_ranks(ranks=1, experts=64, active=8))
     0.0
     """
-    ranks = floats(ranks)
-    return (ranks - 1.0) * (1.0 - (1.0 - 1.0 / ranks) ** active)
+    ranks, active = floats(ranks), floats(active)
+    missed = floats(1.0)
+    for picked in range(int(np.max(active))):
+        share = experts / ranks / np.maximum(floats(experts) - picked, 1.0)
+        missed = missed * (1.0 - np.minimum(share, 1.0) * (picked < active))
+    return (ranks - 1.0) * (1.0 - missed)

@@ -144,6 +144,9 @@ class DeclaredParameters(Generic[Value]):
     expert_skew: Value = choice(
         Part, "0 for even picks; the most picked share s of experts gets s^(1-skew) of them.", 0.0
     )
+    short_sums: Value = rate(
+        Part, "1 where products of fp16 are summed in 16 bits, not in 32.", neutral=0.0
+    )
 
 
 PARAMETERS: dict[str, Parameter] = {
