@@ -1,10 +1,13 @@
 """Scenarios in a line, and the command line in process."""
 
 import gc
+import inspect
 import os
 import re
 import sys
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +99,35 @@ def run_once(*args: Any, **fixtures: Any) -> Ran:
     if asked not in _runs:
         _runs[asked] = run(*args, **fixtures)
     return _runs[asked]
+
+
+def every(names: str, cases: Collection[Any]) -> Callable[[Callable[..., None]], Any]:
+    """Run a test on many small cases as one test, which names each case that fails.
+
+    As ``pytest.mark.parametrize``, which takes longer over a test than such a case does.
+    """
+    assert cases
+
+    def of(test: Callable[..., None]) -> Any:
+        @wraps(test)
+        def on_every(**fixtures: Any) -> None:
+            failed = []
+            for case in cases:
+                values = case if "," in names else (case,)
+                try:
+                    test(**dict(zip(names.split(","), values, strict=True)), **fixtures)
+                except Exception as error:  # all of them are raised below
+                    error.add_note(f"The case: {case!r}")
+                    failed.append(error)
+            if failed:
+                raise ExceptionGroup(f"{len(failed)} of {len(cases)} cases", failed)
+
+        signature = inspect.signature(test)
+        others = [one for name, one in signature.parameters.items() if name not in names.split(",")]
+        on_every.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+        return on_every
+
+    return of
 
 
 def loaded(text: str) -> Any:
