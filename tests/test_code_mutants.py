@@ -62,7 +62,7 @@ def test_a_mutant_is_killed_where_a_test_fails(tree, mutant, word):
 
 def test_an_endless_test_is_a_killed_mutant(tree):
     mutant = changed(code="    return", becomes="    while True: pass\n    return")
-    assert verdict_on(mutant, tree, mutant.tests, 2.0).word == "timeout"
+    assert verdict_on(mutant, tree, mutant.tests, 1.0).word == "timeout"
 
 
 @pytest.mark.parametrize(
