@@ -26,7 +26,9 @@ from fastcalc.cli import (
     show_infer,
     show_new,
     show_plan,
+    show_validate,
 )
+from fastcalc.evidence.validate import validate_shipped
 from fastcalc.importers import naming
 
 FOLDERS = {store.shipped(kind) for kind in ("hardware", "models", "engines", "evidence")}
@@ -124,3 +126,7 @@ def answer_once() -> None:
     show_infer.invert = _remembered(show_infer.invert)
     show_plan.decide = _remembered(show_plan.decide)
     show_new.as_text = cache(show_new.as_text)
+    evidence = cache(show_validate.shipped)
+    scored = _remembered(lambda catalogue: validate_shipped(evidence(), catalogue))
+    show_validate.shipped = evidence
+    show_validate.validate_shipped = lambda _, catalogue: scored(catalogue)

@@ -2,12 +2,14 @@
 
 import gc
 import inspect
+import json
 import os
 import re
 import sys
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import wraps
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,10 @@ def outcome(
     )
 
 
+runs = Path()
+"""The folder in which `run_once` keeps what commands did, of this run of the tests."""
+
+
 @dataclass
 class Ran:
     code: int
@@ -88,17 +94,21 @@ def run(*args: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
     return Ran(int(stopped.value.code or 0), text.out, text.err)
 
 
-_runs: dict[tuple[str, ...], Ran] = {}
-
-
 def run_once(*args: Any, **fixtures: Any) -> Ran:
-    """Run a command, or say again what it did where it names shipped entries alone."""
+    """Run a command, or say again what it did where it names shipped entries alone.
+
+    What one process of a test run did, others read.
+    """
     asked = (os.environ.get("COLUMNS", ""), *map(str, args))
     if any("/" in word or word.endswith((".yaml", ".csv", ".json")) for word in asked):
         return run(*args, **fixtures)
-    if asked not in _runs:
-        _runs[asked] = run(*args, **fixtures)
-    return _runs[asked]
+    kept = runs / f"{sha256(repr(asked).encode()).hexdigest()}.json"
+    if not kept.exists():
+        ran = run(*args, **fixtures)
+        part = kept.with_suffix(f".{os.getpid()}")
+        part.write_text(json.dumps(asdict(ran)))
+        part.rename(kept)
+    return Ran(**json.loads(kept.read_text()))
 
 
 def every(names: str, cases: Collection[Any]) -> Callable[[Callable[..., None]], Any]:

@@ -77,16 +77,20 @@ def test_an_example_breaks_no_rule_of_another_family_by_accident(tmp_path, rule)
         assert found <= {"ST", "UN", "PV"}
 
 
-def test_the_shipped_catalogue_is_clean():
-    report = check([], strict=True, today=TODAY)
+@pytest.fixture(scope="module")
+def report():
+    """Of the shipped catalogue, whose faults of every kind are looked for."""
+    return check([], strict=True, today=TODAY)
+
+
+def test_the_shipped_catalogue_is_clean(report):
     assert [str(fault) for fault in report.faults if fault.severity != "note"] == []
     assert report.is_clean
     assert report.files >= 80
     assert check([], today=TODAY).faults == []
 
 
-def test_excuses_are_shown_and_needed(tmp_path):
-    report = check([], strict=True, today=TODAY)
+def test_excuses_are_shown_and_needed(tmp_path, report):
     assert {(fault.rule, os.path.basename(fault.file)) for fault in report.excused} >= {
         ("HW008", "h20.yaml")
     }
@@ -139,7 +143,6 @@ def test_two_entries_of_one_name(tmp_path):
 
 
 def test_prices_grow_old():
-    assert check([ROOT / "hardware"], today=date(2026, 11, 21)).faults == []
     later = check([ROOT / "hardware"], today=date(2028, 1, 1)).faults
     assert {fault.rule for fault in later} == {"PV008"}
 
