@@ -8,8 +8,6 @@ They return a `Table`: records, arrays, a frame of pandas, a file. A wrong reque
 `InputError` with the sentence that the command line prints.
 """
 
-from typing import Any
-
 __version__ = "0.1.0"
 
 _FUNCTIONS = (
@@ -25,7 +23,7 @@ _OTHERS = {
 __all__ = ["__version__", *_FUNCTIONS, *_OTHERS]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import what is asked for: most programs need little of it, and the command line none."""
     if name in _FUNCTIONS:
         from fastcalc.library.functions import FUNCTIONS

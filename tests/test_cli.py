@@ -490,7 +490,7 @@ def test_help_has_a_section_for_each_group_of_flags(command, fastcalc):
 
 @pytest.mark.parametrize(
     ("command", "next_command"),
-    [("compare", "frontier"), ("fit", "compare"), ("plan", "compare"), ("fastmode", "frontier"),
+    [("compare", "frontier"), ("fit", "compare"), ("plan", "compare"), ("fastmode", "report"),
      ("frontier", "fastmode")],
 )  # fmt: skip
 def test_the_next_command_repeats_what_is_said_of_memory(command, next_command, fastcalc):
@@ -507,9 +507,14 @@ def test_the_next_command_repeats_what_was_asked(fastcalc):
     assert f"next: fastcalc frontier llama-3.1-8b --on h100-sxm {kept}" in words(out)
     without_price = ("--on", "apple-m1", "--batch", "4,9")
     out = fastcalc("compare", "llama-3.1-8b", *without_price, "--weights", "int4").out
-    assert "next: fastcalc fit llama-3.1-8b --on apple-m1 --batch 4,9" in words(out)
+    kept = "--batch 4,9 --weights int4 -o report.html"
+    assert f"next: fastcalc report llama-3.1-8b --on apple-m1 {kept}" in words(out)
     out = fastcalc("fit", "llama-3.1-8b", "--on", "h100-sxm", *asked.split()).out
     assert f"next: fastcalc compare llama-3.1-8b --on h100-sxm {asked}" in words(out)
+    out = fastcalc("compare", "--on", "h100-sxm,wse-3").out
+    assert "next: fastcalc frontier llama-3.1-70b --on h100-sxm,wse-3\n" in out
+    out = fastcalc("fit", "deepseek-r1", "--on", "h100-sxm", "--chips", "2").out
+    assert "next: fastcalc plan deepseek-r1\n" in out
 
 
 @pytest.mark.parametrize("command", ["compare", "fit", "plan"])

@@ -1,4 +1,4 @@
-"""``fastcalc frontier``: records, table and chart."""
+"""``fastcalc frontier``: records, a sentence and a table."""
 
 import csv
 import io
@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from fastcalc.report.numbers_as_text import dollars, number
 from tests.helpers import run, words
 
 ASKED = ("frontier", "gpt-oss-120b", "--on", "h100-sxm,wse-3", "--max-chips", "8")
@@ -120,19 +121,32 @@ def test_a_wrong_request_gets_one_sentence(fastcalc, args, sentence):
     assert ran.err.count("\n") == 1
 
 
-def test_the_frame_follows_what_the_output_can_show(fastcalc, monkeypatch):
-    assert "│" in fastcalc(*ASKED).out
-    monkeypatch.setattr("fastcalc.cli.output.draws", lambda: False)
-    assert fastcalc(*ASKED).out.isascii()
+def test_a_sentence_says_both_ends_and_which_chip_is_cheapest_where(fastcalc):
+    rows = records(fastcalc(*ASKED, "--format", "json"))
+    said = words(fastcalc(*ASKED).out).partition("gpt-oss 120b:")[0]
+    for end in (rows[0], rows[-1]):
+        keys = ("", "_low", "_high")
+        speed, low, high = (number(end[f"tokens_per_s_per_user{key}"]) for key in keys)
+        price = dollars(end["usd_per_mtok_output"])
+        assert f"{speed} tokens/s ({low} to {high}) at ${price}" in said
+    gpus = [row["tokens_per_s_per_user"] for row in rows if row["hardware"] == "h100-sxm"]
+    others = [row["tokens_per_s_per_user"] for row in rows if row["hardware"] == "wse-3"]
+    assert max(gpus) < min(others)
+    assert f"cheapest is h100-sxm to {number(max(gpus))} tokens/s, wse-3 beyond." in said
 
 
-def test_a_long_table_shows_both_ends_and_says_what_it_leaves_out(fastcalc):
+def test_a_first_screen_has_ten_rows_with_both_ends_and_the_rest_is_wide(fastcalc):
     asked = ("frontier", "deepseek-r1", "--on", "gb200", "--max-chips", "32")
     table = list(csv.DictReader(io.StringIO(fastcalc(*asked, "--format", "csv").out)))
     assert len(table) > 40
     out = fastcalc(*asked, columns=140).out
-    assert f"40 of {len(table)} points are shown; --format csv has all" in words(out)
+    assert f"of {len(table)} points; --wide has all" in words(out)
     rows = [line.split() for line in out.splitlines() if " gb200 " in line and ".." in line]
-    assert len(rows) == 40
+    assert 5 < len(rows) <= 10
     for row, end in ((rows[0], table[0]), (rows[-1], table[-1])):
         assert float(row[0]) == pytest.approx(float(end["tokens_per_s_per_user"]), rel=0.01)
+    wide = fastcalc(*asked, "--wide", columns=200).out
+    assert sum(line.startswith("gb200 ") and ".." in line for line in wide.splitlines()) == len(
+        table
+    )
+    assert "no other layout and batch tried" in fastcalc(*asked, "--notes").out

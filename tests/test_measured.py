@@ -22,12 +22,13 @@ from fastcalc.evidence.parameters import Node, family_of
 from fastcalc.evidence.point import COLUMNS, Point
 from fastcalc.evidence.predict import gather, rule_of
 from fastcalc.evidence.regression import Fit
-from fastcalc.evidence.score import predictions_of
+from fastcalc.evidence.score import Group, predictions_of
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.speed_ranges import Interval, interval, stretch_of
 from fastcalc.evidence.stacked import rows_of
-from fastcalc.evidence.validate import validate
-from tests.helpers import outcome, run
+from fastcalc.evidence.validate import Validation, validate
+from fastcalc.report.validation import _weak
+from tests.helpers import outcome, run, words
 
 BASE = Point(
     id="own-001", source="us", url="", date="", hardware="h100-sxm", chips=1,
@@ -453,10 +454,34 @@ def test_a_name_that_no_file_system_takes_skips_its_point_alone(tmp_path, fastca
 
 def test_points_above_their_bound_are_counted_and_not_all_listed(tmp_path, fastcalc):
     rows = [row(id=f"own-{i:03}", metric="tpot_s", value=f"1e-{9 + i % 3}") for i in range(100)]
-    found = fastcalc("validate", str(write(tmp_path / "mine.csv", rows)))
+    found = fastcalc("validate", str(write(tmp_path / "mine.csv", rows)), "--wide")
     assert found.code == 0
     assert found.out.count("above its bound") == 5 + 20
     assert re.search(r"(?m)^all +100 .* 100$", found.out)
+
+
+def test_a_first_screen_says_how_far_off_and_what_is_furthest(tmp_path, fastcalc):
+    """Of one point the median, the 90 % mark and the furthest are the same."""
+    file = write(tmp_path / "mine.csv", [row(id="own-001")])
+    (one,) = json.loads(fastcalc("validate", str(file), "--format", "json").out)["points"]
+    out = words(fastcalc("validate", str(file)).out)
+    factor = f"{one['factor']:.2f}"
+    assert f"1 point of 1 source of mine.csv: off by a factor of {factor} in the median" in out
+    assert f"furthest off: own-001, {one['model']} on {one['hardware']}" in out
+    assert "next: fastcalc plot validate" in out
+
+
+def test_classes_of_few_sources_and_those_far_off_are_weak():
+    """Under four sources is few; a tenth beyond 1.7 is far; what is few is not said twice."""
+
+    def group(name, sources, factor):
+        return Group(f"part:{name}", 9, sources, 1.1, factor, 1.0, 0.8, 0)
+
+    groups = [group("a", 3, 9.0), group("b", 4, 1.71), group("c", 4, 1.7), group("d", 1, 1.0)]
+    assert _weak(Validation((), (), groups), 4) == (
+        'few sources stand behind "a" (3 sources) and "d" (1 source), so their figures may be '
+        'luck; a tenth of the points are off by more than 1.7 in "b" (4 sources)'
+    )
 
 
 @pytest.mark.parametrize(

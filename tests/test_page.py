@@ -8,8 +8,10 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from fastcalc.report.charts import of_outcomes
 from fastcalc.report.charts.drawing import COLOURS, DARK, contrast
-from tests.helpers import ROOT, run
+from fastcalc.report.page.inline_svg import figures
+from tests.helpers import ROOT, outcome, run
 
 ASKED = ("llama-3.1-8b", "--on", "h100-sxm,gb200,wse-3", "--batch", "1,8,4096")
 CSS = (ROOT / "fastcalc" / "report" / "page" / "report.css").read_text()
@@ -99,6 +101,24 @@ def test_it_says_what_the_command_line_says_and_how_it_is_made(page, fastcalc):
         assert source["accessed"] in text
     assert chip["price"]["cloud"]["date"] in text
     assert "dense weights" in text
+
+
+def test_links_end_where_addresses_do(page):
+    links = [attributes["href"] for tag, attributes in Reader(page).seen if tag == "a"]
+    assert links
+    assert not [one for one in links if one[-1] in ".,;:)"]
+
+
+def test_a_single_batch_has_its_range():
+    alone = of_outcomes.speed([outcome("llama-3.1-8b", "gb200", batch=(1,))])
+    (band,) = re.findall(r'class="band c0" points="([^"]*)"', "".join(figures(alone)))
+    corners = [tuple(map(float, pair.split(","))) for pair in band.split()]
+    assert len({x for x, _ in corners}) == len({y for _, y in corners}) == 2
+
+
+def test_no_note_is_said_under_two_charts(page):
+    notes = re.findall(r"<li>([^<]*)</li>", page.split('class="charts"')[1].split("</section>")[0])
+    assert len(notes) == len(set(notes)) > 2
 
 
 def test_compare_writes_the_same_page_each_time(page, fastcalc, tmp_path):

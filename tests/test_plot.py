@@ -12,7 +12,16 @@ import fastcalc as fc
 from fastcalc.evidence.score import Prediction
 from fastcalc.report.chart import parts, plot
 from fastcalc.report.charts import of_memory, of_outcomes, of_searches
-from fastcalc.report.charts.drawing import COLOURS, DARK, Chart, ChartAxis, Panel, Series, contrast
+from fastcalc.report.charts.drawing import (
+    COLOURS,
+    DARK,
+    Chart,
+    ChartAxis,
+    Panel,
+    Series,
+    contrast,
+    named_end,
+)
 from tests.helpers import ROOT, outcome, run
 from tests.test_measured import BASE
 
@@ -69,6 +78,21 @@ def test_the_parts_of_a_step_end_at_the_time_of_a_token():
     assert {"routed experts", "attention"} <= {one.name for one in panel.series}
 
 
+def test_no_two_components_of_a_step_share_a_colour():
+    """A wafer and GPUs have more components than there are colours; what has none is grey."""
+    solved = [
+        outcome("deepseek-r1", chip, batch=(1, 64)) for chip in ("h100-sxm", "h200-sxm", "wse-3")
+    ]
+    colours: dict[str, set[int]] = {}
+    for panel in of_outcomes.step(solved).panels:
+        for one in panel.series:
+            colours.setdefault(one.name, set()).add(one.colour)
+    assert all(len(some) == 1 for some in colours.values())
+    used = [next(iter(some)) for some in colours.values()]
+    assert len(set(used)) == len(used) > 4
+    assert colours["all others"] == {len(COLOURS) - 1}
+
+
 def test_speeds_are_those_of_the_records_and_a_bound_far_above_is_said():
     table = fc.compare("llama-3.1-8b", on=["h100-sxm", "wse-3"], batch=[1, 8])
     solved = [outcome("llama-3.1-8b", chip, batch=(1, 8)) for chip in ("h100-sxm", "wse-3")]
@@ -101,8 +125,13 @@ def test_each_chip_has_the_frontier_that_it_has_alone():
     (panel,) = both._answer.charts["frontier"]().panels
     for chip in ("h100-sxm", "h200-sxm"):
         alone = fc.frontier("llama-3.1-8b", on=chip, max_chips=2)
-        assert named(panel, chip).x == pytest.approx(alone["tokens_per_s_per_user"])
-        assert named(panel, chip).y == pytest.approx(alone["usd_per_mtok_output"])
+        drawn, bound = named(panel, chip), named(panel, f"bound of {chip}")
+        assert drawn.x == pytest.approx(alone["usd_per_mtok_output"])
+        for end, held in (("", drawn.y), ("_low", drawn.low), ("_high", drawn.high)):
+            assert held == pytest.approx(alone[f"tokens_per_s_per_user{end}"])
+        # The bound of a price is the best of those that cost no more.
+        most = [max(alone["tokens_per_s_per_user_bound"][: n + 1]) for n in range(len(alone))]
+        assert bound.y == pytest.approx(most)
 
 
 def predicted(value, expected, metric):
@@ -123,6 +152,16 @@ def test_accuracy_draws_times_as_rates():
     assert "50 % in band" in panel.title
     assert line.high / line.y == pytest.approx([1.5, 1.5])
     assert line.y / line.low == pytest.approx([1.5, 1.5])
+
+
+def test_a_name_stands_at_the_end_where_others_do_not():
+    x, axis = np.array([1.0, 10.0, 100.0]), ChartAxis("", 1.0, 1000.0)
+    short, long = Series("short", x, x, 0), Series("long", x[2:] * 1.01, x[2:], 1)
+    panel = Panel("", axis, axis, [short, long])
+    assert named_end(panel, short) == 0  # the other begins where it ends
+    assert named_end(Panel("", axis, axis, [short]), short) == -1
+    turned = Series("turned", x[::-1], x[::-1], 0)
+    assert named_end(Panel("", axis, axis, [turned]), turned) == 0
 
 
 # -- axes and colours --------------------------------------------------------------------

@@ -82,7 +82,7 @@ def sound(rng: Random, kind: str) -> tuple[str, bytes]:
 
 def rows_of(text: str) -> list[list[str]]:
     """Return the cells of a CSV."""
-    return list(csv.reader(io.StringIO(text)))
+    return list(csv.reader(io.StringIO(text, newline=None)))
 
 
 def csv_text(rows: list[list[str]]) -> str:

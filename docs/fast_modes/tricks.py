@@ -30,9 +30,8 @@ from fastcalc.report import curve as report
 from fastcalc.report import factors, record_tables
 from fastcalc.report.break_evens import digits
 from fastcalc.report.chart import plot
-from fastcalc.report.charts import of_searches
+from fastcalc.report.charts.drawing import Panel, Series, axes
 from fastcalc.report.fastmode import factors_of
-from fastcalc.report.frontier import by_chip
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.record_tables import heading
 from fastcalc.search import Space, cheapest, frontier
@@ -88,8 +87,13 @@ def picture(book: Book) -> Words:
     """Return the chart of user speed against price."""
     chips = ("h200-sxm", "gb200", "wse-3")
     points = frontier([book.scenario("deepseek-r1", chip) for chip in chips], max_chips=72)
-    (panel,) = of_searches.frontier(by_chip(points)).panels
-    lines = plot(panel, width=90)
+    series = []
+    for place, chip in enumerate(chips):
+        own = [one for one in points if one.outcome.scenario.hardware.id == chip]
+        speeds, usd = (np.array([getattr(one, key) for one in own]) for key in ("speed", "usd"))
+        series.append(Series(chip, speeds, usd, place))
+    across = axes(series, "output tokens/s of each user, expected", "$/Mtok output")
+    lines = plot(Panel("", *across, series), width=90)
     wafer = Pricing().per_chip_hour(book.catalogue.hardware("wse-3"))
     return {"chart": "\n".join(lines), "wafer_price": dollars(wafer)}
 

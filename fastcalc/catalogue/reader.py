@@ -175,7 +175,12 @@ class _Builder:
     def build(self) -> None:
         documents = values = 0
         for event in self.events:
-            if isinstance(event, yaml.DocumentStartEvent):
+            if isinstance(event, yaml.ScalarEvent):
+                values += 1
+                if values > MAX_VALUES:
+                    self.stop(event, "ST011", f"more than {MAX_VALUES:,} values; no entry has that")
+                self.scalar(event)
+            elif isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
                     self.note(event, "ST008", "a second document begins; keep one entry in a file")
@@ -190,11 +195,6 @@ class _Builder:
                 if self.expects_key():
                     self.stop(event, "ST010", why)
                 self.note(event, "ST010", why, self.place(None, event))
-            elif isinstance(event, yaml.ScalarEvent):
-                values += 1
-                if values > MAX_VALUES:
-                    self.stop(event, "ST011", f"more than {MAX_VALUES:,} values; no entry has that")
-                self.scalar(event)
 
     def note(self, event: Any, rule: str, why: str, path: Path_ | None = None) -> None:
         """Note a fault at an event; with a path, nothing more is said of that value."""

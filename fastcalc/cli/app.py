@@ -34,7 +34,10 @@ COMMANDS = {
 
 
 def program(asked: str | None = None) -> typer.Typer:
-    """Return the program, with one command alone if that is asked for: typer builds all it has."""
+    """Return the program, with one command alone if that is asked for: typer builds all it has.
+
+    asked : the first word typed; of those that list the commands, none needs their flags
+    """
     app = typer.Typer(
         name="fastcalc",
         cls=Commands,
@@ -49,7 +52,7 @@ def program(asked: str | None = None) -> typer.Typer:
         module, _, group = flags.partition(".")
         found = getattr(import_module(f"fastcalc.cli.commands.{module}"), group)
         app.command(name, cls=SectionedCommand, epilog="\n".join(found.examples))(
-            as_function(found, run)
+            as_function(found, run, has_flags=asked not in ("-h", "--help", "--version"))
         )
     return app
 

@@ -11,10 +11,11 @@ from typer.core import TyperCommand, TyperGroup
 from fastcalc.cli.flags import Flags, declared
 
 
-def as_function(flags: type[Flags], run: str) -> Callable[..., Any]:
+def as_function(flags: type[Flags], run: str, *, has_flags: bool = True) -> Callable[..., Any]:
     """Return what typer makes a command of: it builds the flags and runs what answers them.
 
-    ``run`` is a module and a function, imported when the command runs.
+    ``run`` is a module and a function, imported when the command runs. Without flags it can be
+    listed, but not run.
     """
 
     def command(**typed: Any) -> Any:
@@ -28,7 +29,7 @@ def as_function(flags: type[Flags], run: str) -> Callable[..., Any]:
         return write(request, found)
 
     parameters = []
-    for name, (annotation, heading) in declared(flags).items():
+    for name, (annotation, heading) in (declared(flags) if has_flags else {}).items():
         annotation.__metadata__[0].rich_help_panel = heading
         default = getattr(flags, name, Parameter.empty)
         parameters.append(

@@ -115,32 +115,35 @@ _ASKED = (
 )
 
 
-def again(asked: Compare | FitMemory, command: str, flags: type[Flags]) -> str:
-    """Return a command that asks the same about the first model and chip of a comparison.
+def again(asked: Flags, flags: type[Flags], *begun: str) -> str:
+    """Return a command that asks the same of other words.
 
     asked : what was asked
-    command, flags : what comes next, and the flags that it has
+    flags : that the command has: what was asked of others is left out
+    begun : its first words, and what it is about
     """
-    words = ["fastcalc", command, (asked.models or list(DEFAULT_MODELS))[0]]
-    words += ["--on", options.names(asked.on, "--on")[0]]
-    return shlex.join([*words, *_asked(asked, flags), *as_typed(asked)])
-
-
-def repeated(asked: Compare, command: str) -> str:
-    """Return a command that asks the same of all models and chips of a comparison."""
-    words = ["fastcalc", command, *(asked.models or DEFAULT_MODELS), "--on", asked.on]
-    return shlex.join([*words, *_asked(asked, type(asked)), *as_typed(asked)])
-
-
-def _asked(asked: Compare | FitMemory, flags: type[Flags]) -> list[str]:
-    """Return the words of what was asked for, of flags that a command has and takes as they are."""
-    words: list[str] = []
+    words = ["fastcalc", *begun]
     for name in (name for name in _ASKED if name in declared(flags)):
         value = getattr(asked, name, None)
         if value not in (None, getattr(type(asked), name, None), getattr(flags, name)):
             for one in value if isinstance(value, list) else [value]:
                 words += ["--" + name.replace("_", "-"), str(one)]
-    return words
+    return shlex.join([*words, *as_typed(asked)])
+
+
+def report_on(asked: Compare, on: str) -> str:
+    """Return the command that writes a report of a comparison, on some chips."""
+    from fastcalc.cli.commands.drawings import WriteReport  # records need no next command
+
+    models = asked.models or DEFAULT_MODELS
+    return again(asked, WriteReport, "report", *models, "--on", on) + " -o report.html"
+
+
+def typed_as(asked: Compare | FitMemory, chip: str) -> str:
+    """Return a chip's id as the user typed it, which may be a path."""
+    names = [] if is_all(asked.on) else options.names(asked.on, "--on")
+    entries = catalogue(asked)
+    return next((one for one in names if entries.hardware(one).id == chip), chip)
 
 
 def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
@@ -263,7 +266,7 @@ def as_typed(asked: Flags) -> list[str]:
     """Return the words on memory and the user's own folders, which any command may repeat."""
     words: list[str] = []
     for name in ("host", "host_use", "place", "hardware_dir", "models_dir", "engines_dir"):
-        value = getattr(asked, name)
+        value = getattr(asked, name, None)
         for one in value if isinstance(value, list) else [value] if value else []:
             words += ["--" + name.replace("_", "-"), str(one)]
     return words

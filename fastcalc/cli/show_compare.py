@@ -1,17 +1,21 @@
 """``fastcalc compare``: scenarios to a table or to records."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastcalc.cli.answers import Found, later
-from fastcalc.cli.commands.evaluation import Compare, FitMemory
-from fastcalc.cli.requests import again, repeated, scenarios
-from fastcalc.core.scenario import solve
+from fastcalc.cli.commands.evaluation import Compare
+from fastcalc.cli.requests import DEFAULT_MODELS, again, is_all, report_on, scenarios
+from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
 from fastcalc.report import compare, overview, records
 from fastcalc.report.console import Part
 
 _KINDS = ("speed", "price", "roofline", "step")
 """Charts of what is compared."""
+
+_MOST_CHIPS = 4
+"""Of what is next where all were compared."""
 
 
 def run(asked: Compare) -> Found:
@@ -32,11 +36,7 @@ def run(asked: Compare) -> Found:
             notes["explanations"] = explain.explanation_records(outcomes)
 
     def page(width: int) -> list[Part]:
-        from fastcalc.cli.commands.search import Frontier  # records need no next command
-
-        # From one deployment of each chip to all of them; without a price, to where it lives.
-        is_searched = not asked.speculate and outcomes[0].usd is not None
-        then = again(asked, *(("frontier", Frontier) if is_searched else ("fit", FitMemory)))
+        then = _next(asked, outcomes)
         if asked.wide or asked.explain:
             return compare.parts(outcomes, steps, then, width)
         said = compare.notes(outcomes)
@@ -52,5 +52,18 @@ def run(asked: Compare) -> Found:
             **{kind: later(f"charts.of_outcomes.{kind}", outcomes) for kind in _KINDS},
             "memory": later("charts.of_memory.memory", outcomes),
         },
-        as_html=later("page.filled_page.document", outcomes, repeated(asked, "report")),
+        as_html=later("page.filled_page.document", outcomes, report_on(asked, asked.on)),
     )
+
+
+def _next(asked: Compare, outcomes: Sequence[Outcome]) -> str:
+    """Return what comes next: every deployment of the chips; without a price or draft, a report."""
+    from fastcalc.cli.commands.search import Frontier  # records need no next command
+
+    has_all, some = is_all(asked.on), [one for one in outcomes if one.usd is not None]
+    is_searched = some and not asked.speculate and (has_all or len(some) == len(outcomes))
+    ids = dict.fromkeys(one.scenario.hardware.id for one in (some if is_searched else outcomes))
+    on = ",".join([*ids][:_MOST_CHIPS]) if has_all else asked.on
+    if not is_searched:
+        return report_on(asked, on)
+    return again(asked, Frontier, "frontier", (asked.models or DEFAULT_MODELS)[0], "--on", on)

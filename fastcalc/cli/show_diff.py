@@ -3,7 +3,7 @@
 from fastcalc.cli import requests
 from fastcalc.cli.answers import Found
 from fastcalc.cli.commands.catalogue import DiffEntries
-from fastcalc.cli.show_entries import find
+from fastcalc.cli.show_entries import find, next_of
 from fastcalc.errors import InputError
 from fastcalc.report import diff
 
@@ -18,4 +18,10 @@ def run(asked: DiffEntries) -> Found:
             f"{asked.left} is of kind {kinds[0]} and {asked.right} of kind {kinds[1]}; compare two "
             "of one kind"
         )
-    return Found(lambda _: diff.diff_parts(one, two), lambda: diff.diff_records(one, two))
+    return Found(
+        lambda _: [
+            *diff.diff_parts(one, two),
+            *next_of(asked, [asked.left, asked.right], [one, two]),
+        ],
+        lambda: diff.diff_records(one, two),
+    )

@@ -1,7 +1,7 @@
 """``fastcalc list`` and ``fastcalc show``: the catalogue as people and as programs read it."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -10,6 +10,8 @@ from fastcalc.catalogue.store import Catalogue, Kind, nearest
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.answers import Found, page
 from fastcalc.cli.commands.catalogue import ListEntries, ShowEntry
+from fastcalc.cli.commands.evaluation import Compare, FitMemory
+from fastcalc.cli.flags import Flags
 from fastcalc.errors import InputError
 from fastcalc.report import console, entries, records
 from fastcalc.written import json_text, shown
@@ -64,7 +66,20 @@ def run_show(asked: ShowEntry) -> None:
     if asked.written_as == "json":
         output.write(json_text(as_record(entry, *formats)), asked.out)
     else:
-        page(asked.out, lambda _: as_parts(entry, *formats))
+        page(
+            asked.out,
+            lambda _: [*as_parts(entry, *formats), *next_of(asked, [asked.name], [entry])],
+        )
+
+
+def next_of(asked: Flags, names: Sequence[str], found: Sequence[_Entry]) -> list[console.Part]:
+    """Return what comes next of chips or models, by their names as typed."""
+    if any(isinstance(one, Engine) or getattr(one, "kind", "") == "host" for one in found):
+        return []
+    then = requests.again(asked, Compare, "compare", "--on", ",".join(names))
+    if isinstance(found[0], Model):
+        then = requests.again(asked, FitMemory, "fit", *names)
+    return [console.Notes(next_command=then)]
 
 
 def find(catalogue: Catalogue, name: str) -> _Entry:

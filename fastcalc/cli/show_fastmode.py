@@ -1,5 +1,6 @@
 """``fastcalc fastmode``: every trick from one serving point to one speed."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -8,14 +9,14 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.answers import Found, no
 from fastcalc.cli.commands.evaluation import Compare
-from fastcalc.cli.commands.search import Fastmode, Frontier
+from fastcalc.cli.commands.search import Fastmode
 from fastcalc.core.best_cut import best_cut
 from fastcalc.core.scenario import Scenario, locate, solve
 from fastcalc.errors import InputError
 from fastcalc.report import curve, fastmode, fastmode_table, records
-from fastcalc.report.console import Notes, Part
+from fastcalc.report.console import Part
+from fastcalc.search.tricks import Answer, Option, start_at_speed
 from fastcalc.search.tricks import fastmode as tricks
-from fastcalc.search.tricks import start_at_speed
 from fastcalc.search.tricks.lighter_passes import narrowest
 from fastcalc.search.tricks.smaller_batches import engines_of, study
 from fastcalc.written import shown
@@ -52,14 +53,17 @@ def run(asked: Fastmode) -> Found:
         return no([fastmode.nothing(made)], fastmode.KEYS, fastmode_table.TABLE, extra)
     outcomes = [made.today, *(one.outcome for one in made.options if one.outcome is not None)]
     few, left = fastmode.shown(made, everything=asked.everything or asked.written_as == "markdown")
-    next_command = requests.again(comparison, "frontier", Frontier)
 
     def page(width: int) -> list[Part]:
-        if asked.wide or asked.everything:
-            return fastmode_table.parts(made, few, left, width, next_command)
-        every = fastmode_table.notes(made, few, left)
-        screen = fastmode_table.first_screen(made, few, width, next_command, every=every)
-        return [*screen, Notes(every)] if asked.notes else screen
+        return fastmode_table.parts(
+            made,
+            few,
+            left,
+            width,
+            _next(asked, comparison, made, few),
+            wide=asked.wide or asked.everything,
+            has_all_notes=asked.notes,
+        )
 
     return Found(
         page,
@@ -71,6 +75,18 @@ def run(asked: Fastmode) -> Found:
         (line for one in outcomes for line in one.warnings),
         code=0 if made.cheapest else 1,
     )
+
+
+def _next(asked: Fastmode, comparison: Compare, made: Answer, shown: Sequence[Option]) -> str:
+    """Return a report on today's chips alongside those that would serve the same model so fast."""
+    today = made.today.scenario
+    chips = [
+        one.outcome.scenario.hardware.id
+        for one in shown
+        if one.outcome and one.usd and one.outcome.scenario.model is today.model
+    ]
+    on = ",".join(list(dict.fromkeys([asked.on, *chips]))[:3])
+    return requests.report_on(replace(comparison, batch=str(today.batches[0])), on)
 
 
 def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> Found:

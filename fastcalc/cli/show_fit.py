@@ -4,23 +4,34 @@ from dataclasses import replace
 
 from fastcalc.cli.answers import Found, later
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
-from fastcalc.cli.requests import again, scenarios
+from fastcalc.cli.commands.search import FindPlans
+from fastcalc.cli.requests import DEFAULT_MODELS, again, scenarios, typed_as
 from fastcalc.core.scenario import locate
 from fastcalc.report import fit as report
+from fastcalc.report.console import Part
 
 
 def run(asked: FitMemory) -> Found:
     """Place the models, write where they go, and return the exit code."""
-    comparison = Compare.like(asked)
     locations = [
         locate(replace(scenario, batches=(batch,)))
-        for scenario in scenarios(comparison)
+        for scenario in scenarios(Compare.like(asked))
         for batch in scenario.batches
     ]
+    fitting = [location for location in locations if location.fits]
+
+    def page(width: int) -> list[Part]:
+        models = asked.models or DEFAULT_MODELS
+        on = dict.fromkeys(typed_as(asked, one.scenario.hardware.id) for one in fitting)
+        then = again(asked, Compare, "compare", *models, "--on", ",".join(on))
+        if not fitting:  # then what does hold it
+            then = again(asked, FindPlans, "plan", models[0])
+        return report.parts(locations, then, width, wide=asked.wide or asked.notes)
+
     return Found(
-        lambda width: report.parts(locations, again(asked, "compare", Compare), width),
+        page,
         lambda: report.fit_records(locations),
         lambda: (report.MARKDOWN, report.fit_records(locations)),
         charts={"memory": later("charts.of_memory.memory", locations)},
-        code=0 if any(location.fits for location in locations) else 1,
+        code=0 if fitting else 1,
     )

@@ -4,14 +4,15 @@ from dataclasses import replace
 
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.cli import options, output
+from fastcalc.cli import options
 from fastcalc.cli.answers import Found, later, no
 from fastcalc.cli.commands.evaluation import Compare
 from fastcalc.cli.commands.search import Fastmode, Frontier
-from fastcalc.cli.requests import again, scenarios
+from fastcalc.cli.requests import again, scenarios, typed_as
 from fastcalc.core.scenario import Scenario
 from fastcalc.report import frontier as report
 from fastcalc.report import records
+from fastcalc.report.console import Part
 from fastcalc.search import frontier, placeable
 
 
@@ -25,14 +26,17 @@ def run(asked: Frontier) -> Found:
         reasons = [*refused, "nothing has both a place and a price"]
         headings = report.columns([])
         return no(reasons, records.KEYS, headings, lambda: {"assumptions": {}})
+
+    def page(width: int) -> list[Part]:
+        chip = typed_as(comparison, points[0].outcome.scenario.hardware.id)
+        begun = replace(comparison, batch=Compare.batch)
+        then = again(begun, Fastmode, "fastmode", asked.model, "--on", chip)
+        return report.parts(
+            points, refused, width, then, wide=asked.wide, has_all_notes=asked.notes
+        )
+
     return Found(
-        lambda width: report.parts(
-            points,
-            refused,
-            width,
-            again(replace(comparison, batch=Compare.batch), "fastmode", Fastmode),
-            is_ascii=not asked.out and not output.draws(),
-        ),
+        page,
         lambda: report.frontier_records(points),
         lambda: (report.columns(found := report.frontier_records(points)), found),
         lambda: {"assumptions": records.assumptions(report.outcomes(points))},

@@ -44,9 +44,7 @@ def run(asked: FindPlans) -> Found:
 
     def page(width: int) -> list[Part]:
         what = (found, asked.top, _phrase(asked), typed, width)
-        if asked.wide:
-            return plan_table.table(*what)
-        return plan_table.first_screen(*what, has_all_notes=asked.notes)
+        return plan_table.parts(*what, wide=asked.wide, has_all_notes=asked.notes)
 
     return Found(
         page,

@@ -6,6 +6,7 @@ from pathlib import Path
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import requests
 from fastcalc.cli.answers import Found, later
+from fastcalc.cli.commands.drawings import Plot
 from fastcalc.cli.commands.measurements import Validate
 from fastcalc.errors import InputError
 from fastcalc.evidence.points import Points
@@ -13,6 +14,7 @@ from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.validate import Validation, validate, validate_shipped
 from fastcalc.importers.any_file import read
 from fastcalc.report import validation as report
+from fastcalc.report.console import Part
 
 MISSED = 1
 
@@ -22,6 +24,7 @@ def run(asked: Validate) -> Found:
     catalogue, given, most = requests.catalogue(asked), asked.given(), asked.max_median_factor
     if most is not None and not most >= 1.0:
         raise InputError(f"--max-median-factor {most:g} is below 1, which nothing can reach")
+    both = None
     if asked.path is None:
         if any(given.values()):
             raise InputError("give a file; the shipped evidence names its own hardware and engines")
@@ -37,12 +40,15 @@ def run(asked: Validate) -> Found:
     reasons = []
     if most is not None and median > most:
         reasons = [f"the median factor is {median:.3f}, above --max-median-factor {most:g}"]
+
+    def page(width: int) -> list[Part]:
+        what = (found, asked.path.name if asked.path else "", both, width, _next(asked))
+        if asked.wide:
+            return report.parts(*what)
+        return report.first_screen(*what, has_all_notes=asked.notes)
+
     return Found(
-        lambda width: (
-            report.shipped_parts(both, width)
-            if asked.path is None
-            else report.parts(found, asked.path.name, width)
-        ),
+        page,
         lambda: [report.point_record(one) for one in found.predictions],
         lambda: (report.SCORES, report.shown(found.groups)),
         extra=lambda: report.premises(found),
@@ -51,6 +57,13 @@ def run(asked: Validate) -> Found:
         reasons=reasons,
         code=MISSED if reasons else 0,
     )
+
+
+def _next(asked: Validate) -> str | None:
+    """Return what draws it; None where a file needs words that a chart does not take."""
+    if asked.hardware or asked.model:
+        return None
+    return requests.again(asked, Plot, "plot", "validate", *map(str, filter(None, [asked.path])))
 
 
 def points_of(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Points:

@@ -9,15 +9,16 @@ from math import inf
 
 import numpy as np
 
-from fastcalc.core.component import Component, Step, largest_of
-from fastcalc.core.layout import Layout
+from fastcalc.core.component import Component, Step, is_nothing, largest_of
+from fastcalc.core.layout import AnyLayout, Layout
 from fastcalc.core.machine import Machine
 from fastcalc.core.pass_work import FLOPS_PER_PARAMETER, PassInput
-from fastcalc.core.placement import AnyPlacement
+from fastcalc.core.placement import AnyPlacement, once_a_layout
 from fastcalc.core.tier import Tier
+from fastcalc.core.workload import Workload
 from fastcalc.formulas.network import all_reduce_bytes
 from fastcalc.formulas.roofline import time_of, time_over_tiers
-from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
+from fastcalc.formulas.types import Array, ArrayLike, Ints, floats, where
 
 NARROWEST_ACTIVATION_BYTES = 1.0
 """Engines that quantise what they send use a byte an element; the bound grants it to all."""
@@ -50,11 +51,11 @@ class Bound:
         return Step.of(
             Component(
                 "bound",
-                bytes=np.where(largest == 0, work.bytes, 0.0),
+                bytes=where(largest == 0, work.bytes, 0.0),
                 bandwidth=work.bandwidth,
-                flops=np.where(largest == 1, work.flops, 0.0),
+                flops=where(largest == 1, work.flops, 0.0),
                 flop_rate=work.flop_rate,
-                sent=np.where(largest == 2, work.sent, 0.0),
+                sent=where(largest == 2, work.sent, 0.0),
                 link=work.link,
             ),
         )
@@ -79,14 +80,14 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
     routed = (work.routed.bytes + work.expert_biases.bytes) * work.active_share
     weights = work.dense.bytes + work.small.bytes + work.head.bytes + routed
     moved = weights + rows.sequences * seen.cache
-    capacities, bandwidths = _memory(machine, chips)
+    capacities, bandwidths = _memory(machine, work, placement.layout)
     memory = time_over_tiers(work=moved, capacities=capacities, bandwidths=bandwidths)
     memory = np.maximum(memory, _asked(placement, rows, routed))
-    dense, head, experts, caches = _rates(machine, chips)
+    dense, head, experts, caches, either = _rates(machine, work, placement.layout)
     products = (
         (tokens, work.dense.parameters, 1.0, dense),
         (tokens, work.routed.parameters, work.active_share, experts),
-        (tokens, work.small.parameters, 1.0, np.maximum(dense, head)),  # norms run with either
+        (tokens, work.small.parameters, 1.0, either),  # norms run with either
         (decode, work.head.parameters, 1.0, head),
     )
     parts = [
@@ -94,7 +95,9 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
         for count, parameters, share, rate in products
         if parameters
     ]
-    attention = decode * seen.decode_flops + rows.prompt * seen.prompt_flops
+    attention = decode * seen.decode_flops
+    if not is_nothing(rows.prompt):
+        attention = attention + rows.prompt * seen.prompt_flops
     parts.append((attention, caches))
     flops: ArrayLike = sum(amount for amount, _ in parts)
     compute: ArrayLike = sum(time_of(work=amount, rate=rate) for amount, rate in parts) / chips
@@ -113,12 +116,13 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
     )
 
 
-def _memory(machine: Machine, chips: ArrayLike) -> tuple[Array, Array]:
+@once_a_layout
+def _memory(machine: Machine, _: Workload, layout: AnyLayout) -> tuple[Array, Array]:
     """Return what all memories of a deployment hold, and how fast they are read at once.
 
     First that which is read through soonest.
     """
-    count = floats(chips)
+    chips, count = layout.chips, floats(layout.chips)
     capacities = [count * tier.share(chips) * tier.capacity for tier in machine.tiers]
     bandwidths = [_bandwidth(tier, count) for tier in machine.tiers]
     held, rates = np.stack(capacities, axis=-1), np.stack(bandwidths, axis=-1)
@@ -139,7 +143,7 @@ def _asked(placement: AnyPlacement, rows: PassInput, routed: float) -> ArrayLike
     machine, work = placement.machine, placement.work
     if not machine.place:
         return 0.0
-    read = {
+    read: dict[str, ArrayLike] = {
         "dense": work.dense.bytes,
         "head": work.small.bytes + work.head.bytes,
         "experts": routed,
@@ -153,12 +157,13 @@ def _asked(placement: AnyPlacement, rows: PassInput, routed: float) -> ArrayLike
     return longest
 
 
-def _rates(machine: Machine, chips: ArrayLike) -> list[ArrayLike]:
+@once_a_layout
+def _rates(machine: Machine, _: Workload, layout: AnyLayout) -> list[ArrayLike]:
     """Return the rates of dense, head, routed and attention products for each chip. [FLOP/s]
 
-    Cores of a host add theirs.
+    Cores of a host add theirs. The last is the better of the first two.
     """
-    peaks = machine.peaks
+    peaks, chips = machine.peaks, layout.chips
     rates: list[ArrayLike] = [peaks.dense, peaks.head, peaks.routed, peaks.attention]
     for tier in machine.tiers:
         if tier.flop_rates:
@@ -166,7 +171,7 @@ def _rates(machine: Machine, chips: ArrayLike) -> list[ArrayLike]:
                 own + rate * tier.share(chips)
                 for own, rate in zip(rates, tier.flop_rates, strict=True)
             ]
-    return rates
+    return [*rates, np.maximum(rates[0], rates[1])]
 
 
 def _sent(placement: AnyPlacement, tokens: Array) -> tuple[ArrayLike, ArrayLike]:
@@ -177,6 +182,6 @@ def _sent(placement: AnyPlacement, tokens: Array) -> tuple[ArrayLike, ArrayLike]
     message = tokens * (work.hidden or 0.0) * NARROWEST_ACTIVATION_BYTES
     reduced = all_reduce_bytes(ranks=layout.tp, message=message) / 2.0
     reduced = 2.0 * work.depth / (layout.pp * layout.dp) * reduced
-    sent = np.where(layout.tp > 1, reduced, (layout.pp > 1) * (message / layout.dp))
-    crossed = np.where(layout.pp > 1, np.maximum(chip.link, chip.link_out), inf)
-    return sent, np.where(layout.tp > 1, chip.link, crossed)
+    sent = where(layout.tp > 1, reduced, (layout.pp > 1) * (message / layout.dp))
+    crossed = where(layout.pp > 1, np.maximum(chip.link, chip.link_out), inf)
+    return sent, where(layout.tp > 1, chip.link, crossed)

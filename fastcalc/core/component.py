@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 
-from fastcalc.formulas.roofline import overlapped_time, time_of
+from fastcalc.formulas.roofline import overlapped_time
 from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
 
 PRODUCTS, GROUPED_PRODUCTS = 3.0, 1.0
@@ -41,28 +41,18 @@ class Component:
     norm: float = PRODUCTS
 
     def __post_init__(self) -> None:
-        """Work out its times: of bytes and FLOPs alone and together, on links, and latency. [s]"""
+        """Work out its times: of bytes and FLOPs alone and together, on links, latency, all. [s]"""
         self.memory_time = _time(self.bytes, self.bandwidth)
         self.compute_time = _time(self.flops, self.flop_rate)
         self.link_time = _time(self.sent, self.link)
         self.latency = 0.0 if is_nothing(self.count) else self.count * self.each
-        self.work_time = self._overlapped()
-        self.is_idle = all(map(is_nothing, (self.work_time, self.link_time, self.latency)))
-
-    def _overlapped(self) -> ArrayLike:
-        if is_nothing(self.compute_time):
-            return self.memory_time
-        if is_nothing(self.memory_time):
-            return self.compute_time
-        if self.norm == inf:
-            return np.maximum(self.memory_time, self.compute_time)
-        return overlapped_time(memory=self.memory_time, compute=self.compute_time, norm=self.norm)
+        self.work_time = _overlapped(self.memory_time, self.compute_time, self.norm)
+        self.seconds = total_of((self.work_time, self.link_time, self.latency))
 
     @property
-    def seconds(self) -> ArrayLike:
-        """Time it takes. [s]"""
-        rest = [one for one in (self.link_time, self.latency) if not is_nothing(one)]
-        return sum(rest, self.work_time)
+    def is_idle(self) -> bool:
+        """True where it has nothing to do."""
+        return is_nothing(self.seconds)
 
     def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
         """Return its time split into memory, compute, link and latency. [s]"""
@@ -80,7 +70,17 @@ def is_nothing(amount: ArrayLike) -> bool:
 
 
 def _time(work: ArrayLike, rate: ArrayLike) -> ArrayLike:
-    return 0.0 if is_nothing(work) else time_of(work=work, rate=rate)
+    return 0.0 if is_nothing(work) else work / rate
+
+
+def _overlapped(memory: ArrayLike, compute: ArrayLike, norm: float) -> ArrayLike:
+    if is_nothing(compute):
+        return memory
+    if is_nothing(memory):
+        return compute
+    if norm == inf:
+        return np.maximum(memory, compute)
+    return overlapped_time(memory=memory, compute=compute, norm=norm)
 
 
 def total_of(terms: Iterable[ArrayLike]) -> ArrayLike:
@@ -128,14 +128,11 @@ class Step:
 
         more : in order
         """
-        total: ArrayLike = self.seconds
-        for one in more:
-            if not one.is_idle:
-                total = total + one.seconds
+        total = total_of([self.seconds, *(one.seconds for one in more)])
         return Step((*self.components, *more), floats(total))
 
     @cached_property
     def limiter(self) -> Ints:
         """Index into `LIMITERS` of what takes most of it."""
-        parts = [one.by_limiter() for one in self.components if not one.is_idle]
+        parts = [one.by_limiter() for one in self.components]
         return largest_of([total_of(times) for times in zip(*parts, strict=True)])

@@ -58,7 +58,7 @@ class Estimate:
     @property
     def batch(self) -> Floats:
         """Sequences decoded together by the whole deployment. [1]"""
-        return self.passes.batch
+        return np.atleast_1d(self.passes.batch)
 
     @property
     def fits(self) -> Bools:
@@ -73,7 +73,7 @@ class Estimate:
     @property
     def limiter(self) -> npt.NDArray[np.str_]:
         """What takes most of the expected step, a word for each."""
-        return np.take(np.array(LIMITERS), self.step.limiter)
+        return np.take(np.array(LIMITERS), np.atleast_1d(self.step.limiter))
 
     @property
     def bound_pass(self) -> Bound:
@@ -87,32 +87,32 @@ class Estimate:
     @cached_property
     def bound(self) -> Floats:
         """Tokens a second for each user: the speed of light. [1/s]"""
-        return floats(1.0 / (self.bound_pass.seconds / self._kept))
+        return np.atleast_1d(1.0 / (self.bound_pass.seconds / self._kept))
 
     @property
     def bound_memory(self) -> Floats:
         """The bound by memory alone. [1/s]"""
-        return floats(self._kept / self.bound_pass.work.memory_time)
+        return np.atleast_1d(self._kept / self.bound_pass.work.memory_time)
 
     @property
     def bound_compute(self) -> Floats:
         """The bound by compute alone. [1/s]"""
-        return floats(self._kept / self.bound_pass.work.compute_time)
+        return np.atleast_1d(self._kept / self.bound_pass.work.compute_time)
 
     @cached_property
     def tpot(self) -> Floats:
         """Time per output token, decode alone. [s]"""
-        return timeline.token(self.passes).seconds
+        return np.atleast_1d(timeline.token(self.passes).seconds)
 
     @cached_property
     def tpot_in_traffic(self) -> Floats:
         """Time per output token while prompts of others come between. [s]"""
-        return timeline.token_in_traffic(self.passes).seconds
+        return np.atleast_1d(timeline.token_in_traffic(self.passes).seconds)
 
     @cached_property
     def ttft(self) -> Floats:
         """Time to the first token. [s]"""
-        return timeline.first_token(self.passes).seconds
+        return np.atleast_1d(timeline.first_token(self.passes).seconds)
 
     @property
     def request(self) -> Floats:
@@ -145,7 +145,7 @@ class Estimate:
 
     @cached_property
     def _run(self) -> Floats:
-        return timeline.served_run(self.passes).seconds
+        return np.atleast_1d(timeline.served_run(self.passes).seconds)
 
     @cached_property
     def served(self) -> Floats:
@@ -208,8 +208,7 @@ def evaluate(placement: AnyPlacement, *, batch: ArrayLike, traffic: Traffic) -> 
     Estimate
         Arrays of the shape of ``batch``, at least one element.
     """
-    batches = np.atleast_1d(np.asarray(batch, dtype=np.float64))
-    return Estimate(Schedule(placement, traffic, batches))
+    return Estimate(Schedule(placement, traffic, floats(batch)))
 
 
 def range_of(placement: AnyPlacement, phase: str = "decode") -> SpeedRange | None:

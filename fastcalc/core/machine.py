@@ -17,8 +17,12 @@ from fastcalc.core.tier import KINDS, MemoryChoice, Tier, own_tiers
 from fastcalc.core.workload import Workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import achieved_bandwidth, achieved_compute
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, where
 from fastcalc.written import shown
+
+PACKED_ROWS = 16.0
+"""Rows of the smallest tile of products that unpack narrow weights (E. Frantar et al., "Marlin,"
+arXiv:2408.11743, sec. 3)."""
 
 FED_BITS = 16
 """Width of the operands that an engine's rate per core is stated for. [bit]"""
@@ -113,6 +117,7 @@ class Reached(NamedTuple):
     dense, head, routed, attention : of products with these [FLOP/s]
     prompt_dense, prompt_routed : of products of prompt tokens, where weights may be in blocks
         [FLOP/s]
+    least_rows : rows that a tile of dense products has at least [1]
     """
 
     bandwidth: Array
@@ -122,6 +127,7 @@ class Reached(NamedTuple):
     attention: Array
     prompt_dense: Array
     prompt_routed: Array
+    least_rows: ArrayLike
 
 
 @lru_cache(maxsize=64)
@@ -129,6 +135,7 @@ def reached(chip: Chip, software: EngineParameters) -> Reached:
     """Return what an engine reaches on a chip: found once, as it is the same for every pass."""
     dense, routed = software.rate(chip, "dense"), software.rate(chip, "routed")
     blocks = 1.0 + chip.blocks * (software.block_gemm_fraction - 1.0)
+    rows = software.minimum_rows
     return Reached(
         bandwidth=software.bandwidth(chip),
         dense=dense,
@@ -137,6 +144,7 @@ def reached(chip: Chip, software: EngineParameters) -> Reached:
         attention=software.rate(chip, "attention"),
         prompt_dense=dense * blocks,
         prompt_routed=routed * blocks * software.grouped_gemm_fraction,
+        least_rows=where(chip.dense_is_packed, np.minimum(rows, PACKED_ROWS), rows),
     )
 
 

@@ -5,10 +5,11 @@ all batches of a scenario, or for thousands of measured points at once.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 
+from fastcalc.core.component import is_nothing
 from fastcalc.core.layout import AnyLayout
 from fastcalc.core.legal import link_domain
 from fastcalc.core.machine import Machine
@@ -28,35 +29,31 @@ HOST_CHIPS = 8
 """Chips of one host; a larger link domain joins several."""
 
 
-class LookBack(NamedTuple):
-    """What tokens of some traffic look back on, on all chips of a replica.
+class LookBack:
+    """What tokens of some traffic look back on, on all chips of a replica, in every pass.
 
     cache, cache_on_rank : cache that one sequence reads, and what of it one tensor-parallel rank
         reads [byte]
-    decode_flops, prompt_flops : attention FLOPs of a decoded token and of a prompt token [FLOP]
+    decode_flops : attention FLOPs of a decoded token [FLOP]
     """
 
-    cache: ArrayLike
-    cache_on_rank: ArrayLike
-    decode_flops: ArrayLike
-    prompt_flops: ArrayLike
-
-
-def look_back(placement: AnyPlacement, traffic: Traffic) -> LookBack:
-    """Count what tokens look back on: the same for every pass of some traffic."""
-    work, tp = placement.work, placement.layout.tp
-    attended = work.attended(traffic.context, traffic.spread)
-    cache = work.cache_of(attended)
-    on_rank = cache if isinstance(tp, int) and tp == 1 else work.cache_of(attended, tp)
-    return LookBack(
-        cache=cache,
+    def __init__(self, placement: AnyPlacement, traffic: Traffic) -> None:
+        self.work, self.traffic, tp = placement.work, traffic, placement.layout.tp
+        attended = self.work.attended(traffic.context, traffic.spread)
+        self.cache = on_rank = self.work.cache_of(attended)
+        if not (isinstance(tp, int) and tp == 1):
+            on_rank = self.work.cache_of(attended, tp)
         # A recurrent state is written back; what a cache gains is one token.
-        cache_on_rank=on_rank + work.state_bytes / tp,
-        decode_flops=work.decode_flops_of(attended),
-        prompt_flops=work.attention_flops(
+        self.cache_on_rank = on_rank + self.work.state_bytes / tp
+        self.decode_flops = self.work.decode_flops_of(attended)
+
+    @cached_property
+    def prompt_flops(self) -> ArrayLike:
+        """Attention FLOPs of a prompt token. [FLOP]"""
+        traffic = self.traffic
+        return self.work.attention_flops(
             traffic.prompt_context, spread=traffic.prompt_spread, prompt=True
-        ),
-    )
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +177,7 @@ def count_pass(
         **_of_layout(placement.machine, placement.work, layout),
         cache_bytes=seen.cache_on_rank,
         attention_flops=seen.decode_flops / tp,
-        prompt_flops=seen.prompt_flops / tp,
+        prompt_flops=0.0 if is_nothing(rows.prompt) else seen.prompt_flops / tp,
         sequences=rows.sequences,
         verified=rows.verified,
         together=rows.together * rows.verified,
@@ -241,7 +238,7 @@ def _link_share(machine: Machine, ranks: ArrayLike) -> Array:
         is_mesh=kind == "xgmi",
         is_host=kind == "pcie",
     )
-    return found.reshape(np.shape(ranks))
+    return found.reshape(np.shape(ranks))[()]
 
 
 def _destinations(shards: ArrayLike, active: float) -> Array:
@@ -249,4 +246,4 @@ def _destinations(shards: ArrayLike, active: float) -> Array:
 
     Powers of arrays and of bare numbers differ in the last bit.
     """
-    return other_ranks(ranks=np.atleast_1d(shards), active=active).reshape(np.shape(shards))
+    return other_ranks(ranks=np.atleast_1d(shards), active=active).reshape(np.shape(shards))[()]

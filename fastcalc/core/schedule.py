@@ -12,7 +12,7 @@ import numpy as np
 from fastcalc.core.bound import Bound, bound_step
 from fastcalc.core.component import Component, Step
 from fastcalc.core.host_use import tier_rate
-from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass, look_back
+from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.spatial import spatial_pass
 from fastcalc.core.split import Split, fastest, split
@@ -32,12 +32,20 @@ class Schedule:
     placement : a workload on a layout
     traffic : what requests look like
     batch : sequences decoded together by the whole deployment [1]
+    seen : what its tokens look back on, where that has been counted
 
     streams : sequences that one pass decodes: one micro-batch of one replica; regions take all [1]
     together : sequences of all replicas that meet in one copy of the experts, in one pass [1]
     """
 
-    def __init__(self, placement: AnyPlacement, traffic: Traffic, batch: Floats) -> None:
+    def __init__(
+        self,
+        placement: AnyPlacement,
+        traffic: Traffic,
+        batch: Floats,
+        seen: LookBack | None = None,
+    ) -> None:
+        self.seen = seen or LookBack(placement, traffic)
         self.placement, self.traffic, self.batch = placement, traffic, batch
         layout, self.machine = placement.layout, placement.machine
         self.is_bound = self.machine.engine.is_bound
@@ -47,11 +55,6 @@ class Schedule:
         copies = layout.pp * layout.width / layout.expert_shards
         self.together = np.maximum(batch / (copies if self.is_staged else 1), 1.0)
         self.in_flight = np.maximum(batch / layout.dp, 1.0)
-
-    @cached_property
-    def seen(self) -> LookBack:
-        """What its tokens look back on."""
-        return look_back(self.placement, self.traffic)
 
     @cached_property
     def chunk(self) -> Array:
@@ -141,13 +144,14 @@ class Schedule:
     def split(self) -> Split | None:
         """Where bytes live; None where one memory of the chip takes all."""
         machine = self.machine
-        held = self.placement.sequences(self.batch) * self.placement.cache_per_chip
         tier = machine.tier
         is_own = tier.where == "chip" if machine.is_spatial else tier.is_near
-        if is_own:
+        if is_own and len(machine.tiers) == 1:
+            return None
+        held = self.placement.sequences(self.batch) * self.placement.cache_per_chip
+        if is_own and not machine.place:
             near = machine.usable(self.placement.layout.chips)[0]
-            needed = self.placement.weights_per_chip + held
-            if len(machine.tiers) == 1 or (not machine.place and np.all(needed <= near)):
+            if np.all(self.placement.weights_per_chip + held <= near):
                 return None
         rows = self._rows(self.streams, self.together, 0.0)
         work = count_pass(self.placement, rows, self.in_flight)

@@ -10,7 +10,7 @@ from fastcalc.core.split import Split
 from fastcalc.core.step import touched_experts
 from fastcalc.formulas.pipeline import spatial_step
 from fastcalc.formulas.roofline import time_of
-from fastcalc.formulas.types import Array, ArrayLike, floats
+from fastcalc.formulas.types import Array, ArrayLike, floats, where
 
 
 def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step:
@@ -45,11 +45,11 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     return Step.of(
         Component(
             "layer sweeps",
-            bytes=np.where(in_memory, turns * moved, 0.0),
+            bytes=where(in_memory, turns * moved, 0.0),
             bandwidth=chips * bandwidth,
-            flops=np.where(in_compute, turns * compute * dense_rate * chips, 0.0),
+            flops=where(in_compute, turns * compute * dense_rate * chips, 0.0),
             flop_rate=dense_rate * chips,
-            count=np.where(is_floor, turns, 0.0),
+            count=where(is_floor, turns, 0.0),
             each=software.decode_layer_floor,
         ),
         _beyond(outside, seconds, software.tier_overlap),
@@ -85,7 +85,7 @@ def _shared(
         "dense": work.dense_bytes,
         "head": work.head_bytes,
         "experts": work.routed_bytes * touched_experts(work, software),
-        "kv": np.where(streams > 0.0, np.maximum(streams / chips, 1.0), 0.0) * work.cache_bytes,
+        "kv": where(streams > 0.0, np.maximum(streams / chips, 1.0), 0.0) * work.cache_bytes,
     }
     whole = {**read, "experts": work.routed_bytes, "kv": work.cache_bytes}
     moved, seconds, resident = floats(0.0), floats(0.0), floats(0.0)

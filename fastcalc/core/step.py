@@ -20,14 +20,10 @@ from fastcalc.core.split import Split
 from fastcalc.formulas.experts import distinct_experts, narrow_share
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
 from fastcalc.formulas.pipeline import pipelined_step
-from fastcalc.formulas.types import Array, ArrayLike, floats
+from fastcalc.formulas.types import Array, ArrayLike, floats, where
 
 _FUSED_MULTIPLY_ADD = 2.0
 
-
-PACKED_ROWS = 16.0
-"""Rows of the smallest tile of products that unpack narrow weights (E. Frantar et al., "Marlin,"
-arXiv:2408.11743, sec. 3)."""
 
 HOST = "host"
 """The component that the cores of a host work on."""
@@ -47,12 +43,7 @@ def decoded(
     """Return matrices and caches of decoded sequences, as `expected_step` takes them."""
     rates, tokens = reached(chip, software), work.sequences * work.verified
     reads = reads or Reads(*(rates.bandwidth,) * len(Reads._fields))
-    least = np.where(
-        np.asarray(chip.dense_is_packed) > 0.0,
-        np.minimum(software.minimum_rows, PACKED_ROWS),
-        software.minimum_rows,
-    )
-    rows = np.maximum(tokens, least * (tokens > 0.0))
+    rows = np.maximum(tokens, rates.least_rows * (tokens > 0.0))
     return Decoded(
         Component(
             "dense weights",
@@ -276,8 +267,8 @@ def _floor(work: PassWork, software: EngineParameters) -> Component:
         return Component("layer floors", count=layers, each=software.prefill_layer_floor)
     return Component(
         "layer floors",
-        count=np.where(is_prompt, layers, layers + latent),
-        each=np.where(is_prompt, software.prefill_layer_floor, software.decode_layer_floor),
+        count=where(is_prompt, layers, layers + latent),
+        each=where(is_prompt, software.prefill_layer_floor, software.decode_layer_floor),
     )
 
 
@@ -286,9 +277,9 @@ def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Compo
     if isinstance(work.tp, int) and work.tp == 1:
         return idle("all-reduce")
     near = work.tp_is_inside
-    link = np.where(near, chip.link, chip.link_out) * software.link_fraction * work.link_share
+    link = where(near, chip.link, chip.link_out) * software.link_fraction * work.link_share
     message = work.tokens * work.hidden * ACTIVATION_BYTES
-    latency = software.collective_latency + np.where(near, 0.0, chip.hop)
+    latency = software.collective_latency + where(near, 0.0, chip.hop)
     shots = all_reduce_shots(ranks=work.tp, message=message, bandwidth=link, latency=latency)
     return Component(
         "all-reduce",
@@ -312,8 +303,8 @@ def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Compone
     layers = work.expert_layers * work.exchanges
     if is_nothing(layers):
         return idle("expert exchange")
-    link = np.where(work.exchange_is_inside, chip.link, chip.link_out)
-    hop = np.where(work.exchange_is_inside, 0.0, chip.hop)
+    link = where(work.exchange_is_inside, chip.link, chip.link_out)
+    hop = where(work.exchange_is_inside, 0.0, chip.hop)
     others = work.shards - 1.0 - work.destinations
     destinations = work.destinations + work.is_one_host * software.exchange_gathers * others
     return Component(
@@ -333,13 +324,13 @@ def _pipeline(
     if isinstance(work.stages, int) and work.stages == 1:
         return idle("stage hops"), idle("stage wait")
     crossings = work.stages - 1.0
-    link = np.where(work.hops_are_inside, chip.link, chip.link_out)
+    link = where(work.hops_are_inside, chip.link, chip.link_out)
     hops = Component(
         "stage hops",
         sent=crossings * work.tokens * work.hidden * ACTIVATION_BYTES,
         link=link * software.link_fraction,
         count=crossings,
-        each=np.where(work.hops_are_inside, chip.hop_inside, chip.hop),
+        each=where(work.hops_are_inside, chip.hop_inside, chip.hop),
     )
     alone = pass_time + hops.seconds
     host = (1.0 - work.slowest) * software.sequence_overhead + software.stage_overhead

@@ -12,7 +12,7 @@ import numpy as np
 
 from fastcalc.core.pass_work import PassWork
 from fastcalc.core.schedule import DECODE, FIRST, PREFILL, PROMPTS, Schedule
-from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
+from fastcalc.formulas.types import Array, ArrayLike, Floats, floats, where
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
     passes : with the batch that it joins
     runs : runs of those before it, where memory has no place for it yet [1]
     """
-    wait = np.where((passes.batch > 1.0) & (not passes.is_bound), 0.5, 0.0)
+    wait = where((passes.batch > 1.0) & (not passes.is_bound), 0.5, 0.0)
     own = ((DECODE, wait), (FIRST, passes.chunks))
     if not np.any(runs):
         return Timeline(passes, own, requests=1.0, loading=passes.loading)
@@ -96,7 +96,7 @@ def token_in_traffic(passes: Schedule) -> Timeline:
     nothing after it.
     """
     output = np.asarray(passes.traffic.output)
-    others = np.where(output > 1.0, (passes.streams - 1.0) / passes.streams, 0.0)
+    others = where(output > 1.0, (passes.streams - 1.0) / passes.streams, 0.0)
     return Timeline(passes, ((DECODE, passes.steps), (PROMPTS, passes.lumps * others)), per=output)
 
 

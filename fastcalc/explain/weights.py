@@ -3,7 +3,7 @@
 from math import inf
 
 from fastcalc.core.component import Component
-from fastcalc.core.step import PACKED_ROWS
+from fastcalc.core.machine import PACKED_ROWS
 from fastcalc.explain.context import Pass
 from fastcalc.explain.explained import component
 from fastcalc.explain.terms import Equation, Term, equation, largest, named, number, one

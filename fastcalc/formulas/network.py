@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, ArrayLike, floats
+from fastcalc.formulas.types import Array, ArrayLike, floats, where
 
 
 def shared_link(
@@ -52,7 +52,7 @@ def all_reduce_shots(
     """
     one = all_reduce_bytes(ranks=ranks, message=message, shots=1.0) / floats(bandwidth)
     two = all_reduce_bytes(ranks=ranks, message=message) / floats(bandwidth)
-    return np.where(floats(ranks) > 1, np.where(one <= latency + two, 1.0, 2.0), 0.0)
+    return where(floats(ranks) > 1, where(one <= latency + two, 1.0, 2.0), 0.0)
 
 
 def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike = 2.0) -> Array:
@@ -71,7 +71,7 @@ def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike =
     1000000.0
     """
     others = floats(ranks) - 1.0
-    return np.where(floats(shots) < 2.0, 1.0, 2.0 / floats(ranks)) * others * message
+    return where(floats(shots) < 2.0, 1.0, 2.0 / floats(ranks)) * others * message
 
 
 def exchange_bytes(*, tokens: ArrayLike, hidden: ArrayLike, destinations: ArrayLike) -> Array:

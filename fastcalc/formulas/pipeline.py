@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, ArrayLike, floats
+from fastcalc.formulas.types import Array, ArrayLike, floats, where
 
 
 def pipelined_step(
@@ -33,7 +33,7 @@ def pipelined_step(
     4.5
     """
     in_flight = np.minimum(streams, stages)
-    spent = np.where(in_flight > 1.0, own, 0.0)
+    spent = where(in_flight > 1.0, own, 0.0)
     return np.maximum(floats(pass_time) + hops, in_flight * (slowest * pass_time + spent))
 
 

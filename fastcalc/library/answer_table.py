@@ -185,7 +185,10 @@ class SweptTable(Table):
             asked,
             Found(
                 None,
-                lambda: [plainly(dict(zip(columns, row, strict=True))) for row in self._rows()],
+                lambda: [
+                    plainly(dict(zip(columns, row, strict=True)))
+                    for row in zip(*(one.tolist() for one in columns.values()), strict=True)
+                ],
                 rows=lambda: (pick(_SHOWN), self.records),
                 extra=lambda: premises,
                 warnings=[f"{count:,} combinations left out: {why}" for why, count in left_out],
@@ -202,9 +205,6 @@ class SweptTable(Table):
     def column(self, key: str) -> Array:
         """Return the values of a key."""
         return self._columns[key]
-
-    def _rows(self) -> Iterator[tuple[Any, ...]]:
-        return zip(*(column.tolist() for column in self._columns.values()), strict=True)
 
     def __len__(self) -> int:
         return len(next(iter(self._columns.values())))

@@ -1,13 +1,18 @@
 """One model on some chips, found once and asked many times."""
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from fastcalc.cli.requests import scenarios
-from fastcalc.core.estimate import Estimate, evaluate
+from fastcalc.core.estimate import Estimate
+from fastcalc.core.pass_work import LookBack
+from fastcalc.core.placement import Placement
 from fastcalc.core.scenario import Outcome, solve
+from fastcalc.core.schedule import Schedule
+from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
-from fastcalc.formulas.types import ArrayLike
+from fastcalc.formulas.types import ArrayLike, floats
 from fastcalc.library.functions import request
 
 
@@ -23,6 +28,7 @@ class PlacedModel:
 
     def __init__(self, outcome: Outcome) -> None:
         self.outcome = outcome
+        self._asked = lru_cache(maxsize=256)(self._count)
 
     @property
     def chips(self) -> int:
@@ -46,17 +52,23 @@ class PlacedModel:
 
         A batch beyond ``max_batch`` has ``fits`` false, and its rates mean nothing.
         """
-        usual = self.outcome.scenario.traffic
-        if prompt is None and output is None and context is None:
-            return evaluate(self.outcome.placement, batch=batch, traffic=usual)
-        asked, answered = usual.prompt if prompt is None else prompt, usual.output
-        answered = answered if output is None else output
-        mean = asked + answered / 2 if context is None else context
-        if min(asked, answered, mean) < 0:
-            raise InputError("prompt, output and context are numbers of tokens, 0 or more")
-        traffic = replace(usual, prompt=asked, output=answered, context=mean)
-        placed = replace(self.outcome.placement, reserved_tokens=float(traffic.reserved_each))
-        return evaluate(placed, batch=batch, traffic=traffic)
+        placed, traffic, seen = self._asked(prompt, output, context)
+        return Estimate(Schedule(placed, traffic, floats(batch), seen))
+
+    def _count(
+        self, prompt: float | None, output: float | None, context: float | None
+    ) -> tuple[Placement, Traffic, LookBack]:
+        """Return what the batches of some lengths have in common."""
+        placed, traffic = self.outcome.placement, self.outcome.scenario.traffic
+        if (prompt, output, context) != (None, None, None):
+            asked = traffic.prompt if prompt is None else prompt
+            answered = traffic.output if output is None else output
+            mean = asked + answered / 2 if context is None else context
+            if min(asked, answered, mean) < 0:
+                raise InputError("prompt, output and context are numbers of tokens, 0 or more")
+            traffic = replace(traffic, prompt=asked, output=answered, context=mean)
+            placed = replace(placed, reserved_tokens=float(traffic.reserved_each))
+        return placed, traffic, LookBack(placed, traffic)
 
 
 def deployment(model: Any, *, on: Any, **flags: Any) -> PlacedModel:

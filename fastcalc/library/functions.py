@@ -38,7 +38,11 @@ def _function(command: str) -> Callable[..., Table]:
     def ask(*names: Any, **given: Any) -> Table:
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)  # a number that went wrong is no answer
-            return _answered(command, request(command, *names, **given))
+            asked = request(command, *names, **given)
+            if command == "sweep":
+                return _swept(asked)
+            module, _, run = COMMANDS[command][1].partition(".")
+            return Table(asked, getattr(import_module(f"fastcalc.cli.{module}"), run)(asked))
 
     made: Any = ask
     made.__name__ = made.__qualname__ = command
@@ -110,18 +114,14 @@ def _bound(
     if missing:
         raise TypeError(f"{command}() needs {' and '.join(missing)}")
     return {
-        name: _as_flag(*_type_of(declared_[name][0]), value)
-        for name, value in (found | dict(given)).items()
+        name: _as_flag(declared_[name][0], value) for name, value in (found | dict(given)).items()
     }
 
 
-def _type_of(annotation: Any) -> tuple[str, Callable[[str], Any] | None]:
-    kind, *shown = get_args(annotation)
-    return str(kind), shown[0].parser
-
-
-def _as_flag(kind: str, parser: Callable[[str], Any] | None, value: Any) -> Any:
+def _as_flag(annotation: Any, value: Any) -> Any:
     """Return a value as a flag takes it: lists and numbers as the text that a user would type."""
+    type_, option = get_args(annotation)
+    kind, parser = str(type_), option.parser
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, Mapping):
@@ -143,13 +143,6 @@ def _as_flag(kind: str, parser: Callable[[str], Any] | None, value: Any) -> Any:
         return float(text) if "float" in kind else int(text)
     except ValueError:
         raise InputError(f"'{shown(text, 40)}' is not a number") from None
-
-
-def _answered(command: str, asked: Any) -> Table:
-    if command == "sweep":
-        return _swept(asked)
-    module, _, run = COMMANDS[command][1].partition(".")
-    return Table(asked, getattr(import_module(f"fastcalc.cli.{module}"), run)(asked))
 
 
 def _swept(asked: Any) -> SweptTable:

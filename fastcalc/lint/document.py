@@ -9,6 +9,7 @@ import types
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -125,6 +126,7 @@ def _numbers(
                 yield from _numbers(one.annotation, tuple(one.metadata), data[key], (*path, key))
 
 
+@cache
 def _plain(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """Strip Annotated and Optional."""
     if get_origin(annotation) is Annotated:

@@ -62,22 +62,20 @@ def _of(tested: Tested) -> Iterator[str]:
     for flip in found.flips:
         by_name.setdefault(flip.premise, []).append(flip)
     for name, flips in by_name.items():
-        yield f"{spaced(name)}: {_ranges(flips)}"
+        texts = [f"{_WORDS[flips[0].below]} below {_at(flips[0])}"]
+        texts += [f"{_WORDS[low.above]} up to {_at(high)}" for low, high in pairwise(flips)]
+        yield f"{spaced(name)}: {', '.join([*texts, f'{_WORDS[flips[-1].above]} above'])}"
     turned = [(name, other, one) for name, other, one in found.others if one != _stands(tested)]
     for name, other, outcome in turned:
         yield f"{spaced(name)}: {_WORDS[outcome]} at {other}, {_WORDS[_stands(tested)]} as given"
     if found.together:
-        moved = " and ".join(f"{spaced(name)} {_given(tested, name)}" for name in found.together)
+        ends = {
+            name: " to ".join(tested.check.premises[name].range_texts) for name in found.together
+        }
+        moved = " and ".join(f"{spaced(name)} {texts}" for name, texts in ends.items())
         yield f"{moved} turn it together, at the ends of their ranges"
     if _stands(tested) == "varies":
         yield from _cases(tested)
-
-
-def _ranges(flips: list[Flip]) -> str:
-    """Return the answers along a premise: below, between and above its crossings."""
-    texts = [f"{_WORDS[flips[0].below]} below {_at(flips[0])}"]
-    texts += [f"{_WORDS[low.above]} up to {_at(high)}" for low, high in pairwise(flips)]
-    return ", ".join([*texts, f"{_WORDS[flips[-1].above]} above"])
 
 
 def _cases(tested: Tested) -> Iterator[str]:
@@ -115,11 +113,6 @@ def _stands(tested: Tested) -> Outcome:
 
 def _at(flip: Flip) -> str:
     return f"{digits(flip.at)} {flip.unit}".strip()
-
-
-def _given(tested: Tested, name: str) -> str:
-    one = tested.check.premises[name]
-    return " to ".join(one.range_texts)
 
 
 def spaced(name: str) -> str:

@@ -24,7 +24,7 @@ def shipped_parts(found: Calibration, left_out: Validation, width: int) -> list[
     """Return the fitted values alongside those in the files, and what is left of unseen sources."""
     values = zip(found.family.nodes, map(float, found.values), strict=True)
     table = record_tables.table(_VALUES, values, width)
-    scores = validation.parts(left_out, "sources left out in turn", width)
+    scores = validation.parts(left_out, "sources left out in turn", None, width)
     return ["Fitted values, SI units", "", table, "", *scores]
 
 

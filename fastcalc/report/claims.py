@@ -64,7 +64,12 @@ def claim_record(one: Judged, book: Claims) -> Record:
         "place": places(one, book),
         "hedge": [f"{_title(key, book)}: {text}" for key, text in claim.hedge.items()],
         "ours": claim.ours,
-        "premises": [_premise(tested, name) for tested in one.tested for name in _premises(tested)],
+        # All inputs, and what is expected where it has a range itself.
+        "premises": [
+            _premise(tested, name)
+            for tested in one.tested
+            for name in dict.fromkeys([*tested.given, *tested.check.premises])
+        ],
         "break_even": break_even(one),
         "crossings": crossings(one),
         "depends": one.depends,
@@ -98,11 +103,6 @@ def places(one: Judged, book: Claims) -> list[str]:
 def _title(key: str, book: Claims) -> str:
     article = book.articles[key]
     return article.author or article.title
-
-
-def _premises(tested: Tested) -> list[str]:
-    """Return the names of all inputs, and of what is expected where it has a range itself."""
-    return list(dict.fromkeys([*tested.given, *tested.check.premises]))
 
 
 def _premise(tested: Tested, name: str) -> Record:
@@ -166,19 +166,13 @@ def parts(judged: Sequence[Judged], width: int) -> list[Part]:
     counts = Counter(one.verdict for one in judged)
     reported = [f"{word} ({counts[word]}): {MEANING[word]}" for word in MEANING if counts[word]]
     reported.append("the number of a claim is computed, and its verdict follows from it")
-    reported += list(_rests_on(judged))
+    for kind, meaning in DEPENDS.items():
+        ids = [one.claim.id for one in judged if one.depends == kind]
+        named = "" if kind == "constants" else f": {' '.join(ids)}"
+        reported += [f"resting on {meaning} ({len(ids)}){named}"] if ids else []
     first = next((one.claim.id for one in judged if one.check), judged[0].claim.id)
     table = record_tables.table(COLUMNS, judged, width)
     return [table, "", Notes(reported, f"fastcalc claims --explain {first}")]
-
-
-def _rests_on(judged: Sequence[Judged]) -> Iterator[str]:
-    """Yield which claims another file of the catalogue can change, and how many none can."""
-    for kind, meaning in DEPENDS.items():
-        ids = [one.claim.id for one in judged if one.depends == kind]
-        if ids:
-            named = "" if kind == "constants" else f": {' '.join(ids)}"
-            yield f"resting on {meaning} ({len(ids)}){named}"
 
 
 def explain(one: Judged, book: Claims, width: int) -> str:

@@ -65,15 +65,23 @@ class Listing:
 
 Part = str | Title | TextTable | Notes | Listing
 
-MOST_NOTES = 4
+_MOST_NOTES = 4
 """Notes that a first screen has room for."""
 
 
-def few_notes(key: str, few: Sequence[str], every: Sequence[str], next_command: str) -> Notes:
-    """Return the key of a table, the notes that change how it is read, and how to have the rest."""
-    shown = [key, *few[:MOST_NOTES]]
-    hidden = f"{len(every)} notes with --notes, more columns and rows with --wide"
-    return Notes([*shown, hidden], next_command)
+def under_table(
+    key: str, few: Sequence[str], every: Sequence[str], next_command: str | None, *, has_all: bool
+) -> Notes:
+    """Return the key of a first screen's table, its notes, and what to type next.
+
+    few : notes that change how the table is read
+    every : all there are, which `has_all` asks for
+    """
+    if has_all:
+        return Notes([key, *every], next_command)
+    count = f"{len(every)} notes with --notes, " * (not set(every) <= set(few[:_MOST_NOTES]))
+    hidden = f"{count}more columns and rows with --wide"
+    return Notes([key, *few[:_MOST_NOTES], hidden], next_command)
 
 
 def output_width() -> int:
@@ -126,8 +134,7 @@ def _lines(part: Part, width: int) -> Iterator[Line]:
     elif isinstance(part, Listing):
         for entry in part.lines:
             bound = _BEFORE_UNIT.sub("\xa0", entry)
-            lines = _wrap(bound, width, bullet="  ", hang=4)
-            yield from ([(line.replace("\xa0", " "), "")] for line in lines)
+            yield from ([(line, "")] for line in _wrap(bound, width, bullet="  ", hang=4))
     else:
         for line in _wrap(part, width) or [""]:
             yield [(line, "bold")]
@@ -156,14 +163,15 @@ def word_list(
 
 
 def _wrap(text: str, width: int, bullet: str = "", hang: int = 0) -> list[str]:
-    return textwrap.wrap(
-        one_line(text),
+    lines = textwrap.wrap(
+        one_line(text).replace(" %", "\xa0%"),
         width,
         initial_indent=bullet,
         subsequent_indent=" " * (len(bullet) + hang),
         break_on_hyphens=False,
         break_long_words=False,
     )
+    return [line.replace("\xa0", " ") for line in lines]
 
 
 def _table(table: TextTable, width: int) -> Iterator[Line]:

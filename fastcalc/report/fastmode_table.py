@@ -7,7 +7,7 @@ from math import inf, isnan
 from fastcalc.core.columns import Column, pick
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare, factors, record_tables
-from fastcalc.report.console import Notes, Part, Title, few_notes
+from fastcalc.report.console import Part, under_table
 from fastcalc.report.fastmode import COLUMNS, factors_of, nothing, record_of, rows
 from fastcalc.report.numbers_as_text import dollars, number, parameters
 from fastcalc.report.records import Record, compare_records
@@ -86,30 +86,19 @@ def drafts_needed(answer: Answer) -> str:
 
 
 def parts(
-    answer: Answer, options: Sequence[Option], left: dict[str, int], width: int, next_command: str
+    answer: Answer,
+    options: Sequence[Option],
+    left: dict[str, int],
+    width: int,
+    next_command: str,
+    *,
+    wide: bool,
+    has_all_notes: bool,
 ) -> list[Part]:
-    """Return heading, table and notes of the options shown; some of each trick are left out."""
-    today = answer.today
-    speed = float(today.estimate.speed[0])
-    from_to = (
-        f"{today.where}: from batch {today.scenario.batches[0]:,} at {number(speed)} tokens/s "
-        f"for each user to {number(answer.speed)} ({number(answer.speed / speed)}x)"
-    )
-    return [
-        compare.heading(today),
-        "",
-        Title(today.scenario.hardware.id, from_to),
-        record_tables.table(TABLE, rows(answer, options), width, {"how": 0}),
-        "",
-        *(factors.parts(found, width) if (found := factors_of(answer)) else ()),
-        Notes(notes(answer, options, left), next_command),
-    ]
+    """Return the cheapest ways in a sentence, a table of what reaches the speed, and notes.
 
-
-def first_screen(
-    answer: Answer, options: Sequence[Option], width: int, next_command: str, *, every: list[str]
-) -> list[Part]:
-    """Return the cheapest ways in a sentence, a table of what reaches the speed, and few notes."""
+    wide : whether all options are shown, those that cannot too, and each factor of the cheapest
+    """
     reach = [one for one in options if one.outcome is not None]
     cheapest: dict[str, Option] = {}
     for one in sorted(reach, key=lambda one: inf if one.usd is None else one.usd):
@@ -119,20 +108,17 @@ def first_screen(
     few = [f"cannot: {', '.join(missed)}; --wide says why"] if missed else []
     few += [compare.prices(_drawn(answer, shown), in_short=True)]
     few += dict.fromkeys(line for one in _drawn(answer, shown) for line in one.warnings)
-    found = factors_of(answer)
+    every, found = notes(answer, options, left), factors_of(answer)
+    under = under_table(_KEY, few, every, next_command, has_all=wide or has_all_notes)
+    if wide:
+        table = record_tables.table(TABLE, rows(answer, options), width, {"how": 0})
+        apart = factors.parts(found, width) if found else []
+        return [compare.heading(answer.today), "", _sentence(answer, reach), table, *apart, under]
     columns = [replace(o, heading=("", "how"), format="") if o.key == "how" else o for o in TABLE]
-    return [
-        _sentence(answer, reach),
-        *([f"The cheapest: {factors.product(found)}."] if found else []),
-        "",
-        record_tables.table(
-            columns,
-            [{**one, "how": one["change"]} for one in rows(answer, shown)],
-            width,
-            {"how": 0},
-        ),
-        few_notes(_KEY, few, every, next_command),
-    ]
+    cells = [{**one, "how": one["change"]} for one in rows(answer, shown)]
+    law = [f"The cheapest: {factors.product(found)}."] if found else []
+    table = record_tables.table(columns, cells, width, {"how": 0})
+    return [_sentence(answer, reach), *law, "", table, under]
 
 
 _KEY = (

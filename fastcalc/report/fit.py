@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
+from operator import itemgetter
 from types import SimpleNamespace
 
 from fastcalc.core.columns import Column, pick, values
@@ -11,9 +12,10 @@ from fastcalc.core.scenario import Location
 from fastcalc.core.split import near
 from fastcalc.report import record_tables
 from fastcalc.report.compare import why
-from fastcalc.report.console import Listing, Notes, Part, TextTable
-from fastcalc.report.memories import KEY, picture
-from fastcalc.report.numbers_as_text import parameters, size
+from fastcalc.report.console import Part, TextTable, under_table
+from fastcalc.report.memories import KEY, LETTERS, bar, filled
+from fastcalc.report.numbers_as_text import counted, listed, number, parameters, size
+from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
 
 COLUMNS = (
@@ -83,6 +85,17 @@ _SHOWN = pick(
 MARKDOWN = (*pick("model"), *_SHOWN)
 """Of one table of all models."""
 
+_FIRST = (
+    words("|chips", itemgetter(0)),
+    words("|lives in", itemgetter(1)),
+    numbers("|batch", itemgetter(2)),
+    numbers("largest|batch", itemgetter(3)),
+    numbers("memory|used", itemgetter(4)),
+    words("of each|chip", itemgetter(5)),
+    words("|filled with", itemgetter(6)),
+)
+_KEY = f"key: the largest batch that these chips hold, prompt and output reserved; {KEY}"
+
 
 def fit_records(locations: Iterable[Location]) -> list[Record]:
     """Return one record for each model on each chip; the keys mean what they do in compare."""
@@ -112,33 +125,73 @@ def fit_records(locations: Iterable[Location]) -> list[Record]:
     return found
 
 
-def _pictures(locations: Sequence[Location]) -> list[Part]:
-    """Return a bar for each memory of each chip, and what its letters mean."""
-    rows = [
-        (one.scenario.hardware.id, f"{min(one.scenario.batches):,}", *bar)
-        for one in locations
-        for bar in picture(one)
+def _table(locations: Sequence[Location], width: int) -> TextTable:
+    """Return a row for each memory of a chip, or what a scenario would need."""
+    rows: list[list[str]] = []
+    bars: list[list[tuple[str, float]] | str] = []
+    for one, record in zip(locations, fit_records(locations), strict=True):
+        chip, batch, most = one.scenario.hardware.id, f"{record['batch']:,}", record["min_chips"]
+        if not one.fits:
+            rows.append([chip, "-", batch, "-", "-", "-"])
+            bars.append(f"needs {most:,} chips" if most else "no place")
+            continue
+        lives = " ".join(filter(None, (one.memories, str(one.placement.layout))))
+        used = f"{number(100 * record['memory_used_fraction'])} %"
+        cells = [f"{record['chips']:,} x {chip}", lives, batch, f"{record['max_batch']:,}", used]
+        for name, whole, held in filled(one):
+            rows.append([*cells, f"{name} {size(whole)}"])
+            bars.append([(LETTERS[kind], share) for kind, share in held])
+            cells = [""] * len(cells)
+    # The bars get the room that all else leaves.
+    heads = [one.heading for one in _FIRST]
+    others = [
+        max(map(len, (*head, *some)))
+        for head, some in zip(heads, zip(*rows, strict=True), strict=False)
     ]
-    headings = [("hardware",), ("batch",), ("memory",), ("usable",), ("what fills it",)]
-    return [TextTable(headings, rows, left=(0, 2, 4)), Listing([KEY]), ""] if rows else []
+    wide = min(max(width - sum(others) - 2 * len(others), 10), 40)
+    for row, some in zip(rows, bars, strict=True):
+        row.append(some if isinstance(some, str) else bar(some, wide))
+    return record_tables.table(_FIRST, rows, width)
 
 
-def parts(locations: Sequence[Location], next_command: str, width: int) -> list[Part]:
-    """Return a table for each model, why each takes so many chips, and what to type next."""
+def _heading(location: Location) -> str:
+    work, traffic = location.placement.work, location.scenario.traffic
+    return (
+        f"{work.model.name}: {parameters(work.total_parameters)} parameters; weights "
+        f"{work.weight_format} {size(work.weight_bytes)}; KV cache {work.kv_format} "
+        f"{size(float(work.cache_bytes(traffic.reserved)))} for the "
+        f"{traffic.reserved:,.0f} tokens reserved a sequence"
+    )
+
+
+def _verdict(members: Sequence[Location]) -> str:
+    """Return on which chips a model fits at the smallest batch, and the largest there."""
+    model, batch = members[0].scenario.model.id, min(one.scenario.batches[0] for one in members)
+    at = [one for one in members if one.scenario.batches[0] == batch]
+    held = [one for one in at if one.fits]
+    without = listed([one.scenario.hardware.id for one in at if not one.fits], "or")
+    if not held:
+        return f"At batch {batch:,} {model} does not fit on {without}."
+    named = [counted(one.placement.layout.chips, one.scenario.hardware.id) for one in held]
+    most = [f"{one.placement.max_batch:,}" for one in held]
+    said = f"At batch {batch:,} {model} fits on {listed(named)}; the largest batch there is "
+    return f"{said}{listed(most)}{f'; it does not fit on {without}' if without else ''}."
+
+
+def parts(
+    locations: Sequence[Location], next_command: str, width: int, *, wide: bool
+) -> list[Part]:
+    """Return where each model fits in a sentence, a table of what fills each memory, and why.
+
+    wide : whether there is a table of all columns, too
+    """
     found: list[Part] = []
-    for _, group in groupby(locations, key=lambda one: one.scenario.model.id):
+    notes: list[str] = []
+    for _, group in groupby(locations, lambda one: one.scenario.model.id):
         members = list(group)
-        work, traffic = members[0].placement.work, members[0].scenario.traffic
-        found += [
-            f"{work.model.name}: {parameters(work.total_parameters)} parameters; weights "
-            f"{work.weight_format} {size(work.weight_bytes)}; KV cache {work.kv_format} "
-            f"{size(float(work.cache_bytes(traffic.reserved)))} for the "
-            f"{traffic.reserved:,.0f} tokens reserved a sequence",
-            "",
-            record_tables.table(_SHOWN, fit_records(members), width),
-            "",
-            *_pictures([one for one in members if one.fits]),
-            Notes(list(dict.fromkeys(f"{m.scenario.hardware.id}: {why(m)}" for m in members))),
-            "",
-        ]
-    return [*found, Notes(next_command=next_command)]
+        found += [*[""][: len(found)], _verdict(members), ""]
+        found += [_heading(members[0]), _table(members, width)]
+        if wide:
+            found += ["", record_tables.table(_SHOWN, fit_records(members), width)]
+        notes += dict.fromkeys(f"{one.scenario.hardware.id}: {why(one)}" for one in members)
+    return [*found, under_table(_KEY, notes, notes, next_command, has_all=wide)]

@@ -1,13 +1,16 @@
-"""The frontier of user speed against price: records, table and chart."""
+"""The frontier of user speed against price: records, a sentence, and a table."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
 
 from fastcalc.core.columns import Column, pick
 from fastcalc.core.scenario import Outcome
-from fastcalc.report import compare, record_tables
-from fastcalc.report.chart import plot
-from fastcalc.report.charts import of_searches
-from fastcalc.report.console import Notes, Part
+from fastcalc.report import compare, overview, record_tables
+from fastcalc.report.console import Part, under_table
+from fastcalc.report.numbers_as_text import counted, dollars, listed, number
 from fastcalc.report.records import Record, compare_records
 from fastcalc.search import FrontierPoint
 
@@ -16,28 +19,37 @@ def _formats(record: Record) -> str:
     return f"{record['weight_format']}, kv {record['kv_format']}"
 
 
+_OWN = [
+    Column(
+        "layout",
+        heading=("", "layout"),
+        rank=1,
+        format=lambda record: " ".join(
+            f"{name} {record[name]}" for name in ("tp", "pp", "dp", "ep") if record[name] > 1
+        ),
+    ),
+    Column("formats", heading=("", "formats"), format=_formats),
+]
 _COLUMNS = pick(
     "tokens_per_s_per_user tokens_per_s_per_user_low tokens_per_s_per_user_bound "
     "usd_per_mtok_output usd_per_mtok_total batch chips hardware layout formats limiter",
-    [
-        Column(
-            "layout",
-            heading=("", "layout"),
-            rank=1,
-            format=lambda record: " ".join(
-                f"{name} {record[name]}" for name in ("tp", "pp", "dp", "ep") if record[name] > 1
-            ),
-        ),
-        Column("formats", heading=("", "formats"), format=_formats),
-    ],
+    _OWN,
     keep="usd_per_mtok_output limiter",
 )
+_EVERY = (*pick("hardware chips layout formats", _OWN), *compare.COLUMNS)
 
-_CHART = 80
-"""Characters in a line of the chart at most."""
+_FEW = 10
+"""Rows of a first screen at most, even in the logarithm of speed; other formats have all points."""
 
-_ROWS = 40
-"""Rows of the table at most; the chart and the other formats have all points."""
+_TRIED = (
+    "no other layout and batch tried is both as fast and cheaper; tried is every legal layout of "
+    "one copy of the weights, on each number of chips up to --max-chips, at batches in powers of "
+    "two and the largest"
+)
+_KEY = (
+    "key: each row is a layout and a batch that nothing tried beats in both speed and price; tok/s "
+    "per user with its 80 % range and the bound, which no software exceeds"
+)
 
 
 def frontier_records(points: Sequence[FrontierPoint]) -> list[Record]:
@@ -50,18 +62,11 @@ def outcomes(points: Sequence[FrontierPoint]) -> list[Outcome]:
     return list({id(point.outcome): point.outcome for point in points}.values())
 
 
-def by_chip(points: Sequence[FrontierPoint]) -> dict[str, list[FrontierPoint]]:
-    """Return points by the chip that they are of, from the cheapest to the fastest."""
-    found: dict[str, list[FrontierPoint]] = {}
-    for point in points:
-        found.setdefault(point.outcome.scenario.hardware.id, []).append(point)
-    return found
-
-
-def columns(records: Sequence[Record]) -> list[Column]:
+def columns(records: Sequence[Record], *, wide: bool = False) -> list[Column]:
     """Return the columns of a table of records, formats only where there are several."""
     several = len(set(map(_formats, records))) > 1
-    return [column for column in _COLUMNS if several or column.key != "formats"]
+    every = [replace(one, rank=0) for one in _EVERY] if wide else _COLUMNS
+    return [column for column in every if several or column.key != "formats"]
 
 
 def parts(
@@ -70,23 +75,61 @@ def parts(
     width: int,
     next_command: str,
     *,
-    is_ascii: bool,
+    wide: bool,
+    has_all_notes: bool,
 ) -> list[Part]:
-    """Return heading, chart, table and notes, which say why chips or formats have no point."""
-    (panel,) = of_searches.frontier(by_chip(points)).panels
-    lines = plot(panel, width=min(width, _CHART), is_ascii=is_ascii)
-    shown, notes = list(points), []
-    if len(points) > _ROWS:  # even in rank, both ends among them
-        shown = [points[round(row * (len(points) - 1) / (_ROWS - 1))] for row in range(_ROWS)]
-        notes = [f"{_ROWS} of {len(points):,} points are shown; --format csv has all"]
+    """Return which chip is cheapest up to which speed, some points or all, and notes."""
+    shown = list(points)
+    if not wide:
+        logs = np.log([point.speed for point in points])
+        steps = np.linspace(logs[0], logs[-1], _FEW)[:, None]
+        shown = [points[at] for at in np.unique(np.argmin(np.abs(logs - steps), axis=1))]
     drawn, records = outcomes(points), frontier_records(shown)
-    notes += [
-        "no other layout and batch tried is both as fast and cheaper; tried is every legal layout "
-        "of one copy of the weights, on each number of chips up to --max-chips, at batches in "
-        "powers of two and the largest",
-        compare.prices(drawn),
-        *refused,
+    warnings = dict.fromkeys(line for one in drawn for line in one.warnings)
+    some = [f"{len(shown)} of {len(points):,} points; --wide has all"] * (len(shown) < len(points))
+    few = [*some, compare.prices(drawn, in_short=True), *refused, *warnings]
+    every = [_TRIED, compare.prices(drawn), *refused, *warnings]
+    table = record_tables.table(columns(records, wide=wide), records, width)
+    under = under_table(_KEY, few, every, next_command, has_all=wide or has_all_notes)
+    return [_verdict(points), "", overview.heading(drawn[0]), table, under]
+
+
+def _verdict(points: Sequence[FrontierPoint]) -> str:
+    """Return what the cheapest and the fastest point are, and which chip is cheapest where."""
+    slow, fast = points[0], points[-1]
+    gives = "gives" if _chips(slow) == 1 else "give"
+    model = slow.outcome.scenario.model.id
+    said = f"{model}: {_named(slow)} {gives} each user {_offer(slow)} a million output tokens"
+    if len(points) == 1:
+        return f"{said}, and nothing tried is faster or cheaper."
+    said += f", {_named(fast)} {_offer(fast)}"
+    runs = [
+        (chip, list(some)[-1].speed)
+        for chip, some in groupby(points, lambda one: one.outcome.scenario.hardware.id)
     ]
-    notes += dict.fromkeys(line for one in drawn for line in one.warnings)
-    table = record_tables.table(columns(records), records, width)
-    return [compare.heading(drawn[0]), "", *lines, "", table, "", Notes(notes, next_command)]
+    if len(runs) == 1:
+        return f"{said}."
+    if len(runs) > _MOST_RUNS:
+        return f"{said}; between them {listed(list(dict(runs)))} take turns."
+    reach = [f"{chip} to {number(speed)}" for chip, speed in runs[:-1]]
+    return f"{said}; cheapest is {', '.join(reach)} tokens/s, {runs[-1][0]} beyond."
+
+
+_MOST_RUNS = 5
+"""Chips in turn that a sentence names."""
+
+
+def _chips(point: FrontierPoint) -> int:
+    return point.outcome.placement.layout.chips
+
+
+def _named(point: FrontierPoint) -> str:
+    return counted(_chips(point), point.outcome.scenario.hardware.id)
+
+
+def _offer(point: FrontierPoint) -> str:
+    """Return a speed with its range, and its price."""
+    (record,) = frontier_records([point])
+    low, high = (record[f"tokens_per_s_per_user_{end}"] for end in ("low", "high"))
+    ranged = "" if low is None else f" ({number(low)} to {number(high)})"
+    return f"{number(point.speed)} tokens/s{ranged} at ${dollars(point.usd)}"

@@ -43,21 +43,12 @@ def _band(name: str, region: Region) -> str:
 TABLE = (
     words("what the fast tier does", lambda one: " + ".join(one.tricks)),
     words("suffices", lambda one: "yes" if one.is_found else "no"),
-    numbers("share of|its box", lambda one: _part(one.share)),
+    numbers("share of|its box", lambda one: f"{one.share:.0e}" if one.share else "0"),
     *(numbers(heading, partial(_band, name)) for name, heading in _RATIOS.items()),
     numbers("active|B", partial(_band, "active"), 3),
     numbers("users|slow tier", partial(_band, "batch"), 2),
     numbers("margin|slow tier", partial(_band, "margin"), 4),
 )
-
-
-def _part(share: float) -> str:
-    """Return a small share with its power of ten.
-
-    >>> _part(2.1e-5), _part(0.0)
-    ('2e-05', '0')
-    """
-    return f"{share:.0e}" if share else "0"
 
 
 def parts(found: Inverse, points: int, width: int, *, is_wide: bool) -> list[Part]:

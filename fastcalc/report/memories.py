@@ -9,7 +9,6 @@ from fastcalc.core.scenario import Location, Outcome
 from fastcalc.core.split import split
 from fastcalc.core.tier import KINDS
 from fastcalc.formulas.types import Array
-from fastcalc.report.numbers_as_text import size
 
 NAMES = dict(
     zip(KINDS, ("dense weights", "head", "experts", "KV cache", "embeddings"), strict=True)
@@ -21,14 +20,11 @@ _HOW = {
     "stream": "; what is there streams over the link",
     "compute": "; the host's cores multiply what is there",
 }
-_WIDE = 40
-"""Characters of a bar."""
-
-_LETTERS = dict(zip(KINDS, "DHEKT", strict=True))
-
+LETTERS = dict(zip(KINDS, "DHEKT", strict=True))
+"""Of kinds in a bar."""
 
 KEY = (
-    ", ".join(f"{letter} {NAMES[kind]}" for kind, letter in _LETTERS.items())
+    ", ".join(f"{letter} {NAMES[kind]}" for kind, letter in LETTERS.items())
     + "; a bar is what the engine may fill of a chip's memory"
 )
 """What the letters of a bar mean."""
@@ -55,24 +51,13 @@ def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, flo
         yield tier.name, whole, [(kind, share) for kind, share in held if share > 0.0]
 
 
-def bar(shares: Sequence[tuple[str, float]]) -> str:
+def bar(shares: Sequence[tuple[str, float]], wide: int = 40) -> str:
     """Return a bar of letters by their shares [1]; what is above a hundredth has one at least."""
     text, total = "", 0.0
     for letter, share in shares:
         total += share
-        text += letter * max(round(total * _WIDE) - len(text), int(share > 0.01))
-    return f"{text[:_WIDE]:.<{_WIDE}}"
-
-
-def picture(location: Location) -> list[tuple[str, str, str]]:
-    """Return for each memory of a chip its name, its size and what fills it, as a bar.
-
-    location : a placed scenario that fits
-    """
-    return [
-        (name, size(whole), bar([(_LETTERS[kind], share) for kind, share in held]))
-        for name, whole, held in filled(location)
-    ]
+        text += letter * max(round(total * wide) - len(text), int(share > 0.01))
+    return f"{text[:wide]:.<{wide}}"
 
 
 def lives(outcome: Outcome) -> Iterator[str]:

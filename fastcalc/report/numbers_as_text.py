@@ -1,6 +1,10 @@
 """Digits for people: few, with separators, and never a number cut short."""
 
 import math
+from collections.abc import Sequence
+
+WORDS = dict(enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), 1))
+"""Counts that a sentence spells out."""
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -58,3 +62,21 @@ def parameters(value: float) -> str:
     ('70.6B', '1,026B')
     """
     return f"{number(value / 1e9)}B"
+
+
+def counted(count: int, name: str) -> str:
+    """Return so many of something, small counts as words.
+
+    >>> counted(4, "gb200"), counted(19, "wse-3")
+    ('four gb200', '19 wse-3')
+    """
+    return f"{WORDS.get(count, f'{count:,}')} {name}"
+
+
+def listed(names: Sequence[str], last: str = "and") -> str:
+    """Return names as a sentence lists them.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

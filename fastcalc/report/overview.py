@@ -7,8 +7,8 @@ from itertools import groupby
 from fastcalc.core.columns import pick
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import record_tables
-from fastcalc.report.console import Notes, Part, few_notes
-from fastcalc.report.numbers_as_text import dollars, number, parameters, size
+from fastcalc.report.console import Part, under_table
+from fastcalc.report.numbers_as_text import WORDS, counted, dollars, number, parameters, size
 from fastcalc.report.records import Record, compare_records
 
 _SHOWN = pick(
@@ -27,9 +27,6 @@ _COLUMNS = (
 _KEY = (
     "key: tok/s a user is decode alone, with its 80 % range and the bound, which no software "
     "exceeds; $/Mtok is of output, prompts paid for, too; needs N: that batch takes N chips"
-)
-_WORDS = dict(
-    enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), 1)
 )
 
 
@@ -50,14 +47,12 @@ def parts(
     rows = [[cells for one in group for cells in _rows(one)] for group in models]
     tables, _ = record_tables.tables(_COLUMNS, rows, width)
     for group, table in zip(models, tables, strict=True):
-        found += [*[""][: len(found)], verdict(group), "", _heading(group[0]), table]
-    few, every = notes
-    if has_all_notes:
-        return [*found, Notes([_KEY, *every], next_command)]
-    return [*found, few_notes(_KEY, few, every, next_command)]
+        found += [*[""][: len(found)], verdict(group), "", heading(group[0]), table]
+    return [*found, under_table(_KEY, *notes, next_command, has_all=has_all_notes)]
 
 
-def _heading(outcome: Outcome) -> str:
+def heading(outcome: Outcome) -> str:
+    """Return what is compared, in a line: the model as it is held, and the traffic."""
     work, traffic = outcome.placement.work, outcome.scenario.traffic
     return (
         f"{outcome.scenario.model.name}: {parameters(work.total_parameters)} parameters, "
@@ -105,7 +100,7 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     rated = sorted(held[batch], key=lambda one: -one[0]["tokens_per_s_per_user"])
     best = rated[0]
     who = _named(best)
-    pause = "" if best[0]["chips"] in _WORDS else ","
+    pause = "" if best[0]["chips"] in WORDS else ","
     gives = "gives" if best[0]["chips"] == 1 else "give"
     if len(rated) == 1:
         low, high = (best[0][f"tokens_per_s_per_user_{end}"] for end in ("low", "high"))
@@ -144,8 +139,7 @@ def _against(best: tuple[Record, Outcome], others: Sequence[tuple[Record, Outcom
 
 
 def _named(one: tuple[Record, Outcome]) -> str:
-    count = one[0]["chips"]
-    return f"{_WORDS.get(count, f'{count:,}')} {one[0]['hardware']}"
+    return counted(one[0]["chips"], one[0]["hardware"])
 
 
 def _is_doubtful(outcome: Outcome) -> bool:

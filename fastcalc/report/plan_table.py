@@ -7,7 +7,7 @@ from fastcalc.core.columns import Column, pick
 from fastcalc.core.layout import Layout
 from fastcalc.report import record_tables
 from fastcalc.report.commands import Typed, compare_command
-from fastcalc.report.console import Notes, Part, Title, few_notes
+from fastcalc.report.console import Part, Title, under_table
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.plan import COLUMNS, is_narrowed, notes, tpot_range, unrounded
 from fastcalc.report.plan_notes import cut, first_notes, reported, times_the_cost, what
@@ -62,56 +62,37 @@ _RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "a token")}
 """What is least where no rate says how many replicas there are: one column for the other."""
 
 
-def table(found: Decision, top: int, asked: str, typed: Typed, width: int) -> list[Part]:
-    """Return the first plans of what was asked, and why the others lost, as parts of a page."""
-    best, service = found.plans[0], found.service
-    plans, whole, others = _groups(found, top)
-    own = whole[0] if whole else None
-    shown = [*plans, *whole, *others]
-    kept = _kept(found, shown)
-    rows = [record_tables.row(kept, record) for record in unrounded(shown, service, typed)]
-    # What says the same in every row leaves first, and the notes say what that is.
-    texts = {one.key: {row[one.key] for row in rows} for one in kept}
-    same = {key: f" ({cells.pop()})" for key, cells in texts.items() if len(cells) == 1}
-    late = record_tables.OPTIONAL
-    early = [replace(o, rank=o.rank + late) if o.rank and o.key in same else o for o in kept]
-    end = len(plans) + len(whole)
-    groups = (rows[: len(plans)], rows[len(plans) : end], rows[end:])
-    (first, second, third), left_out = record_tables.tables(early, groups, width)
-    title = Title(best.scenario.hardware.id, f"{what(best)} for {asked}")
-    parts: list[Part] = [title, "", first, ""]
-    if own is not None:
-        weights, cache = own_formats(own.scenario.model)
-        heading = f"in the model's own formats ({weights}, cache {cache}), "
-        parts += [heading + times_the_cost(found, own), second, ""]
-    if others:
-        parts += ["the best of each other chip", third, ""]
-    lines = [*_lines(found, shown), *record_tables.gone(left_out, same)]
-    return [*parts, Notes(lines, compare_command(best.scenario, typed))]
-
-
-def first_screen(
-    found: Decision, top: int, asked: str, typed: Typed, width: int, *, has_all_notes: bool
+def parts(
+    found: Decision,
+    top: int,
+    asked: str,
+    typed: Typed,
+    width: int,
+    *,
+    wide: bool,
+    has_all_notes: bool,
 ) -> list[Part]:
-    """Return the answer in a sentence, one table of plans and other chips, a key and few notes."""
+    """Return the answer in a sentence, one table of plans and other chips, a key and notes.
+
+    wide : whether all plans, chips and columns are shown
+    """
     best = found.plans[0]
-    plans, whole, others = _groups(found, min(top, _FIRST))
-    shown = [*plans, *whole, *others[:_OTHERS]]
+    plans, whole, others = _groups(found, top if wide else min(top, _FIRST))
+    shown = [*plans, *whole, *others[: None if wide else _OTHERS]]
     labels = [*(f"{place}" for place in range(1, len(plans) + 1)), *["own formats"] * len(whole)]
     labels += ["other chip"] * len(shown)
-    columns = [record_tables.words("|plan", lambda _: ""), *_kept(found, shown)]
+    kept = [replace(one, rank=0) if wide else one for one in _kept(found, shown)]
+    columns = [record_tables.words("|plan", lambda _: ""), *kept]
     rows = [
         record_tables.row(columns, record) | {"|plan": label}
         for label, record in zip(labels, unrounded(shown, found.service, typed), strict=False)
     ]
     (made,), _ = record_tables.tables(columns, [rows], width)
-    command = compare_command(best.scenario, typed)
     every = _lines(found, [*plans, *whole, *others])
-    sentence = f"{what(best)} for {asked}"
-    page: list[Part] = [Title(best.scenario.hardware.id, sentence), "", made]
-    if has_all_notes:
-        return [*page, Notes([_KEY, *every], command)]
-    return [*page, few_notes(_KEY, first_notes(found, shown), every, command)]
+    few, command = first_notes(found, shown), compare_command(best.scenario, typed)
+    notes = under_table(_KEY, few, every, command, has_all=wide or has_all_notes)
+    title = Title(best.scenario.hardware.id, f"{what(best)} for {asked}")
+    return [title, "", made, notes]
 
 
 def _groups(found: Decision, top: int) -> tuple[list[Plan], list[Plan], list[Plan]]:
@@ -124,8 +105,14 @@ def _groups(found: Decision, top: int) -> tuple[list[Plan], list[Plan], list[Pla
 
 
 def _lines(found: Decision, shown: Sequence[Plan]) -> list[str]:
+    own = found.in_own_formats if is_narrowed(found.plans[0]) else None
+    lines = []
+    if own is not None:
+        weights, cache = own_formats(own.scenario.model)
+        said = f"in the model's own formats ({weights}, cache {cache})"
+        lines = [f"{said}, {times_the_cost(found, own)}: {what(own)}"]
     warned = (line for plan in shown for line in plan.replica.warnings)
-    return [*reported(found, shown), *notes(found.service), *dict.fromkeys(warned)]
+    return [*lines, *reported(found, shown), *notes(found.service), *dict.fromkeys(warned)]
 
 
 def _kept(found: Decision, shown: Sequence[Plan]) -> list[Column]:

@@ -98,12 +98,6 @@ def tables(
     ]
 
 
-def gone(left_out: Iterable[Column], same: Mapping[str, str] | None = None) -> list[str]:
-    """Return a line on columns left out, if any, and on what those said that say the same."""
-    names = [heading(one) + (same or {}).get(one.key, "") for one in left_out]
-    return [f"left out at this width: {', '.join(names)}; --format csv has all"] if names else []
-
-
 def table(
     columns: Sequence[Column],
     records: Iterable[Any],

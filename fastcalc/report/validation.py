@@ -8,8 +8,8 @@ from fastcalc.evidence.points import Skipped
 from fastcalc.evidence.score import Group, Prediction
 from fastcalc.evidence.validate import Shipped, Validation
 from fastcalc.report import record_tables
-from fastcalc.report.console import Notes, Part
-from fastcalc.report.numbers_as_text import number
+from fastcalc.report.console import Notes, Part, under_table
+from fastcalc.report.numbers_as_text import listed, number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
 
@@ -47,8 +47,8 @@ _WORST = (
 )
 
 
-_MEANING = (
-    "factor: expected over measured or the other way round, whichever is above 1; "
+_KEY = (
+    "key: factor: expected over measured or the other way round, whichever is above 1; "
     "bias: median of expected over measured rates, above 1 is too fast"
 )
 
@@ -108,59 +108,115 @@ def json_text(found: Validation) -> str:
     return '{"schema": "fastcalc-validate/1",\n' + ",\n".join(lists) + "}\n"
 
 
-def parts(found: Validation, name: str, width: int) -> list[Part]:
-    """Return the scores of a file by class of machine, its worst points and what was left out."""
-    count, left = len(found.predictions), len(found.skipped)
-    counted = f"{count:,} point{'' if count == 1 else 's'} predicted"
-    return [
-        f"{name}: {counted}{f', {left:,} not predicted' if left else ''}",
-        "",
-        *_scores(found, width),
-        "",
-        Notes([_MEANING, *_left_out(found.skipped)]),
+def first_screen(
+    found: Validation,
+    name: str,
+    aside: Shipped | None,
+    width: int,
+    next_command: str | None,
+    *,
+    has_all_notes: bool,
+) -> list[Part]:
+    """Return how far off predictions are and where they are weak, their scores, and notes.
+
+    name : of the file, if it is one
+    aside : the shipped evidence, if it is that
+    """
+    every = _notes(found, aside)
+    (whole,) = [one for one in found.groups if one.name == "all"]
+    known = "that their fits have not seen" if aside else f"of {name}"
+    count = f"{whole.sources} source{'s' * (whole.sources > 1)}"
+    page: list[Part] = [
+        f"{whole.count:,} point{'s' * (whole.count > 1)} of {count} {known}: off by a factor of "
+        f"{whole.median_factor:.2f} in the median, 90 % within {whole.p90_factor:.2f}, "
+        f"{100 * whole.coverage:.0f} % inside their 80 % range, "
+        f"{whole.bound_beaten} above the bound."
     ]
+    weak = _weak(found, FEW_SOURCES if aside else 0)
+    page += [f"Weak: {weak}."] if weak else []
+    table = record_tables.table(SCORES, shown(found.groups), width)
+    few = every[1:] if aside is None else every[1:4]
+    if aside is None:
+        few = [_furthest(found), *few]
+    elif found.skipped:
+        few += [f"{len(found.skipped)} points are not predicted; --notes says why"]
+    under = under_table(_KEY, few, every[1:], next_command, has_all=has_all_notes)
+    return [*page, "", table, under]
 
 
-def shipped_parts(found: Shipped, width: int) -> list[Part]:
-    """Return the scores of the shipped evidence in its parts."""
-    notes = [
-        _MEANING,
+def parts(
+    found: Validation,
+    name: str,
+    aside: Shipped | None,
+    width: int,
+    next_command: str | None = None,
+) -> list[Part]:
+    """Return all scores by class of machine, the worst points, and what was left out."""
+    if aside is None:
+        count, left = len(found.predictions), len(found.skipped)
+        counted = f"{count:,} point{'' if count == 1 else 's'} predicted"
+        sections = {f"{name}: {counted}{f', {left:,} not predicted' if left else ''}": found}
+    else:
+        sections = {
+            "Fitted sources, each left out in turn: engines and ranges are those of the others": (
+                aside.fitted
+            ),
+            "Sources set aside: no engine was fitted on them": aside.set_aside,
+        }
+    page: list[Part] = []
+    for heading, some in sections.items():
+        page += [heading, "", *_scores(some, width), ""]
+    return [*page, Notes(_notes(found, aside), next_command)]
+
+
+def _notes(found: Validation, aside: Shipped | None) -> list[str]:
+    """Return what factors mean, what is weak, what is set aside, and what was not predicted."""
+    if aside is None:
+        return [_KEY, *_left_out(found.skipped)]
+    (whole,) = [one for one in aside.set_aside.groups if one.name == "all"]
+    skipped = [*aside.fitted.skipped, *aside.set_aside.skipped]
+    return [
+        _KEY,
+        f"set aside, as no engine was fitted on them: {whole.count:,} points of {whole.sources} "
+        f"sources, median {whole.median_factor:.2f}, 90 % within {whole.p90_factor:.2f}, "
+        f"{100 * whole.coverage:.0f} % in range; --wide has their classes and the worst points",
         "SRAM machines: their engines are set from these few speeds, not fitted, so none is left "
         "out there and the factor flatters",
-        *_weak(found.fitted),
-        f"{len(found.suspect.predictions)} points are not believed and not counted; their reasons "
+        f"{len(aside.suspect.predictions)} points are not believed and not counted; their reasons "
         "are in evidence/sources.yaml",
-        *_left_out([*found.fitted.skipped, *found.set_aside.skipped]),
-    ]
-    return [
-        "Fitted sources, each left out in turn: engines and ranges are those of the others",
-        "",
-        *_scores(found.fitted, width),
-        "",
-        "Sources set aside: no engine was fitted on them",
-        "",
-        *_scores(found.set_aside, width),
-        "",
-        Notes(notes),
+        *_left_out(skipped),
     ]
 
 
-def _weak(found: Validation) -> Iterator[str]:
-    """Say of which classes little is known, and which are far off, with the sources behind each."""
+def _weak(found: Validation, least: int) -> str:
+    """Say of which classes little is known, and which are far off, with the sources behind each.
+
+    least : sources that a class needs
+    """
     classes = [one for one in found.groups if one.name.startswith("part:")]
-    few = [one for one in classes if one.sources < FEW_SOURCES]
-    far = [one for one in classes if one.sources >= FEW_SOURCES and one.p90_factor > FAR_OFF]
-    for groups, why in (
-        (few, f"fewer than {FEW_SOURCES} sources, so the figures may be luck"),
-        (far, f"a tenth of the points are off by more than {FAR_OFF:g}, so read the range"),
+    few = [one for one in classes if one.sources < least]
+    far = [one for one in classes if one not in few and one.p90_factor > FAR_OFF]
+    said = []
+    for groups, what, so in (
+        (few, "few sources stand behind", ", so their figures may be luck"),
+        (far, f"a tenth of the points are off by more than {FAR_OFF:g} in", ""),
     ):
-        if groups:
-            named = "; ".join(
-                f"{one.name.removeprefix('part:')} ({one.sources} "
-                f"source{'s' if one.sources > 1 else ''})"
-                for one in groups
-            )
-            yield f"weak: {named}: {why}"
+        named = [
+            f'"{one.name.removeprefix("part:")}" ({one.sources} source{"s" * (one.sources > 1)})'
+            for one in groups
+        ]
+        said += [f"{what} {listed(named)}{so}"] if named else []
+    return "; ".join(said)
+
+
+def _furthest(found: Validation) -> str:
+    """Say which point is furthest off."""
+    worst = max(found.predictions, key=lambda one: one.factor)
+    return (
+        f"furthest off: {worst.point.id}, {worst.point.model} on {worst.point.hardware}, "
+        f"{worst.point.metric} {number(worst.point.value)} measured, {number(worst.expected)} "
+        f"expected, a factor of {worst.factor:.2f}"
+    )
 
 
 def shown(groups: Sequence[Group]) -> list[Group]:

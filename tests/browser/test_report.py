@@ -96,14 +96,20 @@ def test_it_renders_without_an_error_and_no_wider_than_its_window(open_at, width
 def test_text_is_read_well_on_what_is_behind_it(open_at, scheme):
     """Contrast of 4.5 (WCAG 2.2, 1.4.3), as the browser computes colours."""
     found = open_at(scheme=scheme).execute_script(
-        """const hex = (c) => "#" + c.match(/\\d+/g).slice(0, 3)
+        """document.querySelectorAll("details").forEach((one) => { one.open = true; });
+        document.querySelectorAll(".columns input").forEach((one) => one.checked || one.click());
+        const tip = document.getElementById("tip");
+        tip.textContent = "said"; tip.hidden = false;
+        const hex = (c) => "#" + c.match(/\\d+/g).slice(0, 3)
           .map((n) => (+n).toString(16).padStart(2, "0")).join("");
         const behind = (e) => { for (; e; e = e.parentElement) {
           const c = getComputedStyle(e).backgroundColor;
           if (!/, 0\\)$/.test(c)) return hex(c);
         } return "#ffffff"; };
-        const found = new Set();
-        document.querySelectorAll("main *").forEach((e) => {
+        const found = new Set(), filter = document.getElementById("filter");
+        const hint = getComputedStyle(filter, "::placeholder");
+        found.add(JSON.stringify([hex(hint.color), behind(filter)]));
+        document.querySelectorAll("main *, #tip").forEach((e) => {
           const text = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
           if (!text || !e.getClientRects().length) return;
           const s = getComputedStyle(e), svg = e.ownerSVGElement;
@@ -231,7 +237,11 @@ def test_it_prints_without_its_controls(open_at):
     hidden = browser.execute_script(
         "return getComputedStyle(document.querySelector('.controls')).display"
     )
+    steps = browser.execute_script(
+        "return getComputedStyle(document.querySelector('.steps')).display"
+    )
     width = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     assert hidden == "none"
+    assert steps == "none"  # of which none is open
     assert width == "rgb(255, 255, 255)"

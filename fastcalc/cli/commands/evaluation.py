@@ -62,7 +62,7 @@ class Compare(
     ] = None
 
 
-class FitMemory(Evaluated, flags.Output, flags.OwnFolders):
+class FitMemory(Evaluated, flags.Output, flags.Reading, flags.OwnFolders):
     """Say where models fit, and the largest batch.
 
     Which memory, how many chips and why, and the largest batch there. Exits with 1 if no model

@@ -188,6 +188,7 @@ class Frontier(
     flags.Prices,
     flags.PaidHours,
     flags.Output,
+    flags.Reading,
     flags.OwnFolders,
 ):
     """Show user speed against $/Mtok: the points that no other beats.

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -208,24 +209,58 @@ def ink_on(colour: str) -> str:
     return "#000000" if luminance(colour) > 0.179 else "#ffffff"
 
 
-def apart(labels: Sequence[tuple[float, float, float]], line: float) -> list[float]:
-    """Return heights at which labels do not cover each other: as near to theirs as there is room.
+def apart(
+    labels: Sequence[tuple[float, float, float]], line: float, top: float = inf
+) -> list[float]:
+    """Return heights at which labels do not cover each other, in their order, up to a top.
 
     labels : left end, height of the middle, and width of each [px]
     line : height of a line [px]
+    top : the largest height [px]
 
     >>> apart([(0, 10, 50), (0, 12, 50), (200, 11, 50)], 12)
     [10.0, 22.0, 11.0]
+    >>> apart([(0, 10, 50), (0, 12, 50)], 12, 20)
+    [8, 20]
     """
-    found: dict[int, float] = {}
-    for place in sorted(range(len(labels)), key=lambda one: labels[one][1]):
-        left, middle, width = labels[place]
-        near = [
-            height
-            for other, height in found.items()
+    order = sorted(range(len(labels)), key=lambda one: labels[one][1])
+    found = [float(middle) for _, middle, _ in labels]
+
+    def near(place: int, others: Sequence[int]) -> list[float]:
+        left, _, width = labels[place]
+        return [
+            found[other]
+            for other in others
             if labels[other][0] < left + width and left < labels[other][0] + labels[other][2]
         ]
-        tries = [middle, *(one + side * line for one in near for side in (1, -1))]
-        free = [one for one in tries if all(abs(one - taken) >= line * 0.999 for taken in near)]
-        found[place] = float(min(free, key=lambda one: abs(one - middle)))
-    return [found[place] for place in range(len(labels))]
+
+    for index, place in enumerate(order):
+        found[place] = max([found[place], *(one + line for one in near(place, order[:index]))])
+    for index, place in reversed([*enumerate(order)]):
+        above = near(place, order[index + 1 :])
+        found[place] = min([found[place], top, *(one - line for one in above)])
+    return found
+
+
+def named_end(panel: Panel, one: Series) -> int:
+    """Return the end at which a series is named, 0 or -1: the right one unless others are there."""
+    shares = panel.across.share(one.x), panel.upward.share(one.y)
+    ends = sorted((0, -1), key=lambda end: (-float(shares[0][end]), end))
+    points = [
+        np.stack((panel.across.share(other.x), panel.upward.share(other.y)))
+        for other in panel.series
+        if other is not one and other.style in ("line", "points")
+    ]
+    if one.style == "area" or not points:
+        return ends[0]
+    x, y = np.concatenate(points, axis=1)
+    for end in ends:
+        left, up = (float(share[end]) for share in shares)
+        aside = np.maximum(left - x, 0.0) + np.maximum(x - left - _NAME, 0.0)
+        if np.min(np.hypot(aside, y - up)) >= _CLEAR:
+            return end
+    return ends[0]
+
+
+_NAME, _CLEAR = 0.2, 0.05
+"""Width of a name, and how far from a point it is clear, of a plot's. [1]"""

@@ -20,6 +20,7 @@ from fastcalc.report.charts.drawing import (
     Series,
     apart,
     ink_on,
+    named_end,
     written,
 )
 
@@ -59,7 +60,7 @@ def figure(chart: Chart, width: float | None = None, *, is_dark: bool = False) -
         wide = width or (10.0 if chart.is_one else 8.0)
         columns = max(min(len(chart.panels), int(wide / (2.2 if chart.is_one else 3.9))), 1)
         rows = max(ceil(len(chart.panels) / columns), 1)
-        plots = min(4.2, 0.75 * wide) if rows == 1 else 2.2 * rows
+        plots = min(4.2, 0.75 * wide) if rows == 1 else (2.2 if chart.is_one else 2.9) * rows
         plots = 1.0 + 0.42 * len(chart.bars) if chart.bars else plots
         high = 0.5 + 0.15 * len(_notes(chart, wide)) + plots
         made = Figure((wide, high), facecolor=ground)
@@ -133,6 +134,8 @@ def _series(plot: "Axes", panel: Panel, one: Series, colour: str, ink: str) -> N
         look: dict[str, Any] = {"alpha": 0.18, "linewidth": 0.0}
         if one.style == "area":
             look = {"alpha": 0.9, "linewidth": 0.6, "edgecolor": plot.get_facecolor()}
+        if len(one.x) == 1:
+            plot.vlines(one.x, one.low, one.high, colors=colour, linewidth=6.0, alpha=look["alpha"])
         plot.fill_between(one.x, one.low, one.high, facecolor=colour, **look)
     if one.style == "bound":
         plot.plot(one.x, one.y, color=colour if one.name else ink, linewidth=1.1, dashes=(4, 2))
@@ -182,7 +185,7 @@ def _arranged(made: "Figure", chart: Chart, ink: str) -> None:
         top=1.0 - (top + 4.0 + 12.0 * titled) / high,
         bottom=(bottom + 34.0) / high,
         wspace=(room + 54.0) / (wide / 2.0 - room) if labelled and several else 0.24,
-        hspace=0.4,
+        hspace=0.4 if chart.is_one else 0.45,
     )
     for plot, panel in zip(plots, chart.panels, strict=False):
         if not chart.is_one:
@@ -202,13 +205,15 @@ def _labels(plot: "Axes", panel: Panel, ink: str) -> None:
     shown = [one for one in panel.series if _is_labelled(panel, one)]
     ends = [
         (
-            float(panel.across.share(one.x[-1])) * box.width * points,
-            float(panel.upward.share(one.y[-1])) * box.height * points,
+            float(panel.across.share(one.x[named_end(panel, one)])) * box.width * points,
+            float(panel.upward.share(one.y[named_end(panel, one)])) * box.height * points,
             len(one.name) * _LETTER * 8.5,
         )
         for one in shown
     ]
-    for one, (x, y, _), height in zip(shown, ends, apart(ends, 8.5 * _LINE), strict=True):
+    for one, (x, y, _), height in zip(
+        shown, ends, apart(ends, 8.5 * _LINE, box.height * points), strict=True
+    ):
         plot.annotate(
             one.name,
             (x / points / box.width, y / points / box.height),

@@ -1,6 +1,7 @@
 """Charts of compared chips: speed, roofline, and the time of a decode step."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,40 +16,69 @@ _SMALL = 0.02
 
 def speed(outcomes: Sequence[Outcome]) -> Chart:
     """Return the speed of each user against batch, with its range and its bound."""
-    series = []
+    series: list[Series] = []
     for place, (name, outcome) in _drawn(outcomes):
-        estimate, held = outcome.estimate, outcome.estimate.fits
-        batch, middle, bound = (
-            one[held] for one in (estimate.batch, estimate.speed, estimate.bound)
-        )
-        low, high = (None if one is None else one[held] for one in (estimate.low, estimate.high))
-        tips = [
-            f"{name}, batch {b:,.0f}: {number(s)} tokens/s, bound {number(most)}"
-            for b, s, most in zip(batch, middle, bound, strict=True)
-        ]
-        wide = _wide(batch)
-        line = np.broadcast_to(bound, wide.shape)
-        series.append(Series(f"bound of {name}", wide, line, place, "bound"))
-        series.append(Series(name, batch, middle, place, "line", low, high, tips))
+        held, batch = outcome.estimate.fits, outcome.estimate.batch
+        tips = [f"{name}, batch {one:,.0f}" for one in batch[held]]
+        series += ranged(name, place, batch[held], speeds_of(outcome, held), tips)
+    title = _of(outcomes, "Speed of each user")
+    across = "batch (sequences decoded together)"
+    return of_speeds(title, series, across, 2, list(_left_out(outcomes)))
+
+
+def speeds_of(outcome: Outcome, some: Any) -> tuple[Any, Any, Any, Any]:
+    """Return speed, bound, and both ends of the range where it has one, of some batches. [1/s]"""
+    estimate = outcome.estimate
+    every = (estimate.speed, estimate.bound, estimate.low, estimate.high)
+    speed, bound, low, high = (None if one is None else one[some] for one in every)
+    return speed, bound, low, high
+
+
+def ranged(
+    name: str, place: int, x: Floats, speeds: Sequence[Floats | None], tips: Sequence[str]
+) -> tuple[Series, Series]:
+    """Return the bound of a chip's speeds, and the speeds with their range.
+
+    x : where they stand
+    speeds : as of `speeds_of`
+    tips : what each of them is
+    """
+    middle, bound, low, high = speeds
+    assert middle is not None
+    assert bound is not None
+    said = [
+        f"{tip}: {number(each)} tokens/s, bound {number(most)}"
+        for tip, each, most in zip(tips, middle, bound, strict=True)
+    ]
+    wide = _wide(x)
+    line = np.broadcast_to(bound, wide.shape)
+    return (
+        Series(f"bound of {name}", wide, line, place, "bound"),
+        Series(name, x, middle, place, "line", low, high, said),
+    )
+
+
+def of_speeds(
+    title: str, series: Sequence[Series], across: str, base: int, notes: Sequence[str]
+) -> Chart:
+    """Return a chart of speeds with their ranges and those bounds that are not far above.
+
+    across, base : what they stand over, and the base of its logarithm
+    """
     top = max(float(np.max(edge)) for one in series if one.style == "line" for edge in one.heights)
-    seen = [one for one in series if one.style == "line" or one.y.min() < _FAR * top]
-    across, upward = axes(seen, "batch (sequences decoded together)", _USER, (2, 10))
-    notes = ["band: 80 % range; dashed: the bound, which no software exceeds"]
-    notes += [
+    seen = [one for one in series if one.style == "line" or one.y.max() < _FAR * top]
+    axis, upward = axes(seen, across, "output tokens/s of each user", (base, 10))
+    far = [
         f"{one.name}: {number(float(one.y.max()))} tokens/s, far above"
         for one in series
         if one not in seen
     ]
-    notes += _left_out(outcomes)
-    series = seen
-    return Chart(
-        _of(outcomes, "Speed of each user"), [Panel("", across, upward, series)], (), notes
-    )
+    said = ["band: 80 % range; dashed: the bound, which no software exceeds", *far, *notes]
+    return Chart(title, [Panel("", axis, upward, seen)], (), said)
 
 
 _FAR = 30.0
 """How many times the fastest a bound may be and be drawn: beyond it, all else would be flat. [1]"""
-_USER = "output tokens/s of each user"
 
 
 def _wide(batch: Floats) -> Floats:
@@ -58,22 +88,24 @@ def _wide(batch: Floats) -> Floats:
 
 def price(outcomes: Sequence[Outcome]) -> Chart:
     """Return speed of each user against the price of a token, batch by batch."""
-    series = []
+    series: list[Series] = []
     for place, (name, outcome) in _drawn(outcomes):
         if outcome.usd is None:
             continue
         held, batch = outcome.estimate.fits, outcome.estimate.batch
-        x, y = outcome.estimate.speed[held], outcome.usd[1][held]
+        usd = outcome.usd[1][held]
         tips = [
-            f"{name}, batch {b:,.0f}: {number(s)} tokens/s, ${dollars(usd)}/Mtok"
-            for b, s, usd in zip(batch[held], x, y, strict=True)
+            f"{name}, batch {one:,.0f}, ${dollars(cost)}/Mtok"
+            for one, cost in zip(batch[held], usd, strict=True)
         ]
-        series.append(Series(name, x, y, place, tips=tips))
+        series += ranged(name, place, usd, speeds_of(outcome, held), tips)
     title, notes = _of(outcomes, "Speed and price"), list(_left_out(outcomes))
     if not series:
         return Chart(title, notes=["no chip here has a price"])
-    across, upward = axes(series, "output tokens/s of each user, expected", "$/Mtok output")
-    return Chart(title, [Panel("", across, upward, series)], (), notes)
+    return of_speeds(title, series, PRICE, 10, notes)
+
+
+PRICE = "$/Mtok output, at the speed expected"
 
 
 def roofline(outcomes: Sequence[Outcome]) -> Chart:
@@ -122,23 +154,30 @@ def _passes(place: int, name: str, outcome: Outcome) -> Iterator[Series]:
 
 def step(outcomes: Sequence[Outcome]) -> Chart:
     """Return the time of a decode step by component, against batch: a plot for each chip."""
-    some = [each for _, each in _drawn(outcomes)]
-    every = [(name, outcome, *_components(outcome)) for name, outcome in some]
-    longest = {n: float(y.max()) for _, _, _, parts in every for n, y in parts.items()}
-    order = sorted(longest, key=lambda one: (one == _OTHERS, -longest[one]))
+    every = [(name, outcome, _components(outcome)) for _, (name, outcome) in _drawn(outcomes)]
+    order = _order([parts for *_, parts in every])
     totals = [np.sum(list(parts.values()), axis=0) for *_, parts in every]
     tallest, panels = [float(one.max()) for one in totals], []
     shared = max(tallest) < _ALIKE * min(tallest)
-    for (name, outcome, batch, parts), total in zip(every, totals, strict=True):
+    for (name, outcome, parts), total in zip(every, totals, strict=True):
+        batch = outcome.estimate.batch[outcome.estimate.fits]
         series, below = [], np.zeros(batch.shape)
         wide = _wide(batch)
-        for part in (one for one in order if one in parts):
-            top = below + parts[part]
-            middle, colour = (below + top) / 2.0, order.index(part) % MOST
+        drawn = {
+            one: parts[one]
+            for one in order
+            if one in parts and np.max(parts[one] / total) >= _SMALL
+        }
+        drawn[_OTHERS] = total - sum(drawn.values())
+        for part, spent in drawn.items():
+            if np.max(spent / total) < 1e-9:
+                continue
+            top = below + spent
+            colour = MOST - 1 if part == _OTHERS else order.index(part)
             tips = [
-                f"{part}, batch {b:,.0f}: {number(t)} ms"
-                for b, t in zip(batch, parts[part], strict=True)
+                f"{part}, batch {b:,.0f}: {number(t)} ms" for b, t in zip(batch, spent, strict=True)
             ]
+            middle = (below + top) / 2.0
             at, low, high = (np.broadcast_to(one, wide.shape) for one in (middle, below, top))
             series.append(Series(part, wide, at, colour, "area", low, high, tips))
             below = top
@@ -155,17 +194,25 @@ _ALIKE = 8.0
 """Factor within which steps of chips are drawn on one scale. [1]"""
 
 
-def _components(outcome: Outcome) -> tuple[Floats, dict[str, Floats]]:
-    """Return batches, and the time of each component, those that are always small as one. [ms]"""
+def _components(outcome: Outcome) -> dict[str, Floats]:
+    """Return the time of each component at the batches that fit. [ms]"""
     held = outcome.estimate.fits
-    whole = np.broadcast_to(outcome.estimate.step.seconds, held.shape)[held] * 1e3
     found: dict[str, Floats] = {}
     for one in outcome.estimate.step.components:
         spent = np.broadcast_to(one.seconds, held.shape)[held] * 1e3
-        if spent.any():
-            name = one.name if np.max(spent / whole) >= _SMALL else _OTHERS
-            found[name] = found.get(name, 0.0) + spent
-    return outcome.estimate.batch[held], found
+        found[one.name] = found.get(one.name, 0.0) + spent
+    return found
+
+
+def _order(every: Sequence[Mapping[str, Floats]]) -> list[str]:
+    """Return the components that have a colour of their own, by the largest share they take."""
+    shares: dict[str, float] = {}
+    for parts in every:
+        total = np.sum(list(parts.values()), axis=0)
+        for name, spent in parts.items():
+            shares[name] = max(shares.get(name, 0.0), float(np.max(spent / total)))
+    large = sorted((one for one in shares if shares[one] >= _SMALL), key=lambda one: -shares[one])
+    return large[: MOST - 1]
 
 
 def _drawn(outcomes: Sequence[Outcome]) -> list[tuple[int, tuple[str, Outcome]]]:

@@ -1,49 +1,47 @@
 """Charts of the frontier of speed and price, and of predictions against measurements."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from fastcalc import search
-from fastcalc.core.scenario import Outcome, Scenario
+from fastcalc.core.scenario import Scenario
 from fastcalc.evidence.score import Prediction
-from fastcalc.report.charts.drawing import MOST, Chart, ChartAxis, Panel, Series, axes
+from fastcalc.report.charts.drawing import MOST, Chart, ChartAxis, Panel, Series
+from fastcalc.report.charts.of_outcomes import PRICE, of_speeds, ranged, speeds_of
 from fastcalc.report.numbers_as_text import dollars, number
-from fastcalc.search import FrontierPoint
 
 ALIKE = 1.5
 """Factor within which a prediction is drawn as good. [1]"""
 
 
-def frontier(found: Mapping[str, Sequence[FrontierPoint]]) -> Chart:
-    """Return speed against price of each chip's best points, by the name of the chip."""
-    series = []
-    for place, (name, points) in enumerate(found.items()):
-        x, y = (np.array([getattr(one, key) for one in points]) for key in ("speed", "usd"))
-        tips = [
-            f"{one.outcome.placement.layout.chips:,} x {name}, batch {one.batch:,}: "
-            f"{number(one.speed)} tokens/s, ${dollars(one.usd)}"
-            for one in points
-        ]
-        series.append(Series(name, x, y, place % MOST, tips=tips))
-    across, upward = axes(series, "output tokens/s of each user, expected", "$/Mtok output")
-    first: Outcome = next(iter(found.values()))[0].outcome
-    traffic = first.scenario.traffic
-    title = (
-        f"Speed and price: {first.scenario.model.name}, prompt {traffic.prompt:,.0f}, output "
-        f"{traffic.output:,.0f} tokens"
-    )
-    notes = ["each point is a layout and a batch that no other of its chip beats in both"]
-    return Chart(title, [Panel("", across, upward, series)], (), notes)
-
-
 def frontiers(placed: Sequence[Scenario], max_chips: int) -> Chart:
-    """Return the frontier of each chip alone: how far the others are from the best, too."""
+    """Return speed against price of each chip's best points: what each chip has alone."""
     chips: dict[str, list[Scenario]] = defaultdict(list)
     for one in placed:
         chips[one.hardware.id].append(one)
-    return frontier({n: search.frontier(own, max_chips=max_chips) for n, own in chips.items()})
+    series: list[Series] = []
+    for place, (name, own) in enumerate(chips.items()):
+        points = search.frontier(own, max_chips=max_chips)
+        tips = [
+            f"{one.outcome.placement.layout.chips:,} x {name}, batch {one.batch:,}, "
+            f"${dollars(one.usd)}/Mtok"
+            for one in points
+        ]
+        if points:
+            rows = zip(*(speeds_of(one.outcome, one.index) for one in points), strict=True)
+            middle, bound, *ends = (None if None in row else np.array(row) for row in rows)
+            most = bound if bound is None else np.maximum.accumulate(bound)  # for less, too
+            usd = np.array([one.usd for one in points])
+            series += ranged(name, place % MOST, usd, (middle, most, *ends), tips)
+    scenario = placed[0]
+    title = (
+        f"Speed and price: {scenario.model.name}, prompt {scenario.traffic.prompt:,.0f}, output "
+        f"{scenario.traffic.output:,.0f} tokens"
+    )
+    notes = ["each point is a layout and a batch that no other of its chip beats in both"]
+    return of_speeds(title, series, PRICE, 10, notes)
 
 
 def accuracy(predictions: Sequence[Prediction]) -> Chart:

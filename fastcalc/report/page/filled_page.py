@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +15,7 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.errors import InputError
 from fastcalc.report import compare, explain, overview, record_tables
 from fastcalc.report.charts import of_memory, of_outcomes
-from fastcalc.report.charts.drawing import COLOURS, DARK
+from fastcalc.report.charts.drawing import COLOURS, DARK, Chart
 from fastcalc.report.console import Listing, Notes, Part, TextTable, Title
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.page.inline_svg import MARKS, figures
@@ -31,7 +32,7 @@ _FIRST = pick(
     "tokens_per_s_per_user_bound tokens_per_s_total ttft_ms usd_per_mtok_output limiter placement"
 )
 """Columns that are there at first; the others are chosen."""
-_ADDRESS = re.compile(r"https?://[^\s<>\"]+")
+_ADDRESS = re.compile(r"https?://[^\s<>\"]*[^\s<>\".,;:)]")
 
 
 def document(outcomes: Sequence[Outcome], command: str) -> str:
@@ -62,7 +63,7 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
         "about": escape(compare.heading(outcomes[0])),
         "command": escape(command),
         "table": _table(records),
-        "charts": "".join(one for chart in charts for one in figures(chart)),
+        "charts": "".join(_drawn(charts)),
         "explained": "".join(_explained(outcomes)),
         "notes": _listed(compare.notes(outcomes)[1][1:]),
         "premises": "".join(_premises(outcomes)),
@@ -70,6 +71,14 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
         "version": __version__,
     }
     return Template(_text("report.html")).substitute({k: visible(v) for k, v in filled.items()})
+
+
+def _drawn(charts: Iterable[Chart]) -> Iterator[str]:
+    """Yield the figures of charts; what one has said of all the next do not say again."""
+    said: set[str] = set()
+    for chart in charts:
+        yield from figures(replace(chart, notes=[one for one in chart.notes if one not in said]))
+        said.update(chart.notes)
 
 
 def _text(name: str) -> str:
@@ -198,21 +207,19 @@ def _listed(lines: Iterable[str]) -> str:
 
 
 def _premises(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield the traffic, and the price of each chip with its date."""
-    scenario = outcomes[0].scenario
-    pricing, traffic = scenario.pricing, scenario.traffic
+    """Yield what prices are of, and that of each chip with its date."""
+    pricing = outcomes[0].scenario.pricing
     yield (
-        f"<p>Prompt {traffic.prompt:,.0f} and output {traffic.output:,.0f} tokens, mean context "
-        f"{traffic.context:,.0f}; prices are {escape(compare.basis_of(pricing))}, in use "
+        f"<p>Prices are {escape(compare.basis_of(pricing))}, in use "
         f"{100 * pricing.utilization:g} % of the hours paid for.</p>"
     )
     rows = []
     for chip in {one.scenario.hardware.id: one.scenario.hardware for one in outcomes}.values():
         origin = pricing.origin(chip)
         said: list[Any] = [chip.id, record_tables.FORMATS["USD"](pricing.per_chip_hour(chip))]
-        said += [origin.date, origin.confidence, origin.note] if origin else ["given", "", ""]
-        rows.append([str(one or "") for one in said])
-    heads = [(one,) for one in ("chip", "$ an hour", "date", "confidence", "note")]
+        since = f"{origin.date or ''} {origin.confidence or ''}".strip() if origin else "given"
+        rows.append([str(one or "") for one in (*said, since, origin and origin.note)])
+    heads = [(one,) for one in ("chip", "$ an hour", "date, confidence", "note")]
     yield from _as_html([TextTable(heads, rows)])
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from html import escape
 
+import numpy as np
+
 from fastcalc.formulas.types import Floats
 from fastcalc.report.charts.drawing import (
     MOST,
@@ -12,12 +14,16 @@ from fastcalc.report.charts.drawing import (
     Panel,
     Series,
     apart,
+    named_end,
     written,
 )
 
-_WIDE, _HIGH, _LEFT, _TOP, _BOTTOM = 440.0, 290.0, 54.0, 14.0, 44.0
+_WIDE, _HIGH, _LEFT, _TOP, _BOTTOM = 440.0, 290.0, 60.0, 14.0, 44.0
 _LETTER, _LINE = 6.4, 14.0
 """Width of a letter and height of a line of 12 px. [px]"""
+
+_BAR = 4.0
+"""Half the width of the range of a single point. [px]"""
 
 _SHAPES = (
     '<circle r="3.4"/>',
@@ -103,7 +109,9 @@ def _series(panel: Panel, one: Series, right: float) -> Iterator[str]:
     x, y = _across(panel, one.x, right), _up(panel, one.y)
     if one.low is not None and one.high is not None:
         low, high = _up(panel, one.low), _up(panel, one.high)
-        edge = [*_pairs(x, high), *reversed(_pairs(x, low))]
+        wide = x if x.size > 1 else x + np.array([-_BAR, _BAR])
+        low, high = (np.broadcast_to(edge, wide.shape) for edge in (low, high))
+        edge = [*_pairs(wide, high), *reversed(_pairs(wide, low))]
         kind = "area" if one.style == "area" else "band"
         yield f'<polygon class="{kind} {colour}" points="{" ".join(edge)}"/>'
     if one.style in ("line", "bound"):
@@ -123,13 +131,13 @@ def _pairs(x: Floats, y: Floats) -> list[str]:
 def _labels(panel: Panel, labels: Sequence[Series], right: float) -> Iterator[str]:
     ends = [
         (
-            float(_across(panel, one.x[-1], right)),
-            float(_up(panel, one.y[-1])),
+            float(_across(panel, one.x[named_end(panel, one)], right)),
+            float(_up(panel, one.y[named_end(panel, one)])),
             _LETTER * len(one.name),
         )
         for one in labels
     ]
-    for one, (x, _, _), y in zip(labels, ends, apart(ends, _LINE), strict=True):
+    for one, (x, _, _), y in zip(labels, ends, apart(ends, _LINE, _HIGH - _BOTTOM), strict=True):
         yield f'<text class="name" x="{x + 7:.1f}" y="{y + 4:.1f}">{escape(one.name)}</text>'
 
 

@@ -109,4 +109,4 @@ def layouts_of(site: Site) -> list[Layout]:
             while tp * dp <= site.domain and (dp == 1 or tp * dp <= site.work.experts):
                 found |= {Layout(tp, pp, site.expert_ranks(tp, dp), dp) for pp in stages}
                 dp *= 2
-    return sorted(found, key=lambda one: (one.chips, one))
+    return sorted(found, key=lambda one: (one.chips, one.tp, one.pp, one.ep, one.dp))
