@@ -25,7 +25,6 @@ from fastcalc.cli import (
     show_frontier,
     show_infer,
     show_new,
-    show_plan,
     show_validate,
 )
 from fastcalc.evidence.validate import validate_shipped
@@ -124,7 +123,6 @@ def answer_once() -> None:
     show_fastmode.tricks = _remembered(show_fastmode.tricks)
     show_frontier.frontier = _remembered(show_frontier.frontier)
     show_infer.invert = _remembered(show_infer.invert)
-    show_plan.decide = _remembered(show_plan.decide)
     show_new.as_text = cache(show_new.as_text)
     evidence = cache(show_validate.shipped)
     scored = _remembered(lambda catalogue: validate_shipped(evidence(), catalogue))
