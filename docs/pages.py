@@ -14,7 +14,9 @@ from typing import Any
 from typer.models import ArgumentInfo
 
 import fastcalc
+from fastcalc.cli import show_validate
 from fastcalc.cli.app import COMMANDS
+from fastcalc.cli.commands.measurements import Validate
 from fastcalc.cli.flags import declared
 from fastcalc.library.answer_table import Table
 from fastcalc.library.functions import flags_of
@@ -213,7 +215,8 @@ def _model(one: Any) -> list[str]:
 @cache
 def validated() -> Table:
     """Return every prediction of a shipped measurement, and the scores by group."""
-    return fastcalc.validate()
+    asked = Validate(wide=True)
+    return Table(asked, show_validate.run(asked))
 
 
 def trust() -> str:

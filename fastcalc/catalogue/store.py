@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from fastcalc.catalogue.difference import Change, changed, extended
 from fastcalc.catalogue.faults import refuse
@@ -76,6 +76,9 @@ class Catalogue:
 
     own: dict[Kind, tuple[Path, ...]] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
+    _entries: dict[tuple[Path, Kind], Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         for kind, folders in self.own.items():
@@ -182,7 +185,10 @@ class Catalogue:
 
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
         path = self._find(name, kind)
-        return self._entry(path, read(path), kind, schema)
+        if (path, kind) not in self._entries:
+            self._entries[path, kind] = self._entry(path, read(path), kind, schema)
+        found: AnyEntry = self._entries[path, kind]
+        return found
 
     def _entry(
         self, path: Path, document: Document, kind: Kind, schema: type[AnyEntry]

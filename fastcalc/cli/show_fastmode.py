@@ -55,15 +55,9 @@ def run(asked: Fastmode) -> Found:
     few, left = fastmode.shown(made, everything=asked.everything or asked.written_as == "markdown")
 
     def page(width: int) -> list[Part]:
-        return fastmode_table.parts(
-            made,
-            few,
-            left,
-            width,
-            _next(asked, comparison, made, few),
-            wide=asked.wide or asked.everything,
-            has_all_notes=asked.notes,
-        )
+        then = _next(asked, comparison, made, few)
+        much = {"wide": asked.wide or asked.everything, "has_all_notes": asked.notes}
+        return fastmode_table.parts(made, few, left, width, then, **much)
 
     return Found(
         page,

@@ -43,9 +43,7 @@ def run(asked: Validate) -> Found:
 
     def page(width: int) -> list[Part]:
         what = (found, asked.path.name if asked.path else "", both, width, _next(asked))
-        if asked.wide:
-            return report.parts(*what)
-        return report.first_screen(*what, has_all_notes=asked.notes)
+        return report.parts(*what, wide=asked.wide, has_all_notes=asked.notes)
 
     return Found(
         page,

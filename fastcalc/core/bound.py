@@ -74,8 +74,7 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
         reductions happen in the switch.
     """
     machine, work, chips = placement.machine, placement.work, placement.layout.chips
-    seen = rows.seen
-    decode = rows.sequences * rows.verified
+    seen, decode = rows.seen, rows.sequences * rows.verified
     tokens = floats(decode + rows.prompt)
     routed = (work.routed.bytes + work.expert_biases.bytes) * work.active_share
     weights = work.dense.bytes + work.small.bytes + work.head.bytes + routed
@@ -95,10 +94,8 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
         for count, parameters, share, rate in products
         if parameters
     ]
-    attention = decode * seen.decode_flops
-    if not is_nothing(rows.prompt):
-        attention = attention + rows.prompt * seen.prompt_flops
-    parts.append((attention, caches))
+    prompts = 0.0 if is_nothing(rows.prompt) else rows.prompt * seen.prompt_flops
+    parts.append((decode * seen.decode_flops + prompts, caches))
     flops: ArrayLike = sum(amount for amount, _ in parts)
     compute: ArrayLike = sum(time_of(work=amount, rate=rate) for amount, rate in parts) / chips
     sent, link = _sent(placement, tokens)

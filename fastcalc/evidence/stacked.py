@@ -132,15 +132,14 @@ def _piles(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
 
 def _joined(piles: Sequence[Pile], name: str) -> Any:
     """Return one part of several piles as one, field by field one after another."""
-    first = getattr(piles[0], name)
-    values = {
-        field.name: np.concatenate(
-            [
-                np.broadcast_to(getattr(getattr(pile, name), field.name), pile.point.shape)
-                for pile in piles
-            ]
-        ).astype(float, copy=False)
-        for field in fields(first)
-        if field.name != "split"
-    }
-    return replace(first, **values)
+    first, counts = getattr(piles[0], name), [pile.point.size for pile in piles]
+
+    def column(field: str) -> Floats:
+        parts = [getattr(getattr(pile, name), field) for pile in piles]
+        if not any(map(np.ndim, parts)):
+            return np.repeat(np.asarray(parts, float), counts)
+        wide = map(np.broadcast_to, parts, counts)
+        return np.concatenate(list(wide)).astype(float, copy=False)
+
+    names = (field.name for field in fields(first) if field.name != "split")
+    return replace(first, **{field: column(field) for field in names})

@@ -24,8 +24,9 @@ def shipped_parts(found: Calibration, left_out: Validation, width: int) -> list[
     """Return the fitted values alongside those in the files, and what is left of unseen sources."""
     values = zip(found.family.nodes, map(float, found.values), strict=True)
     table = record_tables.table(_VALUES, values, width)
-    scores = validation.parts(left_out, "sources left out in turn", None, width)
-    return ["Fitted values, SI units", "", table, "", *scores]
+    scores = validation.scores(left_out, width)
+    heading = "Sources left out in turn"
+    return ["Fitted values, SI units", "", table, "", heading, "", *scores]
 
 
 def values_page(found: Calibration) -> str:

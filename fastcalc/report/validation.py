@@ -8,7 +8,7 @@ from fastcalc.evidence.points import Skipped
 from fastcalc.evidence.score import Group, Prediction
 from fastcalc.evidence.validate import Shipped, Validation
 from fastcalc.report import record_tables
-from fastcalc.report.console import Notes, Part, under_table
+from fastcalc.report.console import Part, under_table
 from fastcalc.report.numbers_as_text import listed, number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
@@ -108,19 +108,21 @@ def json_text(found: Validation) -> str:
     return '{"schema": "fastcalc-validate/1",\n' + ",\n".join(lists) + "}\n"
 
 
-def first_screen(
+def parts(
     found: Validation,
     name: str,
     aside: Shipped | None,
     width: int,
     next_command: str | None,
     *,
+    wide: bool,
     has_all_notes: bool,
 ) -> list[Part]:
     """Return how far off predictions are and where they are weak, their scores, and notes.
 
     name : of the file, if it is one
     aside : the shipped evidence, if it is that
+    wide : whether sources set aside and the worst points have tables, too
     """
     every = _notes(found, aside)
     (whole,) = [one for one in found.groups if one.name == "all"]
@@ -134,49 +136,28 @@ def first_screen(
     ]
     weak = _weak(found, FEW_SOURCES if aside else 0)
     page += [f"Weak: {weak}."] if weak else []
-    table = record_tables.table(SCORES, shown(found.groups), width)
-    few = every[1:] if aside is None else every[1:4]
+    few = every if aside is None else every[:3]
     if aside is None:
         few = [_furthest(found), *few]
     elif found.skipped:
         few += [f"{len(found.skipped)} points are not predicted; --notes says why"]
-    under = under_table(_KEY, few, every[1:], next_command, has_all=has_all_notes)
-    return [*page, "", table, under]
-
-
-def parts(
-    found: Validation,
-    name: str,
-    aside: Shipped | None,
-    width: int,
-    next_command: str | None = None,
-) -> list[Part]:
-    """Return all scores by class of machine, the worst points, and what was left out."""
-    if aside is None:
-        count, left = len(found.predictions), len(found.skipped)
-        counted = f"{count:,} point{'' if count == 1 else 's'} predicted"
-        sections = {f"{name}: {counted}{f', {left:,} not predicted' if left else ''}": found}
-    else:
-        sections = {
-            "Fitted sources, each left out in turn: engines and ranges are those of the others": (
-                aside.fitted
-            ),
-            "Sources set aside: no engine was fitted on them": aside.set_aside,
-        }
-    page: list[Part] = []
-    for heading, some in sections.items():
-        page += [heading, "", *_scores(some, width), ""]
-    return [*page, Notes(_notes(found, aside), next_command)]
+    page += ["", *(scores(aside.fitted if aside else found, width) if wide else [])]
+    if wide and aside is not None:
+        page += ["", "Sources set aside: no engine was fitted on them", ""]
+        page += scores(aside.set_aside, width)
+    if not wide:
+        page += [record_tables.table(SCORES, shown(found.groups), width)]
+    has_all = wide or has_all_notes
+    return [*page, under_table(_KEY, few, every, next_command, has_all=has_all)]
 
 
 def _notes(found: Validation, aside: Shipped | None) -> list[str]:
-    """Return what factors mean, what is weak, what is set aside, and what was not predicted."""
+    """Return what is set aside, what flatters, and what was not predicted."""
     if aside is None:
-        return [_KEY, *_left_out(found.skipped)]
+        return [*_left_out(found.skipped)]
     (whole,) = [one for one in aside.set_aside.groups if one.name == "all"]
     skipped = [*aside.fitted.skipped, *aside.set_aside.skipped]
     return [
-        _KEY,
         f"set aside, as no engine was fitted on them: {whole.count:,} points of {whole.sources} "
         f"sources, median {whole.median_factor:.2f}, 90 % within {whole.p90_factor:.2f}, "
         f"{100 * whole.coverage:.0f} % in range; --wide has their classes and the worst points",
@@ -224,8 +205,8 @@ def shown(groups: Sequence[Group]) -> list[Group]:
     return [one for one in groups if one.name == "all" or one.name.startswith("part:")]
 
 
-def _scores(found: Validation, width: int) -> Iterator[Part]:
-    """Yield the scores, the points that are furthest off, and those above their bound."""
+def scores(found: Validation, width: int) -> Iterator[Part]:
+    """Yield scores, the points that are furthest off, and those above their bound."""
     yield record_tables.table(SCORES, shown(found.groups), width)
     order = sorted(found.predictions, key=lambda one: -one.factor)
     beaten = [one for one in order[WORST:] if one.beats_bound][:MOST_BEATEN]
