@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, Sharding, solve
+from fastcalc.core.smaller_batch import speeds
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.search import Space
-from fastcalc.search.largest_batch import speeds
 from fastcalc.search.space import chip_counts
 from fastcalc.search.tricks.combined import COUNTS, combinations, nearest
 from fastcalc.search.tricks.lighter_passes import PUBLISHED, narrowest

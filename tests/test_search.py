@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,17 +15,16 @@ from fastcalc.core.estimate import evaluate
 from fastcalc.core.layout import Layout
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, engine_for, solve
+from fastcalc.core.smaller_batch import cost_multiples, largest_batches, speeds
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.search import (
     Space,
     cheapest,
-    cost_multiples,
     frontier,
-    largest_batches,
     placeable,
     undominated,
 )
-from fastcalc.search.largest_batch import by_octaves, needed_tokens, speeds
+from fastcalc.search.largest_batch import by_octaves, needed_tokens
 from fastcalc.search.space import chip_counts
 from tests import made_up, strategies
 from tests.helpers import outcome
@@ -74,18 +74,16 @@ def test_a_larger_batch_is_never_faster(chip, model, engine, traffic):
 
 
 def test_cost_multiples_keep_the_identity():
-    """Multiple x ratio of speeds reached = ratio of batches, and nan beyond reach."""
+    """Multiple x ratio of speeds reached = ratio of batches, and infinity beyond reach."""
     found = outcome("gpt-oss-120b", "h100-sxm", batch=(1,))
     place_, traffic = found.placement, found.scenario.traffic
     slow, fast = np.array([30.0, 40.0, 30.0]), np.array([60.0, 100.0, 1e9])
-    multiples = cost_multiples(place_, traffic, slow, fast)
     before, after = (largest_batches(place_, traffic, one) for one in (slow, fast))
+    multiples = cost_multiples(partial(speeds, place_, traffic), before, after)
     for index in range(2):
         at = speeds(place_, traffic, [before[index], after[index]])
         assert multiples[index] * at[1] / at[0] == pytest.approx(before[index] / after[index])
-    assert np.isnan(multiples[2])
-    (alone,) = cost_multiples(place_, traffic, 30.0, 60.0)
-    assert alone == pytest.approx(multiples[0])
+    assert multiples[2] == np.inf
 
 
 def test_speeds_are_those_of_an_estimate():

@@ -9,10 +9,10 @@ import pytest
 from fastcalc.core.best_cut import best_cut
 from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Scenario, Sharding, solve
+from fastcalc.core.smaller_batch import speeds
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.search import Space
-from fastcalc.search.largest_batch import speeds
 from fastcalc.search.tricks.smaller_batches import curve, study, textbook
 from tests import made_up
 from tests.helpers import run

@@ -123,7 +123,7 @@ def questions(book: Book) -> Words:
         "effort_lead": number(book.turn("16", "lead"), 2),
         "sessions": f"{float(sessions):.1f}",
         "sessions_fast": f"{float(fewer):.1f}",
-        "plans": number(book.values("74")[0], 1),
+        "plans": f"{5.0 * PLAN:,.0f}",
         "plan_tokens": number(PLAN / WRITTEN[0], 2),
         "plan_tokens_fast": number(PLAN / WRITTEN[1], 2),
         "amdahl": number(book.values("64")[0], 2),

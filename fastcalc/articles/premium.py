@@ -4,7 +4,8 @@ The engines of the catalogue carry the floors they were fitted with. Here the fl
 nobody has published how a closed model's servers pay it, so the same step is taken with several.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from fastcalc.articles.finding import Finding, FindingRows, finding
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.smaller_batch import Batches, cost_multiples, largest_reaching
 from fastcalc.core.workload import Workload, workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.experts import distinct_experts, other_ranks
@@ -27,31 +29,37 @@ LARGEST_REDUCING_GROUP = 8
 PRICE = 6.0
 """What fast mode costs over standard, in all articles."""
 
-_HALVINGS, _TRIED = 14, 66
+_HALVINGS = 14
 
 
 class Server(NamedTuple):
-    """What software makes of a chip.
+    """What software makes of a chip, a number for each of several.
 
-    Time for each layer that no bandwidth shortens, shares of the peaks that it reaches, and the
-    share of a memory that weights and caches may fill. [s, 1, 1, 1]
+    Time for each layer that no bandwidth shortens, and shares of the peaks that it reaches.
+    [s, 1, 1]
     """
 
-    floor: float
-    bandwidth_share: float
-    compute_share: float
-    usable: float
+    floor: Array
+    bandwidth_share: Array
+    compute_share: Array
+
+
+@lru_cache(maxsize=64)
+def _each_sequence(work: Workload, context: float) -> tuple[float, float]:
+    """Return the FLOPs of a token at a context, and the cache that it reads. [FLOP, byte]"""
+    flops = work.flops_per_token + work.attention_flops(context)
+    return float(flops), float(work.cache_read_bytes(context))
 
 
 @dataclass(frozen=True)
 class Case:
-    """A model in its formats on some chips with some software; the context is tokens. [1]"""
+    """A model in its formats on some chips, with the share that it may fill of their memory. [1]"""
 
     work: Workload
     hardware: Hardware
     chips: float
     context: float
-    server: Server
+    usable: float
 
     @property
     def name(self) -> str:
@@ -62,42 +70,53 @@ class Case:
     @property
     def largest(self) -> int:
         """Sequences that fit. [1]"""
-        usable = self.chips * self.hardware.memory[0].capacity.si * self.server.usable
-        cache = self.work.cache_bytes(self.context)
-        return int(
-            largest_batch(
-                usable=usable, weights=self.work.weight_bytes, cache_per_sequence=float(cache)
-            )
-        )
+        usable = self.chips * self.hardware.memory[0].capacity.si * self.usable
+        cache = float(self.work.cache_bytes(self.context))
+        weights = self.work.weight_bytes
+        return int(largest_batch(usable=usable, weights=weights, cache_per_sequence=cache))
 
-    def terms(self, batch: Floats) -> dict[str, Floats]:
+    def terms(self, batch: Floats, server: Server) -> dict[str, Floats]:
         """Return the terms of a decode step by name. [s]"""
-        bandwidth = self.hardware.memory[0].bandwidth.si * self.server.bandwidth_share
+        bandwidth = self.hardware.memory[0].bandwidth.si * server.bandwidth_share
         is_narrow = self.work.weight_format == "fp8"
         peak = (self.hardware.rate("fp8") if is_narrow else None) or self.hardware.rate("bf16")
         assert peak is not None, "the schema asks for a 16-bit rate"
         work = self.work
-        flops = batch * (work.flops_per_token + work.attention_flops(self.context))
-        cache = batch * work.cache_read_bytes(self.context)
+        flops, cache = _each_sequence(work, self.context)
         weights = work.weight_bytes - work.embedding.bytes - work.routed.bytes + 0.0 * batch
         if work.experts:
             touched = distinct_experts(
                 experts=work.experts, active=work.active_experts, tokens=batch
             )
             weights = weights + work.routed.bytes * touched / work.experts
+        rate = self.chips * peak.si * server.compute_share
         return {
             "weights": time_of(work=weights, rate=self.chips * bandwidth),
-            "cache": time_of(work=cache, rate=self.chips * bandwidth),
-            "compute": time_of(work=flops, rate=self.chips * peak.si * self.server.compute_share),
+            "cache": time_of(work=batch * cache, rate=self.chips * bandwidth),
+            "compute": time_of(work=batch * flops, rate=rate),
             "link": self._link(batch),
-            "floor": np.full(batch.shape, self.work.layers * self.server.floor),
+            "floor": work.layers * server.floor + 0.0 * batch,
         }
 
-    def step(self, batch: Floats) -> Floats:
+    def step(self, batch: Floats, server: Server) -> Floats:
         """Return the time of a decode step: reading hides computing or is hidden by it. [s]"""
-        term = self.terms(batch)
+        term = self.terms(batch, server)
         busy = np.maximum(term["weights"] + term["cache"], term["compute"])
         return np.asarray(busy + term["link"] + term["floor"])
+
+    def batches(self, server: Server, slow: float, fast: float) -> tuple[Batches, Batches, Floats]:
+        """Return the largest batches at two speeds, and what a token costs at the fast one. [1]
+
+        0 and infinity where a speed is out of reach; one of each for each software.
+        """
+
+        def each(batch: Floats) -> Floats:
+            return 1.0 / self.step(batch, server)
+
+        end = int(min(self.largest, LIMITS["sequences"].most)) + 1
+        goals = np.array([slow, fast])[:, np.newaxis] + 0.0 * server.floor
+        many, few = largest_reaching(each, goals, 0, end)
+        return many, few, cost_multiples(each, many, few)
 
     def _link(self, batch: Floats) -> Floats:
         link, width = self.hardware.links.scale_up, self.work.hidden
@@ -126,7 +145,10 @@ class Served(NamedTuple):
 
 
 class Software(NamedTuple):
-    """What `Server` holds, with as many floors and shares as are compared."""
+    """What `Server` holds, with as many floors and shares as are compared.
+
+    ``usable`` is the share of a memory that weights and caches may fill. [1]
+    """
 
     floors: ArrayLike
     bandwidth_shares: ArrayLike
@@ -134,8 +156,8 @@ class Software(NamedTuple):
     usable: float
 
 
-def _cases(catalogue: Catalogue, served: Served) -> list[Case]:
-    """Return the cases with no software yet; in 8 bits caches are too, unless they are latent."""
+def cases(catalogue: Catalogue, served: Served, usable: float) -> list[Case]:
+    """Return the cases; in 8 bits caches are too, unless they are latent."""
     count = np.zeros(len(served.models))
     chips, contexts, _ = np.broadcast_arrays(served.chips, served.contexts, count)
     if not (np.all(contexts >= 1) and np.all(chips >= 1)):
@@ -143,52 +165,29 @@ def _cases(catalogue: Catalogue, served: Served) -> list[Case]:
     found = []
     named = zip(served.models, served.machines, served.weights, chips, contexts, strict=True)
     for model, machine, weights, number, context in named:
-        entry, bare = catalogue.model(model), Server(0.0, 1.0, 1.0, 1.0)
+        entry = catalogue.model(model)
         caches = "fp8" if weights == "fp8" and not workload(entry).latent_layers else None
         work = workload(entry, None if weights == "native" else weights, caches)
-        found.append(Case(work, catalogue.hardware(machine), float(number), float(context), bare))
+        hardware = catalogue.hardware(machine)
+        found.append(Case(work, hardware, float(number), float(context), usable))
     return found
 
 
-def _servers(software: Software) -> list[Server]:
-    each = np.broadcast_arrays(np.atleast_1d(software.floors), *software[1:])
-    servers = [Server(*map(float, one)) for one in zip(*each, strict=True)]
-    if any(one.floor < 0 or min(one[1:]) <= 0 for one in servers):
+def server_of(software: Software) -> Server:
+    """Return all software that is compared."""
+    found = Server(*np.broadcast_arrays(np.atleast_1d(software.floors), *software[1:3]))
+    shares = (found.bandwidth_share, found.compute_share, software.usable)
+    if np.any(found.floor < 0) or any(np.any(np.asarray(one) <= 0) for one in shares):
         raise InputError("floors are at least 0, shares above 0")
-    return servers
+    return found
 
 
-def batches_for(case: Case, slow: float, fast: float) -> tuple[int, int]:
-    """Return the largest batches at which every user has a slow and a fast speed; 0 for none."""
-    return _largest_at(case, slow), _largest_at(case, fast)
-
-
-def _largest_at(case: Case, speed: float) -> int:
-    """Return the largest batch at a speed: a step of more users is never shorter."""
-    low, high = 0, int(min(case.largest, LIMITS["sequences"].most)) + 1
-    while high - low > 1:
-        tried = np.unique(np.linspace(low, high, _TRIED).astype(int))[1:-1].astype(float)
-        few = int(np.sum(1.0 / case.step(tried) >= speed))
-        low = int(tried[few - 1]) if few else low
-        high = int(tried[few]) if few < len(tried) else high
-    return low
-
-
-def cost_multiple(case: Case, many: int, few: int) -> float:
-    """Return what a token costs with few users over many; infinity where either is none. [1]"""
-    if not many or not few:
-        return float("inf")
-    step = case.step(np.array([float(many), float(few)]))
-    return float(step[1] / few / (step[0] / many))
-
-
-def cost_multiples(
+def cost_multiples_of(
     *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Array:
     """Return the cost multiple of a faster user speed for every case and floor. [1]"""
-    servers = _servers(software)
-    found = (replace(bare, server=one) for bare in _cases(catalogue, served) for one in servers)
-    return np.array([cost_multiple(case, *batches_for(case, slow, fast)) for case in found])
+    server, found = server_of(software), cases(catalogue, served, software.usable)
+    return np.concatenate([case.batches(server, slow, fast)[2] for case in found])
 
 
 def cost_table(
@@ -198,19 +197,18 @@ def cost_table(
     table: list[tuple[str, ...]] = []
     values: list[float] = []
     prices: list[float] = []
-    servers = _servers(software)
-    for bare in _cases(catalogue, served):
+    server = server_of(software)
+    for case in cases(catalogue, served, software.usable):
         cells = []
-        for case in (replace(bare, server=server) for server in servers):
-            many, few = batches_for(case, slow, fast)
-            values.append(cost_multiple(case, many, few))
+        for many, few, value in zip(*case.batches(server, slow, fast), strict=True):
+            values.append(value)
             never = f"{fast if many else slow:g}: never"
-            cells.append(f"{many:,}->{few:,} {values[-1]:.3g}x" if many and few else never)
-        at = _floor_for(replace(bare, server=servers[-1]), slow, fast)
+            cells.append(f"{many:,}->{few:,} {value:.3g}x" if many and few else never)
+        at = _floor_for(case, Server(*(one[-1:] for one in server)), slow, fast)
         prices += [1e6 * at] if np.isfinite(at) else []
-        table.append((bare.name, *cells, f"{1e6 * at:.3g} us" if np.isfinite(at) else "-"))
+        table.append((case.name, *cells, f"{1e6 * at:.3g} us" if np.isfinite(at) else "-"))
     reached = [value for value in values if np.isfinite(value)] or [float("inf")]
-    heads = [f"{one.floor * 1e6:g} us" if one.floor else "no floor" for one in servers]
+    heads = [f"{one * 1e6:g} us" if one else "no floor" for one in server.floor]
     found = f"{PRICE:g}x lies at {min(prices):.3g} to {max(prices):.3g} us" if prices else "none"
     return finding(
         np.array(values),
@@ -223,12 +221,12 @@ def cost_table(
     )
 
 
-def _floor_for(case: Case, slow: float, fast: float) -> float:
+def _floor_for(case: Case, server: Server, slow: float, fast: float) -> float:
     """Return the floor from which a token costs `PRICE` times as much; nan where any does. [s]"""
 
     def is_dearer(floor: float) -> bool:
-        asked = replace(case, server=case.server._replace(floor=floor))
-        return cost_multiple(asked, *batches_for(asked, slow, fast)) >= PRICE
+        _, _, (multiple,) = case.batches(server._replace(floor=np.array([floor])), slow, fast)
+        return bool(multiple >= PRICE)
 
     low, high = 0.0, 1.0 / fast / case.work.layers
     if is_dearer(low):
@@ -243,12 +241,12 @@ def saving_by_flops(
     *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Finding:
     """Return the share of the time saved by a smaller batch that fewer FLOPs account for."""
-    case = replace(_cases(catalogue, served)[0], server=_servers(software)[0])
-    found = batches_for(case, slow, fast)
-    if not all(found):
+    case = cases(catalogue, served, software.usable)[0]
+    server = Server(*(one[:1] for one in server_of(software)))
+    batch = np.array(case.batches(server, slow, fast)[:2], float)[:, 0]
+    if not batch.all():
         raise InputError(f"{case.name} does not reach both speeds")
-    batch = np.array(found, float)
-    term, step = case.terms(batch), case.step(batch)
+    term, step = case.terms(batch, server), case.step(batch, server)
     # Reading hides computing: FLOPs shorten the step by what they stood out beyond the reading.
     reading = term["weights"] + term["cache"]
     beyond = np.maximum(term["compute"] - reading, 0.0)

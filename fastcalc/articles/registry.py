@@ -37,24 +37,26 @@ class Registered:
     in_full: Callable[..., Finding] | None = None
 
     @cached_property
+    def _parameters(self) -> Mapping[str, inspect.Parameter]:
+        return inspect.signature(self.function).parameters
+
+    @cached_property
     def groups(self) -> Mapping[str, Mapping[str, Any]]:
         """Inputs by name with their types, in the parameters that they stand in."""
-        found = inspect.signature(self.function).parameters.items()
         return {
             name: dict(inspect.get_annotations(one.annotation))
             if hasattr(one.annotation, "_fields")
             else {name: one.annotation}
-            for name, one in found
+            for name, one in self._parameters.items()
         }
 
     def compute(self, given: dict[str, Any], *, is_full: bool) -> Finding:
         """Return what the function gives for inputs by name, or in full where there is more."""
         made = {name: {key: given[key] for key in group} for name, group in self.groups.items()}
-        kinds = inspect.signature(self.function).parameters
         function = self.in_full or self.function if is_full else self.function
         found = function(
             **{
-                name: kinds[name].annotation(**one) if name not in one else one[name]
+                name: self._parameters[name].annotation(**one) if name not in one else one[name]
                 for name, one in made.items()
             }
         )
@@ -93,7 +95,6 @@ TESTS: dict[str, Registered] = {
     "value": Registered(lambda value: floats(value), "{value}"),
     "ratio": Registered(lambda over, under: floats(over) / under, "{over} / {under}"),
     "latency-ratio": Registered(lambda sram, hbm: floats(sram) / hbm, "{sram} / {hbm}"),
-    "product": Registered(lambda one, other: floats(one) * other, "{one} x {other}"),
     "ratio-of-ratios": Registered(
         lambda over, over_unit, under, under_unit: (
             floats(over) / over_unit / (floats(under) / under_unit)
@@ -105,9 +106,6 @@ TESTS: dict[str, Registered] = {
     ),
     "thinner-batch": Registered(
         lambda fewer_users, speedup: floats(fewer_users) / speedup, "{fewer_users} / {speedup}"
-    ),
-    "premium-a-speed": Registered(
-        arithmetic.premium_a_speed, "({price} / {speed}) / ({other_price} / {other_speed})"
     ),
     "bill-ratio": Registered(
         arithmetic.bill_ratio,
@@ -186,9 +184,6 @@ TESTS: dict[str, Registered] = {
         ),
         "{bandwidth} / ({context} x {bytes_a_token})",
     ),
-    "usd-per-system": Registered(
-        arithmetic.usd_per_system, "{deal} / ({site_power} / ({system_power} x {site_factor}))"
-    ),
     "handshake-share": Registered(
         lambda handshake, lead: floats(handshake) / (floats(handshake) + lead),
         "{handshake} / ({handshake} + {lead})",
@@ -245,7 +240,7 @@ TESTS: dict[str, Registered] = {
         "{speed} x {words_a_token} x 60 / {reading}",
     ),
     "cost-multiples": Registered(
-        premium.cost_multiples,
+        premium.cost_multiples_of,
         in_full=premium.cost_table,
         formula="(T(B') / B') / (T(B) / B), T = floor x layers + link + max(bytes / bandwidth, "
         "FLOPs / peak), B and B' the largest batches at {slow} and {fast} tokens/s a user",

@@ -38,20 +38,6 @@ def with_chips(
     return finding(np.asarray(speed) / than, *parts)
 
 
-def premium_a_speed(
-    *, price: float, speed: float, other_price: float, other_speed: float
-) -> Finding:
-    """Return the price of a unit of speed of one offer over that of another. [1]"""
-    one, other = price / speed, other_price / other_speed
-    return finding(
-        one / other,
-        ("price over speed, first", one),
-        ("price over speed, second", other),
-        ("log price over log speed, first", np.log(price) / np.log(speed)),
-        ("log price over log speed, second", np.log(other_price) / np.log(other_speed)),
-    )
-
-
 def bill_ratio(*, prompt: float, output: float, prices: Floats, other_prices: Floats) -> Finding:
     """Return a bill at one pair of prices, input and output, over that at another. [1]"""
     tokens = np.array([prompt, output]) / 1e6
@@ -116,18 +102,6 @@ def saved(
 ) -> Array:
     """Return the time of a turn that savings on trips, tokens and prefill spare. [s]"""
     return floats(trips * trip * trip_saving + tokens * token * token_saving + lead * lead_saving)
-
-
-def usd_per_system(
-    *, deal: ArrayLike, site_power: ArrayLike, system_power: ArrayLike, site_factor: ArrayLike
-) -> Finding:
-    """Return what a deal pays for each system that its power feeds. [USD]"""
-    systems = np.asarray(site_power) / (np.asarray(system_power) * site_factor)
-    return finding(
-        np.asarray(deal) / systems,
-        ("systems, at least", np.min(systems)),
-        ("dollars a watt", np.max(np.asarray(deal) / site_power), "USD/W"),
-    )
 
 
 def reruns(

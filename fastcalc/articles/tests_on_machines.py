@@ -7,10 +7,13 @@ import numpy as np
 
 from fastcalc.articles.finding import Finding, finding
 from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.once import once
+from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.best_cut import best_cut
+from fastcalc.core.machine_class import engine_of_class
 from fastcalc.core.pricing import PriceBasis, Pricing
-from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
+from fastcalc.core.scenario import Outcome, Scenario, Sharding, solve
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import critical_batch
@@ -34,28 +37,43 @@ class Place:
 
 def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
     """Return the evaluation of a place for some batches, which must fit."""
-    asked = [*batches, place.chips or 1]
-    if not all(int(count) in LIMITS["chips"] for count in asked):
+    if not all(int(count) in LIMITS["chips"] for count in (*batches, place.chips or 1)):
         raise InputError(f"chips and batches must be {LIMITS['chips']}")
     chip = catalogue.hardware(place.on)
-    engine, is_borrowed = engine_for(catalogue, chip)
-    scenario = Scenario(
-        hardware=chip,
-        model=catalogue.model(place.model),
-        engine=engine,
-        batches=tuple(int(one) for one in batches),
-        traffic=Traffic(PROMPT, OUTPUT, PROMPT + OUTPUT / 2),
-        weights=place.weights,
-        sharding=Sharding(chips=place.chips),
-        pricing=Pricing(cast(PriceBasis, place.basis)),
-        engine_is_borrowed=is_borrowed,
+    asked = place.chips, place.weights, place.basis
+    whole = tuple(int(one) for one in batches)
+    found = _solved(
+        chip, catalogue.model(place.model), catalogue.engine(engine_of_class(chip)[0]), asked, whole
     )
-    # Two kinds of chips are compared at the best that each can do.
-    is_one = place.chips is not None and len(scenario.batches) == 1
-    found = solve(best_cut(scenario) if is_one else scenario)
     if not bool(np.all(found.estimate.fits)):
         raise InputError(f"{place.model} at batch {max(batches):,.0f} does not fit {place.on}")
     return found
+
+
+@once
+def _solved(
+    chip: Hardware,
+    model: Model,
+    engine: Engine,
+    asked: tuple[int | None, str | None, str],
+    batches: tuple[int, ...],
+) -> Outcome:
+    """Return the evaluation of a model on so many chips, in a format, by a price basis."""
+    chips, weights, basis = asked
+    scenario = Scenario(
+        hardware=chip,
+        model=model,
+        engine=engine,
+        batches=batches,
+        traffic=Traffic(PROMPT, OUTPUT, PROMPT + OUTPUT / 2),
+        weights=weights,
+        sharding=Sharding(chips=chips),
+        pricing=Pricing(cast(PriceBasis, basis)),
+        engine_is_borrowed=engine_of_class(chip)[1],
+    )
+    # Two kinds of chips are compared at the best that each can do.
+    is_one = chips is not None and len(batches) == 1
+    return solve(best_cut(scenario) if is_one else scenario)
 
 
 def _each(

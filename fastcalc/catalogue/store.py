@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 from fastcalc.catalogue.difference import Change, changed, extended
 from fastcalc.catalogue.faults import refuse
 from fastcalc.catalogue.folders import shipped_folder as shipped
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.reader import Document, read, scan
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.catalogue.stand_ins import service
@@ -65,6 +66,11 @@ def is_of_another_program(document: Document) -> bool:
     ours = _SHARED if kind is None else SCHEMAS[kind].model_fields.keys()
     known = len(document.data.keys() & ours)
     return 2 * known < len(document.data) or not document.data
+
+
+@once
+def _extended(entry: Engine, base: Engine) -> Engine:
+    return entry.over(base)
 
 
 @dataclass(frozen=True)
@@ -160,7 +166,7 @@ class Catalogue:
             return scan(path).place("extends") if path.is_file() else str(path)
 
         with placed(where):
-            return entry.over(self._engine(entry.extends, (*below, entry.id)))
+            return _extended(entry, self._engine(entry.extends, (*below, entry.id)))
 
     def engine_files(self) -> list[Engine]:
         """Return every engine as its file has it, nothing filled in from those it extends."""
@@ -181,7 +187,7 @@ class Catalogue:
         if entry.extends is None:
             return entry
         with placed(document.place, "extends"):
-            return entry.over(self._engine(entry.extends, (entry.id,)))
+            return _extended(entry, self._engine(entry.extends, (entry.id,)))
 
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
         path = self._find(name, kind)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fastcalc.core.scenario import Scenario, Sharding, locate
+from fastcalc.core.scenario import Scenario, Sharding, check_traffic, site_of
 from fastcalc.core.schedule import Schedule
 
 
@@ -15,9 +15,12 @@ def best_cut(scenario: Scenario) -> Scenario:
     """
     if scenario.sharding.names_ranks:
         return scenario
-    found = locate(scenario)
-    site, batch = found.site, float(scenario.batches[0])
-    layouts = [*site.cuts(scenario.sharding.chips or found.placement.layout.chips)]
+    site, batch = site_of(scenario, scenario.traffic.reserved), float(scenario.batches[0])
+    check_traffic(scenario)
+    smallest = None if scenario.sharding.chips else site.smallest(batch)
+    layouts = [*site.cuts(scenario.sharding.chips or (smallest.layout.chips if smallest else 1))]
+    if not layouts:
+        return scenario
     placed = site.place_all(layouts, axes=1)
     seconds = Schedule(placed, scenario.traffic, np.array([batch])).decode.seconds
     held = np.broadcast_to(placed.max_batch, (len(layouts), 1)) >= batch

@@ -16,7 +16,7 @@ cut layers into pipeline stages. Chips whose layers each have a region pipeline 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, floor
+from math import ceil, floor, gcd
 
 from fastcalc.catalogue.schema import Hardware, LinearAttention
 from fastcalc.core.layout import Layout, LayoutError
@@ -36,12 +36,15 @@ def link_domain(hardware: Hardware) -> int:
     return floor(link.domain.si) if link and link.domain else 1
 
 
-def divides_heads(work: Workload, ranks: int) -> bool:
-    """Return whether a tensor-parallel group can share the heads of every attention layer."""
-    return all(
-        block.attention.heads % ranks == 0
-        for block in work.model.blocks
-        if block.attention is not None and not isinstance(block.attention, LinearAttention)
+@lru_cache(maxsize=512)
+def common_heads(work: Workload) -> int:
+    """Return what the ranks of a tensor-parallel group must divide; 0 where any number will do."""
+    return gcd(
+        *(
+            block.attention.heads
+            for block in work.model.blocks
+            if block.attention is not None and not isinstance(block.attention, LinearAttention)
+        )
     )
 
 
@@ -92,7 +95,7 @@ class LegalLayouts:
         """Ranks of tensor-parallel groups in powers of two, few enough for experts. [1]"""
         most = min(self.domain, EXPERT_TENSOR_RANKS) if self.work.experts else self.domain
         powers = (2**place for place in range(most.bit_length()))
-        return [ranks for ranks in powers if divides_heads(self.work, ranks)]
+        return [ranks for ranks in powers if common_heads(self.work) % ranks == 0]
 
     def expert_ranks(self, tp: int, dp: int) -> int:
         """Return the ranks that share the experts where none are asked for. [1]
@@ -123,9 +126,9 @@ class LegalLayouts:
         if self.machine.is_spatial:
             yield from self._pipeline(chips)
             return
-        experts = self.work.experts
+        experts, heads = self.work.experts, common_heads(self.work)
         groups = range(1, min(self.domain, chips) + 1)
-        for tp in (ranks for ranks in groups if divides_heads(self.work, ranks)):
+        for tp in (ranks for ranks in groups if heads % ranks == 0):
             for pp in range(1, min(chips // tp, self.most_stages) + 1):
                 dp, left = divmod(chips, tp * pp)
                 if left == 0 and dp == 1:
@@ -161,7 +164,7 @@ class LegalLayouts:
                 f"--tp {layout.tp} leaves the link domain of {hardware.id}, which has {domain} "
                 f"chip{'s' if domain > 1 else ''}; use --tp up to {domain} and --pp",
             )
-        if not divides_heads(self.work, layout.tp):
+        if common_heads(self.work) % layout.tp:
             raise LayoutError(
                 "tp that does not divide the heads",
                 f"--tp {layout.tp} does not divide the attention heads of {model.id}",

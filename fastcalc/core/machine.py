@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from fastcalc.catalogue.formats import NumberFormat, number_format
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
-from fastcalc.core.once import once
 from fastcalc.core.rates import fastest_rate, working_rate
 from fastcalc.core.tier import KINDS, MemoryChoice, Tier, own_tiers
 from fastcalc.core.workload import Workload
@@ -190,6 +190,12 @@ class Machine:
 
 
 @once
+def parameters_on(engine: Engine, hardware: Hardware) -> EngineParameters:
+    """Return the parameters of an engine on a chip."""
+    return EngineParameters.of(engine.on(*hardware.groups))
+
+
+@once
 def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryChoice) -> Machine:
     """Return a chip under an engine for a workload.
 
@@ -213,7 +219,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
         place={kind: named(hardware, tiers, name) for kind, name in memory.place},
         prefix=None if prefix is None else named(hardware, tiers, prefix, "--prefix-tier"),
         chip=_chip(hardware, work, read_first(tiers).bandwidth),
-        software=EngineParameters.of(engine.on(*hardware.groups)),
+        software=parameters_on(engine, hardware),
         peaks=PeakRates(*(fastest_rate(hardware, one) for one in formats)),
     )
 

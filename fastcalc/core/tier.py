@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Hardware, Memory
-from fastcalc.core.once import once
 from fastcalc.formulas.types import ArrayLike
 
 KINDS = ("dense", "head", "experts", "kv", "embedding")

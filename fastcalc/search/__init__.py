@@ -1,7 +1,7 @@
 """Many points of one scenario: its layouts, the batch at a speed, and what no other point beats."""
 
 from fastcalc.search.frontier import FrontierPoint, frontier, placeable, undominated
-from fastcalc.search.largest_batch import Reach, cheapest, cost_multiples, largest_batches
+from fastcalc.search.largest_batch import Reach, cheapest
 from fastcalc.search.space import Space
 
 __all__ = [
@@ -9,9 +9,7 @@ __all__ = [
     "Reach",
     "Space",
     "cheapest",
-    "cost_multiples",
     "frontier",
-    "largest_batches",
     "placeable",
     "undominated",
 ]

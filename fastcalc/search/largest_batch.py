@@ -1,22 +1,20 @@
-"""The largest batch at which every user still gets a speed, and the cheapest layout that does."""
+"""The cheapest layout at which every user still gets a speed."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fastcalc.core.layout import Layout
-from fastcalc.core.placement import AnyPlacement, Placement
+from fastcalc.core.placement import Placement
 from fastcalc.core.scenario import Outcome
 from fastcalc.core.schedule import Schedule
+from fastcalc.core.smaller_batch import ROUNDING, Batches, speeds
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.types import ArrayLike, Floats
 from fastcalc.search.space import Space
-
-Batches = np.ndarray[Any, np.dtype[np.int64]]
-"""Batches as whole numbers."""
 
 _GRID = 1024
 """Batches tried at once between one that reaches a speed and one that does not: a thousand take
@@ -24,18 +22,6 @@ little longer than one."""
 
 _STEPS = 4
 """Batches to an octave that say what a layout may come to."""
-
-_ROUNDING = 1e-12
-
-
-def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Floats:
-    """Return the expected tokens a second of each user, and nothing else of an estimate. [1/s]
-
-    Batches broadcast with the layouts of the placement.
-    """
-    batches = np.atleast_1d(np.asarray(batch, dtype=np.float64))
-    seconds = Schedule(placement, traffic, batches).decode.seconds
-    return np.asarray(traffic.speculation.tokens_per_pass / seconds, dtype=np.float64)
 
 
 def by_octaves(space: Space, layouts: Sequence[Layout], *, steps: int = 1) -> tuple[Floats, Floats]:
@@ -49,57 +35,6 @@ def by_octaves(space: Space, layouts: Sequence[Layout], *, steps: int = 1) -> tu
     tried = np.unique(np.round(2.0 ** (np.arange(octaves * steps + 1) / steps)))
     batch = np.minimum(tried, most)
     return batch, speeds(placement, space.scenario.traffic, batch)
-
-
-def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) -> Batches:
-    """Return the largest batch whose expected speed reaches each of some speeds.
-
-    A larger batch is never faster on the same chips, so each answer is found between a batch that
-    reaches its speed and one that does not.
-
-    placement, traffic : a workload on a layout, and what requests look like
-    speed : tokens a second that every user is to get, one dimension at most [1/s]
-
-    Returns
-    -------
-    ndarray of int
-        One batch for each speed; 0 where not even one sequence reaches it. [1]
-    """
-    goals = np.atleast_1d(np.asarray(speed, float)) * (1.0 - _ROUNDING)
-    reached = np.zeros(goals.shape, dtype=np.int64)
-    missed = np.full(goals.shape, placement.max_batch + 1, dtype=np.int64)
-    while np.any(missed - reached > 1):
-        tried = _batches_between(reached, missed)
-        reaches = (
-            speeds(placement, traffic, tried.ravel().astype(float)).reshape(tried.shape)
-            >= goals[:, None]
-        )
-        reached = np.maximum(reached, np.where(reaches, tried, 0).max(axis=1))
-        above = ~reaches & (tried > reached[:, None])
-        missed = np.where(above, tried, missed[:, None]).min(axis=1)
-    return reached
-
-
-def cost_multiples(
-    placement: Placement, traffic: Traffic, slow: ArrayLike, fast: ArrayLike
-) -> Floats:
-    """Return what an output token costs at one user speed over what it costs at another. [1]
-
-    The chips stay, and each speed is served at the largest batch that reaches it; so the multiple
-    times the ratio of the speeds reached is the ratio of the batches. Nan where a speed is out of
-    reach.
-
-    placement, traffic : a workload on a layout, and what requests look like
-    slow, fast : tokens a second of each user before and after, which broadcast to one dimension
-        [1/s]
-    """
-    pairs = np.broadcast_arrays(*(np.atleast_1d(np.asarray(one, float)) for one in (slow, fast)))
-    before, after = (largest_batches(placement, traffic, one) for one in pairs)
-    totals = [
-        np.maximum(batch, 1) * speeds(placement, traffic, np.maximum(batch, 1))
-        for batch in (before, after)
-    ]
-    return np.where((before > 0) & (after > 0), totals[0] / totals[1], np.nan)
 
 
 def _batches_between(reached: Batches, missed: Batches) -> Batches:
@@ -199,7 +134,7 @@ def least_usd(layouts: Sequence[Layout], batch: Floats, each: Floats, speed: flo
     speed : tokens a second that every user is to get [1/s]
     """
     upto = np.append(batch[:, 1:] - 1.0, batch[:, -1:], axis=1)
-    reached = each >= speed * (1.0 - _ROUNDING)
+    reached = each >= speed * (1.0 - ROUNDING)
     total = np.where(reached, np.maximum(upto, batch) * each, 0.0).max(axis=1)
     chips = np.array([layout.chips for layout in layouts])
     usd = np.full(len(chips), inf)
@@ -221,7 +156,7 @@ def _closest(
     while True:
         tried = np.unique(_batches_between(np.array([low]), np.array([high])))
         reached = speeds(placement, traffic, tried.astype(float))
-        held = int(np.count_nonzero(reached >= speed * (1.0 - _ROUNDING)))
+        held = int(np.count_nonzero(reached >= speed * (1.0 - ROUNDING)))
         if not held:
             return 0.0, 0
         totals = tried * reached

@@ -1,16 +1,18 @@
 """All tricks from one serving point to one speed, side by side."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from functools import partial
+
+import numpy as np
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.best_cut import best_cut
-from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Outcome, Scenario, locate, solve
+from fastcalc.core.smaller_batch import ROUNDING, largest_reaching, speeds
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Floats
-from fastcalc.search import Space, largest_batches
+from fastcalc.search import Space
 from fastcalc.search.space import sharding
 from fastcalc.search.tricks import lighter_passes as passes
 from fastcalc.search.tricks import other_machines as machines
@@ -109,17 +111,16 @@ def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
     """
     space = Space(scenario)
     asked, chips = locate(replace(scenario, batches=(1,))), scenario.sharding.chips
-    layouts: Iterable[Layout] = [asked.placement.layout]
+    layouts = [asked.placement.layout]
     if chips is None and not scenario.sharding.names_ranks:
-        few = asked.site.default_layouts
-        layouts = takewhile(lambda layout: layout.chips <= MOST_CHIPS, few)
+        layouts = [one for one in asked.site.default_layouts if one.chips <= MOST_CHIPS]
     elif not scenario.sharding.names_ranks:
-        layouts = space.cuts(chips or 1)
-    found: tuple[int, Layout] | None = None
-    for layout in layouts:
-        batch = int(largest_batches(space.site.place(layout), scenario.traffic, speed)[0])
-        if batch > (found[0] if found else 0):
-            found = batch, layout
-            if chips is None:
-                break
-    return found and replace(scenario, batches=found[:1], sharding=sharding(found[1]))
+        layouts = space.cuts(chips or 1) or layouts
+    placed = space.site.place_all(layouts, axes=1)
+    goals = np.full((len(layouts), 1), speed * (1.0 - ROUNDING))
+    each = partial(speeds, placed, scenario.traffic)
+    batches = largest_reaching(each, goals, 0, np.asarray(placed.max_batch) + 1)[:, 0]
+    best = int(((batches > 0) if chips is None else batches).argmax())
+    if not batches[best]:
+        return None
+    return replace(scenario, batches=(int(batches[best]),), sharding=sharding(layouts[best]))

@@ -8,22 +8,24 @@ the least dollars a million output tokens. Chips without a price count only wher
 reaches the speed; of those the fewest chip-seconds do.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections import defaultdict
+from collections.abc import Callable
 from functools import cached_property
+from heapq import heappop, heappush
+from itertools import chain
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.catalogue.formats import FORMATS, number_format
 from fastcalc.core.layout import Layout
-from fastcalc.core.machine import EngineParameters
-from fastcalc.core.scenario import Scenario, check_traffic
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.smaller_batch import speeds
 from fastcalc.errors import InputError
-from fastcalc.formulas.counting import linear_flops
+from fastcalc.formulas.types import Floats
 from fastcalc.search import Space, cheapest
-from fastcalc.search.largest_batch import by_octaves, least_usd, speeds
+from fastcalc.search.largest_batch import by_octaves, least_usd
+from fastcalc.search.tricks.least import OfChip, OfModel, in_fewest_bits, least, of_chip, of_model
 from fastcalc.search.tricks.lighter_passes import PUBLISHED, drafting, narrowest
 from fastcalc.search.tricks.option import Option
 from fastcalc.search.tricks.start import Base, with_model
@@ -34,15 +36,20 @@ COUNTS = {2: "two-tricks", 3: "three-tricks", 4: "four-tricks"}
 _KEPT = {0: 1.0, **PUBLISHED}
 """Tokens of a pass by drafts. [1]"""
 
-_STEPS = 2
+_STEPS = 8
 """Batches to an octave that say what a place may come to."""
 
-_MOST = max(PUBLISHED.values())
-"""The most tokens of a pass that are published. [1]"""
+
+class _OnLayouts(NamedTuple):
+    """A scenario on the layouts that hold it: tokens a second of each user by batch."""
+
+    layouts: list[Layout]
+    batch: Floats
+    each: Floats
 
 
 class ModelOnChip:
-    """A model on a kind of chip, whatever its bits and drafts.
+    """A model on a kind of chip, in its own bits or in the fewest that the chip computes in.
 
     changes : what of it is not as today
     scenario, layouts : what is served, and which layouts are looked at
@@ -53,145 +60,139 @@ class ModelOnChip:
         changes: tuple[str, ...],
         scenario: Scenario,
         layouts: Callable[[Space], list[Layout]],
+        *,
+        in_fewest_bits: bool,
     ) -> None:
         self.changes, self.scenario, self.layouts = changes, scenario, layouts
-        price = scenario.pricing.per_chip_hour(scenario.hardware)
-        self.is_priced = price is not None
-        self.hour = (price or 1.0) / scenario.pricing.utilization
+        self.in_fewest_bits = in_fewest_bits
+        one = scenario
+        self.chip = of_chip(one.hardware, one.engine, one.pricing, one.memory)
+        self.model = of_model(one.work, one.traffic)
 
     @cached_property
-    def _software(self) -> EngineParameters:
-        engine, chip = self.scenario.engine, self.scenario.hardware
-        return EngineParameters.of(engine.on(chip.kind, chip.architecture))
+    def placed(self) -> _OnLayouts | None:
+        """Where it lives; None where no layout holds it, or it cannot be asked for."""
+        if self.in_fewest_bits:
+            found = narrowest(self.scenario)
+            if not found:
+                return None
+            ((words, self.scenario),) = found
+            self.changes = (*self.changes[:-1], words)
+        space = Space(self.scenario)
+        try:
+            layouts = self.layouts(space)
+        except InputError:  # requests too long for the model, no memory of a name
+            return None
+        held = space.holding(layouts)
+        return _OnLayouts(held, *by_octaves(space, held, steps=_STEPS)) if held else None
 
-    @cached_property
-    def _work(self) -> float:
-        """The least time of a chip that a token takes, if weights and all else are free. [s]
-
-        Its arithmetic at the highest peak, or if longer the read of its cache in the narrowest
-        format, shared by the most tokens that a pass yields.
-        """
-        if self.scenario.memory.host is not None:  # its cores multiply as well
-            return 0.0
-        work, traffic, chip = self.scenario.work, self.scenario.traffic, self.scenario.hardware
-        parameters = work.dense.parameters + work.head.parameters
-        parameters += work.routed.parameters * work.active_share
-        flops = linear_flops(parameters=parameters)
-        flops = flops + work.attention_flops(traffic.context, spread=traffic.spread)
-        peak = max(rate.si for rate in chip.peak.values())
-        narrow = min(one.cache_bytes for one in FORMATS.values() if one.cache_bits)
-        own = number_format(work.kv_format, cache=True).cache_bytes
-        cache = work.cache_read_bytes(traffic.context, spread=traffic.spread)
-        read = cache * min(narrow / own, 1.0) / sum(one.bandwidth.si for one in chip.memory)
-        return float(max(flops / (peak * self._software.compute_fraction), read / _MOST))
-
-    def least(self, kept: float, ranks: int = 1) -> float:
-        """Return the least that a million tokens may cost. [USD]
-
-        kept : tokens that a pass yields [1]
-        ranks : chips that wait together for what the engine does sequence by sequence [1]
-        """
-        is_staged = self.scenario.hardware.execution == "sequential"
-        each = float(self._software.sequence_overhead) * is_staged * ranks / kept
-        return (self._work + each) * self.hour / 3600.0 * 1e6
-
-    @cached_property
-    def fastest(self) -> float:
-        """The most that a user may get: layer floors alone. [1/s]"""
-        floor = self.scenario.work.depth * float(self._software.decode_layer_floor)
-        return _MOST / floor if floor else inf
-
-    def variants(self) -> Iterator[tuple[tuple[str, ...], Scenario]]:
-        """Yield what is changed, and what is served, in today's bits and in the fewest."""
-        yield self.changes, self.scenario
-        for words, scenario in narrowest(self.scenario):
-            yield (*self.changes, words), scenario
+    def with_drafts(self, drafts: int) -> tuple[str, Scenario]:
+        """Return what is changed in words, and the scenario, with some drafts or none."""
+        if not drafts:
+            return " + ".join(self.changes), self.scenario
+        words, found = drafting(self.scenario, drafts)
+        return " + ".join((*self.changes, words)), found
 
 
-def _places(base: Base) -> Iterator[ModelOnChip]:
-    """Yield today's chips, cut as today and otherwise, and other ones, with each model."""
-    today = base.scenario
-    yield ModelOnChip((), today, lambda _: [base.layout])
-    yield ModelOnChip(("other layout",), today, lambda _: base.up_to_today() + base.beyond_today())
-    others = (*base.rivals, *base.sram_machines)
-    for chip, scenario in [("", today), *((one.id, base.on(one)) for one in others)]:
-        if chip:
-            yield ModelOnChip((chip,), scenario, base.deployments)
-        for model in base.smaller:
-            changes = (*filter(None, [chip]), model.id)
-            yield ModelOnChip(changes, with_model(scenario, model), base.deployments)
+class _Way(NamedTuple):
+    """A model on a kind of chip with so many drafts, and what it comes to at best.
 
-
-class _Best(NamedTuple):
-    """The cheapest combination so far; dollars are as `ModelOnChip.hour` has them."""
+    Its users get at most ``fastest`` [1/s], a million tokens cost at least ``usd``, as
+    `OfChip.hour` has dollars.
+    """
 
     usd: float
-    option: Option | None
+    fastest: float
+    on_chip: ModelOnChip
+    drafts: int
+
+    @property
+    def tricks(self) -> int:
+        """How many tricks it takes. [1]"""
+        return len(self.on_chip.changes) + bool(self.drafts)
+
+    def hopes(self, speed: float) -> Floats:
+        """Return the least that each layout may cost: verifying drafts takes no less time."""
+        found = self.on_chip.placed
+        if found is None:
+            return np.array([inf])
+        each = _KEPT[self.drafts] * found.each
+        return least_usd(found.layouts, found.batch, each, speed) * self.on_chip.chip.hour
+
+
+def _ways(base: Base) -> list[_Way]:
+    """Return today's chips, cut as today and otherwise, and other ones, with each model."""
+    today = base.scenario
+    places: list[tuple[tuple[str, ...], Scenario, Callable[[Space], list[Layout]]]] = [
+        ((), today, lambda _: [base.layout]),
+        (("other layout",), today, lambda _: base.up_to_today() + base.beyond_today()),
+    ]
+    others = (*base.rivals, *base.sram_machines)
+    for chip, scenario in [((), today), *(((one.id,), base.on(one)) for one in others)]:
+        places += [(chip, scenario, base.deployments)] if chip else []
+        for model in base.smaller:
+            places.append(((*chip, model.id), with_model(scenario, model), base.deployments))
+    found = [
+        ModelOnChip((*changes, *more), scenario, layouts, in_fewest_bits=bool(more))
+        for changes, scenario, layouts in places
+        for more in ((), ("fewest bits",))
+    ]
+    models = OfModel(*np.array([one.model for one in found], dtype=float).T)
+    chips = OfChip(*np.array([one.chip for one in found], dtype=float).T)
+    narrow = zip(models, in_fewest_bits(models, chips), strict=True)
+    is_narrow = np.array([one.in_fewest_bits for one in found])
+    models = OfModel(*(np.where(is_narrow, few, own) for own, few in narrow))
+    ways = []
+    for drafts, kept in _KEPT.items():
+        usd, most = least(models, chips, drafts=drafts, kept=kept, speed=base.speed)
+        each = zip(usd.tolist(), most.tolist(), found, strict=True)
+        ways += [_Way(*one, drafts) for one in each]
+    return ways
 
 
 def combinations(base: Base) -> list[Option]:
     """Return the cheapest combination of two tricks that reaches the speed, of three, of four."""
-    places = [one for one in _places(base) if one.fastest >= base.speed * (1.0 - 1e-9)]
-    best = dict.fromkeys(COUNTS, _Best(inf, None))
-    for is_priced in (True, False):
-        wanted = {count for count, one in best.items() if one.option is None}
-        some = (one for one in places if one.is_priced is is_priced)
-        for place in sorted(some, key=lambda one: one.least(_MOST)):
-            with suppress(InputError):  # requests too long for the model, no memory of a name
-                _search(base, place, wanted, best)
-    why_not = "no combination of so many reaches it"
+    ways: dict[tuple[int, bool], list[_Way]] = defaultdict(list)
+    for one in sorted(_ways(base), key=lambda one: one.usd):
+        ways[one.tricks, bool(one.on_chip.chip.is_priced)].append(one)
     return [
-        one.option or Option(COUNTS[count], "", why_not=why_not, tricks=count)
-        for count, one in best.items()
+        _cheapest(base, ways[count, True])
+        or _cheapest(base, ways[count, False])
+        or Option(name, "", why_not="no combination of so many reaches it", tricks=count)
+        for count, name in COUNTS.items()
     ]
 
 
-def _search(base: Base, place: ModelOnChip, wanted: set[int], best: dict[int, _Best]) -> None:
-    """Put what a place comes to where it is cheaper than the best so far."""
-
-    def hopeful(changed: int, ranks: int = 1) -> dict[int, float]:
-        """Return the drafts that may be cheaper, and the tokens a pass that they yield."""
-        return {
-            drafts: kept
-            for drafts, kept in _KEPT.items()
-            if (count := changed + bool(drafts)) in wanted
-            and place.least(kept, ranks) < best[count].usd
-        }
-
-    changed = len(place.changes)
-    if not (hopeful(changed) or hopeful(changed + 1)):
-        return
-    check_traffic(place.scenario)
-    for changes, scenario in place.variants():
-        space, changed = Space(scenario), len(changes)
-        layouts = place.layouts(space) if hopeful(changed) else []
-        ranks = {tp for tp in {one.tp for one in layouts} if hopeful(changed, tp)}
-        layouts = [one for one in layouts if one.tp in ranks]
-        if not layouts:
-            continue
-        batch, each = by_octaves(space, layouts, steps=_STEPS)
-        for drafts, kept in hopeful(changed).items():
-            count = changed + bool(drafts)
-            # A pass that verifies drafts takes no less time.
-            hopes = least_usd(layouts, batch, kept * each, base.speed) * place.hour
-            few = [layouts[row] for row in np.flatnonzero(hopes < best[count].usd)]
-            if not few:
-                continue
-            words, with_drafts = drafted(scenario, drafts)
-            reach = cheapest(Space(with_drafts), few, base.speed, best[count].usd)
-            if reach.outcome is not None:
-                total = float(reach.outcome.estimate.total[0])
-                usd = place.hour * reach.outcome.placement.layout.chips / 3600.0 * 1e6 / total
-                change = " + ".join((*changes, *words))
-                best[count] = _Best(usd, Option(COUNTS[count], change, reach.outcome, tricks=count))
+def _cheapest(base: Base, ways: list[_Way]) -> Option | None:
+    """Return the cheapest of some ways, which are in order of the least that they may cost."""
+    best, option, hopes = inf, None, list[tuple[float, int]]()
+    for place, bound in enumerate(chain((one.usd for one in ways), [inf])):
+        # Ways whose octaves promise less than any that follow are searched first.
+        while hopes and hopes[0][0] <= min(bound, best):
+            way = ways[heappop(hopes)[1]]
+            found = _search(base, way, best)
+            best, option = found if found else (best, option)
+        if bound >= best or place == len(ways):
+            return option
+        hope = float(ways[place].hopes(base.speed).min())
+        if hope < best:
+            heappush(hopes, (hope, place))
+    return option
 
 
-def drafted(scenario: Scenario, drafts: int) -> tuple[tuple[str, ...], Scenario]:
-    """Return a scenario with some drafts or none, and the words for them."""
-    if not drafts:
-        return (), scenario
-    words, found = drafting(scenario, drafts)
-    return (words,), found
+def _search(base: Base, way: _Way, below: float) -> tuple[float, Option] | None:
+    """Return what a way costs and comes to, if less than what is known."""
+    found = way.on_chip.placed
+    if found is None:
+        return None
+    few = [found.layouts[row] for row in np.flatnonzero(way.hopes(base.speed) < below)]
+    change, scenario = way.on_chip.with_drafts(way.drafts)
+    outcome = cheapest(Space(scenario), few, base.speed, below).outcome
+    if outcome is None:
+        return None
+    hour = float(way.on_chip.chip.hour) * outcome.placement.layout.chips
+    usd = hour / 3600.0 * 1e6 / float(outcome.estimate.total[0])
+    return usd, Option(COUNTS[way.tricks], change, outcome, tricks=way.tricks)
 
 
 def nearest(base: Base) -> tuple[float, str]:
@@ -200,26 +201,15 @@ def nearest(base: Base) -> tuple[float, str]:
     Today's point and single tricks are among them.
     """
     most, how = 0.0, ""
-    for place in sorted(_places(base), key=lambda one: -one.fastest):
-        if place.fastest <= most:
+    for way in sorted(_ways(base), key=lambda one: -one.fastest):
+        if way.fastest <= most:
             break
-        with suppress(InputError):
-            check_traffic(place.scenario)
-            for changes, scenario in place.variants():
-                space = Space(scenario)
-                layouts = place.layouts(space)
-                alone = _alone(space, layouts)
-                for drafts, kept in _KEPT.items():
-                    if kept * alone > most:
-                        words, with_drafts = drafted(scenario, drafts)
-                        speed = _alone(Space(with_drafts), layouts)
-                        most, how = max((most, how), (speed, " + ".join((*changes, *words))))
+        found = way.on_chip.placed
+        if found is not None and _KEPT[way.drafts] * float(found.each[:, 0].max()) > most:
+            words, scenario = way.on_chip.with_drafts(way.drafts)
+            space = Space(scenario)
+            held = space.holding(found.layouts)
+            if held:
+                alone = speeds(space.site.place_all(held, axes=1), scenario.traffic, 1.0)
+                most, how = max((most, how), (float(alone.max()), words))
     return most, how
-
-
-def _alone(space: Space, layouts: list[Layout]) -> float:
-    """Return the speed of one user on the fastest of some layouts. [1/s]"""
-    held = space.holding(layouts)
-    if not held:
-        return 0.0
-    return float(speeds(space.site.place_all(held, axes=1), space.scenario.traffic, 1.0).max())

@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from fastcalc.catalogue.formats import FORMATS, number_format
+from fastcalc.catalogue.formats import FORMATS, NumberFormat, number_format
+from fastcalc.catalogue.once import once
+from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.rates import working_rate
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic import Speculation
@@ -50,11 +52,7 @@ def narrower(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
 
     Weight-only formats, which are unpacked to 16 bits, are left out.
     """
-    rated = [
-        one
-        for one in FORMATS.values()
-        if one.bits < 16 and not working_rate(scenario.hardware, one).is_unpacked
-    ]
+    rated = rated_formats(scenario.hardware)
     today = _workload(scenario).weight_bytes
     made = {one.id: _workload(replace(scenario, weights=one.id)).weight_bytes for one in rated}
     weights = [name for name, size in made.items() if size < today]
@@ -66,6 +64,13 @@ def narrower(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
         yield name, replace(scenario, weights=name)
         for kv in caches:
             yield f"{name}, kv {kv}", replace(scenario, weights=name, kv=kv)
+
+
+@once
+def rated_formats(hardware: Hardware) -> list[NumberFormat]:
+    """Return the formats below 16 bits that a chip computes in."""
+    narrow = (one for one in FORMATS.values() if one.bits < 16)
+    return [one for one in narrow if not working_rate(hardware, one).is_unpacked]
 
 
 def narrowest(scenario: Scenario) -> list[tuple[str, Scenario]]:

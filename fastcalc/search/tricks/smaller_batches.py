@@ -6,20 +6,19 @@ at the speed asked for. So no starting point is chosen, and no layout.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.layout import Layout
-from fastcalc.core.machine import EngineParameters
-from fastcalc.core.placement import Placements
+from fastcalc.core.machine import parameters_on
 from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.schedule import Schedule
-from fastcalc.core.traffic import Traffic
+from fastcalc.core.smaller_batch import Batches, largest_reaching, speeds
 from fastcalc.formulas.types import Floats
 from fastcalc.search import Space
-from fastcalc.search.largest_batch import Batches, speeds
 from fastcalc.search.tricks.start import readable
 
 
@@ -75,7 +74,7 @@ def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Cu
     # No user is faster at a larger batch: an end lies between two neighbours of the starts.
     held = np.sum(each[:, np.newaxis, :] >= goals[:, np.newaxis], axis=2) * (now > 0.0)
     low, high = (np.append([0, *starts], starts[-1] + 1)[held + more] for more in (0, 1))
-    few = _largest(placed, traffic, goals, (low, np.minimum(high, most + 1)))
+    few = largest_reaching(partial(speeds, placed, traffic), goals, low, np.minimum(high, most + 1))
     quick = speeds(placed, traffic, np.maximum(few, 1).astype(float))
     best = (few * quick).argmax(axis=0)
     ends = np.arange(len(starts))
@@ -92,23 +91,6 @@ def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Cu
         [layouts[row] for row in best],
         float(alone.max()),
     )
-
-
-def _largest(
-    placed: Placements, traffic: Traffic, goals: Floats, ends: tuple[Batches, Batches]
-) -> Batches:
-    """Return the largest batch of each layout, a row, that reaches each speed, a column; 0 if none.
-
-    Between batches that do, or 0, and larger ones that do not.
-    """
-    low, high = ends
-    while np.any(high - low > 1):
-        middle = (low + high) // 2
-        each = speeds(placed, traffic, np.maximum(middle, 1).astype(float))
-        reached = each >= goals
-        low = np.where((middle > low) & reached, middle, low)
-        high = np.where((middle > low) & ~reached, middle, high)
-    return low
 
 
 def _floor(space: Space, layout: Layout) -> float:
@@ -164,10 +146,9 @@ def study(scenarios: Sequence[Scenario], chips: int, speedup: float) -> Study | 
 def engines_of(catalogue: Catalogue, hardware: Hardware) -> list[Engine]:
     """Return measured engines of a chip, the one of the lowest floor of a layer among them."""
     default, _ = engine_for(catalogue, hardware)
-    kinds = (hardware.kind, hardware.architecture)
     floors = {}
     for engine in readable(catalogue.engine, catalogue.names("engines")):
-        floor = float(EngineParameters.of(engine.on(*kinds)).decode_layer_floor)
+        floor = float(parameters_on(engine, hardware).decode_layer_floor)
         is_measured = hardware.architecture in engine.fitted_architectures and not engine.is_bound
         if floor and is_measured:
             floors[engine.id] = floor

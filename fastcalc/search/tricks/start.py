@@ -2,16 +2,16 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
-from fastcalc.catalogue.schema import Hardware, Model
+from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.layout import Layout
 from fastcalc.core.legal import link_domain
-from fastcalc.core.machine_class import class_of
-from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for
+from fastcalc.core.machine_class import class_of, engine_of_class
+from fastcalc.core.scenario import Outcome, Scenario, Sharding
 from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.search import Reach, Space, cheapest
@@ -45,6 +45,7 @@ class Base:
     speed: float
     catalogue: Catalogue
     models: Sequence[str] | None = None
+    _engines: dict[str, Engine] = field(default_factory=dict)
 
     @property
     def layout(self) -> Layout:
@@ -97,7 +98,9 @@ class Base:
         scenario, engine = self.scenario, self.scenario.engine
         borrowed = False
         if class_of(hardware) != class_of(scenario.hardware) and not engine.is_bound:
-            engine, borrowed = engine_for(self.catalogue, hardware)
+            name, borrowed = engine_of_class(hardware)
+            engine = self._engines.get(name) or self.catalogue.engine(name)
+            self._engines[name] = engine
         return replace(scenario, hardware=hardware, engine=engine, engine_is_borrowed=borrowed)
 
     def search(self, space: Space, layouts: list[Layout]) -> Reach:

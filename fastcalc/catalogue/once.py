@@ -12,12 +12,13 @@ _MOST = 256
 def once(made: Callable[[*Given], Found]) -> Callable[[*Given], Found]:
     """Return what makes a result once for the very objects that it is given.
 
-    They are known by identity: comparing two entries takes longer than most that is made of them.
+    They are known by identity, but for text and tuples: comparing two entries takes longer than
+    most that is made of them.
     """
     kept: dict[tuple[object, ...], tuple[object, Found]] = {}
 
     def found(*args: *Given) -> Found:
-        key = tuple(one if isinstance(one, str) else id(one) for one in args)
+        key = tuple(one if isinstance(one, (str, tuple)) else id(one) for one in args)
         if key not in kept:
             if len(kept) >= _MOST:
                 kept.pop(next(iter(kept)), None)

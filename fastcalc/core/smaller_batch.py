@@ -1,0 +1,76 @@
+"""A smaller batch: the largest that reaches a speed, and what a token costs there."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fastcalc.core.placement import AnyPlacement, Placement
+from fastcalc.core.schedule import Schedule
+from fastcalc.core.traffic import Traffic
+from fastcalc.formulas.types import ArrayLike, Floats
+
+Batches: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+"""Batches as whole numbers."""
+
+ROUNDING = 1e-12
+"""A speed that is met but for this share is met."""
+
+_TRIED, _PARTS = 2048, 16
+"""Batches tried at once, as so many take little longer than one; parts that a gap is cut into."""
+
+Speeds: TypeAlias = Callable[[Floats], Floats]
+"""The tokens a second of each user at some batches."""
+
+
+def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Floats:
+    """Return the expected tokens a second of each user, and nothing else of an estimate. [1/s]
+
+    Batches broadcast with the layouts of the placement.
+    """
+    batches = np.atleast_1d(np.asarray(batch, dtype=np.float64))
+    seconds = Schedule(placement, traffic, batches).decode.seconds
+    return np.asarray(traffic.speculation.tokens_per_pass / seconds, dtype=np.float64)
+
+
+def largest_reaching(each: Speeds, goals: Floats, low: ArrayLike, high: ArrayLike) -> Batches:
+    """Return the largest batch that reaches each of some speeds; 0 for none. [1]
+
+    A larger batch is never faster on the same chips.
+
+    each : speeds at batches, with an axis before the shape that all others broadcast to
+    goals : tokens a second that every user is to get [1/s]
+    low, high : batches that reach them, or 0, and larger ones that do not [1]
+    """
+    reached, missed, _ = np.broadcast_arrays(low, high, goals)
+    while (gap := missed - reached).max() > 1:
+        parts = min(_PARTS, int(gap.max()), max(_TRIED // gap.size, 2))
+        shares = np.arange(1, parts).reshape(-1, *(1,) * gap.ndim)
+        tried = reached + gap * shares // parts
+        is_fast = (each(np.maximum(tried, 1.0)) >= goals) | (tried == reached)
+        held = np.logical_and.accumulate(is_fast).sum(axis=0)[np.newaxis]
+        ends = np.concatenate([reached[np.newaxis], tried, missed[np.newaxis]])
+        reached, missed = (np.take_along_axis(ends, held + more, axis=0)[0] for more in (0, 1))
+    return reached.astype(np.int64)
+
+
+def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) -> Batches:
+    """Return the largest batch whose expected speed reaches each of some speeds; 0 for none. [1]
+
+    placement, traffic : a workload on a layout, and what requests look like
+    speed : tokens a second that every user is to get, one dimension at most [1/s]
+    """
+    goals = np.atleast_1d(np.asarray(speed, float)) * (1.0 - ROUNDING)
+    each = partial(speeds, placement, traffic)
+    return largest_reaching(each, goals, 0, placement.max_batch + 1)
+
+
+def cost_multiples(each: Speeds, before: Batches, after: Batches) -> Floats:
+    """Return what an output token costs at one batch over what it costs at another. [1]
+
+    The chips stay, so the multiple times the ratio of the speeds is the ratio of the batches.
+    Infinite where either batch is 0.
+    """
+    totals = [many * each(many) for many in (np.maximum(one, 1.0) for one in (before, after))]
+    return np.where((before > 0) & (after > 0), totals[0] / totals[1], np.inf)

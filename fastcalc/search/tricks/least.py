@@ -1,0 +1,166 @@
+"""The least that a token may cost and the most that a user may get, whatever the layout.
+
+Closed formulas over thousands of models on chips at once, which say what need not be searched.
+"""
+
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from fastcalc.catalogue.formats import number_format
+from fastcalc.catalogue.once import once
+from fastcalc.catalogue.schema import Engine, Hardware
+from fastcalc.core.legal import common_heads, link_domain
+from fastcalc.core.machine import parameters_on
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.tier import MemoryChoice
+from fastcalc.core.traffic import Traffic
+from fastcalc.core.workload import Workload
+from fastcalc.formulas.counting import linear_flops
+from fastcalc.formulas.types import ArrayLike, Floats
+from fastcalc.search.tricks.lighter_passes import rated_formats
+
+_ROUNDING = 1e-9
+
+
+class OfModel(NamedTuple):
+    """What a model asks of any chip: numbers, or as many arrays.
+
+    depth : layers [1]
+    heads : what ranks of a tensor-parallel group divide; infinity for anything [1]
+    linear, weights : parameters that each pass reads and multiplies [1], and their bytes
+    cache, held : read for each sequence, and kept for it [byte]
+    element : of its cache [byte]
+    flops : of a token [FLOP]
+    """
+
+    depth: ArrayLike
+    heads: ArrayLike
+    linear: ArrayLike
+    weights: ArrayLike
+    cache: ArrayLike
+    held: ArrayLike
+    element: ArrayLike
+    flops: ArrayLike
+
+
+class OfChip(NamedTuple):
+    """What a chip gives under an engine: numbers, or as many arrays.
+
+    is_priced, hour : whether it has a price, and that, or a dollar [USD/h]
+    staged : 1 where layers run one after another at an engine's rates, else 0
+    floor, crossing : what no bandwidth shortens of a layer, and what a tensor-parallel group adds
+        to it [s]
+    overhead : of each sequence on the host [s]
+    domain : chips of such a group at most [1]
+    bandwidth, peak : of one chip. [byte/s], [FLOP/s]
+    memory : what the engine may fill of it [byte]
+    weight, element : of its narrowest formats for weights and cache [byte]
+    """
+
+    is_priced: ArrayLike
+    hour: ArrayLike
+    staged: ArrayLike
+    floor: ArrayLike
+    crossing: ArrayLike
+    overhead: ArrayLike
+    domain: ArrayLike
+    bandwidth: ArrayLike
+    peak: ArrayLike
+    memory: ArrayLike
+    weight: ArrayLike
+    element: ArrayLike
+
+
+@once
+def of_model(work: Workload, traffic: Traffic) -> OfModel:
+    """Return what a model in its formats asks of any chip for some traffic."""
+    linear = work.dense.parameters + work.head.parameters
+    flops = linear_flops(parameters=linear + work.routed.parameters * work.active_share)
+    return OfModel(
+        depth=work.depth,
+        heads=common_heads(work) or inf,
+        linear=linear,
+        weights=work.dense.bytes + work.small.bytes + work.head.bytes,
+        cache=float(work.cache_read_bytes(traffic.context, spread=traffic.spread)),
+        held=float(work.cache_bytes(traffic.reserved)),
+        element=number_format(work.kv_format, cache=True).cache_bytes,
+        flops=float(flops + work.attention_flops(traffic.context, spread=traffic.spread)),
+    )
+
+
+@once
+def of_chip(chip: Hardware, engine: Engine, pricing: Pricing, memory: MemoryChoice) -> OfChip:
+    """Return what a chip gives; one with a host reads, holds and multiplies without end."""
+    software, price = parameters_on(engine, chip), pricing.per_chip_hour(chip)
+    is_staged = chip.execution == "sequential" and not engine.is_bound
+    caches = [one for one in rated_formats(chip) if one.cache_bits]
+    caches += [number_format(one, cache=True) for one in engine.cache_formats.values()]
+    share = float(software.bandwidth_fraction) if is_staged and len(chip.memory) == 1 else 1.0
+    latency = float(software.collective_latency) + float(software.rank_wait)
+    helped = inf if memory.host is not None else 1.0
+    return OfChip(
+        is_priced=price is not None,
+        hour=(price or 1.0) / pricing.utilization,
+        staged=float(is_staged),
+        floor=float(software.decode_layer_floor),
+        crossing=2.0 * latency * is_staged,
+        overhead=float(software.sequence_overhead) * is_staged,
+        domain=link_domain(chip) if is_staged else 1.0,
+        bandwidth=helped * share * sum(one.bandwidth.si for one in chip.memory),
+        peak=helped * float(software.compute_fraction) * max(one.si for one in chip.peak.values()),
+        memory=helped * float(software.memory_fraction) * sum(o.capacity.si for o in chip.memory),
+        weight=min((one.bytes for one in rated_formats(chip)), default=inf),
+        element=min((one.cache_bytes for one in caches), default=inf),
+    )
+
+
+def in_fewest_bits(model: OfModel, chip: OfChip) -> OfModel:
+    """Return what numbers of a model are at least in the fewest bits that a chip computes in."""
+    share = np.minimum(chip.element / model.element, 1.0)
+    weights = np.minimum(model.weights, model.linear * chip.weight)
+    return model._replace(weights=weights, cache=model.cache * share, held=model.held * share)
+
+
+def least(
+    model: OfModel, chip: OfChip, *, drafts: float, kept: float, speed: float
+) -> tuple[Floats, Floats]:
+    r"""Return the least that a million tokens cost at a speed, and the most that a user gets.
+
+    A group of :math:`r` chips has at least :math:`a` to wait for or read in a pass, and :math:`q/r`
+    to do for each sequence. If the speed leaves a pass the time :math:`t`, a token takes a chip at
+    least :math:`a \max(1/m, q/(t-a)) + q`, where the caches of :math:`m` sequences fill a chip.
+    Infinite dollars where no group is fast enough. [USD], [1/s]
+
+    model, chip : arrays of one dimension
+    drafts, kept : tokens drafted before each pass, and those that it yields [1]
+    speed : tokens a second that every user is to get [1/s]
+    """
+    model = OfModel(*(np.asarray(each)[:, np.newaxis] for each in model))
+    on = OfChip(*(np.asarray(each)[:, np.newaxis] for each in chip))
+    ranks = np.minimum(on.domain, model.heads)
+    few = 2.0 ** np.arange(np.ceil(np.log2(ranks.max())) + 1.0)
+    many = np.minimum(2.0 * few - 1.0, ranks)
+    # A drafted token is one more layer, which reads and waits as others do.
+    longer = 1.0 + on.staged * drafts / model.depth
+    rows = np.where(on.staged > 0.0, (drafts + longer) / longer, kept)
+    time = kept / speed / longer * (1.0 + _ROUNDING)
+    fixed = model.depth * (on.floor + on.crossing * (few > 1.0))
+    filled = model.held / on.memory
+    cost, longest = np.zeros(many.shape), np.zeros(many.shape)
+    for read, work, rate in (
+        (model.weights * on.staged, model.cache, on.bandwidth),
+        (0.0 * model.weights, rows * model.flops, on.peak),
+    ):
+        alone, each = fixed + read / (many * rate), few * on.overhead + work / rate
+        single = alone + on.staged * (on.overhead + work / (many * rate))
+        left = np.where(single <= time, np.maximum(time - alone, 1e-300), np.nan)
+        waited = alone * np.maximum(filled, on.staged * each / left)
+        taken = np.where(on.staged > 0.0, waited + each, np.maximum(waited, each))
+        cost, longest = np.maximum(cost, taken), np.maximum(longest, single)
+    is_group = few <= ranks
+    cost = np.where(is_group & ~np.isnan(cost), cost * longer / kept, inf).min(axis=1)
+    with np.errstate(divide="ignore"):
+        speeds = np.where(is_group, kept / (longer * longest), 0.0).max(axis=1)
+    return cost * chip.hour / 3600.0 * 1e6 * (1.0 - _ROUNDING), speeds * (1.0 + _ROUNDING)
