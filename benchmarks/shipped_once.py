@@ -75,6 +75,8 @@ class _Key(pickle.Pickler):
     def persistent_id(self, value: Any) -> Any:
         if isinstance(value, reader.Document):
             return "a document"  # where the parts of an entry stand changes no number
+        if isinstance(value, store.Catalogue):
+            return f"the catalogue, {value.changes!r}"
         return _names.get(id(value))
 
     def reducer_override(self, value: Any) -> Any:
