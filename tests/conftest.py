@@ -8,10 +8,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: threads wait
 import pytest
 from hypothesis import HealthCheck, settings
 
-from benchmarks.shipped_once import read_once
+from benchmarks.shipped_once import answer_once, read_once
 from fastcalc.catalogue.store import Catalogue
+from tests import helpers
 
 read_once()
+answer_once()
 
 for name, count in {"quick": 60, "thorough": 1200}.items():
     settings.register_profile(
@@ -22,6 +24,14 @@ for name, count in {"quick": 60, "thorough": 1200}.items():
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def runs(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A folder for what commands did, which the processes of a parallel run share."""
+    base = tmp_path_factory.getbasetemp()
+    helpers.runs = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "runs"
+    helpers.runs.mkdir(exist_ok=True)
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,15 @@
 """Scenarios in a line, and the command line in process."""
 
 import gc
+import inspect
+import json
 import os
 import re
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass
+from functools import wraps
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +71,10 @@ def outcome(
     )
 
 
+runs = Path()
+"""The folder in which `run_once` keeps what commands did, of this run of the tests."""
+
+
 @dataclass
 class Ran:
     code: int
@@ -85,17 +94,50 @@ def run(*args: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
     return Ran(int(stopped.value.code or 0), text.out, text.err)
 
 
-_runs: dict[tuple[str, ...], Ran] = {}
-
-
 def run_once(*args: Any, **fixtures: Any) -> Ran:
-    """Run a command, or say again what it did where it names shipped entries alone."""
+    """Run a command, or say again what it did where it names shipped entries alone.
+
+    What one process of a test run did, others read.
+    """
     asked = (os.environ.get("COLUMNS", ""), *map(str, args))
     if any("/" in word or word.endswith((".yaml", ".csv", ".json")) for word in asked):
         return run(*args, **fixtures)
-    if asked not in _runs:
-        _runs[asked] = run(*args, **fixtures)
-    return _runs[asked]
+    kept = runs / f"{sha256(repr(asked).encode()).hexdigest()}.json"
+    if not kept.exists():
+        ran = run(*args, **fixtures)
+        part = kept.with_suffix(f".{os.getpid()}")
+        part.write_text(json.dumps(asdict(ran)))
+        part.rename(kept)
+    return Ran(**json.loads(kept.read_text()))
+
+
+def every(names: str, cases: Collection[Any]) -> Callable[[Callable[..., None]], Any]:
+    """Run a test on many small cases as one test, which names each case that fails.
+
+    As ``pytest.mark.parametrize``, which takes longer over a test than such a case does.
+    """
+    assert cases
+
+    def of(test: Callable[..., None]) -> Any:
+        @wraps(test)
+        def on_every(**fixtures: Any) -> None:
+            failed = []
+            for case in cases:
+                values = case if "," in names else (case,)
+                try:
+                    test(**dict(zip(names.split(","), values, strict=True)), **fixtures)
+                except Exception as error:  # all of them are raised below
+                    error.add_note(f"The case: {case!r}")
+                    failed.append(error)
+            if failed:
+                raise ExceptionGroup(f"{len(failed)} of {len(cases)} cases", failed)
+
+        signature = inspect.signature(test)
+        others = [one for name, one in signature.parameters.items() if name not in names.split(",")]
+        on_every.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+        return on_every
+
+    return of
 
 
 def loaded(text: str) -> Any:

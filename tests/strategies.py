@@ -1,5 +1,7 @@
 """Random chips, models and engines, as wild as the schema lets them be."""
 
+import random
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import settings
@@ -20,11 +22,30 @@ def _in(value: float, unit: str) -> str:
     return f"{value:.6g} {unit}" if value < 1e6 else f"{value:.1f} {unit}"
 
 
+class Dice(random.Random):
+    """All numbers of an entry from one draw: a draw of each takes longer than what is tested of it.
+
+    The ends of ranges come up more often than they would.
+    """
+
+    def number(self, low: float, high: float) -> float:
+        return self.choice((low, high)) if self.random() < 0.1 else self.uniform(low, high)
+
+    def whole(self, low: int, high: int) -> int:
+        return self.choice((low, high)) if self.random() < 0.1 else self.randint(low, high)
+
+    def either(self) -> bool:
+        return self.random() < 0.5
+
+
+dice = st.integers(0, 2**32).map(Dice)
+
+
 @st.composite
 def hardware(draw: st.DrawFn, *, spatial: bool | None = None) -> Hardware:
+    roll = draw(dice)
     if spatial is None:
-        spatial = draw(st.booleans())
-    number = st.floats(0.5, 500.0)
+        spatial = roll.either()
     entry: dict[str, Any] = {
         "id": "random-chip",
         "name": "Random",
@@ -32,50 +53,52 @@ def hardware(draw: st.DrawFn, *, spatial: bool | None = None) -> Hardware:
         "kind": "wafer" if spatial else "gpu",
         "scope": "one",
         "execution": "spatial" if spatial else "sequential",
-        "architecture": draw(st.sampled_from(["hopper", "blackwell", "wse", "other"])),
+        "architecture": roll.choice(["hopper", "blackwell", "wse", "other"]),
         "memory": [
             {
                 "name": "M",
-                "capacity": _in(draw(st.floats(8, 400)), "GB"),
-                "bandwidth": _in(draw(st.floats(0.05, 50)), "TB/s"),
+                "capacity": _in(roll.number(8, 400), "GB"),
+                "bandwidth": _in(roll.number(0.05, 50), "TB/s"),
             }
         ],
-        "peak": {"bf16": _in(draw(number), "TFLOP/s")},
+        "peak": {"bf16": _in(roll.number(0.5, 500), "TFLOP/s")},
         "power": {"chip": "500 W"},
         "price": {"cloud": "2 USD/h"},
-        "links": {
-            "scale_out": {"bandwidth": _in(draw(st.floats(1, 200)), "GB/s"), "latency": "5 us"}
-        },
+        "links": {"scale_out": {"bandwidth": _in(roll.number(1, 200), "GB/s"), "latency": "5 us"}},
     }
-    if draw(st.booleans()):
-        entry["cores"] = draw(st.integers(1, 400))
-        entry["vector"] = _in(draw(st.floats(1, 100)), "TFLOP/s")
-    for name in draw(st.sets(st.sampled_from(["fp8", "int8", "fp4", "fp16"]))):
-        entry["peak"][name] = _in(draw(number), "TFLOP/s")
+    if roll.either():
+        entry["cores"] = roll.whole(1, 400)
+        entry["vector"] = _in(roll.number(1, 100), "TFLOP/s")
+    for name in roll.sample(["fp8", "int8", "fp4", "fp16"], roll.randint(0, 4)):
+        entry["peak"][name] = _in(roll.number(0.5, 500), "TFLOP/s")
     if not spatial:
         entry["links"]["scale_up"] = {
-            "bandwidth": _in(draw(st.floats(10, 2000)), "GB/s"),
-            "domain": draw(st.sampled_from([1, 2, 8, 72])),
+            "bandwidth": _in(roll.number(10, 2000), "GB/s"),
+            "domain": roll.choice([1, 2, 8, 72]),
         }
     return Hardware.model_validate(entry)
 
 
-_attention = st.one_of(
-    st.builds(
-        lambda groups, kv, dim, window: {
+def _attention(roll: Dice) -> dict[str, Any]:
+    kind = roll.choice(["gqa", "mla", "compressed", "linear"])
+    if kind == "gqa":
+        kv, window = roll.choice([1, 4, 8]), roll.choice([None, 128, 4096])
+        return {
             "kind": "gqa",
-            "heads": groups * kv,
+            "heads": roll.choice([1, 2, 8]) * kv,
             "kv_heads": kv,
-            "head_dim": dim,
+            "head_dim": roll.choice([64, 128]),
             **({"window": window} if window else {}),
-        },
-        st.sampled_from([1, 2, 8]),
-        st.sampled_from([1, 4, 8]),
-        st.sampled_from([64, 128]),
-        st.sampled_from([None, 128, 4096]),
-    ),
-    st.builds(
-        lambda indexer: {
+        }
+    if kind == "mla":
+        indexer = roll.choice(
+            [
+                None,
+                {"heads": 32, "head_dim": 128, "top_k": 2048},
+                {"heads": 32, "head_dim": 128, "top_k": 64, "shared": True},
+            ]
+        )
+        return {
             "kind": "mla",
             "heads": 32,
             "q_rank": 768,
@@ -84,17 +107,9 @@ _attention = st.one_of(
             "rope_dim": 64,
             "value_dim": 128,
             **({"indexer": indexer} if indexer else {}),
-        },
-        st.sampled_from(
-            [
-                None,
-                {"heads": 32, "head_dim": 128, "top_k": 2048},
-                {"heads": 32, "head_dim": 128, "top_k": 64, "shared": True},
-            ]
-        ),
-    ),
-    st.just(
-        {
+        }
+    if kind == "compressed":
+        return {
             "kind": "compressed",
             "heads": 32,
             "head_dim": 256,
@@ -105,82 +120,80 @@ _attention = st.one_of(
             "compression": 4,
             "indexer": {"heads": 16, "head_dim": 128, "top_k": 256},
         }
-    ),
-    st.builds(
-        lambda kind: {
-            "kind": kind,
-            "key_heads": 16,
-            "value_heads": 32,
-            "key_dim": 128,
-            "value_dim": 128,
-        },
-        st.sampled_from(["gated-deltanet", "kda", "mamba2"]),
-    ),
-)
-_dense = st.builds(lambda width: {"kind": "dense", "width": width}, st.integers(256, 30_000))
+    return {
+        "kind": roll.choice(["gated-deltanet", "kda", "mamba2"]),
+        "key_heads": 16,
+        "value_heads": 32,
+        "key_dim": 128,
+        "value_dim": 128,
+    }
 
 
 @st.composite
 def models(draw: st.DrawFn, *, dense_only: bool = False) -> Model:
-    experts = draw(st.sampled_from([8, 64, 256]))
+    roll = draw(dice)
     moe = {
         "kind": "moe",
-        "experts": experts,
-        "active_experts": draw(st.sampled_from([1, 2, 8])),
-        "width": draw(st.integers(128, 4096)),
-        "shared_width": draw(st.sampled_from([0, 1024])),
-        **draw(st.sampled_from([{}, {"latent_size": 512, "matrices": 2}])),
+        "experts": roll.choice([8, 64, 256]),
+        "active_experts": roll.choice([1, 2, 8]),
+        "width": roll.whole(128, 4096),
+        "shared_width": roll.choice([0, 1024]),
+        **roll.choice([{}, {"latent_size": 512, "matrices": 2}]),
     }
-    is_moe = not dense_only and draw(st.booleans())
+    is_moe = not dense_only and roll.either()
     blocks = [
         {
-            "count": draw(st.integers(1, 40)),
-            "attention": draw(_attention),
-            "ffn": draw(_dense) if not is_moe or draw(st.booleans()) else moe,
+            "count": roll.whole(1, 40),
+            "attention": _attention(roll),
+            "ffn": {"kind": "dense", "width": roll.whole(256, 30_000)}
+            if not is_moe or roll.either()
+            else moe,
         }
-        for _ in range(draw(st.integers(1, 3)))
+        for _ in range(roll.randint(1, 3))
     ]
     for block in blocks[1:]:
-        if draw(st.booleans()):
-            del block[draw(st.sampled_from(["attention", "ffn"]))]
+        if roll.either():
+            del block[roll.choice(["attention", "ffn"])]
     return Model.model_validate(
         {
             "id": "random-model",
             "name": "Random",
-            "weight_format": draw(st.sampled_from(["bf16", "fp8", "int8", "nvfp4", "q4_k_m"])),
-            "hidden_size": draw(st.sampled_from([1024, 4096, 8192])),
-            "vocabulary": draw(st.integers(1000, 200_000)),
-            "tied_embeddings": draw(st.booleans()),
+            "weight_format": roll.choice(["bf16", "fp8", "int8", "nvfp4", "q4_k_m"]),
+            "hidden_size": roll.choice([1024, 4096, 8192]),
+            "vocabulary": roll.whole(1000, 200_000),
+            "tied_embeddings": roll.either(),
             "blocks": blocks,
         }
     )
 
 
-_BY_KIND: dict[str, st.SearchStrategy[Any]] = {
-    "amount": st.integers(1, 128),
-    "bandwidth": st.floats(1, 100).map(lambda value: _in(value, "GB/s")),
-    "compute rate": st.floats(0.5, 50).map(lambda value: _in(value, "TFLOP/s")),
-    "factor": st.floats(1.0, 2.0),
-    "fraction": st.floats(0.05, 1.0),
-    "number": st.just(0.0) | st.floats(1e-12, 4.0),
-    "part": st.just(0.0) | st.floats(1e-3, 1.0),
-    "time": st.floats(0.0, 500.0).map(lambda value: f"{value:.3f} us"),
+_BY_KIND: dict[str, Callable[[Dice], Any]] = {
+    "amount": lambda roll: roll.whole(1, 128),
+    "bandwidth": lambda roll: _in(roll.number(1, 100), "GB/s"),
+    "compute rate": lambda roll: _in(roll.number(0.5, 50), "TFLOP/s"),
+    "factor": lambda roll: roll.number(1.0, 2.0),
+    "fraction": lambda roll: roll.number(0.05, 1.0),
+    "number": lambda roll: roll.choice((0.0, roll.number(1e-12, 4.0))),
+    "part": lambda roll: roll.choice((0.0, roll.number(1e-3, 1.0))),
+    "time": lambda roll: f"{roll.number(0.0, 500.0):.3f} us",
 }
-_NARROWER: dict[str, st.SearchStrategy[Any]] = {
-    "expert_correlation": st.floats(0.3, 1.0),
-    "max_sequences": st.sampled_from([1024, 8192]),
-    "memory_fraction": st.floats(0.5, 1.0),
-    "prompt_chunk": st.sampled_from([512, 8192]),
+_NARROWER: dict[str, Callable[[Dice], Any]] = {
+    "expert_correlation": lambda roll: roll.number(0.3, 1.0),
+    "max_sequences": lambda roll: roll.choice([1024, 8192]),
+    "memory_fraction": lambda roll: roll.number(0.5, 1.0),
+    "prompt_chunk": lambda roll: roll.choice([512, 8192]),
 }
 """Parameters that leave nothing to test where they may be anything of their kind."""
 
 
 @st.composite
 def engines(draw: st.DrawFn) -> Engine:
-    values = {
-        name: _NARROWER.get(name, _BY_KIND[one.reader.kind]) for name, one in PARAMETERS.items()
+    roll = draw(dice)
+    kept = {
+        name: _NARROWER.get(name, _BY_KIND[one.reader.kind])(roll)
+        for name, one in PARAMETERS.items()
+        if roll.either()
     }
-    kept = {key: draw(value) for key, value in values.items() if draw(st.booleans())}
     return Engine.model_validate(
         {
             "id": "random-engine",

@@ -14,11 +14,10 @@ from fastcalc.catalogue.store import Catalogue, load, shipped
 from fastcalc.core.rates import working_rate
 from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
-from tests.helpers import ROOT
+from tests.helpers import ROOT, every
 
 KINDS = {"hardware": Hardware, "models": Model, "engines": Engine}
 FILES = [(kind, path) for kind in KINDS for path in sorted(shipped(kind).glob("*.yaml"))]
-IDS = [f"{kind}/{path.stem}" for kind, path in FILES]
 
 
 def quantities(entry: object):
@@ -35,7 +34,7 @@ def quantities(entry: object):
             yield from quantities(getattr(entry, name))
 
 
-@pytest.mark.parametrize(("kind", "path"), FILES, ids=IDS)
+@every("kind,path", FILES)
 def test_every_entry_loads_and_cites(kind, path):
     entry = load(path, KINDS[kind])
     assert entry.id == path.stem

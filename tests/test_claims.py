@@ -16,12 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastcalc.articles import premium
-from fastcalc.articles.claim_file import load_claims
+from fastcalc.articles.claim_file import load_claims, read_claims
 from fastcalc.articles.judge import MEANING, judge, meets
 from fastcalc.articles.registry import TESTS
 from fastcalc.articles.tests_by_arithmetic import with_fixing
 from fastcalc.catalogue.schema.claims import Check, Input
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.cli import show_claims
 from fastcalc.errors import InputError
 from fastcalc.report.break_evens import break_even
 from tests.helpers import ROOT, loaded, run_once, words
@@ -35,8 +36,10 @@ def book():
 
 
 @pytest.fixture(scope="module")
-def judged(book):
-    return {one.claim.id: one for one in judge(Catalogue(), book.claims)}
+def judged():
+    """As the command has them, which judges each once."""
+    book, document = read_claims(None)
+    return {one.claim.id: one for one in show_claims.judge(Catalogue(), book.claims, document)}
 
 
 @pytest.fixture

@@ -134,7 +134,7 @@ OWN = [
     "compare --on chip --hardware-dir .",
     "compare config.json",
     "import config.json",
-    "claims claims.yaml",
+    "claims claims.yaml --explain 2",
 ]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from fastcalc import formulas
+from tests.helpers import every
 
 NOT_FORMULAS = {"types"}
 FUNCTIONS = [
@@ -288,12 +289,12 @@ PUBLISHED = [
 BY_NAME = dict(FUNCTIONS)
 
 
-@pytest.mark.parametrize(("name", "arguments", "value", "within"), PUBLISHED)
+@every("name,arguments,value,within", PUBLISHED)
 def test_published_and_hand_made_values(name, arguments, value, within):
     assert float(BY_NAME[name](**arguments)) == pytest.approx(value, abs=within or 1e-12)
 
 
-@pytest.mark.parametrize(("name", "function"), FUNCTIONS)
+@every("name,function", FUNCTIONS)
 def test_the_docstring_is_a_contract(name, function):
     text = inspect.getdoc(function)
     parameters = inspect.signature(function).parameters
@@ -308,7 +309,7 @@ def test_the_docstring_is_a_contract(name, function):
     assert sorted(parts, key=text.index) == parts, "in this order"
 
 
-@pytest.mark.parametrize(("name", "arguments", "value", "within"), PUBLISHED)
+@every("name,arguments,value,within", PUBLISHED)
 def test_arrays_are_as_numbers(name, arguments, value, within):
     function = BY_NAME[name]
     arrays = {key: np.array([number, number]) for key, number in arguments.items()}

@@ -7,7 +7,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.units import parse_quantity
 from fastcalc.cli.requests import chips_of
 from fastcalc.core.tier import OWN_MEMORY
-from tests.helpers import run
+from tests.helpers import every, run
 from tests.test_catalogue import quantities
 
 NAMES = Catalogue().names("hardware")
@@ -257,7 +257,7 @@ def test_memory_of_grace_is_what_triad_is_a_share_of(catalogue, name, triad):
     assert most is None or most == pytest.approx(0.95 * peak, rel=2e-3)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every("name", NAMES)
 def test_where_memory_is(catalogue, name):
     """Hosts have what a chip reads over a link; on-chip memory is said to be so; no chip has both."""
     chip = catalogue.hardware(name)
@@ -288,7 +288,7 @@ def test_there_are_enough():
     assert len(NAMES) >= 50
 
 
-@pytest.mark.parametrize("name", MEASURED)
+@every("name", MEASURED)
 def test_measured_chips_have_what_the_model_needs(catalogue, name):
     chip = catalogue.hardware(name)
     if chip.kind in ("gpu", "soc", "apple"):
@@ -302,25 +302,23 @@ def test_plain_names_mean_the_full_chip(catalogue, alias, name):
     assert catalogue.hardware(alias).id == name
 
 
-@pytest.mark.parametrize(("name", "what", "published", "where"), PUBLISHED, ids=str)
+@every("name,what,published,where", PUBLISHED)
 def test_published_numbers(catalogue, name, what, published, where):
     expected = parse_quantity(published, DIMENSION.get(what, "compute rate"))
     assert value(catalogue.hardware(name), what) == pytest.approx(expected, rel=2e-3)
 
 
-@pytest.mark.parametrize(("name", "cores"), CORES.items())
+@every("name,cores", CORES.items())
 def test_core_counts(catalogue, name, cores):
     assert catalogue.hardware(name).cores.si == cores
 
 
-@pytest.mark.parametrize(("name", "domain"), DOMAIN.items())
+@every("name,domain", DOMAIN.items())
 def test_link_domains(catalogue, name, domain):
     assert catalogue.hardware(name).links.scale_up.domain.si == domain
 
 
-@pytest.mark.parametrize(
-    ("name", "lanes", "clock"), [(name, *pair) for name, pair in LANES.items()]
-)
+@every("name,lanes,clock", [(name, *pair) for name, pair in LANES.items()])
 def test_fp32_rate_is_cores_times_lanes_times_clock(catalogue, name, lanes, clock):
     chip = catalogue.hardware(name)
     assert chip.vector.si == pytest.approx(chip.cores.si * lanes * 2 * clock * 1e9, rel=0.01)
@@ -332,7 +330,7 @@ GEFORCE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", GEFORCE)
+@every("name", GEFORCE)
 def test_geforce_halves_with_32_bit_accumulation(catalogue, name):
     chip = catalogue.hardware(name)
     assert chip.rate("fp16").si == pytest.approx(2 * chip.rate("bf16").si, rel=5e-3)
@@ -354,7 +352,7 @@ tpu-v5p tpu-v6e trainium-1 trainium-2
 """.split()
 
 
-@pytest.mark.parametrize("name", RENTED)
+@every("name", RENTED)
 def test_what_clouds_rent_out_has_a_dated_price_on_demand(catalogue, name):
     price = catalogue.hardware(name).price
     assert price.rent.si > 0
@@ -385,7 +383,7 @@ def test_the_note_names_who_asks_the_price(capsys, monkeypatch):
     assert "h100-pcie 2.00 (given)" in given
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every("name", NAMES)
 def test_what_every_chip_keeps_to(catalogue, name):
     """Names are one chip's alone; prices carry dates; what is from memory says so, and only that."""
     chip = catalogue.hardware(name)
@@ -400,7 +398,7 @@ def test_what_every_chip_keeps_to(catalogue, name):
         assert (quantity.confidence == "memory") == (quantity.source == "memory")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every("name", NAMES)
 def test_ratios_that_dense_rates_keep(catalogue, name):
     """A sparse rate stored as dense, or both directions as one, breaks one of these."""
     chip = catalogue.hardware(name)

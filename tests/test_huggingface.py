@@ -19,7 +19,7 @@ from fastcalc.importers.huggingface import import_model, slug, yaml_text
 from fastcalc.importers.huggingface.families import ALIASES, FAMILIES
 from fastcalc.importers.huggingface.json_file import JsonFile
 from fastcalc.importers.huggingface.model import label, mapping
-from tests.helpers import ROOT, run, words
+from tests.helpers import ROOT, every, run, words
 
 CONFIGS = ROOT / "tests" / "configs"
 
@@ -143,9 +143,7 @@ def test_every_fixture_is_counted():
     assert sorted([name for name, *_ in COUNTED] + [name for name, _ in STORED]) == FIXTURES
 
 
-@pytest.mark.parametrize(
-    ("name", "total", "active", "cached", "windowed", "formats"), COUNTED, ids=lambda it: str(it)
-)
+@every("name,total,active,cached,windowed,formats", COUNTED)
 def test_a_configuration_counts_right(name, total, active, cached, windowed, formats):
     model = load_model(CONFIGS / f"{name}.json")
     work = workload(model)
@@ -161,12 +159,12 @@ def test_a_configuration_counts_right(name, total, active, cached, windowed, for
     assert stored == formats
 
 
-@pytest.mark.parametrize(("name", "total"), STORED)
+@every("name,total", STORED)
 def test_a_configuration_meets_the_checkpoint(name, total):
     assert workload(load_model(CONFIGS / f"{name}.json")).total_parameters == total
 
 
-@pytest.mark.parametrize("name", FIXTURES)
+@every("name", FIXTURES)
 def test_the_yaml_it_writes_loads_and_says_the_same(name, tmp_path):
     imported = import_model(CONFIGS / f"{name}.json")
     path = tmp_path / f"{name}.yaml"

@@ -13,29 +13,26 @@ from fastcalc.core.layers import CacheGroup
 from fastcalc.core.scenario import Sharding
 from fastcalc.core.workload import Workload, checkpoint_parameters, workload
 from fastcalc.errors import InputError
-from tests.helpers import ROOT, outcome
+from tests.helpers import ROOT, every, outcome
 
 NAMES = Catalogue().names("models")
 LINES = (Path(__file__).parent / "published_models.csv").read_text().splitlines()
 ROWS = list(csv.DictReader(line for line in LINES if not line.startswith("#")))
-IDS = [row["id"] for row in ROWS]
-
-rows = pytest.mark.parametrize("row", ROWS, ids=IDS)
+rows = every("row", ROWS)
 
 
 def number(row: dict[str, str], column: str) -> float:
     return float(row[column] or 0)
 
 
-@pytest.fixture
-def work(catalogue, row) -> Workload:
+def work_of(catalogue: Catalogue, row: dict[str, str]) -> Workload:
     return workload(catalogue.model(row["id"]))
 
 
 # -- parameters -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every("name", NAMES)
 def test_text_core_mtp_and_vision_make_the_checkpoint_or_a_note_says_why(catalogue, name):
     model = catalogue.model(name)
     notes, checkpoint = " ".join(model.notes), model.published.checkpoint
@@ -70,7 +67,8 @@ def test_the_published_checkpoint_is_the_one_in_the_file(catalogue, row):
 
 
 @rows
-def test_parameters_agree_with_the_configuration(work, row):
+def test_parameters_agree_with_the_configuration(catalogue, row):
+    work = work_of(catalogue, row)
     assert work.total_parameters == pytest.approx(number(row, "text_core"), rel=1e-5)
     assert work.active_parameters == pytest.approx(number(row, "active"), rel=2e-4)
     assert work.flops_per_token == pytest.approx(number(row, "linear_flops"), rel=2e-4)
@@ -80,9 +78,10 @@ MOE = [row for row in ROWS if row["active_label_billions"]]
 TRUNCATED = {"qwen3-next-80b-a3b", "glm-4.7-flash", "kimi-linear-48b-a3b", "gemma-4-26b-a4b"}
 
 
-@pytest.mark.parametrize("row", MOE, ids=[row["id"] for row in MOE])
-def test_active_parameters_agree_with_the_label(catalogue, work, row):
+@every("row", MOE)
+def test_active_parameters_agree_with_the_label(catalogue, row):
     """Publishers count with embedding and head, without the embedding, or without both."""
+    work = work_of(catalogue, row)
     label = number(row, "active_label_billions") * 1e9
     conventions = [
         work.active_parameters,
@@ -96,8 +95,9 @@ def test_active_parameters_agree_with_the_label(catalogue, work, row):
 
 
 @rows
-def test_native_weight_bytes_agree_with_the_configuration(catalogue, work, row):
+def test_native_weight_bytes_agree_with_the_configuration(catalogue, row):
     """DeepSeek V4 to 0.06 %: the table takes its hyper-connections at another width."""
+    work = work_of(catalogue, row)
     if row["id"] == "glm-5.3-flash":  # the table holds its bf16 sibling
         work = workload(catalogue.model(row["id"]), "bf16")
     within = 6e-4 if row["id"].startswith("deepseek-v4") else 1e-5
@@ -124,8 +124,9 @@ POOLED = {"glm-5.3-flash": 16}
 
 
 @rows
-def test_cache_and_state_of_a_token(work, row):
+def test_cache_and_state_of_a_token(catalogue, row):
     """The table puts the index keys of DeepSeek V4, folded with its entries, under the cache."""
+    work = work_of(catalogue, row)
     whole = [group for group in work.caches if group.window == inf and not is_index(group)]
     windowed = [group for group in work.caches if group.window < inf]
     index = [group for group in work.caches if is_index(group)]
@@ -138,8 +139,9 @@ def test_cache_and_state_of_a_token(work, row):
 
 
 @rows
-def test_attention_flops_of_a_token_of_context(work, row):
+def test_attention_flops_of_a_token_of_context(catalogue, row):
     """The table leaves out scans of the indexer, and the picked entries of DeepSeek V4."""
+    work = work_of(catalogue, row)
     whole = [group for group in work.caches if group.window == inf]
     windowed = [group for group in work.caches if group.window < inf]
     if row["id"].startswith("deepseek-v4"):

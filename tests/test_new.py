@@ -15,7 +15,7 @@ from fastcalc.catalogue.skeleton import skeleton
 from fastcalc.catalogue.store import Catalogue, load, shipped
 from fastcalc.cli import completion
 from fastcalc.lint.run import check
-from tests.helpers import ROOT, loaded, run
+from tests.helpers import ROOT, every, loaded, run
 
 KINDS = {"hardware": Hardware, "model": Model, "engine": Engine}
 FOLDERS = {"hardware": "hardware", "models": "model", "engines": "engine"}
@@ -81,7 +81,7 @@ def test_the_shipped_schemas_are_current(kind):
     assert (ROOT / "docs" / "schema" / f"{kind}.schema.json").read_text() == as_text(kind)
 
 
-@pytest.mark.parametrize(("kind", "path"), FILES, ids=[path.name for _, path in FILES])
+@every("kind,path", FILES)
 def test_shipped_files_name_their_schema_and_keep_to_it(kind, path):
     first, *_ = path.read_text().splitlines()
     relative = first.removeprefix("# yaml-language-server: $schema=")

@@ -3,9 +3,8 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 import fastcalc
+from tests.helpers import every
 
 PACKAGE = Path(fastcalc.__file__).parent
 MODULES = [
@@ -15,7 +14,7 @@ MODULES = [
 ]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@every("path", MODULES)
 def test_functions_can_be_seen_whole(path):
     """Fifty lines of code at most, docstring and signature apart."""
     for node in ast.walk(ast.parse(path.read_text())):

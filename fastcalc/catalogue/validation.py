@@ -2,7 +2,7 @@
 
 import re
 from difflib import get_close_matches
-from functools import cache
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -37,7 +37,6 @@ def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | Non
         return schema.model_validate(document.data), []
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=True)[:MOST]
-        names = _names(schema)
         placed = []
         for fault in found:
             kind, cause = fault["type"], fault.get("ctx", {}).get("error")
@@ -58,7 +57,7 @@ def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | Non
             elif kind == "value_error":
                 says = (one for words, one in _OF_SENTENCES if re.search(words, str(cause)))
                 rule = next(says, "ST018")
-            sentence = " ".join(_sentence(document, path, fault, names).split())
+            sentence = " ".join(_sentence(document, path, fault, schema).split())
             placed.append(Fault(rule, document.file, *mark, sentence))
         placed.sort(key=lambda one: (one.rule != "ST015", one.line, one.column))
         # Of the key that a misspelt one stands for, nothing more is said.
@@ -85,17 +84,17 @@ _OF_SENTENCES = (
 )
 
 
-def _sentence(document: Document, path: Path_, fault: Any, names: set[str]) -> str:
+def _sentence(document: Document, path: Path_, fault: Any, schema: type[BaseModel]) -> str:
     name = dotted(path)
     kind, value = fault["type"], fault.get("input")
     if kind == "missing":
         return f"'{name}' is missing"
     if kind == "extra_forbidden":
         key, parent = shown(path[-1]), path[:-1]
-        known = sorted(names - set(document.at(*parent)))
-        near = get_close_matches(key, known, n=1, cutoff=0.6)
+        given = set(document.at(*parent))
+        near = next((one for one in _near(key, schema) if one not in given), None)
         where = f" in {dotted(parent)}" if parent else ""
-        return f"unknown key '{key}'{where}" + (f"; did you mean '{near[0]}'?" if near else "")
+        return f"unknown key '{key}'{where}" + (f"; did you mean '{near}'?" if near else "")
     if kind == "value_error":
         text = str(fault["ctx"]["error"])
         return f"{name}: {text}" if path else text
@@ -131,9 +130,9 @@ def dotted(path: Path_) -> str:
     )
 
 
-@cache
-def _names(schema: type[BaseModel]) -> set[str]:
-    """Return every key that the schema knows, at any depth."""
+@lru_cache(maxsize=1024)
+def _near(key: str, schema: type[BaseModel]) -> list[str]:
+    """Return the keys of a schema, at any depth, that one is like, nearest first."""
     names, waiting, seen = {"value"}, [schema], set()
     while waiting:
         one = waiting.pop()
@@ -143,7 +142,7 @@ def _names(schema: type[BaseModel]) -> set[str]:
         names |= set(one.model_fields) - {"si", "text"}
         for field in one.model_fields.values():
             waiting += _classes(field.annotation)
-    return names
+    return get_close_matches(key, names, n=len(names), cutoff=0.6)
 
 
 def _classes(annotation: Any) -> list[type[BaseModel]]:
