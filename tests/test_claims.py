@@ -212,8 +212,9 @@ def test_the_rent_at_which_a_token_costs_the_same_by_hand(judged):
 
     126 layers of 3.1877e9 weights (q and o 16384^2 each, k and v 16384 x 1024, three matrices of
     16384 x 53248) are 803.3 GB. Reads reach 0.8679 of the memory's rate, products
-    1 / (1 / 0.80 + peak / (cores x 11.32 TFLOP/s)) of the peak and compute 64 rows at least; the two overlap by a cubic norm. An all-reduce sends twice (r-1)/r of a message in two exchanges of
-    4 us, over 0.65 of the link.
+    1 / (1 / 0.80 + peak / (cores x 11.32 TFLOP/s)) of the peak and compute 64 rows at least;
+    the two overlap by a cubic norm. An all-reduce sends twice (r-1)/r of a message in two exchanges
+    of 4 us, over 0.65 of the link.
     """
 
     def step(tp, rows, bandwidth, peak, cores, link):
