@@ -57,6 +57,7 @@ def sweep(
     kv: _Words | None = None,
     on: _Words = "h100-sxm,gb200,wse-3",
     engine: _Words | None = None,
+    chips: _Words | None = None,
     tp: _Words | None = None,
     pp: _Words | None = None,
     ep: _Words | None = None,

@@ -64,7 +64,7 @@ def test_a_word_has_one_meaning():
     by what it has.
     """
     lists = {"batch", "prompt", "output", "context", "speculate", "weights", "kv", "on", "engine"}
-    lists |= {"tp", "pp", "ep", "dp", "max_chips", "format", "objective", "notes", "wide"}
+    lists |= {"chips", "tp", "pp", "ep", "dp", "max_chips", "format", "objective", "notes", "wide"}
     meanings: dict[str, set[str]] = {}
     for command in COMMANDS:
         for name, (annotation, _) in declared(flags_of(command)).items():

@@ -120,6 +120,7 @@ def searched(request, asked):
             yield row, request.again(row), ()
     else:
         ranks = ["--tp", "1,2", "--pp", "1,2"] if request.chance.random() < 0.5 else []
+        ranks += ["--chips", "2,4"] if request.chance.random() < 0.3 else []
         batches = f"1,{request.batch}"
         rows = asked("sweep", *request.words, *request.hit, *ranks, "--batch", batches)
         for row in rows:
@@ -141,7 +142,7 @@ def test_what_a_search_prints_compare_prints_again(seed, asked):
 
 @pytest.mark.parametrize("seed", range(REQUESTS // 2))
 def test_where_they_choose_they_agree(seed, asked):
-    """Without chips all three choose the deployment; with chips the layout, which sweep does not."""
+    """Without chips all three choose the deployment; with chips the layout."""
     request = Request(-1 - seed)
     batch = ["--batch", request.batch]
     compared = asked("compare", *request.words, *batch)
@@ -154,7 +155,9 @@ def test_where_they_choose_they_agree(seed, asked):
     listed = asked("compare", *request.words, *request.chips, "--batch", f"1,{request.batch},999")
     alone = asked("compare", *request.words, *request.chips, *batch)
     fitted = asked("fit", *request.words[: -len(request.price)], *request.chips, *batch)
-    assert len(alone) == len(fitted)
-    for record, fit in zip(alone, fitted, strict=True):
+    swept = asked("sweep", *request.words, *request.chips, *batch)
+    assert len(alone) == len(fitted) == len(swept)
+    for record, fit, row in zip(alone, fitted, swept, strict=True):
         assert_same(fit, record)
+        assert_same(row, record)
         assert record in listed

@@ -6,7 +6,7 @@ from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.legal import slots
 from fastcalc.core.machine import machine
 from fastcalc.core.placement import Site
-from fastcalc.core.scenario import Sharding, most_served
+from fastcalc.core.scenario import Sharding
 from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import workload
@@ -223,8 +223,8 @@ def test_of_so_many_chips_the_layout_is_taken_that_serves_most_and_holds_the_bat
     model = made_up.minimal(total_parameters=450_000_000, kv_bytes_per_token=1_000_000)
     site = made_up.site(model, reserved=100)
     traffic = Traffic(1.0, 100.0, 50.0)
-    assert most_served(site, 2, 2, traffic) == Layout(tp=2)
-    assert most_served(site, 2, 4, traffic) == Layout(tp=2)
+    assert Sharding(chips=2).layout(site, 2, traffic) == Layout(tp=2)
+    assert Sharding(chips=2).layout(site, 4, traffic) == Layout(tp=2)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, Sharding, default_cache, engine_for, solve
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
-from fastcalc.search.sweep.axes import Axes, four_bits, grids
+from fastcalc.search.sweep.axes import Axes, Ranks, four_bits, grids
 from fastcalc.search.sweep.blocks import WORKERS, in_order, solve_all
 from fastcalc.search.sweep.grid import BLOCK, Grid, Requests, solve_grid
 from fastcalc.search.sweep.request_lists import OpenRequests
@@ -271,3 +271,49 @@ def test_requests_made_when_asked_for_are_those_of_the_whole_product(
     parts = [kinds[start : start + step] for start in range(0, len(wanted), step)]
     found = [row for one in parts for row in zip(one.prompt, one.output, one.context, strict=True)]
     assert found == wanted
+
+
+def test_of_chips_without_ranks_each_batch_has_the_layout_that_serves_it_most():
+    """Brute force: every cut of 1 to 16 ranks, stages and replicas, asked for by its ranks."""
+    hardware, model = CATALOGUE.hardware("h100-sxm"), CATALOGUE.model("llama-3.1-70b")
+    axes = Axes(
+        models=[model],
+        chips=[(hardware, *engine_for(CATALOGUE, hardware))],
+        prompts=[1000.0, 8000.0],
+        outputs=[100.0, 1000.0],
+        batches=[1.0, 16.0, 64.0, 512.0],
+        ranks=Ranks(chips=(8, 16)),
+    )
+    ranks = (1, 2, 4, 8, 16)
+    for grid in grids(axes)[0]:
+        every = replace(axes, ranks=Ranks((grid.chips,), ranks, ranks, None, ranks))
+        (cuts,), left_out = grids(every)
+        assert left_out["chips other than tp x pp x dp"] > 0
+        served = [
+            np.where(found["fits"], found["served_tokens_per_s_total"], 0.0)
+            for one in (grid, cuts)
+            for found in [solve_grid(one, columns.pick("served_tokens_per_s_total fits"))]
+        ]
+        assert served[0][:, 0] == pytest.approx(served[1].max(axis=1), rel=1e-12)
+        assert len(cuts.layouts) > 3
+        # In blocks as at once.
+        parts = [solve_grid(part, columns.pick("tp"))["tp"] for part in grid.blocks(24)]
+        assert len(parts) > 1
+        whole = np.broadcast_to(solve_grid(grid, columns.pick("tp"))["tp"], grid.shape)
+        assert np.concatenate([np.ravel(one) for one in parts]).tolist() == whole.ravel().tolist()
+
+
+def test_chips_that_a_model_cannot_be_laid_out_over_are_counted():
+    """Seven chips in a domain of eight: seven replicas or stages; 1,009 is a prime beyond both."""
+    hardware = CATALOGUE.hardware("h100-sxm")
+    axes = Axes(
+        models=[CATALOGUE.model("deepseek-r1")],
+        chips=[(hardware, *engine_for(CATALOGUE, hardware))],
+        prompts=[1000.0],
+        outputs=[1000.0],
+        batches=[1.0, 2.0],
+        ranks=Ranks(chips=(7, 1009)),
+    )
+    found, left_out = grids(axes)
+    assert [grid.chips for grid in found] == [7]
+    assert left_out == {"chips beyond what the model can be laid out over": 2}

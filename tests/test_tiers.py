@@ -14,6 +14,8 @@ from fastcalc.catalogue.schema.engines import merged
 from fastcalc.core.host import memory_choice
 from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, by_layout, locate, solve
+from fastcalc.core.split import Split, split
+from fastcalc.core.step import ways_of
 from fastcalc.core.tier import KINDS, OWN_MEMORY, MemoryChoice, own_tiers
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
@@ -428,20 +430,49 @@ def better_ones(request: Scenario, factor: float) -> Iterator[tuple[str, Scenari
         yield "host cores", replace(request, memory=replace(asked, host=more))
 
 
+def is_faster_near(found: Outcome) -> bool:
+    """Whether a pass takes each kind of bytes for less in a nearer memory than in the next."""
+    passes, software = found.estimate.passes, found.site.machine.software
+    if passes.split is None:
+        return True
+    ways = ways_of(passes.decode_work(), passes.split, found.site.machine.chip, software)
+    steps = [step for costs in ways.open for step in itertools.pairwise(costs.cells)]
+    each = [kinds for near, far in steps for kinds in zip(near, far, strict=True)]
+    return all(np.all(near <= far * (1 + TINY)) for near, far in each)
+
+
+def lies_alike(one: Outcome, other: Outcome) -> bool:
+    """Whether the same shares of each kind live in the same memories."""
+    splits = one.split, other.split
+    if None in splits:
+        return splits == (None, None)
+    pairs = (zip(*(each.shares[kind] for each in splits), strict=True) for kind in KINDS)
+    return all(np.allclose(*pair, atol=TINY) for kind in pairs for pair in kind)
+
+
 @settings(max_examples=40)
 @given(requests(), st.sampled_from([1.01, 1.5, 20.0]))
 def test_more_of_a_faster_tier_never_slows(request, factor):
-    before = solve(request).estimate
+    """A pass that decodes never, and none where everything stays where it was.
+
+    Bytes are placed for the pass that decodes: one with prompts takes what that leaves it. More
+    room near slows where a host's cores multiply faster than the chip: it is not the faster tier.
+    """
+    found = solve(request)
+    skew = found.site.machine.software.expert_skew
     for name, better in better_ones(request, factor):
-        after = solve(better).estimate
+        after = solve(better)
+        moved = not lies_alike(found, after)
+        if name == "capacity" and not is_faster_near(found):
+            continue
         for key in ("tpot", "ttft", "tpot_in_traffic"):
-            new, old = getattr(after, key), getattr(before, key)
-            # Kinds of bytes hide under each other on a host that computes; nearer, they do not.
-            # Where arithmetic hides a part of a read, bytes read per byte held do not say it all.
-            room = 1e-4 if name == "capacity" else TINY
-            room = 0.10 if request.memory.use != "stream" and name == "capacity" else room
+            if key != "tpot" and moved:
+                continue
+            new, old = getattr(after.estimate, key), getattr(found.estimate, key)
+            # Experts picked unevenly are placed by what they save on average.
+            room = 0.02 if skew and moved else TINY
             assert np.all(new <= old * (1 + room)), (name, key, old, new)
-        assert np.all(after.bound >= before.bound * (1 - TINY)), (name, before.bound, after.bound)
+        assert np.all(after.estimate.bound >= found.estimate.bound * (1 - TINY)), name
 
 
 @settings(max_examples=40)
@@ -576,6 +607,52 @@ def test_no_other_placement_takes_less(tiers, steps, batch):
     assert memory_time(found) == pytest.approx(by_hand, rel=1e-9)
 
 
+def other_splits(found: Outcome, steps: int) -> tuple[Split, np.ndarray]:
+    """Every split of what a pass reads over the memories, in steps, and which of them fit."""
+    split, machine = found.split, found.site.machine
+    count = len(split.tiers)
+    choices = np.array(simplex(count, steps))
+    grid = np.indices((len(choices),) * 4).reshape(4, -1)
+    shares = {
+        kind: [choices[grid[at]][:, tier, np.newaxis] for tier in range(count)]
+        for at, kind in enumerate(KINDS[:4])
+    }
+    shares["embedding"] = [np.array(float(tier == count - 1)) for tier in range(count)]
+    shares |= {kind: split.shares[kind] for kind in machine.place}
+    fits = np.array(True)
+    for tier, room in enumerate(machine.usable(found.placement.layout.chips)[:-1]):
+        held = sum(shares[kind][tier] * split.sizes[kind] for kind in KINDS)
+        fits = fits & (held <= room * (1 + TINY))
+    return replace(split, shares=shares, read=shares["experts"]), fits
+
+
+@settings(max_examples=40)
+@given(requests(), st.sampled_from([0.05, 0.2, 0.4, 0.6, 0.8, 0.95]))
+def test_no_other_split_of_a_random_model_takes_less(request, part):
+    """Chips that hold a part of it, engines that overlap, turns and cores of a host: all splits.
+
+    The step itself says what each takes. Where a host's cores are faster than the chip, memory of
+    the chip is filled all the same.
+    """
+    found = solve(request)
+    first, *others = request.hardware.memory
+    sizes = split(found.placement, max(request.batches)).sizes
+    needed = float(np.max(sum(sizes.values())))
+    room = found.site.machine.usable(found.placement.layout.chips)[0]
+    changed = [scaled(first, capacity=float(part * needed / room))]
+    changed += [scaled(one, capacity=0.3 * needed / one.capacity.si) for one in others]
+    update = {"memory": changed}
+    found = solve(replace(request, hardware=request.hardware.model_copy(update=update)))
+    passes, skew = found.estimate.passes, found.site.machine.software.expert_skew
+    assume(np.all(found.estimate.fits) and found.split is not None and is_faster_near(found))
+    assume(not (skew and found.placement.work.experts))
+    other, fits = other_splits(found, 8 if len(found.split.tiers) == 2 else 3)
+    work = passes.decode_work()
+    times = passes.expected(replace(work, split=other)).seconds
+    least = np.where(fits, times, np.inf).min(axis=0)
+    assert np.all(passes.expected(work).seconds <= least * (1 + TINY))
+
+
 @given(
     st.floats(1.0, 1000.0),
     st.lists(st.tuples(st.floats(0.1, 500.0), st.floats(0.01, 100.0)), min_size=1, max_size=4),
@@ -674,6 +751,14 @@ def test_weights_multiplied_where_they_are_by_hand():
     )
 
 
+def test_each_batch_uses_the_host_as_is_faster_for_it():
+    """At 0.1 TFLOP/s one sequence takes the cores 160 ms, less than the read; eight take 1.28 s."""
+    found = outcome(
+        SEVENTY, CARD, engine=ADDS, batch=(1, 8), memory=MemoryChoice(dram(compute="0.1 TFLOP/s"))
+    )
+    assert found.estimate.tpot == pytest.approx([0.224, 0.664], rel=1e-3)
+
+
 def test_what_the_host_multiplies_the_chip_does_not():
     """24 of 40 GB near: 2 x 12 billion FLOPs at 0.024 TFLOP/s are 1 s, and 0.2 s on the host."""
     slow = chip(memory("GDDR", "24 GB", "1 TB/s"), peak={"bf16": "0.024 TFLOP/s"})
@@ -736,6 +821,31 @@ def test_activations_cross_the_link_twice_a_layer():
     asked = MemoryChoice(dram(), "compute", KV_NEAR)
     found = outcome(wide, CARD, engine=ADDS, memory=asked)
     assert seconds(found) == pytest.approx(0.224 + 16e6 / 25e9, rel=1e-4)
+
+
+def test_kinds_of_a_layer_go_to_the_host_together_where_turns_cost_more():
+    """12 GB near of 2 GB of matrices, 20 of experts and 2 of a cache of which half is read.
+
+    One token picks a fifth of the experts. A byte at 100 GB/s in place of 1 TB/s costs 9 ps: of the
+    experts 1.8, of the cache 4.5, of the matrices 9. So 12 GB of the experts, 0.6, are on the host:
+    2 + 1 + 1.6 GB near are 4.6 ms, and 2.4 GB there 24 ms, with 6 of ten turns. With as much of the
+    cache there, 12 of 22 GB: 2 + 5 x 10 / 22 ms near, 50 x 12 / 22 ms there: 31.5455 ms, and 5.4545
+    turns. With the matrices, too, 12 of 24 GB: 3.5 ms, 35 ms, and 5 turns. The second is less from
+    2.9455 / 0.5455 = 5.4 ms a turn on, the third from 6.9545 / 0.4545 = 15.3 ms on.
+    """
+    on = chip(memory("GDDR", "12 GB", "1 TB/s"))
+    model = PICKY.model_copy(
+        update={"kv_bytes_per_token": made_up.minimal(kv_bytes_per_token=1e6).kv_bytes_per_token}
+    )
+    there = dram(bandwidth="100 GB/s", link="2 GB/s", compute="1000000 TFLOP/s")
+    alone, both, alike = (28.6, 6), (2 + 650 / 22, 120 / 22), (38.5, 5)
+    cases = ((5.3, alone), (5.5, both), (15.2, both), (15.4, alike))
+    for turn, (rest, turns) in cases:
+        under = made_up.engine(tier_overlap=0, host_layer_overhead=f"{turn} ms")
+        for use in ("compute", None):
+            asked = MemoryChoice(there, use)
+            found = outcome(model, on, engine=under, memory=asked, context=1000)
+            assert seconds(found) == pytest.approx((rest + turns * turn) / 1e3, rel=1e-6), turn
 
 
 PICKY = made_up.minimal(
@@ -867,11 +977,13 @@ def test_a_cached_prefix_breaks_even_where_it_saves_a_pass(token, loading, break
     cache takes 0.01 ms a token to load. From 1,001 on there are two, of which one is saved.
     """
     model = made_up.minimal(kv_bytes_per_token=token)
-    there = MemoryChoice(host(bandwidth="200 GB/s"), "stream", prefix_tier="host")
+    on = made_up.clocked(links={})
+    near = place(weights=on.memory[0].name)  # reading them hides under their products
+    there = MemoryChoice(host(bandwidth="200 GB/s"), "stream", near, "host")
     found = prefix_cache(
         outcome(
             model,
-            made_up.clocked(links={}),
+            on,
             engine=made_up.CLOCK,
             prompt=10_000,
             prefix_hit=0.5,

@@ -88,7 +88,7 @@ def _axes(asked: Sweep) -> Axes:
         ranks=Ranks(
             **{
                 name: numbers(text, f"--{name}", LIMITS["chips"])
-                for name in ("tp", "pp", "ep", "dp")
+                for name in ("chips", "tp", "pp", "ep", "dp")
                 if (text := getattr(asked, name)) is not None
             }
         ),

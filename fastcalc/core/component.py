@@ -1,6 +1,7 @@
 """Components: what a step is the sum of, each its work and the rates at which that is done."""
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import inf
@@ -49,6 +50,15 @@ class Component:
         self.work_time = _overlapped(self.memory_time, self.compute_time, self.norm)
         self.seconds = total_of((self.work_time, self.link_time, self.latency))
 
+    def part(self, share: ArrayLike) -> "Component":
+        """Return a share of it, where it is bytes and FLOPs alone. [1]"""
+        if self.is_idle or (isinstance(share, float) and share == 1.0):
+            return self
+        made = copy(self)
+        for name in ("bytes", "flops", "memory_time", "compute_time", "work_time", "seconds"):
+            setattr(made, name, scaled(getattr(self, name), share))
+        return made
+
     @property
     def is_idle(self) -> bool:
         """True where it has nothing to do."""
@@ -67,6 +77,11 @@ class Component:
 def is_nothing(amount: ArrayLike) -> bool:
     """Return whether an amount is the number zero, so that arrays of it need not be made."""
     return isinstance(amount, (float, int)) and not amount
+
+
+def scaled(amount: ArrayLike, share: ArrayLike) -> ArrayLike:
+    """Return a share of an amount; of the number zero, zero."""
+    return 0.0 if is_nothing(amount) else amount * share
 
 
 def _time(work: ArrayLike, rate: ArrayLike) -> ArrayLike:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from fastcalc.core.estimate import Estimate
+from fastcalc.core.host_use import HOST
 from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.placement import AnyPlacement, Site
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.split import memories_used, near
-from fastcalc.core.step import HOST
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import Workload
 from fastcalc.formulas.types import ArrayLike, Floats, Ints

@@ -2,94 +2,32 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.core.machine import Chip, EngineParameters
+from fastcalc.core.component import Component, idle
+from fastcalc.core.machine import Chip, EngineParameters, read_first
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
-from fastcalc.core.split import Split
+from fastcalc.core.split import READ, Costs, Split, summed
 from fastcalc.core.tier import Tier
 from fastcalc.formulas.roofline import achieved_bandwidth
-from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 LEAST = 1e-40
 """Seconds and bytes that are nothing alongside others: nothing over nothing is a number."""
 
-READ = ("dense", "head", "experts", "kv")
-"""Kinds of bytes that a pass reads, in the order of `Reads` and of a tier's rates."""
+HOST, FAR = "host", "slower memory"
+"""The components that a host's cores work on, and that are read from all but the first memory."""
 
 
-class Reads(NamedTuple):
-    """How fast each kind of bytes is read from where it lives. [byte/s]"""
-
-    dense: ArrayLike
-    head: ArrayLike
-    routed: ArrayLike
-    attention: ArrayLike
-
-
-@dataclass(frozen=True, eq=False)
-class InPlace:
-    """What the host's cores do in a pass, on one chip's part of its memory.
-
-    bytes, bandwidth : read [byte] and how fast [byte/s]
-    flops, compute : multiplied [FLOP] and how long that takes [s]
-    sent, link : activations to the host and back [byte] and how fast [byte/s]
-    layers, each : layers in which chip and host take turns [1], and what a turn costs [s]
-    """
-
-    bytes: Array
-    bandwidth: Array
-    flops: Array
-    compute: Array
-    sent: Array
-    link: ArrayLike
-    layers: Array
-    each: ArrayLike
-
-    @property
-    def seconds(self) -> Array:
-        """Time it takes. [s]"""
-        work = np.maximum(self.bytes / self.bandwidth, self.compute)
-        return floats(work + self.sent / self.link + self.layers * self.each)
-
-    def where(self, kept: Bools) -> "InPlace":
-        """Return what is done only where that is what is chosen."""
-        return replace(
-            self,
-            bytes=self.bytes * kept,
-            flops=self.flops * kept,
-            compute=self.compute * kept,
-            sent=self.sent * kept,
-            layers=self.layers * kept,
-        )
-
-
-class Located(NamedTuple):
-    """A pass as the chip sees it, and what is done elsewhere.
-
-    work : without what the host's cores do
-    reads : how fast the chip reads the rest
-    host : what the host's cores do
-    rest : what of each kind of `READ` the chip works on; None for all [1]
-    """
-
-    work: PassWork
-    reads: Reads
-    host: InPlace | None
-    rest: list[Array] | None = None
-
-
-def tier_rate(
-    tier: Tier, chip: Chip, software: EngineParameters, part: ArrayLike, *, in_place: bool = False
-) -> ArrayLike:
+def tier_rate(tier: Tier, chip: Chip, software: EngineParameters, part: ArrayLike) -> ArrayLike:
     """Return what long reads reach of a memory, for one chip. [byte/s]
 
     tier : the memory
     chip, software : what a chip prints, and what the engine makes of it
     part : the part of a shared memory that one chip has while others read, too [1]
-    in_place : read by the host's cores, not over the link
     """
     if tier.is_near:
         return achieved_bandwidth(
@@ -99,116 +37,158 @@ def tier_rate(
             per_core=software.bandwidth_per_core,
         )
     memory = tier.bandwidth * software.host_bandwidth_fraction * part
-    return memory if in_place else np.minimum(memory, tier.link * software.host_link_fraction)
+    return np.minimum(memory, tier.link * software.host_link_fraction)
 
 
-@dataclass(frozen=True, eq=False)
-class Ways:
-    """How a pass may use what lives on a host.
-
-    work : the work of the pass, wherever its bytes live
-    shares : what is read of each kind of bytes from each memory [1]
-    rates : how fast a chip reads each memory [byte/s]
-    overlap : share of the shorter times that hides [1]
-    place : position of the memory whose cores may multiply
-    host : what they do if they do all of it
-    there : what of each kind is in that memory [1]
-    """
-
-    work: PassWork
-    shares: dict[str, list[Array]]
-    rates: list[ArrayLike]
-    overlap: ArrayLike
-    place: int | None
-    host: InPlace | None
-    there: list[Array]
-
-    def streamed(self) -> Located:
-        """Return the pass where the chip reads everything itself."""
-        reads = (_together(self.shares[kind], self.rates, self.overlap) for kind in READ)
-        return Located(self.work, Reads(*reads), None)
-
-    def in_place(self, kept: Bools) -> Located:
-        """Return the pass where the host's cores multiply what they hold, where that is chosen."""
-        assert self.host is not None and self.place is not None
-        rest = [1.0 - kept * share for share in self.there]
-        speeds = []
-        for kind, left in zip(READ, rest, strict=True):
-            read = list(self.shares[kind])
-            read[self.place] = read[self.place] * ~kept
-            speeds.append(_together(read, self.rates, self.overlap, whole=left))
-        return Located(_without(self.work, rest), Reads(*speeds), self.host.where(kept), rest)
-
-
-def ways_of(
-    work: PassWork, split: Split, chip: Chip, software: EngineParameters, touched: ArrayLike
-) -> Ways:
-    """Return how a pass may use what lives on a host.
-
-    work : the work of the pass, wherever its bytes live
-    split : where they live
-    chip, software : what a chip prints, and what the engine makes of it
-    touched : share of the routed weights that the pass reads [1]
-    """
-    shares, parts = split.reads(), [part_of(tier, split, work) for tier in split.tiers]
-    rates = [
-        tier_rate(tier, chip, software, part) for tier, part in zip(split.tiers, parts, strict=True)
-    ]
-    place = next((at for at, tier in enumerate(split.tiers) if tier.flop_rates), None)
-    if place is None:
-        return Ways(work, shares, rates, software.tier_overlap, None, None, [])
-    there = [shares[kind][place] * (split.sizes[kind] > 0.0) for kind in READ]
-    host = _in_place(work, split.tiers[place], there, touched, parts[place], software)
-    return Ways(work, shares, rates, software.tier_overlap, place, host, there)
-
-
-def part_of(tier: Tier, split: Split, work: PassWork) -> ArrayLike:
+def part_of(tier: Tier, chips: ArrayLike, work: PassWork) -> ArrayLike:
     """Return the part of a shared memory that a chip has while others of a pass read, too. [1]
 
     tier : the memory
-    split : with the chips of the deployment
+    chips : of the deployment [1]
     work : the pass; only the stages that its micro-batches are in read at once
     """
     if tier.shared_by == 1.0:
         return 1.0
-    width = split.chips / np.asarray(work.stages)
+    width = chips / np.asarray(work.stages)
     readers = width * np.minimum(work.in_flight, work.stages)
-    return np.minimum(np.ceil(np.asarray(split.chips) / tier.shared_by) / readers, 1.0)
+    return np.minimum(np.ceil(np.asarray(chips) / tier.shared_by) / readers, 1.0)
 
 
-def _together(
-    shares: Sequence[Array],
-    rates: Sequence[ArrayLike],
-    overlap: ArrayLike,
-    whole: ArrayLike = 1.0,
-) -> Array:
-    r"""Return how fast bytes are read of which each memory has a share. [byte/s]
+@dataclass(frozen=True, eq=False)
+class OnHost:
+    """What the host's cores take if all of each kind of `READ` is theirs, for one chip.
 
-    The times of the memories add, but for the share that hides under the longest. Nothing is won by
-    what lies farther away: read at once, shares :math:`s` take no less than
-    :math:`(s_k + s_{k+1} + ...) / r_k`, as if all beyond a memory were in it.
+    place : position of their memory
+    bytes, flops : read [byte] and multiplied [FLOP]
+    memory, compute : how long either takes [s]
+    sent, link : activations there and back in a layer [byte] and how fast they go [byte/s]
+    each : what a turn of chip and host costs besides [s]
+    layers : layers one after another [1]
     """
-    total = floats(sum(share / rate for share, rate in zip(shares, rates, strict=True)))
-    if np.any(overlap):
-        at_once, beyond, fastest = floats(0.0), floats(0.0), floats(0.0)
-        for share, rate in zip(reversed(shares), reversed(rates), strict=True):
-            beyond, fastest = beyond + share, np.maximum(fastest, rate)
-            at_once = np.maximum(at_once, np.maximum(share / rate, beyond / fastest))
-        total = total - overlap * (total - at_once)
-    return floats((whole + LEAST) / (total + LEAST))
+
+    place: int
+    bytes: Sequence[ArrayLike]
+    flops: Sequence[ArrayLike]
+    memory: Sequence[ArrayLike]
+    compute: Sequence[ArrayLike]
+    sent: ArrayLike
+    link: ArrayLike
+    each: ArrayLike
+    layers: ArrayLike
+
+    @property
+    def seconds(self) -> list[Array]:
+        """Time of each kind; its bytes are read while they are multiplied. [s]"""
+        return [np.maximum(*both) for both in zip(self.memory, self.compute, strict=True)]
+
+    def done(self, there: Sequence[Array], turns: Array) -> Component:
+        """Return what they do of a share of each kind [1], and in so many turns [1]."""
+        part = _lasting(
+            HOST,
+            summed(there, self.seconds),
+            (summed(there, self.bytes), summed(there, self.memory)),
+            (summed(there, self.flops), summed(there, self.compute)),
+        )
+        sent = turns * self.sent
+        return replace(part, sent=sent, link=self.link, count=turns, each=self.each)
 
 
-def _in_place(
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """How a pass may use memories beyond the first.
+
+    kinds : what the chip reads and multiplies of each kind of `READ`, all in its first memory
+    own : position of that memory; None where it has none
+    slower : how many times longer the chip reads from each memory [1]
+    streamed : what the pass takes where the chip reads everything
+    open : what it takes each way that the user leaves open
+    host : what the host's cores take; None where they may not multiply
+    """
+
+    kinds: Sequence[Component]
+    own: int | None
+    slower: Sequence[ArrayLike]
+    streamed: Costs
+    open: list[Costs]
+    host: OnHost | None
+
+
+def _slowed(kind: Component, factor: ArrayLike) -> Component:
+    """Return a component that reads so many times slower."""
+    return replace(kind, bandwidth=kind.bandwidth / factor)
+
+
+class Located(NamedTuple):
+    """A pass whose bytes live in several memories.
+
+    near : what the chip reads of each kind of `READ` from its first memory [1]
+    rest : what of each kind the chip multiplies [1]
+    far : what it reads from other memories
+    host : what the host's cores do
+    """
+
+    near: Sequence[ArrayLike]
+    rest: Sequence[ArrayLike]
+    far: Component
+    host: Component
+
+
+def ways_of_kinds(
+    work: PassWork,
+    split: Split,
+    chip: Chip,
+    software: EngineParameters,
+    kinds: Sequence[Component],
+    more: Sequence[ArrayLike],
+    touched: ArrayLike,
+) -> Ways:
+    """Return how a pass may use memories beyond the first.
+
+    work : the work of the pass
+    split : the memories
+    chip, software : what a chip prints, and what the engine makes of it
+    kinds : what the chip reads and multiplies of each kind of `READ`, all in its first memory
+    more : arithmetic that each kind costs a chip besides [s]
+    touched : share of the routed weights that the pass reads [1]
+    """
+    parts = [part_of(tier, split.chips, work) for tier in split.tiers]
+    near = software.bandwidth(chip)
+    slower = [
+        near / tier_rate(tier, chip, software, part)
+        for tier, part in zip(split.tiers, parts, strict=True)
+    ]
+    first = read_first(split.tiers)
+    own = split.tiers.index(first) if first.is_near else None
+    cells: list[Sequence[ArrayLike]] = [
+        [(kind if at == own else _slowed(kind, factor)).work_time for kind in kinds]
+        for at, factor in enumerate(slower)
+    ]
+    streamed = Costs(cells, software.tier_overlap)
+    place = next((at for at, tier in enumerate(split.tiers) if tier.flop_rates), None)
+    if place is None:
+        return Ways(kinds, own, slower, streamed, [streamed], None)
+    host = _on_host(work, split.tiers[place], place, parts[place], software, touched)
+    # What its cores multiply the chip does not.
+    there = [each - saved for each, saved in zip(host.seconds, more, strict=True)]
+    cells = [there if at == place else each for at, each in enumerate(cells)]
+    turn = host.sent / host.link + host.each
+    computed = Costs(cells, software.tier_overlap, place, turn, host.layers)
+    ways = [streamed, computed] if split.tiers[place].streams else [computed]
+    return Ways(kinds, own, slower, streamed, ways, host)
+
+
+def _on_host(
     work: PassWork,
     tier: Tier,
-    shares: Sequence[Array],
-    touched: ArrayLike,
+    place: int,
     part: ArrayLike,
     software: EngineParameters,
-) -> InPlace:
-    """Return what the host's cores would do with the shares of each kind that are there."""
-    rows = np.asarray(work.sequences * work.verified)
-    moved = (
+    touched: ArrayLike,
+) -> OnHost:
+    """Return what the host's cores take of each kind."""
+    rows = work.sequences * work.verified
+    bandwidth = tier.bandwidth * software.host_bandwidth_fraction * part
+    read = (
         work.dense_bytes,
         work.head_bytes,
         work.routed_bytes * touched,
@@ -220,39 +200,86 @@ def _in_place(
         (work.together + work.prompt_together) * work.routed_flops,
         rows * work.attention_flops + work.prompt * work.prompt_flops,
     )
-    flops = [share * each for share, each in zip(shares, products, strict=True)]
     assert tier.flop_rates is not None
-    compute = sum(each / (rate * part) for each, rate in zip(flops, tier.flop_rates, strict=True))
-    dense, head, experts, cache = shares
-    layers = np.maximum(np.maximum(np.maximum(dense, experts), cache) * work.depth, head)
-    return InPlace(
-        bytes=floats(sum(share * each for share, each in zip(shares, moved, strict=True))),
-        bandwidth=floats(tier.bandwidth * software.host_bandwidth_fraction * part),
-        flops=floats(sum(flops)),
-        compute=floats(compute),
-        sent=floats(2.0 * ACTIVATION_BYTES * layers * work.tokens * work.hidden),
+    return OnHost(
+        place=place,
+        bytes=read,
+        flops=products,
+        memory=[each / bandwidth for each in read],
+        compute=[
+            each / (rate * part) for each, rate in zip(products, tier.flop_rates, strict=True)
+        ],
+        sent=2.0 * ACTIVATION_BYTES * work.tokens * work.hidden,
         link=tier.link * software.host_link_fraction,
-        layers=floats(layers),
         each=software.host_layer_overhead,
+        layers=work.depth,
     )
 
 
-def _without(work: PassWork, rest: Sequence[Array]) -> PassWork:
-    """Return a pass of which the chip does but a rest of each kind."""
-    dense, head, experts, cache = rest
-    return replace(
-        work,
-        dense_bytes=work.dense_bytes * dense,
-        dense_flops=work.dense_flops * dense,
-        dense_weights=work.dense_weights * dense,
-        norm_flops=work.norm_flops * dense,
-        head_bytes=work.head_bytes * head,
-        head_flops=work.head_flops * head,
-        head_weights=work.head_weights * head,
-        routed_bytes=work.routed_bytes * experts,
-        routed_flops=work.routed_flops * experts,
-        routed_weights=work.routed_weights * experts,
-        cache_bytes=work.cache_bytes * cache,
-        attention_flops=work.attention_flops * cache,
-        prompt_flops=work.prompt_flops * cache,
+def located(split: Split, ways: Ways) -> Located:
+    """Return where a pass does what; the host's cores multiply where that takes less.
+
+    split : where its bytes live
+    ways : how it may use what lives elsewhere
+    """
+    kinds, host, own, reads = ways.kinds, ways.host, ways.own, split.reads()
+    shares = [[reads[kind][at] for kind in READ] for at in range(len(split.tiers))]
+    slower = {at: factor for at, factor in enumerate(ways.slower) if at != own}
+    rest: list[ArrayLike] = [1.0] * len(READ)
+    done, far = idle(HOST), idle(FAR)
+    if host is not None:
+        *streamed, computed = (costs.seconds(split) for costs in ways.open)
+        computes = computed < streamed[0] if streamed else np.asarray(True)
+        if computes.any():
+            there = [share * computes for share in shares[host.place]]
+            rest = [1.0 - share for share in there]
+            done = host.done(there, split.turns(host.place, host.layers) * computes)
+            shares[host.place] = [share * ~computes for share in shares[host.place]]
+        if computes.all():
+            del slower[host.place]
+    near = [floats(0.0)] * len(READ) if own is None else shares[own]
+    if slower:
+        spent = ways.streamed.reading(shares)
+        if own is not None:
+            spent = spent - summed(near, ways.streamed.cells[own])
+        there = [floats(sum(shares[at][kind] for at in slower)) for kind in range(len(READ))]
+        longer = [
+            floats(sum(shares[at][kind] * factor for at, factor in slower.items()))
+            for kind in range(len(READ))
+        ]
+        far = _lasting(
+            FAR,
+            np.maximum(spent, 0.0),
+            (
+                summed(there, [one.bytes for one in kinds]),
+                summed(longer, [one.memory_time for one in kinds]),
+            ),
+            (
+                summed(there, [one.flops for one in kinds]),
+                summed(there, [one.compute_time for one in kinds]),
+            ),
+        )
+    return Located(near, rest, far, done)
+
+
+def _lasting(
+    name: str, seconds: Array, read: tuple[Array, Array], multiplied: tuple[Array, Array]
+) -> Component:
+    """Return a component of several kinds that takes so long in all.
+
+    seconds : what it takes [s]
+    read : bytes [byte] and what reading them takes [s]
+    multiplied : arithmetic [FLOP] and what it takes [s]
+    """
+    (moved, memory), (flops, compute) = read, multiplied
+    is_memory = memory >= compute
+    reading = np.where(is_memory, seconds, np.minimum(memory, seconds))
+    multiplying = np.where(is_memory, np.minimum(compute, seconds), seconds)
+    return Component(
+        name,
+        bytes=moved,
+        bandwidth=(moved + LEAST) / (reading + LEAST),
+        flops=flops,
+        flop_rate=(flops + LEAST) / (multiplying + LEAST),
+        norm=inf,
     )

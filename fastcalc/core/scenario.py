@@ -12,10 +12,10 @@ import numpy as np
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.estimate import Estimate, evaluate
-from fastcalc.core.layout import Layout
+from fastcalc.core.layout import Layout, LayoutError
 from fastcalc.core.machine import machine
 from fastcalc.core.machine_class import engine_of_class
-from fastcalc.core.placement import Placement, Site
+from fastcalc.core.placement import Placement, Placements, Site
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.split import Split, memories_used
@@ -23,7 +23,7 @@ from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import Workload, workload
 from fastcalc.errors import InputError
-from fastcalc.formulas.types import ArrayLike, Floats
+from fastcalc.formulas.types import ArrayLike, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -49,15 +49,20 @@ class Sharding:
     def layout(self, site: Site, batch: float, traffic: Traffic) -> Layout | None:
         """Return the layout this asks for on a site, or None for the default."""
         if not self.names_ranks:
-            return None if self.chips is None else most_served(site, self.chips, batch, traffic)
+            if self.chips is None:
+                return None
+            layouts = layouts_of(site, self.chips)
+            placed = site.place_all(layouts, axes=1)
+            return layouts[int(most_served(placed, np.array([float(batch)]), traffic)[0])]
         tp, pp, dp = self.tp or 1, self.pp or 1, self.dp or 1
         if self.chips is not None and tp * pp * dp != self.chips:
             if self.dp is None and self.chips % (tp * pp) == 0:
                 dp = self.chips // (tp * pp)
             else:
-                raise InputError(
+                raise LayoutError(
+                    "chips other than tp x pp x dp",
                     f"--chips {self.chips} is not tp x pp x dp = {tp} x {pp} x {dp} = "
-                    f"{tp * pp * dp}"
+                    f"{tp * pp * dp}",
                 )
         return site.check(Layout(tp, pp, self.ep or site.expert_ranks(tp, dp), dp))
 
@@ -203,29 +208,41 @@ def locate(scenario: Scenario) -> Location:
     return Location(scenario, site, placement or site.place(Layout()), asked is None)
 
 
-def most_served(site: Site, chips: int, batch: float, traffic: Traffic) -> Layout:
-    """Return the layout of so many chips that serves most at a batch, of those that hold it.
-
-    Where none holds it, the one that holds most.
+def layouts_of(site: Site, chips: int) -> list[Layout]:
+    """Return the layouts of so many chips that are taken where ranks are left open.
 
     site : a workload on a kind of chip
     chips : chips of the deployment [1]
-    batch : sequences decoded together [1]
+
+    Raises LayoutError if there is none.
+    """
+    if found := list(site.exactly(chips)):
+        return found
+    raise LayoutError(
+        "chips beyond what the model can be laid out over",
+        f"{site.work.model.id} cannot be laid out over {chips} chips of "
+        f"{site.machine.hardware.id}; give --tp, --pp and --dp, or another --chips",
+    )
+
+
+def most_served(placed: Placements, batches: Floats, traffic: Traffic) -> Ints:
+    """Return which layout serves most at each batch, of those that hold it.
+
+    Where none holds it, the one that holds most.
+
+    placed : a workload on several layouts, along the last axis but one
+    batches : sequences decoded together [1]
     traffic : what requests look like
 
-    Raises InputError if no layout has so many chips.
+    Returns
+    -------
+    ndarray
+        Positions of layouts; without their axis.
     """
-    layouts = list(site.exactly(chips))
-    if not layouts:
-        raise InputError(
-            f"{site.work.model.id} cannot be laid out over {chips} chips of "
-            f"{site.machine.hardware.id}; give --tp, --pp and --dp, or another --chips"
-        )
-    placed = site.place_all(layouts, axes=1)
-    most = np.broadcast_to(np.asarray(placed.max_batch).reshape(-1), len(layouts))
-    served = evaluate(placed, batch=np.array([batch], dtype=float), traffic=traffic).served
-    rate = np.where(most >= batch, served[:, 0], -1.0 / np.maximum(most, 0.5))
-    return layouts[int(rate.argmax())]
+    most, served = placed.max_batch, evaluate(placed, batch=batches, traffic=traffic).served
+    rate = np.where(most >= batches, served, -1.0 / np.maximum(most, 0.5))
+    best: Ints = rate.argmax(axis=-2)
+    return best
 
 
 def by_layout(scenario: Scenario) -> list[Scenario]:
@@ -242,8 +259,9 @@ def by_layout(scenario: Scenario) -> list[Scenario]:
     if chips is None or scenario.sharding.names_ranks or len(scenario.batches) == 1:
         return [scenario]
     site = site_of(scenario, traffic.reserved)
-    layouts = [most_served(site, chips, batch, traffic) for batch in scenario.batches]
-    pairs = zip(scenario.batches, layouts, strict=True)
+    placed = site.place_all(layouts_of(site, chips), axes=1)
+    best = most_served(placed, np.array(scenario.batches, dtype=np.float64), traffic)
+    pairs = zip(scenario.batches, best.tolist(), strict=True)
     runs = (list(run) for _, run in groupby(pairs, key=itemgetter(1)))
     return [replace(scenario, batches=tuple(batch for batch, _ in run)) for run in runs]
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from fastcalc.core.bound import Bound, bound_step
 from fastcalc.core.component import Component, Step
-from fastcalc.core.host_use import tier_rate
+from fastcalc.core.host_use import Ways, tier_rate
 from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass
 from fastcalc.core.placement import AnyPlacement
-from fastcalc.core.spatial import spatial_pass
-from fastcalc.core.split import Split, fastest, split
-from fastcalc.core.step import Decoded, decoded, expected_step, touched_experts
+from fastcalc.core.spatial import spatial_costs, spatial_pass
+from fastcalc.core.split import Split, placed, split
+from fastcalc.core.step import Decoded, decoded, expected_step, ways_of
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import serving
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
@@ -148,22 +148,17 @@ class Schedule:
         is_own = tier.where == "chip" if machine.is_spatial else tier.is_near
         if is_own and len(machine.tiers) == 1:
             return None
-        held = self.placement.sequences(self.batch) * self.placement.cache_per_chip
         if is_own and not machine.place:
+            held = self.placement.sequences(self.batch) * self.placement.cache_per_chip
             near = machine.usable(self.placement.layout.chips)[0]
             if np.all(self.placement.weights_per_chip + held <= near):
                 return None
-        rows = self._rows(self.streams, self.together, 0.0)
-        work = count_pass(self.placement, rows, self.in_flight)
-        read = work.sequences * work.cache_bytes * self.placement.stage_share
-        worth, touched = read / np.maximum(held, 1.0), touched_experts(work, machine.software)
-        if not any(tier.flop_rates for tier in machine.tiers) or "kv" in machine.place:
-            return split(self.placement, self.batch, worth, touched)
-        # Kinds that a host multiplies hide under each other: the cache first or last may do better.
-        orders: list[ArrayLike] = [] if np.all(worth <= touched) else [worth]  # it is last anyway
-        orders += [0.0, 2.0]
-        tried = [split(self.placement, self.batch, one, touched) for one in orders]
-        return fastest(tried, [self.expected(replace(work, split=one)).seconds for one in tried])
+        costs = (
+            self._ways.open
+            if self._ways
+            else [spatial_costs(self._alone, self._unplaced, machine.chip, machine.software)]
+        )
+        return placed(self._unplaced, self.placement, costs)
 
     def _rows(
         self,
@@ -203,7 +198,9 @@ class Schedule:
         least = self.decode_bound
         if self.is_bound:
             return least.as_step()
-        step = self.expected(self._decoding, self._decoded).then(*self._drafting)
+        work = replace(self._alone, split=self.split)
+        ways = None if work.split is None else self._ways
+        step = self.expected(work, self._decoded, ways).then(*self._drafting)
         # The bound is a bound: rounding, or an engine of all ones, must not step over it.
         missing = np.maximum(least.seconds - step.seconds, 0.0)
         return step.then(Component("up to the bound", count=1.0, each=missing))
@@ -247,22 +244,39 @@ class Schedule:
         return works
 
     @cached_property
-    def _decoding(self) -> PassWork:
-        return self.decode_work()
+    def _alone(self) -> PassWork:
+        """The pass that decodes, wherever its bytes live."""
+        rows = self._rows(self.streams, self.together, 0.0)
+        return count_pass(self.placement, rows, self.in_flight)
 
     @cached_property
     def _decoded(self) -> Decoded | None:
         """What the streams ask of the pass that decodes and of that with prompts alike."""
-        if self.machine.is_spatial or self.split is not None:
+        if self.machine.is_spatial:
             return None
-        return decoded(self._decoding, self.machine.chip, self.machine.software)
+        return decoded(self._alone, self.machine.chip, self.machine.software)
 
-    def expected(self, work: PassWork, same: Decoded | None = None) -> Step:
+    @cached_property
+    def _unplaced(self) -> Split:
+        """The kinds of bytes, none of which has a place but those that are asked to."""
+        return split(self.placement, self.batch)
+
+    @cached_property
+    def _ways(self) -> Ways | None:
+        """How the pass that decodes may use memories beyond the first."""
+        if self.machine.is_spatial:
+            return None
+        chip, software = self.machine.chip, self.machine.software
+        return ways_of(self._alone, self._unplaced, chip, software, self._decoded)
+
+    def expected(
+        self, work: PassWork, same: Decoded | None = None, ways: Ways | None = None
+    ) -> Step:
         """Return what the engine is expected to take for a pass."""
         chip, software = self.machine.chip, self.machine.software
         if self.machine.is_spatial:
             return spatial_pass(work, chip, software)
-        return expected_step(work, chip, software, same)
+        return expected_step(work, chip, software, same, ways)
 
     @cached_property
     def _drafting(self) -> tuple[Component, ...]:

@@ -1,12 +1,14 @@
 """The step of a machine whose layers each have a region of their own: a token sweeps them."""
 
+from math import inf
+
 import numpy as np
 
 from fastcalc.core.component import Component, Step
-from fastcalc.core.host_use import LEAST, READ, tier_rate
+from fastcalc.core.host_use import LEAST, tier_rate
 from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
-from fastcalc.core.split import Split
+from fastcalc.core.split import READ, Costs, Split, summed
 from fastcalc.core.step import touched_experts
 from fastcalc.formulas.pipeline import spatial_step
 from fastcalc.formulas.roofline import time_of
@@ -75,28 +77,45 @@ def _multiplied(work: PassWork, rates: Reached) -> Array:
     )
 
 
+def spatial_costs(work: PassWork, split: Split, chip: Chip, software: EngineParameters) -> Costs:
+    """Return what a pass takes of each kind that is outside of regions, in each memory.
+
+    work : the work of the pass
+    split : the memories
+    chip, software : what a chip prints, and what the engine makes of it
+    """
+    rates = (
+        inf if tier.where == "chip" else tier_rate(tier, chip, software, tier.share(split.chips))
+        for tier in split.tiers
+    )
+    return Costs([[each / rate for each in _read(work, software)] for rate in rates])
+
+
+def _read(work: PassWork, software: EngineParameters) -> tuple[ArrayLike, ...]:
+    """Return what is read of each kind of `READ` outside of regions. [byte]"""
+    chips, streams = np.asarray(work.stages) * 1.0, np.asarray(work.sequences)
+    together = where(streams > 0.0, np.maximum(streams / chips, 1.0), 0.0)
+    return (
+        work.dense_bytes,
+        work.head_bytes,
+        work.routed_bytes * touched_experts(work, software),
+        together * work.cache_bytes,
+    )
+
+
 def _shared(
     work: PassWork, split: Split, chip: Chip, software: EngineParameters
 ) -> tuple[Array, Component]:
     """Return the bytes that are in regions, and the read of all others, one after another."""
-    chips, shares = np.asarray(work.stages) * 1.0, split.reads()
-    streams = np.asarray(work.sequences)
-    read = {
-        "dense": work.dense_bytes,
-        "head": work.head_bytes,
-        "experts": work.routed_bytes * touched_experts(work, software),
-        "kv": where(streams > 0.0, np.maximum(streams / chips, 1.0), 0.0) * work.cache_bytes,
-    }
-    whole = {**read, "experts": work.routed_bytes, "kv": work.cache_bytes}
-    moved, seconds, resident = floats(0.0), floats(0.0), floats(0.0)
+    whole = (work.dense_bytes, work.head_bytes, work.routed_bytes, work.cache_bytes)
+    resident, moved, reads = floats(0.0), floats(0.0), split.reads()
     for place, tier in enumerate(split.tiers):
         if tier.where == "chip":
-            held = (split.shares[kind][place] * whole[kind] for kind in READ)
-            resident = resident + floats(sum(held))
-            continue
-        rate = tier_rate(tier, chip, software, tier.share(split.chips))
-        there = floats(sum(shares[kind][place] * read[kind] for kind in READ))
-        moved, seconds = moved + there, seconds + there / rate
+            resident = resident + summed([split.shares[kind][place] for kind in READ], whole)
+        else:
+            there = [reads[kind][place] for kind in READ]
+            moved = moved + summed(there, _read(work, software))
+    seconds = spatial_costs(work, split, chip, software).seconds(split)
     bandwidth = (moved + LEAST) / (seconds + LEAST)
     return resident, Component("shared memory", bytes=moved, bandwidth=bandwidth)
 

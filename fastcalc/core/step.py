@@ -7,13 +7,20 @@ read of the weights they share (`overlapped_time`); that of prompt rows is added
 measured prefill asks.
 """
 
-from math import inf
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.core.component import GROUPED_PRODUCTS, Component, Step, idle, is_nothing
-from fastcalc.core.host_use import LEAST, InPlace, Located, Reads, ways_of
+from fastcalc.core.component import (
+    GROUPED_PRODUCTS,
+    Component,
+    Step,
+    idle,
+    is_nothing,
+    scaled,
+)
+from fastcalc.core.host_use import FAR, HOST, Located, Ways, located, ways_of_kinds
 from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.core.split import Split
@@ -25,10 +32,6 @@ from fastcalc.formulas.types import Array, ArrayLike, floats, where
 _FUSED_MULTIPLY_ADD = 2.0
 
 
-HOST = "host"
-"""The component that the cores of a host work on."""
-
-
 class Decoded(NamedTuple):
     """What of a pass depends on the decoded sequences alone, with prompts or without."""
 
@@ -37,25 +40,22 @@ class Decoded(NamedTuple):
     attention: Component
 
 
-def decoded(
-    work: PassWork, chip: Chip, software: EngineParameters, reads: Reads | None = None
-) -> Decoded:
+def decoded(work: PassWork, chip: Chip, software: EngineParameters) -> Decoded:
     """Return matrices and caches of decoded sequences, as `expected_step` takes them."""
     rates, tokens = reached(chip, software), work.sequences * work.verified
-    reads = reads or Reads(*(rates.bandwidth,) * len(Reads._fields))
     rows = np.maximum(tokens, rates.least_rows * (tokens > 0.0))
     return Decoded(
         Component(
             "dense weights",
             bytes=work.dense_bytes,
-            bandwidth=reads.dense,
+            bandwidth=rates.bandwidth,
             flops=rows * work.dense_flops,
             flop_rate=rates.dense,
         ),
         Component(
             "head and norms",
             bytes=work.head_bytes,
-            bandwidth=reads.head,
+            bandwidth=rates.bandwidth,
             flops=rows * work.head_flops,
             flop_rate=rates.head,
         ),
@@ -63,7 +63,7 @@ def decoded(
         Component(
             "attention",
             bytes=work.sequences * work.cache_bytes,
-            bandwidth=reads.attention,
+            bandwidth=rates.bandwidth,
             flops=tokens * work.attention_flops,
             flop_rate=rates.attention,
         ),
@@ -71,7 +71,11 @@ def decoded(
 
 
 def expected_step(
-    work: PassWork, chip: Chip, software: EngineParameters, same: Decoded | None = None
+    work: PassWork,
+    chip: Chip,
+    software: EngineParameters,
+    same: Decoded | None = None,
+    ways: Ways | None = None,
 ) -> Step:
     """Return the step an engine is expected to take on chips that run layer after layer.
 
@@ -79,6 +83,7 @@ def expected_step(
     chip, software : what a chip prints, and what the engine makes of it; every field broadcasts
         with those of the work
     same : what the decoded sequences ask, where another pass of the same ones has it already
+    ways : how it may use memories beyond the first, where that is known already
 
     Returns
     -------
@@ -86,75 +91,96 @@ def expected_step(
         Components in seconds: a pass through all layers, and with pipeline stages the hops
         and the wait for other micro-batches.
     """
-    touched, elsewhere = touched_experts(work, software), idle(HOST)
-    if work.split is None:
-        same = same or decoded(work, chip, software)
-        parts = _worked(work, chip, software, touched, same)
-    else:
-        (work, _, host, _), parts = located(work, work.split, chip, software, touched)
-        elsewhere = _host(host)
+    parts = _worked(work, chip, software, same)
+    elsewhere: tuple[Component, ...] = (idle(FAR), idle(HOST))
+    if work.split is not None:
+        ways = ways or _ways(work, work.split, chip, software, parts)
+        found = located(work.split, ways)
+        parts, elsewhere = parts.shared(found), (found.far, found.host)
     passed = Step.of(
-        *parts,
+        *parts.kinds,
+        _unpacking(chip, parts.widened),
+        *parts.prompts,
         _floor(work, software),
         _all_reduce(work, chip, software),
         _rank_wait(work, software),
         _exchange(work, chip, software),
         Component("sequences", count=work.sequences, each=software.sequence_overhead),
-        elsewhere,
+        *elsewhere,
     )
     return passed.then(*_pipeline(work, chip, software, passed.seconds))
 
 
-def _worked(
-    work: PassWork,
-    chip: Chip,
-    software: EngineParameters,
-    touched: ArrayLike,
-    same: Decoded,
-    bandwidth: ArrayLike | None = None,
-) -> tuple[Component, ...]:
-    """Return what the chip reads and multiplies."""
-    rates = reached(chip, software)
-    return (
-        same.dense,
-        same.head,
-        _routed(
-            work, rates, software, touched, rates.bandwidth if bandwidth is None else bandwidth
-        ),
-        same.attention,
-        _unpacking(work, chip, software, touched),
-        *_prompt(work, rates, software),
-    )
+class _Worked(NamedTuple):
+    """What the chip reads and multiplies.
 
-
-def located(
-    work: PassWork, split: Split, chip: Chip, software: EngineParameters, touched: ArrayLike
-) -> tuple[Located, tuple[Component, ...]]:
-    """Return a pass whose bytes live in several memories, and what the chip does of it.
-
-    The host's cores multiply what they hold where the pass takes less that way.
-
-    work : the work of the pass, wherever its bytes live
-    split : where they live
-    chip, software : what a chip prints, and what the engine makes of it
-    touched : share of the routed weights that the pass reads [1]
+    kinds : matrices, head, routed experts and caches
+    widened : operations that widen narrow weights, by kind [FLOP]
+    prompts : arithmetic of prompt tokens: dense, experts, attention
+    touched : share of the routed weights that is read [1]
     """
 
-    def done(way: Located) -> tuple[Located, tuple[Component, ...]]:
-        same = decoded(way.work, chip, software, way.reads)
-        return way, _worked(way.work, chip, software, touched, same, way.reads.routed)
+    kinds: tuple[Component, ...]
+    widened: tuple[ArrayLike, ...]
+    prompts: tuple[Component, ...]
+    touched: ArrayLike
 
-    ways = ways_of(work, split, chip, software, touched)
-    if ways.place is None or ways.host is None:
-        return done(ways.streamed())
-    here = done(ways.in_place(np.asarray(True)))
-    if not split.tiers[ways.place].streams:
-        return here
-    streamed = done(ways.streamed())
-    kept = Step.of(*here[1]).seconds + ways.host.seconds < Step.of(*streamed[1]).seconds
-    if kept.all():
-        return here
-    return done(ways.in_place(kept)) if kept.any() else streamed
+    def shared(self, found: Located) -> "_Worked":
+        """Return what is left of it where other memories, and a host's cores, have a part."""
+        dense, head, experts, cache = found.rest
+        widened = zip(self.widened, (dense, head, experts), strict=True)
+        prompts = zip(self.prompts, (dense, experts, cache), strict=True)
+        return self._replace(
+            kinds=tuple(
+                kind.part(share) for kind, share in zip(self.kinds, found.near, strict=True)
+            ),
+            widened=tuple(scaled(each, share) for each, share in widened),
+            prompts=tuple(prompt.part(share) for prompt, share in prompts),
+        )
+
+
+def _worked(
+    work: PassWork, chip: Chip, software: EngineParameters, same: Decoded | None
+) -> _Worked:
+    """Return what the chip reads and multiplies, all of it in its first memory."""
+    rates, touched = reached(chip, software), touched_experts(work, software)
+    dense, head, attention = same or decoded(work, chip, software)
+    operations = software.dequantization_operations
+    widened = (
+        operations * chip.dense_is_packed * work.dense_weights,
+        operations * chip.head_is_packed * work.head_weights,
+        operations * chip.routed_is_packed * work.routed_weights * touched,
+    )
+    kinds = (dense, head, _routed(work, rates, software, touched), attention)
+    return _Worked(kinds, widened, _prompt(work, rates, software), touched)
+
+
+def ways_of(
+    work: PassWork,
+    split: Split,
+    chip: Chip,
+    software: EngineParameters,
+    same: Decoded | None = None,
+) -> Ways:
+    """Return how a pass may use memories beyond the first.
+
+    work : the work of the pass
+    split : the memories
+    chip, software : what a chip prints, and what the engine makes of it
+    same : what the decoded sequences ask, where another pass of the same ones has it already
+    """
+    return _ways(work, split, chip, software, _worked(work, chip, software, same))
+
+
+def _ways(
+    work: PassWork, split: Split, chip: Chip, software: EngineParameters, parts: _Worked
+) -> Ways:
+    prompts = (parts.prompts[0], idle(""), *parts.prompts[1:])
+    more = [
+        prompt.seconds + _unpacking(chip, [each]).seconds
+        for prompt, each in zip(prompts, (*parts.widened, 0.0), strict=True)
+    ]
+    return ways_of_kinds(work, split, chip, software, parts.kinds, more, parts.touched)
 
 
 def touched_experts(work: PassWork, software: EngineParameters) -> ArrayLike:
@@ -175,30 +201,11 @@ def _imbalance(work: PassWork, software: EngineParameters) -> ArrayLike:
     return 1.0 + work.unevenness * (software.expert_imbalance - 1.0)
 
 
-def _host(done: InPlace | None) -> Component:
-    """Return what the host's cores do in its own memory, while the chip waits."""
-    if done is None:
-        return idle(HOST)
-    return Component(
-        HOST,
-        bytes=done.bytes,
-        bandwidth=done.bandwidth,
-        flops=done.flops,
-        flop_rate=(done.flops + LEAST) / (done.compute + LEAST),
-        sent=done.sent,
-        link=done.link,
-        count=done.layers,
-        each=done.each,
-        norm=inf,
-    )
-
-
 def _routed(
     work: PassWork,
     rates: Reached,
     software: EngineParameters,
     touched: ArrayLike,
-    bandwidth: ArrayLike,
 ) -> Component:
     """Return the experts that are picked."""
     if is_nothing(work.routed_bytes):
@@ -207,7 +214,7 @@ def _routed(
     return Component(
         "routed experts",
         bytes=work.routed_bytes * touched * uneven,
-        bandwidth=bandwidth
+        bandwidth=rates.bandwidth
         * narrow_share(width=work.expert_width, half=software.narrow_expert_width),
         flops=work.together * work.routed_flops * uneven,
         flop_rate=rates.routed,
@@ -215,17 +222,12 @@ def _routed(
     )
 
 
-def _unpacking(
-    work: PassWork, chip: Chip, software: EngineParameters, touched: ArrayLike
-) -> Component:
+def _unpacking(chip: Chip, operations: Sequence[ArrayLike]) -> Component:
     """Return narrow weights widened to 16 bits on the vector units, once each."""
-    weights = chip.dense_is_packed * work.dense_weights
-    weights = weights + chip.head_is_packed * work.head_weights
-    weights = weights + chip.routed_is_packed * work.routed_weights * touched
-    operations = software.dequantization_operations * weights
-    if is_nothing(operations):
+    whole = sum(operations)
+    if is_nothing(whole):
         return idle("unpacking")
-    return Component("unpacking", flops=operations, flop_rate=chip.vector / _FUSED_MULTIPLY_ADD)
+    return Component("unpacking", flops=whole, flop_rate=chip.vector / _FUSED_MULTIPLY_ADD)
 
 
 def _prompt(

@@ -18,11 +18,10 @@ def _attention(made: Pass, part: Component) -> list[Equation]:
     flops = equation("FLOPs a token", load.attention_flops, "FLOP", looked)
     return [
         cache,
-        equation("bytes", part.bytes, "B", made.sequences * cache.answer * made.here("kv")),
+        equation("bytes", part.bytes, "B", made.sequences * cache.answer * made.near("kv")),
         flops,
-        equation("FLOPs", part.flops, "FLOP", made.decoded * flops.answer * made.here("kv")),
+        equation("FLOPs", part.flops, "FLOP", made.decoded * flops.answer * made.near("kv")),
         made.rate(part, "attention"),
-        *made.read(part, "kv"),
     ]
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from fastcalc.core.component import Component
-from fastcalc.core.host_use import READ, part_of, tier_rate
+from fastcalc.core.host_use import located, part_of, tier_rate
 from fastcalc.core.machine import FED_BITS, Product, read_first
 from fastcalc.core.pass_work import ACTIVATION_BYTES, FLOPS_PER_PARAMETER, PassWork
 from fastcalc.core.schedule import Schedule
-from fastcalc.core.step import located, touched_experts
+from fastcalc.core.split import READ
+from fastcalc.core.step import ways_of
 from fastcalc.explain.numbers import Numbers
 from fastcalc.explain.terms import (
     Equation,
@@ -17,7 +18,6 @@ from fastcalc.explain.terms import (
     number,
     one,
     rounded_least,
-    total,
 )
 from fastcalc.formulas.types import ArrayLike
 
@@ -40,9 +40,8 @@ class Pass:
         self.hidden = self.numbers.counted(load.hidden, "hidden width")
         self.located = None
         if load.split is not None and not self.machine.is_spatial:
-            software = self.machine.software
-            touched = touched_experts(load, software)
-            self.located, _ = located(load, load.split, self.chip, software, touched)
+            ways = ways_of(load, load.split, self.chip, self.machine.software)
+            self.located = located(load.split, ways)
         # Where layers have regions, prompts are spread over all chips.
         self.everywhere = number(load.stages if self.machine.is_spatial else 1.0)
 
@@ -62,26 +61,21 @@ class Pass:
         if self.load.split is None:
             return
         own = read_first(self.machine.tiers)
-        for tier, rate in zip(self.load.split.tiers, self.tier_rates(), strict=True):
+        for tier in self.load.split.tiers:
             if tier is own:
                 continue
+            part = part_of(tier, self.load.split.chips, self.load)
+            rate = tier_rate(tier, self.chip, self.machine.software, part)
             origin = self.numbers.bandwidth(tier).numbers[0].origin
             yield named(f"{tier.where} bandwidth", "B/s", number(one(rate), "B/s", origin))
 
-    def tier_rates(self) -> list[ArrayLike]:
-        """Return the bandwidth that is reached of each memory. [byte/s]"""
-        split, software = self.load.split, self.machine.software
-        assert split is not None
-        return [
-            tier_rate(tier, self.chip, software, part_of(tier, split, self.load))
-            for tier in split.tiers
-        ]
+    def near(self, kind: str) -> Term:
+        """Return what of a kind of bytes the chip reads from its first memory. [1]"""
+        return number(one(self.located.near[READ.index(kind)]) if self.located else 1.0)
 
     def here(self, kind: str) -> Term:
         """Return what of a kind of bytes the chip itself works on. [1]"""
-        if self.located is None or self.located.rest is None:
-            return number(1.0)
-        return number(one(self.located.rest[READ.index(kind)]))
+        return number(one(self.located.rest[READ.index(kind)]) if self.located else 1.0)
 
     def in_region(self, kind: str) -> Term:
         """Return what of a kind of bytes lives in the regions of a machine that has them. [1]"""
@@ -90,24 +84,6 @@ class Pass:
             return number(1.0)
         tiers = zip(split.tiers, split.shares[kind], strict=True)
         return number(sum(one(share) for tier, share in tiers if tier.where == "chip"))
-
-    def read(self, part: Component, kind: str, loss: Term | None = None) -> list[Equation]:
-        """Return how fast a component reads, where that is not as the rest of the pass."""
-        split, whole = self.load.split, self.here(kind)
-        is_split = split is not None and self.located is not None and whole.value != 0.0
-        if split is None or not is_split or one(split.reads()[kind][0]) == whole.value:
-            if loss is None or whole.value == 0.0:
-                return []
-            return [equation("read rate", part.bandwidth, "B/s", self.bandwidth * loss)]
-        spent = [
-            number(one(share)) / number(one(rate), "B/s")
-            for share, rate, tier in zip(
-                split.reads()[kind], self.tier_rates(), split.tiers, strict=True
-            )
-            if one(share) and not (tier.flop_rates and whole.value < 1.0)
-        ]
-        rate = whole / total(spent)
-        return [equation("read rate", part.bandwidth, "B/s", rate if loss is None else rate * loss)]
 
     def message(self) -> Term:
         """Return the activations of all tokens of a replica. [byte]"""

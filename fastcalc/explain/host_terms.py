@@ -30,3 +30,14 @@ def _shared(made: Pass, part: Component) -> list[Equation]:
         equation("bytes", part.bytes, "B", number(part.bytes, "B")),
         equation("read rate", part.bandwidth, "B/s", number(part.bandwidth, "B/s")),
     ]
+
+
+@component("slower memory", "what the chip reads from other memories than its first")
+def _slower(made: Pass, part: Component) -> list[Equation]:
+    del made
+    return [
+        equation("bytes", part.bytes, "B", number(part.bytes, "B")),
+        equation("read rate", part.bandwidth, "B/s", number(part.bandwidth, "B/s")),
+        equation("FLOPs", part.flops, "FLOP", number(part.flops, "FLOP")),
+        equation("rate", part.flop_rate, "FLOP/s", number(part.flop_rate, "FLOP/s")),
+    ]

@@ -23,13 +23,14 @@ def _head(made: Pass, part: Component) -> list[Equation]:
 def _routed(made: Pass, part: Component) -> list[Equation]:
     distinct = _distinct(made)
     stored = made.numbers.stored("routed", "expert_biases")
-    read = stored * distinct.answer * _imbalance(made) * made.here("experts")
+    read, narrow = stored * distinct.answer * _imbalance(made), _narrow(made)
+    near, flops = made.near("experts"), _routed_flops(made, number(made.load.together))
     return [
         distinct,
-        equation("bytes", part.bytes, "B", read / (number(made.load.experts) * made.shards)),
-        equation("FLOPs", part.flops, "FLOP", _routed_flops(made, number(made.load.together))),
+        equation("bytes", part.bytes, "B", read * near / (number(made.load.experts) * made.shards)),
+        equation("FLOPs", part.flops, "FLOP", flops * near),
         made.rate(part, "routed", made.numbers.setting("grouped_gemm_fraction")),
-        *made.read(part, "experts", _narrow(made)),
+        *(equation("read rate", part.bandwidth, "B/s", made.bandwidth * loss) for loss in narrow),
     ]
 
 
@@ -68,7 +69,7 @@ def _prompt_dense(made: Pass, part: Component) -> list[Equation]:
 @component("prompt: experts", "prompt tokens through the experts they pick")
 def _prompt_experts(made: Pass, part: Component) -> list[Equation]:
     grouped = made.numbers.setting("grouped_gemm_fraction")
-    flops = _routed_flops(made, number(made.load.prompt_together))
+    flops = _routed_flops(made, number(made.load.prompt_together)) * made.here("experts")
     return [
         equation("FLOPs", part.flops, "FLOP", flops),
         made.rate(part, "routed", _blocks(made), grouped),
@@ -82,20 +83,18 @@ def _read(made: Pass, part: Component, where: str, *kinds: str) -> list[Equation
         least = number(PACKED_ROWS)
     if rows.value != 0.0 and least.value > min(rows.value, 1.0):
         rows = largest(rows, least)
-    here = made.here(where)
+    here = made.near(where)
     flops = rows * made.two * made.numbers.parameters(*kinds) / made.tp * here
     return [
         equation("bytes", part.bytes, "B", made.numbers.stored(*kinds) / made.tp * here),
         equation("FLOPs", part.flops, "FLOP", flops),
-        *made.read(part, where),
     ]
 
 
 def _routed_flops(made: Pass, tokens: Term) -> Term:
     """Return FLOPs of tokens through the experts they pick. [FLOP]"""
     passed = tokens * made.two * made.numbers.parameters("routed") * made.load.active
-    shared = passed * _imbalance(made) / (number(made.load.experts) * made.shards)
-    return shared * made.here("experts")
+    return passed * _imbalance(made) / (number(made.load.experts) * made.shards)
 
 
 def _distinct(made: Pass) -> Equation:
@@ -108,13 +107,13 @@ def _distinct(made: Pass) -> Equation:
     return named("experts read", "", term)
 
 
-def _narrow(made: Pass) -> Term | None:
-    """Return the share of the bandwidth that slices of experts reach; None for all of it."""
+def _narrow(made: Pass) -> list[Term]:
+    """Return the share of the bandwidth that slices of experts reach; none for all of it."""
     half, width = made.numbers.setting("narrow_expert_width"), one(made.load.expert_width)
     if made.machine.is_spatial or not half.value or width == inf:
-        return None
+        return []
     columns = made.numbers.counted(width, "columns of an expert's slice")
-    return columns / (columns + half)
+    return [columns / (columns + half)]
 
 
 def _imbalance(made: Pass) -> Term:

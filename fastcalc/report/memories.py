@@ -38,7 +38,7 @@ def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, flo
     location : a placed scenario that fits
     """
     batches, place = location.scenario.batches, location.placement
-    made = location.split or split(place, np.array(batches, dtype=float), 1.0, 1.0)
+    made = location.split or split(place, np.array(batches, dtype=float))
     index = batches.index(min(batches))
     for at, (tier, usable) in enumerate(
         zip(made.tiers, place.machine.usable(place.layout.chips), strict=True)

@@ -24,6 +24,9 @@ class ListedRanks(flags.Flags):
     engine: Annotated[
         str | None, flags.engine_named("Engines to try; by kind of chip unless given.", "NAMES")
     ] = None
+    chips: Annotated[
+        str | None, flag("LIST", "Chips; without ranks the layout that serves each batch most.")
+    ] = None
     tp: Annotated[str | None, flag("LIST", "Tensor-parallel ranks; 1 if others are given.")] = None
     pp: Annotated[str | None, flag("LIST", "Pipeline stages.")] = None
     ep: Annotated[str | None, flag("LIST", "Ranks that share the experts.")] = None

@@ -10,9 +10,9 @@ import numpy as np
 
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.schema import Engine, Hardware, Model
-from fastcalc.core.layout import Layout, LayoutError
+from fastcalc.core.layout import LayoutError
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import Scenario, site_of
+from fastcalc.core.scenario import Scenario, Sharding, layouts_of, site_of
 from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
@@ -27,14 +27,12 @@ MOST_LAYOUTS = 2_000_000
 
 _NO_FOUR_BITS = "4-bit weights or caches on a chip without units for them"
 
-Combination = tuple[int, int, int | None, int]
-"""Ranks tp, pp, ep and dp; ep is None where it is left to the placement. [1]"""
-
 
 @dataclass(frozen=True)
 class Ranks:
-    """Ranks to combine; None where they are left to the placement. [1]"""
+    """Chips and ranks to combine; None where they are left to the placement. [1]"""
 
+    chips: tuple[int, ...] | None = None
     tp: tuple[int, ...] | None = None
     pp: tuple[int, ...] | None = None
     ep: tuple[int, ...] | None = None
@@ -46,18 +44,18 @@ class Ranks:
         return (self.tp, self.ep, self.dp) != (None, None, None)
 
     def count(self, hardware: Hardware) -> int:
-        """Return how many combinations there are for a chip. [1]"""
-        if hardware.execution == "spatial":
-            return len(self.pp or ())
-        return 0 if self == Ranks() else prod(len(one or (1,)) for one in vars(self).values())
+        """Return how many combinations there are for a chip, less what is left open. [1]"""
+        asked = self._on(hardware)
+        return 0 if asked == Ranks() else prod(len(one or (1,)) for one in vars(asked).values())
 
-    def on(self, hardware: Hardware) -> list[Combination]:
-        """Return every combination for a chip, or none where nothing is asked for."""
-        if hardware.execution == "spatial":
-            return [(1, stages, 1, 1) for stages in self.pp or ()]
-        if self == Ranks():
-            return []
-        return list(product(self.tp or (1,), self.pp or (1,), self.ep or (None,), self.dp or (1,)))
+    def on(self, hardware: Hardware) -> list[Sharding]:
+        """Return every combination for a chip."""
+        lists = vars(self._on(hardware)).values()
+        return [Sharding(*one) for one in product(*(ranks or (None,) for ranks in lists))]
+
+    def _on(self, hardware: Hardware) -> "Ranks":
+        is_spatial = hardware.execution == "spatial"
+        return Ranks(chips=self.chips, pp=self.pp) if is_spatial else self
 
 
 @dataclass(frozen=True)
@@ -128,23 +126,29 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
         held = axes.requests(model)
         beyond = (requests - len(held)) * len(batches)
         for scenario in _scenarios(axes, model):
-            ranks = axes.ranks.on(scenario.hardware)
+            asked = axes.ranks.on(scenario.hardware)
             if beyond:
-                left_out[f"a context beyond that of {model.id}"] += beyond * max(len(ranks), 1)
+                left_out[f"a context beyond that of {model.id}"] += beyond * len(asked)
             if not len(held):
                 continue
             full = _with_four_bits(scenario)
             if full is None:
-                left_out[_NO_FOUR_BITS] += len(held) * len(batches) * max(len(ranks), 1)
+                left_out[_NO_FOUR_BITS] += len(held) * len(batches) * len(asked)
                 continue
             site, layouts = site_of(full, 0.0), []
-            for tp, pp, ep, dp in ranks:
+            for one in asked:
                 try:
-                    layout = Layout(tp, pp, ep or site.expert_ranks(tp, dp), dp)
-                    layouts.append(site.check(layout))
+                    layout = one.layout(site, 1, full.traffic) if one.names_ranks else None
+                    if layout is None and one.chips is not None:
+                        layouts_of(site, one.chips)
                 except LayoutError as error:
                     left_out[error.rule] += len(held) * len(batches)
-            if layouts or not ranks:
+                    continue
+                if layout is None:
+                    found.append(Grid(full, (), held, batches, one.chips))
+                else:
+                    layouts.append(layout)
+            if layouts:
                 found.append(Grid(full, tuple(layouts), held, batches))
     return found, left_out
 

@@ -17,7 +17,14 @@ from fastcalc.core.estimate import Estimate, evaluate
 from fastcalc.core.evaluated_points import EvaluatedPoints, Words, places
 from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.placement import Placements, Site
-from fastcalc.core.scenario import Location, Scenario, site_of, warnings_of
+from fastcalc.core.scenario import (
+    Location,
+    Scenario,
+    layouts_of,
+    most_served,
+    site_of,
+    warnings_of,
+)
 from fastcalc.formulas.types import Floats
 from fastcalc.search.sweep.request_lists import OpenRequests, Requests
 from fastcalc.search.sweep.smallest import smallest_layouts
@@ -32,16 +39,19 @@ class Grid:
 
     scenario : hardware, model, engine, formats and prices, and the traffic's prefix hits and
         speculation; its batches and sharding do not count
-    layouts : layouts asked for; none for the smallest by default that holds each batch
+    layouts : layouts asked for; none for the smallest by default that holds each batch, or the one
+        of some chips that serves it most
     requests : kinds of requests
     batches : sequences decoded together; with a row of its own for each layout, where those differ
         [1]
+    chips : chips of which the layout that serves most is taken at each batch [1]
     """
 
     scenario: Scenario
     layouts: tuple[Layout, ...]
     requests: Requests | OpenRequests
     batches: Floats
+    chips: int | None = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -65,6 +75,8 @@ class Grid:
     def blocks(self, size: int = BLOCK) -> Iterator["Grid"]:
         """Yield the grid in parts of at most so many points, in order."""
         kinds, layouts, batches = self.shape
+        if self.chips is not None:  # every layout of theirs is evaluated
+            size = max(size // len(layouts_of(self.site, self.chips)), 1)
         width = min(batches, size)
         high = max(min(layouts, size // width), 1)
         deep = max(min(kinds, size // (width * high)), 1)
@@ -89,8 +101,14 @@ def solved(grid: Grid) -> EvaluatedPoints:
     )
     site = replace(grid.site, reserved_tokens=traffic.reserved_each.ravel())
     smallest = cache(lambda: smallest_layouts(site, grid.batches))
-    listed = grid.layouts or (*site.default_layouts, Layout())
-    which = (np.arange(len(listed)) if grid.layouts else smallest()[0])[:, np.newaxis]
+    if grid.chips is not None:
+        listed = tuple(layouts_of(site, grid.chips))
+        stack = Layouts.of(listed, axes=1)
+        several = Placements(site.machine, site.work, stack, traffic.reserved_each)
+        which = most_served(several, grid.batches, traffic)[:, np.newaxis]
+    else:
+        listed = grid.layouts or (*site.default_layouts, Layout())
+        which = (np.arange(len(listed)) if grid.layouts else smallest()[0])[:, np.newaxis]
     layouts = Layouts.of(listed).at(which)
     placement = Placements(site.machine, site.work, layouts, traffic.reserved_each)
     estimate = evaluate(placement, batch=grid.batches, traffic=traffic)
