@@ -23,6 +23,9 @@ from fastcalc.search.tricks.lighter_passes import rated_formats
 
 _ROUNDING = 1e-9
 
+_WIDEST = 4.0
+"""Bytes of the widest numbers that weights are kept in."""
+
 
 class OfModel(NamedTuple):
     """What a model asks of any chip: numbers, or as many arrays.
@@ -111,7 +114,7 @@ def of_chip(chip: Hardware, engine: Engine, pricing: Pricing, memory: MemoryChoi
         bandwidth=helped * share * sum(one.bandwidth.si for one in chip.memory),
         peak=helped * float(software.compute_fraction) * max(one.si for one in chip.peak.values()),
         memory=helped * float(software.memory_fraction) * sum(o.capacity.si for o in chip.memory),
-        weight=min((one.bytes for one in rated_formats(chip)), default=inf),
+        weight=min((one.bytes for one in rated_formats(chip)), default=_WIDEST),
         element=min((one.cache_bytes for one in caches), default=inf),
     )
 
