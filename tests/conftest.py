@@ -15,7 +15,7 @@ from tests import helpers
 read_once()
 answer_once()
 
-for name, count in {"quick": 60, "thorough": 1200}.items():
+for name, count in {"quick": 40, "thorough": 800}.items():
     settings.register_profile(
         name,
         max_examples=count,

@@ -15,7 +15,7 @@ GB, TB, TERA = 1e9, 1e12, 1e12
 
 def examples(count: int) -> settings:
     """Return settings for a property whose examples are dear; a thorough run has more of all."""
-    return settings(max_examples=count * settings().max_examples // 60)
+    return settings(max_examples=count * settings().max_examples // 40)
 
 
 def _in(value: float, unit: str) -> str:
