@@ -135,7 +135,7 @@ def test_a_decode_step_is_asked_for_at_its_context(known, tmp_path):
     assert question["lengths"] == {"isl": 128, "osl": 1024}
 
 
-def test_a_plain_dense_model_is_told_by_its_shape(known, tmp_path):
+def test_a_plain_dense_model_is_reported_by_its_shape(known, tmp_path):
     # evidence/measured.csv: Llama 2 7B, whose published shape models/llama-2-7b.yaml has
     question = job_of(*known["trtllm06-003"], tmp_path).question
     shape = json.loads((Path(question["model"]) / "config.json").read_text())

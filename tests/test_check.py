@@ -290,7 +290,7 @@ def test_yaml_of_other_programs_in_a_folder_is_passed_over(tmp_path):
     assert [fault.rule for fault in named.faults] == ["ST021"]
 
 
-def test_a_configuration_is_told_to_be_imported():
+def test_a_configuration_is_reported_to_be_imported():
     report = check([ROOT / "tests" / "configs" / "gpt-oss-20b.json"])
     assert [fault.rule for fault in report.faults] == ["ST021"]
     assert "fastcalc import" in report.faults[0].message

@@ -124,7 +124,7 @@ def test_numbers_worked_by_hand(judged, name, values, within):
     np.testing.assert_allclose(judged[name].check.values, values, atol=within or 1e-6, rtol=0.005)
 
 
-def test_numbers_beside(judged):
+def test_numbers_alongside(judged):
     runs = parts(judged["61"])
     assert runs["accurate option at 0.9"] == pytest.approx(2.87, abs=0.005)
     assert runs["fast option at 0.75"] == pytest.approx(1.18, abs=0.005)
@@ -549,7 +549,7 @@ def test_inputs_as_people_write_them(written, values, unit):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "reported"),
     [
         ("test: thinner-batch", "test: thinner-batches", "did you mean 'thinner-batch'?"),
         ("fewer_users: {", "fewer_user: {", "thinner-batch needs fewer_users"),
@@ -583,18 +583,18 @@ def test_inputs_as_people_write_them(written, values, unit):
         ("expected: 2.5, unit: x", "expected: many", "expected is a number"),
     ],
 )
-def test_a_wrong_file_is_told_with_its_place(tmp_path, old, new, told):
+def test_a_wrong_file_is_reported_with_its_place(tmp_path, old, new, reported):
     text = SHIPPED.read_text()
     assert old in text
     path = tmp_path / "claims.yaml"
     path.write_text(text.replace(old, new, 1))
-    with pytest.raises(InputError, match=re.escape(told)) as raised:
+    with pytest.raises(InputError, match=re.escape(reported)) as raised:
         load_claims(path)
     assert re.match(rf"{re.escape(str(path))}:\d+:\d+: ", str(raised.value))
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "reported"),
     [
         (
             "entry: hardware/wse-3, field: area",
@@ -607,14 +607,14 @@ def test_a_wrong_file_is_told_with_its_place(tmp_path, old, new, told):
         ("models: [llama-3.1-8b, dense-20b", "models: [llama-3.1-8c, dense-20b", "did you mean"),
     ],
 )
-def test_a_name_that_the_catalogue_lacks_is_told(tmp_path, fastcalc, old, new, told):
+def test_a_name_that_the_catalogue_lacks_is_reported(tmp_path, fastcalc, old, new, reported):
     text = SHIPPED.read_text()
     assert old in text
     path = tmp_path / "claims.yaml"
     path.write_text(text.replace(old, new, 1))
     ran = fastcalc("claims", path)
     assert ran.code == 2
-    assert told in ran.err
+    assert reported in ran.err
     assert ran.err.count("\n") == 1
 
 
@@ -732,7 +732,7 @@ def test_every_claim_explains_itself(fastcalc, judged):
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "reported"),
     [
         (("--explain", "78"), "no claim is called '78'"),
         (("--only", "refute"), "did you mean 'refuted'?"),
@@ -741,7 +741,7 @@ def test_every_claim_explains_itself(fastcalc, judged):
         (("no-such-file.yaml",), "cannot be read"),
     ],
 )
-def test_wrong_requests(fastcalc, args, told):
+def test_wrong_requests(fastcalc, args, reported):
     ran = fastcalc("claims", *args)
     assert (ran.code, ran.out) == (2, "")
-    assert told in ran.err
+    assert reported in ran.err

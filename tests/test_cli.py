@@ -629,7 +629,7 @@ def test_a_full_device_gets_a_sentence(args):
     assert "cannot be written" in ran.stderr
 
 
-def test_an_alias_beside_its_name_is_one_chip(fastcalc):
+def test_an_alias_alongside_its_name_is_one_chip(fastcalc):
     found = records(
         fastcalc("compare", "--on", "h100-sxm,h100", "--batch", "1", "--format", "json").out
     )
@@ -643,7 +643,7 @@ def test_ranks_go_to_the_chips_that_can_have_them(fastcalc):
     assert "do not apply" in ran.err
 
 
-def test_what_to_type_next_works_for_a_persons_own_files(fastcalc, tmp_path):
+def test_what_to_type_next_works_for_a_users_own_files(fastcalc, tmp_path):
     chip = tmp_path / "mine.yaml"
     chip.write_text(
         "id: mine\nname: Mine\nvendor: Me\nkind: gpu\nscope: one card\n"
@@ -681,7 +681,7 @@ def test_own_folder_refuses_a_file_whose_id_is_another(fastcalc, tmp_path):
     assert fastcalc("show", tmp_path / "other.yaml").code == 0
 
 
-def test_a_consumer_card_beside_a_server_has_its_own_engine(capsys, monkeypatch):
+def test_a_consumer_card_alongside_a_server_has_its_own_engine(capsys, monkeypatch):
     asked = ("compare", "llama-3.1-8b", "--on", "h100-sxm,rtx-4090", "--batch", "1")
     ran = run(*asked, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
     engines = [record["engine"] for record in json.loads(ran.out)["records"]]

@@ -49,7 +49,7 @@ def test_a_reader_that_has_gone_is_no_failure(asked, tmp_path):
     assert (ran.stdout, ran.stderr) == ("0\n", "")
 
 
-def test_the_version_is_not_told_to_nobody(tmp_path):
+def test_the_version_is_not_reported_to_nobody(tmp_path):
     ran = shell("fastcalc --version >&-", tmp_path)
     assert (ran.returncode, "closed" in ran.stderr) == (2, True)
 

@@ -325,7 +325,7 @@ def test_the_table_shows_a_few_and_all_if_asked(fastcalc):
         assert promised in words(few)
 
 
-def test_a_persons_price_turns_a_machine_without_one_into_a_row(fastcalc):
+def test_a_users_price_turns_a_machine_without_one_into_a_row(fastcalc):
     rows = records(fastcalc("fastmode", *TODAY, "--format", "json"))
     free = next(row for row in rows if row["hardware"] == "sn40l")
     assert free["cost_multiple"] is None

@@ -84,7 +84,7 @@ def test_the_table_stays_inside_the_terminal(fastcalc, columns):
         assert line == line.rstrip()
 
 
-def test_what_falls_out_is_told(fastcalc):
+def test_what_falls_out_is_reported(fastcalc):
     ran = fastcalc(
         "frontier", "deepseek-r1", "--on", "h200-sxm,h100-sxm,groq-lpu", "--max-chips", "8"
     )

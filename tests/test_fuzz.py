@@ -114,7 +114,7 @@ def waiting():
         time.sleep(0.01)
 
 
-def test_a_crash_is_found_and_told_in_as_few_words_as_show_it(monkeypatch):
+def test_a_crash_is_found_and_reported_in_as_few_words_as_show_it(monkeypatch):
     monkeypatch.setattr(running, "main", crashing)
     found = campaign(seed=1, numbers=range(30))
     broken = [one for one in found if one.name.startswith("traceback: ZeroDivisionError")]

@@ -218,7 +218,7 @@ def test_without_a_gpu_one_sentence(torch, monkeypatch):
         run([])
 
 
-def test_an_old_pytorch_is_told(torch, monkeypatch):
+def test_an_old_pytorch_is_reported(torch, monkeypatch):
     monkeypatch.setattr(torch, "__version__", "2.1.0a0+git")
     with pytest.raises(InputError, match="too old"):
         run(["--device", "cpu"])
@@ -249,7 +249,7 @@ def test_a_run_on_the_cpu(torch, tmp_path, monkeypatch, capsys):
     assert "tok/s user" in capsys.readouterr().out
 
 
-def test_what_does_not_fit_is_told_and_left_out(torch, monkeypatch, capsys):
+def test_what_does_not_fit_is_reported_and_left_out(torch, monkeypatch, capsys):
     from benchmarks.gpu_decode import clock, decode
 
     monkeypatch.setattr(clock, "_REPETITION", 0.002)

@@ -312,7 +312,7 @@ def test_the_cache_format_of_a_checkpoint(config, cache):
     assert model.kv_format == cache
 
 
-def test_modelopts_own_file_beside_the_configuration(tmp_path):
+def test_modelopts_own_file_alongside_the_configuration(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(fixture("llama-3.1-8b")))
     quantization = {
         "producer": {},
@@ -547,7 +547,7 @@ def test_a_configuration_and_the_shipped_entry_agree(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["import", "compare", "show"])
-def test_a_hub_name_is_told_how_to_fetch(command, tmp_path, capsys, monkeypatch):
+def test_a_hub_name_is_reported_how_to_fetch(command, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ran = run(command, "meta-llama/Llama-3.1-8B", capsys=capsys, monkeypatch=monkeypatch)
     assert (ran.code, ran.out) == (2, "")

@@ -637,7 +637,7 @@ def test_what_a_refusal_says_of_a_percentile_is_enough(limit, capsys, monkeypatc
     assert ran.code == 0, ran.err
 
 
-def test_prompts_that_cost_nothing_beside_the_bound_leave_nothing_undefined(capsys, monkeypatch):
+def test_prompts_that_cost_nothing_alongside_the_bound_leave_nothing_undefined(capsys, monkeypatch):
     asked = ("plan", "llama-3.1-8b", "--engine", "ideal", "--rate", "3/s", "--ttft", "1s")
     asked += ("--percentile", 99, "--on", "h100-sxm,l4", "--format", "json")
     ran = run(*asked, capsys=capsys, monkeypatch=monkeypatch)

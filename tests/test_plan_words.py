@@ -113,7 +113,7 @@ def test_assumptions_are_an_object_with_what_compare_says(planned, fastcalc):
     assert all(note in words(" ".join(assumed["notes"])) for note in report.notes(SERVICE))
 
 
-def test_one_output_token_is_told_in_the_assumptions(planned):
+def test_one_output_token_is_reported_in_the_assumptions(planned):
     assumed = planned(*SMALL, "--output", 1)["assumptions"]
     assert "one output token" in assumed["notes"][0]
 
@@ -268,7 +268,7 @@ def test_the_bound_has_no_range(planned, page):
     assert "80 %" not in page(*asked).partition("- key")[0]
 
 
-def test_a_slow_end_beyond_the_limit_is_told(planned, page):
+def test_a_slow_end_beyond_the_limit_is_reported(planned, page):
     best = planned(*R1)["records"][0]
     slow = best["service_tpot_ms_high"]
     assert slow > 25
@@ -277,7 +277,7 @@ def test_a_slow_end_beyond_the_limit_is_told(planned, page):
     assert slow <= float(said.split(" ")[0]) <= slow * 1.01
 
 
-def test_a_slow_end_below_the_speed_asked_is_told(planned, page):
+def test_a_slow_end_below_the_speed_asked_is_reported(planned, page):
     asked = (*SMALL, "--min-speed", 150)
     best = planned(*asked)["records"][0]
     speed = 1e3 / best["service_tpot_ms_high"]
@@ -287,7 +287,7 @@ def test_a_slow_end_below_the_speed_asked_is_told(planned, page):
     assert speed * 0.99 <= float(said.split(" ")[0]) <= speed
 
 
-def test_a_slow_end_within_the_limit_is_not_told(found):
+def test_a_slow_end_within_the_limit_is_not_reported(found):
     best = found.plans[0]
     _, slow = report.tpot_range(best)
     for limit, count in ((slow * 1.01, 0), (slow * 0.99, 1)):
@@ -307,7 +307,7 @@ def test_a_rate_shows_how_busy_replicas_are(planned, page):
 
 
 @pytest.mark.parametrize(("busy", "is_told"), [(0.9, False), (0.91, True)])
-def test_busy_replicas_without_a_percentile_are_told(busy, is_told, found):
+def test_busy_replicas_without_a_percentile_are_reported(busy, is_told, found):
     best = found.plans[0]
     changed = replace(best, busy=busy, prefill_busy=busy / 2)
     full = replace(found, best={**found.best, best.kind: changed})

@@ -90,7 +90,7 @@ def test_points_of_one_source_share_a_key(name, key):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_times_are_told_from_rates(metric):
+def test_times_are_reported_from_rates(metric):
     assert point(metric=metric).is_time == (metric in {"ttft_s", "tpot_s"})
 
 

@@ -81,7 +81,7 @@ def test_what_is_free_on_the_disk_is_a_limit_unless_it_is_meant(
     assert run("sweep", "llama-3.1-8b", capsys=capsys, monkeypatch=monkeypatch).code == 0
 
 
-def test_a_size_is_told_where_it_is_worth_a_line(capsys, monkeypatch):
+def test_a_size_is_reported_where_it_is_worth_a_line(capsys, monkeypatch):
     monkeypatch.setattr(size, "NOTED", 26)
     ran = run("sweep", "llama-3.1-8b", capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 0
