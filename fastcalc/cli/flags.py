@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Self, dataclass_transform
 
 from typer import Argument, Option
 
+from fastcalc.catalogue.once import once
 from fastcalc.cli import completion
 from fastcalc.cli.options import file_of, format_of, kind_of, share_of, tokens_of
 
@@ -37,6 +38,7 @@ class Flags:
         return cls(**shared | changes)
 
 
+@once
 def declared(flags: type[Flags]) -> dict[str, tuple[Any, str]]:
     """Return the annotation of each flag and the heading that it stands under, by name."""
     found: dict[str, tuple[Any, str]] = {}
