@@ -101,18 +101,16 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         inside = [path]
         if os.path.isdir(path):
-            inside = [
-                one
-                for one in sorted(path.rglob("*.y*ml"))
-                if one.suffix in (".yaml", ".yml")
-                and not any(part.startswith(".") for part in one.relative_to(path).parts)
-                and not one.is_dir()
-            ]
+            inside = []
+            for folder, below, names in os.walk(path):
+                below[:] = [one for one in below if not one.startswith(".")]  # what is walked next
+                seen = (one for one in names if one.endswith((".yaml", ".yml")) and one[0] != ".")
+                inside += [Path(folder, one) for one in seen]
             if not inside:
                 raise InputError(f"{path} holds no YAML file to check")
         elif not os.path.exists(path):
             raise InputError(f"{path}: there is no such file or folder")
-        for one in inside:  # a file named twice is checked once, as it was named first
+        for one in sorted(inside):  # a file named twice is checked once, as it was named first
             found.setdefault(os.path.realpath(one), one)
     return list(found.values())
 
