@@ -164,3 +164,22 @@ def test_the_import_is_light():
     code = "import sys, fastcalc; print([m for m in ('numpy', 'typer', 'pydantic') if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("batch", [0, -1, np.nan, np.inf, None, "a", {1}, 10**400, [1, 0]])
+def test_a_batch_of_a_deployment_is_a_number_of_sequences(batch):
+    server = fc.deployment("llama-3.1-8b", on="h100-sxm")
+    with pytest.raises(fc.InputError, match="batch"):
+        server.at(batch)
+
+
+@pytest.mark.parametrize("length", ["8k", np.nan, np.inf, -1, [1, 2]])
+def test_a_length_of_a_deployment_is_a_number_of_tokens(length):
+    server = fc.deployment("llama-3.1-8b", on="h100-sxm")
+    with pytest.raises(fc.InputError, match=r"lengths|tokens"):
+        server.at(1, prompt=length)
+
+
+def test_a_deployment_is_for_one_batch():
+    with pytest.raises(fc.InputError, match="one batch"):
+        fc.deployment("llama-3.1-8b", on="h100-sxm", batch=[1, 2])

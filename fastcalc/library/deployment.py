@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli.requests import scenarios
 from fastcalc.core.estimate import Estimate
 from fastcalc.core.pass_work import LookBack
@@ -14,6 +15,8 @@ from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import ArrayLike, floats
 from fastcalc.library.functions import request
+
+_MOST = LIMITS["sequences"].most
 
 
 class PlacedModel:
@@ -51,9 +54,20 @@ class PlacedModel:
         """Return the estimate of some batches; what is left out is as the deployment was made.
 
         A batch beyond ``max_batch`` has ``fits`` false, and its rates mean nothing.
+
+        Raises InputError if a batch or a length is out of range, or no number.
         """
-        placed, traffic, seen = self._asked(prompt, output, context)
-        return Estimate(Schedule(placed, traffic, floats(batch), seen))
+        try:
+            streams = floats(batch)
+            lengths = [None if one is None else float(one) for one in (prompt, output, context)]
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"batches and lengths are numbers: {error}") from error
+        if not ((streams >= 1.0) & (streams <= _MOST)).all():
+            raise InputError(f"a batch is a number of sequences {LIMITS['sequences']}")
+        if not all(one is None or one in LIMITS["length"] for one in lengths):
+            raise InputError(f"prompt, output and context are numbers of tokens {LIMITS['length']}")
+        placed, traffic, seen = self._asked(*lengths)
+        return Estimate(Schedule(placed, traffic, streams, seen))
 
     def _count(
         self, prompt: float | None, output: float | None, context: float | None
@@ -64,8 +78,6 @@ class PlacedModel:
             asked = traffic.prompt if prompt is None else prompt
             answered = traffic.output if output is None else output
             mean = asked + answered / 2 if context is None else context
-            if min(asked, answered, mean) < 0:
-                raise InputError("prompt, output and context are numbers of tokens, 0 or more")
             traffic = replace(traffic, prompt=asked, output=answered, context=mean)
             placed = replace(placed, reserved_tokens=float(traffic.reserved_each))
         return placed, traffic, LookBack(placed, traffic)
@@ -83,7 +95,7 @@ def deployment(model: Any, *, on: Any, **flags: Any) -> PlacedModel:
     """
     asked = request("compare", model, on=on, **{"batch": 1, **flags})
     found = scenarios(asked)
-    if len(found) != 1:
+    if len(found) != 1 or len(found[0].batches) != 1:
         raise InputError("a deployment is of one model on one kind of chip, for one batch")
     outcome = solve(found[0])
     if not outcome.fits:

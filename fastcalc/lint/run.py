@@ -31,6 +31,7 @@ class Report:
     faults: list[Fault] = field(default_factory=list)
     excused: list[Fault] = field(default_factory=list)
     strict: bool = False
+    others: int = 0
 
     def count(self, severity: str) -> int:
         """Return how many faults have a severity."""
@@ -88,7 +89,7 @@ def check(
                 mark = document.mark(place)
                 found.append(Fault("ST020", document.file, *mark, f"{why}keep it in one of them"))
     kept = (fault for fault in found if strict or fault.severity != "note")
-    return Report(len(files) - others, in_order(kept), in_order(excused), strict)
+    return Report(len(files) - others, in_order(kept), in_order(excused), strict, others)
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from fastcalc.report.charts.drawing import Chart, ChartAxis, Panel, Series, written
 from fastcalc.report.console import Notes, Part, TextTable
-from fastcalc.report.memories import bar
+from fastcalc.report.memories import LETTERS, NAMES, bar
 
 _HEIGHT = 16
 """Lines of the plot itself."""
@@ -27,10 +27,8 @@ def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
         found += [panel.title] if panel.title else []
         found += [*plot(panel, width=width, is_ascii=is_ascii), ""]
     if chart.bars:
-        letters: dict[str, str] = {}
-        for name in dict.fromkeys(part[0] for one in chart.bars for part in one.parts):
-            initials = (letter.upper() for letter in name if letter.isalpha())
-            letters[name] = next(one for one in initials if one not in letters.values())
+        kinds = {part[0] for one in chart.bars for part in one.parts}
+        letters = {NAMES[kind]: one for kind, one in LETTERS.items() if NAMES[kind] in kinds}
         rows = [
             (one.name, one.says, bar([(letters[name], share) for name, _, share in one.parts]))
             for one in chart.bars

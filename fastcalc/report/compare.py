@@ -98,15 +98,18 @@ def why(location: Location) -> str:
         how = "as asked" if location.scenario.sharding.names_ranks else "chosen, as it serves most"
         return f"{how}; {size(needed)} over {size(usable)} usable a chip"
     if place.machine.place and chips > 1:
-        return f"{size(needed)}, of which --place says what lives where, ask {chips}"
+        return f"{size(needed)}, of which --place says what lives where, need {chips}"
     if chips == 1:
         return f"{size(needed)} fit in {size(usable)} usable"
     capacity, whole = location.site.chips_needed(batch)
     if whole is not None and capacity is not None and whole > capacity:
-        return f"whole layers ask {whole}, capacity alone {capacity}"
+        return f"whole layers need {whole}, capacity alone {capacity}"
     if capacity is not None and capacity == chips:
-        return f"{size(needed)} at {size(usable)} usable a chip ask {chips}"
-    return f"{size(needed)} at {size(usable)} usable a chip ask {capacity}, legal layouts {chips}"
+        return f"{size(needed)} at {size(usable)} usable a chip need {chips}"
+    return (
+        f"{size(needed)} at {size(usable)} usable a chip need {capacity}; the next legal layout "
+        f"has {chips}"
+    )
 
 
 def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:

@@ -42,7 +42,8 @@ def summary(report: Report) -> str:
         counts.append(f"{len(report.excused):,} excused")
     first = next((one for one in report.faults if one.severity != "note"), None)
     hint = f"; 'fastcalc check --explain {first.rule}' says why" if first else ""
-    return f"{files} checked: {', '.join(counts) if counts else 'clean'}{hint}"
+    left = f", {report.others:,} of other programs left out" if report.others else ""
+    return f"{files} checked{left}: {', '.join(counts) if counts else 'clean'}{hint}"
 
 
 def as_json(report: Report) -> str:

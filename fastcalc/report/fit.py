@@ -187,11 +187,12 @@ def parts(
     """
     found: list[Part] = []
     notes: list[str] = []
-    for _, group in groupby(locations, lambda one: one.scenario.model.id):
-        members = list(group)
+    groups = [list(group) for _, group in groupby(locations, lambda one: one.scenario.model.id)]
+    for members in groups:
+        of = f"{members[0].scenario.model.id} on " if len(groups) > 1 else ""
         found += [*[""][: len(found)], _verdict(members), ""]
         found += [_heading(members[0]), _table(members, width)]
         if wide:
             found += ["", record_tables.table(_SHOWN, fit_records(members), width)]
-        notes += dict.fromkeys(f"{one.scenario.hardware.id}: {why(one)}" for one in members)
+        notes += dict.fromkeys(f"{of}{one.scenario.hardware.id}: {why(one)}" for one in members)
     return [*found, under_table(_KEY, notes, notes, next_command, has_all=wide)]

@@ -123,7 +123,8 @@ def _against(best: tuple[Record, Outcome], others: Sequence[tuple[Record, Outcom
     unsure = " (ranges undetermined)"
     if low is not None and high is not None:
         unsure = " (their ranges overlap)" if low < high else ""
-    said = f"{ratio} times the speed of {_named(others[0])}{unsure}"
+    times = "about" if ratio == "1.0" else f"{ratio} times"
+    said = f"{times} the speed of {_named(others[0])}{unsure}"
     priced = [one for one in (best, *others) if one[0]["usd_per_mtok_output"] is not None]
     if fast["usd_per_mtok_output"] is None or second["usd_per_mtok_output"] is None:
         return f"{said}; not all have a price."

@@ -25,9 +25,9 @@ class Steps(flags.Flags):
     tool_seconds: Annotated[float, flag("S", "Seconds of tools in a step.")] = 0.0
     retries: Annotated[int, flag("N", "How often a step found wrong is done again.")] = 0
     best_of: Annotated[int, flag("N", "Answers to a step, one of them taken.")] = 1
-    judge: Annotated[str, flag("oracle|majority|SHARE", "Who takes one, and how surely.")] = (
-        "oracle"
-    )
+    judge: Annotated[
+        str, flag("oracle|majority|SHARE", "Who picks the right one, and how reliably.")
+    ] = "oracle"
     serial: Annotated[
         bool, flag(None, "Answers come one after another, not at once.", "--serial")
     ] = False
