@@ -158,7 +158,7 @@ def test_the_table_at_80_columns_has_every_promised_column(fastcalc):
     for column in ("served", "input", "traffic", "J per"):
         assert column in text
     for promised in (
-        "ask 2",
+        "need 2",
         "prices, cloud",
         "(2026-05)",
         "mean context 1,500",
