@@ -13,13 +13,10 @@ from fastcalc.search.plan.decision import Decision, Plan, kind_of
 from fastcalc.search.plan.pools import Pool
 from fastcalc.search.plan.refine import Gaps, gaps_of, with_largest
 from fastcalc.search.plan.score import LIMITS, Scored, has_cost, score
-from fastcalc.search.plan.service import Service
+from fastcalc.search.plan.service import NEAR, Service
 from fastcalc.search.space import sharding
 from fastcalc.search.sweep.blocks import keep_freed_memory
 from fastcalc.search.sweep.grid import Grid
-
-NEAR = 2.0
-"""A miss by less than this is near."""
 
 
 def decide(grids: Iterable[Grid], service: Service, *, shown: int = 5) -> Decision:

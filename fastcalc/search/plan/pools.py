@@ -10,7 +10,7 @@ from fastcalc.core.placement import Placements
 from fastcalc.formulas.types import Floats
 from fastcalc.search.frontier import undominated
 from fastcalc.search.plan.queues import Queues, needed
-from fastcalc.search.plan.service import Service
+from fastcalc.search.plan.service import NEAR, Service
 from fastcalc.search.sweep.grid import Grid
 
 
@@ -49,14 +49,15 @@ def transfer_seconds(grid: Grid, prompt: float) -> Floats:
 def can_be_apart(grid: Grid, service: Service) -> bool:
     """Return whether prompts may be taken in by replicas of their own.
 
-    There must be a rate that says how many, a link for the caches, and batch 1 in the grid, which
-    says how long a prompt takes.
+    There must be a rate that says how many, a link for the caches, tokens to decode after the
+    first, and batch 1 in the grid, which says how long a prompt takes.
     """
     one, site = grid.scenario, grid.site
     has_link = one.hardware.links.scale_out is not None
     is_whole = site.machine.is_spatial or one.engine.is_bound
     return (
         service.rate is not None
+        and service.output > 1.0
         and has_link
         and not is_whole
         and bool(np.all(grid.batches[..., 0] == 1))
@@ -67,7 +68,9 @@ def pools(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
     """Return pools that take in all prompts, and that none beats both in chips and in time.
 
     A prompt alone on a replica takes as long as the first token at batch 1. Of those in time, the
-    one of the fewest chips and the soonest are taken. The grid is one where `can_be_apart`.
+    one of the fewest chips and the soonest are taken; of those too late, which say what would do,
+    the one of the fewest chips, the first that is near, and the soonest. The grid is one where
+    `can_be_apart`.
     """
     (where,) = np.nonzero(np.broadcast_to(points.fits, grid.shape)[0, :, 0])
     alone = np.broadcast_to(points.estimate.ttft, grid.shape)[0, where, 0]
@@ -81,9 +84,10 @@ def pools(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
     first = seconds + sending
     kept = np.flatnonzero(undominated(gain=-first, cost=chips))
     kept = kept[np.argsort(chips[kept])]  # and so from late to soon
-    late = int(np.sum(first[kept] > service.ttft))
+    late, far = (int(np.sum(first[kept] > limit * service.ttft)) for limit in (1.0, NEAR))
+    taken = np.clip([0, far, late - 1, late, len(kept)], 0, max(len(kept) - 1, 0))
     columns_of = (replicas, chips, busy, seconds, waits, sending)
     return [
         Pool(layouts[at], *(float(values[at]) for values in columns_of))
-        for at in dict.fromkeys([*kept[: late + 1].tolist(), *kept[-1:].tolist()])
+        for at in kept[np.unique(taken)[: len(kept)]].tolist()
     ]

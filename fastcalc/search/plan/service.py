@@ -6,6 +6,9 @@ from typing import Literal
 
 Objective = Literal["usd", "watts", "chips"]
 
+NEAR = 2.0
+"""A miss by less than this is near."""
+
 
 @dataclass(frozen=True)
 class Service:
