@@ -180,8 +180,9 @@ def test_one_rank_of_a_layer_asks_nothing_of_chips_that_have_no_other(chip, rank
 
 @pytest.mark.parametrize("hit", [0.0, 0.5, 0.9])
 def test_fit_has_the_layout_of_compare_where_prompts_are_cached(hit, asked):
-    words = ("deepseek-v2-lite", "--on", "h200-sxm", "--chips", 12, "--prefix-hit", hit)
-    fit, compared = (asked(one, *words, "--batch", "1,64") for one in ("fit", "compare"))
+    words = ("deepseek-v2-lite", "--on", "h200-sxm", "--chips", 12, "--output", 200)
+    hits = ("--prefix-hit", hit, "--batch", "1,8,40")
+    fit, compared = (asked(one, *words, *hits) for one in ("fit", "compare"))
     layouts = [[[row[key] for key in WHOLE] for row in rows] for rows in (fit, compared)]
     assert layouts[0] == layouts[1]
-    assert len(fit) == 2
+    assert len(fit) == 3
