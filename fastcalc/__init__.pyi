@@ -122,6 +122,8 @@ def fit(
     host: _Words | None = None,
     host_use: _Words | None = None,
     place: _Words | None = None,
+    prefix_hit: float | str = 0.0,
+    prefix_tier: _Words | None = None,
     set: _Words | None = None,
     hardware_dir: str | Path | None = None,
     models_dir: str | Path | None = None,

@@ -289,7 +289,7 @@ WRONG_REQUESTS = [
     (("compare", "--batch", "-3"), "from 1 to"),
     (("compare", "--batch", "1e30"), "from 1 to"),
     (("compare", "--batch", "nan"), "from 1 to"),
-    (("compare", "--batch", "9..1"), "goes nowhere"),
+    (("compare", "--batch", "9..1"), "runs downwards"),
     (("compare", "--batch", "1..1000000"), "more than 10,000"),
     (("compare", "--prompt", "0"), "from 1 to"),
     (("compare", "--prompt", "nan"), "--prompt 'nan' is not a whole number from 1 to"),
@@ -334,6 +334,8 @@ WRONG_REQUESTS = [
     (("compare", "--chips", "0"), "from 1 to"),
     (("compare", "--tp", "3"), "does not divide"),
     (("compare", "--on", "wse-3", "--tp", "2"), "pipelines whole layers"),
+    (("compare", "--on", "wse-3", "--chips", "4", "--tp", "3"), "pipelines whole layers"),
+    (("fit", "--on", "wse-3", "--chips", "4", "--pp", "2"), "--chips 4 is not --pp 2"),
     (("compare", "--on", "h100-sxm", "--tp", "16"), "leaves the link domain"),
     (("compare", "--on", "h100-sxm", "--pp", "81"), "exceeds the 80 layers"),
     (("compare", "--on", "h100-sxm", "--ep", "2"), "no routed experts"),
@@ -549,8 +551,8 @@ def test_flags_refuse_a_name_that_none_of_them_has():
     """`prefix_hits` for `prefix_hit` was once dropped in silence."""
     with pytest.raises(TypeError, match="prefix_hits"):
         Compare(prefix_hits=0.5)
-    with pytest.raises(TypeError, match="prefix_hit"):
-        FitMemory(prefix_hit=0.5)
+    with pytest.raises(TypeError, match="utilization"):
+        FitMemory(utilization=0.5)
     with pytest.raises(TypeError, match="model"):
         FindPlans()
 

@@ -116,8 +116,8 @@ def searched(request, asked):
             yield row, [*request.again(row), *request.hit], ()
     elif command == "fit":
         words = request.words[: -len(request.price)]
-        for row in asked("fit", *words, "--batch", f"{request.batch},1"):
-            yield row, request.again(row), ()
+        for row in asked("fit", *words, *request.hit, "--batch", f"{request.batch},1"):
+            yield row, [*request.again(row), *request.hit], ()
     else:
         ranks = ["--tp", "1,2", "--pp", "1,2"] if request.chance.random() < 0.5 else []
         ranks += ["--chips", "2,4"] if request.chance.random() < 0.3 else []
@@ -161,3 +161,28 @@ def test_where_they_choose_they_agree(seed, asked):
         assert_same(fit, record)
         assert_same(row, record)
         assert record in listed
+
+
+@pytest.mark.parametrize("ranks", [("--tp", 1), ("--dp", 1), ("--tp", 1, "--ep", 1, "--dp", 1)])
+@pytest.mark.parametrize("chip", ["wse-3", "groq-lpu"])
+def test_one_rank_of_a_layer_asks_nothing_of_chips_that_have_no_other(chip, ranks, asked):
+    """In no command, and whatever other chips are named."""
+    words = ("mixtral-8x7b", "--batch", 7, "--on")
+    (expected,) = asked("compare", *words, chip)
+    assert expected["fits"]
+    for command in ("compare", "fit", "sweep"):
+        for others in ("", ",h100-sxm"):
+            found = asked(command, *words, chip + others, *ranks)[0]
+            chips = {key: int(found[key]) for key in ("chips", *WHOLE)}
+            assert chips == {key: expected[key] for key in chips}
+            assert not any("do not apply" in one for one in found.get("warnings", []))
+
+
+@pytest.mark.parametrize("hit", [0.0, 0.5, 0.9])
+def test_fit_has_the_layout_of_compare_where_prompts_are_cached(hit, asked):
+    words = ("deepseek-v2-lite", "--on", "h200-sxm", "--chips", 12, "--output", 200)
+    hits = ("--prefix-hit", hit, "--batch", "1,8,40")
+    fit, compared = (asked(one, *words, *hits) for one in ("fit", "compare"))
+    layouts = [[[row[key] for key in WHOLE] for row in rows] for rows in (fit, compared)]
+    assert layouts[0] == layouts[1]
+    assert len(fit) == 3

@@ -140,6 +140,25 @@ def test_layers_cut_over_chips_go_up_to_the_most():
     assert stages == [*range(1, 513), *range(1024, 16_385, 512)]
 
 
+def test_chips_that_pipeline_whole_layers_have_one_rank_of_each():
+    """Four chips are four stages, of which one rank says nothing, and more cannot be."""
+    site = made_up.site(
+        made_up.minimal(layers=8, kv_bytes_per_token=1_000),
+        on=made_up.chip(execution="spatial"),
+        reserved=2,
+    )
+    chip = site.machine.hardware
+    one = Sharding(chips=4, tp=1, ep=1, dp=1).on(chip, is_alone=True)
+    assert one == Sharding(chips=4)
+    assert one.layout(site, 1, Traffic(1.0, 1.0, 1.0)) == Layout(pp=4)
+    assert Sharding(tp=2, pp=3, dp=2).on(chip, is_alone=False) == Sharding(pp=3)
+    for asked in (Sharding(chips=4, tp=4), Sharding(chips=4, dp=3)):
+        with pytest.raises(InputError, match="pipelines whole layers: only --pp"):
+            asked.on(chip, is_alone=True).layout(site, 1, ANY)
+    with pytest.raises(InputError, match="--chips 4 is not --pp 2, and"):
+        Sharding(chips=4, pp=2).layout(site, 1, ANY)
+
+
 def test_experts_are_spread_by_default_only_where_there_are_replicas():
     """Over one replica they are cut as all else is."""
     site = made_up.site(made_up.EXPERTS)

@@ -69,8 +69,8 @@ def test_ranks_are_combined_and_what_cannot_be_is_counted(capsys, monkeypatch, t
     ]
     # 3 on the H100, in a domain of 8; 2, 3, 4, 8, 16 on the M4 Max, in one of 1; 16 on the H100.
     assert "14 combinations left out" in ran.err
-    assert "2 tp that does not divide the heads" in ran.err
-    assert "12 tp beyond the link domain" in ran.err
+    assert "2 with tp that does not divide the heads" in ran.err
+    assert "12 with tp beyond the link domain" in ran.err
 
 
 def test_what_does_not_fit_stays_and_is_counted(capsys, monkeypatch):
@@ -93,7 +93,10 @@ def test_a_context_beyond_the_model_is_left_out(capsys, monkeypatch):
         capsys=capsys, monkeypatch=monkeypatch,
     )  # fmt: skip
     assert len(ran.out.splitlines()) == 2
-    assert "1 a context beyond that of mistral-7b-v0.1" in ran.err
+    assert ran.err == (
+        "fastcalc: note: 1 point; 1 combination left out: "
+        "1 with a context beyond that of mistral-7b-v0.1\n"
+    )
 
 
 def left_out(*asked, capsys, monkeypatch):
@@ -102,6 +105,14 @@ def left_out(*asked, capsys, monkeypatch):
     assert ran.code == 0, ran.err
     told = json.loads(ran.out)
     return len(told["records"]), told["left_out"], ran.err
+
+
+def test_ranks_that_no_chip_here_can_have_are_counted(capsys, monkeypatch):
+    """Of wafers alone, one rank is what they have and two cannot be; an H100 can have both."""
+    asked = ("llama-3.1-8b", "--tp", "1,2", "--batch", "1,4", "--on")
+    rule = "tp, ep or dp on chips that pipeline whole layers"
+    for chips, expected in (("wse-3", (2, {rule: 2})), ("wse-3,h100-sxm", (2 + 4, {}))):
+        assert left_out(*asked, chips, capsys=capsys, monkeypatch=monkeypatch)[:2] == expected
 
 
 def test_points_and_what_is_left_out_are_all_combinations(capsys, monkeypatch):
@@ -122,7 +133,7 @@ def test_points_and_what_is_left_out_are_all_combinations(capsys, monkeypatch):
     }
     assert count == 192 - 48 - 36 - 54
     assert "54 points" in err
-    assert "138 combinations left out: 54 tp that" in err
+    assert "138 combinations left out: 54 with tp that" in err
 
 
 def test_what_is_left_out_already_is_not_counted_as_nothing(capsys, monkeypatch):
@@ -307,6 +318,11 @@ def test_bad_lists_are_refused(text):
         (("--batch", "x"), "--batch 'x' is not a whole number"),
         (("--batch", "1..8x0"), "--batch '1..8x0' is not a whole number"),
         (("--batch", "1..1024x1"), "range '1..1024x1' goes nowhere; write it like 1..1024x2"),
+        (("--chips", "8..1"), "range '8..1' runs downwards; write it like 1..1024x2"),
+        (("--on", "wse-3", "--chips", "4", "--tp", "4"), "9 with tp, ep or dp on chips that"),
+        (("--on", "wse-3", "--chips", "4", "--tp", "3"), "9 with tp, ep or dp on chips that"),
+        (("--on", "wse-3,groq-lpu", "--dp", "2"), "18 with tp, ep or dp on chips that"),
+        (("--on", "wse-3", "--chips", "4", "--pp", "2"), "left: 9 with chips other than pp on"),
         (("--weights", "fp5"), "'fp5' is not a weight format"),
         (("-o", "found.xls"), "name one with --format"),
         (("--format", "parquet"), "give -o FILE.parquet"),

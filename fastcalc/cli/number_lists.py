@@ -44,8 +44,9 @@ def _range(steps: re.Match[str], flag: str, limit: Limit) -> list[int]:
     first, last = _whole(steps[1], flag, limit), _whole(steps[2], flag, limit)
     is_product, step = steps[3] == "x", _whole(steps[4] or "1", flag, limit)
     if first > last or (is_product and step < 2):
+        wrong = "runs downwards" if first > last else "goes nowhere"
         raise InputError(
-            f"{flag} range '{shown(steps[0])}' goes nowhere; write it like 1..1024x2 (times two) "
+            f"{flag} range '{shown(steps[0])}' {wrong}; write it like 1..1024x2 (times two) "
             "or 8..64+8"
         )
     found: list[int] = []

@@ -49,7 +49,7 @@ def scenarios(asked: Compare) -> list[Scenario]:
             for name in ("chips", "tp", "pp", "ep", "dp")
         }
     )
-    shardings = _shardings(sharding, chips)
+    is_alone = all(chip.execution == "spatial" for chip in chips)
     found = [
         Scenario(
             hardware=chip,
@@ -59,14 +59,14 @@ def scenarios(asked: Compare) -> list[Scenario]:
             traffic=traffic,
             weights=asked.weights,
             kv=asked.kv,
-            sharding=placed,
-            ignores_ranks=placed.ranks_of_layers != sharding.ranks_of_layers,
+            sharding=(placed := sharding.on(chip, is_alone=is_alone)),
+            ignores_ranks=sharding.cuts_layers and not placed.cuts_layers,
             pricing=pricing,
             engine_is_borrowed=is_borrowed,
             memory=memory,
         )
         for model in models
-        for chip, (engine, is_borrowed), placed in zip(chips, engines, shardings, strict=True)
+        for chip, (engine, is_borrowed) in zip(chips, engines, strict=True)
     ]
     return [part for scenario in found for part in by_layout(scenario)]
 
@@ -76,17 +76,6 @@ def _traffic(asked: Compare) -> Traffic:
     hit = options.share(asked.prefix_hit, "--prefix-hit", zero=True)
     drafts = speculation(asked.speculate)
     return Traffic(float(asked.prompt), float(asked.output), float(context), hit, drafts)
-
-
-def _shardings(asked: Sharding, chips: list[Hardware]) -> list[Sharding]:
-    """Return what is asked of each chip: ranks of a layer go to chips that cut layers.
-
-    Where no chip cuts layers, the ranks stay, and the placement says why they cannot be.
-    """
-    if all(chip.execution == "spatial" for chip in chips):
-        return [asked] * len(chips)
-    whole_layers = Sharding(chips=asked.chips, pp=asked.pp)
-    return [whole_layers if chip.execution == "spatial" else asked for chip in chips]
 
 
 def prices(asked: Prices, entries: Catalogue) -> dict[str, float]:

@@ -35,8 +35,8 @@ def run(asked: Sweep) -> None:
         unfit = fill(sink, found, skipped, lambda done: _progress(done, total, file))
     lines = [f"{unfit:,} with fits false, for want of memory"] if unfit else []
     left_out = sum(skipped.values())
-    lines += [f"{left_out:,} combinations left out: {_reasons(skipped)}"] if skipped else []
-    output.warn(["; ".join([f"{total:,} points", *lines])] if lines else [])
+    lines += [f"{_many(left_out, 'combination')} left out: {_reasons(skipped)}"] if skipped else []
+    output.warn(["; ".join([_many(total, "point"), *lines])] if lines else [])
 
 
 def combinations(asked: Sweep) -> tuple[list[Grid], Counter[str]]:
@@ -124,5 +124,9 @@ def _progress(done: int, total: int, file: Path | None) -> None:
         output.notify(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
 
 
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def _reasons(skipped: Counter[str]) -> str:
-    return "; ".join(f"{count:,} {reason}" for reason, count in skipped.most_common())
+    return "; ".join(f"{count:,} with {reason}" for reason, count in skipped.most_common())

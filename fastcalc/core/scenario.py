@@ -37,14 +37,29 @@ class Sharding:
     dp: int | None = None
 
     @property
-    def ranks_of_layers(self) -> tuple[int | None, int | None, int | None]:
-        """Ranks that cut a layer or copy it, which chips of whole layers cannot have."""
-        return self.tp, self.ep, self.dp
+    def cuts_layers(self) -> bool:
+        """True where a layer is to be cut or copied, which chips of whole layers cannot do."""
+        return any((ranks or 1) > 1 for ranks in (self.tp, self.ep, self.dp))
 
     @property
     def names_ranks(self) -> bool:
         """True where at least one kind of rank is given."""
         return any(ranks is not None for ranks in (self.tp, self.pp, self.ep, self.dp))
+
+    def on(self, hardware: Hardware, *, is_alone: bool) -> "Sharding":
+        """Return what this asks of a chip.
+
+        Of chips that pipeline whole layers, one rank of a layer asks for nothing. More are left,
+        to be refused, or dropped if other chips can have them.
+
+        is_alone : no other chip is asked about, or none that cuts layers
+        """
+        if hardware.execution != "spatial":
+            return self
+        tp, ep, dp = (
+            ranks if is_alone and ranks != 1 else None for ranks in (self.tp, self.ep, self.dp)
+        )
+        return replace(self, tp=tp, ep=ep, dp=dp)
 
     def layout(self, site: Site, batch: float, traffic: Traffic) -> Layout | None:
         """Return the layout this asks for on a site, or None for the default."""
@@ -56,6 +71,13 @@ class Sharding:
             return layouts[int(most_served(placed, np.array([float(batch)]), traffic)[0])]
         tp, pp, dp = self.tp or 1, self.pp or 1, self.dp or 1
         if self.chips is not None and tp * pp * dp != self.chips:
+            if site.machine.is_spatial:
+                site.check(Layout(tp, pp, self.ep or 1, dp))
+                raise LayoutError(
+                    "chips other than pp on chips that pipeline whole layers",
+                    f"--chips {self.chips} is not --pp {pp}, and {site.machine.hardware.id} "
+                    "pipelines whole layers: give one of the two",
+                )
             if self.dp is None and self.chips % (tp * pp) == 0:
                 dp = self.chips // (tp * pp)
             else:

@@ -191,7 +191,10 @@ class SweptTable(Table):
                 ],
                 rows=lambda: (pick(_SHOWN), self.records),
                 extra=lambda: premises,
-                warnings=[f"{count:,} combinations left out: {why}" for why, count in left_out],
+                warnings=[
+                    f"{count:,} combination{'s' * (count != 1)} left out: {why}"
+                    for why, count in left_out
+                ],
                 keys=tuple(columns),
             ),
         )

@@ -30,7 +30,6 @@ class Drawing(flags.OutputFile):
 class Plot(
     KindOfChart,
     Evaluated,
-    flags.PrefixHits,
     flags.Prices,
     flags.PaidHours,
     Drawing,
@@ -54,7 +53,6 @@ class Plot(
 
 class WriteReport(
     Evaluated,
-    flags.PrefixHits,
     flags.Prices,
     flags.PaidHours,
     flags.OutputFile,

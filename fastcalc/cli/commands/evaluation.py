@@ -30,13 +30,13 @@ class Evaluated(
     flags.ChipCount,
     flags.ParallelRanks,
     flags.HostMemory,
+    flags.PrefixHits,
 ):
     """What `compare` and `fit` have in common."""
 
 
 class Compare(
     Evaluated,
-    flags.PrefixHits,
     flags.Prices,
     flags.PaidHours,
     flags.Output,

@@ -41,21 +41,22 @@ class Ranks:
     @property
     def cut_layers(self) -> bool:
         """True where ranks are asked for that chips of whole layers cannot have."""
-        return (self.tp, self.ep, self.dp) != (None, None, None)
+        return any(max(ranks or (1,)) > 1 for ranks in (self.tp, self.ep, self.dp))
 
-    def count(self, hardware: Hardware) -> int:
+    def count(self, hardware: Hardware, *, is_alone: bool) -> int:
         """Return how many combinations there are for a chip, less what is left open. [1]"""
-        asked = self._on(hardware)
+        asked = self._on(hardware, is_alone)
         return 0 if asked == Ranks() else prod(len(one or (1,)) for one in vars(asked).values())
 
-    def on(self, hardware: Hardware) -> list[Sharding]:
-        """Return every combination for a chip."""
-        lists = vars(self._on(hardware)).values()
-        return [Sharding(*one) for one in product(*(ranks or (None,) for ranks in lists))]
+    def on(self, hardware: Hardware, *, is_alone: bool) -> list[Sharding]:
+        """Return every combination for a chip, as `Sharding.on` has each."""
+        lists = vars(self._on(hardware, is_alone)).values()
+        every = product(*(ranks or (None,) for ranks in lists))
+        return [Sharding(*one).on(hardware, is_alone=is_alone) for one in every]
 
-    def _on(self, hardware: Hardware) -> "Ranks":
-        is_spatial = hardware.execution == "spatial"
-        return Ranks(chips=self.chips, pp=self.pp) if is_spatial else self
+    def _on(self, hardware: Hardware, is_alone: bool) -> "Ranks":
+        drops = hardware.execution == "spatial" and not is_alone
+        return Ranks(chips=self.chips, pp=self.pp) if drops else self
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,11 @@ class Axes:
     pricing: Pricing = field(default_factory=Pricing)
     memory: MemoryChoice = OWN_MEMORY
 
+    @property
+    def is_alone(self) -> bool:
+        """True where no chip cuts layers, so that ranks of a layer are for none of them."""
+        return all(chip.execution == "spatial" for chip, _, _ in self.chips)
+
     def requests(self, model: Model) -> OpenRequests:
         """Return every kind of request that a model's context holds."""
         return OpenRequests(
@@ -98,7 +104,9 @@ class Axes:
         Raises `InputError` with how many there are.
         """
         each = len(self.models) * len(self.weights) * len(self.kv) * len(self.speculations)
-        layouts = each * sum(self.ranks.count(chip) for chip, _, _ in self.chips)
+        layouts = each * sum(
+            self.ranks.count(chip, is_alone=self.is_alone) for chip, _, _ in self.chips
+        )
         for count, most, what in (
             (each * len(self.chips), MOST_DEPLOYMENTS, "chips, engines, models and formats"),
             (layouts, MOST_LAYOUTS, "tp, pp, ep and dp on all chips, models and formats"),
@@ -126,7 +134,7 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
         held = axes.requests(model)
         beyond = (requests - len(held)) * len(batches)
         for scenario in _scenarios(axes, model):
-            asked = axes.ranks.on(scenario.hardware)
+            asked = axes.ranks.on(scenario.hardware, is_alone=axes.is_alone)
             if beyond:
                 left_out[f"a context beyond that of {model.id}"] += beyond * len(asked)
             if not len(held):
@@ -167,7 +175,9 @@ def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
             pricing=axes.pricing,
             engine_is_borrowed=is_borrowed,
             memory=axes.memory,
-            ignores_ranks=axes.ranks.cut_layers and hardware.execution == "spatial",
+            ignores_ranks=(
+                axes.ranks.cut_layers and hardware.execution == "spatial" and not axes.is_alone
+            ),
         )
 
 
