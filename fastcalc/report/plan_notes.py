@@ -15,9 +15,8 @@ from fastcalc.report.plan import (
     unknown_chips,
 )
 from fastcalc.report.rounding import rounded_down, rounded_up
-from fastcalc.search.plan.service import NEAR
 from fastcalc.search.plan.decision import REASONS, Decision, Plan, own_formats
-from fastcalc.search.plan.service import Service
+from fastcalc.search.plan.service import NEAR, Service
 
 _UNITS = {"usd": "$", "watts": "W", "chips": "chips"}
 _FULL = 0.9
