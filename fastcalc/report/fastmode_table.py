@@ -29,7 +29,7 @@ def _called(record: Record) -> str:
     """Return what people call a trick; a lower speed has a larger batch."""
     if record["trick"] == "smaller-batch" and (record["batch_ratio"] or 1.0) < 1.0:
         return "larger batch"
-    return TRICKS.get(record["trick"], record["trick"])
+    return str(TRICKS.get(record["trick"], record["trick"]))
 
 
 TABLE = pick(
@@ -110,13 +110,14 @@ def parts(
     same, first = _with_todays_model(answer), dict[str, Option]()
     for one in reach:
         first.setdefault(one.trick, one)
-    shown = [one for one in reach if one in first.values() or one is same]
+    shown = list(first.values())
+    named = _drawn(answer, [*shown, same] if same else shown)
     missed = dict.fromkeys(
         TRICKS[one.trick] for one in options if one.trick not in first and not one.is_ruled_out
     )
     few = [f"cannot: {', '.join(missed)}; --wide says why"] if missed else []
-    few += [compare.prices(_drawn(answer, shown), in_short=True)]
-    few += dict.fromkeys(line for one in _drawn(answer, shown) for line in one.warnings)
+    few += [compare.prices(named, in_short=True)]
+    few += dict.fromkeys(line for one in named for line in one.warnings)
     every, found = notes(answer, options, left), factors_of(answer)
     under = under_table(_KEY, few, every, next_command, has_all=wide or has_all_notes)
     if wide:
@@ -131,9 +132,8 @@ def parts(
 
 
 _KEY = (
-    "key: each row is at the largest batch that is expected to reach the speed; cost is that of an "
-    "output token over today's; smaller model: the largest that reaches the speed; fewer bits and "
-    "smaller models change the answers"
+    "key: each row is at the largest batch expected to reach the speed; cost: an output token's "
+    "over today's; smaller model: the largest that reaches it; it and fewer bits change the answers"
 )
 
 
