@@ -433,3 +433,39 @@ def test_the_first_screen_answers_and_names_what_cannot_be(fastcalc):
     assert "The cheapest: 2.5" in text
     assert lines[-1].startswith("next: fastcalc report gpt-oss-120b --on h100-sxm")
     assert len(fastcalc("fastmode", *TODAY, "--notes").out.splitlines()) > len(lines)
+
+
+LARGE = ("fastmode", "llama-3.1-70b", "--batch", "64")
+
+
+def test_with_the_same_model_means_the_cheapest_that_keeps_it(fastcalc):
+    """No other model allowed, it is the cheapest of all, and is said once."""
+    every, kept = (fastcalc(*LARGE, *more).out for more in ((), ("--smaller", "none")))
+    begun, only = (words(out).partition(" The cheapest:")[0] for out in (every, kept))
+    same, _, overall = begun.partition("; overall ")
+    assert same == only.rstrip(".")
+    assert "llama-3.2-1b" in overall
+    assert only.count("times the cost") == 1
+    assert "smaller model" not in words(kept).partition("cannot: ")[2].partition(";")[0]
+    assert "four tricks" not in words(kept).partition("cannot: ")[2].partition(";")[0]
+
+
+def test_the_smaller_model_shown_is_the_largest_that_reaches(fastcalc):
+    out = fastcalc(*LARGE, "--smaller", "llama-3.2-1b,llama-3.1-8b").out
+    (row,) = [line for line in out.splitlines() if line.startswith("smaller model ")]
+    assert row.endswith(" llama-3.1-8b")
+    assert "smaller model: the largest that reaches it" in words(out)
+
+
+def test_a_cost_over_a_start_without_a_price_is_left_out(fastcalc):
+    text = words(fastcalc("fastmode", "gpt-oss-120b", "--on", "groq-lpu", "--batch", "8").out)
+    begun = text.partition(" The cheapest:")[0]
+    assert "with the same model " in begun
+    assert "times the cost" not in begun
+
+
+def test_a_lower_speed_has_a_larger_batch_and_one_user_is_one(fastcalc):
+    text = fastcalc("fastmode", "gpt-oss-120b", "--batch", "1", "--speedup", "0.5").out
+    assert "tokens/s for its one user, to" in words(text)
+    assert any(line.startswith("larger batch ") for line in text.splitlines())
+    assert "smaller batch" not in text

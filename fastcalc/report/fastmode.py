@@ -160,6 +160,8 @@ MOST_SHOWN = {
     "fewer-bits": 2,
     "smaller-model": 2,
     "sram-machine": 3,
+    "two-tricks": 2,
+    "three-tricks": 2,
 }
 """Options of a trick that a table shows unless asked for all."""
 

@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import inf, isnan
+from math import isnan
 
 from fastcalc.core.columns import Column, pick
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare, factors, record_tables
 from fastcalc.report.console import Part, under_table
-from fastcalc.report.fastmode import COLUMNS, factors_of, nothing, record_of, rows
+from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, nothing, record_of, rows
 from fastcalc.report.numbers_as_text import dollars, number, parameters
 from fastcalc.report.records import Record, compare_records
 from fastcalc.search.tricks import Answer, Option
 from fastcalc.search.tricks.lighter_passes import PUBLISHED
-from fastcalc.search.tricks.option import TRICKS
+from fastcalc.search.tricks.option import TRICKS, best
 from fastcalc.search.tricks.smaller_models import Shrunk
 
 
@@ -25,6 +25,13 @@ def _how(record: Record) -> str:
     return "; ".join(word for word in (change, record["limiter"], unpriced) if word)
 
 
+def _called(record: Record) -> str:
+    """Return what people call a trick; a lower speed has a larger batch."""
+    if record["trick"] == "smaller-batch" and (record["batch_ratio"] or 1.0) < 1.0:
+        return "larger batch"
+    return str(TRICKS.get(record["trick"], record["trick"]))
+
+
 TABLE = pick(
     "trick batch chips tokens_per_s_per_user tokens_per_s_per_user_low "
     "tokens_per_s_per_user_bound usd_per_mtok_output cost_multiple how",
@@ -34,7 +41,7 @@ TABLE = pick(
         Column(
             "trick",
             heading=("", "trick"),
-            format=lambda record: str(TRICKS.get(record["trick"], record["trick"])),
+            format=_called,
         ),
         Column("how", heading=("how; what limits it next,", "or why it cannot"), format=_how),
     ],
@@ -100,30 +107,33 @@ def parts(
     wide : whether all options are shown, those that cannot too, and each factor of the cheapest
     """
     reach = [one for one in options if one.outcome is not None]
-    cheapest: dict[str, Option] = {}
-    for one in sorted(reach, key=lambda one: inf if one.usd is None else one.usd):
-        cheapest.setdefault(one.trick, one)
-    shown = [one for one in reach if one in cheapest.values()]
-    missed = dict.fromkeys(TRICKS[one.trick] for one in options if one.trick not in cheapest)
+    same, first = _with_todays_model(answer), dict[str, Option]()
+    for one in reach:
+        first.setdefault(one.trick, one)
+    shown = list(first.values())
+    named = _drawn(answer, [*shown, same] if same else shown)
+    missed = dict.fromkeys(
+        TRICKS[one.trick] for one in options if one.trick not in first and not one.is_ruled_out
+    )
     few = [f"cannot: {', '.join(missed)}; --wide says why"] if missed else []
-    few += [compare.prices(_drawn(answer, shown), in_short=True)]
-    few += dict.fromkeys(line for one in _drawn(answer, shown) for line in one.warnings)
+    few += [compare.prices(named, in_short=True)]
+    few += dict.fromkeys(line for one in named for line in one.warnings)
     every, found = notes(answer, options, left), factors_of(answer)
     under = under_table(_KEY, few, every, next_command, has_all=wide or has_all_notes)
     if wide:
         table = record_tables.table(TABLE, rows(answer, options), width, {"how": 0})
         apart = factors.parts(found, width) if found else []
-        return [compare.heading(answer.today), "", _sentence(answer, reach), table, *apart, under]
+        return [compare.heading(answer.today), "", _sentence(answer), table, *apart, under]
     columns = [replace(o, heading=("", "how"), format="") if o.key == "how" else o for o in TABLE]
     cells = [{**one, "how": one["change"]} for one in rows(answer, shown)]
     law = [f"The cheapest: {factors.product(found)}."] if found else []
     table = record_tables.table(columns, cells, width, {"how": 0})
-    return [_sentence(answer, reach), *law, "", table, under]
+    return [_sentence(answer), *law, "", table, under]
 
 
 _KEY = (
-    "key: each row is at the largest batch that is expected to reach the speed; cost is that of an "
-    "output token over today's; fewer bits and smaller models change the answers"
+    "key: each row is at the largest batch expected to reach the speed; cost: an output token's "
+    "over today's; smaller model: the largest that reaches it; it and fewer bits change the answers"
 )
 
 
@@ -131,29 +141,40 @@ def _drawn(answer: Answer, options: Sequence[Option]) -> list[Outcome]:
     return [answer.today, *(one.outcome for one in options if one.outcome is not None)]
 
 
-def _sentence(answer: Answer, reach: Sequence[Option]) -> str:
-    """Return the cheapest way with today's model, and with any."""
-    today = answer.today
+def _with_todays_model(answer: Answer) -> Option | None:
+    """Return the cheapest option of those with a price and today's model."""
+    model = answer.today.scenario.model
+    return best(
+        [
+            one
+            for one in answer.options
+            if one.usd is not None and one.outcome and one.outcome.scenario.model is model
+        ]
+    )
+
+
+def _sentence(answer: Answer) -> str:
+    """Return the cheapest way with today's model, and with any where that is another."""
+    today, batch = answer.today, answer.today.scenario.batches[0]
     speed, chips = float(today.estimate.speed[0]), today.placement.layout.chips
+    users = "its one user" if batch == 1 else f"each of {batch:,} users"
     begun = (
         f"{today.scenario.model.id} on {chips:,} {today.scenario.hardware.id}, "
-        f"{number(speed)} tokens/s for each of {today.scenario.batches[0]:,} users, to "
-        f"{number(answer.speed)} ({number(answer.speed / speed)}x)"
+        f"{number(speed)} tokens/s for {users}, to {number(answer.speed)} "
+        f"({number(answer.speed / speed)}x)"
     )
-    if not reach:
+    if answer.cheapest is None:
         return f"{begun}: {nothing(answer)}."
-    same = [
-        one for one in reach if one.outcome and one.outcome.scenario.model is today.scenario.model
-    ]
-    ways = []
-    for words, some in (("with the same model ", same), ("", reach)):
-        priced = [one for one in some if one.usd is not None]
-        if priced:
-            best = min(priced, key=lambda one: one.usd or inf)
-            cost = record_of(best, compare_records([today])[0], answer.speed)["cost_multiple"]
-            how = f"{TRICKS[best.trick]} ({best.change})" if best.change else TRICKS[best.trick]
-            ways.append(f"{words}{how} at {dollars(cost)} times the cost")
-    return f"{begun}: {'; in all '.join(dict.fromkeys(ways)) or 'nothing with a price reaches it'}."
+    same, ways = _with_todays_model(answer), list[str]()
+    for words, one in (("with the same model ", same), ("overall ", answer.cheapest)):
+        if one is None or one.usd is None or (ways and one is same):
+            continue
+        record = record_of(one, compare_records([today])[0], answer.speed)
+        cost = record["cost_multiple"]
+        how = f" ({one.change})" if one.change else ""
+        at = "" if cost is None else f" at {dollars(cost)} times the cost"
+        ways.append(f"{words}{_called(record)}{how}{at}")
+    return f"{begun}: {'; '.join(ways) or 'nothing with a price reaches it'}."
 
 
 def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> list[str]:
@@ -183,19 +204,16 @@ def _low_end(answer: Answer, options: Sequence[Option]) -> str:
     if answer.cheapest is None:
         return nothing(answer)
     today = compare_records([answer.today])[0]
+    found = ((one, record_of(one, today, answer.speed)) for one in options)
     sure = [
-        f"{TRICKS[one.trick]} ({one.change})" if one.trick in MANY else TRICKS[one.trick]
-        for one in options
-        if record_of(one, today, answer.speed)["low_end_reaches"]
+        f"{_called(record)} ({one.change})" if one.trick in MOST_SHOWN else _called(record)
+        for one, record in found
+        if record["low_end_reaches"]
     ]
     return (
         "each row is at the largest batch that is expected to reach the speed; at the low end of "
         f"the 80 % range it is reached by {', '.join(sure) or 'none of the rows'}"
     )
-
-
-MANY = ("newer-hardware", "other-hardware", "fewer-bits", "smaller-model", "sram-machine")
-"""Tricks that come in several ways."""
 
 
 def _shapes(answer: Answer) -> str:

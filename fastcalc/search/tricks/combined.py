@@ -151,16 +151,33 @@ def _ways(base: Base) -> list[_Way]:
 
 
 def combinations(base: Base) -> list[Option]:
-    """Return the cheapest combination of two tricks that reaches the speed, of three, of four."""
+    """Return the cheapest combination of two tricks that reaches the speed, of three, of four.
+
+    The cheapest with today's model and a price is among them, too.
+    """
     ways: dict[tuple[int, bool], list[_Way]] = defaultdict(list)
+    same: list[_Way] = []
     for one in sorted(_ways(base), key=lambda one: one.usd):
-        ways[one.tricks, bool(one.on_chip.chip.is_priced)].append(one)
-    return [
+        is_priced = bool(one.on_chip.chip.is_priced)
+        ways[one.tricks, is_priced].append(one)
+        if is_priced and one.tricks in COUNTS and one.on_chip.scenario.model is base.scenario.model:
+            same.append(one)
+    found = [
         _cheapest(base, ways[count, True])
         or _cheapest(base, ways[count, False])
-        or Option(name, "", why_not="no combination of so many reaches it", tricks=count)
+        or Option(
+            name,
+            "",
+            why_not="no combination of so many reaches it",
+            tricks=count,
+            is_ruled_out=base.keeps_model and count == max(COUNTS),
+        )
         for count, name in COUNTS.items()
     ]
+    kept = _cheapest(base, same)
+    if kept and all((one.trick, one.change) != (kept.trick, kept.change) for one in found):
+        found.append(kept)
+    return sorted(found, key=lambda one: one.tricks)
 
 
 def _cheapest(base: Base, ways: list[_Way]) -> Option | None:

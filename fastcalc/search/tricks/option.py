@@ -16,6 +16,7 @@ class Option:
     why_not : why none does
     fastest : the highest speed expected where none does; 0 where nothing could be placed [1/s]
     tricks : how many tricks it takes [1]
+    is_ruled_out : whether the request itself leaves it no way
     """
 
     trick: str
@@ -24,6 +25,7 @@ class Option:
     why_not: str | None = None
     fastest: float = 0.0
     tricks: int = 1
+    is_ruled_out: bool = False
 
     @property
     def usd(self) -> float | None:

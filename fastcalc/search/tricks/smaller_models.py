@@ -20,7 +20,8 @@ def smaller_models(base: Base) -> list[Option]:
             base.models is None
             and f"the catalogue has no smaller {family_of(base.scenario.model.id)}"
         )
-        return [Option("smaller-model", "", why_not=kind or "none is given")]
+        reason = kind or "none is given"
+        return [Option("smaller-model", "", why_not=reason, is_ruled_out=base.keeps_model)]
     return [
         base.option("smaller-model", model.id, with_model(base.scenario, model))
         for model in base.smaller

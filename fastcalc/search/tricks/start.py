@@ -53,6 +53,11 @@ class Base:
         return self.today.placement.layout
 
     @property
+    def keeps_model(self) -> bool:
+        """Whether the request allows no other model."""
+        return self.models is not None and not self.models
+
+    @property
     def batch(self) -> int:
         """Its batch today. [1]"""
         return self.today.scenario.batches[0]
