@@ -134,6 +134,7 @@ OWN = [
     "compare --on chip --hardware-dir .",
     "compare config.json",
     "import config.json",
+    "decide --engine ./chip.yaml",
     "claims claims.yaml --explain 2",
 ]
 

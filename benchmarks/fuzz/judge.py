@@ -97,11 +97,14 @@ def _files(case: Case, outcome: Outcome) -> Iterator[str]:
 
 
 def _is_input(name: str, case: Case) -> bool:
-    """Return whether a command line names a file, or its folder, other than to write it."""
+    """Return whether a command line names a file other than to write it.
+
+    One in a folder that it names may be replaced: a fit in a folder of engines, say.
+    """
     before = ["", *case.words]
     given = [word for last, word in zip(before, case.words, strict=False) if last not in _OUT]
     places = [word.rpartition("=")[2].removeprefix("./").rstrip("/") for word in given]
-    return any(name == place or name.startswith(f"{place}/") for place in places if place)
+    return name in places
 
 
 def asked_format(case: Case) -> str | None:

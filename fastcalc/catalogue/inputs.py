@@ -1,6 +1,7 @@
-"""Files that a command has read: what it writes takes the place of none of them."""
+"""Files that a command was given or has read: what it writes takes the place of none of them."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 _read: set[tuple[int, int]] = set()
@@ -13,8 +14,15 @@ def read_bytes(path: Path, most: int) -> bytes:
         return stream.read(most)
 
 
+def remember(named: object) -> None:
+    """Remember a file that a flag names, whether or not it is read in the end."""
+    if isinstance(named, (str, Path)):
+        with suppress(OSError, ValueError):
+            _read.add(_identity(os.stat(named)))
+
+
 def was_read(state: os.stat_result) -> bool:
-    """Return whether a file was read since the command began, through any of its links."""
+    """Return whether a file was named or read since the command began, through any of its links."""
     return _identity(state) in _read
 
 

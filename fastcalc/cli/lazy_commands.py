@@ -8,6 +8,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from fastcalc.catalogue.inputs import remember
 from fastcalc.cli.flags import Flags, declared
 
 
@@ -21,6 +22,10 @@ def as_function(flags: type[Flags], run: str, *, has_flags: bool = True) -> Call
     def command(**typed: Any) -> Any:
         module, _, function = run.partition(".")
         request: Any = flags(**typed)
+        for name, value in typed.items():
+            for one in value if isinstance(value, list) else [value]:
+                if name != "out":
+                    remember(one)
         found = getattr(import_module(f"fastcalc.cli.{module}"), function)(request)
         if found is None or isinstance(found, int):
             return found
