@@ -52,13 +52,13 @@ def speculation(text: str | None) -> Speculation:
 
 
 def speculations(text: str | None) -> tuple[Speculation, ...]:
-    """Return each way of drafting ahead in a list: ``none``, or a form that `speculation` reads.
+    """Return each way of drafting in a list, once: ``none``, or a form that `speculation` reads.
 
     >>> speculations("none,2.5/3")[1]
     Speculation(tokens_per_pass=2.5, drafted=3.0)
     """
     names = options.names("none" if text is None else text, "--speculate")
-    return tuple(speculation(None if name == "none" else name) for name in names)
+    return tuple(dict.fromkeys(speculation(None if name == "none" else name) for name in names))
 
 
 def _kept(value: float) -> float:
