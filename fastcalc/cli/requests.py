@@ -157,13 +157,15 @@ def chips_of(entries: Catalogue, on: str, memory: MemoryChoice) -> list[Hardware
         every = (entries.hardware(name) for name in entries.names("hardware"))
         chips = [chip for chip in every if chip.kind != "host"]
     else:
-        chips = _each_once(entries.hardware(name) for name in options.names(on, "--on"))
-    for chip in chips:
-        if chip.kind == "host":
-            raise InputError(
-                f"--on {chip.id}: this is a host, whose memory chips may use; name a chip, and "
-                f"the host with --host {chip.id}"
-            )
+        chips = []
+        for name in options.names(on, "--on"):
+            chips.append(chip := entries.hardware(name))
+            if chip.kind == "host":
+                raise InputError(
+                    f"--on {shown(name)}: this is a host, whose memory chips may use; name a chip, "
+                    f"and the host with --host {shown(name)}"
+                )
+        chips = _each_once(chips)
     entries.refuse_idle_changes("hardware", chips)
     missing = {chip.id: text for chip in chips if (text := _missing(chip, memory))}
     if len(missing) == len(chips):
