@@ -126,7 +126,7 @@ def every(names: str, cases: Collection[Any]) -> Callable[[Callable[..., None]],
                 values = case if "," in names else (case,)
                 try:
                     test(**dict(zip(names.split(","), values, strict=True)), **fixtures)
-                except Exception as error:  # all of them are raised below
+                except Exception as error:  # kept, so that later cases run; all are raised below
                     error.add_note(f"The case: {case!r}")
                     failed.append(error)
             if failed:
@@ -134,8 +134,9 @@ def every(names: str, cases: Collection[Any]) -> Callable[[Callable[..., None]],
 
         signature = inspect.signature(test)
         others = [one for name, one in signature.parameters.items() if name not in names.split(",")]
-        on_every.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
-        return on_every
+        made: Any = on_every
+        made.__signature__ = signature.replace(parameters=others)  # pytest fills in fixtures by it
+        return made
 
     return of
 

@@ -22,10 +22,9 @@ def as_function(flags: type[Flags], run: str, *, has_flags: bool = True) -> Call
     def command(**typed: Any) -> Any:
         module, _, function = run.partition(".")
         request: Any = flags(**typed)
-        for name, value in typed.items():
+        for value in (typed[name] for name in typed if name != "out"):
             for one in value if isinstance(value, list) else [value]:
-                if name != "out":
-                    remember(one)
+                remember(one)
         found = getattr(import_module(f"fastcalc.cli.{module}"), function)(request)
         if found is None or isinstance(found, int):
             return found
