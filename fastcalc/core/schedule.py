@@ -9,13 +9,14 @@ from functools import cached_property
 
 import numpy as np
 
+from fastcalc.core.best_split import placed
 from fastcalc.core.bound import Bound, bound_step
 from fastcalc.core.component import Component, Step
 from fastcalc.core.host_use import Ways, tier_rate
 from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.spatial import spatial_costs, spatial_pass
-from fastcalc.core.split import Split, placed, split
+from fastcalc.core.split import Split, split
 from fastcalc.core.step import Decoded, decoded, expected_step, ways_of
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import serving
