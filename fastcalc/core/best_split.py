@@ -7,19 +7,15 @@ fractional knapsack); for all else there is a linear program.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 from itertools import combinations
 
 import numpy as np
 
 from fastcalc.core.placement import AnyPlacement
-from fastcalc.core.split import IN_LAYERS, READ, Costs, Split, summed
+from fastcalc.core.split import IN_LAYERS, READ, Costs, Split, lost, summed
 from fastcalc.core.split_program import hits, least_shares
 from fastcalc.core.tier import KINDS
-from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
-
-_NO_GAIN = 1e-9
-"""Share of a time that rounding may take."""
+from fastcalc.formulas.types import Array, Bools, floats
 
 
 def placed(split: Split, placement: AnyPlacement, ways: Sequence[Costs]) -> Split:
@@ -60,16 +56,6 @@ def placed(split: Split, placement: AnyPlacement, ways: Sequence[Costs]) -> Spli
     return best
 
 
-def gains(near: Sequence[ArrayLike], far: Sequence[ArrayLike]) -> list[Bools]:
-    """Return for each kind of `READ` whether all of it takes less time farther away.
-
-    near, far : what it takes in either memory [s]
-    """
-    return [
-        np.asarray(there < here * (1.0 - _NO_GAIN)) for here, there in zip(near, far, strict=True)
-    ]
-
-
 def _knapsack(
     sizes: dict[str, Array], room: Sequence[Array], costs: Costs, split: Split
 ) -> dict[str, list[Array]]:
@@ -82,24 +68,21 @@ def _knapsack(
     """
     if len(room) == 1 or not sizes:
         return {kind: [floats(1.0)] for kind in sizes}
-    near, far = costs.cells
-    lost = {kind: floats(there - here) for kind, here, there in zip(READ, near, far, strict=True)}
-    lost["embedding"] = turns = floats(0.0)
+    loss = dict(zip(READ, map(lost, *costs.cells), strict=True)) | {"embedding": floats(0.0)}
+    turns = floats(0.0)
     if costs.place == 1:
-        far = list(far)
-        lost["head"] = lost["head"] + costs.turn
-        far[READ.index("head")] = far[READ.index("head")] + costs.turn
+        loss["head"] = loss["head"] + costs.turn
         turns = floats(costs.turn * costs.layers * (split.in_layers(1) < 1.0))
     needed = np.maximum(sum(sizes.values()) - room[0], 0.0)
-    is_gain = dict(zip(READ, gains(near, far), strict=True))
-    if any(np.any(is_gain[kind]) for kind in sizes if kind in is_gain):
-        saved = sum(is_gain[kind] * lost[kind] for kind in IN_LAYERS if kind in sizes)
-        wins = {kind: is_gain[kind] & (saved + turns < 0.0) for kind in IN_LAYERS}
-        wins["head"] = is_gain["head"]
-        wanted = sum(wins[kind] * sizes[kind] for kind in wins if kind in sizes)
+    if any(np.any(loss[kind] < 0.0) for kind in sizes):
+        saved = sum(np.minimum(loss[kind], 0.0) for kind in IN_LAYERS if kind in sizes)
+        wins = dict.fromkeys(IN_LAYERS, saved + turns < 0.0)
+        wanted = sum(
+            (loss[kind] < 0.0) * wins.get(kind, True) * size for kind, size in sizes.items()
+        )
         needed = np.maximum(needed, np.minimum(wanted, room[1]))
     shares = {}
-    for kind, taken in _least(sizes, lost, needed, turns).items():
+    for kind, taken in _least(sizes, loss, needed, turns).items():
         share = taken / np.maximum(sizes[kind], 1.0)
         shares[kind] = [np.maximum(1.0 - share, 0.0), share]
     return shares

@@ -5,11 +5,11 @@ from math import inf
 import numpy as np
 
 from fastcalc.core.component import Component, Step
-from fastcalc.core.host_use import LEAST, tier_rate
+from fastcalc.core.host_use import LEAST, tier_rates
 from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.core.split import READ, Costs, Split, summed
-from fastcalc.core.step import touched_experts
+from fastcalc.core.worked import touched_experts
 from fastcalc.formulas.pipeline import spatial_step
 from fastcalc.formulas.roofline import time_of
 from fastcalc.formulas.types import Array, ArrayLike, floats, where
@@ -84,10 +84,13 @@ def spatial_costs(work: PassWork, split: Split, chip: Chip, software: EnginePara
     split : the memories
     chip, software : what a chip prints, and what the engine makes of it
     """
-    rates = (
-        inf if tier.where == "chip" else tier_rate(tier, chip, software, tier.share(split.chips))
-        for tier in split.tiers
-    )
+    parts = [tier.share(split.chips) for tier in split.tiers]
+    rates = [
+        inf if tier.where == "chip" else rate
+        for tier, rate in zip(
+            split.tiers, tier_rates(split.tiers, chip, software, parts), strict=True
+        )
+    ]
     return Costs([[each / rate for each in _read(work, software)] for rate in rates])
 
 

@@ -1,6 +1,6 @@
 """What lives where: the share of each kind of bytes in each memory of a chip, and what it takes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -17,7 +17,18 @@ IN_LAYERS = ("dense", "experts", "kv")
 """Those of every layer, for which a chip and the cores of a host take turns."""
 
 
-def summed(shares: Sequence[ArrayLike], amounts: Sequence[ArrayLike]) -> Array:
+def lost(near: ArrayLike, far: ArrayLike) -> Array:
+    """Return what is lost by being farther, below zero where more than rounding is won. [s]
+
+    near, far : what it takes in either memory [s]
+    """
+    more = floats(far - near)
+    if np.all(more >= 0.0):
+        return more
+    return np.where(more < -1e-9 * near, more, np.maximum(more, 0.0))
+
+
+def summed(shares: Iterable[ArrayLike], amounts: Iterable[ArrayLike]) -> Array:
     """Return the sum of shares of some amounts."""
     return floats(sum(share * each for share, each in zip(shares, amounts, strict=True)))
 

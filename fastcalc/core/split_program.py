@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from fastcalc.core.split import IN_LAYERS, READ, Costs, Split, summed
-from fastcalc.core.tier import KINDS
 from fastcalc.formulas.linear_program import least_of
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
@@ -37,18 +36,15 @@ def hits(shares: Sequence[Array], costs: Costs, skew: ArrayLike) -> list[Array]:
     for share, others in zip(shares, before, strict=True):
         nearer = sum(is_nearer * one for is_nearer, one in zip(others, shares, strict=True))
         ends = (np.minimum(each, 1.0) ** (1.0 - skew) for each in (nearer + share, nearer))
-        found.append(floats(next(ends) - next(ends)))
+        found.append(np.subtract(*ends))
     return found
 
 
 def _before(cells: Sequence[ArrayLike]) -> list[list[Array]]:
     """Return for each memory 1 for those where experts take less, or as much and are nearer."""
     return [
-        [
-            1.0 * (floats(one) <= own if at < place else floats(one) < own)
-            for at, one in enumerate(cells)
-        ]
-        for place, own in enumerate(cells)
+        [np.where(one <= own if at < to else one < own, 1.0, 0.0) for at, one in enumerate(cells)]
+        for to, own in enumerate(cells)
     ]
 
 
@@ -68,7 +64,7 @@ def least_shares(
     skew : how unevenly experts are picked [1]
     """
     fixed = [split.shares[kind] for kind in READ if kind not in sizes]
-    turns = 0.0 if costs.place is None else floats(split.in_layers(costs.place) < 1.0)
+    turns = 0.0 if costs.place is None else 1.0 * (split.in_layers(costs.place) < 1.0)
     given = (
         [list(sizes.values())],
         [room],
@@ -86,7 +82,10 @@ def least_shares(
         program = _Program(list(sizes), sizes_of, rooms, np.stack(cells), costs.place, pace, own)
         parts.append(program.shares())
     found = np.concatenate(parts, axis=-1)
-    return {kind: [one.reshape(shape) for one in found[at]] for at, kind in enumerate(sizes)}
+    return {
+        kind: [one.reshape(shape) for one in shares]
+        for kind, shares in zip(sizes, found, strict=True)
+    }
 
 
 class _Program:
@@ -142,7 +141,8 @@ class _Program:
         cost, at_once = self.cost()
         limits = [*self.limits(), *at_once]
         if self.is_skewed:
-            limits += self.tangents(np.ones_like(self.room))
+            for share in np.geomspace(1.0, 1e-8, _CUTS):
+                limits += self.tangents(np.full_like(self.room, share))
         for _ in range(_CUTS if self.is_skewed else 1):
             forms = np.stack(limits)
             found = least_of(
@@ -174,7 +174,7 @@ class _Program:
         return met
 
     def cost(self) -> tuple[Floats, list[Floats]]:
-        """Return what a pass takes as `Costs.seconds` has it, and forms that limit what is hidden."""
+        """Return what a pass takes, as `Costs.seconds` has it, and forms that limit what hides."""
         times = summed(self.reads, self.cells.swapaxes(0, 1)[:, :, np.newaxis])
         cost, at_once = times.sum(axis=0), []
         spread, most = np.ptp(self.cells, axis=0), self.cells.max(axis=0).sum(axis=0)
@@ -217,7 +217,7 @@ class _Program:
     def sums(self) -> Floats:
         """Return the share of the experts in each memory and those read before it, as forms."""
         held = self.held["experts"]
-        return held + np.array([summed(each[:, np.newaxis], held) for each in self.before])
+        return np.add(held, [summed(each[:, np.newaxis], held) for each in self.before])
 
     def tangents(self, shares: Floats) -> list[Floats]:
         """Return forms that keep hits below the tangents of their curve at shares of experts."""

@@ -11,7 +11,7 @@ _MOST = 500
 
 
 def least_of(*, cost: Floats, rows: Floats, room: Floats) -> Floats:
-    r"""Return what costs least of all that respects some limits, point by point: the simplex method.
+    r"""Return what costs least within some limits, for each point: the simplex method.
 
     .. math:: \min_x c^T x, \quad A x \le b, \quad x \ge 0
 
@@ -21,9 +21,10 @@ def least_of(*, cost: Floats, rows: Floats, room: Floats) -> Floats:
     rows : for each limit, unknown and point, :math:`A` [1]
     room : for each limit and point, :math:`b`, none of them negative [1]
 
-    Source: R. G. Bland, "New finite pivoting rules for the simplex method," Math. Oper. Res. 2, 1977.
+    Source: Bland, "New finite pivoting rules for the simplex method," Math. Oper. Res. 2, 1977.
 
-    >>> least_of(cost=[[-3.0], [-2.0]], rows=[[[1.0], [1.0]], [[1.0], [0.0]]], room=[[4.0], [1.0]])
+    >>> rows = np.array([[[1.0], [1.0]], [[1.0], [0.0]]])
+    >>> least_of(cost=np.array([[-3.0], [-2.0]]), rows=rows, room=np.array([[4.0], [1.0]]))
     array([[1.],
            [3.]])
     """
