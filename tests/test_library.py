@@ -127,6 +127,17 @@ def test_frames(tmp_path):
     assert list(frame["batch"]) == [1, 8, 32, 128]
 
 
+def test_without_pandas_a_frame_is_refused_in_a_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(fc.InputError, match="pip install pandas"):
+        fc.compare("llama-3.1-8b", on="h100-sxm").to_pandas()
+
+
+def test_a_deployment_names_itself_where_an_argument_is_wrong():
+    with pytest.raises(TypeError, match=r"^deployment\(\).*'bach'"):
+        fc.deployment("llama-3.1-8b", on="h100-sxm", bach=1)
+
+
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [

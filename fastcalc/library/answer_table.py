@@ -114,9 +114,16 @@ class Table(Sequence[Record]):
         return iter(self.records)
 
     def to_pandas(self) -> "DataFrame":
-        """Return the records as a frame; needs pandas."""
-        from pandas import DataFrame
+        """Return the records as a frame.
 
+        Raises InputError if pandas is not installed.
+        """
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise InputError(
+                "a frame needs pandas: python -m pip install pandas; records and columns do not"
+            ) from error
         return DataFrame({key: self.column(key) for key in self.keys})
 
     def save(self, file: str | Path) -> None:
