@@ -96,7 +96,9 @@ class Table(Sequence[Record]):
         values = [record[key] for record in self.records]
         if all(isinstance(one, (int, float)) or one is None for one in values):
             return np.array([np.nan if one is None else one for one in values], dtype=float)
-        return np.array(values, dtype=object)
+        objects = np.empty(len(values), dtype=object)  # of lists, too, one a row
+        objects[:] = values
+        return objects
 
     @overload
     def __getitem__(self, index: int) -> Record: ...
