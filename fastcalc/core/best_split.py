@@ -15,7 +15,7 @@ from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.split import IN_LAYERS, READ, Costs, Split, lost, summed
 from fastcalc.core.split_program import hits, least_shares
 from fastcalc.core.tier import KINDS
-from fastcalc.formulas.types import Array, Bools, floats
+from fastcalc.formulas.types import Array, floats
 
 
 def placed(split: Split, placement: AnyPlacement, ways: Sequence[Costs]) -> Split:
@@ -30,12 +30,9 @@ def placed(split: Split, placement: AnyPlacement, ways: Sequence[Costs]) -> Spli
     Split
         Of arrays that broadcast with the batch.
     """
-    place, sizes, skew = (
-        placement.machine.place,
-        split.sizes,
-        placement.machine.software.expert_skew,
-    )
-    room = [floats(one) for one in placement.machine.usable(split.chips)]
+    machine, sizes = placement.machine, split.sizes
+    place, skew = machine.place, machine.software.expert_skew
+    room = [floats(one) for one in machine.usable(split.chips)]
     for kind in place:
         held = [sizes[kind] * share for share in split.shares[kind]]
         room = [np.maximum(left - taken, 0.0) for left, taken in zip(room, held, strict=True)]
@@ -52,7 +49,16 @@ def placed(split: Split, placement: AnyPlacement, ways: Sequence[Costs]) -> Spli
         tried.append((one, costs.seconds(one)))
     (best, least), *others = tried
     for other, seconds in others:
-        best, least = _faster(best, other, seconds < least), np.minimum(seconds, least)
+        is_other, least = np.asarray(seconds < least), np.minimum(seconds, least)
+        if is_other.all():
+            best = other
+        elif is_other.any():  # at some of the batches
+            one, two = (each.shares | {"read": each.read} for each in (best, other))
+            mixed = {
+                name: [np.where(is_other, *both) for both in zip(two[name], one[name], strict=True)]
+                for name in one
+            }
+            best = replace(best, read=mixed.pop("read"), shares=mixed)
     return best
 
 
@@ -134,17 +140,3 @@ def _least(
         )
         for kind in most
     }
-
-
-def _faster(one: Split, other: Split, is_other: Bools) -> Split:
-    """Return at each batch one of two splits of the same bytes."""
-    if not is_other.any():
-        return one
-    if is_other.all():
-        return other
-
-    def chosen(first: Sequence[Array], second: Sequence[Array]) -> list[Array]:
-        return [np.where(is_other, *each[::-1]) for each in zip(first, second, strict=True)]
-
-    shares = {kind: chosen(one.shares[kind], other.shares[kind]) for kind in KINDS}
-    return replace(one, shares=shares, read=chosen(one.read, other.read))
