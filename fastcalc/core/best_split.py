@@ -53,10 +53,10 @@ def placed(split: Split, placement: AnyPlacement, ways: Sequence[Costs]) -> Spli
         if is_other.all():
             best = other
         elif is_other.any():  # at some of the batches
-            one, two = (each.shares | {"read": each.read} for each in (best, other))
+            old, new = (each.shares | {"read": each.read} for each in (best, other))
             mixed = {
-                name: [np.where(is_other, *both) for both in zip(two[name], one[name], strict=True)]
-                for name in one
+                name: [np.where(is_other, *both) for both in zip(new[name], old[name], strict=True)]
+                for name in old
             }
             best = replace(best, read=mixed.pop("read"), shares=mixed)
     return best
