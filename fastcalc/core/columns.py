@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fastcalc.core.component import LIMITERS
-from fastcalc.core.evaluated_points import EvaluatedPoints, Words
+from fastcalc.core.evaluated_points import Words
 
 Columns = dict[str, Any]
 """By key: text, a number, an array that broadcasts with the others, or `Words`."""
@@ -40,12 +40,6 @@ class Column:
     rank: int = 0
     format: str | Callable[[Any], str] = ""
     needs_fit: bool = False
-
-
-def _limiter(one: EvaluatedPoints) -> Words:
-    return Words(
-        np.where(one.fits, one.estimate.step.limiter, len(LIMITERS)), (*LIMITERS, "capacity")
-    )
 
 
 _held = partial(Column, needs_fit=True)
@@ -198,7 +192,9 @@ FIRST = (
         "text",
         "what takes most of a decode step: memory, compute, link or latency; capacity where the "
         "batch does not fit",
-        _limiter,
+        lambda one: Words(
+            np.where(one.fits, one.estimate.step.limiter, len(LIMITERS)), (*LIMITERS, "capacity")
+        ),
         ("limited", "by"),
         1,
         "limiter",
