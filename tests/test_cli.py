@@ -492,12 +492,12 @@ def test_help_has_a_section_for_each_group_of_flags(command, fastcalc):
 
 @pytest.mark.parametrize(
     ("command", "next_command"),
-    [("compare", "frontier"), ("fit", "compare"), ("plan", "compare"), ("fastmode", "report"),
-     ("frontier", "fastmode")],
+    [("compare", "frontier"), ("fit", "compare"), ("plan", "compare"),
+     ("fastmode --smaller none", "report"), ("frontier", "fastmode")],
 )  # fmt: skip
 def test_the_next_command_repeats_what_is_said_of_memory(command, next_command, fastcalc):
     memory = "--host dram=256GiB@90GB/s,link=25GB/s --host-use stream --place embedding=host"
-    ran = fastcalc(command, "llama-3.1-8b", "--on", "h100-sxm", *memory.split())
+    ran = fastcalc(*command.split(), "llama-3.1-8b", "--on", "h100-sxm", *memory.split())
     assert f"next: fastcalc {next_command} llama-3.1-8b" in ran.out
     assert memory in words(ran.out)
 
