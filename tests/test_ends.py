@@ -242,7 +242,7 @@ def test_a_closed_standard_output_gets_a_sentence(command, tmp_path):
     assert "standard output is closed" in ran.stderr
 
 
-@pytest.mark.parametrize("asked", ["frontier", "plan", "fit", "fastmode --speedup 2"])
+@pytest.mark.parametrize("asked", ["frontier", "plan", "fit", "fastmode --smaller none"])
 def test_so_it_does_in_every_command(asked, capsys, monkeypatch):
     command, *flags = asked.split()
     monkeypatch.setattr(sys, "stdout", None)  # as Python has it where the stream is closed

@@ -92,6 +92,7 @@ batches = st.lists(st.integers(1, 3000), min_size=1, max_size=5, unique=True).ma
 speculations = st.sampled_from([Speculation(), Speculation(2.5, 3.0)])
 
 
+@strategies.examples(25)
 @given(
     strategies.hardware(),
     strategies.models(),
@@ -126,6 +127,7 @@ def legal(grid):
                     continue
 
 
+@strategies.examples(25)
 @given(
     st.sampled_from(["h100-sxm", "d-matrix-corsair", "wse-3", "groq-lpu", "gb200", "rtx-4090"]),
     st.sampled_from(["llama-3.1-70b", "deepseek-v3.2", "gpt-oss-120b", "qwen3-next-80b-a3b"]),
