@@ -35,9 +35,8 @@ def prefix_cache(outcome: Outcome) -> PrefixCache:
     outcome : of traffic with a share of its prompts cached in a memory
     """
     traffic, placement = outcome.scenario.traffic, outcome.placement
-    loading, computing = (float(one.ravel()[0]) for one in _costs(placement, traffic, 1.0))
-    longest = outcome.scenario.model.max_context or 2**20
-    low, high = 2, int(longest)
+    loading, computing = (float(one[0]) for one in _costs(placement, traffic, 1.0))
+    low, high = 2, outcome.scenario.model.max_context or 2**20
     while high - low > 1:
         tried = np.unique(np.round(np.geomspace(low, high, _TRIED)))
         load, compute = _costs(placement, traffic, tried / traffic.prompt)

@@ -58,15 +58,8 @@ class Gaps:
         return self.grid.part(layouts=layouts, batches=batches)
 
     def _of(self, places: Ints) -> "Gaps":
-        return Gaps(
-            self.grid,
-            self.pools,
-            self.least[places],
-            self.layout[places],
-            self.low[places],
-            self.high[places],
-            self.is_apart[places],
-        )
+        arrays = ("least", "layout", "low", "high", "is_apart")
+        return replace(self, **{name: getattr(self, name)[places] for name in arrays})
 
     def __len__(self) -> int:
         return len(self.least)

@@ -25,12 +25,14 @@ from fastcalc.core.scenario import (
     site_of,
     warnings_of,
 )
-from fastcalc.formulas.types import Floats
+from fastcalc.formulas.types import Floats, Ints
 from fastcalc.search.sweep.request_lists import OpenRequests, Requests
-from fastcalc.search.sweep.smallest import smallest_layouts
 
 BLOCK = 65_536
 """Points of a block: half a megabyte an array, which the caches of a core can hold."""
+
+_MOST = 2.0**22
+"""Beyond any batch; keys of up to two thousand million kinds of requests stay exact."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +125,29 @@ def solved(grid: Grid) -> EvaluatedPoints:
         placed=lambda: places(estimate, which, listed, site),
         warnings=lambda: _warnings(one, site, estimate),
     )
+
+
+def smallest_layouts(site: Site, batches: Floats) -> tuple[Ints, Floats]:
+    """Return which default layout holds each batch of each kind of request with fewest chips.
+
+    The site's reserved tokens are an array, an element for each kind of request.
+
+    Returns
+    -------
+    tuple of ndarray
+        Positions in the default layouts, one beyond the last where none holds the batch; and
+        their chips, nan where none does. Kinds of requests first, batches second.
+    """
+    count, kinds = len(site.default_layouts), np.size(site.reserved_tokens)
+    most = np.broadcast_to(site.most_by_default, (count, kinds))
+    held = np.minimum(np.maximum.accumulate(most, axis=0), _MOST - 1.0)
+    # One sorted list of all kinds, each in a range of its own, so that one search serves all.
+    ranges = np.arange(kinds) * _MOST
+    wanted = ranges[:, np.newaxis] + batches
+    found = np.searchsorted((held + ranges).T.ravel(), wanted)
+    which = np.minimum(found - count * np.arange(kinds)[:, np.newaxis], count)
+    chips = np.array([*(layout.chips for layout in site.default_layouts), np.nan])
+    return which, chips[which]
 
 
 def solve_grid(grid: Grid, columns: Sequence[Column] = COLUMNS) -> Columns:

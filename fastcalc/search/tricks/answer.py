@@ -84,7 +84,7 @@ def fastmode(
     base = Base(outcome, speed, catalogue, smaller)
     drafts, tokens, acceptance = passes.needed_drafts(base)
     chips = in_order(machines.hardware(base))
-    options = [machines.smaller_batch(base), machines.other_layout(base), machines.more_chips(base)]
+    options = machines.todays_chips(base)
     for trick in ("newer-hardware", "other-hardware"):
         options += [one for one in chips if one.trick == trick]
     options += [*in_order(passes.fewer_bits(base)), passes.speculation(base)]

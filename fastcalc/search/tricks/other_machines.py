@@ -1,37 +1,21 @@
 """The tricks that leave the model as it is: batch, layout, chips, and other machines."""
 
-from fastcalc.search import Reach
 from fastcalc.search.tricks.option import Option, option_of
 from fastcalc.search.tricks.start import Base
 
 
-def smaller_batch(base: Base) -> Option:
-    """Return today's chips, cut as they are, at the largest batch that reaches the speed."""
-    found = base.search(base.space, [base.layout])
-    return option_of("smaller-batch", "", found, base.speed)
-
-
-def other_layout(base: Base) -> Option:
-    """Return today's chips or fewer of them, cut otherwise, in the cheapest way."""
-    layouts = base.up_to_today()
-    if not layouts:
-        return Option("other-layout", "", why_not="there is none")
-    found = base.search(base.space, layouts)
-    return option_of("other-layout", _cut(found), found, base.speed)
-
-
-def more_chips(base: Base) -> Option:
-    """Return twice, four or eight times today's chips, or its link domain, the cheapest of them."""
-    found = base.search(base.space, base.beyond_today())
-    return option_of("more-chips", _cut(found), found, base.speed)
-
-
-def _cut(found: Reach) -> str:
-    """Say how the chips of a point are cut."""
-    if found.outcome is None:
-        return ""
-    layout = found.outcome.placement.layout
-    return f"{layout}" if layout.chips > 1 else "one chip"
+def todays_chips(base: Base) -> list[Option]:
+    """Return today's chips at the largest batch that reaches the speed, cut otherwise, and more."""
+    options, others = [], base.up_to_today()
+    tried = (("smaller-batch", [base.layout]), ("other-layout", others))
+    for trick, layouts in (*tried, ("more-chips", base.beyond_today())):
+        found = base.search(base.space, layouts)
+        cut = found.outcome.placement.layout if found.outcome else None
+        change = "" if cut is None or cut == base.layout else str(cut) or "one chip"
+        options.append(option_of(trick, change, found, base.speed))
+    if not others:
+        options[1] = Option("other-layout", "", why_not="there is none")
+    return options
 
 
 def hardware(base: Base) -> list[Option]:

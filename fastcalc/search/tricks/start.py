@@ -87,21 +87,15 @@ class Base:
     def rivals(self) -> list[Hardware]:
         """Datacenter chips with a price that run layer after layer, today's left out."""
         pricing, today = self.scenario.pricing, self.scenario.hardware.id
-        return [
-            chip
-            for chip in self.chips
-            if chip.id != today
-            and class_of(chip) in DATACENTER
-            and pricing.per_chip_hour(chip) is not None
-        ]
+        priced = (one for one in self.chips if pricing.per_chip_hour(one) is not None)
+        return [one for one in priced if one.id != today and class_of(one) in DATACENTER]
 
     def on(self, hardware: Hardware) -> Scenario:
         """Return the same service on another chip, under the engine that chip has.
 
         An engine that the user chose stays on chips of the same class; the bound's, on all.
         """
-        scenario, engine = self.scenario, self.scenario.engine
-        borrowed = False
+        scenario, engine, borrowed = self.scenario, self.scenario.engine, False
         if class_of(hardware) != class_of(scenario.hardware) and not engine.is_bound:
             name, borrowed = engine_of_class(hardware)
             engine = self._engines.get(name) or self.catalogue.engine(name)

@@ -78,21 +78,12 @@ def waterfall(today: Outcome, end: Outcome) -> list[Factor]:
         joined.append(step)
         after = end if step.trick == "batch" else _point(step.scenario, today, end)
         if after is not None:
-            factors.append(_factor(joined, before, after))
+            weakest = max(joined, key=lambda one: EVIDENCE.index(one.evidence))
+            words = zip(*((one.trick, one.change) for one in joined), strict=True)
+            trick, change = map(" + ".join, words)
+            factors.append(Factor(trick, change, before, after, weakest.evidence, weakest.source))
             before, joined = after, []
     return [one for one in factors if one.changes_anything]
-
-
-def _factor(joined: list[_Step], before: Outcome, after: Outcome) -> Factor:
-    weakest = max(joined, key=lambda one: EVIDENCE.index(one.evidence))
-    return Factor(
-        " + ".join(one.trick for one in joined),
-        " + ".join(one.change for one in joined),
-        before,
-        after,
-        weakest.evidence,
-        weakest.source,
-    )
 
 
 def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
