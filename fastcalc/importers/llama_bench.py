@@ -13,7 +13,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence.point import Point
 from fastcalc.importers.json_records import Record
 from fastcalc.importers.naming import Names, gguf_format
-from fastcalc.importers.setup import LAYOUT, Unsaid, asked, columns, layout, no_model
+from fastcalc.importers.setup import LAYOUT, asked, columns, layout, no_model
 from fastcalc.written import shown
 
 _BITS_OFF = 1.35
@@ -125,7 +125,7 @@ def _setup(record: Record, said: Mapping[str, str], names: Names) -> dict[str, A
     if chips and not {"tp", "pp", "dp"} & stated.keys():
         shared = "tp" if record.text("split_mode") in ("row", "tensor") else "pp"
         stated |= {"chips": chips, shared: chips}
-    machine = layout(stated) if not unclear or "chips" in said else None
+    machine = layout(stated) if not unclear or "chips" in said else {}
     called = record.text("model_filename")
     model = said.get("model") or names.model(called) or ""
     stored, no_format = _weights(record, said)
@@ -140,8 +140,7 @@ def _setup(record: Record, said: Mapping[str, str], names: Names) -> dict[str, A
         no_format,
         no_cache,
     )
-    if machine is None:
-        raise Unsaid("the file does not say on how many chips: give --chips")
+    asked(None if machine else "the file does not say on how many chips: give --chips")
     engine = said.get("engine", "llama-cpp")
     return columns(machine, hardware=hardware, model=model, engine=engine, weights=stored, kv=kv)
 

@@ -1,7 +1,6 @@
 """What a foreign file leaves unsaid: the machine and the model of its measurements."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from math import prod
 from typing import Any
 
@@ -17,20 +16,9 @@ OPTIONS = (*WORDS, *LAYOUT)
 _LONGEST = 250  # file systems name nothing longer
 
 
-@dataclass(frozen=True, slots=True)
-class StatedLayout:
-    """The chips of one measurement and how they share a model; None where not stated."""
-
-    chips: int
-    tp: int | None
-    ep: int | None
-    pp: int | None
-    dp: int | None
-
-
-def columns(layout: StatedLayout, **words: str) -> dict[str, Any]:
+def columns(layout: Mapping[str, int | None], **words: str) -> dict[str, Any]:
     """Return the columns of a `Point` that model and machine fill."""
-    return {**words, **asdict(layout), "id": "", "url": "", "measured_by": ""}
+    return {**words, **layout, "id": "", "url": "", "measured_by": ""}
 
 
 class Unsaid(Exception):  # noqa: N818  (it becomes a sentence)
@@ -59,28 +47,28 @@ def _count(text: str) -> int | None:
     return int(text) if is_count and int(text) in LIMITS["chips"] else None
 
 
-def layout(said: Mapping[str, str]) -> StatedLayout | None:
-    """Return the layout that was said, completed where only one is possible; None without any.
+def layout(said: Mapping[str, str]) -> dict[str, int | None]:
+    """Return the layout that was said, completed where only one is possible; empty without any.
 
     Ranks that are not mentioned are one each where that meets the chips, and not stated
     where it does not. Chips that are no multiple of what is said to share them are refused.
 
-    >>> layout({"tp": "4"}), layout({"chips": "8", "tp": "4"}).pp
-    (StatedLayout(chips=4, tp=4, ep=None, pp=1, dp=1), None)
+    >>> layout({"tp": "4"}), layout({"chips": "8", "tp": "4"})["pp"]
+    ({'tp': 4, 'pp': 1, 'dp': 1, 'chips': 4, 'ep': None}, None)
     """
     counts = {name: _count(said.get(name, "")) for name in LAYOUT}
     chips, ep = counts.pop("chips"), counts.pop("ep")
     stated = [count for count in counts.values() if count]
     product = prod(stated)
     if chips is None and not stated:
-        return None
+        return {}
     chips = chips or product
     words = " x ".join(f"{name} {count}" for name, count in counts.items() if count)
     if chips % product or (len(stated) == len(counts) and chips != product):
         raise Unsaid(f"{chips} chips cannot be {words}: give --chips and --tp that agree")
     if chips == product:
         counts = {name: count or 1 for name, count in counts.items()}
-    return StatedLayout(chips=chips, ep=ep, **counts)
+    return {**counts, "chips": chips, "ep": ep}
 
 
 def no_model(called: str) -> str:

@@ -16,7 +16,7 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.evidence.point import Point
 from fastcalc.importers.json_records import Record
 from fastcalc.importers.naming import Names, checkpoint_format
-from fastcalc.importers.setup import OPTIONS, Unsaid, asked, columns, layout, no_model
+from fastcalc.importers.setup import OPTIONS, asked, columns, layout, no_model
 from fastcalc.written import shown
 
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}
@@ -178,13 +178,6 @@ def _setup(record: Record, said: Mapping[str, str], names: Names) -> dict[str, A
         None if model else no_model(called),
         unclear if stored is None else None,
     )
-    if machine is None or stored is None:
-        raise Unsaid("give --chips and --weights")
-    return columns(
-        machine,
-        hardware=hardware,
-        model=model,
-        engine=stated.get("engine") or _ENGINES.get(record.text("backend"), ""),
-        weights=stored,
-        kv=stated.get("kv", ""),
-    )
+    engine = stated.get("engine") or _ENGINES.get(record.text("backend"), "")
+    words = {"hardware": hardware, "model": model, "engine": engine, "weights": stored or ""}
+    return columns(machine, **words, kv=stated.get("kv", ""))
