@@ -24,10 +24,7 @@ _STEPS = 4
 
 
 def by_octaves(space: Space, layouts: Sequence[Layout], *, steps: int = 1) -> tuple[Floats, Floats]:
-    """Return batches of layouts, a row each, and the tokens a second of each user. [1], [1/s]
-
-    So many to an octave, from one sequence to the most that a layout holds, which is at least one.
-    """
+    """Return batches of layouts up to the most each holds, and speeds of users there. [1], [1/s]"""
     placement = space.site.place_all(layouts, axes=1)
     most = np.broadcast_to(placement.max_batch, (len(layouts), 1))
     octaves = int(most.max()).bit_length()
@@ -38,11 +35,7 @@ def by_octaves(space: Space, layouts: Sequence[Layout], *, steps: int = 1) -> tu
 
 @dataclass(frozen=True)
 class Reach:
-    """How a search for a speed ended: the cheapest point that reaches it, or None.
-
-    At the smallest batch, ``fastest`` is the highest expected speed, and ``bound`` the highest
-    bound where there is no such point; 0 where nothing could be placed. [1/s]
-    """
+    """How a search for a speed ended: the cheapest point, or the fastest user and the bound."""
 
     outcome: Outcome | None
     fastest: float = 0.0
@@ -55,14 +48,11 @@ class Reach:
 
 
 def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float = inf) -> Reach:
-    """Return the point of some layouts whose output tokens cost least at a speed, if any.
+    """Return the point of some layouts whose output tokens cost least at a speed [1/s], if any.
 
     Each layout is taken at its largest batch that reaches the speed, or a smaller one that is
-    cheaper still. Without a price, the point with the fewest chip-seconds a token is taken.
-
-    space, layouts : the model on a kind of chip, and the layouts to look at
-    speed : tokens a second that every user is to get [1/s]
-    below : dollars a million output tokens from which a point is of no interest [USD]
+    cheaper still. Without a price, the point with the fewest chip-seconds a token is taken. From
+    ``below`` dollars a million output tokens on a point is of no interest.
     """
     traffic, pricing = space.scenario.traffic, space.scenario.pricing
     hour = (pricing.per_chip_hour(space.scenario.hardware) or 1.0) / pricing.utilization
@@ -93,12 +83,8 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
 def least_usd(layouts: Sequence[Layout], batch: Floats, each: Floats, speed: float) -> Floats:
     """Return the least that a million tokens of layouts may cost at a dollar a chip-hour. [USD]
 
-    No user is faster at a larger batch, so what a batch does not reach none up to the next does.
-    Infinite where the speed is out of reach.
-
-    layouts, batch, each : layouts, and what `by_octaves` returns of them, or speeds that are
-        higher. [1], [1/s]
-    speed : tokens a second that every user is to get [1/s]
+    Batches and speeds are those of `by_octaves`, or speeds that are higher. No user is faster at a
+    larger batch, so what a batch does not reach none up to the next does. Infinite if out of reach.
     """
     upto = np.maximum(np.append(batch[:, 1:] - 1.0, batch[:, -1:], axis=1), batch)
     total = np.where(each >= speed * (1.0 - ROUNDING), upto * each, 0.0).max(axis=1)
@@ -113,9 +99,8 @@ def _closest(
 ) -> tuple[float, int]:
     """Return the most tokens a second at a speed, and their batch or 0, as closely as matters.
 
-    It is the largest that reaches the speed, but for pipelines that a batch or two more leave
-    uneven: there a smaller one may be both faster and cheaper. From ``below`` seconds a token on
-    a batch is of no interest.
+    The largest batch that reaches it, but for pipelines that a batch or two more leave uneven. From
+    ``below`` seconds a token on a batch is of no interest.
     """
     low, high = 0, int(placement.max_batch) + 1
     best = (0.0, 0)
@@ -137,11 +122,7 @@ def _closest(
 
 
 def needed_tokens(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
-    """Return the tokens that a pass must yield for a speed at the same batch. [1]
-
-    One for each count of drafts, nan where the bound is below the speed even so. The outcome is of
-    one batch.
-    """
+    """Return the tokens that a pass must yield for a speed at a batch; nan beyond the bound. [1]"""
     batch, traffic = outcome.scenario.batches[0], outcome.scenario.traffic
 
     def speed_at(tokens: float, drafted: float) -> float:

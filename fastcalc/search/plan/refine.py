@@ -25,12 +25,8 @@ _AS_MUCH = 1e-9
 class Gaps:
     """Where a grid may hold better deployments than those tried.
 
-    grid : what was tried
-    pools : what takes in prompts that are apart
     least : what a deployment in each gap costs at least
-    layout : positions of the gaps' layouts in the grid's [1]
-    low, high : batches on both sides of each [1]
-    is_apart : whether prompts are apart
+    layout, low, high : positions of the gaps' layouts in the grid's, batches on both sides [1]
     """
 
     grid: Grid
@@ -78,14 +74,11 @@ def with_largest(grid: Grid) -> Grid:
 
 
 def gaps_of(scored: Sequence[Scored], service: Service) -> Gaps:
-    """Return the gaps of one grid in which something better may be.
+    """Return the gaps of one grid in which something better than what was tried may be.
 
     Cost falls with the batch and both times grow: the best batch of a layout is the largest that
     meets them, and the smallest that makes do with as many replicas. But one replica that must
     stay idle for random arrivals is best at some batch, on either side of the best that was tried.
-
-    scored : all that was tried of one grid, with a row of batches for each layout
-    service : what is asked
     """
     grid = scored[0].grid
     has_cost = service.rate is None and service.objective != "chips"  # of its own at each batch

@@ -30,11 +30,8 @@ _OF_ESTIMATE = ("total", "served", "tpot", "tpot_in_traffic", "ttft", "run", "jo
 class Replica:
     """One full replica, which takes in its prompts, too: an element for each deployment.
 
-    Its values are those of `fastcalc.core.estimate.Estimate`, in their units.
-
-    chips, dp : of its layout [1]
-    prompts_together : of a pass with a prompt on each attention replica [s]
-    usd : of a million tokens of input and output [USD]
+    Values of its `fastcalc.core.estimate.Estimate`, dollars a million tokens of input and output,
+    and the time of a pass with a prompt on each attention replica. [s]
     """
 
     chips: Floats
@@ -68,18 +65,14 @@ class Replica:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Deployments that fit, an element for each.
+    """Deployments of a grid that fit, an element for each.
 
-    grid : what they are of
-    replica : what one full replica of each does
     pool : replicas that take in the prompts of all, where those are apart
     layout, place : positions of layout and batch in the grid's [1]
     values : what is limited, by name: seconds to the first token, seconds between tokens, chips
     seconds : time of a replica that a request takes [s]
-    replicas, busy : replicas for the rate, of those that decode, and the share of its capacity that
-        each of them does [1]
-    cost : what is to be least
-    unfit : deployments that do not fit, alongside these [1]
+    replicas, busy : those that decode, and the share of its capacity that each of them does [1]
+    cost, unfit : what is to be least, and deployments that do not fit, alongside these [1]
     """
 
     grid: Grid
@@ -126,18 +119,15 @@ class Scored:
     def last_resort(self, service: Service) -> Floats:
         """Return what decides between those of one cost and as many chips.
 
-        With a rate all do the same work, and the smallest batch is the fastest; without one, what
-        takes the least time for a request does the most.
+        With a rate the smallest batch is the fastest; without one, the least time does the most.
         """
         return self.seconds if service.rate is None else self.batch
 
 
 def score(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> list[Scored]:
-    """Return the deployments of a grid: one pool for all, and prompts apart where that can be.
+    """Return the deployments of a grid of one kind of request: one pool for all, and prompts apart.
 
-    grid : of one kind of request
-    service : what is asked
-    given : what takes in prompts that are apart; found among the grid's layouts if left out
+    What takes in prompts is found among the grid's layouts unless given.
     """
     points = solved(grid)
     limit = float(grid.site.machine.software.max_sequences)
@@ -199,11 +189,7 @@ def _together(service: Service, replica: Replica, batch: Floats) -> _Load:
 def _apart(
     service: Service, replica: Replica, batch: Floats, pool: Pool, receiving: Floats
 ) -> _Load:
-    """Return what replicas that only decode are asked, alongside the pool that takes in prompts.
-
-    They must take in the caches as fast as the rate sends them, through the links of the attention
-    replica that each is for.
-    """
+    """Return what replicas that only decode are asked; caches come in over links of their own."""
     decoding = service.output / replica.total
     ttft = pool.seconds + np.maximum(pool.sending, receiving)
     seconds = np.maximum(decoding, receiving / replica.dp)

@@ -61,13 +61,8 @@ class Ranks:
 
 @dataclass(frozen=True)
 class Axes:
-    """What is varied.
-
-    chips : with the engines to run on each, and whether those are borrowed from another class
-    weights, kv : formats; None for the model's own
-    prompts, outputs, contexts, batches : tokens and sequences; without contexts, the mean of each
-        request [1]
-    prefix_hit : share of the prompt found in the prefix cache [1]
+    """What is varied: chips each with its engine, borrowed from another class or not; formats, None
+    for the model's own; tokens and sequences, the mean of each request without contexts.
     """
 
     models: Sequence[Model]
@@ -99,10 +94,7 @@ class Axes:
         )
 
     def refuse_too_many(self) -> None:
-        """Refuse more deployments or layouts than can be looked at one by one.
-
-        Raises `InputError` with how many there are.
-        """
+        """Raise InputError where deployments or layouts are too many to look at one by one."""
         each = len(self.models) * len(self.weights) * len(self.kv) * len(self.speculations)
         layouts = each * sum(
             self.ranks.count(chip, is_alone=self.is_alone) for chip, _, _ in self.chips
@@ -121,9 +113,8 @@ class Axes:
 def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
     """Return the grids of some axes, and how many points are left out for which reason.
 
-    Every combination of what is varied is either a point of a grid or counted once.
-
-    Raises InputError if a format is unknown, or there are too many deployments.
+    Every combination is either a point or counted once. Raises InputError if a format is unknown,
+    or there are too many deployments.
     """
     found: list[Grid] = []
     left_out: Counter[str] = Counter()

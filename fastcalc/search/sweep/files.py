@@ -116,10 +116,7 @@ class ParquetSink:
 
 
 def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tuple[str, ...]]:
-    """Yield the texts of each point of a grid, as `csv_cell` or `json_text` writes them.
-
-    Columns broadcast to its shape.
-    """
+    """Yield the texts of each point of a grid, as `csv_cell` or `json_text` writes them."""
     void = ~np.broadcast_to(columns["fits"], shape).ravel()
     table = []
     for key, column in columns.items():

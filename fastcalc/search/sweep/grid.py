@@ -39,13 +39,9 @@ _MOST = 2.0**22
 class Grid:
     """Every layout with every kind of request and every batch, of one deployment.
 
-    scenario : hardware, model, engine, formats and prices, and the traffic's prefix hits and
-        speculation; its batches and sharding do not count
-    layouts : layouts asked for; none for the smallest by default that holds each batch, or the one
-        of some chips that serves it most
-    requests : kinds of requests
-    batches : sequences decoded together; with a row of its own for each layout, where those differ
-        [1]
+    scenario : what is deployed; its batches and sharding do not count
+    layouts : none for the smallest by default that holds each batch, or the one that serves it most
+    batches : sequences decoded together; maybe with a row of its own for each layout [1]
     chips : chips of which the layout that serves most is taken at each batch [1]
     """
 
@@ -128,15 +124,10 @@ def solved(grid: Grid) -> EvaluatedPoints:
 
 
 def smallest_layouts(site: Site, batches: Floats) -> tuple[Ints, Floats]:
-    """Return which default layout holds each batch of each kind of request with fewest chips.
+    """Return which default layout holds each batch of each kind of request with the fewest chips.
 
-    The site's reserved tokens are an array, an element for each kind of request.
-
-    Returns
-    -------
-    tuple of ndarray
-        Positions in the default layouts, one beyond the last where none holds the batch; and
-        their chips, nan where none does. Kinds of requests first, batches second.
+    Positions, one beyond the last where none does, and chips, nan where none does: kinds x batches.
+    The site's reserved tokens are an element for each kind.
     """
     count, kinds = len(site.default_layouts), np.size(site.reserved_tokens)
     most = np.broadcast_to(site.most_by_default, (count, kinds))

@@ -28,16 +28,11 @@ MOST_CHIPS = 1024
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What each trick comes to.
+    """What each trick comes to, from a serving point of one batch. [1/s]
 
-    today, speed : the serving point, one batch, and the tokens a second that every user was to get
-        [1/s]
-    options : in the order of `fastcalc.search.tricks.option.TRICKS`, within a trick the cheapest
-        first and what cannot last
-    drafts, tokens, acceptance : drafts, and the tokens a pass and the acceptance that they need at
-        today's batch [1]
-    shorter, thinner : the hypothetical smaller shapes that reach the speed at today's batch and
-        chips
+    options : in the order of `fastcalc.search.tricks.option.TRICKS`, the cheapest first
+    drafts, tokens, acceptance : and what they need at today's batch [1]
+    shorter, thinner : hypothetical smaller shapes that reach the speed at today's batch and chips
     nearest : where nothing reaches it, the fastest that there is for one user [1/s], and what it is
     """
 
@@ -67,9 +62,8 @@ def fastmode(
 ) -> Answer:
     """Return what every trick comes to that could serve each user at a speed. [1/s]
 
-    Today's scenario is of one batch, and keeps its chips; where its ranks are open, they are cut as
-    serves the batch fastest. Other chips come from the catalogue, and so do smaller models: those
-    of the same family, or those that are named.
+    Today's scenario is of one batch, and keeps its chips, cut as serves the batch fastest where
+    ranks are open. Other models are those of the same family, or those that are named.
 
     Raises InputError if today's batch does not fit, or as `fastcalc.core.scenario.solve` does.
     """
@@ -106,8 +100,7 @@ def fastmode(
 def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
     """Return the smallest deployment whose users get a speed [1/s], at the largest batch that does.
 
-    Chips that the scenario names are kept, cut as serves the largest batch where their ranks are
-    open; its batches are left aside. None where no default layout reaches the speed.
+    Chips that the scenario names are kept. None where no default layout reaches the speed.
     """
     space = Space(scenario)
     asked, chips = locate(replace(scenario, batches=(1,))), scenario.sharding.chips

@@ -37,8 +37,7 @@ Entry = TypeVar("Entry")
 class Base:
     """A serving point of one batch, and the speed that every user is to get. [1/s]
 
-    Models by the names in ``models`` may take its place where they are smaller, or those of its
-    family where it is None.
+    The named models may take its place where they are smaller, or its family's where it is None.
     """
 
     today: Outcome
@@ -91,10 +90,7 @@ class Base:
         return [one for one in priced if one.id != today and class_of(one) in DATACENTER]
 
     def on(self, hardware: Hardware) -> Scenario:
-        """Return the same service on another chip, under the engine that chip has.
-
-        An engine that the user chose stays on chips of the same class; the bound's, on all.
-        """
+        """Return the same service on another chip, under the chosen engine where it fits."""
         scenario, engine, borrowed = self.scenario, self.scenario.engine, False
         if class_of(hardware) != class_of(scenario.hardware) and not engine.is_bound:
             name, borrowed = engine_of_class(hardware)
@@ -136,10 +132,7 @@ class Base:
         return [model for _, model in smaller]
 
     def deployments(self, space: Space) -> list[Layout]:
-        """Return layouts of another machine or model, from the fewest chips on by doubling.
-
-        Up to as many chips as today or as the link joins, and of SRAM machines 64 times the fewest.
-        """
+        """Return layouts of another machine or model by doubling, up to what is reasonable."""
         fewest = space.fewest_chips
         if fewest is None:
             return []

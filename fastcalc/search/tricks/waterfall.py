@@ -1,8 +1,7 @@
 """A speed-up as a product of factors: what machine, model, bits, drafts, layout and batch give.
 
-Each factor is a step from one point to the next, in that order, so that the product is the whole
-speed-up and the whole cost multiple, exactly. A step that has no point of its own, as where a
-model fits no layout of the new machine, is taken together with the next.
+Each factor is a step from one point to the next, so that the product is the whole, exactly. A step
+that has no point of its own is taken together with the next.
 """
 
 from collections.abc import Iterator
@@ -20,12 +19,9 @@ from fastcalc.search.tricks.lighter_passes import DRAFTED_BY, PUBLISHED_BY
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """One step from a point to the next.
+    """One step from a point of one batch to the next; several changes are joined by ``+``.
 
-    trick, change : what is changed, and to what; several joined by ``+``
-    before, after : the two points, one batch each
-    evidence, source : whether it is ``measured``, ``published`` or ``assumed``, the weakest of what
-        is joined; and by whom
+    evidence, source : ``measured``, ``published`` or ``assumed``, the weakest, and by whom
     """
 
     trick: str
@@ -122,8 +118,7 @@ def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
 def _point(scenario: Scenario, today: Outcome, end: Outcome) -> Outcome | None:
     """Return a step at today's batch, or None where no layout of it holds that.
 
-    Today's chips stay cut as they are; other ones are cut as is best, as many as today, as at the
-    end, or the fewest.
+    Today's chips stay cut as they are; others are cut as is best, as many as today, or at the end.
     """
     counts = [today.placement.layout.chips, end.placement.layout.chips, None]
     layouts = [Sharding(chips=count) for count in counts]
