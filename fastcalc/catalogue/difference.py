@@ -33,7 +33,7 @@ class Change:
 def change(written: str) -> Change:
     """Return the change of ``memory.SRAM.capacity=60GB``, or of ``wse-3:price.cloud=30 USD/h``.
 
-    Raises InputError if it is not of that form, or neither chips nor models have such a key.
+    Raises InputError if it is not of that form, or nothing has such a key.
     """
     match = _WRITTEN.fullmatch(written.strip())
     if match is None:
@@ -51,10 +51,7 @@ def change(written: str) -> Change:
 
 
 def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
-    """Return a document with a value in place of its own and a sentence that says so.
-
-    A list is entered by the name of what it holds. None where the document has no such place.
-    """
+    """Return a document with a value in place of its own and a sentence, or None without it."""
     data = deepcopy(document.data)
     here, last = data, what_if.path[-1]
     for step in what_if.path[:-1]:
@@ -79,8 +76,7 @@ def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
 def extended(document: Document, base: Document) -> Document:
     """Return a document with everything that it leaves out taken from another.
 
-    Mappings are joined key by key, and lists of named things by name. A number with its source,
-    any other list, and what is of another kind stand in the other's place whole.
+    Mappings are joined key by key, and lists of named things by name; all else stands whole.
     """
     moved: dict[Path_, Path_] = {}
     inherited = {key: one for key, one in base.data.items() if key not in _NEVER_INHERITED}

@@ -1,8 +1,7 @@
 """What a number from a file or a flag may be: one range for each kind, whoever wrote it.
 
 Every range lies far outside what exists, so beyond it a unit or a prefix is wrong. Within them
-products and quotients of all numbers that meet in one formula stay floats, and nothing that is
-printed is nan or infinite.
+products and quotients of all numbers that meet in one formula stay finite.
 """
 
 from dataclasses import dataclass
@@ -10,10 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limit:
-    """The range of one kind of number, its ends included, in SI.
-
-    With ``zero`` 0 belongs to it, too; with ``whole`` only whole numbers do.
-    """
+    """The range of one kind of number, ends included, in SI, and 0 with ``zero``."""
 
     least: float
     most: float

@@ -38,10 +38,7 @@ _SHARED = {"id", "name", "aliases", "sources", "notes", "excused", "released", "
 
 
 def kind_of(document: Document) -> Kind | None:
-    """Return the kind that a document's keys belong to, or its folder's name where they tie.
-
-    None where no key is one of a chip, a model or an engine alone.
-    """
+    """Return the kind that a document's keys belong to, or its folder's name where they tie."""
     keys = set(document.data) if isinstance(document.data, dict) else set()
     own = keys - _SHARED
     counts = {kind: len(own & set(schema.model_fields)) for kind, schema in SCHEMAS.items()}
@@ -54,10 +51,7 @@ def kind_of(document: Document) -> Kind | None:
 
 
 def is_of_another_program(document: Document) -> bool:
-    """Return whether most keys of a document, as far as it could be read, are none of ours.
-
-    Of a document that begins with a fault, or whose first keys are any program's, nobody knows.
-    """
+    """Return whether most keys of a document, as far as it could be read, are none of ours."""
     kind = kind_of(document)
     if kind is None and not document.faults:
         return True
@@ -75,10 +69,7 @@ def _extended(entry: Engine, base: Engine) -> Engine:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The folders that names are looked up in, the user's own before the shipped ones.
-
-    Chips and models are those of their files but for ``changes``.
-    """
+    """The folders that names are looked up in, the user's own before the shipped ones."""
 
     own: dict[Kind, tuple[Path, ...]] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
@@ -106,10 +97,7 @@ class Catalogue:
         return sorted(found)
 
     def mentioning(self, kind: Kind, words: Iterable[str]) -> list[str]:
-        """Return the ids whose files hold one of some words, sorted, without reading them as YAML.
-
-        Of files of the same id the first folder's counts.
-        """
+        """Return the ids whose files hold one of some words, sorted, without parsing them."""
         wanted = [word.encode() for word in words]
         found: dict[str, bool] = {}
         for folder in self.folders(kind):
@@ -132,10 +120,7 @@ class Catalogue:
         return self._load(name, "models", Model)
 
     def is_configuration(self, name: str) -> bool:
-        """Return whether a name means a Hugging Face ``config.json`` or the folder of one.
-
-        A bare name that the catalogue knows means the catalogue's entry.
-        """
+        """Return whether a name means a Hugging Face ``config.json`` or the folder of one."""
         if _is_too_long(name):
             return False
         if name.lower().endswith(".json"):
@@ -148,10 +133,7 @@ class Catalogue:
         )
 
     def engine(self, name: str) -> Engine:
-        """Return one engine by id, alias or path, with what it takes from those it extends.
-
-        Raises InputError as for all entries, and if engines extend each other in a circle.
-        """
+        """Return one engine by id, alias or path, with what it takes from those it extends."""
         return self._engine(name, ())
 
     def _engine(self, name: str, below: tuple[str, ...]) -> Engine:
@@ -173,10 +155,7 @@ class Catalogue:
         return [self._load(name, "engines", Engine) for name in self.names("engines")]
 
     def of_any_kind(self, path: Path) -> Hardware | Model | Engine:
-        """Return the entry of a YAML file, which is read once: its keys give its kind.
-
-        Raises InputError if the file is no entry.
-        """
+        """Return the entry of a YAML file, whose keys give its kind, or raise InputError."""
         document = read(path)
         kind = kind_of(document) or "models"
         if kind == "hardware":
@@ -343,10 +322,7 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
 
 
 def load(path: Path, schema: type[AnyFile]) -> AnyFile:
-    """Read one YAML file into its schema.
-
-    Raises InputError with the first fault's file, line, column, what is wrong and what to write.
-    """
+    """Read one YAML file into its schema, or raise InputError with the first fault."""
     entry, found = validate(read(path), schema)
     if entry is None:
         raise refuse(found)

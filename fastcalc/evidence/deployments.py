@@ -39,10 +39,7 @@ class UnpredictableError(InputError):
 class Deployment:
     """A model on chips under an engine, as a point describes it.
 
-    hardware, model, engine : entries of the catalogue; the engine is the one used, stated or not
-    work : the model in the point's formats
-    stated : chips and ranks as stated; None where they are left open
-    memory : what the notes say of a host, and of what lives where
+    The engine is the one used, stated or not; chips and ranks are None where they are left open.
     """
 
     hardware: Hardware
@@ -63,13 +60,10 @@ class Deployment:
     def placements(self, reserved: float) -> list[Placement]:
         """Return it placed on each layout that it may have had: legal ones with the stated ranks.
 
-        A measurement was made on its layout, whatever the placement would have chosen, so none
-        is refused that holds the weights.
+        It was measured on its layout, so none is refused that holds the weights. Where not even the
+        chips are stated, so many tokens of cache are reserved. [1]
 
-        reserved : tokens of cache to reserve for a sequence where not even the chips are stated [1]
-
-        Raises InputError if there is no such memory, the weights do not fit, or the ranks do not
-        multiply to the chips.
+        Raises InputError if there is no such memory, or no layout is possible.
         """
         unit = machine(self.hardware, self.engine, self.work, self.memory)
         site, stated = Site(unit, self.work, 1.0), self.stated
@@ -92,9 +86,7 @@ class Deployment:
     def assumed(self, layout: Layout, best: str, choices: int) -> str | None:
         """Return what of a layout nobody stated; None where nothing was left open.
 
-        layout : the one taken
-        best : why it was, where there were several
-        choices : how many there were [1]
+        best, choices : why it was taken, and of how many [1]
         """
         if self.open_ranks:
             fewest = self.stated.chips is None
@@ -143,10 +135,7 @@ class Deployments:
     _unknown: int = 0
 
     def of(self, point: Point) -> Deployment:
-        """Return the deployment of a point.
-
-        Raises InputError if an id, a format or a host is unknown.
-        """
+        """Return the deployment of a point; raise InputError if a name or format is unknown."""
         about = (point.hardware, point.model, point.engine, (point.date or "")[:_MONTH])
         hardware, model, engine = self._once(about, lambda: self._entries(point))
         names = (hardware.id, model.id, engine.id, point.weights, point.kv)

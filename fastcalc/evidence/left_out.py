@@ -31,10 +31,7 @@ def to_csv(predictions: Sequence[Prediction]) -> str:
 
 
 def applied(predictions: Sequence[Prediction]) -> list[Prediction]:
-    """Return predictions with the shipped expectations of fits without their source.
-
-    Points that no fit used keep what the engines expect of them.
-    """
+    """Return predictions with the shipped expectations of fits without their source, if fitted."""
     with shipped_file().open(encoding="utf-8", newline="") as stream:
         known = {row["id"]: row for row in csv.DictReader(stream)}
     found = []

@@ -60,10 +60,8 @@ def fit_own(
 ) -> OwnFit:
     """Fit an engine on points of a file, starting from another that values are drawn to.
 
-    The other is called as the user named it, where one was named.
-
-    Raises InputError if no point can be predicted, nothing of the engine is fitted, or scipy is
-    missing.
+    Raises InputError if no point can be predicted, nothing of the engine is fitted (which is
+    called as the user ``named`` it), or scipy is missing.
     """
     points = [point for point in points if not point.is_offloaded]
     batches, reasons = gather(points, Deployments(catalogue, base))

@@ -21,11 +21,9 @@ BAND = 6.0
 class Node:
     """One fitted value: a parameter of an engine, everywhere or on one group of chips.
 
-    engine, group, name : where it is written; the group is an architecture or a kind of chip, empty
-        for all
-    value : what the file says [SI]
-    center : where it is drawn to, the middle of its band; None for the node that it overrides [SI]
-    spread : how strongly: a standard deviation in logarithms
+    group : an architecture or a kind of chip, empty for all
+    value, center : what the file says, and the middle of its band; None for that of the parent [SI]
+    spread : how strongly it is drawn there: a standard deviation in logarithms
     parent : position of the node that it overrides
     """
 
@@ -70,10 +68,7 @@ class ParameterFamily:
         return {(one.engine, one.group, one.name): i for i, one in enumerate(self.nodes)}
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:
-        """Return the position of the node that a chip under an engine takes a value from.
-
-        None where the value is not fitted.
-        """
+        """Return the position of the node that a chip under an engine takes a value from."""
         for one in self.chain(engine):
             for group in (*reversed(hardware.groups), ""):
                 own = one.architectures.get(group) if group else one.parameters

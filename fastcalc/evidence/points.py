@@ -26,12 +26,8 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """What one file holds.
+    """What one file holds: valid points, and `MOST_FAULTS` faults by place and a count of the rest.
 
-    file : the file as the user named it
-    points : the valid ones, in the order of the file
-    faults : what is wrong, by line and column, `MOST_FAULTS` at most
-    unlisted : faults beyond those
     skipped : measurements that are nobody's fault and no points
     """
 
@@ -47,10 +43,7 @@ class Points:
         return [*map(str, self.faults), *more]
 
     def demand(self) -> tuple[Point, ...]:
-        """Return the points of a file without a fault.
-
-        Raises InputError if anything is wrong with the file; says all that `sentences` says.
-        """
+        """Return the points, or raise InputError with all that is wrong with the file."""
         if self.faults:
             raise InputError(*self.sentences())
         return self.points
@@ -69,10 +62,7 @@ def gathered(
 
 
 def read_points(path: Path) -> Points:
-    """Read a CSV of measured points.
-
-    path : UTF-8: a header with the columns of `Point` in any order, then a row a point. Blank
-        lines, Windows line ends and a byte order mark are passed over.
+    """Read a CSV of measured points: the columns of `Point` in any order, then a row a point.
 
     Raises InputError if the file cannot be read at all.
     """

@@ -40,7 +40,6 @@ SHORT_CHAT = 256.0
 class Batch:
     """Points of one layout and one kind, and how to predict them: by a rule of `RATES`.
 
-    assumed : what of the layout nobody stated
     typical : speed on the middle one of the layouts that are left open, over that on this one [1]
     """
 
@@ -63,10 +62,7 @@ class Batch:
 
 
 def rule_of(point: Point) -> str:
-    """Return how a point is predicted: a key of `RATES`.
-
-    Raises UnpredictableError if it does not say enough.
-    """
+    """Return the rule of `RATES` for a point, or raise UnpredictableError with what it lacks."""
     kind = point.kind or _kind_of(point)
     if kind not in KINDS:
         raise UnpredictableError(f"kind={kind} is not one that fastcalc can predict")
@@ -160,10 +156,7 @@ def _batches(
 
 
 def _speeds(placement: Placement, columns: Columns, rule: str, is_time: Bools | bool) -> Floats:
-    """Return how fast points are on a layout: tokens over time, or one over it where it counts.
-
-    Sequences that memory does not hold make no tokens.
-    """
+    """Return how fast points are on a layout; sequences that it does not hold make no tokens."""
     recipe = RATES[rule](placement, columns)
     tokens = np.where(is_time, 1.0, recipe.tokens)
     if rule in _BEST:

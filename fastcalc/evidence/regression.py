@@ -143,9 +143,7 @@ class Fit:
         return weights
 
     def solve(self, used: Bools, start: Floats | None = None) -> Floats:
-        """Return the logarithms of the values that fit some of the points best.
-
-        It starts from what the values are drawn to, or from a solution nearby.
+        """Return the logarithms of the values that fit some points best, from a start nearby.
 
         Raises InputError if scipy is not installed.
         """

@@ -34,10 +34,7 @@ class Text:
 
 
 def text_of(path: Path) -> Text:
-    """Read a file as UTF-8, with or without a mark of its byte order.
-
-    Raises InputError if there is no such file, or it cannot be read, or it is larger.
-    """
+    """Read a file as UTF-8, or raise InputError if it cannot be read or is too large."""
     file = str(path)
     try:
         raw = read_bytes(path, MAX_BYTES + 1)

@@ -30,10 +30,7 @@ class Validation:
 
 @dataclass(frozen=True)
 class Shipped:
-    """The shipped evidence in parts; fitted points are predicted by fits without their source.
-
-    Points with part of the model on a host are with those set aside, and in groups of their own.
-    """
+    """The shipped evidence in parts; fitted points are predicted by fits without their source."""
 
     fitted: Validation
     set_aside: Validation

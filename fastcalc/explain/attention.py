@@ -66,8 +66,7 @@ def looked_back(
 ) -> Term:
     """Return the attention FLOPs of one token on one rank. [FLOP]
 
-    Layers x FLOPs of a token and a token it attends to x tokens attended to. A prompt takes the
-    form that costs it less: over what is picked, or expanded over all.
+    A prompt takes the form that costs it less: over what is picked, or expanded over all.
     """
     mean = traffic.prompt_context if is_prompt else traffic.context
     spread = traffic.prompt_spread if is_prompt else traffic.spread

@@ -19,8 +19,7 @@ _FORMULAS: dict[str, Callable[..., list[Equation]]] = {}
 def component(name: str, meaning: str) -> Callable[[Formula], Formula]:
     """Register what a component is, and the formulas behind its work and its rates.
 
-    The formulas take the pass and the component as plain floats. Its time follows from its work
-    and rates, unless they end in an equation called ``time``.
+    They take the pass and the component; its time follows unless they end in one called ``time``.
     """
 
     def register(formula: Formula) -> Formula:
@@ -32,10 +31,7 @@ def component(name: str, meaning: str) -> Callable[[Formula], Formula]:
 
 @dataclass(frozen=True)
 class ExplainedPart:
-    """One component of a pass in plain floats, and the formulas behind them: the last is its time.
-
-    It is hidden where it goes on under another that takes longer, as the smaller terms of a bound.
-    """
+    """A component of a pass, hidden if under a longer one; the last equation is its time."""
 
     component: Component
     equations: tuple[Equation, ...]

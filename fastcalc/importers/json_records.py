@@ -36,10 +36,7 @@ class Record:
         return shown(value.strip(), _MOST_TEXT) if isinstance(value, str) else ""
 
     def number(self, key: str) -> float | None:
-        """Return the finite number of a key, or None.
-
-        Raises BeyondError if it is one that nothing measured can be.
-        """
+        """Return the finite number of a key, or None; raise BeyondError if it is out of range."""
         value = self.data.get(key)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
             return None
@@ -67,10 +64,7 @@ class _NotJson(Exception):  # noqa: N818  (it becomes a fault)
 
 
 def records(content: Text) -> tuple[list[Record], list[FileFault]]:
-    """Return the mappings of a file, and what is wrong with it.
-
-    A file cut off in the middle still gives the mappings before the cut.
-    """
+    """Return the mappings of a file, those before a cut, too, and what is wrong with it."""
     text, found = content.text, []
     try:
         for record in _mappings(text):

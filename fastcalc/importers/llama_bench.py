@@ -92,10 +92,7 @@ def _no_point(record: Record, *, prompt: int, output: int, depth: int, speed: fl
 
 
 def _on_the_host(record: Record, model: str, catalogue: Catalogue) -> str | None:
-    """Return why a test is not of the accelerator: layers left on the host.
-
-    llama.cpp counts the output as one more layer; below 0 stands for all that fit.
-    """
+    """Return why a test is not of the accelerator: layers left on the host."""
     offloaded = record.count("n_gpu_layers")
     if record.text("backends") == "CPU" or offloaded is None or offloaded < 0:
         return None

@@ -26,10 +26,7 @@ class Unsaid(Exception):  # noqa: N818  (it becomes a sentence)
 
 
 def checked(given: Mapping[str, str]) -> dict[str, str]:
-    """Return what the user said, without what is empty.
-
-    Raises InputError if a count is none or a word is no name, with the option that holds it.
-    """
+    """Return what the user said, or raise InputError if a count is none or a word is no name."""
     said = {name: given[name].strip() for name in OPTIONS if given.get(name, "").strip()}
     for name in WORDS:
         if len(said.get(name, "")) > _LONGEST:
@@ -50,8 +47,7 @@ def _count(text: str) -> int | None:
 def layout(said: Mapping[str, str]) -> dict[str, int | None]:
     """Return the layout that was said, completed where only one is possible; empty without any.
 
-    Ranks that are not mentioned are one each where that meets the chips, and not stated
-    where it does not. Chips that are no multiple of what is said to share them are refused.
+    Chips that are no multiple of what is said to share them are refused.
 
     >>> layout({"tp": "4"}), layout({"chips": "8", "tp": "4"})["pp"]
     ({'tp': 4, 'pp': 1, 'dp': 1, 'chips': 4, 'ep': None}, None)

@@ -1,9 +1,8 @@
 """Points of ``vllm bench serve --save-result``.
 
 The keys are those that vLLM's ``vllm/benchmarks/serve.py`` writes at the end of ``main_async``
-(read at 009e6d4; older releases wrote the same from ``benchmarks/benchmark_serving.py``), the
-options those of https://docs.vllm.ai/en/latest/cli/bench/serve.html. A result names the model
-and the traffic, never the chips; ``--metadata hardware=h100-sxm tp=2`` puts that into the file.
+(read at 009e6d4), the options those of https://docs.vllm.ai/en/latest/cli/bench/serve.html. A
+result never names the chips; ``--metadata hardware=h100-sxm tp=2`` puts that into the file.
 """
 
 import re
@@ -31,10 +30,7 @@ def is_result(record: Record) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How requests came: how many at a time, and whether that many were kept in flight.
-
-    ``concurrency`` is None where all came at once and the engine chose the batch.
-    """
+    """How requests came: how many were kept in flight; None where the engine chose the batch."""
 
     concurrency: int | None
     is_open: bool
@@ -93,10 +89,7 @@ def _points(record: Record, known: dict[str, Any], load: Load, prompt: float) ->
 
 
 def _metrics(record: Record, load: Load) -> Iterator[tuple[str, float, str] | str]:
-    """Yield metric, value and kind of each measurement, or why it is no point.
-
-    Percentiles are none: they say how unlike requests are, not how fast the machine is.
-    """
+    """Yield metric, value and kind of each measurement but percentiles, or why it is no point."""
     is_lone = load.concurrency == 1 and not load.is_open
     served = "e2e_saturated" if load.concurrency is None else "e2e_concurrency"
     tpot, ttft = _seconds(record, "median_tpot_ms"), _seconds(record, "median_ttft_ms")

@@ -32,8 +32,7 @@ Finder = Callable[[Sheet, Setting], Findings]
 class Rule:
     """One rule: two letters of its family and three digits, and what people read about it.
 
-    An ``error`` is wrong in any file, a ``warning`` is doubtful, a ``note`` is only reported.
-    Where ``finds`` is None, reading the file finds it.
+    A ``note`` is only reported. Where ``finds`` is None, reading the file finds it.
     """
 
     id: str
@@ -73,8 +72,7 @@ def rule(
 ) -> Callable[[Finder], Finder]:
     """Register the function below as the finder of a rule, whose texts are its docstring.
 
-    Only ``--strict`` asks for a ``strict`` one; with ``at_key`` faults stand at the keys of the
-    places found, not at their values.
+    Only ``--strict`` asks for a ``strict`` one; with ``at_key`` faults stand at keys, not values.
     """
 
     def register(finds: Finder) -> Finder:

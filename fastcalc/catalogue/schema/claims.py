@@ -21,10 +21,9 @@ class Input(Entry):
     """What a test is given: numbers, names, or numbers of catalogue entries.
 
     A file writes ``6``, ``[0.75, 0.68]``, ``44 GB``, ``glm-4.7``, the same under ``value`` with a
-    ``source`` and a ``note``, or ``{entry: hardware/wse-3, field: area}``. Values are in SI, with
-    the ``unit`` that is written and the SI ``factor`` of it; ``texts`` are what the file writes.
-    One value may have a ``range``: the two ends of what is not known, or the other names that can
-    be defended; the verdict is taken over all of it.
+    ``source`` and a ``note``, or ``{entry: hardware/wse-3, field: area}``. Values are in SI; the
+    SI ``factor`` is that of the ``unit``. One value may have a ``range``: its two ends, or the
+    other names that can be defended; the verdict is taken over all of it.
     """
 
     values: tuple[float, ...] = ()
@@ -131,8 +130,7 @@ def _bounded(value: float) -> float:
 class Check(Entry):
     """A test, and what its number must be for the claim to hold.
 
-    ``expected`` is what the claim says or implies; several values go with as many numbers,
-    except with ``between``, where they are the two ends.
+    Several ``expected`` values go with as many numbers, or are the ends of ``between``.
     """
 
     test: Identifier
@@ -174,10 +172,9 @@ class Article(Entry):
 class Claim(Entry):
     """One thing that articles say, in our own words; without a ``check`` it is external.
 
-    The ``place`` is the headings and numbers of paragraphs by article, the ``hedge`` how an author
-    limits or corrects it; what nobody said is ``ours``. The ``conclusion`` tests what the article
-    concludes from the number, the ``condition`` is a premise that it does not state and needs, and
-    what is ``unpublished`` would decide it.
+    The ``place`` is headings and paragraphs by article, the ``hedge`` how an author limits it; what
+    nobody said is ``ours``. The ``conclusion`` tests what the article concludes, the ``condition``
+    is a premise that it does not state, and what is ``unpublished`` would decide it.
     """
 
     id: Identifier

@@ -1,8 +1,4 @@
-"""Each parameter of engines, declared once: what it is in a file, what it costs, what it means.
-
-The schema of engine files, the numbers that formulas take, the lint rule on plausible values, the
-shares that a fit may not exceed, `--explain` and the random engines of tests all read this.
-"""
+"""Each parameter of engines, declared once: what it is in a file, what it costs, what it means."""
 
 from dataclasses import dataclass, field, fields
 from math import inf
@@ -28,9 +24,7 @@ Value = TypeVar("Value")
 class Parameter:
     """What one parameter of engines is.
 
-    quantity : the type of what a file writes, such as `Time`
     neutral : its value where a file leaves it out, which costs nothing [SI]
-    meaning : a sentence for whoever writes the file
     raised : what a larger value makes of a step; None where that depends on the request
     plausible : outside of it a unit is wrong (EN004); None where the type's own limits do [SI]
     """

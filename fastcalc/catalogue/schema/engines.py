@@ -46,10 +46,7 @@ else:
 
 
 class Parameters(_Declared):
-    """What software reaches and what it pays, as `DeclaredParameters` has it.
-
-    A value left out costs nothing.
-    """
+    """What software reaches and what it pays; a value left out costs nothing."""
 
     @property
     def given(self) -> frozenset[str]:
@@ -69,10 +66,7 @@ def merged(first: Parameters, *later: Parameters) -> Parameters:
 
 
 class Instead(Entry):
-    """What measurements from before a month, or of some kinds of chip, are predicted with instead.
-
-    With ``attention: latent`` those of models with latent attention alone.
-    """
+    """What old measurements, or those of some chips or models, are predicted with instead."""
 
     engine: Identifier
     before: Annotated[str, Field(pattern=r"^\d{4}-\d\d$")] | None = None
@@ -112,10 +106,7 @@ class Engine(Entry):
         return merged(self.parameters, *overrides)
 
     def over(self, base: "Engine") -> "Engine":
-        """Return this engine with everything that it leaves out taken from another.
-
-        Its own value stands before the other's value for an architecture.
-        """
+        """Return this engine over another: its own value stands before the other's for a chip."""
         own = self.parameters.given
         kinds = {
             key: merged(

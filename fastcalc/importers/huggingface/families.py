@@ -1,7 +1,6 @@
-"""The table of families: which reader a ``model_type`` has, and what it takes for left-out fields.
+"""Which reader a ``model_type`` has, and what it takes for left-out fields.
 
-Defaults are those of the configuration classes of transformers 5.23.0, for families whose
-files leave fields out. Where another family's file lacks a field, it is refused.
+Defaults are those of the configuration classes of transformers 5.23.0.
 """
 
 from collections.abc import Callable
@@ -18,9 +17,8 @@ from fastcalc.importers.huggingface.parts import Reader
 class ModelFamily:
     """How one family's configurations are read: its layers, and further keys of the model file.
 
-    Head and embedding are ``tied`` where the file does not say. ``mtp`` is what the prediction
-    layers of its checkpoints have of their own; None where they are not like the last layer, or
-    not stored. Without the fields that it ``needs`` nothing can be read.
+    Head and embedding are ``tied`` where the file does not say. ``mtp`` is what prediction layers
+    have of their own; None where they are not like the last layer, or not stored.
     """
 
     read: Reader

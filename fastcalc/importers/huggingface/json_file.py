@@ -20,10 +20,7 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def config_path(name: str | Path) -> Path:
-    """Return the configuration that a file or folder name means.
-
-    Raises InputError if there is none; for what looks like a name on a hub, with how to fetch it.
-    """
+    """Return the configuration that a file or folder name means, or raise InputError."""
     path = Path(name)
     try:
         if path.is_dir():
@@ -74,11 +71,7 @@ class JsonFile:
 
 
 def read_json(path: Path) -> JsonFile:
-    """Read one JSON file whose top level is a mapping, at most `MAX_BYTES` of it.
-
-    Raises InputError if the file cannot be read, is too large, is not UTF-8 JSON or is not a
-    mapping.
-    """
+    """Read one JSON file whose top level is a mapping, or raise InputError for what it is."""
     try:
         raw = read_bytes(path, MAX_BYTES + 1)
     except (OSError, ValueError) as error:

@@ -1,8 +1,4 @@
-"""The parts of a layer, in the words of a model file, and layers from parts.
-
-A function of a part reads the fields that it needs and returns the mapping that stands under
-``attention`` or ``ffn`` of a block.
-"""
+"""The parts of a layer, in the words of a model file, and layers from parts."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,9 +27,8 @@ EXPERT_WIDTH = ("moe_intermediate_size", "expert_intermediate_size")
 def grouped(fields: Fields, *, window: int | None = None, **others: Any) -> Part:
     """Return multi-head or grouped-query attention that looks back over a window, if any. [1]
 
-    Others are keys of the part that hold for the family, such as ``qk_norm``; heads, kv_heads and
-    head_dim replace what is read. False and None are left out, and ``bias`` stands for both
-    ``qkv_bias`` and ``output_bias``.
+    Others are keys of the part, such as ``qk_norm``; heads, kv_heads and head_dim replace what is
+    read, and ``bias`` stands for both ``qkv_bias`` and ``output_bias``.
     """
     if "bias" in others:
         others["qkv_bias"] = others["output_bias"] = others.pop("bias")
@@ -157,10 +152,7 @@ def dense_of(width: int, matrices: int = 3, *, bias: bool = False) -> Part:
 def experts(
     fields: Fields, *, width: tuple[str, ...] = EXPERT_WIDTH, shared: int = 0, **others: Any
 ) -> Part:
-    """Return routed experts, and shared ones where there are: their width together. [1]
-
-    The width of a routed one is a field's, by any of some names.
-    """
+    """Return routed experts of a field's width, and shared ones of a width together. [1]"""
     fields.require(EXPERTS, PICKED, width)
     part: Part = {
         "kind": "moe",

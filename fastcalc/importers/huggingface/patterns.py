@@ -21,8 +21,7 @@ _SPARSE = {"sparse", "moe"}
 def windowed(fields: Fields, layers: int, *, every: int | None = None) -> list[bool]:
     """Return for each layer whether it looks back over a window alone.
 
-    Where neither ``layer_types`` nor ``sliding_window_pattern`` says so, the family's habit does:
-    one full layer closes each group of so many.
+    Where nothing says so, one full layer closes each group of ``every``.
     """
     kinds = fields.words("layer_types", layers)
     if kinds is not None:
@@ -66,10 +65,7 @@ def linear(fields: Fields, layers: int) -> list[bool]:
 
 
 def routed(fields: Fields, layers: int, *, first_dense: int | None = None) -> list[bool]:
-    """Return for each layer whether it routes tokens to experts: all, where no field says more.
-
-    The family takes ``first_dense`` where ``first_k_dense_replace`` is left out.
-    """
+    """Return for each layer whether it routes tokens to experts: all, where no field says more."""
     kinds = fields.words("mlp_layer_types", layers)
     if kinds is not None:
         return [kind in _SPARSE for kind in kinds]

@@ -1,8 +1,7 @@
 """How weights are stored: ``quantization_config`` and ``torch_dtype`` to number formats.
 
-A model file knows two formats, one for routed experts and one for every other matrix, while
-embedding, head and router stay at 16 bits. Checkpoints that leave attention at 16 bits are
-met by that when the rest of them is experts; what cannot be said so is noted.
+A model file knows two formats, one for routed experts and one for every other matrix; what cannot
+be said so is noted.
 """
 
 import re
@@ -35,10 +34,7 @@ _ATTENTION = ("self_attn", "attn", "attention", "linear_attn")
 
 @dataclass
 class Formats:
-    """The formats of all matrices but routed experts, of those where they differ, and of the cache.
-
-    A cache has 16 bits unless the checkpoint comes with scales for 8.
-    """
+    """The formats of all matrices, of routed experts where they differ, and of the cache."""
 
     weights: str
     experts: str | None = None
@@ -152,10 +148,7 @@ def _from_method(config: Fields, method: str) -> str | None:
 
 
 def _by_layer(layers: dict[str, Any], plain: str, fields: Fields) -> Formats:
-    """Return the formats that most experts and most other matrices share.
-
-    Where there are no experts, the feed-forward networks speak for all: they are the most.
-    """
+    """Return the formats that most experts and most other matrices, networks first, share."""
     experts, networks, others = Counter[str](), Counter[str](), Counter[str]()
     for name, rule in layers.items():
         algorithm = rule.get("quant_algo") if isinstance(rule, dict) else None

@@ -40,10 +40,7 @@ _KINDS = ("full_attention", "sliding_attention")
 
 
 def family(fields: Fields, kind: str | None) -> ModelFamily:
-    """Return the reading for an unknown ``model_type``, or refuse.
-
-    Raises InputError if fields announce layers that a plain reading would miscount.
-    """
+    """Return the plain reading of an unknown ``model_type``; refuse where it would miscount."""
     named = f"model_type '{shown(kind, 60)}'" if kind else "a file without model_type"
     for what, names in _BEYOND.items():
         name = next((name for name in names if fields.data.get(name)), None)

@@ -61,8 +61,10 @@ class Ranks:
 
 @dataclass(frozen=True)
 class Axes:
-    """What is varied: chips each with its engine, borrowed from another class or not; formats, None
-    for the model's own; tokens and sequences, the mean of each request without contexts.
+    """What is varied.
+
+    Chips come with their engines, borrowed from another class or not; a format of None is the
+    model's own; without contexts it is the mean of each request. [1]
     """
 
     models: Sequence[Model]
