@@ -75,11 +75,8 @@ FORMATS = {
         *(NumberFormat(f"exl2-{bits}bpw", bits, whole_file=True) for bits in (2.5, 3.0, 4.0, 5.0)),
     )
 }
-"""Every format that fastcalc knows, by id."""
 
-
-EXPERTS = "-experts-"
-"""Joins the format of routed experts and that of everything else: ``mxfp4-experts-q8_0``."""
+EXPERTS = "-experts-"  # joins two formats: ``mxfp4-experts-q8_0``
 
 
 def weight_formats(name: str) -> tuple[NumberFormat, NumberFormat]:

@@ -29,9 +29,7 @@ class Limit:
         return f"{start} {self.least:{form}} to {self.most:{form}} {self.unit}".rstrip()
 
 
-_SMALL = 1e-12
-"""Below it a positive number is a slip, and its inverse may be more than a float holds."""
-
+_SMALL = 1e-12  # a positive number below it is a slip, and its inverse may be no float
 LIMITS = {
     "size": Limit(1e3, 1e18, "B"),
     "bandwidth": Limit(1e3, 1e20, "B/s"),
@@ -64,4 +62,3 @@ LIMITS = {
     "any": Limit(_SMALL, 1e18, zero=True),  # of foreign files, before it means anything
     "given": Limit(1e-30, 1e30, zero=True),  # to claims, below 0 or above
 }
-"""Every range, by dimension or by what is counted."""

@@ -19,9 +19,7 @@ from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError, placed
 from fastcalc.written import shown
 
-LONGEST_NAME = 255
-"""Bytes of one part of a path on the common file systems."""
-
+LONGEST_NAME = 255  # bytes of one part of a path on the common file systems
 Kind = Literal["hardware", "models", "engines"]
 _SINGULAR = {"hardware": "hardware", "models": "model", "engines": "engine"}
 
@@ -34,6 +32,7 @@ SCHEMAS: dict[Kind, type[Hardware] | type[Model] | type[Engine]] = {
     "models": Model,
     "engines": Engine,
 }
+
 _SHARED = {"id", "name", "aliases", "sources", "notes", "excused", "released", "hypothetical"}
 
 

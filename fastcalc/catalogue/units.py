@@ -28,8 +28,7 @@ UNITS: dict[str, dict[str, float]] = {
     "area": {"mm2": 1e-6, "cm2": 1e-4},
     "price": {"USD": 1.0},
     "hourly price": {"USD/h": 1.0},
-}
-"""SI factor of every unit fastcalc reads, by dimension."""
+}  # SI factors by dimension
 
 _A = {"area": "an area", "hourly price": "an hourly price"}
 EXAMPLES = {
@@ -42,7 +41,6 @@ EXAMPLES = {
     "price": "26000 USD",
     "hourly price": "2.95 USD/h",
 }
-"""How a quantity of each dimension is written."""
 
 _QUANTITY = re.compile(r"\s*([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(.*?)\s*")
 

@@ -19,16 +19,13 @@ from fastcalc.core.workload import Workload, workload
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import Point
 
-_MOST_TIMES = 128
-"""How many times the chips of stated ranks are tried, until they hold the model."""
-
+_MOST_TIMES = 128  # the chips of stated ranks are tried, until they hold the model
 _MONTH = len("2025-01")
 _RANKS = ("tp", "pp", "dp")
 Found = TypeVar("Found")
 
 
-MOST_SUGGESTIONS = 20
-"""Unknown names of one file for which the nearest known ones are looked for."""
+MOST_SUGGESTIONS = 20  # unknown names of a file for which known ones are looked for
 
 
 class UnpredictableError(InputError):

@@ -11,16 +11,10 @@ from fastcalc.evidence.own_engine import OwnFit
 from fastcalc.evidence.parameters import FIT
 from fastcalc.evidence.speed_ranges import Interval
 
-DIGITS = 4
-"""Significant digits of fitted values."""
-
-COMMAND = "'fastcalc calibrate'"
-"""How values of an engine of one's own came about."""
-
+DIGITS = 4  # of fitted values
+COMMAND = "'fastcalc calibrate'"  # how values of one's own came about
 _USUAL = "sources"
-_LEFT_OUT = {UNSEEN: "architectures"}
-"""What is left out in turn for a range, where that is not sources."""
-
+_LEFT_OUT = {UNSEEN: "architectures"}  # in turn, where that is not sources
 _KEY = re.compile(r"^( *)([\w-]+):(.*)$")
 _VALUE = re.compile(r"(\{value: )([^,}]+)")
 

@@ -132,7 +132,6 @@ RATES: dict[str, Callable[[Placement, Columns], Recipe]] = {
     "ttft": first_token,
     "tpot": token_in_traffic,
 }
-"""How to predict each kind of measurement."""
 
 
 def _passes(placement: Placement, columns: Columns, batch: Floats) -> Schedule:

@@ -7,14 +7,9 @@ from math import exp, log, sqrt
 
 from fastcalc.catalogue.schema import Engine, Hardware, Quantity
 
-FIT = "fit"
-"""The source of values that a fit owns, in engine files."""
-
-SHRINK = 0.25
-"""How far a value may lie from the one it overrides before the data must insist, in logarithms."""
-
-BAND = 6.0
-"""Standard deviations that a plausible band spans: three to each side of its middle."""
+FIT = "fit"  # the source of values that a fit owns
+SHRINK = 0.25  # how far a value may lie from what it overrides, in logarithms
+BAND = 6.0  # standard deviations that a plausible band spans
 
 
 @dataclass(frozen=True)

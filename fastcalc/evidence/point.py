@@ -4,9 +4,7 @@ import re
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
-_FEW_NOTES = 4096
-"""Notes whose words are remembered: many points of a source share theirs."""
-
+_FEW_NOTES = 4096  # whose words are remembered: points of a source share theirs
 METRICS = (
     "tokens_per_s_per_user",
     "tokens_per_s_total",
@@ -16,9 +14,7 @@ METRICS = (
     "prefill_tokens_per_s",
 )
 
-TIMES = ("ttft_s", "tpot_s")
-"""Those of which less is faster."""
-
+TIMES = ("ttft_s", "tpot_s")  # less is faster
 _KIND = re.compile(r"\A\s*kind=([\w-]+)")
 _MEMORY = tuple(re.compile(rf"(?:\A|;)\s*{name}=([^;]+)") for name in ("host", "use", "place"))
 _NOTED = {
@@ -127,9 +123,6 @@ class Point:
         return "static batch" in self.notes
 
 
-COLUMNS = tuple(field.name for field in fields(Point) if field.name != "line")
-"""The columns of the CSV, in their usual order."""
+COLUMNS = tuple(field.name for field in fields(Point) if field.name != "line")  # of the CSV
 COUNTS = frozenset(("chips", "tp", "ep", "pp", "dp", "concurrency"))
-"""The columns of whole numbers."""
-NUMBERS = (*sorted(COUNTS), "prompt", "output", "value", "tokens_per_pass")
-"""The columns of numbers, whole or not."""
+NUMBERS = (*sorted(COUNTS), "prompt", "output", "value", "tokens_per_pass")  # whole or not

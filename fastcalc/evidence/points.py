@@ -11,8 +11,7 @@ from fastcalc.evidence.text_files import FileFault, Text, text_of
 
 __all__ = ["Point", "Points", "Skipped", "gathered", "points_in", "read_points"]
 
-MOST_FAULTS = 100
-"""Faults that are listed of one file; whoever has more fixes those first."""
+MOST_FAULTS = 100  # listed of a file; whoever has more fixes those first
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,10 @@ _BEST = {
     "decode_batch1": "the layout that decodes fastest",
     "prefill": "the layout that takes in prompts fastest",
 }
+
 _MOST_SERVED = "the layout that serves most"
 
-SHORT_CHAT = 256.0
-"""Mean context of a single stream whose lengths are not stated: a short prompt and answer."""
+SHORT_CHAT = 256.0  # mean context of a single stream whose lengths are not stated
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,6 @@ location parameter," Annals of Mathematical Statistics 35, 1964)."""
 _STEP = 1e-4
 
 SHARES = frozenset(name for name, one in PARAMETERS.items() if one.quantity is Fraction)
-"""Parameters that are at most 1."""
 
 
 class Values(Protocol):

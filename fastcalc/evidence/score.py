@@ -12,9 +12,7 @@ from fastcalc.evidence.point import Point
 from fastcalc.evidence.stacked import StackedPoints
 from fastcalc.formulas.types import Floats
 
-TOLERANCE = 1.02
-"""How far a measurement may be above the bound and still be called within it: rounding."""
-
+TOLERANCE = 1.02  # a measurement above the bound by rounding is still within it
 PHASES = {
     "decode": "decode",
     "decode_batch1": "decode",

@@ -8,15 +8,9 @@ import numpy as np
 
 from fastcalc.formulas.types import Array, Floats
 
-INSIDE = 0.8
-"""Share of unseen points that a range should hold."""
-
-FEWEST_SOURCES = 3
-"""Sources below which points of a kind get the range of a wider group."""
-
-ENOUGH_SOURCES = 5
-"""Sources with which a group has a range of its own however much they differ."""
-
+INSIDE = 0.8  # share of unseen points that a range should hold
+FEWEST_SOURCES = 3  # with fewer, points of a kind get the range of a wider group
+ENOUGH_SOURCES = 5  # a group has a range of its own however much they differ
 _NARROWEST = 1.05
 
 

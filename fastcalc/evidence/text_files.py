@@ -7,8 +7,7 @@ from fastcalc.catalogue.inputs import read_bytes
 from fastcalc.errors import InputError
 from fastcalc.written import shown
 
-MAX_BYTES = 200_000_000
-"""Some thousand times what a table of measurements takes."""
+MAX_BYTES = 200_000_000  # a thousand times what a table of measurements takes
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from fastcalc.explain.terms import Equation, Origin, equation, number, one, over
 
 Formula = TypeVar("Formula", bound=Callable[..., list[Equation]])
 
-MEANINGS: dict[str, str] = {}
-"""What each component of a step is, in a few words."""
+MEANINGS: dict[str, str] = {}  # of each component of a step
 _FORMULAS: dict[str, Callable[..., list[Equation]]] = {}
 
 

@@ -4,8 +4,7 @@ import numpy as np
 
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
-_HALVINGS = 60
-"""Of an interval of length 1, down to what a float can tell apart."""
+_HALVINGS = 60  # of an interval of length 1, down to what a float can tell apart
 
 
 def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:

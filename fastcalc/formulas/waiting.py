@@ -6,11 +6,8 @@ import numpy as np
 
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
-_MANY = 32
-"""Servers from which Stirling's series is exact to the last digits."""
-
-_NOTHING = 40.0
-"""Powers of e below the first value of an integrand at which the rest of it is nothing."""
+_MANY = 32  # servers from which Stirling's series is exact to the last digits
+_NOTHING = 40.0  # powers of e below an integrand's first value at which it is nothing
 
 
 def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:

@@ -16,9 +16,7 @@ from fastcalc.importers.naming import Names, gguf_format
 from fastcalc.importers.setup import LAYOUT, asked, columns, layout, no_model
 from fastcalc.written import shown
 
-_BITS_OFF = 1.35
-"""Files keep some tensors wider than their type says, small models up to a quarter of them."""
-
+_BITS_OFF = 1.35  # files keep some tensors wider than their type says
 _NO_GPU = {"BLAS", "CPU", "RPC"}
 
 

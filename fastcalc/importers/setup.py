@@ -10,9 +10,7 @@ from fastcalc.written import shown
 
 WORDS = ("hardware", "model", "engine", "weights", "kv")
 LAYOUT = ("chips", "tp", "ep", "pp", "dp")
-OPTIONS = (*WORDS, *LAYOUT)
-"""What the user may say of a file, as options of the same names."""
-
+OPTIONS = (*WORDS, *LAYOUT)  # what the user may say of a file
 _LONGEST = 250  # file systems name nothing longer
 
 

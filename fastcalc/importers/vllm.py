@@ -19,8 +19,7 @@ from fastcalc.importers.setup import OPTIONS, asked, columns, layout, no_model
 from fastcalc.written import shown
 
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}
-_ROUNDED_WELL = 10
-"""Concurrency from which rounding to whole requests moves a throughput by 5 % at most."""
+_ROUNDED_WELL = 10  # concurrency from which rounding moves a throughput by 5 % at most
 
 
 def is_result(record: Record) -> bool:

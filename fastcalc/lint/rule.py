@@ -11,9 +11,7 @@ from fastcalc.catalogue.faults import Severity
 from fastcalc.catalogue.reader import Path_, read
 from fastcalc.lint.document import Sheet, WrittenNumber
 
-Findings = Iterator[tuple[WrittenNumber | Path_, str]]
-"""Numbers or places of a file, and what is wrong there."""
-
+Findings = Iterator[tuple[WrittenNumber | Path_, str]]  # and what is wrong there
 _KINDS = {"HW": "hardware", "MD": "models", "EN": "engines"}
 
 
@@ -57,9 +55,7 @@ class Rule:
         return self.id[:2] not in ("ST", "UN")
 
 
-RULES: dict[str, Rule] = {}
-"""Every rule by id; modules of `fastcalc.lint.rules` fill it when they are imported."""
-
+RULES: dict[str, Rule] = {}  # modules of `rules` fill it when they are imported
 _TEXTS = re.compile(r"(.+?)\.\n\n(.+)\n *Seen: (.+)\n *Instead: (.+)", re.DOTALL)
 
 

@@ -15,8 +15,7 @@ from fastcalc.formulas.types import ArrayLike, Bools
 from fastcalc.search.largest_batch import by_octaves
 from fastcalc.search.space import Space
 
-_AT_ONCE = 2048
-"""Layouts evaluated together, each at two dozen batches: arrays that the caches of a core hold."""
+_AT_ONCE = 2048  # layouts evaluated together: arrays that the caches of a core hold
 
 
 def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:

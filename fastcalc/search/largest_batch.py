@@ -15,12 +15,8 @@ from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.types import ArrayLike, Floats
 from fastcalc.search.space import Space
 
-_GRID = 1024
-"""Batches tried at once between one that reaches a speed and one that does not: a thousand take
-little longer than one."""
-
-_STEPS = 4
-"""Batches to an octave that say what a layout may come to."""
+_GRID = 1024  # batches tried at once: a thousand take little longer than one
+_STEPS = 4  # batches to an octave that say what a layout may come to
 
 
 def by_octaves(space: Space, layouts: Sequence[Layout], *, steps: int = 1) -> tuple[Floats, Floats]:

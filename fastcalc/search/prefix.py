@@ -11,8 +11,7 @@ from fastcalc.core.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.types import ArrayLike, Floats
 
-_TRIED = 512
-"""Lengths tried at once."""
+_TRIED = 512  # lengths tried at once
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,7 @@ from fastcalc.catalogue.units import dimension_of, parse_quantity
 from fastcalc.errors import InputError
 
 EXPECTED = "expected"
-MOST_PREMISES = 4
-"""With a range: three values of each are tried with three of all others."""
-
+MOST_PREMISES = 4  # three values of each are tried with three of all others
 Comparison = Literal["equals", "at-least", "at-most", "between"]
 _FORMS = "a number, a list of numbers, a quantity such as '44 GB', a name, or a mapping"
 

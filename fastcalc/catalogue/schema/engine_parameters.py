@@ -16,8 +16,7 @@ from fastcalc.catalogue.schema.quantities import (
     Time,
 )
 
-Value = TypeVar("Value")
-"""What holds the parameters: core computes with numbers that broadcast."""
+Value = TypeVar("Value")  # core computes with numbers that broadcast
 
 
 @dataclass(frozen=True)
@@ -66,11 +65,8 @@ def _declared(parameter: Parameter) -> Any:
     return field(default=parameter.neutral, metadata={"declared": parameter})
 
 
-PER_LAYER = (5e-8, 2e-3)
-"""A layer, or an operation in it, takes micro- to milliseconds. [s]"""
-
-PER_SEQUENCE = (5e-8, 5.0)
-"""What servers do for a sequence or a request takes seconds at most. [s]"""
+PER_LAYER = (5e-8, 2e-3)  # a layer, or an operation in it, takes so long [s]
+PER_SEQUENCE = (5e-8, 5.0)  # what servers do for a sequence or a request [s]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,4 +142,3 @@ class DeclaredParameters(Generic[Value]):
 PARAMETERS: dict[str, Parameter] = {
     one.name: one.metadata["declared"] for one in fields(DeclaredParameters)
 }
-"""Every parameter by name."""

@@ -16,15 +16,9 @@ class SpeedRange(Entry):
     basis: str
 
 
-UNSEEN = "unseen"
-"""The range of chips that an engine was not fitted on, and of all that has no other."""
-
-BORROWED = "borrowed"
-"""The range of kinds of machine that no engine was fitted on."""
-
-OFFLOAD = "offload"
-"""The range where part of the model lives on a host."""
-
+UNSEEN = "unseen"  # chips that an engine was not fitted on, and all that has no other range
+BORROWED = "borrowed"  # kinds of machine that no engine was fitted on
+OFFLOAD = "offload"  # part of the model lives on a host
 Ranges = dict[
     Annotated[
         str, Field(pattern=r"^(decode|prefill|served)(-[a-z]+)?$|^(unseen|borrowed|offload)$")

@@ -13,9 +13,7 @@ from fastcalc.importers.json_places import json_marks, short_whole
 from fastcalc.written import shown
 
 CONFIG = "config.json"
-MAX_BYTES = 16_000_000
-"""The largest configurations that people ship name every quantized matrix and take 3 MB."""
-
+MAX_BYTES = 16_000_000  # files that name every quantized matrix take 3 MB
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 

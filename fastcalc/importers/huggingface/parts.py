@@ -6,9 +6,7 @@ from typing import Any
 from fastcalc.importers.huggingface.config import Fields
 
 Part = dict[str, Any]
-Layer = dict[str, Any]
-"""A block of a model file without its count: ``attention``, ``ffn``, ``norms``."""
-
+Layer = dict[str, Any]  # ``attention``, ``ffn``, ``norms`` of a block
 Reader = Callable[[Fields], list[Layer]]
 
 EXPERTS = ("n_routed_experts", "num_experts", "moe_num_experts", "num_local_experts")
@@ -21,6 +19,7 @@ PICKED = (
     "moe_top_k",
     "moe_topk",
 )
+
 EXPERT_WIDTH = ("moe_intermediate_size", "expert_intermediate_size")
 
 

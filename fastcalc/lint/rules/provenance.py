@@ -11,8 +11,7 @@ from fastcalc.lint.rule import Findings, Setting, rule
 from fastcalc.lint.words import amount, near, ratio
 from fastcalc.written import shown
 
-_CLOSE = 0.006
-"""What rounding of printed digits explains."""
+_CLOSE = 0.006  # what rounding of printed digits explains
 
 
 def _sources(sheet: Sheet) -> dict[str, dict[str, object]]:

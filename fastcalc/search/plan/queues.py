@@ -15,12 +15,8 @@ longer than they are. [1]"""
 
 _TINY = 1e-300
 
-_SLACK = 1e-9
-"""Of a replica, so that a rate which one carries exactly is not given two."""
-
-_LEAST_BUSY = 1e-6
-"""Utilization below which nothing is planned: a limit that leaves no time to wait needs it."""
-
+_SLACK = 1e-9  # of a replica, so that a rate which one carries exactly is not given two
+_LEAST_BUSY = 1e-6  # what is planned at least: a limit that leaves no time to wait needs it
 _WAIT_OF_THE_LATE = 0.1
 
 

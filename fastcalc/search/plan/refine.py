@@ -11,14 +11,9 @@ from fastcalc.search.plan.score import Scored
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid
 
-_AT_ONCE = 32
-"""Gaps of a grid that are tried together; what they find may rule out the others. [1]"""
-
-_TRIED = 24
-"""Batches of a gap; what is still between two of them is another gap. [1]"""
-
-_AS_MUCH = 1e-9
-"""Of a cost, by which another is no better. [1]"""
+_AT_ONCE = 32  # gaps tried together; what they find may rule out the others
+_TRIED = 24  # batches of a gap; what is still between two of them is another gap
+_AS_MUCH = 1e-9  # of a cost, by which another is no better
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,8 @@ from fastcalc.search.plan.queues import Queues, Slots, needed
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid, solved
 
-LIMITS = ("ttft", "tpot", "chips")
-"""What a deployment that fits may miss."""
-
-_ROUNDING = 1e-12
-"""Of a limit: replicas as busy as it allows meet it, whichever way their waits are rounded."""
-
+LIMITS = ("ttft", "tpot", "chips")  # what a deployment that fits may miss
+_ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
 _OF_ESTIMATE = ("total", "served", "tpot", "tpot_in_traffic", "ttft", "run", "joules")
 
 

@@ -6,8 +6,7 @@ from typing import Literal
 
 Objective = Literal["usd", "watts", "chips"]
 
-NEAR = 2.0
-"""A miss by less than this is near."""
+NEAR = 2.0  # a miss by less than this is near
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,8 @@ from fastcalc.errors import InputError
 from fastcalc.search.sweep.grid import Grid
 from fastcalc.search.sweep.request_lists import OpenRequests
 
-MOST_DEPLOYMENTS = 100_000
-"""Of a sweep: each takes a few kilobytes and a quarter of a millisecond before the first point."""
-
-MOST_LAYOUTS = 2_000_000
-"""Of a sweep: each takes some 6 microseconds to check, and 200 bytes where it is legal."""
-
+MOST_DEPLOYMENTS = 100_000  # each takes a few kilobytes and a quarter of a millisecond
+MOST_LAYOUTS = 2_000_000  # each takes some 6 microseconds to check, and 200 bytes if legal
 _NO_FOUR_BITS = "4-bit weights or caches on a chip without units for them"
 
 

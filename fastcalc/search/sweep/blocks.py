@@ -12,9 +12,7 @@ import numpy as np
 from fastcalc.core.columns import Columns
 from fastcalc.search.sweep.grid import Grid, solve_grid
 
-WORKERS = 2
-"""Threads: numpy lets go of the interpreter while it computes, which feeds two of them."""
-
+WORKERS = 2  # numpy lets go of the interpreter while it computes, which feeds two threads
 _KEPT = 31 * 2**20
 
 Given = TypeVar("Given")

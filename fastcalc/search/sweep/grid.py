@@ -28,11 +28,8 @@ from fastcalc.core.scenario import (
 from fastcalc.formulas.types import Floats, Ints
 from fastcalc.search.sweep.request_lists import OpenRequests, Requests
 
-BLOCK = 65_536
-"""Points of a block: half a megabyte an array, which the caches of a core can hold."""
-
-_MOST = 2.0**22
-"""Beyond any batch; keys of up to two thousand million kinds of requests stay exact."""
+BLOCK = 65_536  # points: half a megabyte an array, which the caches of a core can hold
+_MOST = 2.0**22  # beyond any batch; keys of two thousand million kinds stay exact
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,7 @@ from fastcalc.search.tricks.option import Option, best, in_order
 from fastcalc.search.tricks.smaller_models import Shrunk
 from fastcalc.search.tricks.start import Base
 
-MOST_CHIPS = 1024
-"""Chips beyond which no deployment is looked for that serves users at a speed today."""
+MOST_CHIPS = 1024  # of a deployment that is looked for to serve users at a speed today
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,11 +30,8 @@ from fastcalc.search.tricks.start import Base, with_model
 COUNTS = {2: "two-tricks", 3: "three-tricks", 4: "four-tricks"}
 """Tricks at once, and what they are called."""
 
-_KEPT = {0: 1.0, **PUBLISHED}
-"""Tokens of a pass by drafts. [1]"""
-
-_STEPS = 8
-"""Batches to an octave that say what a place may come to."""
+_KEPT = {0: 1.0, **PUBLISHED}  # tokens of a pass by drafts
+_STEPS = 8  # batches to an octave that say what a place may come to
 
 
 class _OnLayouts(NamedTuple):

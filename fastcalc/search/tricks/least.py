@@ -23,8 +23,7 @@ from fastcalc.search.tricks.lighter_passes import rated_formats
 
 _ROUNDING = 1e-9
 
-_WIDEST = 4.0
-"""Bytes of the widest numbers that weights are kept in."""
+_WIDEST = 4.0  # bytes of the widest numbers that weights are kept in
 
 
 class OfModel(NamedTuple):

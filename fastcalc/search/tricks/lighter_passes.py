@@ -32,8 +32,7 @@ PUBLISHED_BY = (
 )
 """Where they are published."""
 
-MOST_DRAFTS = 8
-"""Drafts up to which the acceptance that would be needed is reported."""
+MOST_DRAFTS = 8  # up to which the acceptance that would be needed is reported
 
 
 def fewer_bits(base: Base) -> list[Option]:

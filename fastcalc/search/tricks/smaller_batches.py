@@ -86,14 +86,9 @@ def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Cu
     )
 
 
-FLOORS = 2.0 ** np.arange(-3.0, 5.25, 0.5) * 1e-3
-"""Floors of a step that are tried on a textbook step. [s]"""
-
-_STARTS = 4
-"""Starting batches to an octave."""
-
-MEASURED = ("vllm", "tensorrt-llm")
-"""Engines that are shown where they are fitted on a chip, with the one of the lowest floor."""
+FLOORS = 2.0 ** np.arange(-3.0, 5.25, 0.5) * 1e-3  # of a textbook step [s]
+_STARTS = 4  # starting batches to an octave
+MEASURED = ("vllm", "tensorrt-llm")  # shown where fitted on a chip, with that of the lowest floor
 
 
 @dataclass(frozen=True, eq=False)

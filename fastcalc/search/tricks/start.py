@@ -18,18 +18,10 @@ from fastcalc.search import Reach, Space, cheapest
 from fastcalc.search.space import chip_counts
 from fastcalc.search.tricks.option import Option, option_of
 
-SRAM_KINDS = ("wafer", "lpu", "rdu")
-"""Kinds of chips that are sold for the speed of memory on the chip."""
-
-DATACENTER = ("datacenter", "tpu", "npu")
-"""Classes of chips that may take the place of today's."""
-
-_MORE = (2, 4, 8)
-"""How many times today's chips are tried."""
-
-_WAFERS = 6
-"""Chips of an SRAM machine are doubled so often at most."""
-
+SRAM_KINDS = ("wafer", "lpu", "rdu")  # sold for the speed of memory on the chip
+DATACENTER = ("datacenter", "tpu", "npu")  # classes that may take the place of today's
+_MORE = (2, 4, 8)  # how many times today's chips are tried
+_WAFERS = 6  # chips of an SRAM machine are doubled so often at most
 Entry = TypeVar("Entry")
 
 

@@ -52,8 +52,7 @@ class Factor:
         return float(self.after.usd[1][0] / self.before.usd[1][0])
 
 
-EVIDENCE = ("measured", "published", "assumed")
-"""What a factor may rest on, the strongest first."""
+EVIDENCE = ("measured", "published", "assumed")  # the strongest first
 
 
 class _Step(NamedTuple):
