@@ -80,9 +80,8 @@ class Catalogue:
         for kind, folders in self.own.items():
             for folder in folders:
                 if not os.path.isdir(folder):
-                    raise InputError(
-                        f"{folder} is not a folder; it should hold {kind} as YAML files"
-                    )
+                    what = f"it should hold {kind} as YAML files"
+                    raise InputError(f"{folder} is not a folder; {what}")
 
     def folders(self, kind: Kind) -> list[Path]:
         """Return the folders of a kind in the order they are searched."""
@@ -90,10 +89,7 @@ class Catalogue:
 
     def names(self, kind: Kind) -> list[str]:
         """Return every id of a kind, sorted, without opening a file."""
-        found: set[str] = set()
-        for folder in self.folders(kind):
-            found |= {path.stem for path in files_in(folder)}
-        return sorted(found)
+        return sorted({path.stem for folder in self.folders(kind) for path in files_in(folder)})
 
     def mentioning(self, kind: Kind, words: Iterable[str]) -> list[str]:
         """Return the ids whose files hold one of some words, sorted, without parsing them."""
@@ -244,9 +240,8 @@ class Catalogue:
 
     def _find(self, name: str, kind: Kind) -> Path:
         if _is_too_long(name):
-            raise InputError(
-                f"'{shown(name)}' is longer than any name of {_SINGULAR[kind]} or file"
-            )
+            what = f"any name of {_SINGULAR[kind]} or file"
+            raise InputError(f"'{shown(name)}' is longer than {what}")
         if name.endswith((".yaml", ".yml")) or "/" in name or "\\" in name:
             if os.path.exists(name):
                 return Path(name)

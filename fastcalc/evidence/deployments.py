@@ -137,7 +137,15 @@ class Deployments:
         hardware, model, engine = self._once(about, lambda: self._entries(point))
         names = (hardware.id, model.id, engine.id, point.weights, point.kv)
         key = (*names, point.chips, point.tp, point.ep, point.pp, point.dp, point.memory)
-        return self._once(key, lambda: self._deployment(point, hardware, model, engine))
+
+        def deployment() -> Deployment:
+            weights = point.weights or None
+            work = workload(model, weights, point.kv or default_cache(model, engine, weights))
+            stated = Sharding(point.chips, point.tp, point.pp, point.ep, point.dp)
+            memory = memory_choice(self.catalogue, *point.memory)
+            return Deployment(hardware, model, engine, work, stated, memory)
+
+        return self._once(key, deployment)
 
     def _entries(self, point: Point) -> tuple[Hardware, Model, Engine]:
         """Return what the names of a point mean, and the engine as it was at the time."""
@@ -148,26 +156,13 @@ class Deployments:
             is_stated = point.engine.lower() in self._all("engines")
             name = point.engine if is_stated else engine_of_class(hardware)[0]
             engine = self._entry(self.catalogue.engine, name, "engines")
-            engine = self._at_the_time(engine, (point.date or "")[:_MONTH], hardware, model)
+            month = (point.date or "")[:_MONTH]
+            for one in engine.instead:
+                is_meant = one.attention is None or workload(model).latent_layers
+                is_early = one.before is None or (month and month < one.before)
+                if is_meant and is_early and (not one.kinds or hardware.kind in one.kinds):
+                    return hardware, model, self.catalogue.engine(one.engine)
         return hardware, model, engine
-
-    def _at_the_time(self, engine: Engine, month: str, hardware: Hardware, model: Model) -> Engine:
-        """Return what an engine was in some month, for a chip and a model."""
-        for one in engine.instead:
-            is_meant = one.attention is None or workload(model).latent_layers
-            is_early = one.before is None or (month and month < one.before)
-            if is_meant and is_early and (not one.kinds or hardware.kind in one.kinds):
-                return self.catalogue.engine(one.engine)
-        return engine
-
-    def _deployment(
-        self, point: Point, hardware: Hardware, model: Model, engine: Engine
-    ) -> Deployment:
-        weights = point.weights or None
-        work = workload(model, weights, point.kv or default_cache(model, engine, weights))
-        stated = Sharding(point.chips, point.tp, point.pp, point.ep, point.dp)
-        memory = memory_choice(self.catalogue, *point.memory)
-        return Deployment(hardware, model, engine, work, stated, memory)
 
     def _entry(self, look_up: Callable[[str], Found], name: str, kind: Kind) -> Found:
         """Return what a name means.

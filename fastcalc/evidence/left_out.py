@@ -1,13 +1,13 @@
 """What fits without a point's source expect of it: written by a fit, read by whoever reports."""
 
 import csv
-import io
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.evidence.score import Prediction
+from fastcalc.written import csv_line
 
 COLUMNS = ("id", "expected", "low", "high")
 _DIGITS = 5
@@ -20,14 +20,12 @@ def shipped_file() -> Path:
 
 def to_csv(predictions: Sequence[Prediction]) -> str:
     """Return expectations as CSV, in the unit of each point's metric."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    lines = [csv_line(COLUMNS)]
     for one in sorted(predictions, key=lambda each: each.point.id):
         numbers = (one.expected, one.low, one.high)
         texts = ["" if value is None else f"{value:.{_DIGITS}g}" for value in numbers]
-        writer.writerow([one.point.id, *texts])
-    return stream.getvalue()
+        lines.append(csv_line([one.point.id, *texts]))
+    return "".join(lines)
 
 
 def applied(predictions: Sequence[Prediction]) -> list[Prediction]:

@@ -9,9 +9,8 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.timeline import Timeline
 from fastcalc.explain import (  # noqa: F401 (they register components)
-    host_terms,
+    machine_terms,
     serial,
-    spatial_terms,
     weights,
 )
 from fastcalc.explain.bound_terms import BoundPass, components

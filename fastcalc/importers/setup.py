@@ -74,6 +74,5 @@ def no_model(called: str) -> str:
 
 def asked(*problems: str | None) -> None:
     """Raise all that has to be said in one `Unsaid`, if anything has."""
-    said = [problem for problem in problems if problem]
-    if said:
-        raise Unsaid("; ".join(said))
+    if said := "; ".join(filter(None, problems)):
+        raise Unsaid(said)

@@ -54,25 +54,20 @@ def latent(fields: Fields) -> list[Layer]:
         attentions = choose(shared, reused, {**plain, "indexer": indexer})
     method = fields.word("topk_method")
     is_balanced = method == "noaux_tc" if method else bool(fields.defaults.get("router_bias"))
-    return mixed(attentions, _shared_networks(fields, router_bias=is_balanced))
-
-
-def _shared_networks(fields: Fields, **habits: Any) -> list[parts.Part]:
-    experts = parts.experts(fields, shared=parts.shared_width(fields), **habits)
-    return patterns.networks(fields, experts, first_dense=fields.defaults.get("first_dense"))
+    return mixed(attentions, patterns.shared_networks(fields, router_bias=is_balanced))
 
 
 def grouped(fields: Fields) -> list[Layer]:
     """GLM-4.5 to 4.7: grouped-query attention, a few dense layers, then experts."""
     bias, is_normed = fields.flag("attention_bias", False), fields.flag("use_qk_norm", False)
     attention = parts.grouped(fields, qkv_bias=bias, qk_norm=is_normed)
-    return mixed([attention] * fields.layers(), _shared_networks(fields, router_bias=True))
+    return mixed([attention] * fields.layers(), patterns.shared_networks(fields))
 
 
 def head_norms(fields: Fields) -> list[Layer]:
     """Hy3 and dots: as GLM, always with a norm on queries and keys."""
     attention = parts.grouped(fields, qk_norm=True, bias=parts.flagged(fields, "attention_bias"))
-    return mixed([attention] * fields.layers(), _shared_networks(fields, router_bias=True))
+    return mixed([attention] * fields.layers(), patterns.shared_networks(fields))
 
 
 def ernie(fields: Fields) -> list[Layer]:
@@ -159,7 +154,7 @@ def mimo_v2(fields: Fields) -> list[Layer]:
     switched = fields.switches("hybrid_layer_pattern", count)
     if switched is None:
         switched = patterns.windowed(fields, count, every=6)
-    return mixed(choose(switched, short, full), _shared_networks(fields, router_bias=True))
+    return mixed(choose(switched, short, full), patterns.shared_networks(fields))
 
 
 def step(fields: Fields) -> list[Layer]:

@@ -1,7 +1,9 @@
 """Which layer is of which kind: the many ways in which configurations say it."""
 
 import re
+from typing import Any
 
+from fastcalc.importers.huggingface import parts
 from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.parts import Part, choose, dense
 
@@ -88,6 +90,17 @@ def networks(fields: Fields, experts: Part, *, first_dense: int | None = None) -
     """Return for each layer the experts or, where they are not, the dense network."""
     switched = routed(fields, fields.layers(), first_dense=first_dense)
     return choose(switched, experts, experts if all(switched) else dense(fields))
+
+
+def shared_networks(
+    fields: Fields, *, first_dense: int | None = None, router_bias: bool = True, **habits: Any
+) -> list[Part]:
+    """Return the same, each token passing shared experts, too, and a router with a bias."""
+    shared = parts.shared_width(fields)
+    experts = parts.experts(fields, shared=shared, **habits, router_bias=router_bias)
+    if first_dense is None:
+        first_dense = fields.defaults.get("first_dense")
+    return networks(fields, experts, first_dense=first_dense)
 
 
 def shared_indexers(fields: Fields, layers: int) -> list[bool]:

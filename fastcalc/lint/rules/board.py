@@ -46,8 +46,7 @@ def area_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
     area = sheet.numbers.get("area")
     low, high = band("silicon", sheet.word("kind"))
     if area and not low <= area.si <= high:
-        message = f"{area.text} is outside {amount(low, 'area')} to {amount(high, 'area')}"
-        yield area, message
+        yield area, f"{area.text} is outside {amount(low, 'area')} to {amount(high, 'area')}"
 
 
 @rule("HW064")

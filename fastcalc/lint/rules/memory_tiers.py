@@ -153,8 +153,8 @@ def fabric_is_not_memory(sheet: Sheet, _: Setting) -> Findings:
     fabric = sheet.si("fabric.bandwidth")
     for tier in tiers(sheet):
         if fabric and tier.bandwidth and near(tier.bandwidth.si, fabric, 0.02):
-            message = f"{tier.bandwidth.text} is the fabric's bandwidth; what do its cores read at?"
-            yield tier.bandwidth, message
+            words = f"{tier.bandwidth.text} is the fabric's bandwidth"
+            yield tier.bandwidth, f"{words}; what do its cores read at?"
 
 
 @rule("HW027")
@@ -171,8 +171,7 @@ def sram_per_core(sheet: Sheet, _: Setting) -> Findings:
             continue
         if area and tier.capacity and tier.capacity.si / (area * 1e6) > 1.3e6:
             dense = tier.capacity.si / (area * 1e12)
-            message = f"{tier.capacity.text} is {dense:.2f} MB a mm2; SRAM reaches 1.3"
-            yield tier.capacity, message
+            yield tier.capacity, f"{tier.capacity.text} is {dense:.2f} MB a mm2; SRAM reaches 1.3"
         if core and core.port and cores and tier.bandwidth:
             clock = tier.bandwidth.si / (cores * core.port) / GB
             if not core.slowest <= clock <= core.fastest:

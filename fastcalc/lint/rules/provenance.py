@@ -257,8 +257,8 @@ def addresses_are_addresses(sheet: Sheet, _: Setting) -> Findings:
     for name, source in _sources(sheet).items():
         url = source.get("url")
         if url is not None and not re.fullmatch(r"(?:https?|ftp)://[^\s/]+\.[^\s]+", str(url)):
-            message = f"'{str(url)[:80]}' is no address; write one that begins with https://"
-            yield ("sources", name, "url"), message
+            words = f"'{str(url)[:80]}' is no address"
+            yield ("sources", name, "url"), f"{words}; write one that begins with https://"
 
 
 _WHOLE = (
@@ -307,5 +307,5 @@ def sources_say_when(sheet: Sheet, _: Setting) -> Findings:
     """
     for name, source in _sources(sheet).items():
         if source.get("url") and not source.get("accessed"):
-            message = f"source '{name}' does not say when it was read: write 'accessed:'"
-            yield ("sources", name), message
+            words = f"source '{name}' does not say when it was read"
+            yield ("sources", name), f"{words}: write 'accessed:'"

@@ -18,7 +18,7 @@ from fastcalc.search.tricks import lighter_passes as passes
 from fastcalc.search.tricks import other_machines as machines
 from fastcalc.search.tricks import smaller_models as models
 from fastcalc.search.tricks.combined import combinations, nearest
-from fastcalc.search.tricks.option import Option, best, in_order
+from fastcalc.search.tricks.option import TRICKS, Option, best, in_order
 from fastcalc.search.tricks.smaller_models import Shrunk
 from fastcalc.search.tricks.start import Base
 
@@ -76,13 +76,10 @@ def fastmode(
         raise InputError(f"{what}, which hold{verb} {most:,}{more}")
     base = Base(outcome, speed, catalogue, smaller)
     drafts, tokens, acceptance = passes.needed_drafts(base)
-    chips = in_order(machines.hardware(base))
-    options = machines.todays_chips(base)
-    for trick in ("newer-hardware", "other-hardware"):
-        options += [one for one in chips if one.trick == trick]
+    options = machines.todays_chips(base) + machines.other_machines(base)
     options += [*in_order(passes.fewer_bits(base)), passes.speculation(base)]
-    options += models.smaller_models(base)
-    options += [*in_order(machines.sram_machines(base)), *combinations(base)]
+    options += [*models.smaller_models(base), *combinations(base)]
+    options.sort(key=lambda one: list(TRICKS).index(one.trick))
     return Answer(
         today=outcome,
         speed=speed,

@@ -1,6 +1,6 @@
 """The tricks that leave the model as it is: batch, layout, chips, and other machines."""
 
-from fastcalc.search.tricks.option import Option, option_of
+from fastcalc.search.tricks.option import Option, in_order, option_of
 from fastcalc.search.tricks.start import Base
 
 
@@ -18,16 +18,11 @@ def todays_chips(base: Base) -> list[Option]:
     return options
 
 
-def hardware(base: Base) -> list[Option]:
-    """Return each datacenter chip with a price, at its cheapest point that reaches the speed."""
+def other_machines(base: Base) -> list[Option]:
+    """Return each rival and SRAM machine, at its cheapest point that reaches the speed."""
     today = (base.scenario.hardware.released or "")[:4]
-    tricks = {True: "newer-hardware", False: "other-hardware"}
-    return [
-        base.option(tricks[(chip.released or "")[:4] > today], chip.id, base.on(chip))
-        for chip in base.rivals
-    ]
-
-
-def sram_machines(base: Base) -> list[Option]:
-    """Return each machine that is sold for its memory on the chip, with a price or without."""
-    return [base.option("sram-machine", chip.id, base.on(chip)) for chip in base.sram_machines]
+    chips = [("sram-machine", chip) for chip in base.sram_machines]
+    for chip in base.rivals:
+        is_newer = (chip.released or "")[:4] > today
+        chips.append(("newer-hardware" if is_newer else "other-hardware", chip))
+    return in_order([base.option(trick, chip.id, base.on(chip)) for trick, chip in chips])

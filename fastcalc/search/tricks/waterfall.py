@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from fastcalc.catalogue.schema import Model
 from fastcalc.core.best_cut import best_cut
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, solve
 from fastcalc.errors import InputError
@@ -90,8 +89,12 @@ def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
         one = replace(one, hardware=last.hardware, engine=last.engine, engine_is_borrowed=borrowed)
         yield _Step("machine", last.hardware.id, one, *software)
     if last.model.id != one.model.id:
-        one = replace(one, model=last.model, weights=None, kv=None)
-        yield _Step("model", last.model.id, one, *_shape(last.model))
+        one, model = replace(one, model=last.model, weights=None, kv=None), last.model
+        rests = ("assumed", f"the shape of {model.id} is not published")
+        is_known = not model.hypothetical and model.confidence not in ("low", "memory")
+        if is_known and model.sources:
+            rests = ("published", next(iter(model.sources.values())).title)
+        yield _Step("model", model.id, one, *rests)
     asked, done = one.work, end.placement.work
     if (asked.weight_format, asked.kv_format) != (done.weight_format, done.kv_format):
         one = replace(one, weights=last.weights, kv=last.kv)
@@ -139,10 +142,3 @@ def _software(end: Outcome) -> tuple[str, str]:
     if end.scenario.engine_is_borrowed or chip.architecture not in engine.fitted_architectures:
         return "assumed", f"{engine.id}, not fitted on {chip.architecture or chip.id}"
     return "measured", f"{engine.id}: {engine.fitted_on}"
-
-
-def _shape(model: Model) -> tuple[str, str]:
-    """Return what the shape of a model rests on."""
-    if model.hypothetical or model.confidence in ("low", "memory") or not model.sources:
-        return "assumed", f"the shape of {model.id} is not published"
-    return "published", next(iter(model.sources.values())).title
