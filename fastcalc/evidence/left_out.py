@@ -3,7 +3,6 @@
 import csv
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.evidence.score import Prediction
@@ -11,11 +10,6 @@ from fastcalc.written import csv_line
 
 COLUMNS = ("id", "expected", "low", "high")
 _DIGITS = 5
-
-
-def shipped_file() -> Path:
-    """Return where the shipped expectations lie."""
-    return shipped_folder("evidence") / "left_out.csv"
 
 
 def to_csv(predictions: Sequence[Prediction]) -> str:
@@ -30,7 +24,8 @@ def to_csv(predictions: Sequence[Prediction]) -> str:
 
 def applied(predictions: Sequence[Prediction]) -> list[Prediction]:
     """Return predictions with the shipped expectations of fits without their source, if fitted."""
-    with shipped_file().open(encoding="utf-8", newline="") as stream:
+    file = shipped_folder("evidence") / "left_out.csv"
+    with file.open(encoding="utf-8", newline="") as stream:
         known = {row["id"]: row for row in csv.DictReader(stream)}
     found = []
     for one in predictions:

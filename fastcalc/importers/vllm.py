@@ -7,7 +7,7 @@ result never names the chips; ``--metadata hardware=h100-sxm tp=2`` puts that in
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isinf
 from typing import Any
 
@@ -38,8 +38,7 @@ class Load:
 
 def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[Point | str]:
     """Return the points of one result, or why a measurement is none; it may raise `Unsaid`."""
-    completed = record.count("completed") or 0
-    duration = record.number("duration") or 0.0
+    completed, duration = record.count("completed") or 0, record.number("duration") or 0.0
     prompts = record.number("total_input_tokens")
     outputs = record.number("total_output_tokens")
     if completed <= 0 or duration <= 0:
@@ -51,40 +50,31 @@ def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[
         return [load]
     if next(_metrics(record, load), None) is None:
         return ["the file holds none of median_tpot_ms, median_ttft_ms and output_throughput"]
-    return _points(record, _setup(record, said, names), load, prompts / completed)
-
-
-def _points(record: Record, known: dict[str, Any], load: Load, prompt: float) -> list[Point | str]:
-    completed = record.count("completed") or 1
-    output = (record.number("total_output_tokens") or 0.0) / completed
+    known = _setup(record, said, names)
     failed, called = record.count("failed"), shown(record.text("model_id"), 100)
-    said = (load.words, f"requests {completed}", f"{failed} failed" if failed else "", called)
-    notes = "; ".join(filter(None, said))
+    words = (load.words, f"requests {completed}", f"{failed} failed" if failed else "", called)
     # A file without the mean acceptance length does not say that it is 1.
     accepted = record.number("spec_decode_acceptance_length")
     date = re.match(r"(\d{4})-?(\d{2})-?(\d{2})", record.text("date"))
-    found: list[Point | str] = []
-    for one in _metrics(record, load):
-        if isinstance(one, str):
-            found.append(one)
-            continue
-        metric, value, kind = one
-        found.append(
-            Point(
-                **known,
-                source="vllm bench serve",
-                date="-".join(date.groups()) if date else "",
-                concurrency=load.concurrency,
-                prompt=prompt,
-                output=output,
-                metric=metric,
-                value=value,
-                tokens_per_pass=accepted if accepted is not None and accepted >= 1 else None,
-                notes=f"kind={kind}; {notes}",
-                line=record.line,
-            )
-        )
-    return found
+    point = Point(
+        **known,
+        source="vllm bench serve",
+        date="-".join(date.groups()) if date else "",
+        concurrency=load.concurrency,
+        prompt=prompts / completed,
+        output=outputs / completed,
+        metric="",
+        value=0.0,
+        tokens_per_pass=accepted if accepted is not None and accepted >= 1 else None,
+        notes="; ".join(filter(None, words)),
+        line=record.line,
+    )
+    return [
+        one
+        if isinstance(one, str)
+        else replace(point, metric=one[0], value=one[1], notes=f"kind={one[2]}; {point.notes}")
+        for one in _metrics(record, load)
+    ]
 
 
 def _metrics(record: Record, load: Load) -> Iterator[tuple[str, float, str] | str]:

@@ -1,5 +1,6 @@
 """Families that route tokens to experts behind softmax attention or latents."""
 
+import re
 from typing import Any
 
 from fastcalc.importers.huggingface import parts, patterns
@@ -184,7 +185,8 @@ def step(fields: Fields) -> list[Layer]:
     )
     named = fields.data.get("moe_layers_enum")
     if isinstance(named, str):
-        routed = [layer in patterns.numbered(named) for layer in range(count)]
+        numbers = {int(number) for number in re.findall(r"[0-9]{1,9}", named)}
+        routed = [layer in numbers for layer in range(count)]
     else:
         routed = patterns.routed(fields, count, first_dense=3)
     switched = patterns.windowed(fields, count)

@@ -1,6 +1,5 @@
 """Which layer is of which kind: the many ways in which configurations say it."""
 
-import re
 from typing import Any
 
 from fastcalc.importers.huggingface import parts
@@ -112,12 +111,3 @@ def shared_indexers(fields: Fields, layers: int) -> list[bool]:
     offset = fields.maybe("index_skip_topk_offset", least=0)
     late = 2 if offset is None else offset
     return [max(layer - late + 1, 0) % step != 0 for layer in range(layers)]
-
-
-def numbered(text: str) -> set[int]:
-    """Return the layer numbers in a text such as ``"3,4,5"``.
-
-    >>> sorted(numbered("3, 4,5"))
-    [3, 4, 5]
-    """
-    return {int(number) for number in re.findall(r"[0-9]{1,9}", text)}
