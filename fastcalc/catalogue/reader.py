@@ -139,7 +139,6 @@ def scan(path: Path) -> Document:
 
 
 def _text(document: Document, path: Path) -> str:
-    """Return the file's text, or note in a sentence why there is none."""
     try:
         if path.is_dir():
             document.add("ST001", (0, 0), "this is a folder; give the YAML file in it")

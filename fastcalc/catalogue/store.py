@@ -176,18 +176,30 @@ class Catalogue:
         is_kind = kind_of(document) or kind
         document = self.whole(document, kind) if is_kind == kind else document
         entry, found = validate(document, schema)
+        if entry is None and is_kind == kind:
+            raise refuse(found)
         if entry is None:
-            if is_kind == kind:
-                raise refuse(found)
-            raise InputError(
-                f"{document.place()}: this is a file of {is_kind}, where one of {kind} is asked for"
-            )
+            what = f"this is a file of {is_kind}, where one of {kind} is asked for"
+            raise InputError(f"{document.place()}: {what}")
         if path.parent in self.folders(kind) and entry.id != path.stem:
             raise InputError(
                 f"{document.place('id')}: the file is called {path.stem} but its id is {entry.id}; "
                 f"names are looked up by file: call it {entry.id}.yaml, or write 'id: {path.stem}'"
             )
         return self._supposing(entry, document, schema) if self.changes else entry
+
+    def _supposing(self, entry: AnyEntry, document: Document, schema: type[AnyEntry]) -> AnyEntry:
+        what_if = {}
+        for one in self.changes if schema is not Engine else ():
+            found = changed(document, one) if one.fits((entry.id, *entry.aliases)) else None
+            if found is None or one.path[0] not in schema.model_fields:
+                continue
+            document, what_if[one.written] = found
+            supposed, faults = validate(document, schema)
+            if supposed is None:
+                raise InputError(f"--set {one.written}: {faults[0].message}")
+            entry = supposed
+        return entry.supposing(what_if)
 
     def whole(self, document: Document, kind: Kind, below: tuple[str, ...] = ()) -> Document:
         """Return the document of a chip or a model with what it takes from the one it extends.
@@ -203,19 +215,6 @@ class Catalogue:
                 raise InputError(f"entries extend each other in a circle: {circle}")
             path = self._find(base, kind)
         return extended(document, self.whole(read(path), kind, (*below, here)))
-
-    def _supposing(self, entry: AnyEntry, document: Document, schema: type[AnyEntry]) -> AnyEntry:
-        what_if = {}
-        for one in self.changes if schema is not Engine else ():
-            found = changed(document, one) if one.fits((entry.id, *entry.aliases)) else None
-            if found is None or one.path[0] not in schema.model_fields:
-                continue
-            document, what_if[one.written] = found
-            supposed, faults = validate(document, schema)
-            if supposed is None:
-                raise InputError(f"--set {one.written}: {faults[0].message}")
-            entry = supposed
-        return entry.supposing(what_if)
 
     def refuse_idle_changes(self, kind: Kind, entries: Iterable[Entry]) -> None:
         """Refuse a change that none of the chips, or none of the models, has a place for."""
@@ -271,7 +270,6 @@ class Catalogue:
         raise InputError(sentence + next(elsewhere, ""))
 
     def _named(self, name: str, kind: Kind) -> Path | None:
-        """Return the file of an id without opening any other."""
         paths = (folder / f"{name}.yaml" for folder in self.folders(kind))
         return next((path for path in paths if name and path.is_file()), None)
 
@@ -291,7 +289,6 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def _is_too_long(name: str) -> bool:
-    """Return whether a file system refuses a name, or a part of a path."""
     return max(map(len, os.fsencode(name).split(b"/"))) + len(".yaml") > LONGEST_NAME
 
 

@@ -104,7 +104,6 @@ class Deployment:
         return {name: ranks for name in _RANKS if (ranks := getattr(self.stated, name))}
 
     def _layouts(self, site: Site, chips: int) -> list[Layout]:
-        """Return the layouts of so many chips that have the stated ranks."""
         stated, ep = self._ranks, self.stated.ep
         rest, left = divmod(chips, prod(stated.values()))
         missing = [one for one in _RANKS if one not in stated]
@@ -148,7 +147,6 @@ class Deployments:
         return self._once(key, deployment)
 
     def _entries(self, point: Point) -> tuple[Hardware, Model, Engine]:
-        """Return what the names of a point mean, and the engine as it was at the time."""
         hardware = self._entry(self.catalogue.hardware, point.hardware, "hardware")
         model = self._entry(self.catalogue.model, point.model, "models")
         engine = self.engine

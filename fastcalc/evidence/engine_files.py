@@ -60,7 +60,6 @@ def in_unit(written: Quantity, value: float) -> str:
 
 
 def _with_ranges(text: str, ranges: Mapping[str, Interval]) -> str:
-    """Return a file with its ranges replaced."""
     kept = [
         line for line in text.splitlines() if line.startswith((f"  {BORROWED}:", f"  {OFFLOAD}:"))
     ]
@@ -113,5 +112,4 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> st
 
 
 def _quoted(text: str) -> str:
-    """Return text as YAML reads it back, whatever files and dates look like."""
     return json.dumps(text, ensure_ascii=False)

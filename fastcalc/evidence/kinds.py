@@ -141,7 +141,6 @@ def _passes(placement: Placement, columns: Columns, batch: Floats) -> Schedule:
 
 
 def _bound_token(passes: Schedule) -> Array:
-    """Return the least time per output token. [s]"""
     return passes.bound().seconds / passes.traffic.speculation.tokens_per_pass
 
 

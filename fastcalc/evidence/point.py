@@ -26,7 +26,6 @@ _NOTED = {
 
 @lru_cache(maxsize=_FEW_NOTES)
 def _found(pattern: re.Pattern[str], notes: str) -> str | None:
-    """Return what a pattern catches in notes."""
     match = pattern.search(notes)
     return match[1].strip() if match else None
 

@@ -92,7 +92,6 @@ def rule_of(point: Point) -> str:
 
 
 def _kind_of(point: Point) -> str:
-    """Return the kind of a point that states none."""
     if point.concurrency is None:
         raise UnpredictableError("no concurrency, and no kind= in the notes says how to predict it")
     if point.metric == "prefill_tokens_per_s" or (point.metric == "ttft_s" and not point.output):

@@ -116,16 +116,9 @@ class Fit:
                 np.add.at(slopes, where, change[is_fitted])
         return np.asarray(slopes / total[:, np.newaxis], dtype=float)
 
-    def prior(self, logs: Floats) -> Floats:
-        """Return how far every value is from where it is drawn to, in its spreads."""
-        centers = [
-            log(node.center) / node.spread if node.center else 0.0 for node in self.family.nodes
-        ]
-        return np.asarray(self.prior_slopes @ logs - centers)
-
     @cached_property
     def prior_slopes(self) -> Floats:
-        """Return how the prior moves with every value."""
+        """How far every value is from where it is drawn to, in its spreads, moves with each."""
         slopes = np.diag([1.0 / node.spread for node in self.family.nodes])
         for index, node in enumerate(self.family.nodes):
             if node.center is None and node.parent is not None:
@@ -151,11 +144,12 @@ class Fit:
         except ImportError:
             raise InputError("fitting needs scipy: python -m pip install scipy") from None
         weights = np.sqrt(self.weights(used)) / NOISE
-        points = int(np.count_nonzero(used))
+        points, nodes = int(np.count_nonzero(used)), self.family.nodes
+        centers = [log(one.center) / one.spread if one.center else 0.0 for one in nodes]
 
         def errors(logs: Floats) -> Floats:
             data = self.residuals(logs)[used] * weights[used]
-            return np.concatenate([data, self.prior(logs)])
+            return np.concatenate([data, self.prior_slopes @ logs - centers])
 
         def slopes(logs: Floats) -> Floats:
             data = self.jacobian(logs)[used] * weights[used, np.newaxis]
@@ -195,7 +189,6 @@ class Fit:
 
 
 def _huber(squares: Floats, limit: Floats) -> Floats:
-    """Return Huber's loss of squared errors and its first two slopes."""
     inside = squares <= limit
     safe = np.where(inside, 1.0, squares)
     bound = np.where(np.isfinite(limit), limit, 0.0)

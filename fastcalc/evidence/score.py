@@ -185,7 +185,6 @@ def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
 
 
 def _names(one: Prediction) -> dict[str, str]:
-    """Return the groups of a point and which of each it is in, in the order of the table."""
     point = one.point
     return {
         "all": "",

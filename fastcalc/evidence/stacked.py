@@ -124,7 +124,6 @@ def _piles(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
 
 
 def _joined(piles: Sequence[Pile], name: str) -> Any:
-    """Return one part of several piles as one, field by field one after another."""
     first, counts = getattr(piles[0], name), [pile.point.size for pile in piles]
 
     def column(field: str) -> Floats:

@@ -130,7 +130,6 @@ class PointTable:
 
 
 def _starts(line: str) -> list[int]:
-    """Return where the cells of a line begin, counted from 0."""
     starts, is_quoted = [0], False
     for index, letter in enumerate(line):
         if letter == '"':

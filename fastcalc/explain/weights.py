@@ -97,13 +97,11 @@ def _read(made: Pass, part: Component, where: str, *kinds: str) -> list[Equation
 
 
 def _routed_flops(made: Pass, tokens: Term) -> Term:
-    """Return FLOPs of tokens through the experts they pick. [FLOP]"""
     passed = tokens * made.two * made.numbers.parameters("routed") * made.load.active
     return passed * _imbalance(made) / (number(made.load.experts) * made.shards)
 
 
 def _distinct(made: Pass) -> Equation:
-    """Return how many experts of a layer the tokens of the pass pick."""
     numbers, load, picked = made.numbers, made.load, number(made.load.active)
     experts = numbers.counted(load.experts, "experts in a layer")
     # Tokens that meet in one copy of the experts pick alike.

@@ -89,7 +89,6 @@ def _beyond_all(count: Floats, offered: Floats) -> Floats:
 
 @cache
 def _nodes() -> list[tuple[float, float]]:
-    """Return 24 points of Gauss and Legendre and their weights: they give thirteen digits."""
     points, weights = np.polynomial.legendre.leggauss(24)
     return list(zip(points.tolist(), weights.tolist(), strict=True))
 

@@ -77,7 +77,6 @@ def records(content: Text) -> tuple[list[Record], list[FileFault]]:
 
 
 def _mappings(text: str) -> Iterator[Record]:
-    """Yield what a list at the top holds, or what stands one after another."""
     decoder = json.JSONDecoder(parse_int=short_whole)
     index, line, counted = _skip(text, 0), 1, 0
     in_list = text.startswith("[", index)
@@ -107,6 +106,5 @@ def _mappings(text: str) -> Iterator[Record]:
 
 
 def _skip(text: str, index: int) -> int:
-    """Return the index of the next character that is no white space."""
     match = _SPACE.match(text, index)
     return match.end() if match else index

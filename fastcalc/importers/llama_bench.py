@@ -69,7 +69,6 @@ def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[
 
 
 def _no_point(record: Record, *, prompt: int, output: int, depth: int, speed: float) -> str | None:
-    """Return why a test can be no point, whatever the machine."""
     if speed <= 0:
         return "avg_ts is not above 0: the test did not run"
     if prompt < 0 or output < 0 or depth < 0 or prompt == output == 0:
@@ -90,7 +89,6 @@ def _no_point(record: Record, *, prompt: int, output: int, depth: int, speed: fl
 
 
 def _on_the_host(record: Record, model: str, catalogue: Catalogue) -> str | None:
-    """Return why a test is not of the accelerator: layers left on the host."""
     offloaded = record.count("n_gpu_layers")
     if record.text("backends") == "CPU" or offloaded is None or offloaded < 0:
         return None
@@ -141,7 +139,6 @@ def _setup(record: Record, said: Mapping[str, str], names: Names) -> dict[str, A
 
 
 def _gpus(record: Record) -> tuple[list[str], str | None]:
-    """Return the names of the GPUs that took part, and why their number is not known."""
     gpus = [name.strip() for name in record.text("gpu_info").split(",") if name.strip()]
     if record.text("split_mode") == "none" and gpus:
         main = record.count("main_gpu") or 0

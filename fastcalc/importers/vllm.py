@@ -105,7 +105,6 @@ def _seconds(record: Record, key: str) -> float | None:
 
 
 def _load(record: Record, requests_per_s: float, output: float) -> Load | str:
-    """Return how requests came, or why that cannot be known."""
     if record.data.get("ramp_up_strategy"):
         return "the request rate rose during the run (ramp_up_strategy)"
     counts = (record.count("max_concurrency"), record.count("num_prompts"))

@@ -124,7 +124,6 @@ def _numbers(
 
 @cache
 def _plain(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """Strip Annotated and Optional."""
     if get_origin(annotation) is Annotated:
         inner, *more = get_args(annotation)
         return _plain(inner, (*more, *metadata))

@@ -38,7 +38,6 @@ def prints(number: WrittenNumber) -> list[float]:
 
 
 def _own_unit(number: WrittenNumber) -> float | None:
-    """Return the SI value of one of the unit that a value is written in."""
     match = re.match(r"\s*([0-9.]+)", number.text)
     try:
         written = float(match[1]) if match else 0.0

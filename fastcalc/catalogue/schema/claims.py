@@ -84,7 +84,6 @@ class Input(Entry):
 
 
 def _range(raw: Any) -> dict[str, Any]:
-    """Return the fields of a range: two rising numbers or quantities, or names."""
     read = _read(raw)
     ends, others = read.get("values", ()), read.get("names", ())
     if ends and not (len(ends) == 2 and ends[0] < ends[1]):
@@ -94,7 +93,6 @@ def _range(raw: Any) -> dict[str, Any]:
 
 
 def _read(raw: Any) -> dict[str, Any]:
-    """Return the fields of an input from a number, a text or a list of either."""
     parts = raw if isinstance(raw, list) else [raw]
     if not parts or any(isinstance(one, (bool, list, dict)) or one is None for one in parts):
         raise ValueError(f"write {_FORMS}")
@@ -190,7 +188,6 @@ class Claim(Entry):
     @model_validator(mode="before")
     @classmethod
     def _where_it_stands(cls, raw: Any) -> Any:
-        """Let the places say which articles they are of."""
         if isinstance(raw, dict) and isinstance(raw.get("place"), dict) and "articles" not in raw:
             return {**raw, "articles": list(raw["place"])}
         return raw

@@ -139,7 +139,6 @@ def slug(text: str) -> str:
 
 
 def _fields(file: JsonFile) -> tuple[Fields, ModelFamily]:
-    """Return the language part of a configuration, and its family."""
     data, outer = file.data, Fields(file.data, file)
     roots: tuple[Path_, ...] = ((),)
     inner = next((name for name in _INNER if outer.mapping(name)), None)

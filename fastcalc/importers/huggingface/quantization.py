@@ -101,7 +101,6 @@ def _quantized(config: Fields, fields: Fields, plain: str) -> Formats:
 
 
 def _from_bits(config: Fields, at_four: str) -> str | None:
-    """Return the format of weight-only integers by their width and group."""
     bits = config.maybe("bits", "w_bit", "num_bits")
     group = config.data.get("group_size", config.data.get("q_group_size"))
     if bits == 4:
@@ -110,7 +109,6 @@ def _from_bits(config: Fields, at_four: str) -> str | None:
 
 
 def _from_groups(config: Fields) -> str | None:
-    """Return the format most groups of a compressed-tensors list share."""
     counts = Counter[str]()
     for name, rule in config.data["config_groups"].items():
         data = rule.get("weights") if isinstance(rule, dict) else None
@@ -131,7 +129,6 @@ def _from_groups(config: Fields) -> str | None:
 
 
 def _from_method(config: Fields, method: str) -> str | None:
-    """Return the format that a method stands for, or that its own keys state."""
     if method in _METHODS:
         return _METHODS[method]
     if method == "bitsandbytes":
@@ -174,7 +171,6 @@ def _most(counts: Counter[str], otherwise: str) -> str:
 
 
 def _leaves_attention(config: Fields, fields: Fields) -> bool:
-    """Return whether the list of modules left alone names the attention of most layers."""
     layers = fields.data.get("num_hidden_layers")
     half = layers / 2 if isinstance(layers, int) else 1
     numbers: set[str] = set()

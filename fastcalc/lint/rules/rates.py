@@ -145,7 +145,6 @@ def implied_clock(sheet: Sheet, _: Setting) -> Findings:
 def _off_clock(
     sheet: Sheet, rate: WrittenNumber, core: Core, cycle: float, *, room: float = 0.0, ask: str = ""
 ) -> Findings:
-    """Yield a rate that the cores, at so many FLOP a cycle, do at no clock of theirs."""
     cores = sheet.si("cores") or 0.0
     clock = rate.si / (cores * cycle) / GB if cores else core.slowest
     if not (1 - room) * core.slowest <= clock <= (1 + room) * core.fastest:

@@ -72,7 +72,6 @@ def _worth_trying(left: Iterable[Gaps], found: Decision, shown: int) -> list[Gap
 
 
 def _summary(scored: Scored, service: Service) -> Decision:
-    """Return the decision among the deployments of one grid."""
     misses = scored.misses(service)
     table = np.stack([misses[name] for name in LIMITS])
     is_missed = table > 1.0

@@ -168,7 +168,6 @@ _Load = tuple[Floats, Floats, dict[str, Any]]
 
 
 def _together(service: Service, replica: Replica, batch: Floats) -> _Load:
-    """Return what replicas that take in prompts and decode are asked."""
     run, alone = replica.run, replica.ttft
     # Where prompts cost next to nothing, rounding may leave less than nothing.
     prompts = np.maximum(run - service.output * replica.tpot, 0.0)
@@ -202,7 +201,6 @@ def has_cost(scenario: Scenario, service: Service) -> bool:
 
 
 def _cost(grid: Grid, service: Service, replica: Replica, chips: Floats, busy: Floats) -> Floats:
-    """Return what is to be least."""
     hardware, pricing = grid.scenario.hardware, grid.scenario.pricing
     if service.objective == "chips":
         return chips

@@ -37,7 +37,6 @@ class OpenRequests:
 
     @cached_property
     def _held(self) -> Floats:
-        """Contexts that the model holds. [1]"""
         return self.contexts[~(self.contexts > self.longest)]
 
     @cached_property

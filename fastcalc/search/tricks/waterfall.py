@@ -55,8 +55,6 @@ EVIDENCE = ("measured", "published", "assumed")  # the strongest first
 
 
 class _Step(NamedTuple):
-    """A change of what is served, and what it rests on."""
-
     trick: str
     change: str
     scenario: Scenario
