@@ -15,7 +15,6 @@ from fastcalc.formulas.types import Floats
 from fastcalc.search import Space
 from fastcalc.search.space import sharding
 from fastcalc.search.tricks import lighter_passes as passes
-from fastcalc.search.tricks import other_machines as machines
 from fastcalc.search.tricks import smaller_models as models
 from fastcalc.search.tricks.combined import combinations, nearest
 from fastcalc.search.tricks.option import TRICKS, Option, best, in_order
@@ -76,7 +75,7 @@ def fastmode(
         raise InputError(f"{what}, which hold{verb} {most:,}{more}")
     base = Base(outcome, speed, catalogue, smaller)
     drafts, tokens, acceptance = passes.needed_drafts(base)
-    options = machines.todays_chips(base) + machines.other_machines(base)
+    options = base.on_todays_chips() + base.on_other_machines()
     options += [*in_order(passes.fewer_bits(base)), passes.speculation(base)]
     options += [*models.smaller_models(base), *combinations(base)]
     options.sort(key=lambda one: list(TRICKS).index(one.trick))

@@ -16,7 +16,7 @@ from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.search import Reach, Space, cheapest
 from fastcalc.search.space import chip_counts
-from fastcalc.search.tricks.option import Option, option_of
+from fastcalc.search.tricks.option import Option, in_order, option_of
 
 SRAM_KINDS = ("wafer", "lpu", "rdu")  # sold for the speed of memory on the chip
 DATACENTER = ("datacenter", "tpu", "npu")  # classes that may take the place of today's
@@ -144,6 +144,28 @@ class Base:
         today, domain = self.layout.chips, link_domain(self.scenario.hardware)
         counts = {times * today for times in _MORE} | ({domain} if domain > today else set())
         return self.space.layouts(*sorted(counts))
+
+    def on_todays_chips(self) -> list[Option]:
+        """Return today's chips at the largest batch that will do, cut otherwise, and more of them."""
+        options, others = [], self.up_to_today()
+        tried = (("smaller-batch", [self.layout]), ("other-layout", others))
+        for trick, layouts in (*tried, ("more-chips", self.beyond_today())):
+            found = self.search(self.space, layouts)
+            cut = found.outcome.placement.layout if found.outcome else None
+            change = "" if cut is None or cut == self.layout else str(cut) or "one chip"
+            options.append(option_of(trick, change, found, self.speed))
+        if not others:
+            options[1] = Option("other-layout", "", why_not="there is none")
+        return options
+
+    def on_other_machines(self) -> list[Option]:
+        """Return each rival and SRAM machine, at its cheapest point that reaches the speed."""
+        today = (self.scenario.hardware.released or "")[:4]
+        chips = [("sram-machine", chip) for chip in self.sram_machines]
+        for chip in self.rivals:
+            is_newer = (chip.released or "")[:4] > today
+            chips.append(("newer-hardware" if is_newer else "other-hardware", chip))
+        return in_order([self.option(trick, chip.id, self.on(chip)) for trick, chip in chips])
 
 
 def with_model(scenario: Scenario, model: Model) -> Scenario:
