@@ -146,7 +146,7 @@ class Base:
         return self.space.layouts(*sorted(counts))
 
     def on_todays_chips(self) -> list[Option]:
-        """Return today's chips at the largest batch that will do, cut otherwise, and more of them."""
+        """Return today's chips at the largest batch that will do, cut otherwise, and more."""
         options, others = [], self.up_to_today()
         tried = (("smaller-batch", [self.layout]), ("other-layout", others))
         for trick, layouts in (*tried, ("more-chips", self.beyond_today())):
