@@ -80,18 +80,11 @@ def extended(document: Document, base: Document) -> Document:
     """
     moved: dict[Path_, Path_] = {}
     inherited = {key: one for key, one in base.data.items() if key not in _NEVER_INHERITED}
-    data = {
-        **inherited,
-        **{
-            key: _over(inherited.get(key), one, (key,), moved) for key, one in document.data.items()
-        },
-    }
+    own = document.data.items()
+    data = {**inherited, **{key: _over(inherited.get(key), one, (key,), moved) for key, one in own}}
 
     def places(marks: dict[Path_, Any]) -> dict[Path_, Any]:
-        starts = {path: path[:2] for path in marks}
-        return {
-            (*moved.get(start, start), *path[2:]): marks[path] for path, start in starts.items()
-        }
+        return {(*moved.get(at[:2], at[:2]), *at[2:]): mark for at, mark in marks.items()}
 
     return replace(document, data=data, values=places(document.values), keys=places(document.keys))
 
@@ -99,11 +92,8 @@ def extended(document: Document, base: Document) -> Document:
 def _over(base: Any, own: Any, path: Path_, moved: dict[Path_, Path_]) -> Any:
     """Return a value over the one it extends; note the lists' items that stand elsewhere now."""
     if isinstance(base, dict) and isinstance(own, dict):
-        if (
-            "value" in base
-            or "value" in own
-            or own.get("kind", base.get("kind")) != base.get("kind")
-        ):
+        is_other_kind = own.get("kind", base.get("kind")) != base.get("kind")
+        if is_other_kind or "value" in base or "value" in own:
             return own
         joined = {key: _over(base.get(key), one, (*path, key), moved) for key, one in own.items()}
         return {**base, **joined}

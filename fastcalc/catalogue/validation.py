@@ -124,9 +124,8 @@ def _shown(value: object, fault: Any) -> str:
 
 def dotted(path: Path_) -> str:
     """Return a path as people write it: ``memory[0].bandwidth``."""
-    return ".".join(f"[{step}]" if isinstance(step, int) else str(step) for step in path).replace(
-        ".[", "["
-    )
+    steps = (f"[{step}]" if isinstance(step, int) else step for step in path)
+    return ".".join(steps).replace(".[", "[")
 
 
 @lru_cache(maxsize=1024)

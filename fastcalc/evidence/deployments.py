@@ -93,10 +93,8 @@ class Deployment:
                 why = f"the {'fewest chips that hold' if fewest else 'only layout that holds'} it"
             return f"{str(layout) or '1 chip'}, {why}"
         if self.stated.ep is None and self.work.experts and layout.width > 1:
-            spread = (
-                "experts over all chips of a stage" if layout.ep > 1 else "each expert cut by tp"
-            )
-            return f"ep {layout.ep}, {spread}"
+            over = "experts over all chips of a stage"
+            return f"ep {layout.ep}, {over if layout.ep > 1 else 'each expert cut by tp'}"
         return None
 
     @property

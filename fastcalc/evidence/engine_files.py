@@ -46,9 +46,8 @@ def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
     if engine.id in calibration.ranges:
         found = _with_ranges(found, calibration.ranges[engine.id])
         architectures = ", ".join(calibration.architectures[engine.id])
-        found = re.sub(
-            r"(?m)^fitted_architectures: .*$", f"fitted_architectures: [{architectures}]", found
-        )
+        line = f"fitted_architectures: [{architectures}]"
+        found = re.sub(r"(?m)^fitted_architectures: .*$", line, found)
     return found
 
 
@@ -60,9 +59,8 @@ def in_unit(written: Quantity, value: float) -> str:
 
 
 def _with_ranges(text: str, ranges: Mapping[str, Interval]) -> str:
-    kept = [
-        line for line in text.splitlines() if line.startswith((f"  {BORROWED}:", f"  {OFFLOAD}:"))
-    ]
+    marks = (f"  {BORROWED}:", f"  {OFFLOAD}:")
+    kept = [line for line in text.splitlines() if line.startswith(marks)]
     lines = [
         f"  {name}: {{below: {one.below:.2f}, above: {one.above:.2f}, basis: "
         f'"{one.count} points of {one.sources} {_LEFT_OUT.get(name, _USUAL)} left out of the fit"}}'
@@ -89,12 +87,8 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> st
         f"source{'s' if after.sources > 1 else ''}: {scores}",
         "",
     ]
-    sources = [
-        "sources:",
-        f"  {FIT}:",
-        f"    title: {_quoted(f'Fit of {measured} by {COMMAND}')}",
-        "",
-    ]
+    title = _quoted(f"Fit of {measured} by {COMMAND}")
+    sources = ["sources:", f"  {FIT}:", f"    title: {title}", ""]
     values: dict[str, list[str]] = {}
     for node, value in sorted(
         zip(fit.nodes, fit.values.tolist(), strict=True), key=lambda one: bool(one[0].group)

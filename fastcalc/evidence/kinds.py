@@ -148,13 +148,9 @@ def _bound_run(passes: Schedule) -> Array:
     """Return the least time to serve a batch: each resource busy with its share of all work."""
     decode, batch = passes.bound().work, passes.batch
     prompts = passes.bound(batch * passes.traffic.computed_prompt, decode=0.0 * batch).work
-    return np.maximum(
-        passes.steps * decode.memory_time,
-        np.maximum(
-            passes.steps * decode.compute_time + prompts.compute_time,
-            passes.steps * decode.link_time + prompts.link_time,
-        ),
-    )
+    compute = passes.steps * decode.compute_time + prompts.compute_time
+    link = passes.steps * decode.link_time + prompts.link_time
+    return np.maximum(passes.steps * decode.memory_time, np.maximum(compute, link))
 
 
 def room(placement: Placement, columns: Columns) -> Floats:

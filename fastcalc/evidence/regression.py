@@ -70,7 +70,7 @@ class Fit:
             nodes[engine, chip.id] = [-1 if node is None else node for node in found]
         by_point = np.array([nodes[engine, chip.id] for engine, chip in machines])
         return [
-            dict(zip(self.names, by_point[pile.point].T, strict=True)) for pile in self.rows.piles
+            dict(zip(self.names, by_point[one.point].T, strict=True)) for one in self.rows.piles
         ]
 
     @cached_property
@@ -78,10 +78,10 @@ class Fit:
         """Logarithms of what every value is drawn to: a fit does not depend on the last one."""
         logs: list[float] = []
         for node in self.family.nodes:
-            drawn_to_parent = node.center is None and node.parent is not None
-            logs.append(
-                logs[node.parent or 0] if drawn_to_parent else log(node.center or node.value)
-            )
+            if node.center is None and node.parent is not None:
+                logs.append(logs[node.parent])
+            else:
+                logs.append(log(node.center or node.value))
         return np.array(logs)
 
     def software(self, logs: Floats) -> list[EngineParameters]:
@@ -192,10 +192,6 @@ def _huber(squares: Floats, limit: Floats) -> Floats:
     inside = squares <= limit
     safe = np.where(inside, 1.0, squares)
     bound = np.where(np.isfinite(limit), limit, 0.0)
-    return np.stack(
-        [
-            np.where(inside, squares, 2.0 * np.sqrt(bound * safe) - bound),
-            np.where(inside, 1.0, np.sqrt(bound / safe)),
-            np.where(inside, 0.0, -0.5 * np.sqrt(bound) * safe**-1.5),
-        ]
-    )
+    loss = np.where(inside, squares, 2.0 * np.sqrt(bound * safe) - bound)
+    slope = np.where(inside, 1.0, np.sqrt(bound / safe))
+    return np.stack([loss, slope, np.where(inside, 0.0, -0.5 * np.sqrt(bound) * safe**-1.5)])

@@ -131,11 +131,8 @@ def _load(record: Record, requests_per_s: float, output: float) -> Load | str:
     in_flight = requests_per_s * seconds
     if not 0 < in_flight <= LIMITS["sequences"].most:
         return "duration and mean latency contradict each other"
-    return Load(
-        max(1, round(in_flight)),
-        True,
-        f"{rate:g} requests/s, {in_flight:.3g} in flight by Little's law",
-    )
+    words = f"{rate:g} requests/s, {in_flight:.3g} in flight by Little's law"
+    return Load(max(1, round(in_flight)), True, words)
 
 
 def _setup(record: Record, said: Mapping[str, str], names: Names) -> dict[str, Any]:

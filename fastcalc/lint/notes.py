@@ -90,10 +90,8 @@ def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
 def _counts(sheet: Sheet, reading: str) -> set[float]:
     """Return the factors that a reading names: '8 GPUs', 'per eight', '8:1', '48 of 64 cores'."""
     text = re.sub(r"2\^\d+", " ", reading.lower())
-    whole = {
-        float(match[1])
-        for match in re.finditer(r"(?<![\w.,])([2-9]|[1-9]\d{1,2})\b(?![.,]\d)", text)
-    }
+    digits = re.finditer(r"(?<![\w.,])([2-9]|[1-9]\d{1,2})\b(?![.,]\d)", text)
+    whole = {float(match[1]) for match in digits}
     words = {float(count) for word, count in _COUNTS.items() if re.search(rf"\b{word}\b", text)}
     one_of = {*whole, *words}
     found = one_of | {1 / count for count in one_of}

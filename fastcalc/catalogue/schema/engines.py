@@ -102,14 +102,10 @@ class Engine(Entry):
     def over(self, base: "Engine") -> "Engine":
         """Return this engine over another: its own value stands before the other's for a chip."""
         own = self.parameters.given
-        kinds = {
-            key: merged(
-                inherited.without(own) if inherited else Parameters(),
-                self.architectures.get(key, Parameters()),
-            )
-            for key in {**base.architectures, **self.architectures}
-            for inherited in [base.architectures.get(key)]
-        }
+        kinds = {}
+        for key in {**base.architectures, **self.architectures}:
+            inherited = base.architectures.get(key, Parameters()).without(own)
+            kinds[key] = merged(inherited, self.architectures.get(key, Parameters()))
         return self.model_copy(
             update={
                 "parameters": merged(base.parameters, self.parameters),

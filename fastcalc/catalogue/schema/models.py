@@ -269,11 +269,8 @@ class Model(Entry):
     def _shape_or_minimum(self) -> "Model":
         minimum = ("total_parameters", "layers", "kv_bytes_per_token")
         if self.blocks:
-            given = [
-                key
-                for key in (*minimum, "active_parameters", "experts", "active_experts")
-                if getattr(self, key) is not None
-            ]
+            others = ("active_parameters", "experts", "active_experts")
+            given = [key for key in (*minimum, *others) if getattr(self, key) is not None]
             if given:
                 raise ValueError(
                     f"{', '.join(given)} cannot be given with blocks, from which they follow; "

@@ -53,10 +53,8 @@ class Fields:
             if not self.has(*names) and not any(name in self.defaults for name in names):
                 missing.append(" or ".join(names))
         if missing:
-            raise self.refuse(
-                f"too little to count the model from: {', '.join(missing)} "
-                f"{'is' if len(missing) == 1 else 'are'} missing"
-            )
+            what = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+            raise self.refuse(f"too little to count the model from: {what}")
 
     def count(self, *names: str, default: int | None = None, least: int = 1) -> int:
         """Return a whole number that must be there, or the family's default, which is noted."""

@@ -28,9 +28,8 @@ def windowed(fields: Fields, layers: int, *, every: int | None = None) -> list[b
     if kinds is not None:
         unknown = next((kind for kind in kinds if kind not in _KNOWN_LAYERS), None)
         if unknown is not None:
-            raise fields.refuse(
-                f"layer_types holds '{unknown}', a kind that fastcalc does not know"
-            )
+            what = "a kind that fastcalc does not know"
+            raise fields.refuse(f"layer_types holds '{unknown}', {what}")
         return [kind in ("sliding_attention", "chunked_attention") for kind in kinds]
     pattern = fields.data.get("sliding_window_pattern")
     if isinstance(pattern, str):

@@ -46,16 +46,10 @@ def can_be_apart(grid: Grid, service: Service) -> bool:
 
     It takes a rate, a link, tokens to decode, and batch 1, which says how long a prompt takes.
     """
-    one, site = grid.scenario, grid.site
+    one, has_rate = grid.scenario, service.rate is not None and service.output > 1.0
     has_link = one.hardware.links.scale_out is not None
-    is_whole = site.machine.is_spatial or one.engine.is_bound
-    return (
-        service.rate is not None
-        and service.output > 1.0
-        and has_link
-        and not is_whole
-        and bool(np.all(grid.batches[..., 0] == 1))
-    )
+    is_whole = grid.site.machine.is_spatial or one.engine.is_bound
+    return has_rate and has_link and not is_whole and bool(np.all(grid.batches[..., 0] == 1))
 
 
 def pools(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
