@@ -63,11 +63,10 @@ class Fit:
         """For each pile and name, the node that each pass takes its value from; -1 for none."""
         machines = [(one.engine.id, one.hardware) for one in self.rows.deployments]
         nodes = {}
-        for engine, chip in {
-            (engine, chip.id): (engine, chip) for engine, chip in machines
-        }.values():
-            found = (self.family.node_for(engine, chip, name) for name in self.names)
-            nodes[engine, chip.id] = [-1 if node is None else node for node in found]
+        for engine, chip in machines:
+            if (engine, chip.id) not in nodes:
+                found = (self.family.node_for(engine, chip, name) for name in self.names)
+                nodes[engine, chip.id] = [-1 if node is None else node for node in found]
         by_point = np.array([nodes[engine, chip.id] for engine, chip in machines])
         return [
             dict(zip(self.names, by_point[one.point].T, strict=True)) for one in self.rows.piles

@@ -65,12 +65,10 @@ def validate_shipped(evidence: Evidence, catalogue: Catalogue) -> Shipped:
     offloaded = validate([p for p in believed if p.is_offloaded], catalogue)
     kept = [p for p in believed if evidence.is_set_aside(p) and not p.is_offloaded]
     aside = validate(kept, catalogue, skipped=offloaded.skipped)
+    both = [*aside.predictions, *offloaded.predictions]
+    groups = [*aside.groups, *offloaded.of("part:")]
     return Shipped(
         fitted=Validation(honest, fitted.skipped, [*groups_of(honest), *offloaded.of("class:")]),
-        set_aside=Validation(
-            [*aside.predictions, *offloaded.predictions],
-            aside.skipped,
-            [*aside.groups, *offloaded.of("part:")],
-        ),
+        set_aside=Validation(both, aside.skipped, groups),
         suspect=validate([p for p in known if p.id in suspect], catalogue),
     )

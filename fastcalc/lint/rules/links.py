@@ -21,11 +21,8 @@ def one_direction(sheet: Sheet, _: Setting) -> Findings:
         return
     times = link.si / (most * GB)
     guess = "both directions together?" if near(times, 2, 0.1) else "bits, or a whole node's?"
-    message = (
-        f"{link.text} is {ratio(times)} times what this architecture has in one direction of one "
-        f"chip, {most:g} GB/s: {guess}"
-    )
-    yield link, message
+    has = f"{link.text} is {ratio(times)} times what this architecture has"
+    yield link, f"{has} in one direction of one chip, {most:g} GB/s: {guess}"
 
 
 @rule("HW042")
@@ -44,11 +41,8 @@ def link_against_memory(sheet: Sheet, _: Setting) -> Findings:
         share = link.si / tier.bandwidth.si if link else 0.0
         least, most = band("link_share", name)
         if link and not least <= share <= most:
-            message = (
-                f"{link.text} is {share:.2g} of the memory's {tier.bandwidth.text}; chips have "
-                f"{least} to {most}: one direction, one chip, bits or bytes?"
-            )
-            yield link, message
+            has = f"{link.text} is {share:.2g} of the memory's {tier.bandwidth.text}; chips have"
+            yield link, f"{has} {least} to {most}: one direction, one chip, bits or bytes?"
 
 
 @rule("HW043")
@@ -85,11 +79,9 @@ def adapters_of_the_year(sheet: Sheet, _: Setting) -> Findings:
         return
     bits = re.sub(r"B/s", "b/s", link.text)
     hint = f"; '{bits}' (bits) would be" if bits != link.text else "; one direction of one chip is"
-    yield (
-        link,
-        f"{link.text} exceeds the {8 * most:,.0f} Gb/s that adapters of such chips have{hint} "
-        f"{amount(link.si / (8 if bits != link.text else 2), 'bandwidth')}",
-    )
+    has = f"{link.text} exceeds the {8 * most:,.0f} Gb/s that adapters of such chips have"
+    right = link.si / (8 if bits != link.text else 2)
+    yield link, f"{has}{hint} {amount(right, 'bandwidth')}"
 
 
 @rule("HW045")

@@ -85,12 +85,9 @@ def seconds_to_read(sheet: Sheet, _: Setting) -> Findings:
             continue
         seconds = tier.capacity.si / tier.bandwidth.si
         if not low <= seconds <= high:
-            yield (
-                tier.capacity,
-                f"{tier.capacity.text} at {tier.bandwidth.text} takes {_time(seconds)} to read "
-                f"once; such memory takes {_time(low)} to {_time(high)}: one chip, bytes, and the "
-                "right prefix?",
-            )
+            has = f"{tier.capacity.text} at {tier.bandwidth.text} takes {_time(seconds)}"
+            has = f"{has} to read once; such memory takes {_time(low)} to {_time(high)}"
+            yield tier.capacity, f"{has}: one chip, bytes, and the right prefix?"
 
 
 def _time(seconds: float) -> str:
@@ -135,11 +132,9 @@ def gib_not_gb(sheet: Sheet, _: Setting) -> Findings:
             continue
         gib = float(written[1])
         if gib.is_integer() or tier.counts(capacity=gib * GIB / number.si):
-            yield (
-                number,
-                f"{number.text} is {number.si / GIB:.1f} GiB; memory chips of this kind hold whole "
-                f"GiB: write '{written[1]} GiB', or say 'decimal' in 'reading'",
-            )
+            has = f"{number.text} is {number.si / GIB:.1f} GiB; memory chips of this kind hold"
+            instead = f"write '{written[1]} GiB', or say 'decimal' in 'reading'"
+            yield number, f"{has} whole GiB: {instead}"
 
 
 @rule("HW026", "error")
@@ -175,12 +170,11 @@ def sram_per_core(sheet: Sheet, _: Setting) -> Findings:
         if core and core.port and cores and tier.bandwidth:
             clock = tier.bandwidth.si / (cores * core.port) / GB
             if not core.slowest <= clock <= core.fastest:
-                message = (
-                    f"{tier.bandwidth.text} over {cores:,.0f} cores of {core.port:g} bytes a cycle "
-                    f"is a clock of {ratio(clock)} GHz; this architecture runs at {core.slowest} "
-                    f"to {core.fastest}"
+                has = (
+                    f"{tier.bandwidth.text} over {cores:,.0f} cores of {core.port:g} bytes a cycle"
                 )
-                yield tier.bandwidth, message
+                runs = f"this architecture runs at {core.slowest} to {core.fastest}"
+                yield tier.bandwidth, f"{has} is a clock of {ratio(clock)} GHz; {runs}"
 
 
 @rule("HW028")

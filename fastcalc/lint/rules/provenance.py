@@ -202,11 +202,8 @@ def value_is_printed(sheet: Sheet, _: Setting) -> Findings:
             hint = "if GB means 2^30 bytes there, let 'reading' say so"
         elif near(found, 1000.0, 0.05) or near(found, 1e-3, 0.05):
             hint = "a prefix is wrong"
-        yield (
-            number,
-            f"{number.text} is {times} the {amount(closest, number.dimension)} that "
-            f'the source prints ("{number.said("printed")}"); {hint}',
-        )
+        has = f"{number.text} is {times} the {amount(closest, number.dimension)}"
+        yield number, f'{has} that the source prints ("{number.said("printed")}"); {hint}'
 
 
 @rule("PV010")
@@ -224,11 +221,9 @@ def reading_comes_out(sheet: Sheet, _: Setting) -> Findings:
         wanted = accepted(sheet, number)
         if wanted and not any(near(number.si, one, 0.012) for one in wanted):
             closest = min(wanted, key=lambda one: abs(one - number.si))
-            yield (
-                number,
-                f'{number.text} does not follow from "{number.said("printed") or ""}" by '
-                f"'{number.said('reading')}': that gives {amount(closest, number.dimension)}",
-            )
+            has = f'{number.text} does not follow from "{number.said("printed") or ""}" by'
+            gives = amount(closest, number.dimension)
+            yield number, f"{has} '{number.said('reading')}': that gives {gives}"
 
 
 @rule("PV011", "note", strict=True)

@@ -148,11 +148,9 @@ def _off_clock(
     cores = sheet.si("cores") or 0.0
     clock = rate.si / (cores * cycle) / GB if cores else core.slowest
     if not (1 - room) * core.slowest <= clock <= (1 + room) * core.fastest:
-        yield (
-            rate,
-            f"{rate.text} over {cores:,.0f} cores at {cycle:,.0f} FLOP a cycle is a clock of "
-            f"{ratio(clock)} GHz; this architecture runs at {core.slowest} to {core.fastest}{ask}",
-        )
+        has = f"{rate.text} over {cores:,.0f} cores at {cycle:,.0f} FLOP a cycle"
+        runs = f"this architecture runs at {core.slowest} to {core.fastest}"
+        yield rate, f"{has} is a clock of {ratio(clock)} GHz; {runs}{ask}"
 
 
 @rule("HW009")
@@ -184,12 +182,9 @@ def vector_against_matrix(sheet: Sheet, _: Setting) -> Findings:
     if core and core.vector:
         low, high = 0.7 * core.matrix / core.vector, 1.3 * core.matrix / core.vector
     if not low <= found <= high:
-        yield (
-            vector,
-            f"the 16-bit rate {rate.text} is {ratio(found)} times the vector rate {vector.text}; "
-            f"chips of this kind have {ratio(low)} to {ratio(high)}; is one sparse, or of another "
-            "chip?",
-        )
+        has = f"the 16-bit rate {rate.text} is {ratio(found)} times the vector rate {vector.text}"
+        chips = f"chips of this kind have {ratio(low)} to {ratio(high)}"
+        yield vector, f"{has}; {chips}; is one sparse, or of another chip?"
 
 
 @rule("HW011")
@@ -207,12 +202,10 @@ def ridge_point(sheet: Sheet, _: Setting) -> Findings:
     low, high = band("ridge", sheet.word("kind"), tier.family)
     found = rate.si / tier.bandwidth.si
     if not low <= found <= high:
-        yield (
-            tier.bandwidth,
-            f"{rate.text} over {tier.bandwidth.text} is {ratio(found)} FLOP a byte; chips with "
-            f"such memory have {ratio(low)} to {ratio(high)}: a prefix, bits for bytes, sparsity, "
-            "or numbers of two different chips?",
-        )
+        has = f"{rate.text} over {tier.bandwidth.text} is {ratio(found)} FLOP a byte"
+        chips = f"chips with such memory have {ratio(low)} to {ratio(high)}"
+        ask = "a prefix, bits for bytes, sparsity, or numbers of two different chips?"
+        yield tier.bandwidth, f"{has}; {chips}: {ask}"
 
 
 @rule("HW012")
@@ -242,11 +235,9 @@ def flops_per_watt(sheet: Sheet, _: Setting) -> Findings:
         return
     most, found = by_year("rate_per_watt", sheet.year), rate.si / power.si
     if not 0.01e12 <= found <= most:
-        yield (
-            rate,
-            f"{rate.text} at {power.text} is {found / 1e12:.3g} TFLOP/s a watt; chips released up "
-            f"to then reach {most / 1e12:.3g} and none is below 0.01: sparse, or of two chips?",
-        )
+        has = f"{rate.text} at {power.text} is {found / 1e12:.3g} TFLOP/s a watt"
+        chips = f"chips released up to then reach {most / 1e12:.3g} and none is below 0.01"
+        yield rate, f"{has}; {chips}: sparse, or of two chips?"
 
 
 @rule("HW014", "note", strict=True)

@@ -88,12 +88,8 @@ class Grid:
 def solved(grid: Grid) -> EvaluatedPoints:
     """Evaluate every point of a grid or a block of it at once, to the same bits as one by one."""
     one, kinds = grid.scenario, grid.requests[:]
-    traffic = replace(
-        one.traffic,
-        prompt=kinds.prompt[:, np.newaxis, np.newaxis],
-        output=kinds.output[:, np.newaxis, np.newaxis],
-        context=kinds.context[:, np.newaxis, np.newaxis],
-    )
+    lengths = {name: array[:, np.newaxis, np.newaxis] for name, array in vars(kinds).items()}
+    traffic = replace(one.traffic, **lengths)
     site = replace(grid.site, reserved_tokens=traffic.reserved_each.ravel())
     smallest = cache(lambda: smallest_layouts(site, grid.batches))
     if grid.chips is not None:
@@ -148,16 +144,10 @@ def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> Words:
     limit, layout = float(site.machine.software.max_sequences), estimate.placement.layout
     is_beyond = estimate.batch / layout.dp > limit
     beyond = floor(limit) + 1 if limit < inf else 1
-    kinds = [
-        warnings_of(
-            Location(
-                replace(scenario, batches=(batch,)),
-                site,
-                site.place(Layout(pp=chips)),
-                is_default_layout=False,
-            )
-        )
-        for batch in (1, beyond)
-        for chips in (1, 2)
-    ]
+    kinds = []
+    for batch in (1, beyond):
+        asked = replace(scenario, batches=(batch,))
+        for chips in (1, 2):
+            place = site.place(Layout(pp=chips))
+            kinds.append(warnings_of(Location(asked, site, place, is_default_layout=False)))
     return Words((layout.chips > 1) + 2 * is_beyond, tuple(kinds))

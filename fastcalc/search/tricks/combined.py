@@ -145,18 +145,12 @@ def combinations(base: Base) -> list[Option]:
         ways[one.tricks, is_priced].append(one)
         if is_priced and one.tricks in COUNTS and one.on_chip.scenario.model is base.scenario.model:
             same.append(one)
-    found = [
-        _cheapest(base, ways[count, True])
-        or _cheapest(base, ways[count, False])
-        or Option(
-            name,
-            "",
-            why_not="no combination of so many reaches it",
-            tricks=count,
-            is_ruled_out=base.keeps_model and count == max(COUNTS),
-        )
-        for count, name in COUNTS.items()
-    ]
+    found, why_not = [], "no combination of so many reaches it"
+    for count, name in COUNTS.items():
+        option = _cheapest(base, ways[count, True]) or _cheapest(base, ways[count, False])
+        is_out = base.keeps_model and count == max(COUNTS)
+        none = Option(name, "", why_not=why_not, tricks=count, is_ruled_out=is_out)
+        found.append(option or none)
     kept = _cheapest(base, same)
     if kept and all((one.trick, one.change) != (kept.trick, kept.change) for one in found):
         found.append(kept)
