@@ -221,11 +221,10 @@ class Catalogue:
         made = {written for entry in entries for written in entry.what_if}
         for one in self.changes:
             if one.path[0] in SCHEMAS[kind].model_fields and one.written not in made:
-                raise InputError(
-                    f"--set {one.written}: no {_SINGULAR[kind]} asked about has that place"
-                    f"{f' and is called {one.entry}' if one.entry else ''}; "
-                    "'fastcalc show NAME' prints what one has"
-                )
+                called = f" and is called {one.entry}" if one.entry else ""
+                what = f"no {_SINGULAR[kind]} asked about has that place{called}"
+                hint = "'fastcalc show NAME' prints what one has"
+                raise InputError(f"--set {one.written}: {what}; {hint}")
 
     def knows(self, name: str, kind: Kind) -> bool:
         """Return whether a kind has an entry of this id or alias."""

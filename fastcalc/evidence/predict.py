@@ -79,9 +79,8 @@ def rule_of(point: Point) -> str:
     if point.metric == "prefill_tokens_per_s":
         raise UnpredictableError(f"kind={kind} reports no prefill rate")
     if kind != "e2e_concurrency" and point.metric in ("ttft_s", "tokens_per_s_per_user"):
-        raise UnpredictableError(
-            "the time to the first token under saturated load is that of a queue of unknown length"
-        )
+        what = "the time to the first token under saturated load"
+        raise UnpredictableError(f"{what} is that of a queue of unknown length")
     if point.is_static and not point.is_time:
         return "static"
     if point.metric == "ttft_s":

@@ -41,10 +41,8 @@ def text_of(path: Path) -> Text:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{shown(file, 200)} cannot be read: {reason.lower()}") from error
     if len(raw) > MAX_BYTES:
-        raise InputError(
-            f"{shown(file, 200)} is larger than {MAX_BYTES // 1_000_000} MB; "
-            "split it, or save results without the detail of every request"
-        )
+        what = f"{shown(file, 200)} is larger than {MAX_BYTES // 1_000_000} MB"
+        raise InputError(f"{what}; split it, or save results without the detail of every request")
     try:
         return Text(file, raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

@@ -31,9 +31,8 @@ def checked(given: Mapping[str, str]) -> dict[str, str]:
             raise InputError(f"--{name} {shown(said[name])} is longer than any name")
     for name in LAYOUT:
         if name in said and _count(said[name]) is None:
-            raise InputError(
-                f"--{name} {shown(said[name])} is not a whole number {LIMITS['chips']}"
-            )
+            what = f"not a whole number {LIMITS['chips']}"
+            raise InputError(f"--{name} {shown(said[name])} is {what}")
     return said
 
 

@@ -160,10 +160,8 @@ def experts(
         "width": fields.count(*width),
     }
     if part["active_experts"] > part["experts"]:
-        raise fields.refuse(
-            f"{next(filter(fields.has, PICKED))}: {part['active_experts']} experts a token "
-            f"exceed the {part['experts']} there are"
-        )
+        what = f"{next(filter(fields.has, PICKED))}: {part['active_experts']} experts a token"
+        raise fields.refuse(f"{what} exceed the {part['experts']} there are")
     return part | given({"shared_width": shared, **others})
 
 
