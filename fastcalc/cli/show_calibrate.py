@@ -2,7 +2,9 @@
 
 import os
 import re
+from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from fastcalc.catalogue.folders import shipped_folder
@@ -39,7 +41,8 @@ def run(asked: Calibrate) -> None:
             raise InputError(f"-o {folder} is not a folder; the engines go into its folder engines")
         fitted = calibrate(shipped(), catalogue)
         validation = Validation(fitted.left_out, (), groups_of(fitted.left_out))
-        page(None, lambda width: report.shipped_parts(fitted, validation, width))
+        parts = partial(report.shipped_parts, fitted, validation)
+        page(replace(asked, out=None), lambda screen: parts(screen.width))
         if folder is not None:
             _write(fitted, folder)
         return

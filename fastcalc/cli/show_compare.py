@@ -9,7 +9,7 @@ from fastcalc.cli.requests import DEFAULT_MODELS, again, is_all, report_on, scen
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
 from fastcalc.report import compare, overview, records
-from fastcalc.report.console import Part
+from fastcalc.report.console import Part, Screen
 
 _KINDS = ("speed", "price", "roofline", "step")
 """Charts of what is compared."""
@@ -35,12 +35,11 @@ def run(asked: Compare) -> Found:
         elif asked.written_as == "json":
             notes["explanations"] = explain.explanation_records(outcomes)
 
-    def page(width: int) -> list[Part]:
+    def page(screen: Screen) -> list[Part]:
         then = _next(asked, outcomes)
-        if asked.wide or asked.explain:
-            return compare.parts(outcomes, steps, then, width)
-        said = compare.notes(outcomes)
-        return overview.parts(outcomes, said, then, width, has_all_notes=asked.notes)
+        if screen.wide or asked.explain:
+            return compare.parts(outcomes, steps, then, screen.width)
+        return overview.parts(outcomes, compare.notes(outcomes), then, screen)
 
     return Found(
         page,

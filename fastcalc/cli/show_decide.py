@@ -74,7 +74,7 @@ def run(asked: Decide) -> Found:
     ]
     then = _next(asked, found)
     return Found(
-        lambda width: report.parts(found, drawn, notes, then, width, has_all_notes=asked.notes),
+        lambda screen: report.parts(found, drawn, notes, then, screen),
         lambda: maps.records(found, drawn) if drawn else report.records(found),
         lambda: (report.columns(found), report.rows(found)),
         lambda: {

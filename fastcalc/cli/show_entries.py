@@ -39,7 +39,7 @@ def run_list(asked: ListEntries) -> Found:
             broken.append(f"left out: {error}")
     output.warn(broken)
     return Found(
-        lambda width: entries.list_parts(found, kind, width),
+        lambda screen: entries.list_parts(found, kind, screen.width),
         lambda: [_WRITTEN[type(entry)][0](entry) for entry in found],
         lambda: entries.listed(kind, found),
         code=1 if broken else 0,
@@ -66,10 +66,8 @@ def run_show(asked: ShowEntry) -> None:
     if asked.written_as == "json":
         output.write(json_text(as_record(entry, *formats)), asked.out)
     else:
-        page(
-            asked.out,
-            lambda _: [*as_parts(entry, *formats), *next_of(asked, [asked.name], [entry])],
-        )
+        found = [*as_parts(entry, *formats), *next_of(asked, [asked.name], [entry])]
+        page(asked, lambda _: found)
 
 
 def next_of(asked: Flags, names: Sequence[str], found: Sequence[_Entry]) -> list[console.Part]:

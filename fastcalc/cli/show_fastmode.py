@@ -14,7 +14,7 @@ from fastcalc.core.best_cut import best_cut
 from fastcalc.core.scenario import Scenario, locate, solve
 from fastcalc.errors import InputError
 from fastcalc.report import curve, fastmode, fastmode_table, records
-from fastcalc.report.console import Part
+from fastcalc.report.console import Part, Screen
 from fastcalc.search.tricks import Answer, Option, start_at_speed
 from fastcalc.search.tricks import fastmode as tricks
 from fastcalc.search.tricks.lighter_passes import narrowest
@@ -54,10 +54,10 @@ def run(asked: Fastmode) -> Found:
     outcomes = [made.today, *(one.outcome for one in made.options if one.outcome is not None)]
     few, left = fastmode.shown(made, everything=asked.everything or asked.written_as == "markdown")
 
-    def page(width: int) -> list[Part]:
+    def page(screen: Screen) -> list[Part]:
         then = _next(asked, comparison, made, few)
-        much = {"wide": asked.wide or asked.everything, "has_all_notes": asked.notes}
-        return fastmode_table.parts(made, few, left, width, then, **much)
+        much = replace(screen, wide=screen.wide or asked.everything)
+        return fastmode_table.parts(made, few, left, then, much)
 
     return Found(
         page,
@@ -101,8 +101,8 @@ def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> Found:
         reason = f"no cut of {where} holds a sequence of {scenario.model.id}"
         return no([reason], curve.KEYS, [curve.START])
     return Found(
-        lambda width: curve.parts(
-            found, asked.cost, width, is_ascii=not asked.out and not output.draws()
+        lambda screen: curve.parts(
+            found, asked.cost, screen.width, is_ascii=not asked.out and not output.draws()
         ),
         lambda: curve.curve_records(found),
         lambda: (curve.table(found, asked.cost), curve.rows(found)),

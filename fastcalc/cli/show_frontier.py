@@ -12,7 +12,7 @@ from fastcalc.cli.requests import again, scenarios, typed_as
 from fastcalc.core.scenario import Scenario
 from fastcalc.report import frontier as report
 from fastcalc.report import records
-from fastcalc.report.console import Part
+from fastcalc.report.console import Part, Screen
 from fastcalc.search import frontier, placeable
 
 
@@ -27,13 +27,11 @@ def run(asked: Frontier) -> Found:
         headings = report.columns([])
         return no(reasons, records.KEYS, headings, lambda: {"assumptions": {}})
 
-    def page(width: int) -> list[Part]:
+    def page(screen: Screen) -> list[Part]:
         chip = typed_as(comparison, points[0].outcome.scenario.hardware.id)
         begun = replace(comparison, batch=Compare.batch)
         then = again(begun, Fastmode, "fastmode", asked.model, "--on", chip)
-        return report.parts(
-            points, refused, width, then, wide=asked.wide, has_all_notes=asked.notes
-        )
+        return report.parts(points, refused, then, screen)
 
     return Found(
         page,

@@ -16,7 +16,6 @@ from fastcalc.core.scenario import check_context
 from fastcalc.errors import InputError
 from fastcalc.report import commands, plan_table
 from fastcalc.report import plan as report
-from fastcalc.report.console import Part
 from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.decide import decide
 from fastcalc.search.plan.service import Objective, Service
@@ -42,12 +41,8 @@ def run(asked: FindPlans) -> Found:
         )
     plans, typed = found.plans[: asked.top], _typed(asked)
 
-    def page(width: int) -> list[Part]:
-        what = (found, asked.top, _phrase(asked), typed, width)
-        return plan_table.parts(*what, wide=asked.wide, has_all_notes=asked.notes)
-
     return Found(
-        page,
+        lambda screen: plan_table.parts(found, asked.top, _phrase(asked), typed, screen),
         lambda: report.plan_records(plans, service, typed),
         lambda: (plan_table.columns(service), report.unrounded(plans, service, commands.Typed())),
         lambda: report.details(found, typed),

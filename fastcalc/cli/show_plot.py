@@ -29,7 +29,7 @@ def run(asked: Plot) -> int:
     chart = found.charts[kind]()
     if ending is None:
         is_ascii = asked.out is None and not output.draws()
-        page(asked.out, lambda width: parts(chart, min(width, _WIDEST), is_ascii=is_ascii))
+        page(asked, lambda screen: parts(chart, min(screen.width, _WIDEST), is_ascii=is_ascii))
         return found.code
     made = drawn.figure(chart, width, is_dark=asked.dark)
     assert asked.out is not None

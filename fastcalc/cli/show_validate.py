@@ -14,7 +14,6 @@ from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.validate import Validation, validate, validate_shipped
 from fastcalc.importers.any_file import read
 from fastcalc.report import validation as report
-from fastcalc.report.console import Part
 
 MISSED = 1
 
@@ -41,12 +40,9 @@ def run(asked: Validate) -> Found:
     if most is not None and median > most:
         reasons = [f"the median factor is {median:.3f}, above --max-median-factor {most:g}"]
 
-    def page(width: int) -> list[Part]:
-        what = (found, asked.path.name if asked.path else "", both, width, _next(asked))
-        return report.parts(*what, wide=asked.wide, has_all_notes=asked.notes)
-
+    name = asked.path.name if asked.path else ""
     return Found(
-        page,
+        lambda screen: report.parts(found, name, both, _next(asked), screen),
         lambda: [report.point_record(one) for one in found.predictions],
         lambda: (report.SCORES, report.shown(found.groups)),
         extra=lambda: report.premises(found),

@@ -7,6 +7,7 @@ tables the headings, ranks and formats, and the data dictionary in ``docs/`` the
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ class Column:
 
     key, unit, meaning : name in a record; unit, or ``count``, ``text``, ``list`` or ``yes or no``;
         what it is
-    value : takes it from what a record is of, as an `EvaluatedPoints`
+    value : takes it from what a record is of, as an `EvaluatedPoints`: a function, or the path of
+        an attribute, which is the key unless given
     heading : in two lines
     rank : how readily it makes room in a narrow table; the largest leaves first, 0 never
     format : how a table writes it, where its unit does not say: a name that the report knows, or
@@ -35,11 +37,15 @@ class Column:
     key: str
     unit: str = "text"
     meaning: str = ""
-    value: Callable[[Any], Any] = lambda _: None
+    value: str | Callable[[Any], Any] = ""
     heading: tuple[str, str] = ("", "")
     rank: int = 0
     format: str | Callable[[Any], str] = ""
     needs_fit: bool = False
+
+    def of(self, one: Any) -> Any:
+        """Return its value of what a record is of."""
+        return self.value(one) if callable(self.value) else attrgetter(self.value or self.key)(one)
 
 
 def _limiter(one: EvaluatedPoints) -> Words:
@@ -334,7 +340,7 @@ def values(columns: Sequence[Column], one: Any) -> dict[str, Any]:
     columns : in order
     one : what they take them from
     """
-    return {column.key: column.value(one) for column in columns}
+    return {column.key: column.of(one) for column in columns}
 
 
 def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]]:

@@ -159,8 +159,8 @@ class Table(Sequence[Record]):
     def __str__(self) -> str:
         if self._answer.parts is None:
             return "\n".join(self.notes)
-        width = console.output_width()
-        return console.render(self._answer.parts(width), width, colour=False)
+        screen = console.Screen(console.output_width())
+        return console.render(self._answer.parts(screen), screen.width, colour=False)
 
     __repr__ = __str__
 

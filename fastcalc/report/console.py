@@ -69,19 +69,26 @@ _MOST_NOTES = 4
 """Notes that a first screen has room for."""
 
 
-def under_table(
-    key: str, few: Sequence[str], every: Sequence[str], next_command: str | None, *, has_all: bool
-) -> Notes:
-    """Return the key of a first screen's table, its notes, and what to type next.
+@dataclass(frozen=True)
+class Screen:
+    """What a page is laid out for: characters of a line; whether it has all columns, or notes."""
 
-    few : notes that change how the table is read
-    every : all there are, which `has_all` asks for
-    """
-    if has_all:
-        return Notes([key, *every], next_command)
-    count = f"{len(every)} notes with --notes, " * (not set(every) <= set(few[:_MOST_NOTES]))
-    hidden = f"{count}more columns and rows with --wide"
-    return Notes([key, *few[:_MOST_NOTES], hidden], next_command)
+    width: int
+    wide: bool = False
+    notes: bool = False
+
+    def under_table(
+        self, key: str, few: Sequence[str], every: Sequence[str], then: str | None
+    ) -> Notes:
+        """Return the key of a table, its notes, and what to type next.
+
+        few : notes that change how the table is read, of every one there is
+        """
+        if self.wide or self.notes:
+            return Notes([key, *every], then)
+        count = f"{len(every)} notes with --notes, " * (not set(every) <= set(few[:_MOST_NOTES]))
+        hidden = f"{count}more columns and rows with --wide"
+        return Notes([key, *few[:_MOST_NOTES], hidden], then)
 
 
 def output_width() -> int:

@@ -9,8 +9,8 @@ from fastcalc.core import columns
 from fastcalc.core.columns import Column, values
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import records
-from fastcalc.report.factors import factor_records
-from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.report.factors import factor_records, multiple
+from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, compare_records, plain, plainly
 from fastcalc.search.tricks import Answer, Option
 from fastcalc.search.tricks.option import TRICKS
@@ -40,7 +40,14 @@ def record_of(
     point = dict.fromkeys(records.KEYS) | {"warnings": []}
     if option.outcome is not None:
         point = compare_records([option.outcome])[0]
-    one = SimpleNamespace(option=option, point=point, today=today, speed=speed, command=command)
+    one = SimpleNamespace(
+        option=option,
+        point=point,
+        today=today,
+        speed=speed,
+        low=point["tokens_per_s_per_user_low"],
+        command=command(option.outcome) if option.outcome else None,
+    )
     found = {**plainly(values(_BEFORE, one)), **point, **values(_AFTER, one)}
     return {key: found[key] for key in KEYS}
 
@@ -53,7 +60,7 @@ def _ratio(above: Record, below: Record, key: str) -> float | None:
 
 
 _BEFORE = (
-    Column("trick", "text", "what is tried", lambda one: one.option.trick),
+    Column("trick", "text", "what is tried", "option.trick"),
     Column("change", "text", "what is changed", lambda one: one.option.change or None),
     Column(
         "reaches",
@@ -61,7 +68,7 @@ _BEFORE = (
         "whether the speed is expected",
         lambda one: one.option.outcome is not None and one.option.trick != "today",
     ),
-    Column("cannot", "text", "why it is not", lambda one: one.option.why_not),
+    Column("cannot", "text", "why it is not", "option.why_not"),
     Column(
         "speedup",
         "ratio",
@@ -74,9 +81,7 @@ _BEFORE = (
         "over today's price of an output token",
         lambda one: _ratio(one.point, one.today, "usd_per_mtok_output"),
         ("", "cost"),
-        format=lambda record: (
-            "-" if record["cost_multiple"] is None else f"{dollars(record['cost_multiple'])}x"
-        ),
+        format=multiple,
     ),
     Column(
         "cost_multiple_total",
@@ -94,21 +99,10 @@ _BEFORE = (
         "low_end_reaches",
         "yes or no",
         "whether it is at the low end of the 80 % range",
-        lambda one: (
-            None
-            if one.point["tokens_per_s_per_user_low"] is None
-            else one.point["tokens_per_s_per_user_low"] >= one.speed
-        ),
+        lambda one: None if one.low is None else one.low >= one.speed,
     ),
 )
-_AFTER = (
-    Column(
-        "compare",
-        "text",
-        "command that prints the point again",
-        lambda one: one.command(one.option.outcome) if one.option.outcome else None,
-    ),
-)
+_AFTER = (Column("compare", "text", "command that prints the point again", "command"),)
 COLUMNS = (*_BEFORE, *columns.FIRST, *_AFTER, *columns.LATER)
 """Of the records, in order."""
 KEYS = tuple(column.key for column in COLUMNS)

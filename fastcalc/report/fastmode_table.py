@@ -7,7 +7,7 @@ from math import isnan
 from fastcalc.core.columns import Column, pick
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare, factors, record_tables
-from fastcalc.report.console import Part, under_table
+from fastcalc.report.console import Part, Screen
 from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, nothing, record_of, rows
 from fastcalc.report.numbers_as_text import dollars, number, parameters
 from fastcalc.report.records import Record, compare_records
@@ -96,15 +96,12 @@ def parts(
     answer: Answer,
     options: Sequence[Option],
     left: dict[str, int],
-    width: int,
-    next_command: str,
-    *,
-    wide: bool,
-    has_all_notes: bool,
+    then: str,
+    screen: Screen,
 ) -> list[Part]:
     """Return the cheapest ways in a sentence, a table of what reaches the speed, and notes.
 
-    wide : whether all options are shown, those that cannot too, and each factor of the cheapest
+    A wide screen has all options, those that cannot too, and each factor of the cheapest.
     """
     reach = [one for one in options if one.outcome is not None]
     same, first = _with_todays_model(answer), dict[str, Option]()
@@ -119,15 +116,15 @@ def parts(
     few += [compare.prices(named, in_short=True)]
     few += dict.fromkeys(line for one in named for line in one.warnings)
     every, found = notes(answer, options, left), factors_of(answer)
-    under = under_table(_KEY, few, every, next_command, has_all=wide or has_all_notes)
-    if wide:
-        table = record_tables.table(TABLE, rows(answer, options), width, {"how": 0})
-        apart = factors.parts(found, width) if found else []
+    under = screen.under_table(_KEY, few, every, then)
+    if screen.wide:
+        table = record_tables.table(TABLE, rows(answer, options), screen.width, {"how": 0})
+        apart = factors.parts(found, screen.width) if found else []
         return [compare.heading(answer.today), "", _sentence(answer), table, *apart, under]
     columns = [replace(o, heading=("", "how"), format="") if o.key == "how" else o for o in TABLE]
     cells = [{**one, "how": one["change"]} for one in rows(answer, shown)]
     law = [f"The cheapest: {factors.product(found)}."] if found else []
-    table = record_tables.table(columns, cells, width, {"how": 0})
+    table = record_tables.table(columns, cells, screen.width, {"how": 0})
     return [_sentence(answer), *law, "", table, under]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from fastcalc.core.columns import Column, pick
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare, overview, record_tables
-from fastcalc.report.console import Part, under_table
+from fastcalc.report.console import Part, Screen
 from fastcalc.report.numbers_as_text import counted, dollars, listed, number
 from fastcalc.report.records import Record, compare_records
 from fastcalc.search import FrontierPoint
@@ -70,17 +70,11 @@ def columns(records: Sequence[Record], *, wide: bool = False) -> list[Column]:
 
 
 def parts(
-    points: Sequence[FrontierPoint],
-    refused: Sequence[str],
-    width: int,
-    next_command: str,
-    *,
-    wide: bool,
-    has_all_notes: bool,
+    points: Sequence[FrontierPoint], refused: Sequence[str], then: str, screen: Screen
 ) -> list[Part]:
     """Return which chip is cheapest up to which speed, some points or all, and notes."""
     shown = list(points)
-    if not wide:
+    if not screen.wide:
         logs = np.log([point.speed for point in points])
         steps = np.linspace(logs[0], logs[-1], _FEW)[:, None]
         shown = [points[at] for at in np.unique(np.argmin(np.abs(logs - steps), axis=1))]
@@ -89,8 +83,8 @@ def parts(
     some = [f"{len(shown)} of {len(points):,} points; --wide has all"] * (len(shown) < len(points))
     few = [*some, compare.prices(drawn, in_short=True), *refused, *warnings]
     every = [_TRIED, compare.prices(drawn), *refused, *warnings]
-    table = record_tables.table(columns(records, wide=wide), records, width)
-    under = under_table(_KEY, few, every, next_command, has_all=wide or has_all_notes)
+    table = record_tables.table(columns(records, wide=screen.wide), records, screen.width)
+    under = screen.under_table(_KEY, few, every, then)
     return [_verdict(points), "", overview.heading(drawn[0]), table, under]
 
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from fastcalc.core.columns import pick
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import record_tables
-from fastcalc.report.console import Part, under_table
+from fastcalc.report.console import Part, Screen
 from fastcalc.report.numbers_as_text import WORDS, counted, dollars, number, parameters, size
 from fastcalc.report.records import Record, compare_records
 
@@ -33,10 +33,8 @@ _KEY = (
 def parts(
     outcomes: Sequence[Outcome],
     notes: tuple[Sequence[str], Sequence[str]],
-    next_command: str,
-    width: int,
-    *,
-    has_all_notes: bool,
+    then: str,
+    screen: Screen,
 ) -> list[Part]:
     """Return a sentence that answers, a table for each model, a key, notes and what is next.
 
@@ -45,10 +43,10 @@ def parts(
     found: list[Part] = []
     models = [list(group) for _, group in groupby(outcomes, lambda one: one.scenario.model.id)]
     rows = [[cells for one in group for cells in _rows(one)] for group in models]
-    tables, _ = record_tables.tables(_COLUMNS, rows, width)
+    tables, _ = record_tables.tables(_COLUMNS, rows, screen.width)
     for group, table in zip(models, tables, strict=True):
         found += [*[""][: len(found)], verdict(group), "", heading(group[0]), table]
-    return [*found, under_table(_KEY, *notes, next_command, has_all=has_all_notes)]
+    return [*found, screen.under_table(_KEY, *notes, then)]
 
 
 def heading(outcome: Outcome) -> str:

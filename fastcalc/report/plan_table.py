@@ -7,7 +7,7 @@ from fastcalc.core.columns import Column, pick
 from fastcalc.core.layout import Layout
 from fastcalc.report import record_tables
 from fastcalc.report.commands import Typed, compare_command
-from fastcalc.report.console import Part, Title, under_table
+from fastcalc.report.console import Part, Screen, Title
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.plan import COLUMNS, is_narrowed, notes, tpot_range, unrounded
 from fastcalc.report.plan_notes import cut, first_notes, reported, times_the_cost, what
@@ -62,35 +62,23 @@ _RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "a token")}
 """What is least where no rate says how many replicas there are: one column for the other."""
 
 
-def parts(
-    found: Decision,
-    top: int,
-    asked: str,
-    typed: Typed,
-    width: int,
-    *,
-    wide: bool,
-    has_all_notes: bool,
-) -> list[Part]:
-    """Return the answer in a sentence, one table of plans and other chips, a key and notes.
-
-    wide : whether all plans, chips and columns are shown
-    """
+def parts(found: Decision, top: int, asked: str, typed: Typed, screen: Screen) -> list[Part]:
+    """Return the answer in a sentence, one table of plans and other chips, a key and notes."""
     best = found.plans[0]
-    plans, whole, others = _groups(found, top if wide else min(top, _FIRST))
-    shown = [*plans, *whole, *others[: None if wide else _OTHERS]]
+    plans, whole, others = _groups(found, top if screen.wide else min(top, _FIRST))
+    shown = [*plans, *whole, *others[: None if screen.wide else _OTHERS]]
     labels = [*(f"{place}" for place in range(1, len(plans) + 1)), *["own formats"] * len(whole)]
     labels += ["other chip"] * len(shown)
-    kept = [replace(one, rank=0) if wide else one for one in _kept(found, shown)]
+    kept = [replace(one, rank=0) if screen.wide else one for one in _kept(found, shown)]
     columns = [record_tables.words("|plan", lambda _: ""), *kept]
     rows = [
         record_tables.row(columns, record) | {"|plan": label}
         for label, record in zip(labels, unrounded(shown, found.service, typed), strict=False)
     ]
-    (made,), _ = record_tables.tables(columns, [rows], width)
+    (made,), _ = record_tables.tables(columns, [rows], screen.width)
     every = _lines(found, [*plans, *whole, *others])
     few, command = first_notes(found, shown), compare_command(best.scenario, typed)
-    notes = under_table(_KEY, few, every, command, has_all=wide or has_all_notes)
+    notes = screen.under_table(_KEY, few, every, command)
     title = Title(best.scenario.hardware.id, f"{what(best)} for {asked}")
     return [title, "", made, notes]
 

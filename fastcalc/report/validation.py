@@ -8,7 +8,7 @@ from fastcalc.evidence.points import Skipped
 from fastcalc.evidence.score import Group, Prediction
 from fastcalc.evidence.validate import Shipped, Validation
 from fastcalc.report import record_tables
-from fastcalc.report.console import Part, under_table
+from fastcalc.report.console import Part, Screen
 from fastcalc.report.numbers_as_text import listed, number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
@@ -112,17 +112,13 @@ def parts(
     found: Validation,
     name: str,
     aside: Shipped | None,
-    width: int,
-    next_command: str | None,
-    *,
-    wide: bool,
-    has_all_notes: bool,
+    then: str | None,
+    screen: Screen,
 ) -> list[Part]:
     """Return how far off predictions are and where they are weak, their scores, and notes.
 
     name : of the file, if it is one
     aside : the shipped evidence, if it is that
-    wide : whether sources set aside and the worst points have tables, too
     """
     every = _notes(found, aside)
     (whole,) = [one for one in found.groups if one.name == "all"]
@@ -141,14 +137,15 @@ def parts(
         few = [_furthest(found), *few]
     elif found.skipped:
         few += [f"{len(found.skipped)} points are not predicted; --notes says why"]
-    page += ["", *(scores(aside.fitted if aside else found, width) if wide else [])]
-    if wide and aside is not None:
-        page += ["", "Sources set aside: no engine was fitted on them", ""]
-        page += scores(aside.set_aside, width)
-    if not wide:
-        page += [record_tables.table(SCORES, shown(found.groups), width)]
-    has_all = wide or has_all_notes
-    return [*page, under_table(_KEY, few, every, next_command, has_all=has_all)]
+    page += [""]
+    if not screen.wide:
+        page += [record_tables.table(SCORES, shown(found.groups), screen.width)]
+    else:
+        page += scores(aside.fitted if aside else found, screen.width)
+        if aside is not None:
+            page += ["", "Sources set aside: no engine was fitted on them", ""]
+            page += scores(aside.set_aside, screen.width)
+    return [*page, screen.under_table(_KEY, few, every, then)]
 
 
 def _notes(found: Validation, aside: Shipped | None) -> list[str]:
