@@ -21,10 +21,7 @@ def load_claims(path: Path | None = None) -> Claims:
 
 
 def read_claims(path: Path | None = None) -> tuple[Claims, Document]:
-    """Read a file of claims, the shipped one unless another is given, and where all of it stands.
-
-    An InputError has the first fault's file, line, column, what is wrong and what to write.
-    """
+    """Read a file of claims, the shipped one unless another is given, and where each stands; refuse faults."""
     document = read(path or shipped_folder("evidence") / SHIPPED)
     book, faults = validate(document, Claims)
     if book is None:

@@ -46,7 +46,6 @@ COMBINATIONS: tuple[Combination, ...] = tuple(
 class Region:
     """The services of one combination of tricks that are consistent with what is published.
 
-    tricks : the combination; tiers are alike in all else
     values : points of the region, by the names of the box
     weights : share of the box that each stands for [1]
     """
@@ -92,10 +91,7 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """What two speeds and two prices leave open.
-
-    regions : one for each combination of tricks, single ones first
-    """
+    """What two speeds and two prices leave open: a region for each combination of tricks."""
 
     known: ChipArrays
     published: SoldTiers
@@ -133,8 +129,7 @@ class Inverse:
     def decided_by(self) -> list[tuple[str, float]]:
         """Return what would tell the minimal combinations apart, best first.
 
-        With each number the chance to name the right combination once it is published, each
-        combination being as likely at first. [1]
+        With each number the chance to name the right one of them once it is published. [1]
         """
         found = []
         for name in SIDES:

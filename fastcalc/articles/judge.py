@@ -164,10 +164,7 @@ class Judged:
 def judge(
     catalogue: Catalogue, claims: Iterable[Claim], document: Document | None = None
 ) -> list[Judged]:
-    """Return every claim with its tests run.
-
-    Raises InputError if an entry or a field that a claim names does not exist.
-    """
+    """Return every claim with its tests run; an entry that it names and nobody has is refused."""
 
     def place(claim: str, *steps: str | int) -> str:
         """Return where a part of a claim stands in its file, or the claim where there is none."""
@@ -193,7 +190,7 @@ def run(
 ) -> Tested:
     """Return a check with its numbers, and what it says over the ranges of its premises.
 
-    Entries that were read before may be given, and those that are read now join them.
+    read : entries that were read before, which those that are read now join
     """
     reading = _Reading(catalogue.own, named={} if read is None else read)
     given = {}

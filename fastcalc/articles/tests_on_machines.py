@@ -79,7 +79,6 @@ def _solved(
 def _each(
     catalogue: Catalogue, models: list[str], on: str, weights: list[str], batch: float
 ) -> list[Outcome]:
-    """Return models in some formats on one kind of chip at one batch."""
     forms = [None if form == "native" else form for form in weights]
     return [
         outcome(catalogue, Place(model, on, weights=form), np.array([batch]))

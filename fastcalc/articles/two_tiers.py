@@ -111,10 +111,7 @@ class ChipArrays:
 
 
 def machines(chips: Sequence[Hardware], pricing: Pricing) -> ChipArrays:
-    """Return chips as arrays.
-
-    Raises InputError if one has layers in regions of its own, no rate of 8 or 16 bits, or no price.
-    """
+    """Return chips as arrays; those without a textbook step, or a price, are refused."""
     rows = []
     for chip in chips:
         rate, usd = chip.rate("fp8") or chip.rate("bf16"), pricing.per_chip_hour(chip)

@@ -34,10 +34,7 @@ COMMANDS = {
 
 
 def program(asked: str | None = None) -> typer.Typer:
-    """Return the program, with one command alone if that is asked for: typer builds all it has.
-
-    asked : the first word typed; of those that list the commands, none needs their flags
-    """
+    """Return the program, with one command alone if that is asked for: typer builds all it has."""
     app = typer.Typer(
         name="fastcalc",
         cls=Commands,

@@ -54,10 +54,7 @@ def checked(value: float, parameter: Variable, where: str) -> float:
 
 
 def parsed(asked: Decide, catalogue: Catalogue) -> Parsed:
-    """Return every option, in the order typed.
-
-    Raises InputError if a text is no option, two have one name, or a mix names none of the others.
-    """
+    """Return every option, in the order typed; two of one name are refused, and mixes of none."""
     found: list[Contender] = []
     notes: list[str] = []
     warnings: list[str] = []
@@ -138,7 +135,6 @@ def _plain(name: str, keys: dict[str, str]) -> Contender:
 def _named(
     asked: Decide, catalogue: Catalogue, name: str, keys: dict[str, str]
 ) -> tuple[list[Contender], list[str], list[str]]:
-    """Return the options of a service or a model on chips, what to know, and warnings."""
     asked_for = keys.get("model", name)
     known = None if asked_for in catalogue.names("models") else service(asked_for)
     deployed = [key for key in _DEPLOYED if key in keys]
@@ -176,7 +172,6 @@ def _named(
 def _evaluated(
     asked: Decide, name: str, models: list[str], keys: dict[str, str]
 ) -> tuple[list[Contender], list[str]]:
-    """Return the options that models on chips make, and what to know of them."""
     given: dict[str, Any] = {key: keys[key] for key in _DEPLOYED[1:] if key in keys}
     if "chips" in given:
         given["chips"] = int(read_number(given["chips"], "best-of", f"{shown(name)}: chips"))

@@ -51,7 +51,6 @@ def is_stream(file: Path) -> bool:
 
 @contextmanager
 def _stream(file: Path, *, again: bool) -> Iterator[BinaryIO]:
-    """Give what a file is written through."""
     opened = _descriptor(file)
     if is_stream(file):
         if sys.stdout is not None:

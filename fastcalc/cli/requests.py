@@ -105,10 +105,8 @@ _ASKED = (
 
 
 def again(asked: Flags, flags: type[Flags], *begun: str) -> str:
-    """Return a command that asks the same of other words.
+    """Return a command that asks the same of other words; flags that it has not are left out.
 
-    asked : what was asked
-    flags : that the command has: what was asked of others is left out
     begun : its first words, and what it is about
     """
     words = ["fastcalc", *begun]
@@ -175,7 +173,6 @@ def chips_of(entries: Catalogue, on: str, memory: MemoryChoice) -> list[Hardware
 
 
 def _missing(chip: Hardware, memory: MemoryChoice) -> str | None:
-    """Say which memory of ``--place`` a chip and its host lack, if any."""
     tiers = (*own_tiers(chip), *(own_tiers(memory.host) if memory.host else ()))
     try:
         for _, name in memory.place:

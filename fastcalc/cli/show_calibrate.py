@@ -26,12 +26,7 @@ _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
 
 
 def run(asked: Calibrate) -> None:
-    """Fit engines and write them.
-
-    Without measurements the shipped engines are fitted on the shipped evidence, and written into
-    the folders ``engines`` and ``evidence`` of a folder. With them, one engine is, and written
-    to a file.
-    """
+    """Fit the shipped engines into a folder, or one engine on a file of measurements."""
     catalogue, path, given = requests.catalogue(asked), asked.path, asked.given()
     if path is None:
         if any(given.values()):

@@ -87,7 +87,6 @@ def run(asked: Decide) -> Found:
 
 
 def _shared(asked: Decide) -> dict[str, Any]:
-    """Return the numbers that hold for every option without its own."""
     found: dict[str, Any] = {
         "prompt": float(asked.prompt or 0),
         "judge": decide_options.judge(asked.judge, "--judge"),

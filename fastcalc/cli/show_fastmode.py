@@ -118,7 +118,6 @@ def _smaller(asked: Fastmode, catalogue: Catalogue) -> list[str] | None:
 
 
 def _check(asked: Fastmode) -> None:
-    """Refuse numbers that make no sense, alone or together."""
     named = (
         (asked.from_speed, "--from-speed", 50),
         (asked.speedup, "--speedup", 2.5),
@@ -140,7 +139,6 @@ def _check(asked: Fastmode) -> None:
 
 
 def _scenario(comparison: Compare) -> tuple[Scenario, Catalogue]:
-    """Return what is served, priced for every chip of the catalogue, and the catalogue."""
     chips, batch = options.names(comparison.on, "--on"), comparison.batch
     if comparison.on.strip() == "all":
         raise InputError("--on all names every chip; fastmode starts from one")

@@ -44,7 +44,6 @@ def run(asked: Frontier) -> Found:
 
 
 def _scenarios(asked: Frontier, comparison: Compare) -> list[Scenario]:
-    """Return a scenario for each chip, weight format and cache format asked for."""
     weights = options.names_if_any(asked.weights, "--weights")
     caches = options.names_if_any(asked.kv, "--kv")
     for name in weights or ():

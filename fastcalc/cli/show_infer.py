@@ -39,7 +39,6 @@ def run(asked: Infer) -> Found:
 
 
 def _two(text: str, flag: str, limit: Limit) -> tuple[float, float]:
-    """Return the numbers of both tiers."""
     parts = [part.strip() for part in text.split(",")]
     try:
         values = [float(part) for part in parts]

@@ -50,7 +50,6 @@ def run(asked: FindPlans) -> Found:
 
 
 def _service(asked: FindPlans) -> Service:
-    """Return what is asked of a deployment."""
     tpot, is_speed = _seconds(asked.tpot, "--tpot"), False
     if asked.min_speed is not None:
         options.number(asked.min_speed, "--min-speed", LIMITS["speed"], 50)
@@ -90,7 +89,6 @@ def _load(asked: FindPlans) -> float:
 
 
 def _grids(asked: FindPlans, service: Service) -> list[Grid]:
-    """Return every deployment to look at."""
     entries = requests.catalogue(asked)
     (model, *_) = requests.models_of(entries, [asked.model])
     tokens = service.prompt + service.output
@@ -150,7 +148,6 @@ def _typed(asked: FindPlans) -> commands.Typed:
 
 
 def _phrase(asked: FindPlans) -> str:
-    """Say what was asked, in a phrase."""
     tokens = f"{asked.output:,} token{'' if asked.output == 1 else 's'}"
     words = [f"{asked.model}, prompts of {asked.prompt:,} and outputs of {tokens}"]
     of = f" for {asked.percentile:g} % of requests" if asked.percentile else ""

@@ -39,7 +39,6 @@ def run(asked: Plot) -> int:
 
 
 def _answer(kind: str, asked: Plot) -> Found:
-    """Return the answer of the command that has what is drawn."""
     from fastcalc.cli import show_compare, show_fit, show_frontier, show_validate
 
     if kind == "validate":

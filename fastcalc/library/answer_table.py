@@ -34,19 +34,6 @@ class Table(Sequence[Record]):
     ``table[0]`` is a record, ``table["tpot_ms"]`` an array of floats (nan where a key has no
     value), or of objects where values are words. Printed it is the page of the command line, in a
     notebook a table.
-
-    Attributes
-    ----------
-    found : bool
-        False where the answer is no: the command line then exits with 1.
-    records : list of dict
-        By the keys of the data dictionary.
-    premises : dict
-        What stands alongside the records in JSON: traffic, prices with their dates, engines.
-    notes : list of str
-        What to know of the answer.
-    units : dict
-        Unit of each key.
     """
 
     def __init__(self, asked: Any, answer: Found) -> None:
@@ -54,17 +41,17 @@ class Table(Sequence[Record]):
 
     @property
     def found(self) -> bool:
-        """False where the answer is no."""
+        """False where the answer is no: the command line then exits with 1."""
         return self._answer.code == 0
 
     @cached_property
     def records(self) -> list[Record]:
-        """A mapping for each row."""
+        """A mapping for each row, by the keys of the data dictionary."""
         return self._answer.records()
 
     @cached_property
     def premises(self) -> Record:
-        """What the records rest on."""
+        """What stands alongside the records in JSON: traffic, prices with their dates, engines."""
         return self._answer.extra()
 
     @cached_property
@@ -84,13 +71,7 @@ class Table(Sequence[Record]):
         return {key: known[key].unit for key in self.keys if key in known}
 
     def column(self, key: str) -> Array:
-        """Return the values of a key: floats, or objects where they are words.
-
-        Raises
-        ------
-        KeyError
-            If the records have no such key.
-        """
+        """Return the values of a key, or a KeyError: floats, or objects where they are words."""
         if key not in self.keys:
             raise KeyError(key)
         values = [record[key] for record in self.records]
@@ -122,27 +103,17 @@ class Table(Sequence[Record]):
     def save(self, file: str | Path) -> None:
         """Write a file in the format of its ending: csv, json, md, xlsx, parquet or txt.
 
-        Raises
-        ------
-        InputError
-            If the ending is not known, or the file cannot be written.
+        Raises InputError if the ending is not known, or the file cannot be written.
         """
         write(replace(self._asked, out=Path(file), format=None), self._answer)
 
     def plot(self, kind: str | None = None, file: str | Path | None = None) -> "Figure":
         """Return a chart as a figure of matplotlib, and write it to a file by its ending.
 
-        Parameters
-        ----------
-        kind : str, optional
-            ``speed``, ``roofline``, ``step`` or ``memory`` of a comparison; others have one kind.
-        file : str or Path, optional
-            Such as ``speed.svg``.
+        kind : ``speed``, ``roofline``, ``step`` or ``memory`` of a comparison; others have one kind
+        file : such as ``speed.svg``
 
-        Raises
-        ------
-        InputError
-            If matplotlib is not installed, there is no such chart, or the file cannot be written.
+        Raises InputError if matplotlib is not installed, or there is no such chart.
         """
         from fastcalc.report.charts import drawn
 
@@ -174,10 +145,7 @@ class Table(Sequence[Record]):
 
 
 class SweptTable(Table):
-    """The points of a sweep: a table whose columns are arrays from the start.
-
-    ``records`` of millions of points take gigabytes; columns do not.
-    """
+    """The points of a sweep, in arrays: records of millions of them would take gigabytes."""
 
     def __init__(self, asked: Any, columns: Mapping[str, Array], premises: Record) -> None:
         left_out = premises["left_out"].items()
@@ -218,13 +186,7 @@ class SweptTable(Table):
     __repr__ = __str__
 
     def save(self, file: str | Path) -> None:
-        """Write a file in the format of its ending: csv, json or parquet; points are computed anew.
-
-        Raises
-        ------
-        InputError
-            If the ending is not known, or the file cannot be written.
-        """
+        """Write a csv, json or parquet file by its ending; points are computed anew."""
         show_sweep.run(replace(self._asked, out=Path(file), format=None))
 
 

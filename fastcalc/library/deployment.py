@@ -72,7 +72,6 @@ class PlacedModel:
     def _count(
         self, prompt: float | None, output: float | None, context: float | None
     ) -> tuple[Placement, Traffic, LookBack]:
-        """Return what the batches of some lengths have in common."""
         placed, traffic = self.outcome.placement, self.outcome.scenario.traffic
         if (prompt, output, context) != (None, None, None):
             asked = traffic.prompt if prompt is None else prompt
@@ -88,10 +87,7 @@ def deployment(model: Any, *, on: Any, **flags: Any) -> PlacedModel:
 
     The chips are the fewest that hold the batch (one sequence unless given).
 
-    Raises
-    ------
-    InputError
-        If the request is wrong, names several models or chips, or nothing holds the batch.
+    Raises InputError if the request names several models or chips, or nothing holds the batch.
     """
     asked = request("compare", model, on=on, **{"batch": 1, **flags})
     found = scenarios(asked)

@@ -57,12 +57,7 @@ def _function(command: str) -> Callable[..., Table]:
 def request(command: str, *names: Any, **given: Any) -> Any:
     """Return the flags of a command as the command line would make them.
 
-    Raises
-    ------
-    InputError
-        If a value cannot be.
-    TypeError
-        If there is no such argument, or one is missing.
+    Raises InputError for a value that cannot be, TypeError for a wrong or missing argument.
     """
     flags = flags_of(command)
     return flags(**_bound(command, *parameters(flags), names, given))
@@ -91,7 +86,6 @@ def _bound(
     names: tuple[Any, ...],
     given: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return what is given, by flag and as the flag takes it."""
     declared_ = declared(flags_of(command))
     arguments = list(positional)
     several = [name for name, one in positional.items() if one.kind is Parameter.VAR_POSITIONAL]

@@ -101,7 +101,6 @@ def _legend(
 
 
 def _place(axis: ChartAxis, value: float, places: int) -> int:
-    """Return where a value stands, from 0."""
     return round(float(axis.share(value)) * (places - 1))
 
 

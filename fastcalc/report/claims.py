@@ -106,7 +106,6 @@ def _title(key: str, book: Claims) -> str:
 
 
 def _premise(tested: Tested, name: str) -> Record:
-    """Return an input as a record: its value and range as written, and who says so."""
     given = tested.check.inputs.get(name, tested.check.expected)
     return {
         "name": spaced(name),
@@ -236,7 +235,6 @@ def _range(given: Input) -> str:
 
 
 def _origin(given: Input, book: Claims, origins: Sequence[str] = ()) -> str:
-    """Return where an input comes from, in brackets; nothing for an article's own number."""
     reported = list(origins)
     if given.source:
         source = book.sources[given.source]

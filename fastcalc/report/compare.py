@@ -113,7 +113,6 @@ def why(location: Location) -> str:
 
 
 def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield what is drafted, and by whom."""
     drafts = outcomes[0].scenario.traffic.speculation
     if drafts.drafted:
         who = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
@@ -125,7 +124,6 @@ def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield what a reader must know to trust the tables, a line each."""
     yield (
         "speeds are of decode alone; $, served tokens and joules hold the prompts, too; joules are "
         f"of a chip with its share of host and site where that is stated, else of the printed chip "

@@ -152,8 +152,7 @@ def word_list(
 ) -> list[str]:
     """Return words with what is said of each, in a column of its own, as lines.
 
-    Addresses stay whole where no words are broken, even in a line too narrow for them; a sign of
-    double width takes a column of every line.
+    Addresses stay whole where no words are broken, even in a line too narrow for them.
     """
     return [
         line
@@ -206,7 +205,6 @@ def _table(table: TextTable, width: int) -> Iterator[Line]:
 
 
 def _heads(table: TextTable) -> list[tuple[str, ...]]:
-    """Return the lines of the headings, a text for each column."""
     return list(zip(*table.headings, strict=True))
 
 

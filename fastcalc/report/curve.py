@@ -103,10 +103,7 @@ def name(curve: Curve) -> str:
 
 
 def rows(study: Study) -> list[int]:
-    """Return the places of the starts that a table shows: powers of two, and the largest.
-
-    Of those from which nothing is so much faster only the largest.
-    """
+    """Return the places that a table shows: powers of two, few that reach nothing, the largest."""
     starts = study.engines[0].starts
     reached = np.flatnonzero(np.any([one.batch > 0 for one in study.engines], axis=0))
     first = int(reached[0]) if len(reached) else len(starts) - 1
@@ -215,7 +212,6 @@ def notes(study: Study, cost: float) -> list[str]:
 
 
 def _where(curve: Curve, speedup: float, cost: float) -> str:
-    """Say from which starts a speed-up can be had, and from which for a cost."""
     multiples = curve.multiple
     known = curve.starts[np.isfinite(multiples)].tolist()
     cheap = curve.starts[np.isfinite(multiples) & (multiples <= cost)].tolist()

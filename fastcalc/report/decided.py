@@ -254,7 +254,6 @@ def parts(
 
 
 def _heading(decision: Choice) -> str:
-    """Return what is to be done, in a line."""
     terms = decision.terms(decision.options[0], {})
     shared = Terms(**{"speed": 1.0, **decision.shared})
     if decision.window is not None:
@@ -311,7 +310,6 @@ def verdict(decision: Choice, listed: Sequence[Row]) -> str:
 
 
 def _flip_words(flips: Sequence[BreakEven]) -> str:
-    """Return break-evens as a sentence, by who wins then."""
     by_winner: dict[str, list[str]] = {}
     for flip in flips:
         unit = PARAMETERS[flip.parameter.rpartition(".")[2]].unit

@@ -23,11 +23,7 @@ Command = Callable[[Outcome], str | None]
 def rows(
     answer: Answer, options: Sequence[Option], command: Command = lambda _: None
 ) -> list[Record]:
-    """Return a record for today's point and one for each of some options.
-
-    What the trick is and costs comes first, then the keys of ``compare``, null where no point
-    reaches the speed.
-    """
+    """Return a record for today's point and one for each of some options."""
     today = compare_records([answer.today])[0]
     every = [Option("today", "", answer.today), *options]
     return [record_of(one, today, answer.speed, command) for one in every]

@@ -151,7 +151,6 @@ def _with_todays_model(answer: Answer) -> Option | None:
 
 
 def _sentence(answer: Answer) -> str:
-    """Return the cheapest way with today's model, and with any where that is another."""
     today, batch = answer.today, answer.today.scenario.batches[0]
     speed, chips = float(today.estimate.speed[0]), today.placement.layout.chips
     users = "its one user" if batch == 1 else f"each of {batch:,} users"
@@ -197,7 +196,6 @@ def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> li
 
 
 def _low_end(answer: Answer, options: Sequence[Option]) -> str:
-    """Say which options reach the speed at the low end of their range, too."""
     if answer.cheapest is None:
         return nothing(answer)
     today = compare_records([answer.today])[0]
@@ -214,7 +212,6 @@ def _low_end(answer: Answer, options: Sequence[Option]) -> str:
 
 
 def _shapes(answer: Answer) -> str:
-    """Say how small a hypothetical model would have to be."""
     today = answer.today.placement.work
     batch, chips = answer.today.scenario.batches[0], answer.today.placement.layout.chips
     reported = f"a hypothetical smaller model, at batch {batch:,} on today's {chips} chips: "

@@ -78,10 +78,7 @@ def as_github(report: Report, titles: dict[str, Rule]) -> str:
 
 
 def as_sarif(report: Report, titles: dict[str, Rule]) -> str:
-    """Return one SARIF 2.1.0 document, which code scanning reads. [1]
-
-    .. [1] OASIS, Static Analysis Results Interchange Format 2.1.0, sections 3.13 to 3.30.
-    """
+    """Return one SARIF 2.1.0 document, which code scanning reads: OASIS, 3.13 to 3.30."""
     found = [*report.faults, *(report.excused if report.strict else ())]
     rules = [
         {"id": name, "shortDescription": {"text": titles[name].title}}

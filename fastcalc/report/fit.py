@@ -160,7 +160,6 @@ def _heading(location: Location) -> str:
 
 
 def _verdict(members: Sequence[Location]) -> str:
-    """Return on which chips a model fits at the smallest batch, and the largest there."""
     model, batch = members[0].scenario.model.id, min(one.scenario.batches[0] for one in members)
     at = [one for one in members if one.scenario.batches[0] == batch]
     held = [one for one in at if one.fits]

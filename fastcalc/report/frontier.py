@@ -89,7 +89,6 @@ def parts(
 
 
 def _verdict(points: Sequence[FrontierPoint]) -> str:
-    """Return what the cheapest and the fastest point are, and which chip is cheapest where."""
     slow, fast = points[0], points[-1]
     gives = "gives" if _chips(slow) == 1 else "give"
     model = slow.outcome.scenario.model.id
@@ -122,7 +121,6 @@ def _named(point: FrontierPoint) -> str:
 
 
 def _offer(point: FrontierPoint) -> str:
-    """Return a speed with its range, and its price."""
     (record,) = frontier_records([point])
     low, high = (record[f"tokens_per_s_per_user_{end}"] for end in ("low", "high"))
     ranged = "" if low is None else f" ({number(low)} to {number(high)})"

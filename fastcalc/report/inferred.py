@@ -100,7 +100,6 @@ def _verdict(found: Inverse) -> str:
 
 
 def _deciding(found: Inverse) -> list[str]:
-    """Return what would have to be published to tell the combinations apart."""
     if len(found.minimal) < 2:
         return []
     first = 1.0 / len(found.minimal)

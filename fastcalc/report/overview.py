@@ -114,7 +114,6 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
 
 
 def _against(best: tuple[Record, Outcome], others: Sequence[tuple[Record, Outcome]]) -> str:
-    """Return how the fastest compares with the next, and which is cheapest."""
     fast, second = best[0], others[0][0]
     ratio = number(fast["tokens_per_s_per_user"] / second["tokens_per_s_per_user"], 2)
     low, high = fast["tokens_per_s_per_user_low"], second["tokens_per_s_per_user_high"]

@@ -203,8 +203,7 @@ def assumptions(found: Decision) -> Record:
 def runner_up_price(found: Decision) -> float | None:
     """Return the price of the best plan's chip above which the next chip would cost less. [USD/h]
 
-    All plans of a chip cost in proportion to its price. None where dollars are not what counts,
-    or no other chip has a plan.
+    None where dollars are not what counts, or no other chip has a plan.
     """
     second = found.runner_up
     if second is None or found.service.objective != "usd":
@@ -215,10 +214,7 @@ def runner_up_price(found: Decision) -> float | None:
 
 
 def tpot_range(plan: Plan) -> tuple[float, float] | None:
-    """Return the least and the most time between tokens of the 80 % range. [s]
-
-    It scales as the speed of each user does. None where the engine states no range.
-    """
+    """Return the least and the most time between tokens of the 80 % range, if there is one. [s]"""
     one, tpot = plan.replica.estimate, plan.values["tpot"]
     if one.low is None or one.high is None:
         return None
@@ -307,10 +303,7 @@ def _refusal(found: Decision) -> str:
 
 
 def unknown_chips(found: Decision) -> tuple[str, str]:
-    """Say of which chips no price or power is known, and how to plan with them all the same.
-
-    Those with the most deployments come first.
-    """
+    """Say of which chips no price or power is known, and how to plan with them all the same."""
     chips = [name for name, _ in found.unknown.most_common()]
     names = ", ".join(chips[:MOST_NAMED])
     if len(chips) > MOST_NAMED:
@@ -322,7 +315,6 @@ def unknown_chips(found: Decision) -> tuple[str, str]:
 
 
 def _relaxed(found: Decision) -> list[tuple[str, str]]:
-    """Return the flag that would help alone, by the name of its limit."""
     return [
         (name, _limit(name, value, found.service))
         for name, value in found.relaxed.items()

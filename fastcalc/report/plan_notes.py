@@ -66,7 +66,6 @@ def _prices(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]:
 
 
 def _busy(best: Plan, service: Service) -> Iterator[str]:
-    """Say where requests that arrive at random would queue."""
     busiest, is_queued = max(best.busy, best.prefill_busy), service.share is not None
     if service.rate is not None and not is_queued and busiest > _FULL:
         flags = "--percentile 99" if service.ttft < inf else "--ttft with --percentile 99"
@@ -115,7 +114,6 @@ def _slow_end(best: Plan, service: Service) -> Iterator[str]:
 
 
 def _others(found: Decision) -> Iterator[str]:
-    """Say what just misses, and why the others lost."""
     best, near = found.plans[0], found.near
     if near is not None and near.cost < best.cost:
         share = f"{near.cost / best.cost:.0%} of the {_unit(found.service)}"
@@ -131,7 +129,6 @@ def _others(found: Decision) -> Iterator[str]:
 
 
 def _miss(plan: Plan) -> str:
-    """Say what a deployment is, all of its chips, and which limits it misses how far."""
     over = [
         f"{FLAGS[name].lstrip('-')} {_times(value)} times the limit"
         for name, value in plan.misses.items()
@@ -171,7 +168,6 @@ def count_of_chips(plan: Plan) -> str:
 
 
 def _unit(service: Service) -> str:
-    """Say what is least, in a word."""
     a_token = {"usd": "$ a token", "watts": "joules a token"}
     word = _UNITS[service.objective]
     return word if service.rate is not None else a_token.get(service.objective, word)

@@ -104,7 +104,6 @@ def _lines(found: Decision, shown: Sequence[Plan]) -> list[str]:
 
 
 def _kept(found: Decision, shown: Sequence[Plan]) -> list[Column]:
-    """Return the columns that say something of these plans."""
     service = found.service
     is_needed = {
         "speculation_tokens_per_pass": any(

@@ -117,8 +117,7 @@ def parts(
 ) -> list[Part]:
     """Return how far off predictions are and where they are weak, their scores, and notes.
 
-    name : of the file, if it is one
-    aside : the shipped evidence, if it is that
+    name, aside : of the file, if it is one; the shipped evidence, if it is that
     """
     every = _notes(found, aside)
     (whole,) = [one for one in found.groups if one.name == "all"]
@@ -149,7 +148,6 @@ def parts(
 
 
 def _notes(found: Validation, aside: Shipped | None) -> list[str]:
-    """Return what is set aside, what flatters, and what was not predicted."""
     if aside is None:
         return [*_left_out(found.skipped)]
     (whole,) = [one for one in aside.set_aside.groups if one.name == "all"]
@@ -167,10 +165,7 @@ def _notes(found: Validation, aside: Shipped | None) -> list[str]:
 
 
 def _weak(found: Validation, least: int) -> str:
-    """Say of which classes little is known, and which are far off, with the sources behind each.
-
-    least : sources that a class needs
-    """
+    """Say which classes have fewer sources than they need, and which are far off."""
     classes = [one for one in found.groups if one.name.startswith("part:")]
     few = [one for one in classes if one.sources < least]
     far = [one for one in classes if one not in few and one.p90_factor > FAR_OFF]
@@ -188,7 +183,6 @@ def _weak(found: Validation, least: int) -> str:
 
 
 def _furthest(found: Validation) -> str:
-    """Say which point is furthest off."""
     worst = max(found.predictions, key=lambda one: one.factor)
     return (
         f"furthest off: {worst.point.id}, {worst.point.model} on {worst.point.hardware}, "

@@ -30,11 +30,9 @@ Style = Literal["line", "points", "bound", "area"]
 class Series:
     """Points of one name.
 
-    name : its label
-    x, y : places; of an area its two edges are `low` and `high`
+    x, y : places; an area has two edges instead, `low` and `high`, which else are a range
     colour : place in the palette; series of one chip share it
     style : ``line`` (with a marker for each point), ``points``, ``bound`` (dashed) or ``area``
-    low, high : a range about a line, or the edges of an area
     tips : what is said of each point
     """
 
@@ -55,12 +53,7 @@ class Series:
 
 @dataclass(frozen=True)
 class ChartAxis:
-    """A range of values: what it is of and in which unit, in ratios or from zero on.
-
-    label : quantity and unit
-    low, high : its ends
-    base : of the logarithm, 0 for none
-    """
+    """A range of values, in ratios to a base or, where that is 0, from zero on."""
 
     label: str
     low: float
@@ -135,11 +128,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Bar:
-    """A row of parts of a whole.
-
-    name, says : what it is of, and what its whole is
-    parts : names, places in the palette and shares of the whole [1]
-    """
+    """A row of parts of a whole, which `says` what it is: names, colours and shares. [1]"""
 
     name: str
     says: str
@@ -148,12 +137,8 @@ class Bar:
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A picture: plots next to each other, or bars.
+    """A picture: plots next to each other, or bars, with notes on how to read it.
 
-    title : what it shows, in a sentence without its stop
-    panels : of the same axes where it shows one thing in parts
-    bars : in place of panels
-    notes : how to read it
     is_one : whether panels are parts of one picture, which a terminal draws at once
     """
 

@@ -12,11 +12,7 @@ if TYPE_CHECKING:
 
 
 def figure(chart: Chart, width: float | None = None, *, is_dark: bool = False) -> "Figure":
-    """Return a chart as a figure of matplotlib.
-
-    chart : what to draw
-    width : of the figure, whose height follows from what it holds [inch]
-    is_dark : whether the ground is dark
+    """Return a chart as a figure of matplotlib, so many inches wide.
 
     Raises InputError if matplotlib is not installed.
     """
@@ -34,10 +30,7 @@ def save(made: "Figure", file: BinaryIO, ending: str) -> None:
 
 
 def ending_of(file: Path | None) -> str | None:
-    """Return what to write by the ending of a file; None for text.
-
-    Raises InputError if matplotlib is not installed, or writes no such file.
-    """
+    """Return what to write by the ending of a file, None for text; or raise an InputError."""
     ending = "" if file is None else file.suffix[1:].lower()
     if ending in ("", "txt"):
         return None

@@ -44,12 +44,7 @@ _LETTER, _LINE = 0.56, 1.35
 
 
 def figure(chart: Chart, width: float | None = None, *, is_dark: bool = False) -> "Figure":
-    """Return a chart as a figure.
-
-    chart : what to draw
-    width : of the figure, whose height follows from what it holds [inch]
-    is_dark : whether the ground is dark
-    """
+    """Return a chart as a figure, whose height follows from what it holds. [inch]"""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -96,12 +91,7 @@ def _notes(chart: Chart, wide: float) -> list[str]:
 
 
 def save(made: "Figure", file: Any, kind: str) -> None:
-    """Write a figure to an open file, the same bytes each time.
-
-    made : as `figure` returns it
-    file : open for bytes
-    kind : an ending that matplotlib writes
-    """
+    """Write a figure to an open file by an ending of matplotlib, the same bytes each time."""
     import matplotlib as mpl
 
     dated = {"svg": "Date", "svgz": "Date", "pdf": "CreationDate"}
@@ -111,7 +101,6 @@ def save(made: "Figure", file: Any, kind: str) -> None:
 
 
 def _axes(plot: "Axes", panel: Panel, ink: str, step: int) -> None:
-    """Set scales, every so many of the ticks, names and grid."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     pairs = ((panel.across, plot.xaxis, "x"), (panel.upward, plot.yaxis, "y"))
@@ -199,7 +188,6 @@ def _is_labelled(panel: Panel, one: Series) -> bool:
 
 
 def _labels(plot: "Axes", panel: Panel, ink: str) -> None:
-    """Write the names of series at their ends, none over another."""
     box = plot.get_window_extent()
     points = 72.0 / plot.figure.dpi
     shown = [one for one in panel.series if _is_labelled(panel, one)]
@@ -261,7 +249,6 @@ def _bars(made: "Figure", bars: Sequence[Bar], colours: Sequence[str], ink: str)
 
 
 def _key(made: "Figure", plot: "Axes", bars: Sequence[Bar], colours: Sequence[str]) -> None:
-    """Name the parts in their colours above the bars, once each."""
     from matplotlib.patches import Patch
 
     named = {name: colour for bar in bars for name, colour, _ in bar.parts}

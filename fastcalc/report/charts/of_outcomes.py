@@ -37,12 +37,7 @@ def speeds_of(outcome: Outcome, some: Any) -> tuple[Any, Any, Any, Any]:
 def ranged(
     name: str, place: int, x: Floats, speeds: Sequence[Floats | None], tips: Sequence[str]
 ) -> tuple[Series, Series]:
-    """Return the bound of a chip's speeds, and the speeds with their range.
-
-    x : where they stand
-    speeds : as of `speeds_of`
-    tips : what each of them is
-    """
+    """Return the bound of a chip's speeds, and the speeds, as of `speeds_of`, with their range."""
     middle, bound, low, high = speeds
     assert middle is not None
     assert bound is not None
@@ -63,7 +58,7 @@ def of_speeds(
 ) -> Chart:
     """Return a chart of speeds with their ranges and those bounds that are not far above.
 
-    across, base : what they stand over, and the base of its logarithm
+    base : of the logarithm of what they stand over
     """
     top = max(float(np.max(edge)) for one in series if one.style == "line" for edge in one.heights)
     seen = [one for one in series if one.style == "line" or one.y.max() < _FAR * top]
@@ -131,7 +126,6 @@ def roofline(outcomes: Sequence[Outcome]) -> Chart:
 
 
 def _passes(place: int, name: str, outcome: Outcome) -> Iterator[Series]:
-    """Yield the decode steps of all batches and, where a batch is one, the prefill of a prompt."""
     estimate, chips = outcome.estimate, outcome.placement.layout.chips
     held, work = estimate.fits, estimate.bound_pass.work
     found = [(f"{name}", "decode", estimate.step.seconds, work)]
@@ -216,7 +210,6 @@ def _order(every: Sequence[Mapping[str, Floats]]) -> list[str]:
 
 
 def _drawn(outcomes: Sequence[Outcome]) -> list[tuple[int, tuple[str, Outcome]]]:
-    """Return the outcomes that are drawn, by the place of their colour, and their names."""
     models = {one.scenario.model.id for one in outcomes}
     held = [one for one in outcomes if one.estimate.fits.any()][:MOST]
     names = [
@@ -230,7 +223,6 @@ def _drawn(outcomes: Sequence[Outcome]) -> list[tuple[int, tuple[str, Outcome]]]
 
 
 def _left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield what is not drawn, and why."""
     most = {
         f"{one.placement.layout.chips:,} {one.scenario.hardware.id}": one.placement.max_batch
         for one in outcomes
@@ -245,7 +237,6 @@ def _left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _of(outcomes: Sequence[Outcome], what: str) -> str:
-    """Return a title: what is shown, of which model and traffic."""
     traffic = outcomes[0].scenario.traffic
     models = ", ".join(dict.fromkeys(one.scenario.model.name for one in outcomes))
     return f"{what}: {models}, prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"

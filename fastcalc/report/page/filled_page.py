@@ -38,9 +38,6 @@ _ADDRESS = re.compile(r"https?://[^\s<>\"]*[^\s<>\".,;:)]")
 def document(outcomes: Sequence[Outcome], command: str) -> str:
     """Return the page of a comparison, which asks nothing of anywhere.
 
-    outcomes : what is compared
-    command : what makes it again
-
     Raises InputError if there are more rows than a page holds.
     """
     records = compare_records(outcomes)
@@ -86,7 +83,6 @@ def _text(name: str) -> str:
 
 
 def _style() -> str:
-    """Return the style sheet with the colours of charts."""
     rules = [
         "".join(f"--c{place}:{colour};" for place, colour in enumerate(some))
         for some in (COLOURS, DARK)
@@ -99,7 +95,6 @@ def _style() -> str:
 
 
 def _verdict(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield what the page says: three sentences for each model."""
     for _, group in groupby(outcomes, lambda one: one.scenario.model.id):
         members = list(group)
         yield overview.verdict(members)
@@ -132,7 +127,6 @@ def _name(column: Column) -> str:
 
 
 def _table(records: Sequence[Record]) -> str:
-    """Return the table of all columns, sorted and chosen by the page's script."""
     head, chosen = [], []
     shown = [*pick("model"), *_FIRST] if len({one["model"] for one in records}) > 1 else _FIRST
     columns = [*shown, *(one for one in COLUMNS if one not in shown)]
@@ -182,7 +176,6 @@ def _explained(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _as_html(parts: Iterable[Part]) -> Iterator[str]:
-    """Yield parts of a page of text as elements."""
     for part in parts:
         if isinstance(part, TextTable):
             heads = "".join(f"<th>{escape(' '.join(one).strip())}</th>" for one in part.headings)
@@ -207,7 +200,6 @@ def _listed(lines: Iterable[str]) -> str:
 
 
 def _premises(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield what prices are of, and that of each chip with its date."""
     pricing = outcomes[0].scenario.pricing
     yield (
         f"<p>Prices are {escape(compare.basis_of(pricing))}, in use "
@@ -224,7 +216,6 @@ def _premises(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _sources(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield the documents behind chips, models and engines, with addresses and dates."""
     entries: dict[str, Any] = {}
     for one in outcomes:
         for kind in ("hardware", "model", "engine"):

@@ -56,7 +56,6 @@ def _figure(title: str, drawn: str, said: str) -> str:
 
 
 def _plot(panel: Panel, title: str) -> str:
-    """Return a plot: axes and grid, then what stands in them, names at the ends of lines."""
     labels = [one for one in panel.series if one.name and one.style != "bound"]
     right = _WIDE - max((10.0 + _LETTER * len(one.name) for one in labels), default=10.0)
     body = "".join(_grid(panel, right))
@@ -104,7 +103,6 @@ def _roomy(axis: ChartAxis, room: float) -> list[float]:
 
 
 def _series(panel: Panel, one: Series, right: float) -> Iterator[str]:
-    """Yield the elements of a series; each point has a title that says what it is."""
     colour = f"c{one.colour % MOST}"
     x, y = _across(panel, one.x, right), _up(panel, one.y)
     if one.low is not None and one.high is not None:
@@ -142,7 +140,6 @@ def _labels(panel: Panel, labels: Sequence[Series], right: float) -> Iterator[st
 
 
 def _bars(bars: Sequence[Bar]) -> str:
-    """Return bars of parts of a whole, and what their colours mean."""
     named = {name: colour for bar in bars for name, colour, _ in bar.parts}
     rows = []
     for bar in bars:
