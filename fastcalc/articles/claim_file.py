@@ -21,7 +21,7 @@ def load_claims(path: Path | None = None) -> Claims:
 
 
 def read_claims(path: Path | None = None) -> tuple[Claims, Document]:
-    """Read a file of claims, the shipped one unless another is given, and where each stands; refuse faults."""
+    """Read a file of claims or the shipped one, and where each stands; faults are refused."""
     document = read(path or shipped_folder("evidence") / SHIPPED)
     book, faults = validate(document, Claims)
     if book is None:

@@ -100,22 +100,18 @@ def write(asked: Output, found: Found) -> int:
         output.write(found.as_html(), asked.out)
     elif kind == "json" and found.as_json is not None:
         output.write(found.as_json(), asked.out)
+    elif kind == "json":
+        document = {"schema": SCHEMA, "records": found.records(), **found.extra()}
+        output.write(json_text(document), asked.out)
     elif kind != "table":
         records = found.records()
-        _write_records(asked, records, records[0] if records else found.keys, found)
+        keys = records[0] if records else found.keys
+        if kind == "csv":
+            output.write(to_csv(records, keys), asked.out)
+        elif asked.out is not None:
+            made = getattr(import_module("fastcalc.report.sheets"), f"to_{kind}")
+            content = made(records, keys, found.extra())
+            with output.whole(asked.out) as draft:
+                draft.write(content)
     output.warn([*(found.warnings if kind != "table" else ()), *found.reasons])
     return found.code
-
-
-def _write_records(asked: Output, records: list[Record], keys: Iterable[str], found: Found) -> None:
-    if asked.written_as == "csv":
-        output.write(to_csv(records, keys), asked.out)
-    elif asked.written_as == "json":
-        document = {"schema": SCHEMA, "records": records, **found.extra()}
-        output.write(json_text(document), asked.out)
-    elif asked.out is not None:
-        from fastcalc.report import sheets
-
-        content = getattr(sheets, f"to_{asked.written_as}")(records, keys, found.extra())
-        with output.whole(asked.out) as draft:
-            draft.write(content)

@@ -1,7 +1,7 @@
 """Flags to scenarios: every text checked once, every file loaded once."""
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar, cast
 
@@ -109,13 +109,21 @@ def again(asked: Flags, flags: type[Flags], *begun: str) -> str:
 
     begun : its first words, and what it is about
     """
-    words = ["fastcalc", *begun]
-    for name in (name for name in _ASKED if name in declared(flags)):
-        value = getattr(asked, name, None)
-        if value not in (None, getattr(type(asked), name, None), getattr(flags, name)):
-            for one in value if isinstance(value, list) else [value]:
-                words += ["--" + name.replace("_", "-"), str(one)]
-    return shlex.join([*words, *as_typed(asked)])
+    given = {name: getattr(asked, name, None) for name in _ASKED if name in declared(flags)}
+    words = [
+        word
+        for name, value in given.items()
+        if value not in (None, getattr(type(asked), name, None), getattr(flags, name))
+        for word in typed(name, value)
+    ]
+    return shlex.join(["fastcalc", *begun, *words, *as_typed(asked)])
+
+
+def typed(name: str, value: object) -> Iterator[str]:
+    """Yield the words that give a flag a value, or each of several."""
+    for one in value if isinstance(value, list) else [value]:
+        yield "--" + name.replace("_", "-")
+        yield from [] if one is True else [f"{one:g}" if isinstance(one, float) else str(one)]
 
 
 def report_on(asked: Compare, on: str) -> str:
@@ -252,9 +260,6 @@ def memory_of(entries: Catalogue, asked: HostMemory) -> MemoryChoice:
 
 def as_typed(asked: Flags) -> list[str]:
     """Return the words on memory and the user's own folders, which any command may repeat."""
-    words: list[str] = []
-    for name in ("host", "host_use", "place", "hardware_dir", "models_dir", "engines_dir"):
-        value = getattr(asked, name, None)
-        for one in value if isinstance(value, list) else [value] if value else []:
-            words += ["--" + name.replace("_", "-"), str(one)]
-    return words
+    names = ("host", "host_use", "place", "hardware_dir", "models_dir", "engines_dir")
+    given = {name: getattr(asked, name, None) for name in names}
+    return [word for name, value in given.items() if value for word in typed(name, value)]

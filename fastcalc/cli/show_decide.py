@@ -18,7 +18,7 @@ from fastcalc.cli.answers import Found
 from fastcalc.cli.commands.services import Decide
 from fastcalc.cli.decide_options import checked
 from fastcalc.cli.flags import declared
-from fastcalc.cli.requests import catalogue, chips_of
+from fastcalc.cli.requests import catalogue, chips_of, typed
 from fastcalc.core.tier import OWN_MEMORY
 from fastcalc.errors import InputError
 from fastcalc.report import decided as report
@@ -28,23 +28,13 @@ from fastcalc.written import shown
 ACROSS, UP = 61, 8
 """Points of a map along its axes: the characters and lines that it takes. [1]"""
 
-_FLAGS = {
-    "steps": "steps",
-    "accuracy": "accuracy",
-    "tokens": "tokens",
-    "cached": "cached",
-    "tool_seconds": "tools",
-    "retries": "retries",
-    "best_of": "best-of",
-    "round_trip_ms": "round-trip-ms",
-    "check_seconds": "check",
-    "repair_seconds": "repair",
-    "sessions": "sessions",
-    "hour": "hour",
-    "hours": "hours",
-    "budget": "budget",
-}
-"""Keys of parameters by the flags that give them to all options."""
+_TO_ALL = (
+    *("steps", "accuracy", "tokens", "cached", "tools", "retries", "best-of", "round-trip-ms"),
+    *("check", "repair", "sessions", "hour", "hours", "budget"),
+)
+"""Keys of parameters that flags give to all options."""
+_FLAGS = {"tools": "tool-seconds", "check": "check-seconds", "repair": "repair-seconds"}
+"""Those of other names."""
 _NOT_REPEATED = ("options", "map", "notes", "out", "format")
 
 
@@ -66,12 +56,7 @@ def run(asked: Decide) -> Found:
         uncounted.insert(
             0, f"accuracy of {', '.join(sure)} is not given: every answer is taken as right"
         )
-    notes = [
-        *uncounted,
-        *report.notes(found),
-        *read.notes,
-        *dict.fromkeys(read.warnings),
-    ]
+    notes = [*uncounted, *report.notes(found), *read.notes, *dict.fromkeys(read.warnings)]
     then = _next(asked, found)
     return Found(
         lambda screen: report.parts(found, drawn, notes, then, screen),
@@ -92,11 +77,11 @@ def _shared(asked: Decide) -> dict[str, Any]:
         "judge": decide_options.judge(asked.judge, "--judge"),
         "is_serial": asked.serial,
     }
-    for name, key in _FLAGS.items():
-        value, parameter = getattr(asked, name), PARAMETERS[key]
+    for key in _TO_ALL:
+        name, parameter = _FLAGS.get(key, key), PARAMETERS[key]
+        value = getattr(asked, name.replace("-", "_"))
         if value is not None:
-            flag = f"--{name.replace('_', '-')}"
-            found[parameter.field] = checked(value, parameter, flag) * parameter.scale
+            found[parameter.field] = checked(value, parameter, f"--{name}") * parameter.scale
     return found
 
 
@@ -178,12 +163,8 @@ def _next(asked: Decide, found: Choice) -> str:
     words = ["fastcalc", "decide", *(asked.options or decide_options.DEFAULTS)]
     for name in declared(Decide):
         value = getattr(asked, name)
-        if name in _NOT_REPEATED or value == getattr(Decide, name):
-            continue
-        flag = f"--{name.replace('_', '-')}"
-        each = value if isinstance(value, list) else [value]
-        texts = (f"{one:g}" if isinstance(one, float) else str(one) for one in each)
-        words += [flag] if value is True else [one for text in texts for one in (flag, text)]
+        if name not in _NOT_REPEATED and value != getattr(Decide, name):
+            words += typed(name, value)
     if asked.map is not None or asked.window_ms is not None:
         return shlex.join([*words, "--notes"])
     plain = [one.name for one in found.options if one.routes is None]

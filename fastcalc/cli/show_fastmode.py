@@ -47,7 +47,10 @@ def run(asked: Fastmode) -> Found:
         return no([reason], fastmode.KEYS, fastmode_table.TABLE)
     today = float(solve(found).estimate.speed[0])
     speed = asked.to_speed or today * (asked.speedup or SPEEDUP)
-    made = tricks(found, speed, catalogue, _smaller(asked, catalogue))
+    smaller = options.names(asked.smaller, "--smaller")
+    words = {"family": None, "none": [], "all": catalogue.names("models")}
+    few_models = words.get(smaller[0], smaller) if len(smaller) == 1 else smaller
+    made = tricks(found, speed, catalogue, few_models)
     if made.cheapest is None and asked.written_as != "table":
         extra = partial(fastmode.alongside, made)
         return no([fastmode.nothing(made)], fastmode.KEYS, fastmode_table.TABLE, extra)
@@ -108,13 +111,6 @@ def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> Found:
         lambda: (curve.table(found, asked.cost), curve.rows(found)),
         lambda: curve.rest(found),
     )
-
-
-def _smaller(asked: Fastmode, catalogue: Catalogue) -> list[str] | None:
-    """Return the names of the models that may take its place; None for those of its family."""
-    names = options.names(asked.smaller, "--smaller")
-    words = {"family": None, "none": [], "all": catalogue.names("models")}
-    return words[names[0]] if len(names) == 1 and names[0] in words else names
 
 
 def _check(asked: Fastmode) -> None:

@@ -64,6 +64,11 @@ def _service(asked: FindPlans) -> Service:
                 f"--percentile {asked.percentile:g} is not from 50 to 99.99; write for example 99"
             )
         share = asked.percentile / 100.0
+    load, flag = asked.load, "--load"
+    if asked.utilization is not None:
+        load, flag = asked.utilization, "--utilization"
+        output.warn(["plan --utilization is now --load, and goes in the next minor version"])
+    objective = options.choice(asked.objective, "--objective", ("usd", "watts", "chips"))
     return Service(
         prompt=float(asked.prompt),
         output=float(asked.output),
@@ -72,20 +77,10 @@ def _service(asked: FindPlans) -> Service:
         rate=rate,
         share=share,
         max_chips=inf if chips is None else chips,
-        utilization=_load(asked),
+        utilization=options.share(load, flag),
         is_speed=is_speed,
-        objective=cast(
-            Objective, options.choice(asked.objective, "--objective", ("usd", "watts", "chips"))
-        ),
+        objective=cast(Objective, objective),
     )
-
-
-def _load(asked: FindPlans) -> float:
-    """Return the share of its capacity that a replica is given, by its new name or its old one."""
-    if asked.utilization is None:
-        return options.share(asked.load, "--load")
-    output.warn(["plan --utilization is now --load, and goes in the next minor version"])
-    return options.share(asked.utilization, "--utilization")
 
 
 def _grids(asked: FindPlans, service: Service) -> list[Grid]:

@@ -40,9 +40,12 @@ def run(asked: Validate) -> Found:
     if most is not None and median > most:
         reasons = [f"the median factor is {median:.3f}, above --max-median-factor {most:g}"]
 
-    name = asked.path.name if asked.path else ""
+    name, then = asked.path.name if asked.path else "", None
+    if not (asked.hardware or asked.model):  # words that a chart does not take
+        begun = "plot", "validate", *map(str, filter(None, [asked.path]))
+        then = requests.again(asked, Plot, *begun)
     return Found(
-        lambda screen: report.parts(found, name, both, _next(asked), screen),
+        lambda screen: report.parts(found, name, both, then, screen),
         lambda: [report.point_record(one) for one in found.predictions],
         lambda: (report.SCORES, report.shown(found.groups)),
         extra=lambda: report.premises(found),
@@ -51,13 +54,6 @@ def run(asked: Validate) -> Found:
         reasons=reasons,
         code=MISSED if reasons else 0,
     )
-
-
-def _next(asked: Validate) -> str | None:
-    """Return what draws it; None where a file needs words that a chart does not take."""
-    if asked.hardware or asked.model:
-        return None
-    return requests.again(asked, Plot, "plot", "validate", *map(str, filter(None, [asked.path])))
 
 
 def points_of(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Points:

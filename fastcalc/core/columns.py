@@ -14,6 +14,7 @@ import numpy as np
 
 from fastcalc.core.component import LIMITERS
 from fastcalc.core.evaluated_points import EvaluatedPoints, Words
+from fastcalc.formulas.types import Array
 
 Columns = dict[str, Any]
 """By key: text, a number, an array that broadcasts with the others, or `Words`."""
@@ -350,7 +351,7 @@ def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]
     shape : of the points [1]
     """
     held = np.broadcast_to(columns["fits"], shape).ravel().tolist()
-    cells = [_cells(column, shape) for column in columns.values()]
+    cells = [flat(column, shape).tolist() for column in columns.values()]
     for fits, *values in zip(held, *cells, strict=True):
         yield {
             key: value if fits or key not in NEEDS_FIT else None
@@ -358,10 +359,12 @@ def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]
         }
 
 
-def _cells(column: Any, shape: tuple[int, ...]) -> list[Any]:
+def flat(column: Any, shape: tuple[int, ...]) -> Array:
+    """Return the values of a column that broadcasts to a shape, one after another."""
     if isinstance(column, Words):
-        codes = np.broadcast_to(column.codes, shape).ravel()
-        return [column.words[code] for code in codes.tolist()]
-    if isinstance(column, str) or column is None:
-        return [column] * int(np.prod(shape))
-    return np.broadcast_to(column, shape).ravel().tolist()
+        words = np.empty(len(column.words), dtype=object)
+        words[:] = column.words
+        column = words[column.codes]
+    elif column is None or isinstance(column, str):
+        column = np.array(column, dtype=object)
+    return np.broadcast_to(column, shape).ravel()

@@ -13,8 +13,7 @@ from fastcalc.cli import show_sweep
 from fastcalc.cli.answers import Found, write
 from fastcalc.cli.options import choice
 from fastcalc.cli.output import whole
-from fastcalc.core.columns import NEEDS_FIT, Columns, pick
-from fastcalc.core.evaluated_points import Words
+from fastcalc.core.columns import NEEDS_FIT, Columns, flat, pick
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array
 from fastcalc.report import console, record_tables
@@ -201,7 +200,7 @@ class ArraySink:
         """Take the points of a block."""
         void = ~np.broadcast_to(columns["fits"], shape).ravel()
         for key, column in columns.items():
-            values = cells(column, shape)
+            values = flat(column, shape)
             if key in NEEDS_FIT and void.any():
                 nothing: Any = None if values.dtype == object else np.nan
                 values = np.where(void, nothing, values)
@@ -215,14 +214,3 @@ class ArraySink:
     def columns(self) -> dict[str, Array]:
         """All points of each key."""
         return {key: np.concatenate(blocks) for key, blocks in self._blocks.items()}
-
-
-def cells(column: Any, shape: tuple[int, ...]) -> Array:
-    """Return the values of a column that broadcasts to a shape, one after another."""
-    if isinstance(column, Words):
-        words = np.empty(len(column.words), dtype=object)
-        words[:] = list(column.words)
-        return np.broadcast_to(words[column.codes], shape).ravel()
-    if column is None or isinstance(column, str):
-        return np.full(int(np.prod(shape)), column, dtype=object)
-    return np.broadcast_to(column, shape).ravel()

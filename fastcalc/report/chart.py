@@ -1,6 +1,6 @@
 """Charts as text: letters in a frame, a legend, and bars of letters."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -80,24 +80,17 @@ def plot(
         lines.append("".join(under).rstrip())
     lines.append(_scale(panel.across, columns, margin + 2))
     lines.append(panel.across.label.rjust(margin + 2 + columns).rstrip())
-    lines += _legend(panel.series, named, drawn)
+    lines += [f"  {letter}  {one.name}" for letter, one in named]
+    bounds = [one for one in panel.series if one.style == "bound"]
+    lines += [f"  {drawn['bound']}  {one.name}" for one in bounds if one.name]
+    if any(one.style == "line" and one.low is not None for one in panel.series):
+        lines += [f"  {drawn['band']}  range"]
     return [*lines, *(f"  {letter_of(place).upper()}  {name}" for place, name in enumerate(inside))]
 
 
 def letter_of(place: int) -> str:
     """Return the letter of a series, by its place."""
     return chr(ord("a") + place % 26)
-
-
-def _legend(
-    series: Sequence[Series], named: Sequence[tuple[str, Series]], drawn: dict[str, str]
-) -> Iterator[str]:
-    yield from (f"  {letter}  {one.name}" for letter, one in named)
-    bounds = [one.name for one in series if one.style == "bound" and one.name]
-    if bounds:
-        yield from (f"  {drawn['bound']}  {name}" for name in bounds)
-    if any(one.style == "line" and one.low is not None for one in series):
-        yield f"  {drawn['band']}  range"
 
 
 def _place(axis: ChartAxis, value: float, places: int) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,9 +21,6 @@ from fastcalc.search.tricks.smaller_batches import Curve, Study
 
 _CHART = 80
 """Characters in a line of the chart at most."""
-
-NEVER = "never"
-"""In a cell: no batch of these chips is fast enough."""
 
 
 def _usd(one: Any, batch: float, speed: float) -> float | None:
@@ -123,7 +121,7 @@ def table(study: Study, cost: float) -> list[Column]:
     for curve in study.engines:
         engine = curve.space.scenario.engine.id
         heading = f"|{'narrow' if engine in seen else 'native'}"
-        columns.append(numbers(engine * (engine not in seen) + heading, _cells(curve)))
+        columns.append(numbers(engine * (engine not in seen) + heading, partial(_cell, curve)))
         seen.add(engine)
     needed = floors_needed(study, cost)
     columns.append(numbers(f"floor for|{cost:g}x, ms", lambda at: number(needed[at])))
@@ -131,15 +129,10 @@ def table(study: Study, cost: float) -> list[Column]:
     return [replace(one, key=f"{place}") for place, one in enumerate(columns)]
 
 
-def _cells(curve: Curve) -> Any:
-    multiples = curve.multiple
-
-    def cell(at: int) -> str:
-        if not curve.speed[at] > 0.0:
-            return "-"
-        return f"{number(float(multiples[at]))}x" if curve.batch[at] else NEVER
-
-    return cell
+def _cell(curve: Curve, at: int) -> str:
+    if not curve.speed[at] > 0.0:
+        return "-"
+    return f"{number(float(curve.multiple[at]))}x" if curve.batch[at] else "never"
 
 
 def floors_needed(study: Study, cost: float) -> list[float | None]:

@@ -90,7 +90,7 @@ def parts(
 
 def _verdict(points: Sequence[FrontierPoint]) -> str:
     slow, fast = points[0], points[-1]
-    gives = "gives" if _chips(slow) == 1 else "give"
+    gives = "gives" if slow.outcome.placement.layout.chips == 1 else "give"
     model = slow.outcome.scenario.model.id
     said = f"{model}: {_named(slow)} {gives} each user {_offer(slow)} a million output tokens"
     if len(points) == 1:
@@ -112,12 +112,9 @@ _MOST_RUNS = 5
 """Chips in turn that a sentence names."""
 
 
-def _chips(point: FrontierPoint) -> int:
-    return point.outcome.placement.layout.chips
-
-
 def _named(point: FrontierPoint) -> str:
-    return counted(_chips(point), point.outcome.scenario.hardware.id)
+    outcome = point.outcome
+    return counted(outcome.placement.layout.chips, outcome.scenario.hardware.id)
 
 
 def _offer(point: FrontierPoint) -> str:

@@ -69,19 +69,12 @@ def _rows(outcome: Outcome) -> Iterator[record_tables.Row]:
         for some in [[one] for one in records] if fits else [records]:
             shown = {**some[0], "label": label, "lives": lives}
             shown["batches"] = ", ".join(f"{one['batch']:,}" for one in some)
-            cells = record_tables.row(_COLUMNS, shown)
-            yield cells | {"limiter": ", ".join(_limiters(some))}
+            limits = (record_tables.row(pick("limiter"), one)["limiter"] for one in some)
+            first, *others = dict.fromkeys(limits)
+            word = first.rpartition(" ")[0]  # which is said once
+            said = ", ".join([first, *(one.removeprefix(f"{word} ") for one in others)])
+            yield record_tables.row(_COLUMNS, shown) | {"limiter": said}
             label = lives = ""
-
-
-def _limiters(records: Sequence[Record]) -> list[str]:
-    """Return what limits some batches; of those that do not fit the word is said once."""
-    (column,) = pick("limiter")
-    cells = [record_tables.row((column,), one)["limiter"] for one in records]
-    said = dict.fromkeys(cells)
-    first, *others = said
-    word = first.rpartition(" ")[0]
-    return [first, *(one.removeprefix(f"{word} ") for one in others)]
 
 
 def verdict(outcomes: Sequence[Outcome]) -> str:

@@ -133,7 +133,14 @@ def parts(
     page += [f"Weak: {weak}."] if weak else []
     few = every if aside is None else every[:3]
     if aside is None:
-        few = [_furthest(found), *few]
+        worst = max(found.predictions, key=lambda one: one.factor)
+        point = worst.point
+        furthest = (
+            f"furthest off: {point.id}, {point.model} on {point.hardware}, {point.metric} "
+            f"{number(point.value)} measured, {number(worst.expected)} expected, a factor of "
+            f"{worst.factor:.2f}"
+        )
+        few = [furthest, *few]
     elif found.skipped:
         few += [f"{len(found.skipped)} points are not predicted; --notes says why"]
     page += [""]
@@ -180,15 +187,6 @@ def _weak(found: Validation, least: int) -> str:
         ]
         said += [f"{what} {listed(named)}{so}"] if named else []
     return "; ".join(said)
-
-
-def _furthest(found: Validation) -> str:
-    worst = max(found.predictions, key=lambda one: one.factor)
-    return (
-        f"furthest off: {worst.point.id}, {worst.point.model} on {worst.point.hardware}, "
-        f"{worst.point.metric} {number(worst.point.value)} measured, {number(worst.expected)} "
-        f"expected, a factor of {worst.factor:.2f}"
-    )
 
 
 def shown(groups: Sequence[Group]) -> list[Group]:

@@ -15,7 +15,7 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.errors import InputError
 from fastcalc.report import compare, explain, overview, record_tables
 from fastcalc.report.charts import of_memory, of_outcomes
-from fastcalc.report.charts.drawing import COLOURS, DARK, Chart
+from fastcalc.report.charts.drawing import COLOURS, DARK
 from fastcalc.report.console import Listing, Notes, Part, TextTable, Title
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.page.inline_svg import MARKS, figures
@@ -50,7 +50,11 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
     chips = ", ".join(dict.fromkeys(one.scenario.hardware.id for one in outcomes))
     drawn = (of_outcomes.speed, of_outcomes.price, of_outcomes.roofline, of_outcomes.step)
     held = any(one.estimate.fits.any() for one in outcomes)
-    charts = [make(outcomes) for make in (*drawn, of_memory.memory) if held]
+    charts, said = "", list[str]()
+    for chart in (make(outcomes) for make in (*drawn, of_memory.memory) if held):
+        fresh = [one for one in chart.notes if one not in said]  # of all, said once
+        charts += "".join(figures(replace(chart, notes=fresh)))
+        said += chart.notes
     filled = {
         "title": escape(f"{models} on {chips}"),
         "style": _style(),
@@ -60,7 +64,7 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
         "about": escape(compare.heading(outcomes[0])),
         "command": escape(command),
         "table": _table(records),
-        "charts": "".join(_drawn(charts)),
+        "charts": charts,
         "explained": "".join(_explained(outcomes)),
         "notes": _listed(compare.notes(outcomes)[1][1:]),
         "premises": "".join(_premises(outcomes)),
@@ -68,14 +72,6 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
         "version": __version__,
     }
     return Template(_text("report.html")).substitute({k: visible(v) for k, v in filled.items()})
-
-
-def _drawn(charts: Iterable[Chart]) -> Iterator[str]:
-    """Yield the figures of charts; what one has said of all the next do not say again."""
-    said: set[str] = set()
-    for chart in charts:
-        yield from figures(replace(chart, notes=[one for one in chart.notes if one not in said]))
-        said.update(chart.notes)
 
 
 def _text(name: str) -> str:
