@@ -87,9 +87,13 @@ def deployment(model: Any, *, on: Any, **flags: Any) -> PlacedModel:
 
     The chips are the fewest that hold the batch (one sequence unless given).
 
-    Raises InputError if the request names several models or chips, or nothing holds the batch.
+    Raises InputError if the request is wrong, names several models or chips, or nothing holds the
+    batch; TypeError if there is no such argument.
     """
-    asked = request("compare", model, on=on, **{"batch": 1, **flags})
+    try:
+        asked = request("compare", model, on=on, **{"batch": 1, **flags})
+    except TypeError as error:
+        raise TypeError(f"deployment() takes the arguments of compare(): {error}") from error
     found = scenarios(asked)
     if len(found) != 1 or len(found[0].batches) != 1:
         raise InputError("a deployment is of one model on one kind of chip, for one batch")
