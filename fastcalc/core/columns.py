@@ -364,7 +364,7 @@ def flat(column: Any, shape: tuple[int, ...]) -> Array:
     if isinstance(column, Words):
         words = np.empty(len(column.words), dtype=object)
         words[:] = column.words
-        column = words[column.codes]
-    elif column is None or isinstance(column, str):
+        return words[np.broadcast_to(column.codes, shape)].ravel()
+    if column is None or isinstance(column, str):
         column = np.array(column, dtype=object)
     return np.broadcast_to(column, shape).ravel()
