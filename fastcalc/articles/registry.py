@@ -194,8 +194,7 @@ TESTS: dict[str, Registered] = {
         "{lead_saving}) / ({trips} x {trip} + {tokens} x {token} + {lead} + {tokens} / {speed})",
     ),
     "disaggregated-nodes": Registered(
-        serving.disaggregated_nodes,
-        "{input_rate} / {prefill_rate} + {output_rate} / {decode_rate}",
+        serving.disaggregated_nodes, "{input_rate} / {prefill_rate} + {output_rate} / {decode_rate}"
     ),
     "chain-success": Registered(tasks.chain_success, "{accuracy}^{steps}"),
     "success-ratio": Registered(

@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from fastcalc.articles.choice import OF_OPTIONS, OF_TASKS, PARAMETERS, Contender, Variable
@@ -27,15 +27,6 @@ _KEYS = (*OF_OPTIONS, *OF_TASKS, "judge", *_DEPLOYED, *_MIXED)
 _EXAMPLE = "fast=speed=170,price=150"
 
 
-@dataclass(frozen=True)
-class Parsed:
-    """Options, and what to know of them."""
-
-    options: list[Contender]
-    notes: list[str]
-    warnings: list[str]
-
-
 def read_number(text: str, key: str, where: str) -> float:
     """Return the number of a key in its own unit, within its limit."""
     parameter = PARAMETERS[key]
@@ -53,8 +44,8 @@ def checked(value: float, parameter: Variable, where: str) -> float:
     return options.number(value, where, parameter.limit, 10, zero=parameter.zero)
 
 
-def parsed(asked: Decide, catalogue: Catalogue) -> Parsed:
-    """Return every option, in the order typed; two of one name are refused, and mixes of none."""
+def parsed(asked: Decide, catalogue: Catalogue) -> tuple[list[Contender], list[str], list[str]]:
+    """Return every option, in the order typed, what to know of them, and warnings."""
     found: list[Contender] = []
     notes: list[str] = []
     warnings: list[str] = []
@@ -72,7 +63,7 @@ def parsed(asked: Decide, catalogue: Catalogue) -> Parsed:
             warnings += warned
         found += made
     _check_names(found)
-    return Parsed(found, notes, warnings)
+    return found, notes, warnings
 
 
 def _keys(name: str, text: str) -> dict[str, str]:

@@ -173,21 +173,18 @@ def chips_of(entries: Catalogue, on: str, memory: MemoryChoice) -> list[Hardware
                 )
         chips = _each_once(chips)
     entries.refuse_idle_changes("hardware", chips)
-    missing = {chip.id: text for chip in chips if (text := _missing(chip, memory))}
+    missing: dict[str, str] = {}
+    for chip in chips:
+        tiers = (*own_tiers(chip), *(own_tiers(memory.host) if memory.host else ()))
+        try:
+            for _, name in memory.place:
+                named(chip, tiers, name)
+        except InputError as error:
+            missing[chip.id] = str(error)
     if len(missing) == len(chips):
         raise InputError(next(iter(missing.values())))
     output.warn([f"{text}; it is left out" for text in missing.values()])
     return [chip for chip in chips if chip.id not in missing]
-
-
-def _missing(chip: Hardware, memory: MemoryChoice) -> str | None:
-    tiers = (*own_tiers(chip), *(own_tiers(memory.host) if memory.host else ()))
-    try:
-        for _, name in memory.place:
-            named(chip, tiers, name)
-    except InputError as error:
-        return str(error)
-    return None
 
 
 def is_all(on: str) -> bool:

@@ -43,9 +43,9 @@ def run(asked: Decide) -> Found:
     entries = catalogue(asked)
     if asked.on is not None:
         chips_of(entries, asked.on, OWN_MEMORY)  # wrong names are refused, whoever uses them
-    read = decide_options.parsed(asked, entries)
-    counts_input = bool(asked.prompt) or any(one.own.get("prompt") for one in read.options)
-    listed, uncounted = _levelled(read.options, counts_input=counts_input)
+    given, said, warned = decide_options.parsed(asked, entries)
+    counts_input = bool(asked.prompt) or any(one.own.get("prompt") for one in given)
+    listed, uncounted = _levelled(given, counts_input=counts_input)
     window = None
     if asked.window_ms is not None:
         window = options.number(asked.window_ms, "--window-ms", PARAMETERS["hour"].limit, 10) / 1e3
@@ -56,7 +56,7 @@ def run(asked: Decide) -> Found:
         uncounted.insert(
             0, f"accuracy of {', '.join(sure)} is not given: every answer is taken as right"
         )
-    notes = [*uncounted, *report.notes(found), *read.notes, *dict.fromkeys(read.warnings)]
+    notes = [*uncounted, *report.notes(found), *said, *dict.fromkeys(warned)]
     then = _next(asked, found)
     return Found(
         lambda screen: report.parts(found, drawn, notes, then, screen),
@@ -67,7 +67,7 @@ def run(asked: Decide) -> Found:
             "break_even": report.flip_records(found),
             **({"options": report.records(found)} if drawn else {}),
         },
-        [*uncounted, *read.warnings],
+        [*uncounted, *warned],
     )
 
 

@@ -47,11 +47,7 @@ def run_list(asked: ListEntries) -> Found:
 
 
 def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], _Entry]]:
-    return {
-        "hardware": catalogue.hardware,
-        "models": catalogue.model,
-        "engines": catalogue.engine,
-    }
+    return {"hardware": catalogue.hardware, "models": catalogue.model, "engines": catalogue.engine}
 
 
 def run_show(asked: ShowEntry) -> None:

@@ -115,11 +115,7 @@ def _spots(panel: Panel, one: Series, columns: int) -> Iterator[tuple[int, int]]
 
 
 def _edges(
-    grid: dict[tuple[int, int], str],
-    panel: Panel,
-    one: Series,
-    columns: int,
-    drawn: dict[str, str],
+    grid: dict[tuple[int, int], str], panel: Panel, one: Series, columns: int, drawn: dict[str, str]
 ) -> None:
     """Draw a bound as a line, and the range about each point of a line."""
     if one.style == "line" and one.low is not None and one.high is not None:

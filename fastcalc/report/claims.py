@@ -15,12 +15,7 @@ from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plain
 
 _SIGNS = {"equals": "", "at-least": ">= ", "at-most": "<= ", "between": ""}
-_WORDS = {
-    "equals": "",
-    "at-least": "at least ",
-    "at-most": "at most ",
-    "between": "between ",
-}
+_WORDS = {"equals": "", "at-least": "at least ", "at-most": "at most ", "between": "between "}
 _COLUMN = len("break-even")
 _FEW, _MORE = 2, 6
 """Values that a table lists, and a claim in full; of more, the ends are shown."""

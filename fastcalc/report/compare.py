@@ -40,7 +40,14 @@ _VERDICTS = {
 def notes(outcomes: Sequence[Outcome]) -> tuple[list[str], list[str]]:
     """Return what changes how the numbers are read, in short, and all that there is to know."""
     warnings = dict.fromkeys(warning for outcome in outcomes for warning in outcome.warnings)
-    drafted = list(_drafts(outcomes))
+    drafts, drafted = outcomes[0].scenario.traffic.speculation, []
+    if drafts.drafted:
+        who = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
+        drafted = [
+            f"speculation: {drafts.drafted:g} tokens drafted and "
+            f"{number(float(drafts.tokens_per_pass))} kept a pass, "
+            f"which is an acceptance of {drafts.acceptance:.2f}; {who}"
+        ]
     few = [prices(outcomes, in_short=True), *drafted, *warnings]
     return few, [prices(outcomes), *drafted, *warnings, *_notes(outcomes)]
 
@@ -110,17 +117,6 @@ def why(location: Location) -> str:
         f"{size(needed)} at {size(usable)} usable a chip need {capacity}; the next legal layout "
         f"has {chips}"
     )
-
-
-def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    drafts = outcomes[0].scenario.traffic.speculation
-    if drafts.drafted:
-        who = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
-        yield (
-            f"speculation: {drafts.drafted:g} tokens drafted and "
-            f"{number(float(drafts.tokens_per_pass))} kept a pass, "
-            f"which is an acceptance of {drafts.acceptance:.2f}; {who}"
-        )
 
 
 def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:

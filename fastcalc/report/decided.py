@@ -230,11 +230,7 @@ def columns(decision: Choice) -> Sequence[Column]:
 
 
 def parts(
-    decision: Choice,
-    drawn: WinnerMap | None,
-    notes: Sequence[str],
-    then: str,
-    screen: Screen,
+    decision: Choice, drawn: WinnerMap | None, notes: Sequence[str], then: str, screen: Screen
 ) -> list[Part]:
     """Return the verdict, the table, who wins where, what flips it, and what is next."""
     listed = rows(decision)

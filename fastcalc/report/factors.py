@@ -57,10 +57,7 @@ COLUMNS = (
         ("$/Mtok", "output"),
     ),
     Column(
-        "evidence",
-        "text",
-        "whether it is measured, published or assumed",
-        heading=("", "rests on"),
+        "evidence", "text", "whether it is measured, published or assumed", heading=("", "rests on")
     ),
     Column("source", "text", "who measured or published it, or why it is assumed"),
 )

@@ -38,11 +38,7 @@ TABLE = pick(
     [
         *COLUMNS,
         *(replace(one, heading=("tok/s", "a user")) for one in pick("tokens_per_s_per_user")),
-        Column(
-            "trick",
-            heading=("", "trick"),
-            format=_called,
-        ),
+        Column("trick", heading=("", "trick"), format=_called),
         Column("how", heading=("how; what limits it next,", "or why it cannot"), format=_how),
     ],
     keep="usd_per_mtok_output",
@@ -93,11 +89,7 @@ def drafts_needed(answer: Answer) -> str:
 
 
 def parts(
-    answer: Answer,
-    options: Sequence[Option],
-    left: dict[str, int],
-    then: str,
-    screen: Screen,
+    answer: Answer, options: Sequence[Option], left: dict[str, int], then: str, screen: Screen
 ) -> list[Part]:
     """Return the cheapest ways in a sentence, a table of what reaches the speed, and notes.
 

@@ -84,34 +84,33 @@ def as_sarif(report: Report, titles: dict[str, Rule]) -> str:
         {"id": name, "shortDescription": {"text": titles[name].title}}
         for name in sorted({fault.rule for fault in found})
     ]
+    results = []
+    for fault in found:
+        place = {
+            "artifactLocation": {"uri": Path(fault.file).as_posix()},
+            "region": {"startLine": fault.line or 1, "startColumn": fault.column or 1},
+        }
+        result: dict[str, object] = {
+            "ruleId": fault.rule,
+            "level": fault.severity,
+            "message": {"text": visible(fault.message)},
+            "locations": [{"physicalLocation": place}],
+        }
+        if fault.excuse:
+            reason = visible(fault.excuse)
+            result["suppressions"] = [{"kind": "inSource", "justification": reason}]
+        results.append(result)
     document = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [
             {
                 "tool": {"driver": {"name": "fastcalc", "rules": rules}},
-                "results": [_result(fault) for fault in found],
+                "results": results,
             }
         ],
     }
     return json_text(document)
-
-
-def _result(fault: Fault) -> dict[str, object]:
-    place = {
-        "artifactLocation": {"uri": Path(fault.file).as_posix()},
-        "region": {"startLine": fault.line or 1, "startColumn": fault.column or 1},
-    }
-    result: dict[str, object] = {
-        "ruleId": fault.rule,
-        "level": fault.severity,
-        "message": {"text": visible(fault.message)},
-        "locations": [{"physicalLocation": place}],
-    }
-    if fault.excuse:
-        reason = visible(fault.excuse)
-        result["suppressions"] = [{"kind": "inSource", "justification": reason}]
-    return result
 
 
 def _data(text: str) -> str:

@@ -42,12 +42,9 @@ def _next_chip(found: Decision) -> Iterator[str]:
     if second is not None:
         chip, price = best.scenario.hardware.id, runner_up_price(found)
         line = f"next chip: {second.scenario.hardware.id}, {what(second)}: "
-        line += times_the_cost(found, second)
-        if price is not None:
-            line += (
-                f"; it wins where {chip} costs more than ${number(rounded_up(price))} a chip-hour"
-            )
-        yield line
+        wins = f"; it wins where {chip} costs more than ${{}} a chip-hour"
+        then = "" if price is None else wins.format(number(rounded_up(price)))
+        yield line + times_the_cost(found, second) + then
 
 
 def _prices(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]:
@@ -88,7 +85,18 @@ def reported(found: Decision, shown: Sequence[Plan]) -> Iterator[str]:
             f"no plan is in the model's own formats, {weights} with a cache in {cache}: "
             f"--weights {weights} --kv {cache} asks for one"
         )
-    yield from _others(found)
+    near = found.near
+    if near is not None and near.cost < best.cost:
+        share = f"{near.cost / best.cost:.0%} of the {_unit(service)}"
+        yield f"cheaper, and misses by less than {NEAR:g} times: {_miss(near)}, at {share}"
+    if found.closest:
+        closest = sorted(found.closest.values(), key=lambda one: max(one.misses.values()))
+        names = (
+            f"{one.scenario.hardware.id} {_times(max(one.misses.values()))}" for one in closest
+        )
+        yield f"chips that cannot meet it, and how far the closest is over: {', '.join(names)}"
+    lost = (f"{count:,} {REASONS[name]}" for name, count in found.reasons.most_common() if count)
+    yield f"of {found.candidates:,} deployments {', '.join(lost)}"
     if found.unknown:
         who, how = unknown_chips(found)
         all_of_them = "; --format json names all" if len(found.unknown) > MOST_NAMED else ""
@@ -111,21 +119,6 @@ def _slow_end(best: Plan, service: Service) -> Iterator[str]:
     else:
         met = f"TPOT is {rounded_up(slow * 1e3):g} ms, above {service.tpot * 1e3:g} ms"
     yield f"{best.scenario.hardware.id}: at the slow end of its 80 % range {met}"
-
-
-def _others(found: Decision) -> Iterator[str]:
-    best, near = found.plans[0], found.near
-    if near is not None and near.cost < best.cost:
-        share = f"{near.cost / best.cost:.0%} of the {_unit(found.service)}"
-        yield f"cheaper, and misses by less than {NEAR:g} times: {_miss(near)}, at {share}"
-    if found.closest:
-        closest = sorted(found.closest.values(), key=lambda one: max(one.misses.values()))
-        names = (
-            f"{one.scenario.hardware.id} {_times(max(one.misses.values()))}" for one in closest
-        )
-        yield f"chips that cannot meet it, and how far the closest is over: {', '.join(names)}"
-    lost = (f"{count:,} {REASONS[name]}" for name, count in found.reasons.most_common() if count)
-    yield f"of {found.candidates:,} deployments {', '.join(lost)}"
 
 
 def _miss(plan: Plan) -> str:

@@ -109,11 +109,7 @@ def json_text(found: Validation) -> str:
 
 
 def parts(
-    found: Validation,
-    name: str,
-    aside: Shipped | None,
-    then: str | None,
-    screen: Screen,
+    found: Validation, name: str, aside: Shipped | None, then: str | None, screen: Screen
 ) -> list[Part]:
     """Return how far off predictions are and where they are weak, their scores, and notes.
 

@@ -86,8 +86,7 @@ class Decide(
         list[str] | None, argument("OPTION", "Options; opus, opus-fast and spark if none.")
     ] = None
     map: Annotated[
-        str | None,
-        flag("X=A..B,Y=C..D", "Who wins where: tools=0..30,spark.accuracy=0.6..1."),
+        str | None, flag("X=A..B,Y=C..D", "Who wins where: tools=0..30,spark.accuracy=0.6..1.")
     ] = None
     notes: Annotated[bool, flag(None, "Print every note and break-even.", "--notes")] = False
 

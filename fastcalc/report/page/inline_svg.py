@@ -10,7 +10,6 @@ from fastcalc.report.charts.drawing import (
     MOST,
     Bar,
     Chart,
-    ChartAxis,
     Panel,
     Series,
     apart,
@@ -77,7 +76,10 @@ def _up(panel: Panel, values: Floats | float) -> Floats:
 
 def _grid(panel: Panel, right: float) -> Iterator[str]:
     floor = _HIGH - _BOTTOM
-    for tick in _roomy(panel.across, right - _LEFT):
+    ticks, room = panel.across.ticks, right - _LEFT
+    longest = max(len(written(tick)) for tick in ticks) * _LETTER + 8.0
+    step = next(n for n in range(1, 9) if room / max(len(ticks) / n, 1.0) >= longest or n == 8)
+    for tick in ticks[::step]:
         x = float(_across(panel, tick, right))
         yield f'<path class="grid" d="M{x:.1f} {_TOP}V{floor}"/>'
         yield f'<text x="{x:.1f}" y="{floor + 15}" text-anchor="middle">{written(tick)}</text>'
@@ -93,13 +95,6 @@ def _grid(panel: Panel, right: float) -> Iterator[str]:
         f'<text transform="translate(12 {(_TOP + floor) / 2:.0f})rotate(-90)" '
         f'text-anchor="middle">{upward}</text>'
     )
-
-
-def _roomy(axis: ChartAxis, room: float) -> list[float]:
-    """Return ticks that do not run into each other."""
-    longest = max(len(written(tick)) for tick in axis.ticks) * _LETTER + 8.0
-    step = next(n for n in range(1, 9) if room / max(len(axis.ticks) / n, 1.0) >= longest or n == 8)
-    return axis.ticks[::step]
 
 
 def _series(panel: Panel, one: Series, right: float) -> Iterator[str]:
