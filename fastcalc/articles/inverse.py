@@ -23,9 +23,6 @@ from fastcalc.articles.two_tiers import (
 )
 from fastcalc.formulas.types import Bools, Floats
 
-POINTS = 1 << 20
-"""Points of the sample. [1]"""
-
 CHUNK = 1 << 18
 SEED = 20260215
 _SOLVED = ("margin", "margin_ratio")
@@ -116,15 +113,10 @@ class Inverse:
         point = {name: np.atleast_1d(value) for name, value in values.items()}
         slow, fast = slow_tier(point, self.known), fast_tier(point, self.known)
         prices = (slow.cost * point["margin"], fast.cost * point["margin"] * point["margin_ratio"])
-        off = [
-            np.abs(np.log(found / reported))
-            for found, reported in zip(
-                (slow.speed, fast.speed, *prices),
-                (*self.published.speeds, *self.published.prices),
-                strict=True,
-            )
-        ]
-        return bool(np.all(np.max(off, axis=0) <= np.log1p(self.tolerance)))
+        numbers = (slow.speed, fast.speed, *prices)
+        reported = (*self.published.speeds, *self.published.prices)
+        pairs = zip(numbers, reported, strict=True)
+        return all(bool(np.all(_near(*pair, self.tolerance))) for pair in pairs)
 
     def decided_by(self) -> list[tuple[str, float]]:
         """Return what would tell the minimal combinations apart, best first.
@@ -160,19 +152,12 @@ def _chance(regions: Sequence[Region], values: Sequence[Floats]) -> float:
     return float(np.max(counts, axis=0).sum() / len(regions))
 
 
-def invert(
-    published: SoldTiers,
-    known: ChipArrays,
-    *,
-    tolerance: float,
-    points: int = POINTS,
-    seed: int = SEED,
-) -> Inverse:
+def invert(published: SoldTiers, known: ChipArrays, *, tolerance: float, points: int) -> Inverse:
     """Return which services are consistent with what is published of one.
 
-    Speeds and prices may be off by a factor of 1 + tolerance. The same seed gives the same region.
+    Speeds and prices may be off by a factor of 1 + tolerance.
     """
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(SEED)
     kept: dict[Combination, list[tuple[Values, Floats]]] = {one: [] for one in COMBINATIONS}
     for values in _sample(generator, points, len(known.names)):
         tier = slow_tier(values, known)

@@ -26,7 +26,6 @@ MEANING: dict[Verdict, str] = {
     "undetermined": "what would decide it is not public: the number fits, or fits in part",
     "external": "no formula reaches it",
 }
-"""What each verdict means."""
 
 Depends = Literal["constants", "catalogue", "engine"]
 DEPENDS: dict[Depends, str] = {
@@ -34,7 +33,6 @@ DEPENDS: dict[Depends, str] = {
     "catalogue": "files of hardware or models",
     "engine": "files of hardware, models and engines",
 }
-"""What the numbers of a claim rest on."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -293,4 +293,3 @@ TESTS: dict[str, Registered] = {
     ),
     "ridge": Registered(machines.ridge, "(16-bit peak of {on} / its bandwidth) / {batches}"),
 }
-"""Every test, by the name that files use."""

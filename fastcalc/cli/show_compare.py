@@ -12,7 +12,6 @@ from fastcalc.report import compare, overview, records
 from fastcalc.report.console import Part, Screen
 
 _KINDS = ("speed", "price", "roofline", "step")
-"""Charts of what is compared."""
 
 _MOST_CHIPS = 4
 """Of what is next where all were compared."""

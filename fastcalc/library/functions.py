@@ -87,16 +87,14 @@ def _bound(
     given: Mapping[str, Any],
 ) -> dict[str, Any]:
     declared_ = declared(flags_of(command))
-    arguments = list(positional)
     several = [name for name, one in positional.items() if one.kind is Parameter.VAR_POSITIONAL]
+    if not several and len(names) > len(positional):
+        raise TypeError(f"{command}() takes {len(positional)} names, not {len(names)}")
+    found: dict[str, Any] = dict(zip(positional, names, strict=False))
     if several:
-        found: dict[str, Any] = {several[0]: list(names) or None}
-    else:
-        if len(names) > len(arguments):
-            raise TypeError(f"{command}() takes {len(arguments)} names, not {len(names)}")
-        found = dict(zip(arguments, names, strict=False))
+        found = {several[0]: list(names) or None}
     for name in given:
-        if name not in others and name not in arguments:
+        if name not in others and name not in positional:
             raise TypeError(
                 f"{command}() has no argument '{name}'; help(fastcalc.{command}) lists all"
             )
@@ -170,4 +168,3 @@ def document(flags: type[Flags]) -> str:
 
 
 FUNCTIONS = {name: _function(name) for name in NAMES}
-"""By the names of the commands."""

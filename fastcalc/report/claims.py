@@ -28,7 +28,6 @@ COLUMNS = (
     numbers("expected", lambda one: wanted(one.check) if one.check else "-"),
     words("claim", lambda one: one.claim.claim),
 )
-"""Of a table of judged claims."""
 
 
 def claim_record(one: Judged, book: Claims) -> Record:

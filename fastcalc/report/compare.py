@@ -21,14 +21,12 @@ COLUMNS = pick(
     "usd_per_mtok_input usd_per_mtok_output usd_per_mtok_total joules_per_token limiter",
     keep="tokens_per_s_per_user_low tokens_per_s_per_user_bound",
 )
-"""Of a table."""
 
 _MODEL, _HARDWARE, _CHIPS = pick("model hardware chips")
 MARKDOWN = (
     *(_MODEL, _HARDWARE, replace(_CHIPS, format=lambda record: str(record["chips"]))),
     *COLUMNS,
 )
-"""Of one table of all models and chips."""
 
 _VERDICTS = {
     "needs": "needs N: the batch does not fit these chips; N would hold it",

@@ -62,7 +62,6 @@ COLUMNS = (
     Column("end_usd_per_mtok_output", "USD", "with it", lambda one: _usd(one, one.few, one.faster)),
     Column("cost_multiple", "ratio", "of an output token, the end over the start"),
 )
-"""Of the records, in order."""
 KEYS = tuple(column.key for column in COLUMNS)
 START = numbers("users at|the start", str)
 """The first column of a table, without rows."""

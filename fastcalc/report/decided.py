@@ -1,7 +1,7 @@
 """A decision: the verdict in a sentence, the options as a table and records, and what flips it."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -49,27 +49,20 @@ class Row:
         return decision_map.letter(list(self.decision.options).index(self.option))
 
     @property
-    def sessions(self) -> str | None:
-        """From how many sessions on speed buys nothing, where a user checks runs."""
-        busy = float(self.prospect.busy_sessions)
-        if not math.isfinite(busy):
-            return None
-        return (
-            f"{self.option.name}: with {number(busy)} sessions side by side the user never waits, "
-            "and more speed buys nothing"
-        )
-
-    @property
-    def plan_worth(self) -> str | None:
-        """From which use on a plan is cheaper than the dearest price of tokens here."""
-        plan = float(self.terms.plan)
+    def limits(self) -> Iterator[str]:
+        """Say from how many sessions on speed buys nothing, and from which use on a plan pays."""
+        busy, plan = float(self.prospect.busy_sessions), float(self.terms.plan)
+        if math.isfinite(busy):
+            yield (
+                f"{self.option.name}: with {number(busy)} sessions side by side the user never "
+                "waits, and more speed buys nothing"
+            )
         prices = [price for one in rows(self.decision) if (price := one.offered("price")) > 0.0]
-        if not plan or not prices:
-            return None
-        return (
-            f"{self.option.name}: ${plan:,.0f} a month are {number(plan / max(prices))} million "
-            f"tokens out at ${dollars(max(prices))}; with more it spares money"
-        )
+        if plan and prices:
+            yield (
+                f"{self.option.name}: ${plan:,.0f} a month are {number(plan / max(prices))} "
+                f"million tokens out at ${dollars(max(prices))}; with more it spares money"
+            )
 
     @property
     def tool_limit(self) -> str | None:
@@ -160,7 +153,6 @@ COLUMNS = (
     Column("window_tokens", "number", "tokens that fit it"),
     Column("tokens_per_s_needed", "tokens/s", "for all tokens to fit", "window_speed"),
 )
-"""What a record of an option holds."""
 
 
 def winner(decision: Choice) -> Contender | None:
@@ -280,22 +272,15 @@ def verdict(decision: Choice, listed: Sequence[Row]) -> str:
     ranked = sorted(worth, key=lambda name: worth[name])
     best = worth[ranked[0]]
     if math.isinf(best):
-        return (
-            "No option ever succeeds."
-            if decision.objective == "time"
-            else ("No option has both a price and a run that ever succeeds.")
-        )
+        has_price = "" if decision.objective == "time" else "has both a price and a run that "
+        return f"No option {has_price}ever succeeds."
     if decision.objective == "window":
         fit = [f"{name} {math.floor(-worth[name] + 1e-9):,}" for name in ranked]
         return f"Into the gap fit, in tokens: {', '.join(fit)}."
-    said, more = {
-        "time": (f"{ranked[0]} succeeds soonest, in {seconds(best)} of a user's time", "as long"),
-        "cost": (f"{ranked[0]} costs least, ${dollars(best)} a success", "as much"),
-        "total": (
-            f"{ranked[0]} costs least with the user's time, ${dollars(best)} a success",
-            "as much",
-        ),
-    }[decision.objective]
+    with_user = " with the user's time" * (decision.objective == "total")
+    said, more = f"{ranked[0]} costs least{with_user}, ${dollars(best)} a success", "as much"
+    if decision.objective == "time":
+        said, more = f"{ranked[0]} succeeds soonest, in {seconds(best)} of a user's time", "as long"
     others = []
     for name in ranked[1:]:
         ratio = worth[name] / best
@@ -337,12 +322,9 @@ def notes(decision: Choice) -> list[str]:
     if decision.objective == "window":
         return ["the gap holds the round trip, the first token and the stream"]
     listed = rows(decision)
-    repairs = decision.shared.get("repair") is not None
-    ends = (
-        "a user repairs a failed run"
-        if repairs
-        else "a failed run starts afresh, so one success takes one run over its chance on average"
-    )
+    ends = "a failed run starts afresh, so one success takes one run over its chance on average"
+    if decision.shared.get("repair") is not None:
+        ends = "a user repairs a failed run"
     unknown = [one.option.name for one in listed if math.isnan(float(one.prospect.run.usd))]
     lines = []
     if unknown:
@@ -354,5 +336,4 @@ def notes(decision: Choice) -> list[str]:
         lines.append(f"speeds and prices of models are expected values; users at a time: {where}")
     best = winner(decision)
     lines += [line for one in listed if one.option is best and (line := one.tool_limit)]
-    lines += [line for one in listed for line in (one.sessions, one.plan_worth) if line]
-    return lines
+    return [*lines, *(line for one in listed for line in one.limits)]

@@ -61,7 +61,6 @@ COLUMNS = (
     ),
     Column("source", "text", "who measured or published it, or why it is assumed"),
 )
-"""Of the records, in order."""
 _TABLE = [one for one in COLUMNS if one.key != "source"]
 
 

@@ -100,7 +100,6 @@ _BEFORE = (
 )
 _AFTER = (Column("compare", "text", "command that prints the point again", "command"),)
 COLUMNS = (*_BEFORE, *columns.FIRST, *_AFTER, *columns.LATER)
-"""Of the records, in order."""
 KEYS = tuple(column.key for column in COLUMNS)
 
 

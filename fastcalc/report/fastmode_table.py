@@ -43,7 +43,6 @@ TABLE = pick(
     ],
     keep="usd_per_mtok_output",
 )
-"""Columns of the table."""
 
 
 def identity(answer: Answer) -> str:

@@ -56,7 +56,6 @@ COLUMNS = (
     *pick("speculation_tokens_per_pass host"),
     *pick("dense_near_fraction experts_near_fraction kv_near_fraction"),
 )
-"""Of the records, in order."""
 
 
 _SHOWN = pick(
@@ -78,7 +77,6 @@ _SHOWN = pick(
     ],
 )
 MARKDOWN = (*pick("model"), *_SHOWN)
-"""Of one table of all models."""
 
 _FIRST = (
     words("|chips", itemgetter(0)),

@@ -160,7 +160,6 @@ COLUMNS = (
     Column("chip", "text", "chips of the slow tier"),
     Column("fast_chip", "text", "chips of the fast tier"),
 )
-"""What a record of a combination of tricks holds."""
 
 
 def record(found: Inverse, region: Region) -> Record:

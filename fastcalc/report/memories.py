@@ -21,13 +21,11 @@ _HOW = {
     "compute": "; the host's cores multiply what is there",
 }
 LETTERS = dict(zip(KINDS, "DHEKT", strict=True))
-"""Of kinds in a bar."""
 
 KEY = (
     ", ".join(f"{letter} {NAMES[kind]}" for kind, letter in LETTERS.items())
     + "; a bar is what the engine may fill of a chip's memory"
 )
-"""What the letters of a bar mean."""
 
 
 def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, float]]]]:

@@ -159,7 +159,6 @@ _OWN = [one for one in COLUMNS if one not in columns.COLUMNS]
 """The others are those of ``compare`` for one replica."""
 
 KEYS = tuple(column.key for column in COLUMNS)
-"""Of the records, for a header without one."""
 
 
 def details(found: Decision, typed: Typed) -> Record:

@@ -14,7 +14,6 @@ from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
 
 WORST = 5
-"""Points that a table names."""
 
 FEW_SOURCES = 4
 """Independent sources below which a score says little of the next one."""
@@ -35,7 +34,6 @@ SCORES = (
     numbers("in 80 %|range", lambda one: f"{100 * one.coverage:.0f} %"),
     numbers("above|bound", lambda one: str(one.bound_beaten)),
 )
-"""Of a table of groups."""
 
 _WORST = (
     words("point", lambda one: one.point.id),

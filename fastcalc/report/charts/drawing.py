@@ -21,7 +21,6 @@ MARKS = "osD^vP*X"
 """A marker for each colour, as matplotlib calls them, so that a print in grey has them, too."""
 
 MOST = 8
-"""Series that a chart has colours and room for."""
 
 Style = Literal["line", "points", "bound", "area"]
 
