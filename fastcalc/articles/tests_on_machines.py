@@ -104,14 +104,9 @@ def user_speed(
 
 def _end(found: Outcome, end: str) -> float:
     """Return a user's speed as expected, or at the low or high end of its range. [1/s]"""
-    speeds = {
-        "expected": found.estimate.speed,
-        "low": found.estimate.low,
-        "high": found.estimate.high,
-    }
-    if end not in speeds:
+    if end not in ("expected", "low", "high"):
         raise InputError(f"end is expected, low or high, not '{shown(end)}'")
-    speed = speeds[end]
+    speed = None if end == "expected" else getattr(found.estimate, end)
     return float((found.estimate.speed if speed is None else speed)[0])
 
 

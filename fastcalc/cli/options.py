@@ -15,13 +15,8 @@ _MOST_PIECES = 8
 """Pieces that the commas in a path may leave of it."""
 
 _ENDINGS = {
-    "csv": "csv",
-    "json": "json",
-    "md": "markdown",
-    "html": "html",
-    "xlsx": "xlsx",
-    "parquet": "parquet",
-    "sarif": "sarif",
+    {"markdown": "md"}.get(name, name): name
+    for name in ("csv", "json", "markdown", "html", "xlsx", "parquet", "sarif")
 }
 """Formats by the endings of files."""
 

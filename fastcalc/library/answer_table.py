@@ -123,16 +123,16 @@ class Table(Sequence[Record]):
 
         Raises InputError if matplotlib is not installed, or there is no such chart.
         """
-        from fastcalc.report.charts import drawn
+        from fastcalc.report.charts import figure
 
         charts, where = self._answer.charts, file and Path(file)
         if not charts:
             raise InputError("this answer has no chart; compare, fit, frontier and validate have")
-        ending = drawn.ending_of(where) if where else None
-        made = drawn.figure(charts[choice(kind or next(iter(charts)), "kind", tuple(charts))]())
+        ending = figure.ending_of(where) if where else None
+        made = figure.figure(charts[choice(kind or next(iter(charts)), "kind", tuple(charts))]())
         if where:
             with whole(where) as draft:
-                drawn.save(made, draft, ending or "svg")
+                figure.save(made, draft, ending or "svg")
         return made
 
     def __str__(self) -> str:

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from functools import partial
 from io import BytesIO
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fastcalc.errors import InputError
 from fastcalc.report.charts.drawing import (
     COLOURS,
     DARK,
@@ -23,6 +25,7 @@ from fastcalc.report.charts.drawing import (
     named_end,
     written,
 )
+from fastcalc.written import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +47,8 @@ _LETTER, _LINE = 0.56, 1.35
 
 
 def figure(chart: Chart, width: float | None = None, *, is_dark: bool = False) -> "Figure":
-    """Return a chart as a figure, whose height follows from what it holds. [inch]"""
+    """Return a chart as a figure so many inches wide, whose height follows from what it holds."""
+    _demand()
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -75,6 +79,30 @@ def figure(chart: Chart, width: float | None = None, *, is_dark: bool = False) -
             plot.tick_params(labelbottom=is_last, labelleft=is_first)
         _arranged(made, chart, ink)
     return made
+
+
+def ending_of(file: Path | None) -> str | None:
+    """Return what to write by the ending of a file, None for text; or raise an InputError."""
+    ending = "" if file is None else file.suffix[1:].lower()
+    if ending in ("", "txt"):
+        return None
+    _demand()
+    from matplotlib.figure import Figure
+
+    known = sorted(Figure().canvas.get_supported_filetypes())
+    if ending not in known:
+        raise InputError(f"-o {shown(file)} ends in none of {', '.join(known)} or txt")
+    return ending
+
+
+def _demand() -> None:
+    try:
+        import matplotlib  # noqa: F401  (whether it is there)
+    except ImportError:
+        raise InputError(
+            "charts in files need matplotlib: python -m pip install matplotlib; without -o the "
+            "chart is drawn here"
+        ) from None
 
 
 def png(made: "Figure") -> bytes:
