@@ -19,10 +19,9 @@ from fastcalc.report.charts.drawing import (
     ChartAxis,
     Panel,
     Series,
-    contrast,
     named_end,
 )
-from tests.helpers import ROOT, outcome, run
+from tests.helpers import ROOT, contrast, outcome, run
 from tests.test_measured import BASE
 
 ASKED = ("llama-3.1-8b", "--on", "h100-sxm,wse-3")

@@ -108,16 +108,6 @@ class Inverse:
         """The region of all tricks together, in the largest box."""
         return self.regions[-1]
 
-    def holds(self, values: Values) -> bool:
-        """Return whether a service lies in the region: its numbers are within the tolerance."""
-        point = {name: np.atleast_1d(value) for name, value in values.items()}
-        slow, fast = slow_tier(point, self.known), fast_tier(point, self.known)
-        prices = (slow.cost * point["margin"], fast.cost * point["margin"] * point["margin_ratio"])
-        numbers = (slow.speed, fast.speed, *prices)
-        reported = (*self.published.speeds, *self.published.prices)
-        pairs = zip(numbers, reported, strict=True)
-        return all(bool(np.all(_near(*pair, self.tolerance))) for pair in pairs)
-
     def decided_by(self) -> list[tuple[str, float]]:
         """Return what would tell the minimal combinations apart, best first.
 

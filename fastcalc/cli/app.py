@@ -27,7 +27,7 @@ COMMANDS = {
     "claims": ("measurements.JudgeClaims", "show_claims.run"),
     "new": ("catalogue.NewEntry", "show_new.run_new"),
     "schema": ("catalogue.PrintSchema", "show_new.run_schema"),
-    "diff": ("catalogue.DiffEntries", "show_diff.run"),
+    "diff": ("catalogue.DiffEntries", "show_entries.run_diff"),
     "import": ("catalogue.ImportModel", "show_import.run"),
 }
 """The flags of every command and what answers them, in the order of ``--help``."""

@@ -123,7 +123,7 @@ def typed(name: str, value: object) -> Iterator[str]:
     """Yield the words that give a flag a value, or each of several."""
     for one in value if isinstance(value, list) else [value]:
         yield "--" + name.replace("_", "-")
-        yield from [] if one is True else [f"{one:g}" if isinstance(one, float) else str(one)]
+        yield from [] if one is True else [str(one)]
 
 
 def report_on(asked: Compare, on: str) -> str:

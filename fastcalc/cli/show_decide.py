@@ -164,7 +164,7 @@ def _next(asked: Decide, found: Choice) -> str:
     for name in declared(Decide):
         value = getattr(asked, name)
         if name not in _NOT_REPEATED and value != getattr(Decide, name):
-            words += typed(name, value)
+            words += typed(name, f"{value:g}" if isinstance(value, float) else value)
     if asked.map is not None or asked.window_ms is not None:
         return shlex.join([*words, "--notes"])
     plain = [one.name for one in found.options if one.routes is None]

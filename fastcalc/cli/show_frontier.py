@@ -44,15 +44,15 @@ def run(asked: Frontier) -> Found:
 
 
 def _scenarios(asked: Frontier, comparison: Compare) -> list[Scenario]:
-    weights = options.names_if_any(asked.weights, "--weights")
-    caches = options.names_if_any(asked.kv, "--kv")
-    for name in weights or ():
+    weights = options.names_if_any(asked.weights, "--weights") or (None,)
+    caches = options.names_if_any(asked.kv, "--kv") or (None,)
+    for name in filter(None, weights):
         weight_formats(name)
-    for name in caches or ():
+    for name in filter(None, caches):
         number_format(name, cache=True)
     return [
         replace(scenario, weights=weight, kv=cache)
         for scenario in scenarios(comparison)
-        for weight in weights or (None,)
-        for cache in caches or (None,)
+        for weight in weights
+        for cache in caches
     ]

@@ -178,7 +178,7 @@ def details(found: Decision, typed: Typed) -> Record:
         ],
         "unpriced": [] if service.objective == "watts" else unknown,
         "unpowered": unknown if service.objective == "watts" else [],
-        "relax": [] if found.plans else [text for _, text in _relaxed(found)],
+        "relax": [] if found.plans else _relaxed(found),
         "assumptions": assumptions(found),
     }
 
@@ -278,27 +278,24 @@ def refusal(found: Decision) -> str:
     """Say why there is no plan, and which limit to relax to what."""
     if not found.candidates:
         return "no layout of these chips holds one request of this model"
-    if not found.unknown:
-        return _refusal(found)
-    who, how = unknown_chips(found)
-    return f"{_refusal(found)}; {who}, which might meet it: {how}"
-
-
-def _refusal(found: Decision) -> str:
-    options = [text for _, text in _relaxed(found)]
-    if options:
-        return f"no deployment meets this; it would with {', or '.join(options)}"
-    nearest = found.nearest
-    if nearest is None:
+    said, nearest = "no deployment meets this", found.nearest
+    if options := _relaxed(found):
+        said += f"; it would with {', or '.join(options)}"
+    elif nearest is None:
         reasons = (f"{count:,} {REASONS[name]}" for name, count in found.reasons.items() if count)
-        return f"no deployment meets this: {', '.join(reasons)}"
-    needed = " and ".join(
-        _limit(name, nearest.values[name], found.service)
-        for name, over in nearest.misses.items()
-        if over > 1.0
-    )
-    name = nearest.scenario.hardware.id
-    return f"no deployment meets this, nor with one limit relaxed; {name} would with {needed}"
+        said += f": {', '.join(reasons)}"
+    else:
+        needed = " and ".join(
+            _limit(name, nearest.values[name], found.service)
+            for name, over in nearest.misses.items()
+            if over > 1.0
+        )
+        name = nearest.scenario.hardware.id
+        said += f", nor with one limit relaxed; {name} would with {needed}"
+    if found.unknown:
+        who, how = unknown_chips(found)
+        said += f"; {who}, which might meet it: {how}"
+    return said
 
 
 def unknown_chips(found: Decision) -> tuple[str, str]:
@@ -313,12 +310,9 @@ def unknown_chips(found: Decision) -> tuple[str, str]:
     return f"no price is known of {names}", how
 
 
-def _relaxed(found: Decision) -> list[tuple[str, str]]:
-    return [
-        (name, _limit(name, value, found.service))
-        for name, value in found.relaxed.items()
-        if value < inf
-    ]
+def _relaxed(found: Decision) -> list[str]:
+    limits = found.relaxed.items()
+    return [_limit(name, value, found.service) for name, value in limits if value < inf]
 
 
 def _limit(name: str, value: float, service: Service) -> str:

@@ -172,18 +172,6 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours, from 1 to 21. [1]
-
-    Source: W3C, Web Content Accessibility Guidelines 2.2, definition of contrast ratio.
-
-    >>> contrast("#ffffff", "#000000")
-    21.0
-    """
-    dark, light = sorted((luminance(one), luminance(other)))
-    return (light + 0.05) / (dark + 0.05)
-
-
 def ink_on(colour: str) -> str:
     """Return black or white, whichever is read better on a colour: their contrasts meet at 0.179.
 
