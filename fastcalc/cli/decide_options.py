@@ -180,19 +180,14 @@ def _evaluated(
     )
     outcomes = [solve(scenario) for scenario in scenarios(comparison)]
     counts_prompt = prompt is not None or asked.window_ms is not None
-    found = [
-        _point(outcome, place, own, counts_prompt=counts_prompt)
-        for outcome in outcomes
-        for place in range(len(outcome.scenario.batches))
-        if bool(outcome.estimate.fits[place])
-    ]
-    missing = [
-        f"batch {batch:,} of {one.scenario.model.id} does not fit {one.scenario.hardware.id} as "
-        "placed: left out"
-        for one in outcomes
-        for place, batch in enumerate(one.scenario.batches)
-        if not bool(one.estimate.fits[place])
-    ]
+    found, missing = [], []
+    for one in outcomes:
+        where = f"{one.scenario.model.id} does not fit {one.scenario.hardware.id} as placed"
+        for place, batch in enumerate(one.scenario.batches):
+            if one.estimate.fits[place]:
+                found.append(_point(one, place, own, counts_prompt=counts_prompt))
+            else:
+                missing.append(f"batch {batch:,} of {where}: left out")
     if not found:
         raise InputError(f"{shown(name)}: nothing fits: {missing[0].removesuffix(': left out')}")
     parts = ("model", "hardware", "batch")

@@ -1,9 +1,9 @@
 """Flags to scenarios: every text checked once, every file loaded once."""
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import cast
 
 from fastcalc.catalogue.difference import change
 from fastcalc.catalogue.limits import LIMITS
@@ -143,13 +143,14 @@ def typed_as(asked: Compare | FitMemory, chip: str) -> str:
 
 def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
     """Return the models that the user names, or the one taken where none is named."""
-    found = []
+    found: list[Model] = []
     for name in names or DEFAULT_MODELS:
-        found.append(model := entries.model(name))
+        model = entries.model(name)
+        found += [] if model in found else [model]  # by another name
         if entries.is_configuration(name):  # how it was read
             output.warn([f"{model.id}: {note}" for note in model.notes])
     entries.refuse_idle_changes("models", found)
-    return _each_once(found)
+    return found
 
 
 def chips_of(entries: Catalogue, on: str, memory: MemoryChoice) -> list[Hardware]:
@@ -165,13 +166,13 @@ def chips_of(entries: Catalogue, on: str, memory: MemoryChoice) -> list[Hardware
     else:
         chips = []
         for name in options.names(on, "--on"):
-            chips.append(chip := entries.hardware(name))
+            chip = entries.hardware(name)
+            chips += [] if chip in chips else [chip]
             if chip.kind == "host":
                 raise InputError(
                     f"--on {shown(name)}: this is a host, whose memory chips may use; name a chip, "
                     f"and the host with --host {shown(name)}"
                 )
-        chips = _each_once(chips)
     entries.refuse_idle_changes("hardware", chips)
     missing: dict[str, str] = {}
     for chip in chips:
@@ -229,17 +230,6 @@ def pricing_of(chips: list[Hardware], asked: Prices, *, utilization: float) -> P
             )
         given[found[0]] = value
     return Pricing(cast(PriceBasis, basis), share, given)
-
-
-_Entry = TypeVar("_Entry", Hardware, Model)
-
-
-def _each_once(entries: Iterable[_Entry]) -> list[_Entry]:
-    """Return entries in order, an alias of one that is there left out."""
-    kept: list[_Entry] = []
-    for entry in entries:
-        kept += [] if entry in kept else [entry]
-    return kept
 
 
 def catalogue(asked: OwnFolders) -> Catalogue:

@@ -279,7 +279,6 @@ LATER = (
         "text",
         "what a decode step does with weights on the host: stream them over the link, or compute "
         "in place",
-        "host_use",
     ),
     Column(
         "dense_near_fraction",

@@ -136,11 +136,10 @@ def _cell(curve: Curve, at: int) -> str:
 
 def floors_needed(study: Study, cost: float) -> list[float | None]:
     """Return the largest floor at which each start pays a cost multiple at most; or None. [ms]"""
-    found: list[float | None] = []
-    for at in range(len(study.engines[0].starts)):
-        paid = [1e3 * one.floor for one in study.floors if one.multiple[at] <= cost]
-        found.append(max(paid, default=None))
-    return found
+    return [
+        max((1e3 * one.floor for one in study.floors if one.multiple[at] <= cost), default=None)
+        for at in range(len(study.engines[0].starts))
+    ]
 
 
 def chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[str]:

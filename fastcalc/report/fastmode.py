@@ -23,29 +23,23 @@ Command = Callable[[Outcome], str | None]
 def rows(
     answer: Answer, options: Sequence[Option], command: Command = lambda _: None
 ) -> list[Record]:
-    """Return a record for today's point and one for each of some options."""
-    today = compare_records([answer.today])[0]
-    every = [Option("today", "", answer.today), *options]
-    return [record_of(one, today, answer.speed, command) for one in every]
-
-
-def record_of(
-    option: Option, today: Record, speed: float, command: Command = lambda _: None
-) -> Record:
-    """Return the record of one option, ratios against today's record."""
-    point = dict.fromkeys(records.KEYS) | {"warnings": []}
-    if option.outcome is not None:
-        point = compare_records([option.outcome])[0]
-    one = SimpleNamespace(
-        option=option,
-        point=point,
-        today=today,
-        speed=speed,
-        low=point["tokens_per_s_per_user_low"],
-        command=command(option.outcome) if option.outcome else None,
-    )
-    found = {**plainly(values(_BEFORE, one)), **point, **values(_AFTER, one)}
-    return {key: found[key] for key in KEYS}
+    """Return a record for today's point and one for each of some options, ratios against it."""
+    (today,), found = compare_records([answer.today]), []
+    for option in (Option("today", "", answer.today), *options):
+        point = dict.fromkeys(records.KEYS) | {"warnings": []}
+        if option.outcome is not None:
+            point = compare_records([option.outcome])[0]
+        one = SimpleNamespace(
+            option=option,
+            point=point,
+            today=today,
+            speed=answer.speed,
+            low=point["tokens_per_s_per_user_low"],
+            command=command(option.outcome) if option.outcome else None,
+        )
+        record = {**plainly(values(_BEFORE, one)), **point, **values(_AFTER, one)}
+        found.append({key: record[key] for key in KEYS})
+    return found
 
 
 def _ratio(above: Record, below: Record, key: str) -> float | None:

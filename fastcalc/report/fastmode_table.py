@@ -8,9 +8,9 @@ from fastcalc.core.columns import Column, pick
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare, factors, record_tables
 from fastcalc.report.console import Part, Screen
-from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, nothing, record_of, rows
+from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, nothing, rows
 from fastcalc.report.numbers_as_text import dollars, number, parameters
-from fastcalc.report.records import Record, compare_records
+from fastcalc.report.records import Record
 from fastcalc.search.tricks import Answer, Option
 from fastcalc.search.tricks.lighter_passes import PUBLISHED
 from fastcalc.search.tricks.option import TRICKS, best
@@ -51,8 +51,7 @@ def identity(answer: Answer) -> str:
     smaller = next(one for one in answer.options if one.trick == "smaller-batch")
     if smaller.outcome is None:
         return f"{law}; here no batch is fast enough, whatever it costs"
-    today = compare_records([answer.today])[0]
-    row = record_of(smaller, today, answer.speed)
+    today, row = rows(answer, [smaller])
     speedup, batches = row["speedup"], row["batch_ratio"]
     cost = row["cost_multiple"] or batches / speedup
     reported = (
@@ -156,7 +155,7 @@ def _sentence(answer: Answer) -> str:
     for words, one in (("with the same model ", same), ("overall ", answer.cheapest)):
         if one is None or one.usd is None or (ways and one is same):
             continue
-        record = record_of(one, compare_records([today])[0], answer.speed)
+        _, record = rows(answer, [one])
         cost = record["cost_multiple"]
         how = f" ({one.change})" if one.change else ""
         at = "" if cost is None else f" at {dollars(cost)} times the cost"
@@ -189,11 +188,10 @@ def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> li
 def _low_end(answer: Answer, options: Sequence[Option]) -> str:
     if answer.cheapest is None:
         return nothing(answer)
-    today = compare_records([answer.today])[0]
-    found = ((one, record_of(one, today, answer.speed)) for one in options)
+    _, *records = rows(answer, options)
     sure = [
         f"{_called(record)} ({one.change})" if one.trick in MOST_SHOWN else _called(record)
-        for one, record in found
+        for one, record in zip(options, records, strict=True)
         if record["low_end_reaches"]
     ]
     return (

@@ -56,22 +56,19 @@ def point_record(one: Prediction) -> Record:
     point = one.point
     return plainly(
         {
-            "id": point.id,
-            "hardware": point.hardware,
-            "model": point.model,
+            **{key: getattr(point, key) for key in ("id", "hardware", "model")},
             "engine": point.engine or None,
             "metric": point.metric,
             "measured": point.value,
             "expected": one.expected,
-            "low": one.low,
-            "high": one.high,
-            "bound": one.bound,
-            "factor": one.factor,
-            "engine_used": one.engine_used,
+            **{key: getattr(one, key) for key in ("low", "high", "bound", "factor", "engine_used")},
             "bound_beaten": one.beats_bound,
             "assumed": one.assumed,
         }
     )
+
+
+_OF_GROUPS = ("median_factor", "p90_factor", "bias", "coverage", "bound_beaten", "sources")
 
 
 def premises(found: Validation) -> Record:
@@ -79,18 +76,7 @@ def premises(found: Validation) -> Record:
     return {
         "skipped": [{"id": one.id, "reason": one.reason} for one in found.skipped],
         "groups": [
-            plainly(
-                {
-                    "group": one.name,
-                    "n": one.count,
-                    "median_factor": one.median_factor,
-                    "p90_factor": one.p90_factor,
-                    "bias": one.bias,
-                    "coverage": one.coverage,
-                    "bound_beaten": one.bound_beaten,
-                    "sources": one.sources,
-                }
-            )
+            plainly({"group": one.name, "n": one.count} | {k: getattr(one, k) for k in _OF_GROUPS})
             for one in found.groups
         ],
     }
