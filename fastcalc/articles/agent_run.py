@@ -147,10 +147,7 @@ def run_of(terms: Terms) -> Run:
 
 
 def routed(to: Run, rest: Run, share: ArrayLike) -> Run:
-    """Return the run in which one option does a share of the steps, and another the rest.
-
-    Both runs are of all steps; the share is of them. [1]
-    """
+    """Return the run in which one option does a share of all steps, and another the rest."""
     part = floats(share)
     success = to.success**part * rest.success ** (1.0 - part)
     pairs = (

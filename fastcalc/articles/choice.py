@@ -146,10 +146,7 @@ class Choice:
     window: float | None = None
 
     def terms(self, option: Contender, changes: Mapping[str, ArrayLike] | None = None) -> Terms:
-        """Return what an option offers for the task; its own numbers stand before what is shared.
-
-        changes : by ``tools``, or ``spark.accuracy`` for an option's own
-        """
+        """Return what an option offers: changed numbers, by their names, its own, or the shared."""
         shared: dict[str, Any] = {}
         own: dict[str, Any] = {}
         for name, value in (changes or {}).items():

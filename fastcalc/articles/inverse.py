@@ -109,10 +109,7 @@ class Inverse:
         return self.regions[-1]
 
     def decided_by(self) -> list[tuple[str, float]]:
-        """Return what would tell the minimal combinations apart, best first.
-
-        With each number the chance to name the right one of them once it is published. [1]
-        """
+        """Return the chance to tell minimal combinations by each number, the best first. [1]"""
         found = []
         for name in SIDES:
             values = [region.values[name] for region in self.minimal]
@@ -143,10 +140,7 @@ def _chance(regions: Sequence[Region], values: Sequence[Floats]) -> float:
 
 
 def invert(published: SoldTiers, known: ChipArrays, *, tolerance: float, points: int) -> Inverse:
-    """Return which services are consistent with what is published of one.
-
-    Speeds and prices may be off by a factor of 1 + tolerance.
-    """
+    """Return which services are consistent with what is published, within a factor of tolerance."""
     generator = np.random.default_rng(SEED)
     kept: dict[Combination, list[tuple[Values, Floats]]] = {one: [] for one in COMBINATIONS}
     for values in _sample(generator, points, len(known.names)):

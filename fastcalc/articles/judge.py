@@ -186,10 +186,7 @@ def judge(
 def run(
     catalogue: Catalogue, check: Check, place: Callable[..., str], read: Read | None = None
 ) -> Tested:
-    """Return a check with its numbers, and what it says over the ranges of its premises.
-
-    read : entries that were read before, which those that are read now join
-    """
+    """Return a check with its numbers, and what it says over the ranges of its premises."""
     reading = _Reading(catalogue.own, named={} if read is None else read)
     given = {}
     for name, one in check.inputs.items():

@@ -98,10 +98,7 @@ class SoldTiers:
 
 @dataclass(frozen=True, eq=False)
 class ChipArrays:
-    """Chips that may serve, as arrays: bandwidth, memory, FLOP/s and USD an hour of each.
-
-    Bytes a second, bytes, 1/s and USD/h.
-    """
+    """Chips that may serve, as arrays: bandwidth, memory and rate. [B/s, B, FLOP/s, USD/h]"""
 
     names: tuple[str, ...]
     bandwidth: Floats

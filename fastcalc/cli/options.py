@@ -105,10 +105,7 @@ def kind_of(format: str | None, file: Path | None, known: Sequence[str]) -> str:
 
 
 def names(text: str, flag: str) -> list[str]:
-    """Return the names in a list separated by commas, each once, in order.
-
-    The path of a file is one name, commas and all.
-    """
+    """Return the names in a list separated by commas, paths with theirs, each once, in order."""
     parts, start = text.split(","), 0
     found: dict[str, None] = {}
     while start < len(parts):

@@ -105,10 +105,7 @@ _ASKED = (
 
 
 def again(asked: Flags, flags: type[Flags], *begun: str) -> str:
-    """Return a command that asks the same of other words; flags that it has not are left out.
-
-    begun : its first words, and what it is about
-    """
+    """Return a command that asks the same of what it is begun with, by the flags that it has."""
     given = {name: getattr(asked, name, None) for name in _ASKED if name in declared(flags)}
     words = [
         word

@@ -57,10 +57,7 @@ def run(asked: Validate) -> Found:
 
 
 def points_of(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Points:
-    """Read a file of measurements; refuse it with every fault it has.
-
-    The engine that the user names is taken for all points, so no file needs to name one.
-    """
+    """Read a file of measurements, of an engine if that is named, or refuse all its faults."""
     said = {key: value for key, value in given.items() if value and key != "engine"}
     found = read(path, catalogue=catalogue, given=said)
     found.demand()

@@ -96,10 +96,7 @@ class Table(Sequence[Record]):
         return iter(self.records)
 
     def to_pandas(self) -> "DataFrame":
-        """Return the records as a frame.
-
-        Raises InputError if pandas is not installed.
-        """
+        """Return the records as a frame, or an InputError where pandas is not installed."""
         try:
             from pandas import DataFrame
         except ImportError as error:

@@ -55,10 +55,7 @@ def _function(command: str) -> Callable[..., Table]:
 
 
 def request(command: str, *names: Any, **given: Any) -> Any:
-    """Return the flags of a command as the command line would make them.
-
-    Raises InputError for a value that cannot be, TypeError for a wrong or missing argument.
-    """
+    """Return the flags of a command as the command line would make them, or raise what is wrong."""
     flags = flags_of(command)
     return flags(**_bound(command, *parameters(flags), names, given))
 

@@ -48,8 +48,7 @@ def plot(
 ) -> list[str]:
     """Return the lines of a plot: a letter for each series, ``*`` where two share a place.
 
-    ``marks`` are values on the axis across that have a capital letter below it, where they are
-    inside.
+    marks : values on the axis across that have a capital letter below it
     """
     upward, drawn = panel.upward, _ASCII if is_ascii else _DRAWN
     ticks = {_place(upward, tick, _HEIGHT): written(tick) for tick in upward.ticks}

@@ -80,10 +80,7 @@ class Screen:
     def under_table(
         self, key: str, few: Sequence[str], every: Sequence[str], then: str | None
     ) -> Notes:
-        """Return the key of a table, its notes, and what to type next.
-
-        few : notes that change how the table is read, of every one there is
-        """
+        """Return the key of a table, the few or all of every note that it has, and what is next."""
         if self.wide or self.notes:
             return Notes([key, *every], then)
         count = f"{len(every)} notes with --notes, " * (not set(every) <= set(few[:_MOST_NOTES]))
@@ -150,10 +147,7 @@ def _lines(part: Part, width: int) -> Iterator[Line]:
 def word_list(
     pairs: Iterable[tuple[str, str]], width: int, *, breaks_words: bool = False, column: int = 9
 ) -> list[str]:
-    """Return words with what is said of each, in a column of its own, as lines.
-
-    Addresses stay whole where no words are broken, even in a line too narrow for them.
-    """
+    """Return words with what is said of each, in a column of its own; addresses stay whole."""
     return [
         line
         for word, text in pairs

@@ -150,11 +150,7 @@ MOST_SHOWN = {
 
 
 def shown(answer: Answer, *, everything: bool) -> tuple[list[Option], dict[str, int]]:
-    """Return the options that a table shows, and how many of each trick it leaves out.
-
-    Of a trick that reaches the speed in several ways the first few are shown, of one that never
-    does the nearest.
-    """
+    """Return the options that a table shows, and how many of each trick it leaves out."""
     if everything:
         return answer.options, {}
     kept: list[Option] = []

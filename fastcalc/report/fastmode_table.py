@@ -89,10 +89,7 @@ def drafts_needed(answer: Answer) -> str:
 def parts(
     answer: Answer, options: Sequence[Option], left: dict[str, int], then: str, screen: Screen
 ) -> list[Part]:
-    """Return the cheapest ways in a sentence, a table of what reaches the speed, and notes.
-
-    A wide screen has all options, those that cannot too, and each factor of the cheapest.
-    """
+    """Return the cheapest ways in a sentence, a table of what reaches the speed, and notes."""
     reach = [one for one in options if one.outcome is not None]
     same, first = _with_todays_model(answer), dict[str, Option]()
     for one in reach:

@@ -36,10 +36,7 @@ def parts(
     then: str,
     screen: Screen,
 ) -> list[Part]:
-    """Return a sentence that answers, a table for each model, a key, notes and what is next.
-
-    Notes are those that change how the table is read, and all.
-    """
+    """Return a sentence that answers, a table for each model, few or all notes, what is next."""
     found: list[Part] = []
     models = [list(group) for _, group in groupby(outcomes, lambda one: one.scenario.model.id)]
     rows = [[cells for one in group for cells in _rows(one)] for group in models]

@@ -200,10 +200,7 @@ def assumptions(found: Decision) -> Record:
 
 
 def runner_up_price(found: Decision) -> float | None:
-    """Return the price of the best plan's chip above which the next chip would cost less. [USD/h]
-
-    None where dollars are not what counts, or no other chip has a plan.
-    """
+    """Return the price of the best's chip above which the next costs less, if known. [USD/h]"""
     second = found.runner_up
     if second is None or found.service.objective != "usd":
         return None

@@ -95,10 +95,7 @@ def json_text(found: Validation) -> str:
 def parts(
     found: Validation, name: str, aside: Shipped | None, then: str | None, screen: Screen
 ) -> list[Part]:
-    """Return how far off predictions are and where they are weak, their scores, and notes.
-
-    name, aside : of the file, if it is one; the shipped evidence, if it is that
-    """
+    """Return how far off predictions are and where they are weak, their scores, and notes."""
     every = _notes(found, aside)
     (whole,) = [one for one in found.groups if one.name == "all"]
     known = "that their fits have not seen" if aside else f"of {name}"

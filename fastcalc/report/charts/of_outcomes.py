@@ -56,10 +56,7 @@ def ranged(
 def of_speeds(
     title: str, series: Sequence[Series], across: str, base: int, notes: Sequence[str]
 ) -> Chart:
-    """Return a chart of speeds with their ranges and those bounds that are not far above.
-
-    base : of the logarithm of what they stand over
-    """
+    """Return a chart of speeds over what has a logarithm to a base, with bounds not far above."""
     top = max(float(np.max(edge)) for one in series if one.style == "line" for edge in one.heights)
     seen = [one for one in series if one.style == "line" or one.y.max() < _FAR * top]
     axis, upward = axes(seen, across, "output tokens/s of each user", (base, 10))
