@@ -282,6 +282,14 @@ def test_nothing_to_draw_is_a_no(fastcalc):
     assert "nothing has both a place and a price" in ran.err
 
 
+@pytest.mark.parametrize("kind", ["speed", "price", "roofline", "step"])
+def test_what_fits_nowhere_is_a_no(fastcalc, kind):
+    """810 GB of weights on one chip of 80 GB."""
+    ran = fastcalc("plot", kind, "llama-3.1-405b", "--on", "h100-sxm", "--chips", 1)
+    assert (ran.code, ran.out) == (1, "")
+    assert "nothing fits its chips" in ran.err
+
+
 def test_without_matplotlib_a_file_is_refused_with_what_to_install(fastcalc, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     ran = fastcalc("plot", "speed", *ASKED, "-o", "speed.svg")

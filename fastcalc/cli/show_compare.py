@@ -40,6 +40,7 @@ def run(asked: Compare) -> Found:
             return compare.parts(outcomes, steps, then, screen.width)
         return overview.parts(outcomes, compare.notes(outcomes), then, screen)
 
+    is_held = any(one.estimate.fits.any() for one in outcomes)  # else there is nothing to draw
     return Found(
         page,
         lambda: records.compare_records(outcomes),
@@ -47,7 +48,7 @@ def run(asked: Compare) -> Found:
         lambda: notes,
         (warning for outcome in outcomes for warning in outcome.warnings),
         charts={
-            **{kind: later(f"charts.of_outcomes.{kind}", outcomes) for kind in _KINDS},
+            **{kind: later(f"charts.of_outcomes.{kind}", outcomes) for kind in _KINDS if is_held},
             "memory": later("charts.of_memory.memory", outcomes),
         },
         as_html=later("page.filled_page.document", outcomes, report_on(asked, asked.on)),

@@ -106,16 +106,14 @@ def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Cont
         lacking = [one.name for one in plain if field not in one.own]
         if not lacking:
             continue
-        kept = [
+        listed = [
             replace(one, own={key: each for key, each in one.own.items() if key != field})
             for one in listed
         ]
-        if len(lacking) < len(plain) and (field == "lead" or counts_input):
-            names = ", ".join(lacking)
-            said.append(f"{what} of {names} is not given: counted for none")
-        elif field == "lead" or counts_input:
-            said.append(f"{what} is not given and not counted")
-        listed = kept
+        if field == "lead" or counts_input:
+            some = f"{what} of {', '.join(lacking)} is not given: counted for none"
+            none = f"{what} is not given and not counted"
+            said.append(some if len(lacking) < len(plain) else none)
     return listed, said
 
 

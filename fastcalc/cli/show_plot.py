@@ -23,9 +23,10 @@ def run(asked: Plot) -> int:
     if width is not None and not 3.0 <= width <= 40.0:
         raise InputError(f"--width {width:g} is not 3 to 40 inches; write for example 8")
     found = _answer(kind, asked)
-    output.warn(list(found.reasons))
     if kind not in found.charts:
-        return found.code
+        output.warn([*(found.reasons or ["nothing fits its chips: --chips makes room for more"])])
+        return 1
+    output.warn([*found.reasons])
     chart = found.charts[kind]()
     if ending is None:
         is_ascii = asked.out is None and not output.draws()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from fastcalc.cli import show_sweep
-from fastcalc.cli.answers import Found, write
+from fastcalc.cli.answers import Found, screen, write
 from fastcalc.cli.options import choice
 from fastcalc.cli.output import whole
 from fastcalc.core.columns import NEEDS_FIT, Columns, flat, pick
@@ -135,8 +135,8 @@ class Table(Sequence[Record]):
     def __str__(self) -> str:
         if self._answer.parts is None:
             return "\n".join(self.notes)
-        screen = console.Screen(console.output_width())
-        return console.render(self._answer.parts(screen), screen.width, colour=False)
+        made = screen(self._asked)
+        return console.render(self._answer.parts(made), made.width, colour=False)
 
     __repr__ = __str__
 
