@@ -150,9 +150,8 @@ def _swept(asked: Any) -> SweptTable:
 def document(flags: type[Flags]) -> str:
     """Return the docstring of a function: the command's, and a line for each argument."""
     positional, others = parameters(flags)
-    lines = [" ".join((flags.__doc__ or "").split("\n\n")[0].split()), ""]
-    rest = (flags.__doc__ or "").split("\n\n")[1:]
-    lines += [*(" ".join(one.split()) + "\n" for one in rest), "Parameters", "----------"]
+    summary, *rest = (" ".join(one.split()) for one in (flags.__doc__ or "").split("\n\n"))
+    lines = [summary, "", *(f"{one}\n" for one in rest), "Parameters", "----------"]
     known = declared(flags)
     for name in (*positional, *others):
         shown = known[name][0].__metadata__[0]

@@ -326,9 +326,7 @@ def notes(decision: Choice) -> list[str]:
     if decision.shared.get("repair") is not None:
         ends = "a user repairs a failed run"
     unknown = [one.option.name for one in listed if math.isnan(float(one.prospect.run.usd))]
-    lines = []
-    if unknown:
-        lines.append(f"no price of {', '.join(unknown)} is given: by cost it cannot win")
+    lines = [f"no price of {', '.join(unknown)} is given: by cost it cannot win"] if unknown else []
     lines.append(f"steps fail independently and are noticed at no cost; {ends}")
     computed = [one.option for one in listed if one.option.model]
     if computed:

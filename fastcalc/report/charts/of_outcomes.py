@@ -1,6 +1,6 @@
 """Charts of compared chips: speed, roofline, and the time of a decode step."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -146,8 +146,13 @@ def _passes(place: int, name: str, outcome: Outcome) -> Iterator[Series]:
 def step(outcomes: Sequence[Outcome]) -> Chart:
     """Return the time of a decode step by component, against batch: a plot for each chip."""
     every = [(name, outcome, _components(outcome)) for _, (name, outcome) in _drawn(outcomes)]
-    order = _order([parts for *_, parts in every])
     totals = [np.sum(list(parts.values()), axis=0) for *_, parts in every]
+    shares: dict[str, float] = {}  # the largest that each takes
+    for (*_, parts), total in zip(every, totals, strict=True):
+        for part, spent in parts.items():
+            shares[part] = max(shares.get(part, 0.0), float(np.max(spent / total)))
+    large = [one for one in shares if shares[one] >= _SMALL]
+    order = sorted(large, key=lambda one: -shares[one])[: MOST - 1]
     tallest, panels = [float(one.max()) for one in totals], []
     shared = max(tallest) < _ALIKE * min(tallest)
     for (name, outcome, parts), total in zip(every, totals, strict=True):
@@ -193,17 +198,6 @@ def _components(outcome: Outcome) -> dict[str, Floats]:
         spent = np.broadcast_to(one.seconds, held.shape)[held] * 1e3
         found[one.name] = found.get(one.name, 0.0) + spent
     return found
-
-
-def _order(every: Sequence[Mapping[str, Floats]]) -> list[str]:
-    """Return the components that have a colour of their own, by the largest share they take."""
-    shares: dict[str, float] = {}
-    for parts in every:
-        total = np.sum(list(parts.values()), axis=0)
-        for name, spent in parts.items():
-            shares[name] = max(shares.get(name, 0.0), float(np.max(spent / total)))
-    large = sorted((one for one in shares if shares[one] >= _SMALL), key=lambda one: -shares[one])
-    return large[: MOST - 1]
 
 
 def _drawn(outcomes: Sequence[Outcome]) -> list[tuple[int, tuple[str, Outcome]]]:
