@@ -229,6 +229,10 @@ class HostMemory(Flags):
     ] = None
 
 
+class Placed(FormatOfEach, ChipNames, EngineName, ChipCount, ParallelRanks, HostMemory):
+    """In which formats a model lives where."""
+
+
 class PriceBasisOnly(Flags):
     """Prices."""
 

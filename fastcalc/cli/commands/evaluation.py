@@ -24,12 +24,7 @@ class Evaluated(
     flags.RequestTokens,
     flags.MeanContext,
     Decoding,
-    flags.FormatOfEach,
-    flags.ChipNames,
-    flags.EngineName,
-    flags.ChipCount,
-    flags.ParallelRanks,
-    flags.HostMemory,
+    flags.Placed,
     flags.PrefixHits,
 ):
     """What `compare` and `fit` have in common."""

@@ -137,12 +137,7 @@ class Fastmode(
     flags.RequestTokens,
     flags.MeanContext,
     flags.PrefixHits,
-    flags.FormatOfEach,
-    flags.ChipNames,
-    flags.EngineName,
-    flags.ChipCount,
-    flags.ParallelRanks,
-    flags.HostMemory,
+    flags.Placed,
     flags.Paid,
     flags.Written,
 ):
