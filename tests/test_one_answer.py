@@ -18,8 +18,9 @@ import pytest
 
 from fastcalc.catalogue.store import Catalogue
 from tests.helpers import run
+from tests.strategies import scaled
 
-REQUESTS = int(os.environ.get("FASTCALC_REQUESTS", "14"))
+REQUESTS = int(os.environ.get("FASTCALC_REQUESTS", scaled(16)))
 CHIPS = ("h100-sxm", "gb200", "mi300x", "l40s", "rtx-4090", "d-matrix-corsair", "wse-3", "tpu-v6e")
 MODELS = ("llama-3.1-8b", "llama-3.1-70b", "gpt-oss-120b", "qwen3-30b-a3b", "deepseek-r1")
 HOSTS = (
@@ -111,6 +112,7 @@ def searched(request, asked):
             yield row, shlex.split(row["command"])[2:], without
     elif command == "fastmode":
         start = [*request.chips, "--batch", request.batch, *request.hit]
+        start += ["--smaller", "none"] if request.chance.random() < 0.8 else []
         rows = [one for one in asked("fastmode", *request.words, *start) if one["compare"]]
         for row in request.chance.sample(rows, min(len(rows), 3)):
             yield row, shlex.split(row["compare"])[2:], ()

@@ -1,7 +1,5 @@
 """What the formulas of one pass have in common: its work, its machine and the rates it reaches."""
 
-from collections.abc import Iterator
-
 from fastcalc.core.component import Component
 from fastcalc.core.host_use import located, part_of, tier_rates, ways_of
 from fastcalc.core.machine import FED_BITS, Product, read_first
@@ -47,27 +45,25 @@ class Pass:
         self.everywhere = number(load.stages if self.machine.is_spatial else 1.0)
 
     def rates(self) -> tuple[Equation, ...]:
-        """Return the bandwidth that kernels reach, and the rate at which cores are fed."""
+        """Return the bandwidth that is reached of each memory, and how fast cores are fed."""
         numbers = self.numbers
         bandwidth = numbers.setting("bandwidth_fraction") * numbers.bandwidth()
         by_cores = numbers.over_cores("bandwidth_per_core")
         if by_cores is not None:
             bandwidth = rounded_least(bandwidth, by_cores)
-        read = equation("bandwidth", self.bandwidth.value, "B/s", bandwidth)
-        fed = [] if self.fed is None else [named("feed at half precision", "FLOP/s", self.fed)]
-        return read, *self._elsewhere(), *fed
-
-    def _elsewhere(self) -> Iterator[Equation]:
-        """Yield the bandwidth that is reached of other memories than the fastest."""
+        found = [equation("bandwidth", self.bandwidth.value, "B/s", bandwidth)]
         split = self.load.split
-        if split is None:
-            return
-        parts = [part_of(tier, split.chips, self.load) for tier in split.tiers]
-        rates = tier_rates(split.tiers, self.chip, self.machine.software, parts)
-        for tier, rate in zip(split.tiers, rates, strict=True):
-            if tier is not read_first(split.tiers):
-                origin = self.numbers.bandwidth(tier).numbers[0].origin
-                yield named(f"{tier.where} bandwidth", "B/s", number(one(rate), "B/s", origin))
+        if split is not None:
+            parts = [part_of(tier, split.chips, self.load) for tier in split.tiers]
+            rates = tier_rates(split.tiers, self.chip, self.machine.software, parts)
+            for tier, rate in zip(split.tiers, rates, strict=True):
+                if tier is not read_first(split.tiers):
+                    origin = numbers.bandwidth(tier).numbers[0].origin
+                    term = number(one(rate), "B/s", origin)
+                    found.append(named(f"{tier.where} bandwidth", "B/s", term))
+        if self.fed is not None:
+            found.append(named("feed at half precision", "FLOP/s", self.fed))
+        return tuple(found)
 
     def near(self, kind: str) -> Term:
         """Return what of a kind of bytes the chip reads from its first memory. [1]"""
