@@ -120,11 +120,28 @@ def test_a_notebook_gets_a_table_without_markup_of_names(tmp_path):
     assert "<b>" not in page
 
 
-def test_frames(tmp_path):
+def test_a_column_has_a_value_a_row():
+    table = fc.compare("llama-3.1-8b", on="h100-sxm", host="ddr5-2ch")
+    assert any(isinstance(one, list) for one in table[0].values())
+    assert {key: table[key].shape for key in table.keys} == dict.fromkeys(table.keys, (4,))
+
+
+def test_frames():
     pandas = pytest.importorskip("pandas")
     frame = fc.compare("llama-3.1-8b", on="h100-sxm").to_pandas()
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame["batch"]) == [1, 8, 32, 128]
+
+
+def test_without_pandas_a_frame_is_refused_in_a_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(fc.InputError, match="pip install pandas"):
+        fc.compare("llama-3.1-8b", on="h100-sxm").to_pandas()
+
+
+def test_a_deployment_names_itself_where_an_argument_is_wrong():
+    with pytest.raises(TypeError, match=r"^deployment\(\).*'bach'"):
+        fc.deployment("llama-3.1-8b", on="h100-sxm", bach=1)
 
 
 @pytest.mark.parametrize(

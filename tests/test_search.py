@@ -94,13 +94,7 @@ def test_speeds_are_those_of_an_estimate():
         np.testing.assert_array_equal(alone, found.estimate.speed)
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(1, 20), st.integers(1, 20)),
-        min_size=1,
-        max_size=40,
-    )
-)
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=8))
 def test_undominated_keeps_what_nothing_beats_and_nothing_else(points):
     gains, costs = zip(*points, strict=True)
     kept = undominated(gain=gains, cost=costs)
@@ -198,7 +192,8 @@ def test_no_draft_takes_a_user_beyond_the_bound():
 
 
 @pytest.mark.parametrize(
-    ("model", "speed"), [("gpt-oss-120b", 100.0), ("gpt-oss-120b", 120.0), ("llama-3.1-8b", 120.0)]
+    ("model", "speed"),
+    [("gpt-oss-120b", 140.0), ("qwen3-30b-a3b", 110.0), ("llama-3.1-8b", 120.0)],
 )
 def test_the_cheapest_layout_is_the_cheapest_of_all_batches_that_reach(model, speed):
     space = Space(scenario(model, "h100-sxm"))

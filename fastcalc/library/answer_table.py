@@ -96,7 +96,9 @@ class Table(Sequence[Record]):
         values = [record[key] for record in self.records]
         if all(isinstance(one, (int, float)) or one is None for one in values):
             return np.array([np.nan if one is None else one for one in values], dtype=float)
-        return np.array(values, dtype=object)
+        objects = np.empty(len(values), dtype=object)  # of lists, too, one a row
+        objects[:] = values
+        return objects
 
     @overload
     def __getitem__(self, index: int) -> Record: ...
@@ -114,9 +116,16 @@ class Table(Sequence[Record]):
         return iter(self.records)
 
     def to_pandas(self) -> "DataFrame":
-        """Return the records as a frame; needs pandas."""
-        from pandas import DataFrame
+        """Return the records as a frame.
 
+        Raises InputError if pandas is not installed.
+        """
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise InputError(
+                "a frame needs pandas: python -m pip install pandas; records and columns do not"
+            ) from error
         return DataFrame({key: self.column(key) for key in self.keys})
 
     def save(self, file: str | Path) -> None:

@@ -92,8 +92,13 @@ def deployment(model: Any, *, on: Any, **flags: Any) -> PlacedModel:
     ------
     InputError
         If the request is wrong, names several models or chips, or nothing holds the batch.
+    TypeError
+        If there is no such argument.
     """
-    asked = request("compare", model, on=on, **{"batch": 1, **flags})
+    try:
+        asked = request("compare", model, on=on, **{"batch": 1, **flags})
+    except TypeError as error:
+        raise TypeError(f"deployment() takes the arguments of compare(): {error}") from error
     found = scenarios(asked)
     if len(found) != 1 or len(found[0].batches) != 1:
         raise InputError("a deployment is of one model on one kind of chip, for one batch")

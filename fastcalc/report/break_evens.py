@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from math import inf
 
 from fastcalc.articles.judge import Judged, Tested
 from fastcalc.articles.premises import Flip, Outcome
@@ -20,9 +21,11 @@ _WORDS: dict[Outcome, str] = {
 def digits(value: float) -> str:
     """Return a number with four digits and no zeros that say nothing.
 
-    >>> digits(6.0), digits(26.75), digits(525000.0), digits(0.348678)
-    ('6', '26.75', '525,000', '0.3487')
+    >>> digits(6.0), digits(26.75), digits(525000.0), digits(0.348678), digits(4e12)
+    ('6', '26.75', '525,000', '0.3487', '4e12')
     """
+    if 1e9 <= abs(value) < inf:
+        return f"{value:.4g}".replace("e+", "e")
     text = number(value, 4)
     return text.rstrip("0").rstrip(".") if "." in text else text
 
