@@ -15,11 +15,6 @@ from fastcalc.written import shown
 SHIPPED = "claims.yaml"
 
 
-def load_claims(path: Path | None = None) -> Claims:
-    """Read a file of claims, as `read_claims`."""
-    return read_claims(path)[0]
-
-
 def read_claims(path: Path | None = None) -> tuple[Claims, Document]:
     """Read a file of claims, the shipped one unless another is given, and where all of it stands.
 
