@@ -23,6 +23,7 @@ from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
 from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.traffic import Speculation, Traffic
+from fastcalc.report.charts.drawing import luminance
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -152,3 +153,9 @@ def loaded(text: str) -> Any:
 def words(text: str) -> str:
     """Return text with runs of white space made one blank, so that wrapping does not matter."""
     return re.sub(r"\s+", " ", text)
+
+
+def contrast(one, other):
+    """Contrast of two colours, from 1 to 21: W3C, Web Content Accessibility Guidelines 2.2."""
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)

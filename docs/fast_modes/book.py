@@ -52,7 +52,7 @@ class Book:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = Kept(catalogue.own)
-        self.claims, self._file = read_claims(None)
+        self.claims, self._file = read_claims()
         self._tested: dict[str, Judged] = {}
         self._alone: dict[tuple[str, str, str | None], Outcome] = {}
         self._reached: dict[tuple[str, float], Reach] = {}
