@@ -489,7 +489,7 @@ def lies_alike(one: Outcome, other: Outcome) -> bool:
     return all(np.allclose(*pair, atol=TINY) for kind in pairs for pair in kind)
 
 
-@strategies.examples(20)
+@strategies.examples(15)
 @given(requests(), st.sampled_from([1.01, 1.5, 20.0]))
 def test_more_of_a_faster_tier_never_slows(request, factor):
     """A pass that decodes never, and none where everything stays where it was.
@@ -512,7 +512,7 @@ def rounding(found: Outcome) -> float:
     return 1e-6 if skew and found.placement.work.experts else TINY
 
 
-@strategies.examples(20)
+@strategies.examples(15)
 @given(requests())
 def test_nothing_beats_the_bound(request):
     """Not even the sum of the parts, before the step is held to the bound."""
@@ -523,7 +523,7 @@ def test_nothing_beats_the_bound(request):
     assert np.all(sum(parts) >= least * (1 - 1e-6)), (sum(parts), least)
 
 
-@strategies.examples(20)
+@strategies.examples(15)
 @given(requests())
 def test_shares_are_whole_and_memories_hold_what_is_in_them(request):
     found = solve(request)
@@ -539,7 +539,7 @@ def test_shares_are_whole_and_memories_hold_what_is_in_them(request):
         assert np.all(held <= room * (1 + 1e-9)), (place, held, room)
 
 
-@strategies.examples(20)
+@strategies.examples(15)
 @given(requests(), hosts())
 def test_adding_a_host_never_slows_what_fitted_without_it(request, added):
     alone = replace(request, memory=MemoryChoice())
@@ -667,7 +667,7 @@ def other_splits(found: Outcome, steps: int) -> Iterator[tuple[Split, np.ndarray
         yield replace(split, shares=shares, read=read), fits
 
 
-@strategies.examples(20)
+@strategies.examples(15)
 @given(requests(), st.sampled_from([0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 2.0]))
 def test_no_other_split_of_a_random_model_takes_less(request, part):
     """Chips that hold a part of it or all, engines that overlap, cores of a host: all splits.
