@@ -23,6 +23,7 @@ from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
 from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.traffic import Speculation, Traffic
+from fastcalc.report.charts.drawing import luminance
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -71,6 +72,9 @@ def outcome(
     )
 
 
+FILE = re.compile(r"/(?!(s|min|h)\b)|\.(yaml|csv|json)$")
+"""What a word holds that names a file or a folder; 20/s is a rate, 25GB/s a bandwidth."""
+
 runs = Path()
 """The folder in which `run_once` keeps what commands did, of this run of the tests."""
 
@@ -100,7 +104,7 @@ def run_once(*args: Any, **fixtures: Any) -> Ran:
     What one process of a test run did, others read.
     """
     asked = (os.environ.get("COLUMNS", ""), *map(str, args))
-    if any("/" in word or word.endswith((".yaml", ".csv", ".json")) for word in asked):
+    if any(FILE.search(word) for word in asked):
         return run(*args, **fixtures)
     kept = runs / f"{sha256(repr(asked).encode()).hexdigest()}.json"
     if not kept.exists():
@@ -149,3 +153,9 @@ def loaded(text: str) -> Any:
 def words(text: str) -> str:
     """Return text with runs of white space made one blank, so that wrapping does not matter."""
     return re.sub(r"\s+", " ", text)
+
+
+def contrast(one, other):
+    """Contrast of two colours, from 1 to 21: W3C, Web Content Accessibility Guidelines 2.2."""
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastcalc.articles import premium
-from fastcalc.articles.claim_file import load_claims, read_claims
+from fastcalc.articles.claim_file import read_claims
 from fastcalc.articles.judge import MEANING, judge, meets
 from fastcalc.articles.registry import TESTS
 from fastcalc.articles.tests_by_arithmetic import with_fixing
@@ -32,7 +32,7 @@ SHIPPED = ROOT / "evidence" / "claims.yaml"
 
 @pytest.fixture(scope="module")
 def book():
-    return load_claims()
+    return read_claims()[0]
 
 
 @pytest.fixture(scope="module")
@@ -529,7 +529,7 @@ JOINTLY = {
 def test_how_a_verdict_follows(tmp_path, fields, verdict):
     path = tmp_path / "claims.yaml"
     path.write_text(yaml.safe_dump(one_claim(**fields)))
-    assert [one.verdict for one in judge(Catalogue(), load_claims(path).claims)] == [verdict]
+    assert [one.verdict for one in judge(Catalogue(), read_claims(path)[0].claims)] == [verdict]
 
 
 @pytest.mark.parametrize(
@@ -589,7 +589,7 @@ def test_a_wrong_file_is_reported_with_its_place(tmp_path, old, new, reported):
     path = tmp_path / "claims.yaml"
     path.write_text(text.replace(old, new, 1))
     with pytest.raises(InputError, match=re.escape(reported)) as raised:
-        load_claims(path)
+        read_claims(path)
     assert re.match(rf"{re.escape(str(path))}:\d+:\d+: ", str(raised.value))
 
 
@@ -627,7 +627,7 @@ def test_whatever_a_file_holds_is_a_sentence(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("claims") / "claims.yaml"
     path.write_text(yaml.safe_dump(data), encoding="utf-8")
     with pytest.raises(InputError):
-        load_claims(path)
+        read_claims(path)
 
 
 WRITTEN = st.recursive(
@@ -645,7 +645,7 @@ def test_whatever_a_test_is_given_is_a_sentence(tmp_path_factory, name, value):
     found = one_claim(check={"test": name, "inputs": inputs, "expected": 1})
     path.write_text(yaml.safe_dump(found), encoding="utf-8")
     with suppress(InputError):
-        judge(Catalogue(), load_claims(path).claims)
+        judge(Catalogue(), read_claims(path)[0].claims)
 
 
 def test_records(fastcalc, judged):

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from fastcalc.report.charts import of_outcomes
-from fastcalc.report.charts.drawing import COLOURS, DARK, contrast
+from fastcalc.report.charts.drawing import COLOURS, DARK
 from fastcalc.report.page.inline_svg import figures
-from tests.helpers import ROOT, outcome, run
+from tests.helpers import ROOT, contrast, outcome, run
 
 ASKED = ("llama-3.1-8b", "--on", "h100-sxm,gb200,wse-3", "--batch", "1,8,4096")
 CSS = (ROOT / "fastcalc" / "report" / "page" / "report.css").read_text()

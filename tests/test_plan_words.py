@@ -14,6 +14,7 @@ from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import engine_for
 from fastcalc.report import plan as report
 from fastcalc.report.commands import Typed, compare_command
+from fastcalc.report.console import Screen
 from fastcalc.report.plan_notes import reported
 from fastcalc.report.plan_table import parts as plan_parts
 from fastcalc.search.plan.candidates import candidates, deployments
@@ -397,7 +398,8 @@ def test_a_borrowed_engine_is_not_asked_for_by_name():
 
 def test_an_odd_output_keeps_its_mean_context(fastcalc):
     """Half a token of the mean context is no whole number that a flag could repeat."""
-    ran = fastcalc("fastmode", *SMALL, "--batch", 8, "--output", 1001, "--format", "json")
+    asked = (*SMALL, "--batch", 8, "--output", 1001, "--smaller", "none")
+    ran = fastcalc("fastmode", *asked, "--format", "json")
     rows = [row for row in json.loads(ran.out)["records"] if row["compare"] is not None]
     for row in rows[:3]:
         again = fastcalc(*shlex.split(row["compare"])[1:], "--format", "json")
@@ -596,8 +598,7 @@ def test_chips_are_those_of_both_pools(planned, fastcalc):
 
 
 def test_the_page_holds_every_note_and_warning(found):
-    asked = (found, 2, "what was asked", Typed(), 100)
-    parts = plan_parts(*asked, wide=True, has_all_notes=False)
+    parts = plan_parts(found, 2, "what was asked", Typed(), Screen(100, wide=True))
     lines = parts[-1].lines
     shown = [*found.plans[:2], found.runner_up, found.in_own_formats]
     warnings = {line for plan in shown for line in plan.replica.warnings}

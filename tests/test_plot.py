@@ -19,10 +19,9 @@ from fastcalc.report.charts.drawing import (
     ChartAxis,
     Panel,
     Series,
-    contrast,
     named_end,
 )
-from tests.helpers import ROOT, outcome, run
+from tests.helpers import ROOT, contrast, outcome, run
 from tests.test_measured import BASE
 
 ASKED = ("llama-3.1-8b", "--on", "h100-sxm,wse-3")
@@ -281,6 +280,14 @@ def test_nothing_to_draw_is_a_no(fastcalc):
     ran = fastcalc("plot", "frontier", "deepseek-r1", "--on", "h100-sxm", "--max-chips", "8")
     assert (ran.code, ran.out) == (1, "")
     assert "nothing has both a place and a price" in ran.err
+
+
+@pytest.mark.parametrize("kind", ["speed", "price", "roofline", "step"])
+def test_what_fits_nowhere_is_a_no(fastcalc, kind):
+    """810 GB of weights on one chip of 80 GB."""
+    ran = fastcalc("plot", kind, "llama-3.1-405b", "--on", "h100-sxm", "--chips", 1)
+    assert (ran.code, ran.out) == (1, "")
+    assert "nothing fits its chips" in ran.err
 
 
 def test_without_matplotlib_a_file_is_refused_with_what_to_install(fastcalc, monkeypatch):

@@ -42,14 +42,15 @@ def page(capsys, monkeypatch):
         monkeypatch.setenv("COLUMNS", str(columns))
         if args not in _found:
             kept = []
-            monkeypatch.setattr(answers, "write", lambda _, found: kept.append(found) or 0)
+            monkeypatch.setattr(answers, "write", lambda *both: kept.append(both) or 0)
             ran = run(*args, capsys=capsys, monkeypatch=monkeypatch)
             assert ran.code == 0, ran.err
-            _found[args] = kept[0] if kept and kept[0].parts else None
+            _found[args] = kept[0] if kept and kept[0][1].parts else None
             monkeypatch.undo()
             monkeypatch.setenv("COLUMNS", str(columns))
         if _found[args] is not None:
-            return render(_found[args].parts(columns), columns, colour=False).splitlines()
+            asked, found = _found[args]
+            return render(found.parts(answers.screen(asked)), columns, colour=False).splitlines()
         ran = run(*args, capsys=capsys, monkeypatch=monkeypatch)
         assert ran.code == 0, ran.err
         return ran.out.splitlines()

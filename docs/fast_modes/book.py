@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
-from fastcalc.articles.claim_file import load_claims
+from fastcalc.articles.claim_file import read_claims
 from fastcalc.articles.judge import Judged, Tested, judge
 from fastcalc.catalogue.store import AnyEntry, Catalogue, Kind
 from fastcalc.core.best_cut import best_cut
@@ -52,7 +52,7 @@ class Book:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = Kept(catalogue.own)
-        self.claims = load_claims()
+        self.claims, _ = read_claims()
         self._tested: dict[str, Judged] = {}
         self._alone: dict[tuple[str, str, str | None], Outcome] = {}
         self._reached: dict[tuple[str, float], Reach] = {}

@@ -10,13 +10,15 @@ from typing import Any
 
 from fastcalc.catalogue.json_schema import as_text
 from fastcalc.core.columns import Column
-from fastcalc.report.dictionary import COMMANDS, TYPES
+from fastcalc.report.dictionary import COMMANDS
 from fastcalc.report.records import SCHEMA
 from fastcalc.written import to_markdown
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FOLDERS = {"hardware": "hardware", "models": "model", "engines": "engine", "evidence": "claims"}
+TYPES = {"count": "integer", "text": "string", "yes or no": "boolean"}
+"""In JSON, by unit; other units are of numbers."""
 INTRODUCTION = """# What a record holds
 
 Written by `python docs/schema/refresh.py` from the table of columns. JSON, CSV and Parquet have

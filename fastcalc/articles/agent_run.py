@@ -147,22 +147,14 @@ def run_of(terms: Terms) -> Run:
 
 
 def routed(to: Run, rest: Run, share: ArrayLike) -> Run:
-    """Return the run in which one option does a share of the steps, and another the rest.
-
-    Both runs are of all steps; the share is of them. [1]
-    """
+    """Return the run in which one option does a share of all steps, and another the rest."""
     part = floats(share)
-
-    def both(first: Array, second: Array) -> Array:
-        return part * first + (1.0 - part) * second
-
-    return Run(
-        to.success**part * rest.success ** (1.0 - part),
-        both(to.calls, rest.calls),
-        both(to.model_seconds, rest.model_seconds),
-        both(to.tool_seconds, rest.tool_seconds),
-        both(to.usd, rest.usd),
+    success = to.success**part * rest.success ** (1.0 - part)
+    pairs = (
+        *((to.calls, rest.calls), (to.model_seconds, rest.model_seconds)),
+        *((to.tool_seconds, rest.tool_seconds), (to.usd, rest.usd)),
     )
+    return Run(success, *(part * first + (1.0 - part) * second for first, second in pairs))
 
 
 def prospect(run: Run, terms: Terms) -> Prospect:

@@ -30,9 +30,8 @@ class CatalogueNumber(NamedTuple):
 def number_of(catalogue: Catalogue, name: str, field: str) -> CatalogueNumber:
     """Return a number of an entry: ``hardware/NAME``, ``models/NAME`` or ``engines/NAME``. [SI]
 
-    The field is such as ``memory.bandwidth`` (of the fastest memory), ``peak.fp16``, ``area``; of
-    an engine one of its parameters; of a model one of `MODEL_FIELDS`. An InputError says that
-    there is no such entry or no such number in it.
+    The field is such as ``memory.bandwidth`` (of the fastest memory), ``peak.fp16`` or ``area``; of
+    an engine one of its parameters; of a model one of `MODEL_FIELDS`.
     """
     kind, _, id_ = name.partition("/")
     if kind not in _GETTERS:

@@ -146,10 +146,7 @@ class Choice:
     window: float | None = None
 
     def terms(self, option: Contender, changes: Mapping[str, ArrayLike] | None = None) -> Terms:
-        """Return what an option offers for the task; its own numbers stand before what is shared.
-
-        Changes are named ``tools``, or ``spark.accuracy`` for an option's own.
-        """
+        """Return what an option offers: changed numbers, by their names, its own, or the shared."""
         shared: dict[str, Any] = {}
         own: dict[str, Any] = {}
         for name, value in (changes or {}).items():
@@ -237,7 +234,6 @@ class Choice:
         return found
 
     def _along(self, name: str, values: Floats) -> Ints:
-        """Return the winner at each value of a number."""
         return np.broadcast_to(self.winners({name: values}), values.shape)
 
     def _between(self, name: str, same: float, other: float, winner: int) -> float:
@@ -259,10 +255,7 @@ class Axis:
 
 
 def axis(name: str, low: float, high: float, points: int) -> Axis:
-    """Return an axis between two ends, even in ratios where they differ 50 times or more.
-
-    Numbers that are whole by nature are rounded.
-    """
+    """Return an axis between two ends, even in ratios where they differ 50 times or more."""
     is_wide = low > 0.0 and high / low >= 50.0
     spaced: Callable[..., Floats] = np.geomspace if is_wide else np.linspace
     values = spaced(low, high, points)

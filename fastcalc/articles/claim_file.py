@@ -15,16 +15,8 @@ from fastcalc.written import shown
 SHIPPED = "claims.yaml"
 
 
-def load_claims(path: Path | None = None) -> Claims:
-    """Read a file of claims, as `read_claims`."""
-    return read_claims(path)[0]
-
-
 def read_claims(path: Path | None = None) -> tuple[Claims, Document]:
-    """Read a file of claims, the shipped one unless another is given, and where all of it stands.
-
-    An InputError has the first fault's file, line, column, what is wrong and what to write.
-    """
+    """Read a file of claims or the shipped one, and where each stands; faults are refused."""
     document = read(path or shipped_folder("evidence") / SHIPPED)
     book, faults = validate(document, Claims)
     if book is None:

@@ -23,9 +23,6 @@ from fastcalc.articles.two_tiers import (
 )
 from fastcalc.formulas.types import Bools, Floats
 
-POINTS = 1 << 20
-"""Points of the sample. [1]"""
-
 CHUNK = 1 << 18
 SEED = 20260215
 _SOLVED = ("margin", "margin_ratio")
@@ -46,7 +43,6 @@ COMBINATIONS: tuple[Combination, ...] = tuple(
 class Region:
     """The services of one combination of tricks that are consistent with what is published.
 
-    tricks : the combination; tiers are alike in all else
     values : points of the region, by the names of the box
     weights : share of the box that each stands for [1]
     """
@@ -92,10 +88,7 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """What two speeds and two prices leave open.
-
-    regions : one for each combination of tricks, single ones first
-    """
+    """What two speeds and two prices leave open: a region for each combination of tricks."""
 
     known: ChipArrays
     published: SoldTiers
@@ -115,27 +108,8 @@ class Inverse:
         """The region of all tricks together, in the largest box."""
         return self.regions[-1]
 
-    def holds(self, values: Values) -> bool:
-        """Return whether a service lies in the region: its numbers are within the tolerance."""
-        point = {name: np.atleast_1d(value) for name, value in values.items()}
-        slow, fast = slow_tier(point, self.known), fast_tier(point, self.known)
-        prices = (slow.cost * point["margin"], fast.cost * point["margin"] * point["margin_ratio"])
-        off = [
-            np.abs(np.log(found / reported))
-            for found, reported in zip(
-                (slow.speed, fast.speed, *prices),
-                (*self.published.speeds, *self.published.prices),
-                strict=True,
-            )
-        ]
-        return bool(np.all(np.max(off, axis=0) <= np.log1p(self.tolerance)))
-
     def decided_by(self) -> list[tuple[str, float]]:
-        """Return what would tell the minimal combinations apart, best first.
-
-        With each number the chance to name the right combination once it is published, each
-        combination being as likely at first. [1]
-        """
+        """Return the chance to tell minimal combinations by each number, the best first. [1]"""
         found = []
         for name in SIDES:
             values = [region.values[name] for region in self.minimal]
@@ -165,19 +139,9 @@ def _chance(regions: Sequence[Region], values: Sequence[Floats]) -> float:
     return float(np.max(counts, axis=0).sum() / len(regions))
 
 
-def invert(
-    published: SoldTiers,
-    known: ChipArrays,
-    *,
-    tolerance: float,
-    points: int = POINTS,
-    seed: int = SEED,
-) -> Inverse:
-    """Return which services are consistent with what is published of one.
-
-    Speeds and prices may be off by a factor of 1 + tolerance. The same seed gives the same region.
-    """
-    generator = np.random.default_rng(seed)
+def invert(published: SoldTiers, known: ChipArrays, *, tolerance: float, points: int) -> Inverse:
+    """Return which services are consistent with what is published, within a factor of tolerance."""
+    generator = np.random.default_rng(SEED)
     kept: dict[Combination, list[tuple[Values, Floats]]] = {one: [] for one in COMBINATIONS}
     for values in _sample(generator, points, len(known.names)):
         tier = slow_tier(values, known)

@@ -26,7 +26,6 @@ MEANING: dict[Verdict, str] = {
     "undetermined": "what would decide it is not public: the number fits, or fits in part",
     "external": "no formula reaches it",
 }
-"""What each verdict means."""
 
 Depends = Literal["constants", "catalogue", "engine"]
 DEPENDS: dict[Depends, str] = {
@@ -34,7 +33,6 @@ DEPENDS: dict[Depends, str] = {
     "catalogue": "files of hardware or models",
     "engine": "files of hardware, models and engines",
 }
-"""What the numbers of a claim rest on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,10 +162,7 @@ class Judged:
 def judge(
     catalogue: Catalogue, claims: Iterable[Claim], document: Document | None = None
 ) -> list[Judged]:
-    """Return every claim with its tests run.
-
-    Raises InputError if an entry or a field that a claim names does not exist.
-    """
+    """Return every claim with its tests run; an entry that it names and nobody has is refused."""
 
     def place(claim: str, *steps: str | int) -> str:
         """Return where a part of a claim stands in its file, or the claim where there is none."""
@@ -191,10 +186,7 @@ def judge(
 def run(
     catalogue: Catalogue, check: Check, place: Callable[..., str], read: Read | None = None
 ) -> Tested:
-    """Return a check with its numbers, and what it says over the ranges of its premises.
-
-    Entries that were read before may be given, and those that are read now join them.
-    """
+    """Return a check with its numbers, and what it says over the ranges of its premises."""
     reading = _Reading(catalogue.own, named={} if read is None else read)
     given = {}
     for name, one in check.inputs.items():

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise, product
 from typing import Any, Literal
 
@@ -60,7 +59,7 @@ def explore(answer: Callable[[Moved], Outcome], premises: Mapping[str, Input]) -
         Flip(name, at / given.factor, given.unit, below, above)
         for name, given in premises.items()
         if given.ends
-        for at, below, above in _flips(partial(_moved, answer, name), *given.ends)
+        for at, below, above in _flips(answer, name, *given.ends)
     ]
     others = tuple(
         (name, other, answer({name: other}))
@@ -74,22 +73,18 @@ def explore(answer: Callable[[Moved], Outcome], premises: Mapping[str, Input]) -
     return Explored(outcome, tuple(flips), others, None if is_plain else jointly)
 
 
-def _moved(answer: Callable[[Moved], Outcome], name: str, value: float) -> Outcome:
-    return answer({name: value})
-
-
 def _flips(
-    answer: Callable[[float], Outcome], low: float, high: float
+    answer: Callable[[Moved], Outcome], name: str, low: float, high: float
 ) -> Iterator[tuple[float, Outcome, Outcome]]:
     """Yield where an answer changes between two ends, by bisection, with both answers."""
     space = np.geomspace if low > 0.0 and high / low >= _WIDE else np.linspace
-    looks = [(float(at), answer(float(at))) for at in space(low, high, _LOOKS)]
+    looks = [(float(at), answer({name: float(at)})) for at in space(low, high, _LOOKS)]
     for (left, before), (right, after) in pairwise(looks):
         while before != after:
             above, met = right, after
             for _ in range(_HALVINGS):
                 middle = (left + above) / 2.0
-                found = answer(middle)
+                found = answer({name: middle})
                 if found == before:
                     left = middle
                 else:

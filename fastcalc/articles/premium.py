@@ -147,10 +147,7 @@ class Served(NamedTuple):
 
 
 class Software(NamedTuple):
-    """What `Server` holds, with as many floors and shares as are compared.
-
-    ``usable`` is the share of a memory that weights and caches may fill. [1]
-    """
+    """What `Server` holds, of all floors that are compared, and the usable share of a memory."""
 
     floors: ArrayLike
     bandwidth_shares: ArrayLike

@@ -194,8 +194,7 @@ TESTS: dict[str, Registered] = {
         "{lead_saving}) / ({trips} x {trip} + {tokens} x {token} + {lead} + {tokens} / {speed})",
     ),
     "disaggregated-nodes": Registered(
-        serving.disaggregated_nodes,
-        "{input_rate} / {prefill_rate} + {output_rate} / {decode_rate}",
+        serving.disaggregated_nodes, "{input_rate} / {prefill_rate} + {output_rate} / {decode_rate}"
     ),
     "chain-success": Registered(tasks.chain_success, "{accuracy}^{steps}"),
     "success-ratio": Registered(
@@ -294,4 +293,3 @@ TESTS: dict[str, Registered] = {
     ),
     "ridge": Registered(machines.ridge, "(16-bit peak of {on} / its bandwidth) / {batches}"),
 }
-"""Every test, by the name that files use."""

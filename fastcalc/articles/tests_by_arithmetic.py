@@ -132,10 +132,7 @@ def reruns(
 
 
 def success_slope(*, accuracy: float, steps: float, fixed: float) -> Array:
-    """Return by how many percent success rises for a percent of accuracy. [1]
-
-    Later steps fix a share of the wrong ones.
-    """
+    """Return by how many percent success rises for one of accuracy; later steps fix a share. [1]"""
     change = 1e-6
     each = np.array([accuracy, accuracy * (1 + change)])
     right = tasks.chain_success(accuracy=each + (1.0 - each) * fixed, steps=steps)

@@ -79,7 +79,6 @@ def _solved(
 def _each(
     catalogue: Catalogue, models: list[str], on: str, weights: list[str], batch: float
 ) -> list[Outcome]:
-    """Return models in some formats on one kind of chip at one batch."""
     forms = [None if form == "native" else form for form in weights]
     return [
         outcome(catalogue, Place(model, on, weights=form), np.array([batch]))
@@ -105,14 +104,9 @@ def user_speed(
 
 def _end(found: Outcome, end: str) -> float:
     """Return a user's speed as expected, or at the low or high end of its range. [1/s]"""
-    speeds = {
-        "expected": found.estimate.speed,
-        "low": found.estimate.low,
-        "high": found.estimate.high,
-    }
-    if end not in speeds:
+    if end not in ("expected", "low", "high"):
         raise InputError(f"end is expected, low or high, not '{shown(end)}'")
-    speed = speeds[end]
+    speed = None if end == "expected" else getattr(found.estimate, end)
     return float((found.estimate.speed if speed is None else speed)[0])
 
 

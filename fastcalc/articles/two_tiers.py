@@ -98,10 +98,7 @@ class SoldTiers:
 
 @dataclass(frozen=True, eq=False)
 class ChipArrays:
-    """Chips that may serve, as arrays: bandwidth, memory, FLOP/s and USD an hour of each.
-
-    Bytes a second, bytes, 1/s and USD/h.
-    """
+    """Chips that may serve, as arrays: bandwidth, memory and rate. [B/s, B, FLOP/s, USD/h]"""
 
     names: tuple[str, ...]
     bandwidth: Floats
@@ -111,10 +108,7 @@ class ChipArrays:
 
 
 def machines(chips: Sequence[Hardware], pricing: Pricing) -> ChipArrays:
-    """Return chips as arrays.
-
-    Raises InputError if one has layers in regions of its own, no rate of 8 or 16 bits, or no price.
-    """
+    """Return chips as arrays; those without a textbook step, or a price, are refused."""
     rows = []
     for chip in chips:
         rate, usd = chip.rate("fp8") or chip.rate("bf16"), pricing.per_chip_hour(chip)

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastcalc.cli import output
-from fastcalc.cli.flags import Output
+from fastcalc.cli.flags import Output, OutputFile
 from fastcalc.core.columns import Column
 from fastcalc.report import console, record_tables
 from fastcalc.report.records import SCHEMA, Record
@@ -17,17 +16,26 @@ if TYPE_CHECKING:
     from fastcalc.report.charts.drawing import Chart
 
 
-def page(file: Path | None, parts: Callable[[int], Iterable[console.Part]]) -> None:
-    """Write the parts of a page, which depend on its width."""
-    width, colour = console.output_width(), file is None and console.wants_colour()
-    output.write(console.render(parts(width), width, colour=colour), file)
+Page = Callable[[console.Screen], Iterable[console.Part]]
+
+
+def page(asked: OutputFile, parts: Page) -> None:
+    """Write the parts of a page, which depend on its screen."""
+    made, colour = screen(asked), asked.out is None and console.wants_colour()
+    output.write(console.render(parts(made), made.width, colour=colour), asked.out)
+
+
+def screen(asked: object) -> console.Screen:
+    """Return what a page is laid out for: flags that say so are those of `Reading`."""
+    wide, notes = (getattr(asked, name, False) for name in ("wide", "notes"))
+    return console.Screen(console.output_width(), wide, notes)
 
 
 @dataclass(frozen=True)
 class Found:
     """What a command found, in every form; nothing is made that nobody asks for.
 
-    parts : returns the page of a width, notes and all
+    parts : returns the page of a screen, notes and all
     records : returns the records
     rows : returns the columns and rows of a Markdown table
     extra : returns what stands alongside the records in JSON
@@ -40,7 +48,7 @@ class Found:
     as_html : returns a report as one HTML page, where the command has one
     """
 
-    parts: Callable[[int], Iterable[console.Part]] | None
+    parts: Page | None
     records: Callable[[], list[Record]]
     rows: Callable[[], tuple[Sequence[Column], Iterable[object]]] = lambda: ((), ())
     extra: Callable[[], Record] = dict
@@ -85,29 +93,25 @@ def write(asked: Output, found: Found) -> int:
     """Write an answer in the format asked for, and return the exit code."""
     kind = asked.written_as
     if kind == "table" and found.parts is not None:
-        page(asked.out, found.parts)
+        page(asked, found.parts)
     elif kind == "markdown":
         output.write(record_tables.markdown(*found.rows()), asked.out)
     elif kind == "html":
         output.write(found.as_html(), asked.out)
     elif kind == "json" and found.as_json is not None:
         output.write(found.as_json(), asked.out)
+    elif kind == "json":
+        document = {"schema": SCHEMA, "records": found.records(), **found.extra()}
+        output.write(json_text(document), asked.out)
     elif kind != "table":
         records = found.records()
-        _write_records(asked, records, records[0] if records else found.keys, found)
+        keys = records[0] if records else found.keys
+        if kind == "csv":
+            output.write(to_csv(records, keys), asked.out)
+        elif asked.out is not None:
+            made = getattr(import_module("fastcalc.report.sheets"), f"to_{kind}")
+            content = made(records, keys, found.extra())
+            with output.whole(asked.out) as draft:
+                draft.write(content)
     output.warn([*(found.warnings if kind != "table" else ()), *found.reasons])
     return found.code
-
-
-def _write_records(asked: Output, records: list[Record], keys: Iterable[str], found: Found) -> None:
-    if asked.written_as == "csv":
-        output.write(to_csv(records, keys), asked.out)
-    elif asked.written_as == "json":
-        document = {"schema": SCHEMA, "records": records, **found.extra()}
-        output.write(json_text(document), asked.out)
-    elif asked.out is not None:
-        from fastcalc.report import sheets
-
-        content = getattr(sheets, f"to_{asked.written_as}")(records, keys, found.extra())
-        with output.whole(asked.out) as draft:
-            draft.write(content)

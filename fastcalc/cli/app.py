@@ -27,17 +27,14 @@ COMMANDS = {
     "claims": ("measurements.JudgeClaims", "show_claims.run"),
     "new": ("catalogue.NewEntry", "show_new.run_new"),
     "schema": ("catalogue.PrintSchema", "show_new.run_schema"),
-    "diff": ("catalogue.DiffEntries", "show_diff.run"),
+    "diff": ("catalogue.DiffEntries", "show_entries.run_diff"),
     "import": ("catalogue.ImportModel", "show_import.run"),
 }
 """The flags of every command and what answers them, in the order of ``--help``."""
 
 
 def program(asked: str | None = None) -> typer.Typer:
-    """Return the program, with one command alone if that is asked for: typer builds all it has.
-
-    asked : the first word typed; of those that list the commands, none needs their flags
-    """
+    """Return the program, with one command alone if that is asked for: typer builds all it has."""
     app = typer.Typer(
         name="fastcalc",
         cls=Commands,

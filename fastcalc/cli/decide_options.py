@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from fastcalc.articles.choice import OF_OPTIONS, OF_TASKS, PARAMETERS, Contender, Variable
@@ -27,15 +27,6 @@ _KEYS = (*OF_OPTIONS, *OF_TASKS, "judge", *_DEPLOYED, *_MIXED)
 _EXAMPLE = "fast=speed=170,price=150"
 
 
-@dataclass(frozen=True)
-class Parsed:
-    """Options, and what to know of them."""
-
-    options: list[Contender]
-    notes: list[str]
-    warnings: list[str]
-
-
 def read_number(text: str, key: str, where: str) -> float:
     """Return the number of a key in its own unit, within its limit."""
     parameter = PARAMETERS[key]
@@ -53,11 +44,8 @@ def checked(value: float, parameter: Variable, where: str) -> float:
     return options.number(value, where, parameter.limit, 10, zero=parameter.zero)
 
 
-def parsed(asked: Decide, catalogue: Catalogue) -> Parsed:
-    """Return every option, in the order typed.
-
-    Raises InputError if a text is no option, two have one name, or a mix names none of the others.
-    """
+def parsed(asked: Decide, catalogue: Catalogue) -> tuple[list[Contender], list[str], list[str]]:
+    """Return every option, in the order typed, what to know of them, and warnings."""
     found: list[Contender] = []
     notes: list[str] = []
     warnings: list[str] = []
@@ -75,7 +63,7 @@ def parsed(asked: Decide, catalogue: Catalogue) -> Parsed:
             warnings += warned
         found += made
     _check_names(found)
-    return Parsed(found, notes, warnings)
+    return found, notes, warnings
 
 
 def _keys(name: str, text: str) -> dict[str, str]:
@@ -138,7 +126,6 @@ def _plain(name: str, keys: dict[str, str]) -> Contender:
 def _named(
     asked: Decide, catalogue: Catalogue, name: str, keys: dict[str, str]
 ) -> tuple[list[Contender], list[str], list[str]]:
-    """Return the options of a service or a model on chips, what to know, and warnings."""
     asked_for = keys.get("model", name)
     known = None if asked_for in catalogue.names("models") else service(asked_for)
     deployed = [key for key in _DEPLOYED if key in keys]
@@ -176,7 +163,6 @@ def _named(
 def _evaluated(
     asked: Decide, name: str, models: list[str], keys: dict[str, str]
 ) -> tuple[list[Contender], list[str]]:
-    """Return the options that models on chips make, and what to know of them."""
     given: dict[str, Any] = {key: keys[key] for key in _DEPLOYED[1:] if key in keys}
     if "chips" in given:
         given["chips"] = int(read_number(given["chips"], "best-of", f"{shown(name)}: chips"))
@@ -194,19 +180,14 @@ def _evaluated(
     )
     outcomes = [solve(scenario) for scenario in scenarios(comparison)]
     counts_prompt = prompt is not None or asked.window_ms is not None
-    found = [
-        _point(outcome, place, own, counts_prompt=counts_prompt)
-        for outcome in outcomes
-        for place in range(len(outcome.scenario.batches))
-        if bool(outcome.estimate.fits[place])
-    ]
-    missing = [
-        f"batch {batch:,} of {one.scenario.model.id} does not fit {one.scenario.hardware.id} as "
-        "placed: left out"
-        for one in outcomes
-        for place, batch in enumerate(one.scenario.batches)
-        if not bool(one.estimate.fits[place])
-    ]
+    found, missing = [], []
+    for one in outcomes:
+        where = f"{one.scenario.model.id} does not fit {one.scenario.hardware.id} as placed"
+        for place, batch in enumerate(one.scenario.batches):
+            if one.estimate.fits[place]:
+                found.append(_point(one, place, own, counts_prompt=counts_prompt))
+            else:
+                missing.append(f"batch {batch:,} of {where}: left out")
     if not found:
         raise InputError(f"{shown(name)}: nothing fits: {missing[0].removesuffix(': left out')}")
     parts = ("model", "hardware", "batch")

@@ -66,7 +66,7 @@ def flag(metavar: str | None, summary: str, *names: str, **more: Any) -> Any:
 def _completed(metavar: str | None, more: dict[str, Any]) -> dict[str, Any]:
     """Return settings with what the shell completes: the words that a metavar lists, if it does."""
     found = [one for one in (metavar or "").split("|") if one.isalnum() and one.islower()]
-    return {"autocompletion": completion.listed(found), **more} if found else more
+    return {"autocompletion": completion.offered(lambda: found), **more} if found else more
 
 
 class ModelNames(Flags):
@@ -95,6 +95,11 @@ def _tokens(name: str, summary: str) -> Any:
     return flag("TOKENS", summary, parser=tokens_of(name))
 
 
+def a_share(name: str, summary: str, **more: Any) -> Any:
+    """Return what is shown of a flag that takes a share."""
+    return flag("SHARE", summary, parser=share_of(name), **more)
+
+
 class RequestTokens(Flags):
     """Traffic."""
 
@@ -114,12 +119,7 @@ class PrefixHits(Flags):
     """Traffic."""
 
     prefix_hit: Annotated[
-        float,
-        flag(
-            "SHARE",
-            "Share of the prompt found in the prefix cache: 0.4 or 40%.",
-            parser=share_of("--prefix-hit"),
-        ),
+        float, a_share("--prefix-hit", "Share of the prompt found in the prefix cache: 0.4 or 40%.")
     ] = 0.0
     prefix_tier: Annotated[
         str | None, flag("MEMORY", "Memory that holds the prefix cache; in place unless given.")
@@ -161,30 +161,25 @@ class DraftsToTry(Flags):
     ] = None
 
 
+def chips_named(summary: str, metavar: str = "CHIPS") -> Any:
+    """Return what is shown of a flag that names chips."""
+    return flag(metavar, summary, autocompletion=completion.hardware)
+
+
 class ChipNames(Flags):
     """Deployment."""
 
-    on: Annotated[
-        str,
-        flag(
-            "CHIPS",
-            "Hardware: names or YAML files, separated by commas.",
-            autocompletion=completion.hardware,
-        ),
-    ] = "h100-sxm,gb200,wse-3"
+    on: Annotated[str, chips_named("Hardware: names or YAML files, separated by commas.")] = (
+        "h100-sxm,gb200,wse-3"
+    )
 
 
 class AnyChips(Flags):
     """Deployment."""
 
     on: Annotated[
-        str,
-        flag(
-            "CHIPS|all",
-            "Hardware: names or YAML files, or the whole catalogue.",
-            autocompletion=completion.hardware,
-        ),
-    ] = "h100-sxm,gb200,wse-3"
+        str, chips_named("Hardware: names or YAML files, or the whole catalogue.", "CHIPS|all")
+    ] = ChipNames.on
 
 
 def engine_named(summary: str, metavar: str = "NAME") -> Any:
@@ -234,6 +229,10 @@ class HostMemory(Flags):
     ] = None
 
 
+class Placed(FormatOfEach, ChipNames, EngineName, ChipCount, ParallelRanks, HostMemory):
+    """In which formats a model lives where."""
+
+
 class PriceBasisOnly(Flags):
     """Prices."""
 
@@ -252,13 +251,12 @@ class PaidHours(Flags):
     """Prices."""
 
     utilization: Annotated[
-        float,
-        flag(
-            "SHARE",
-            "Share of the paid hours in which the machine serves.",
-            parser=share_of("--utilization"),
-        ),
+        float, a_share("--utilization", "Share of the paid hours in which the machine serves.")
     ] = 1.0
+
+
+class Paid(Prices, PaidHours):
+    """Prices."""
 
 
 class OutputFile(Flags):
@@ -323,3 +321,7 @@ class OwnFolders(Flags):
     hardware_dir: Annotated[list[Path] | None, _folder("FASTCALC_HARDWARE_DIR", "hardware")] = None
     models_dir: Annotated[list[Path] | None, _folder("FASTCALC_MODELS_DIR", "model")] = None
     engines_dir: Annotated[list[Path] | None, _folder("FASTCALC_ENGINES_DIR", "engine")] = None
+
+
+class Written(Output, Reading, OwnFolders):
+    """What stands at the end of most commands."""

@@ -15,13 +15,8 @@ _MOST_PIECES = 8
 """Pieces that the commas in a path may leave of it."""
 
 _ENDINGS = {
-    "csv": "csv",
-    "json": "json",
-    "md": "markdown",
-    "html": "html",
-    "xlsx": "xlsx",
-    "parquet": "parquet",
-    "sarif": "sarif",
+    {"markdown": "md"}.get(name, name): name
+    for name in ("csv", "json", "markdown", "html", "xlsx", "parquet", "sarif")
 }
 """Formats by the endings of files."""
 
@@ -110,10 +105,7 @@ def kind_of(format: str | None, file: Path | None, known: Sequence[str]) -> str:
 
 
 def names(text: str, flag: str) -> list[str]:
-    """Return the names in a list separated by commas, each once, in order.
-
-    The path of a file is one name, commas and all.
-    """
+    """Return the names in a list separated by commas, paths with theirs, each once, in order."""
     parts, start = text.split(","), 0
     found: dict[str, None] = {}
     while start < len(parts):

@@ -51,7 +51,6 @@ def is_stream(file: Path) -> bool:
 
 @contextmanager
 def _stream(file: Path, *, again: bool) -> Iterator[BinaryIO]:
-    """Give what a file is written through."""
     opened = _descriptor(file)
     if is_stream(file):
         if sys.stdout is not None:
@@ -62,7 +61,15 @@ def _stream(file: Path, *, again: bool) -> Iterator[BinaryIO]:
     state = None
     with suppress(FileNotFoundError):
         state = os.stat(file)
-        _may_be_replaced(file, state, again=again)
+        if stat.S_ISDIR(state.st_mode):
+            raise InputError(f"-o {file} is a folder; name a file in it")
+        if not stat.S_ISREG(state.st_mode):
+            raise InputError(f"-o {file} is not a file; use a pipe instead")
+        # A draft could take the place of a read-only file, too: that is the folder's affair.
+        if not os.access(file, os.W_OK):
+            raise InputError(f"-o {file} may not be written; name another file")
+        if was_read(state) and not again:
+            raise InputError(f"-o {file} is a file that this command reads; name another file")
     # A link keeps pointing where it points.
     with _draft(Path(os.path.realpath(file)), state) as stream:
         yield stream
@@ -83,19 +90,6 @@ def _descriptor(file: Path) -> int | None:
             break
         path = os.path.join(folder, os.readlink(path))
     return None
-
-
-def _may_be_replaced(file: Path, state: os.stat_result, *, again: bool) -> None:
-    """Refuse to take the place of what is no file, is read-only, or was read."""
-    if stat.S_ISDIR(state.st_mode):
-        raise InputError(f"-o {file} is a folder; name a file in it")
-    if not stat.S_ISREG(state.st_mode):
-        raise InputError(f"-o {file} is not a file; use a pipe instead")
-    # A draft could take the place of a read-only file all the same: that is the folder's affair.
-    if not os.access(file, os.W_OK):
-        raise InputError(f"-o {file} may not be written; name another file")
-    if was_read(state) and not again:
-        raise InputError(f"-o {file} is a file that this command reads; name another file")
 
 
 @contextmanager

@@ -1,9 +1,9 @@
 """Flags to scenarios: every text checked once, every file loaded once."""
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import cast
 
 from fastcalc.catalogue.difference import change
 from fastcalc.catalogue.limits import LIMITS
@@ -105,19 +105,22 @@ _ASKED = (
 
 
 def again(asked: Flags, flags: type[Flags], *begun: str) -> str:
-    """Return a command that asks the same of other words.
+    """Return a command that asks the same of what it is begun with, by the flags that it has."""
+    given = {name: getattr(asked, name, None) for name in _ASKED if name in declared(flags)}
+    words = [
+        word
+        for name, value in given.items()
+        if value not in (None, getattr(type(asked), name, None), getattr(flags, name))
+        for word in typed(name, value)
+    ]
+    return shlex.join(["fastcalc", *begun, *words, *as_typed(asked)])
 
-    asked : what was asked
-    flags : that the command has: what was asked of others is left out
-    begun : its first words, and what it is about
-    """
-    words = ["fastcalc", *begun]
-    for name in (name for name in _ASKED if name in declared(flags)):
-        value = getattr(asked, name, None)
-        if value not in (None, getattr(type(asked), name, None), getattr(flags, name)):
-            for one in value if isinstance(value, list) else [value]:
-                words += ["--" + name.replace("_", "-"), str(one)]
-    return shlex.join([*words, *as_typed(asked)])
+
+def typed(name: str, value: object) -> Iterator[str]:
+    """Yield the words that give a flag a value, or each of several."""
+    for one in value if isinstance(value, list) else [value]:
+        yield "--" + name.replace("_", "-")
+        yield from [] if one is True else [str(one)]
 
 
 def report_on(asked: Compare, on: str) -> str:
@@ -137,13 +140,14 @@ def typed_as(asked: Compare | FitMemory, chip: str) -> str:
 
 def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
     """Return the models that the user names, or the one taken where none is named."""
-    found = []
+    found: list[Model] = []
     for name in names or DEFAULT_MODELS:
-        found.append(model := entries.model(name))
+        model = entries.model(name)
+        found += [] if model in found else [model]  # by another name
         if entries.is_configuration(name):  # how it was read
             output.warn([f"{model.id}: {note}" for note in model.notes])
     entries.refuse_idle_changes("models", found)
-    return _each_once(found)
+    return found
 
 
 def chips_of(entries: Catalogue, on: str, memory: MemoryChoice) -> list[Hardware]:
@@ -159,30 +163,26 @@ def chips_of(entries: Catalogue, on: str, memory: MemoryChoice) -> list[Hardware
     else:
         chips = []
         for name in options.names(on, "--on"):
-            chips.append(chip := entries.hardware(name))
+            chip = entries.hardware(name)
+            chips += [] if chip in chips else [chip]
             if chip.kind == "host":
                 raise InputError(
                     f"--on {shown(name)}: this is a host, whose memory chips may use; name a chip, "
                     f"and the host with --host {shown(name)}"
                 )
-        chips = _each_once(chips)
     entries.refuse_idle_changes("hardware", chips)
-    missing = {chip.id: text for chip in chips if (text := _missing(chip, memory))}
+    missing: dict[str, str] = {}
+    for chip in chips:
+        tiers = (*own_tiers(chip), *(own_tiers(memory.host) if memory.host else ()))
+        try:
+            for _, name in memory.place:
+                named(chip, tiers, name)
+        except InputError as error:
+            missing[chip.id] = str(error)
     if len(missing) == len(chips):
         raise InputError(next(iter(missing.values())))
     output.warn([f"{text}; it is left out" for text in missing.values()])
     return [chip for chip in chips if chip.id not in missing]
-
-
-def _missing(chip: Hardware, memory: MemoryChoice) -> str | None:
-    """Say which memory of ``--place`` a chip and its host lack, if any."""
-    tiers = (*own_tiers(chip), *(own_tiers(memory.host) if memory.host else ()))
-    try:
-        for _, name in memory.place:
-            named(chip, tiers, name)
-    except InputError as error:
-        return str(error)
-    return None
 
 
 def is_all(on: str) -> bool:
@@ -229,17 +229,6 @@ def pricing_of(chips: list[Hardware], asked: Prices, *, utilization: float) -> P
     return Pricing(cast(PriceBasis, basis), share, given)
 
 
-_Entry = TypeVar("_Entry", Hardware, Model)
-
-
-def _each_once(entries: Iterable[_Entry]) -> list[_Entry]:
-    """Return entries in order, an alias of one that is there left out."""
-    kept: list[_Entry] = []
-    for entry in entries:
-        kept += [] if entry in kept else [entry]
-    return kept
-
-
 def catalogue(asked: OwnFolders) -> Catalogue:
     """Return the catalogue with the user's own folders before the shipped ones."""
     kinds: tuple[Kind, ...] = ("hardware", "models", "engines")
@@ -255,9 +244,6 @@ def memory_of(entries: Catalogue, asked: HostMemory) -> MemoryChoice:
 
 def as_typed(asked: Flags) -> list[str]:
     """Return the words on memory and the user's own folders, which any command may repeat."""
-    words: list[str] = []
-    for name in ("host", "host_use", "place", "hardware_dir", "models_dir", "engines_dir"):
-        value = getattr(asked, name, None)
-        for one in value if isinstance(value, list) else [value] if value else []:
-            words += ["--" + name.replace("_", "-"), str(one)]
-    return words
+    names = ("host", "host_use", "place", "hardware_dir", "models_dir", "engines_dir")
+    given = {name: getattr(asked, name, None) for name in names}
+    return [word for name, value in given.items() if value for word in typed(name, value)]

@@ -2,7 +2,9 @@
 
 import os
 import re
+from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from fastcalc.catalogue.folders import shipped_folder
@@ -24,12 +26,7 @@ _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
 
 
 def run(asked: Calibrate) -> None:
-    """Fit engines and write them.
-
-    Without measurements the shipped engines are fitted on the shipped evidence, and written into
-    the folders ``engines`` and ``evidence`` of a folder. With them, one engine is, and written
-    to a file.
-    """
+    """Fit the shipped engines into a folder, or one engine on a file of measurements."""
     catalogue, path, given = requests.catalogue(asked), asked.path, asked.given()
     if path is None:
         if any(given.values()):
@@ -39,7 +36,8 @@ def run(asked: Calibrate) -> None:
             raise InputError(f"-o {folder} is not a folder; the engines go into its folder engines")
         fitted = calibrate(shipped(), catalogue)
         validation = Validation(fitted.left_out, (), groups_of(fitted.left_out))
-        page(None, lambda width: report.shipped_parts(fitted, validation, width))
+        parts = partial(report.shipped_parts, fitted, validation)
+        page(replace(asked, out=None), lambda screen: parts(screen.width))
         if folder is not None:
             _write(fitted, folder)
         return

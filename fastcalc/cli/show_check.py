@@ -28,7 +28,6 @@ def run(asked: CheckFiles) -> int:
 
 
 def _explained(name: str, format: str) -> str:  # noqa: A002
-    """Return what a rule means, or a line for each where 'all' is asked."""
     if format in ("github", "sarif"):
         raise InputError("--explain is of no line of a file: --format is text or json")
     if name != "all" and name.upper() not in RULES:

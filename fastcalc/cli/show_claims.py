@@ -34,7 +34,7 @@ def run(asked: JudgeClaims) -> Found | None:
         return None
     as_row = report.flat if asked.written_as == "csv" else dict
     return Found(
-        lambda width: report.parts(judged, width),
+        lambda screen: report.parts(judged, screen.width),
         lambda: [as_row(report.claim_record(one, book)) for one in judged],
         lambda: (report.COLUMNS, judged),
         lambda: {"verdicts": dict(MEANING)},

@@ -9,10 +9,9 @@ from fastcalc.cli.requests import DEFAULT_MODELS, again, is_all, report_on, scen
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
 from fastcalc.report import compare, overview, records
-from fastcalc.report.console import Part
+from fastcalc.report.console import Part, Screen
 
 _KINDS = ("speed", "price", "roofline", "step")
-"""Charts of what is compared."""
 
 _MOST_CHIPS = 4
 """Of what is next where all were compared."""
@@ -35,13 +34,13 @@ def run(asked: Compare) -> Found:
         elif asked.written_as == "json":
             notes["explanations"] = explain.explanation_records(outcomes)
 
-    def page(width: int) -> list[Part]:
+    def page(screen: Screen) -> list[Part]:
         then = _next(asked, outcomes)
-        if asked.wide or asked.explain:
-            return compare.parts(outcomes, steps, then, width)
-        said = compare.notes(outcomes)
-        return overview.parts(outcomes, said, then, width, has_all_notes=asked.notes)
+        if screen.wide or asked.explain:
+            return compare.parts(outcomes, steps, then, screen.width)
+        return overview.parts(outcomes, compare.notes(outcomes), then, screen)
 
+    is_held = any(one.estimate.fits.any() for one in outcomes)  # else there is nothing to draw
     return Found(
         page,
         lambda: records.compare_records(outcomes),
@@ -49,7 +48,7 @@ def run(asked: Compare) -> Found:
         lambda: notes,
         (warning for outcome in outcomes for warning in outcome.warnings),
         charts={
-            **{kind: later(f"charts.of_outcomes.{kind}", outcomes) for kind in _KINDS},
+            **{kind: later(f"charts.of_outcomes.{kind}", outcomes) for kind in _KINDS if is_held},
             "memory": later("charts.of_memory.memory", outcomes),
         },
         as_html=later("page.filled_page.document", outcomes, report_on(asked, asked.on)),

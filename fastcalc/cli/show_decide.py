@@ -18,7 +18,7 @@ from fastcalc.cli.answers import Found
 from fastcalc.cli.commands.services import Decide
 from fastcalc.cli.decide_options import checked
 from fastcalc.cli.flags import declared
-from fastcalc.cli.requests import catalogue, chips_of
+from fastcalc.cli.requests import catalogue, chips_of, typed
 from fastcalc.core.tier import OWN_MEMORY
 from fastcalc.errors import InputError
 from fastcalc.report import decided as report
@@ -28,23 +28,13 @@ from fastcalc.written import shown
 ACROSS, UP = 61, 8
 """Points of a map along its axes: the characters and lines that it takes. [1]"""
 
-_FLAGS = {
-    "steps": "steps",
-    "accuracy": "accuracy",
-    "tokens": "tokens",
-    "cached": "cached",
-    "tool_seconds": "tools",
-    "retries": "retries",
-    "best_of": "best-of",
-    "round_trip_ms": "round-trip-ms",
-    "check_seconds": "check",
-    "repair_seconds": "repair",
-    "sessions": "sessions",
-    "hour": "hour",
-    "hours": "hours",
-    "budget": "budget",
-}
-"""Keys of parameters by the flags that give them to all options."""
+_TO_ALL = (
+    *("steps", "accuracy", "tokens", "cached", "tools", "retries", "best-of", "round-trip-ms"),
+    *("check", "repair", "sessions", "hour", "hours", "budget"),
+)
+"""Keys of parameters that flags give to all options."""
+_FLAGS = {"tools": "tool-seconds", "check": "check-seconds", "repair": "repair-seconds"}
+"""Those of other names."""
 _NOT_REPEATED = ("options", "map", "notes", "out", "format")
 
 
@@ -53,9 +43,9 @@ def run(asked: Decide) -> Found:
     entries = catalogue(asked)
     if asked.on is not None:
         chips_of(entries, asked.on, OWN_MEMORY)  # wrong names are refused, whoever uses them
-    read = decide_options.parsed(asked, entries)
-    counts_input = bool(asked.prompt) or any(one.own.get("prompt") for one in read.options)
-    listed, uncounted = _levelled(read.options, counts_input=counts_input)
+    given, said, warned = decide_options.parsed(asked, entries)
+    counts_input = bool(asked.prompt) or any(one.own.get("prompt") for one in given)
+    listed, uncounted = _levelled(given, counts_input=counts_input)
     window = None
     if asked.window_ms is not None:
         window = options.number(asked.window_ms, "--window-ms", PARAMETERS["hour"].limit, 10) / 1e3
@@ -66,15 +56,10 @@ def run(asked: Decide) -> Found:
         uncounted.insert(
             0, f"accuracy of {', '.join(sure)} is not given: every answer is taken as right"
         )
-    notes = [
-        *uncounted,
-        *report.notes(found),
-        *read.notes,
-        *dict.fromkeys(read.warnings),
-    ]
+    notes = [*uncounted, *report.notes(found), *said, *dict.fromkeys(warned)]
     then = _next(asked, found)
     return Found(
-        lambda width: report.parts(found, drawn, notes, then, width, has_all_notes=asked.notes),
+        lambda screen: report.parts(found, drawn, notes, then, screen),
         lambda: maps.records(found, drawn) if drawn else report.records(found),
         lambda: (report.columns(found), report.rows(found)),
         lambda: {
@@ -82,22 +67,21 @@ def run(asked: Decide) -> Found:
             "break_even": report.flip_records(found),
             **({"options": report.records(found)} if drawn else {}),
         },
-        [*uncounted, *read.warnings],
+        [*uncounted, *warned],
     )
 
 
 def _shared(asked: Decide) -> dict[str, Any]:
-    """Return the numbers that hold for every option without its own."""
     found: dict[str, Any] = {
         "prompt": float(asked.prompt or 0),
         "judge": decide_options.judge(asked.judge, "--judge"),
         "is_serial": asked.serial,
     }
-    for name, key in _FLAGS.items():
-        value, parameter = getattr(asked, name), PARAMETERS[key]
+    for key in _TO_ALL:
+        name, parameter = _FLAGS.get(key, key), PARAMETERS[key]
+        value = getattr(asked, name.replace("-", "_"))
         if value is not None:
-            flag = f"--{name.replace('_', '-')}"
-            found[parameter.field] = checked(value, parameter, flag) * parameter.scale
+            found[parameter.field] = checked(value, parameter, f"--{name}") * parameter.scale
     return found
 
 
@@ -122,16 +106,14 @@ def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Cont
         lacking = [one.name for one in plain if field not in one.own]
         if not lacking:
             continue
-        kept = [
+        listed = [
             replace(one, own={key: each for key, each in one.own.items() if key != field})
             for one in listed
         ]
-        if len(lacking) < len(plain) and (field == "lead" or counts_input):
-            names = ", ".join(lacking)
-            said.append(f"{what} of {names} is not given: counted for none")
-        elif field == "lead" or counts_input:
-            said.append(f"{what} is not given and not counted")
-        listed = kept
+        if field == "lead" or counts_input:
+            some = f"{what} of {', '.join(lacking)} is not given: counted for none"
+            none = f"{what} is not given and not counted"
+            said.append(some if len(lacking) < len(plain) else none)
     return listed, said
 
 
@@ -179,12 +161,8 @@ def _next(asked: Decide, found: Choice) -> str:
     words = ["fastcalc", "decide", *(asked.options or decide_options.DEFAULTS)]
     for name in declared(Decide):
         value = getattr(asked, name)
-        if name in _NOT_REPEATED or value == getattr(Decide, name):
-            continue
-        flag = f"--{name.replace('_', '-')}"
-        each = value if isinstance(value, list) else [value]
-        texts = (f"{one:g}" if isinstance(one, float) else str(one) for one in each)
-        words += [flag] if value is True else [one for text in texts for one in (flag, text)]
+        if name not in _NOT_REPEATED and value != getattr(Decide, name):
+            words += typed(name, f"{value:g}" if isinstance(value, float) else value)
     if asked.map is not None or asked.window_ms is not None:
         return shlex.join([*words, "--notes"])
     plain = [one.name for one in found.options if one.routes is None]

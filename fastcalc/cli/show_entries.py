@@ -1,4 +1,4 @@
-"""``fastcalc list`` and ``fastcalc show``: the catalogue as people and as programs read it."""
+"""``fastcalc list``, ``show`` and ``diff``: the catalogue as people and as programs read it."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -9,11 +9,11 @@ from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue, Kind, nearest
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.answers import Found, page
-from fastcalc.cli.commands.catalogue import ListEntries, ShowEntry
+from fastcalc.cli.commands.catalogue import DiffEntries, ListEntries, ShowEntry
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.flags import Flags
 from fastcalc.errors import InputError
-from fastcalc.report import console, entries, records
+from fastcalc.report import console, diff, entries, records
 from fastcalc.written import json_text, shown
 
 _Entry = Hardware | Model | Engine
@@ -39,7 +39,7 @@ def run_list(asked: ListEntries) -> Found:
             broken.append(f"left out: {error}")
     output.warn(broken)
     return Found(
-        lambda width: entries.list_parts(found, kind, width),
+        lambda screen: entries.list_parts(found, kind, screen.width),
         lambda: [_WRITTEN[type(entry)][0](entry) for entry in found],
         lambda: entries.listed(kind, found),
         code=1 if broken else 0,
@@ -47,11 +47,7 @@ def run_list(asked: ListEntries) -> Found:
 
 
 def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], _Entry]]:
-    return {
-        "hardware": catalogue.hardware,
-        "models": catalogue.model,
-        "engines": catalogue.engine,
-    }
+    return {"hardware": catalogue.hardware, "models": catalogue.model, "engines": catalogue.engine}
 
 
 def run_show(asked: ShowEntry) -> None:
@@ -66,10 +62,27 @@ def run_show(asked: ShowEntry) -> None:
     if asked.written_as == "json":
         output.write(json_text(as_record(entry, *formats)), asked.out)
     else:
-        page(
-            asked.out,
-            lambda _: [*as_parts(entry, *formats), *next_of(asked, [asked.name], [entry])],
+        found = [*as_parts(entry, *formats), *next_of(asked, [asked.name], [entry])]
+        page(asked, lambda _: found)
+
+
+def run_diff(asked: DiffEntries) -> Found:
+    """Compare two entries of one kind in a format."""
+    catalogue = requests.catalogue(asked)
+    one, two = find(catalogue, asked.left), find(catalogue, asked.right)
+    if type(one) is not type(two):
+        kinds = [type(entry).__name__.lower() for entry in (one, two)]
+        raise InputError(
+            f"{asked.left} is of kind {kinds[0]} and {asked.right} of kind {kinds[1]}; compare two "
+            "of one kind"
         )
+    return Found(
+        lambda _: [
+            *diff.diff_parts(one, two),
+            *next_of(asked, [asked.left, asked.right], [one, two]),
+        ],
+        lambda: diff.diff_records(one, two),
+    )
 
 
 def next_of(asked: Flags, names: Sequence[str], found: Sequence[_Entry]) -> list[console.Part]:

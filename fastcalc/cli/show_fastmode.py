@@ -14,7 +14,7 @@ from fastcalc.core.best_cut import best_cut
 from fastcalc.core.scenario import Scenario, locate, solve
 from fastcalc.errors import InputError
 from fastcalc.report import curve, fastmode, fastmode_table, records
-from fastcalc.report.console import Part
+from fastcalc.report.console import Part, Screen
 from fastcalc.search.tricks import Answer, Option, start_at_speed
 from fastcalc.search.tricks import fastmode as tricks
 from fastcalc.search.tricks.lighter_passes import narrowest
@@ -47,17 +47,20 @@ def run(asked: Fastmode) -> Found:
         return no([reason], fastmode.KEYS, fastmode_table.TABLE)
     today = float(solve(found).estimate.speed[0])
     speed = asked.to_speed or today * (asked.speedup or SPEEDUP)
-    made = tricks(found, speed, catalogue, _smaller(asked, catalogue))
+    smaller = options.names(asked.smaller, "--smaller")
+    words = {"family": None, "none": [], "all": catalogue.names("models")}
+    few_models = words.get(smaller[0], smaller) if len(smaller) == 1 else smaller
+    made = tricks(found, speed, catalogue, few_models)
     if made.cheapest is None and asked.written_as != "table":
         extra = partial(fastmode.alongside, made)
         return no([fastmode.nothing(made)], fastmode.KEYS, fastmode_table.TABLE, extra)
     outcomes = [made.today, *(one.outcome for one in made.options if one.outcome is not None)]
     few, left = fastmode.shown(made, everything=asked.everything or asked.written_as == "markdown")
 
-    def page(width: int) -> list[Part]:
+    def page(screen: Screen) -> list[Part]:
         then = _next(asked, comparison, made, few)
-        much = {"wide": asked.wide or asked.everything, "has_all_notes": asked.notes}
-        return fastmode_table.parts(made, few, left, width, then, **much)
+        much = replace(screen, wide=screen.wide or asked.everything)
+        return fastmode_table.parts(made, few, left, then, much)
 
     return Found(
         page,
@@ -101,8 +104,8 @@ def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> Found:
         reason = f"no cut of {where} holds a sequence of {scenario.model.id}"
         return no([reason], curve.KEYS, [curve.START])
     return Found(
-        lambda width: curve.parts(
-            found, asked.cost, width, is_ascii=not asked.out and not output.draws()
+        lambda screen: curve.parts(
+            found, asked.cost, screen.width, is_ascii=not asked.out and not output.draws()
         ),
         lambda: curve.curve_records(found),
         lambda: (curve.table(found, asked.cost), curve.rows(found)),
@@ -110,15 +113,7 @@ def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> Found:
     )
 
 
-def _smaller(asked: Fastmode, catalogue: Catalogue) -> list[str] | None:
-    """Return the names of the models that may take its place; None for those of its family."""
-    names = options.names(asked.smaller, "--smaller")
-    words = {"family": None, "none": [], "all": catalogue.names("models")}
-    return words[names[0]] if len(names) == 1 and names[0] in words else names
-
-
 def _check(asked: Fastmode) -> None:
-    """Refuse numbers that make no sense, alone or together."""
     named = (
         (asked.from_speed, "--from-speed", 50),
         (asked.speedup, "--speedup", 2.5),
@@ -140,7 +135,6 @@ def _check(asked: Fastmode) -> None:
 
 
 def _scenario(comparison: Compare) -> tuple[Scenario, Catalogue]:
-    """Return what is served, priced for every chip of the catalogue, and the catalogue."""
     chips, batch = options.names(comparison.on, "--on"), comparison.batch
     if comparison.on.strip() == "all":
         raise InputError("--on all names every chip; fastmode starts from one")

@@ -8,7 +8,7 @@ from fastcalc.cli.commands.search import FindPlans
 from fastcalc.cli.requests import DEFAULT_MODELS, again, scenarios, typed_as
 from fastcalc.core.scenario import locate
 from fastcalc.report import fit as report
-from fastcalc.report.console import Part
+from fastcalc.report.console import Part, Screen
 
 
 def run(asked: FitMemory) -> Found:
@@ -20,13 +20,13 @@ def run(asked: FitMemory) -> Found:
     ]
     fitting = [location for location in locations if location.fits]
 
-    def page(width: int) -> list[Part]:
+    def page(screen: Screen) -> list[Part]:
         models = asked.models or DEFAULT_MODELS
         on = dict.fromkeys(typed_as(asked, one.scenario.hardware.id) for one in fitting)
         then = again(asked, Compare, "compare", *models, "--on", ",".join(on))
         if not fitting:  # then what does hold it
             then = again(asked, FindPlans, "plan", models[0])
-        return report.parts(locations, then, width, wide=asked.wide or asked.notes)
+        return report.parts(locations, then, screen)
 
     return Found(
         page,

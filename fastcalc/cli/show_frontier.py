@@ -12,7 +12,7 @@ from fastcalc.cli.requests import again, scenarios, typed_as
 from fastcalc.core.scenario import Scenario
 from fastcalc.report import frontier as report
 from fastcalc.report import records
-from fastcalc.report.console import Part
+from fastcalc.report.console import Part, Screen
 from fastcalc.search import frontier, placeable
 
 
@@ -27,13 +27,11 @@ def run(asked: Frontier) -> Found:
         headings = report.columns([])
         return no(reasons, records.KEYS, headings, lambda: {"assumptions": {}})
 
-    def page(width: int) -> list[Part]:
+    def page(screen: Screen) -> list[Part]:
         chip = typed_as(comparison, points[0].outcome.scenario.hardware.id)
         begun = replace(comparison, batch=Compare.batch)
         then = again(begun, Fastmode, "fastmode", asked.model, "--on", chip)
-        return report.parts(
-            points, refused, width, then, wide=asked.wide, has_all_notes=asked.notes
-        )
+        return report.parts(points, refused, then, screen)
 
     return Found(
         page,
@@ -46,16 +44,15 @@ def run(asked: Frontier) -> Found:
 
 
 def _scenarios(asked: Frontier, comparison: Compare) -> list[Scenario]:
-    """Return a scenario for each chip, weight format and cache format asked for."""
-    weights = options.names_if_any(asked.weights, "--weights")
-    caches = options.names_if_any(asked.kv, "--kv")
-    for name in weights or ():
+    weights = options.names_if_any(asked.weights, "--weights") or (None,)
+    caches = options.names_if_any(asked.kv, "--kv") or (None,)
+    for name in filter(None, weights):
         weight_formats(name)
-    for name in caches or ():
+    for name in filter(None, caches):
         number_format(name, cache=True)
     return [
         replace(scenario, weights=weight, kv=cache)
         for scenario in scenarios(comparison)
-        for weight in weights or (None,)
-        for cache in caches or (None,)
+        for weight in weights
+        for cache in caches
     ]

@@ -29,7 +29,7 @@ def run(asked: Infer) -> Found:
     known = machines(chips, pricing_of(chips, asked, utilization=1.0))
     found = invert(SoldTiers(speeds, prices), known, tolerance=tolerance, points=points)
     return Found(
-        lambda width: report.parts(found, points, width, is_wide=asked.wide),
+        lambda screen: report.parts(found, points, screen),
         lambda: [report.record(found, one) for one in found.regions],
         lambda: (report.TABLE, found.regions),
         lambda: report.alongside(found, points),
@@ -39,7 +39,6 @@ def run(asked: Infer) -> Found:
 
 
 def _two(text: str, flag: str, limit: Limit) -> tuple[float, float]:
-    """Return the numbers of both tiers."""
     parts = [part.strip() for part in text.split(",")]
     try:
         values = [float(part) for part in parts]

@@ -16,7 +16,6 @@ from fastcalc.core.scenario import check_context
 from fastcalc.errors import InputError
 from fastcalc.report import commands, plan_table
 from fastcalc.report import plan as report
-from fastcalc.report.console import Part
 from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.decide import decide
 from fastcalc.search.plan.service import Objective, Service
@@ -42,12 +41,8 @@ def run(asked: FindPlans) -> Found:
         )
     plans, typed = found.plans[: asked.top], _typed(asked)
 
-    def page(width: int) -> list[Part]:
-        what = (found, asked.top, _phrase(asked), typed, width)
-        return plan_table.parts(*what, wide=asked.wide, has_all_notes=asked.notes)
-
     return Found(
-        page,
+        lambda screen: plan_table.parts(found, asked.top, _phrase(asked), typed, screen),
         lambda: report.plan_records(plans, service, typed),
         lambda: (plan_table.columns(service), report.unrounded(plans, service, commands.Typed())),
         lambda: report.details(found, typed),
@@ -55,7 +50,6 @@ def run(asked: FindPlans) -> Found:
 
 
 def _service(asked: FindPlans) -> Service:
-    """Return what is asked of a deployment."""
     tpot, is_speed = _seconds(asked.tpot, "--tpot"), False
     if asked.min_speed is not None:
         options.number(asked.min_speed, "--min-speed", LIMITS["speed"], 50)
@@ -70,6 +64,11 @@ def _service(asked: FindPlans) -> Service:
                 f"--percentile {asked.percentile:g} is not from 50 to 99.99; write for example 99"
             )
         share = asked.percentile / 100.0
+    load, flag = asked.load, "--load"
+    if asked.utilization is not None:
+        load, flag = asked.utilization, "--utilization"
+        output.warn(["plan --utilization is now --load, and goes in the next minor version"])
+    objective = options.choice(asked.objective, "--objective", ("usd", "watts", "chips"))
     return Service(
         prompt=float(asked.prompt),
         output=float(asked.output),
@@ -78,24 +77,13 @@ def _service(asked: FindPlans) -> Service:
         rate=rate,
         share=share,
         max_chips=inf if chips is None else chips,
-        utilization=_load(asked),
+        utilization=options.share(load, flag),
         is_speed=is_speed,
-        objective=cast(
-            Objective, options.choice(asked.objective, "--objective", ("usd", "watts", "chips"))
-        ),
+        objective=cast(Objective, objective),
     )
 
 
-def _load(asked: FindPlans) -> float:
-    """Return the share of its capacity that a replica is given, by its new name or its old one."""
-    if asked.utilization is None:
-        return options.share(asked.load, "--load")
-    output.warn(["plan --utilization is now --load, and goes in the next minor version"])
-    return options.share(asked.utilization, "--utilization")
-
-
 def _grids(asked: FindPlans, service: Service) -> list[Grid]:
-    """Return every deployment to look at."""
     entries = requests.catalogue(asked)
     (model, *_) = requests.models_of(entries, [asked.model])
     tokens = service.prompt + service.output
@@ -155,7 +143,6 @@ def _typed(asked: FindPlans) -> commands.Typed:
 
 
 def _phrase(asked: FindPlans) -> str:
-    """Say what was asked, in a phrase."""
     tokens = f"{asked.output:,} token{'' if asked.output == 1 else 's'}"
     words = [f"{asked.model}, prompts of {asked.prompt:,} and outputs of {tokens}"]
     of = f" for {asked.percentile:g} % of requests" if asked.percentile else ""

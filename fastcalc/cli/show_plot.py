@@ -10,7 +10,7 @@ from fastcalc.cli.commands.measurements import Validate
 from fastcalc.cli.commands.search import Frontier
 from fastcalc.errors import InputError
 from fastcalc.report.chart import parts
-from fastcalc.report.charts import drawn
+from fastcalc.report.charts import figure
 
 KINDS = ("speed", "price", "roofline", "frontier", "step", "validate", "memory")
 _WIDEST = 80
@@ -19,27 +19,27 @@ _WIDEST = 80
 def run(asked: Plot) -> int:
     """Draw a chart of a kind, and return the exit code: 1 if there is nothing to draw."""
     kind = options.choice(asked.kind, "KIND", KINDS)
-    width, ending = asked.width, drawn.ending_of(asked.out)
+    width, ending = asked.width, figure.ending_of(asked.out)
     if width is not None and not 3.0 <= width <= 40.0:
         raise InputError(f"--width {width:g} is not 3 to 40 inches; write for example 8")
     found = _answer(kind, asked)
-    output.warn(list(found.reasons))
     if kind not in found.charts:
-        return found.code
+        output.warn([*(found.reasons or ["nothing fits its chips: --chips makes room for more"])])
+        return 1
+    output.warn([*found.reasons])
     chart = found.charts[kind]()
     if ending is None:
         is_ascii = asked.out is None and not output.draws()
-        page(asked.out, lambda width: parts(chart, min(width, _WIDEST), is_ascii=is_ascii))
+        page(asked, lambda screen: parts(chart, min(screen.width, _WIDEST), is_ascii=is_ascii))
         return found.code
-    made = drawn.figure(chart, width, is_dark=asked.dark)
+    made = figure.figure(chart, width, is_dark=asked.dark)
     assert asked.out is not None
     with output.whole(asked.out) as draft:
-        drawn.save(made, draft, ending)
+        figure.save(made, draft, ending)
     return found.code
 
 
 def _answer(kind: str, asked: Plot) -> Found:
-    """Return the answer of the command that has what is drawn."""
     from fastcalc.cli import show_compare, show_fit, show_frontier, show_validate
 
     if kind == "validate":

@@ -40,10 +40,7 @@ def run(asked: Sweep) -> None:
 
 
 def combinations(asked: Sweep) -> tuple[list[Grid], Counter[str]]:
-    """Return what is to be evaluated, and how many combinations are left out, by reason.
-
-    Raises InputError if none is left.
-    """
+    """Return what is evaluated and how many are left out, by reason; refuse to have nothing."""
     found, skipped = grids(_axes(asked))
     if not any(grid.size for grid in found):
         raise InputError(f"no combination is left: {_reasons(skipped)}")
@@ -65,7 +62,6 @@ def fill(sink: Sink, found: list[Grid], skipped: Counter[str], say: Callable[[in
 
 
 def _axes(asked: Sweep) -> Axes:
-    """Return what is varied."""
     entries = requests.catalogue(asked)
     memory = requests.memory_of(entries, asked)
     chips = requests.chips_of(entries, asked.on, memory)

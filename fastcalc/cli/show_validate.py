@@ -14,7 +14,6 @@ from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.validate import Validation, validate, validate_shipped
 from fastcalc.importers.any_file import read
 from fastcalc.report import validation as report
-from fastcalc.report.console import Part
 
 MISSED = 1
 
@@ -41,12 +40,12 @@ def run(asked: Validate) -> Found:
     if most is not None and median > most:
         reasons = [f"the median factor is {median:.3f}, above --max-median-factor {most:g}"]
 
-    def page(width: int) -> list[Part]:
-        what = (found, asked.path.name if asked.path else "", both, width, _next(asked))
-        return report.parts(*what, wide=asked.wide, has_all_notes=asked.notes)
-
+    name, then = asked.path.name if asked.path else "", None
+    if not (asked.hardware or asked.model):  # words that a chart does not take
+        begun = "plot", "validate", *map(str, filter(None, [asked.path]))
+        then = requests.again(asked, Plot, *begun)
     return Found(
-        page,
+        lambda screen: report.parts(found, name, both, then, screen),
         lambda: [report.point_record(one) for one in found.predictions],
         lambda: (report.SCORES, report.shown(found.groups)),
         extra=lambda: report.premises(found),
@@ -57,18 +56,8 @@ def run(asked: Validate) -> Found:
     )
 
 
-def _next(asked: Validate) -> str | None:
-    """Return what draws it; None where a file needs words that a chart does not take."""
-    if asked.hardware or asked.model:
-        return None
-    return requests.again(asked, Plot, "plot", "validate", *map(str, filter(None, [asked.path])))
-
-
 def points_of(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Points:
-    """Read a file of measurements; refuse it with every fault it has.
-
-    The engine that the user names is taken for all points, so no file needs to name one.
-    """
+    """Read a file of measurements, of an engine if that is named, or refuse all its faults."""
     said = {key: value for key, value in given.items() if value and key != "engine"}
     found = read(path, catalogue=catalogue, given=said)
     found.demand()

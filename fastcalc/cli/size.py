@@ -25,12 +25,7 @@ DEPLOYMENT = 0.02
 
 
 def foresee(points: int, deployments: int, kind: str, file: Path | None, *, is_meant: bool) -> None:
-    """Say how large a file will be if that is worth a line, or refuse to begin it.
-
-    Deployments are chips with their models, formats and engines.
-
-    Raises InputError if it takes longer than `LONGEST` or more than is free where the file goes.
-    """
+    """Say how large a file will be if that is worth a line, or refuse to begin it."""
     seconds = points * SECONDS[kind] + deployments * DEPLOYMENT
     size = points * BYTES[kind]
     time = f"{seconds / 60.0:,.0f} minutes" if seconds > 120.0 else f"{seconds:,.0f} s"

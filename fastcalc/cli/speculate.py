@@ -14,10 +14,7 @@ _HINT = "write tokens a pass (2.5), acceptance x drafted tokens (0.8x3), or kept
 
 
 def speculation(text: str | None) -> Speculation:
-    """Return how decoding drafts ahead; None for no speculation.
-
-    It is ``2.5`` tokens a pass, ``0.8x3`` acceptance and drafted tokens, or ``2.5/3`` tokens a
-    pass and drafted tokens; an InputError says that it is none of these, or cannot be.
+    """Return how decoding drafts ahead, of the forms that the module names; None for not at all.
 
     >>> speculation("2.5/3")
     Speculation(tokens_per_pass=2.5, drafted=3.0)
@@ -52,11 +49,7 @@ def speculation(text: str | None) -> Speculation:
 
 
 def speculations(text: str | None) -> tuple[Speculation, ...]:
-    """Return each way of drafting in a list, once: ``none``, or a form that `speculation` reads.
-
-    >>> speculations("none,2.5/3")[1]
-    Speculation(tokens_per_pass=2.5, drafted=3.0)
-    """
+    """Return each way of drafting in a list, once: ``none``, or a form that `speculation` reads."""
     names = options.names("none" if text is None else text, "--speculate")
     return tuple(dict.fromkeys(speculation(None if name == "none" else name) for name in names))
 

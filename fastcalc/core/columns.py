@@ -7,12 +7,14 @@ tables the headings, ranks and formats, and the data dictionary in ``docs/`` the
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from fastcalc.core.component import LIMITERS
-from fastcalc.core.evaluated_points import EvaluatedPoints, Words
+from fastcalc.core.evaluated_points import Words
+from fastcalc.formulas.types import Array
 
 Columns = dict[str, Any]
 """By key: text, a number, an array that broadcasts with the others, or `Words`."""
@@ -24,7 +26,8 @@ class Column:
 
     key, unit, meaning : name in a record; unit, or ``count``, ``text``, ``list`` or ``yes or no``;
         what it is
-    value : takes it from what a record is of, as an `EvaluatedPoints`
+    value : takes it from what a record is of, as an `EvaluatedPoints`: a function, or the path of
+        an attribute, which is the key unless given
     heading : in two lines
     rank : how readily it makes room in a narrow table; the largest leaves first, 0 never
     format : how a table writes it, where its unit does not say: a name that the report knows, or
@@ -35,68 +38,57 @@ class Column:
     key: str
     unit: str = "text"
     meaning: str = ""
-    value: Callable[[Any], Any] = lambda _: None
+    value: str | Callable[[Any], Any] = ""
     heading: tuple[str, str] = ("", "")
     rank: int = 0
     format: str | Callable[[Any], str] = ""
     needs_fit: bool = False
 
-
-def _limiter(one: EvaluatedPoints) -> Words:
-    return Words(
-        np.where(one.fits, one.estimate.step.limiter, len(LIMITERS)), (*LIMITERS, "capacity")
-    )
+    def of(self, one: Any) -> Any:
+        """Return its value of what a record is of."""
+        return self.value(one) if callable(self.value) else attrgetter(self.value or self.key)(one)
 
 
 _held = partial(Column, needs_fit=True)
 """A column without a value where the batch does not fit."""
 
 FIRST = (
-    Column(
-        "hardware", "text", "id of the chip", lambda one: one.scenario.hardware.id, ("", "hardware")
-    ),
-    Column("model", "text", "id of the model", lambda one: one.scenario.model.id, ("", "model")),
-    Column("engine", "text", "id of the engine", lambda one: one.scenario.engine.id),
-    Column("chips", "count", "tp x pp x dp", lambda one: one.layout.chips, ("", "chips")),
-    Column("tp", "count", "tensor-parallel ranks", lambda one: one.layout.tp),
-    Column("pp", "count", "pipeline stages", lambda one: one.layout.pp),
-    Column("ep", "count", "ranks that share the experts", lambda one: one.layout.ep),
-    Column("dp", "count", "attention replicas", lambda one: one.layout.dp),
+    Column("hardware", "text", "id of the chip", "scenario.hardware.id", ("", "hardware")),
+    Column("model", "text", "id of the model", "scenario.model.id", ("", "model")),
+    Column("engine", "text", "id of the engine", "scenario.engine.id"),
+    Column("chips", "count", "tp x pp x dp", "layout.chips", ("", "chips")),
+    Column("tp", "count", "tensor-parallel ranks", "layout.tp"),
+    Column("pp", "count", "pipeline stages", "layout.pp"),
+    Column("ep", "count", "ranks that share the experts", "layout.ep"),
+    Column("dp", "count", "attention replicas", "layout.dp"),
     Column(
         "weight_format",
         "text",
         "format of the weights",
-        lambda one: one.work.weight_format,
+        "work.weight_format",
         ("weight", "format"),
         3,
     ),
-    Column(
-        "kv_format",
-        "text",
-        "format of the KV cache",
-        lambda one: one.work.kv_format,
-        ("KV", "cache"),
-        5,
-    ),
+    Column("kv_format", "text", "format of the KV cache", "work.kv_format", ("KV", "cache"), 5),
     Column(
         "batch",
         "count",
         "sequences decoded together by the whole deployment",
-        lambda one: one.batch,
+        "batch",
         ("", "batch"),
     ),
-    Column("prompt_tokens", "count", "prompt of a request", lambda one: one.traffic.prompt),
-    Column("output_tokens", "count", "output of a request", lambda one: one.traffic.output),
-    Column("context_tokens", "tokens", "mean context in decode", lambda one: one.traffic.context),
+    Column("prompt_tokens", "count", "prompt of a request", "traffic.prompt"),
+    Column("output_tokens", "count", "output of a request", "traffic.output"),
+    Column("context_tokens", "tokens", "mean context in decode", "traffic.context"),
     Column(
         "speculation_tokens_per_pass",
         "tokens",
         "accepted in a decode pass",
-        lambda one: one.traffic.speculation.tokens_per_pass,
+        "traffic.speculation.tokens_per_pass",
         ("tokens", "a pass"),
         4,
     ),
-    Column("fits", "yes or no", "whether memory holds the batch", lambda one: one.fits),
+    Column("fits", "yes or no", "whether memory holds the batch"),
     Column("placement", "text", "where the model lives", lambda one: one.placed(), ("", "where")),
     Column(
         "min_chips",
@@ -108,7 +100,7 @@ FIRST = (
         "max_batch",
         "count",
         "sequences that these chips hold, prompt and output reserved",
-        lambda one: one.placement.max_batch,
+        "placement.max_batch",
         ("largest", "batch"),
     ),
     Column("weights_gb", "GB", "weights", lambda one: one.work.weight_bytes / 1e9),
@@ -122,7 +114,7 @@ FIRST = (
         "memory_used_fraction",
         "ratio",
         "of the usable memory; above 1 where the batch does not fit",
-        lambda one: one.used,
+        "used",
         ("memory", "used"),
         1,
         "percent",
@@ -131,29 +123,24 @@ FIRST = (
         "tokens_per_s_per_user",
         "tokens/s",
         "output tokens of each user, decode alone: expected",
-        lambda one: one.estimate.speed,
+        "estimate.speed",
         ("tok/s", "per user"),
     ),
     _held(
         "tokens_per_s_per_user_low",
         "tokens/s",
         "low end of the 80 % range",
-        lambda one: one.estimate.low,
+        "estimate.low",
         ("80 %", "range"),
         1,
         "range",
     ),
-    _held(
-        "tokens_per_s_per_user_high",
-        "tokens/s",
-        "high end of the 80 % range",
-        lambda one: one.estimate.high,
-    ),
+    _held("tokens_per_s_per_user_high", "tokens/s", "high end of the 80 % range", "estimate.high"),
     _held(
         "tokens_per_s_per_user_bound",
         "tokens/s",
         "what no implementation can exceed on these chips",
-        lambda one: one.estimate.bound,
+        "estimate.bound",
         ("", "bound"),
         3,
     ),
@@ -161,7 +148,7 @@ FIRST = (
         "tokens_per_s_total",
         "tokens/s",
         "batch x tokens_per_s_per_user",
-        lambda one: one.estimate.total,
+        "estimate.total",
         ("tok/s", "total"),
         4,
     ),
@@ -191,14 +178,16 @@ FIRST = (
         "request_s",
         "s",
         "time of a request: its first token and the others at tpot_ms",
-        lambda one: one.estimate.request,
+        "estimate.request",
     ),
     Column(
         "limiter",
         "text",
         "what takes most of a decode step: memory, compute, link or latency; capacity where the "
         "batch does not fit",
-        _limiter,
+        lambda one: Words(
+            np.where(one.fits, one.estimate.step.limiter, len(LIMITERS)), (*LIMITERS, "capacity")
+        ),
         ("limited", "by"),
         1,
         "limiter",
@@ -231,7 +220,7 @@ FIRST = (
         "joules_per_token",
         "J",
         "energy of an output token in served traffic, at the printed power and that of the site",
-        lambda one: one.estimate.joules,
+        "estimate.joules",
         ("J per", "token"),
         9,
     ),
@@ -240,7 +229,7 @@ FIRST = (
         "served_tokens_per_s_total",
         "tokens/s",
         "output tokens of the deployment, prompts taken in between",
-        lambda one: one.estimate.served,
+        "estimate.served",
         ("tok/s", "served"),
         8,
     ),
@@ -248,7 +237,7 @@ FIRST = (
         "served_request_s",
         "s",
         "time in which as many requests as the batch are served",
-        lambda one: one.estimate.run,
+        "estimate.run",
     ),
     _held(
         "bound_limiter",
@@ -260,15 +249,15 @@ FIRST = (
         "tokens_per_s_per_user_bound_memory",
         "tokens/s",
         "the bound by memory alone",
-        lambda one: one.estimate.bound_memory,
+        "estimate.bound_memory",
     ),
     _held(
         "tokens_per_s_per_user_bound_compute",
         "tokens/s",
         "the bound by compute alone",
-        lambda one: one.estimate.bound_compute,
+        "estimate.bound_compute",
     ),
-    Column("usd_per_hour", "USD", "price of the deployment", lambda one: one.usd_per_hour),
+    Column("usd_per_hour", "USD", "price of the deployment"),
 )
 
 LATER = (
@@ -280,13 +269,12 @@ LATER = (
         ("TPOT in", "traffic"),
         7,
     ),
-    Column("host", "text", "host whose memory the chips may use", lambda one: one.host),
+    Column("host", "text", "host whose memory the chips may use"),
     _held(
         "host_use",
         "text",
         "what a decode step does with weights on the host: stream them over the link, or compute "
         "in place",
-        lambda one: one.host_use,
     ),
     Column(
         "dense_near_fraction",
@@ -334,7 +322,7 @@ def values(columns: Sequence[Column], one: Any) -> dict[str, Any]:
     columns : in order
     one : what they take them from
     """
-    return {column.key: column.value(one) for column in columns}
+    return {column.key: column.of(one) for column in columns}
 
 
 def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]]:
@@ -344,7 +332,7 @@ def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]
     shape : of the points [1]
     """
     held = np.broadcast_to(columns["fits"], shape).ravel().tolist()
-    cells = [_cells(column, shape) for column in columns.values()]
+    cells = [flat(column, shape).tolist() for column in columns.values()]
     for fits, *values in zip(held, *cells, strict=True):
         yield {
             key: value if fits or key not in NEEDS_FIT else None
@@ -352,10 +340,12 @@ def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]
         }
 
 
-def _cells(column: Any, shape: tuple[int, ...]) -> list[Any]:
+def flat(column: Any, shape: tuple[int, ...]) -> Array:
+    """Return the values of a column that broadcasts to a shape, one after another."""
     if isinstance(column, Words):
-        codes = np.broadcast_to(column.codes, shape).ravel()
-        return [column.words[code] for code in codes.tolist()]
-    if isinstance(column, str) or column is None:
-        return [column] * int(np.prod(shape))
-    return np.broadcast_to(column, shape).ravel().tolist()
+        words = np.empty(len(column.words), dtype=object)
+        words[:] = column.words
+        return words[np.broadcast_to(column.codes, shape)].ravel()
+    if column is None or isinstance(column, str):
+        column = np.array(column, dtype=object)
+    return np.broadcast_to(column, shape).ravel()

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from fastcalc.cli import show_sweep
-from fastcalc.cli.answers import Found, write
+from fastcalc.cli.answers import Found, screen, write
 from fastcalc.cli.options import choice
 from fastcalc.cli.output import whole
-from fastcalc.core.columns import NEEDS_FIT, Columns, pick
-from fastcalc.core.evaluated_points import Words
+from fastcalc.core.columns import NEEDS_FIT, Columns, flat, pick
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array
 from fastcalc.report import console, record_tables
@@ -34,19 +33,6 @@ class Table(Sequence[Record]):
     ``table[0]`` is a record, ``table["tpot_ms"]`` an array of floats (nan where a key has no
     value), or of objects where values are words. Printed it is the page of the command line, in a
     notebook a table.
-
-    Attributes
-    ----------
-    found : bool
-        False where the answer is no: the command line then exits with 1.
-    records : list of dict
-        By the keys of the data dictionary.
-    premises : dict
-        What stands alongside the records in JSON: traffic, prices with their dates, engines.
-    notes : list of str
-        What to know of the answer.
-    units : dict
-        Unit of each key.
     """
 
     def __init__(self, asked: Any, answer: Found) -> None:
@@ -54,17 +40,17 @@ class Table(Sequence[Record]):
 
     @property
     def found(self) -> bool:
-        """False where the answer is no."""
+        """False where the answer is no: the command line then exits with 1."""
         return self._answer.code == 0
 
     @cached_property
     def records(self) -> list[Record]:
-        """A mapping for each row."""
+        """A mapping for each row, by the keys of the data dictionary."""
         return self._answer.records()
 
     @cached_property
     def premises(self) -> Record:
-        """What the records rest on."""
+        """What stands alongside the records in JSON: traffic, prices with their dates, engines."""
         return self._answer.extra()
 
     @cached_property
@@ -84,13 +70,7 @@ class Table(Sequence[Record]):
         return {key: known[key].unit for key in self.keys if key in known}
 
     def column(self, key: str) -> Array:
-        """Return the values of a key: floats, or objects where they are words.
-
-        Raises
-        ------
-        KeyError
-            If the records have no such key.
-        """
+        """Return the values of a key, or a KeyError: floats, or objects where they are words."""
         if key not in self.keys:
             raise KeyError(key)
         values = [record[key] for record in self.records]
@@ -116,10 +96,7 @@ class Table(Sequence[Record]):
         return iter(self.records)
 
     def to_pandas(self) -> "DataFrame":
-        """Return the records as a frame.
-
-        Raises InputError if pandas is not installed.
-        """
+        """Return the records as a frame, or an InputError where pandas is not installed."""
         try:
             from pandas import DataFrame
         except ImportError as error:
@@ -131,45 +108,35 @@ class Table(Sequence[Record]):
     def save(self, file: str | Path) -> None:
         """Write a file in the format of its ending: csv, json, md, xlsx, parquet or txt.
 
-        Raises
-        ------
-        InputError
-            If the ending is not known, or the file cannot be written.
+        Raises InputError if the ending is not known, or the file cannot be written.
         """
         write(replace(self._asked, out=Path(file), format=None), self._answer)
 
     def plot(self, kind: str | None = None, file: str | Path | None = None) -> "Figure":
         """Return a chart as a figure of matplotlib, and write it to a file by its ending.
 
-        Parameters
-        ----------
-        kind : str, optional
-            ``speed``, ``roofline``, ``step`` or ``memory`` of a comparison; others have one kind.
-        file : str or Path, optional
-            Such as ``speed.svg``.
+        kind : ``speed``, ``roofline``, ``step`` or ``memory`` of a comparison; others have one kind
+        file : such as ``speed.svg``
 
-        Raises
-        ------
-        InputError
-            If matplotlib is not installed, there is no such chart, or the file cannot be written.
+        Raises InputError if matplotlib is not installed, or there is no such chart.
         """
-        from fastcalc.report.charts import drawn
+        from fastcalc.report.charts import figure
 
         charts, where = self._answer.charts, file and Path(file)
         if not charts:
             raise InputError("this answer has no chart; compare, fit, frontier and validate have")
-        ending = drawn.ending_of(where) if where else None
-        made = drawn.figure(charts[choice(kind or next(iter(charts)), "kind", tuple(charts))]())
+        ending = figure.ending_of(where) if where else None
+        made = figure.figure(charts[choice(kind or next(iter(charts)), "kind", tuple(charts))]())
         if where:
             with whole(where) as draft:
-                drawn.save(made, draft, ending or "svg")
+                figure.save(made, draft, ending or "svg")
         return made
 
     def __str__(self) -> str:
         if self._answer.parts is None:
             return "\n".join(self.notes)
-        width = console.output_width()
-        return console.render(self._answer.parts(width), width, colour=False)
+        made = screen(self._asked)
+        return console.render(self._answer.parts(made), made.width, colour=False)
 
     __repr__ = __str__
 
@@ -183,10 +150,7 @@ class Table(Sequence[Record]):
 
 
 class SweptTable(Table):
-    """The points of a sweep: a table whose columns are arrays from the start.
-
-    ``records`` of millions of points take gigabytes; columns do not.
-    """
+    """The points of a sweep, in arrays: records of millions of them would take gigabytes."""
 
     def __init__(self, asked: Any, columns: Mapping[str, Array], premises: Record) -> None:
         left_out = premises["left_out"].items()
@@ -227,13 +191,7 @@ class SweptTable(Table):
     __repr__ = __str__
 
     def save(self, file: str | Path) -> None:
-        """Write a file in the format of its ending: csv, json or parquet; points are computed anew.
-
-        Raises
-        ------
-        InputError
-            If the ending is not known, or the file cannot be written.
-        """
+        """Write a csv, json or parquet file by its ending; points are computed anew."""
         show_sweep.run(replace(self._asked, out=Path(file), format=None))
 
 
@@ -248,7 +206,7 @@ class ArraySink:
         """Take the points of a block."""
         void = ~np.broadcast_to(columns["fits"], shape).ravel()
         for key, column in columns.items():
-            values = cells(column, shape)
+            values = flat(column, shape)
             if key in NEEDS_FIT and void.any():
                 nothing: Any = None if values.dtype == object else np.nan
                 values = np.where(void, nothing, values)
@@ -262,14 +220,3 @@ class ArraySink:
     def columns(self) -> dict[str, Array]:
         """All points of each key."""
         return {key: np.concatenate(blocks) for key, blocks in self._blocks.items()}
-
-
-def cells(column: Any, shape: tuple[int, ...]) -> Array:
-    """Return the values of a column that broadcasts to a shape, one after another."""
-    if isinstance(column, Words):
-        words = np.empty(len(column.words), dtype=object)
-        words[:] = list(column.words)
-        return np.broadcast_to(words[column.codes], shape).ravel()
-    if column is None or isinstance(column, str):
-        return np.full(int(np.prod(shape)), column, dtype=object)
-    return np.broadcast_to(column, shape).ravel()

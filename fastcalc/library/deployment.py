@@ -72,7 +72,6 @@ class PlacedModel:
     def _count(
         self, prompt: float | None, output: float | None, context: float | None
     ) -> tuple[Placement, Traffic, LookBack]:
-        """Return what the batches of some lengths have in common."""
         placed, traffic = self.outcome.placement, self.outcome.scenario.traffic
         if (prompt, output, context) != (None, None, None):
             asked = traffic.prompt if prompt is None else prompt
@@ -88,12 +87,8 @@ def deployment(model: Any, *, on: Any, **flags: Any) -> PlacedModel:
 
     The chips are the fewest that hold the batch (one sequence unless given).
 
-    Raises
-    ------
-    InputError
-        If the request is wrong, names several models or chips, or nothing holds the batch.
-    TypeError
-        If there is no such argument.
+    Raises InputError if the request is wrong, names several models or chips, or nothing holds the
+    batch; TypeError if there is no such argument.
     """
     try:
         asked = request("compare", model, on=on, **{"batch": 1, **flags})

@@ -55,15 +55,7 @@ def _function(command: str) -> Callable[..., Table]:
 
 
 def request(command: str, *names: Any, **given: Any) -> Any:
-    """Return the flags of a command as the command line would make them.
-
-    Raises
-    ------
-    InputError
-        If a value cannot be.
-    TypeError
-        If there is no such argument, or one is missing.
-    """
+    """Return the flags of a command as the command line would make them, or raise what is wrong."""
     flags = flags_of(command)
     return flags(**_bound(command, *parameters(flags), names, given))
 
@@ -91,18 +83,15 @@ def _bound(
     names: tuple[Any, ...],
     given: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return what is given, by flag and as the flag takes it."""
     declared_ = declared(flags_of(command))
-    arguments = list(positional)
     several = [name for name, one in positional.items() if one.kind is Parameter.VAR_POSITIONAL]
+    if not several and len(names) > len(positional):
+        raise TypeError(f"{command}() takes {len(positional)} names, not {len(names)}")
+    found: dict[str, Any] = dict(zip(positional, names, strict=False))
     if several:
-        found: dict[str, Any] = {several[0]: list(names) or None}
-    else:
-        if len(names) > len(arguments):
-            raise TypeError(f"{command}() takes {len(arguments)} names, not {len(names)}")
-        found = dict(zip(arguments, names, strict=False))
+        found = {several[0]: list(names) or None}
     for name in given:
-        if name not in others and name not in arguments:
+        if name not in others and name not in positional:
             raise TypeError(
                 f"{command}() has no argument '{name}'; help(fastcalc.{command}) lists all"
             )
@@ -161,9 +150,8 @@ def _swept(asked: Any) -> SweptTable:
 def document(flags: type[Flags]) -> str:
     """Return the docstring of a function: the command's, and a line for each argument."""
     positional, others = parameters(flags)
-    lines = [" ".join((flags.__doc__ or "").split("\n\n")[0].split()), ""]
-    rest = (flags.__doc__ or "").split("\n\n")[1:]
-    lines += [*(" ".join(one.split()) + "\n" for one in rest), "Parameters", "----------"]
+    summary, *rest = (" ".join(one.split()) for one in (flags.__doc__ or "").split("\n\n"))
+    lines = [summary, "", *(f"{one}\n" for one in rest), "Parameters", "----------"]
     known = declared(flags)
     for name in (*positional, *others):
         shown = known[name][0].__metadata__[0]
@@ -176,4 +164,3 @@ def document(flags: type[Flags]) -> str:
 
 
 FUNCTIONS = {name: _function(name) for name in NAMES}
-"""By the names of the commands."""

@@ -58,13 +58,11 @@ def values_page(found: Calibration) -> str:
 
 def own_lines(fit: OwnFit, name: str) -> list[str]:
     """Return what one's own fit found, in sentences."""
-    lines = [f"{fit.base.id} on {name}: {_scored(fit.before)}; fitted: {_scored(fit.after)}"]
-    if fit.left_out is None:
-        lines.append(
-            "one source: nothing is left to test the fit on, so trust the fitted figure less"
-        )
-    else:
-        lines.append(f"sources left out in turn: {_scored(fit.left_out)}")
+    tested = "one source: nothing is left to test the fit on, so trust the fitted figure less"
+    if fit.left_out is not None:
+        tested = f"sources left out in turn: {_scored(fit.left_out)}"
+    fitted = f"{fit.base.id} on {name}: {_scored(fit.before)}; fitted: {_scored(fit.after)}"
+    lines = [fitted, tested]
     if not fit.nodes:
         lines.append(f"these runs move no value of {fit.base.id}: use it as it is")
     return lines + [

@@ -1,6 +1,6 @@
 """Charts as text: letters in a frame, a legend, and bars of letters."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -48,8 +48,7 @@ def plot(
 ) -> list[str]:
     """Return the lines of a plot: a letter for each series, ``*`` where two share a place.
 
-    ``marks`` are values on the axis across that have a capital letter below it, where they are
-    inside.
+    marks : values on the axis across that have a capital letter below it
     """
     upward, drawn = panel.upward, _ASCII if is_ascii else _DRAWN
     ticks = {_place(upward, tick, _HEIGHT): written(tick) for tick in upward.ticks}
@@ -80,7 +79,11 @@ def plot(
         lines.append("".join(under).rstrip())
     lines.append(_scale(panel.across, columns, margin + 2))
     lines.append(panel.across.label.rjust(margin + 2 + columns).rstrip())
-    lines += _legend(panel.series, named, drawn)
+    lines += [f"  {letter}  {one.name}" for letter, one in named]
+    bounds = [one for one in panel.series if one.style == "bound"]
+    lines += [f"  {drawn['bound']}  {one.name}" for one in bounds if one.name]
+    if any(one.style == "line" and one.low is not None for one in panel.series):
+        lines += [f"  {drawn['band']}  range"]
     return [*lines, *(f"  {letter_of(place).upper()}  {name}" for place, name in enumerate(inside))]
 
 
@@ -89,19 +92,7 @@ def letter_of(place: int) -> str:
     return chr(ord("a") + place % 26)
 
 
-def _legend(
-    series: Sequence[Series], named: Sequence[tuple[str, Series]], drawn: dict[str, str]
-) -> Iterator[str]:
-    yield from (f"  {letter}  {one.name}" for letter, one in named)
-    bounds = [one.name for one in series if one.style == "bound" and one.name]
-    if bounds:
-        yield from (f"  {drawn['bound']}  {name}" for name in bounds)
-    if any(one.style == "line" and one.low is not None for one in series):
-        yield f"  {drawn['band']}  range"
-
-
 def _place(axis: ChartAxis, value: float, places: int) -> int:
-    """Return where a value stands, from 0."""
     return round(float(axis.share(value)) * (places - 1))
 
 
@@ -123,11 +114,7 @@ def _spots(panel: Panel, one: Series, columns: int) -> Iterator[tuple[int, int]]
 
 
 def _edges(
-    grid: dict[tuple[int, int], str],
-    panel: Panel,
-    one: Series,
-    columns: int,
-    drawn: dict[str, str],
+    grid: dict[tuple[int, int], str], panel: Panel, one: Series, columns: int, drawn: dict[str, str]
 ) -> None:
     """Draw a bound as a line, and the range about each point of a line."""
     if one.style == "line" and one.low is not None and one.high is not None:

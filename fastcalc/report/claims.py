@@ -15,12 +15,7 @@ from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plain
 
 _SIGNS = {"equals": "", "at-least": ">= ", "at-most": "<= ", "between": ""}
-_WORDS = {
-    "equals": "",
-    "at-least": "at least ",
-    "at-most": "at most ",
-    "between": "between ",
-}
+_WORDS = {"equals": "", "at-least": "at least ", "at-most": "at most ", "between": "between "}
 _COLUMN = len("break-even")
 _FEW, _MORE = 2, 6
 """Values that a table lists, and a claim in full; of more, the ends are shown."""
@@ -33,7 +28,6 @@ COLUMNS = (
     numbers("expected", lambda one: wanted(one.check) if one.check else "-"),
     words("claim", lambda one: one.claim.claim),
 )
-"""Of a table of judged claims."""
 
 
 def claim_record(one: Judged, book: Claims) -> Record:
@@ -106,7 +100,6 @@ def _title(key: str, book: Claims) -> str:
 
 
 def _premise(tested: Tested, name: str) -> Record:
-    """Return an input as a record: its value and range as written, and who says so."""
     given = tested.check.inputs.get(name, tested.check.expected)
     return {
         "name": spaced(name),
@@ -236,7 +229,6 @@ def _range(given: Input) -> str:
 
 
 def _origin(given: Input, book: Claims, origins: Sequence[str] = ()) -> str:
-    """Return where an input comes from, in brackets; nothing for an article's own number."""
     reported = list(origins)
     if given.source:
         source = book.sources[given.source]

@@ -9,10 +9,7 @@ from fastcalc.core.scenario import Scenario
 
 @dataclass(frozen=True)
 class Typed:
-    """What a command must repeat as typed: names by id, and words on memory and own folders.
-
-    Other models and chips go by their ids; other engines are those that a chip is given anyway.
-    """
+    """What a command must repeat as typed: names by id, and words on memory and own folders."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     words: Sequence[str] = ()

@@ -21,14 +21,12 @@ COLUMNS = pick(
     "usd_per_mtok_input usd_per_mtok_output usd_per_mtok_total joules_per_token limiter",
     keep="tokens_per_s_per_user_low tokens_per_s_per_user_bound",
 )
-"""Of a table."""
 
 _MODEL, _HARDWARE, _CHIPS = pick("model hardware chips")
 MARKDOWN = (
     *(_MODEL, _HARDWARE, replace(_CHIPS, format=lambda record: str(record["chips"]))),
     *COLUMNS,
 )
-"""Of one table of all models and chips."""
 
 _VERDICTS = {
     "needs": "needs N: the batch does not fit these chips; N would hold it",
@@ -40,7 +38,14 @@ _VERDICTS = {
 def notes(outcomes: Sequence[Outcome]) -> tuple[list[str], list[str]]:
     """Return what changes how the numbers are read, in short, and all that there is to know."""
     warnings = dict.fromkeys(warning for outcome in outcomes for warning in outcome.warnings)
-    drafted = list(_drafts(outcomes))
+    drafts, drafted = outcomes[0].scenario.traffic.speculation, []
+    if drafts.drafted:
+        who = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
+        drafted = [
+            f"speculation: {drafts.drafted:g} tokens drafted and "
+            f"{number(float(drafts.tokens_per_pass))} kept a pass, "
+            f"which is an acceptance of {drafts.acceptance:.2f}; {who}"
+        ]
     few = [prices(outcomes, in_short=True), *drafted, *warnings]
     return few, [prices(outcomes), *drafted, *warnings, *_notes(outcomes)]
 
@@ -112,20 +117,7 @@ def why(location: Location) -> str:
     )
 
 
-def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield what is drafted, and by whom."""
-    drafts = outcomes[0].scenario.traffic.speculation
-    if drafts.drafted:
-        who = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
-        yield (
-            f"speculation: {drafts.drafted:g} tokens drafted and "
-            f"{number(float(drafts.tokens_per_pass))} kept a pass, "
-            f"which is an acceptance of {drafts.acceptance:.2f}; {who}"
-        )
-
-
 def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield what a reader must know to trust the tables, a line each."""
     yield (
         "speeds are of decode alone; $, served tokens and joules hold the prompts, too; joules are "
         f"of a chip with its share of host and site where that is stated, else of the printed chip "

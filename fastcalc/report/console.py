@@ -69,19 +69,23 @@ _MOST_NOTES = 4
 """Notes that a first screen has room for."""
 
 
-def under_table(
-    key: str, few: Sequence[str], every: Sequence[str], next_command: str | None, *, has_all: bool
-) -> Notes:
-    """Return the key of a first screen's table, its notes, and what to type next.
+@dataclass(frozen=True)
+class Screen:
+    """What a page is laid out for: characters of a line; whether it has all columns, or notes."""
 
-    few : notes that change how the table is read
-    every : all there are, which `has_all` asks for
-    """
-    if has_all:
-        return Notes([key, *every], next_command)
-    count = f"{len(every)} notes with --notes, " * (not set(every) <= set(few[:_MOST_NOTES]))
-    hidden = f"{count}more columns and rows with --wide"
-    return Notes([key, *few[:_MOST_NOTES], hidden], next_command)
+    width: int
+    wide: bool = False
+    notes: bool = False
+
+    def under_table(
+        self, key: str, few: Sequence[str], every: Sequence[str], then: str | None
+    ) -> Notes:
+        """Return the key of a table, the few or all of every note that it has, and what is next."""
+        if self.wide or self.notes:
+            return Notes([key, *every], then)
+        count = f"{len(every)} notes with --notes, " * (not set(every) <= set(few[:_MOST_NOTES]))
+        hidden = f"{count}more columns and rows with --wide"
+        return Notes([key, *few[:_MOST_NOTES], hidden], then)
 
 
 def output_width() -> int:
@@ -143,11 +147,7 @@ def _lines(part: Part, width: int) -> Iterator[Line]:
 def word_list(
     pairs: Iterable[tuple[str, str]], width: int, *, breaks_words: bool = False, column: int = 9
 ) -> list[str]:
-    """Return words with what is said of each, in a column of its own, as lines.
-
-    Addresses stay whole where no words are broken, even in a line too narrow for them; a sign of
-    double width takes a column of every line.
-    """
+    """Return words with what is said of each, in a column of its own; addresses stay whole."""
     return [
         line
         for word, text in pairs
@@ -199,7 +199,6 @@ def _table(table: TextTable, width: int) -> Iterator[Line]:
 
 
 def _heads(table: TextTable) -> list[tuple[str, ...]]:
-    """Return the lines of the headings, a text for each column."""
     return list(zip(*table.headings, strict=True))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,76 +22,46 @@ from fastcalc.search.tricks.smaller_batches import Curve, Study
 _CHART = 80
 """Characters in a line of the chart at most."""
 
-NEVER = "never"
-"""In a cell: no batch of these chips is fast enough."""
-
 
 def _usd(one: Any, batch: float, speed: float) -> float | None:
     """Return dollars a million output tokens; None without a price or such a batch. [USD]"""
-    scenario = one.curve.space.scenario
-    price = scenario.pricing.per_chip_hour(scenario.hardware)
+    pricing = one.scenario.pricing
+    price = pricing.per_chip_hour(one.scenario.hardware)
     if price is None or not batch * speed > 0.0:
         return None
-    hour = price * one.chips / scenario.pricing.utilization
+    hour = price * one.study.chips / pricing.utilization
     return float(usd_per_million(usd_per_hour=hour, seconds=1.0 / speed, tokens=batch))
 
 
 COLUMNS = (
-    Column("hardware", "text", "id of the chip", lambda one: one.curve.space.scenario.hardware.id),
-    Column("model", "text", "id of the model", lambda one: one.curve.space.scenario.model.id),
+    Column("hardware", "text", "id of the chip", "scenario.hardware.id"),
+    Column("model", "text", "id of the model", "scenario.model.id"),
     Column(
-        "engine",
-        "text",
-        "id of the engine; textbook: all peaks and a floor",
-        lambda one: one.curve.space.scenario.engine.id,
+        "engine", "text", "id of the engine; textbook: all peaks and a floor", "scenario.engine.id"
     ),
-    Column(
-        "weight_format",
-        "text",
-        "format of the weights",
-        lambda one: one.curve.space.scenario.work.weight_format,
-    ),
-    Column(
-        "kv_format",
-        "text",
-        "format of the KV cache",
-        lambda one: one.curve.space.scenario.work.kv_format,
-    ),
-    Column("chips", "count", "at both ends", lambda one: one.chips),
-    Column(
-        "floor_ms",
-        "ms",
-        "of a step of one sequence, one thing after another",
-        lambda one: 1e3 * one.curve.floor,
-    ),
-    Column("speedup", "ratio", "asked for", lambda one: one.speedup),
-    Column("batch", "count", "sequences decoded together at the start", lambda one: one.batch),
+    Column("weight_format", "text", "format of the weights", "scenario.work.weight_format"),
+    Column("kv_format", "text", "format of the KV cache", "scenario.work.kv_format"),
+    Column("chips", "count", "at both ends", "study.chips"),
+    Column("floor_ms", "ms", "of a step of one sequence, one thing after another"),
+    Column("speedup", "ratio", "asked for", "study.speedup"),
+    Column("batch", "count", "sequences decoded together at the start"),
     Column(
         "tokens_per_s_per_user",
         "tokens/s",
         "at the start, on the cut that serves it fastest; null where it does not fit",
-        lambda one: one.speed,
+        "speed",
     ),
     Column("layout", "text", "that cut", lambda one: one.before if one.speed > 0.0 else None),
     Column(
-        "usd_per_mtok_output",
-        "USD",
-        "at the start",
-        lambda one: _usd(one, one.batch, one.speed),
+        "usd_per_mtok_output", "USD", "at the start", lambda one: _usd(one, one.batch, one.speed)
     ),
     Column("reaches", "yes or no", "whether some batch is so much faster", lambda one: one.few > 0),
     Column("end_batch", "count", "the batch that is, and costs least", lambda one: one.few or None),
-    Column("end_tokens_per_s_per_user", "tokens/s", "with it", lambda one: one.faster),
+    Column("end_tokens_per_s_per_user", "tokens/s", "with it", "faster"),
     Column("end_layout", "text", "how it is cut", lambda one: one.after if one.few else None),
     Column("end_usd_per_mtok_output", "USD", "with it", lambda one: _usd(one, one.few, one.faster)),
-    Column(
-        "cost_multiple",
-        "ratio",
-        "of an output token, the end over the start",
-        lambda one: one.multiple,
-    ),
+    Column("cost_multiple", "ratio", "of an output token, the end over the start"),
 )
-"""Of the records, in order."""
 KEYS = tuple(column.key for column in COLUMNS)
 START = numbers("users at|the start", str)
 """The first column of a table, without rows."""
@@ -99,25 +70,27 @@ START = numbers("users at|the start", str)
 def curve_records(study: Study) -> list[Record]:
     """Return a record for each start of each engine and format, and of each floor."""
     return [
-        plainly(values(COLUMNS, SimpleNamespace(**one, chips=study.chips, speedup=study.speedup)))
+        plainly(values(COLUMNS, one))
         for curve in (*study.engines, *study.floors)
-        for one in _starts(curve)
+        for one in _starts(study, curve)
     ]
 
 
-def _starts(curve: Curve) -> Iterator[dict[str, Any]]:
+def _starts(study: Study, curve: Curve) -> Iterator[SimpleNamespace]:
     multiples = curve.multiple
     for place, batch in enumerate(curve.starts.tolist()):
-        yield {
-            "curve": curve,
-            "batch": batch,
-            "speed": float(curve.speed[place]),
-            "before": str(curve.before[place]) or "one chip",
-            "few": int(curve.batch[place]),
-            "faster": float(curve.faster[place]),
-            "after": str(curve.after[place]) or "one chip",
-            "multiple": float(multiples[place]),
-        }
+        yield SimpleNamespace(
+            study=study,
+            scenario=curve.space.scenario,
+            floor_ms=1e3 * curve.floor,
+            batch=batch,
+            speed=float(curve.speed[place]),
+            before=str(curve.before[place]) or "one chip",
+            few=int(curve.batch[place]),
+            faster=float(curve.faster[place]),
+            after=str(curve.after[place]) or "one chip",
+            cost_multiple=float(multiples[place]),
+        )
 
 
 def name(curve: Curve) -> str:
@@ -127,10 +100,7 @@ def name(curve: Curve) -> str:
 
 
 def rows(study: Study) -> list[int]:
-    """Return the places of the starts that a table shows: powers of two, and the largest.
-
-    Of those from which nothing is so much faster only the largest.
-    """
+    """Return the places that a table shows: powers of two, few that reach nothing, the largest."""
     starts = study.engines[0].starts
     reached = np.flatnonzero(np.any([one.batch > 0 for one in study.engines], axis=0))
     first = int(reached[0]) if len(reached) else len(starts) - 1
@@ -150,7 +120,7 @@ def table(study: Study, cost: float) -> list[Column]:
     for curve in study.engines:
         engine = curve.space.scenario.engine.id
         heading = f"|{'narrow' if engine in seen else 'native'}"
-        columns.append(numbers(engine * (engine not in seen) + heading, _cells(curve)))
+        columns.append(numbers(engine * (engine not in seen) + heading, partial(_cell, curve)))
         seen.add(engine)
     needed = floors_needed(study, cost)
     columns.append(numbers(f"floor for|{cost:g}x, ms", lambda at: number(needed[at])))
@@ -158,24 +128,18 @@ def table(study: Study, cost: float) -> list[Column]:
     return [replace(one, key=f"{place}") for place, one in enumerate(columns)]
 
 
-def _cells(curve: Curve) -> Any:
-    multiples = curve.multiple
-
-    def cell(at: int) -> str:
-        if not curve.speed[at] > 0.0:
-            return "-"
-        return f"{number(float(multiples[at]))}x" if curve.batch[at] else NEVER
-
-    return cell
+def _cell(curve: Curve, at: int) -> str:
+    if not curve.speed[at] > 0.0:
+        return "-"
+    return f"{number(float(curve.multiple[at]))}x" if curve.batch[at] else "never"
 
 
 def floors_needed(study: Study, cost: float) -> list[float | None]:
     """Return the largest floor at which each start pays a cost multiple at most; or None. [ms]"""
-    found: list[float | None] = []
-    for at in range(len(study.engines[0].starts)):
-        paid = [1e3 * one.floor for one in study.floors if one.multiple[at] <= cost]
-        found.append(max(paid, default=None))
-    return found
+    return [
+        max((1e3 * one.floor for one in study.floors if one.multiple[at] <= cost), default=None)
+        for at in range(len(study.engines[0].starts))
+    ]
 
 
 def chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[str]:
@@ -239,7 +203,6 @@ def notes(study: Study, cost: float) -> list[str]:
 
 
 def _where(curve: Curve, speedup: float, cost: float) -> str:
-    """Say from which starts a speed-up can be had, and from which for a cost."""
     multiples = curve.multiple
     known = curve.starts[np.isfinite(multiples)].tolist()
     cheap = curve.starts[np.isfinite(multiples) & (multiples <= cost)].tolist()

@@ -1,17 +1,18 @@
 """A decision: the verdict in a sentence, the options as a table and records, and what flips it."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 
 from fastcalc.articles.agent_run import Prospect, Terms, window_speed, window_tokens
 from fastcalc.articles.choice import PARAMETERS, BreakEven, Choice, Contender, WinnerMap
-from fastcalc.core.columns import Column
+from fastcalc.core.columns import Column, values
 from fastcalc.formulas.agents import amdahl, time_to_success
-from fastcalc.formulas.types import Array, ArrayLike, floats
+from fastcalc.formulas.types import floats
 from fastcalc.report import decision_map, record_tables
-from fastcalc.report.console import Notes, Part
+from fastcalc.report.console import Notes, Part, Screen
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
@@ -38,42 +39,30 @@ class Row:
         return self.decision.terms(self.option)
 
     @property
+    def gap(self) -> float:
+        """The gap that is asked about; nan without one. [s]"""
+        return math.nan if self.decision.window is None else self.decision.window
+
+    @property
     def letter(self) -> str:
         """Its letter on a map."""
         return decision_map.letter(list(self.decision.options).index(self.option))
 
     @property
-    def step_success(self) -> Array:
-        """Chance that a step is right in the end. [1]"""
-        return self.prospect.run.success ** (1.0 / floats(self.terms.steps))
-
-    @property
-    def runs(self) -> Array:
-        """Runs for each that succeeds. [1]"""
-        return time_to_success(attempt=1.0, success=self.prospect.run.success)
-
-    @property
-    def sessions(self) -> str | None:
-        """From how many sessions on speed buys nothing, where a user checks runs."""
-        busy = float(self.prospect.busy_sessions)
-        if not math.isfinite(busy):
-            return None
-        return (
-            f"{self.option.name}: with {number(busy)} sessions side by side the user never waits, "
-            "and more speed buys nothing"
-        )
-
-    @property
-    def plan_worth(self) -> str | None:
-        """From which use on a plan is cheaper than the dearest price of tokens here."""
-        plan = float(self.terms.plan)
+    def limits(self) -> Iterator[str]:
+        """Say from how many sessions on speed buys nothing, and from which use on a plan pays."""
+        busy, plan = float(self.prospect.busy_sessions), float(self.terms.plan)
+        if math.isfinite(busy):
+            yield (
+                f"{self.option.name}: with {number(busy)} sessions side by side the user never "
+                "waits, and more speed buys nothing"
+            )
         prices = [price for one in rows(self.decision) if (price := one.offered("price")) > 0.0]
-        if not plan or not prices:
-            return None
-        return (
-            f"{self.option.name}: ${plan:,.0f} a month are {number(plan / max(prices))} million "
-            f"tokens out at ${dollars(max(prices))}; with more it spares money"
-        )
+        if plan and prices:
+            yield (
+                f"{self.option.name}: ${plan:,.0f} a month are {number(plan / max(prices))} "
+                f"million tokens out at ${dollars(max(prices))}; with more it spares money"
+            )
 
     @property
     def tool_limit(self) -> str | None:
@@ -87,11 +76,6 @@ class Row:
             f"fast make it {number(float(amdahl(share=share, speedup=2.0)))} times as fast, any "
             f"speed at most {number(run / tool)}"
         )
-
-    @property
-    def gap(self) -> float:
-        """The gap that is asked about; nan without one. [s]"""
-        return math.nan if self.decision.window is None else self.decision.window
 
     @property
     def window_tokens(self) -> float:
@@ -116,11 +100,11 @@ def rows(decision: Choice) -> list[Row]:
 
 def records(decision: Choice) -> list[Record]:
     """Return a record for each option; what is not known is None."""
-    return [plainly({one.key: one.value(row) for one in COLUMNS}) for row in rows(decision)]
+    return [plainly(values(COLUMNS, row)) for row in rows(decision)]
 
 
-def _of(key: str, unit: str, meaning: str, value: Callable[[Row], ArrayLike]) -> Column:
-    return Column(key, unit, meaning, lambda row: float(value(row)))
+def _of(key: str, unit: str, meaning: str, path: str) -> Column:
+    return Column(key, unit, meaning, lambda row: float(attrgetter(path)(row)))
 
 
 def _offered(key: str, unit: str, meaning: str, field: str, scale: float = 1.0) -> Column:
@@ -128,13 +112,11 @@ def _offered(key: str, unit: str, meaning: str, field: str, scale: float = 1.0) 
 
 
 COLUMNS = (
-    Column("option", "text", "name of the option", lambda row: row.option.name),
-    Column(
-        "model", "text", "its model; null where a speed was given", lambda row: row.option.model
-    ),
-    Column("hardware", "text", "and its chip", lambda row: row.option.hardware),
-    Column("batch", "count", "and its batch", lambda row: row.option.batch),
-    _of("steps", "count", "steps of a run", lambda row: row.terms.steps),
+    Column("option", "text", "name of the option", "option.name"),
+    Column("model", "text", "its model; null where a speed was given", "option.model"),
+    Column("hardware", "text", "and its chip", "option.hardware"),
+    Column("batch", "count", "and its batch", "option.batch"),
+    _of("steps", "count", "steps of a run", "terms.steps"),
     _offered("tokens_per_step", "count", "tokens out of a call", "tokens"),
     _offered("tool_s_per_step", "s", "time of tools in a step", "tools"),
     _offered("accuracy", "share", "chance that an answer to a step is right", "accuracy"),
@@ -142,28 +124,35 @@ COLUMNS = (
     _offered("lead_ms", "ms", "time to first token; 0 where it is not counted", "lead", 1e3),
     _offered("round_trip_ms", "ms", "way there and back of a call", "round_trip", 1e3),
     _offered("usd_per_mtok_output", "USD", "price of a million tokens out", "price"),
-    _of("step_success", "share", "chance that a step is right at last", lambda r: r.step_success),
-    _of("success", "share", "chance that a run is", lambda row: row.prospect.run.success),
-    _of("runs_to_success", "number", "runs for each that is", lambda row: row.runs),
-    _of("run_s", "s", "time of a run", lambda row: row.prospect.run.seconds),
-    _of("run_model_s", "s", "of it in the model", lambda row: row.prospect.run.model_seconds),
-    _of("run_tool_s", "s", "of it in tools", lambda row: row.prospect.run.tool_seconds),
-    _of("run_usd", "USD", "price of a run", lambda row: row.prospect.run.usd),
-    _of("s_to_success", "s", "from start to one success", lambda row: row.prospect.seconds),
-    _of("usd_to_success", "USD", "tokens and plan for one success", lambda row: row.prospect.usd),
-    _of("user_s_to_success", "s", "time of the user for each", lambda r: r.prospect.user_seconds),
-    _of("total_usd_to_success", "USD", "with the user's time", lambda row: row.prospect.total),
-    _of(
-        "busy_sessions", "number", "from which on speed is idle", lambda r: r.prospect.busy_sessions
+    Column(
+        "step_success",
+        "share",
+        "chance that a step is right at last",
+        lambda row: float(row.prospect.run.success ** (1.0 / floats(row.terms.steps))),
     ),
-    _of("successes_a_month", "number", "in its hours and dollars", lambda row: row.prospect.month),
-    _of("usd_a_month", "USD", "of tokens and plan", lambda row: row.prospect.month_usd),
+    _of("success", "share", "chance that a run is", "prospect.run.success"),
+    Column(
+        "runs_to_success",
+        "number",
+        "runs for each that is",
+        lambda row: float(time_to_success(attempt=1.0, success=row.prospect.run.success)),
+    ),
+    _of("run_s", "s", "time of a run", "prospect.run.seconds"),
+    _of("run_model_s", "s", "of it in the model", "prospect.run.model_seconds"),
+    _of("run_tool_s", "s", "of it in tools", "prospect.run.tool_seconds"),
+    _of("run_usd", "USD", "price of a run", "prospect.run.usd"),
+    _of("s_to_success", "s", "from start to one success", "prospect.seconds"),
+    _of("usd_to_success", "USD", "tokens and plan for one success", "prospect.usd"),
+    _of("user_s_to_success", "s", "time of the user for each", "prospect.user_seconds"),
+    _of("total_usd_to_success", "USD", "with the user's time", "prospect.total"),
+    _of("busy_sessions", "number", "from which on speed is idle", "prospect.busy_sessions"),
+    _of("successes_a_month", "number", "in its hours and dollars", "prospect.month"),
+    _of("usd_a_month", "USD", "of tokens and plan", "prospect.month_usd"),
     Column("wins", "yes or no", "whether it wins", lambda row: winner(row.decision) is row.option),
-    _of("window_ms", "ms", "the gap that is asked about", lambda row: row.gap * 1e3),
-    _of("window_tokens", "number", "tokens that fit it", lambda row: row.window_tokens),
-    _of("tokens_per_s_needed", "tokens/s", "for all tokens to fit", lambda row: row.window_speed),
+    Column("window_ms", "ms", "the gap that is asked about", lambda row: row.gap * 1e3),
+    Column("window_tokens", "number", "tokens that fit it"),
+    Column("tokens_per_s_needed", "tokens/s", "for all tokens to fit", "window_speed"),
 )
-"""What a record of an option holds."""
 
 
 def winner(decision: Choice) -> Contender | None:
@@ -233,25 +222,19 @@ def columns(decision: Choice) -> Sequence[Column]:
 
 
 def parts(
-    decision: Choice,
-    drawn: WinnerMap | None,
-    notes: Sequence[str],
-    then: str,
-    width: int,
-    *,
-    has_all_notes: bool,
+    decision: Choice, drawn: WinnerMap | None, notes: Sequence[str], then: str, screen: Screen
 ) -> list[Part]:
     """Return the verdict, the table, who wins where, what flips it, and what is next."""
     listed = rows(decision)
-    table = record_tables.table(columns(decision), listed, width)
+    table = record_tables.table(columns(decision), listed, screen.width)
     found: list[Part] = [verdict(decision, listed), "", _heading(decision), table]
     if drawn is not None:
         found += [decision_map.title(drawn), decision_map.table(drawn)]
     flips = sorted(decision.flips(), key=lambda one: one.distance)
-    shown = flips if has_all_notes else flips[:_MOST_FLIPS]
+    shown = flips if screen.notes else flips[:_MOST_FLIPS]
     said = [_flip_words(shown)] if shown else ["nothing here, changed alone, flips it"]
     hidden = len(flips) - len(shown)
-    few = notes if has_all_notes else notes[: 1 if drawn else 3]
+    few = notes if screen.notes else notes[: 1 if drawn else 3]
     left = len(notes) - len(few)
     counted = ((hidden, "break-evens"), (left, "notes"))
     hint = " and ".join(f"{count} more {what}" for count, what in counted if count)
@@ -259,7 +242,6 @@ def parts(
 
 
 def _heading(decision: Choice) -> str:
-    """Return what is to be done, in a line."""
     terms = decision.terms(decision.options[0], {})
     shared = Terms(**{"speed": 1.0, **decision.shared})
     if decision.window is not None:
@@ -286,29 +268,22 @@ def _heading(decision: Choice) -> str:
 
 def verdict(decision: Choice, listed: Sequence[Row]) -> str:
     """Return who wins and by how much, in a sentence."""
-    values = {one.option.name: float(decision.value(one.option)) for one in listed}
-    ranked = sorted(values, key=lambda name: values[name])
-    best = values[ranked[0]]
+    worth = {one.option.name: float(decision.value(one.option)) for one in listed}
+    ranked = sorted(worth, key=lambda name: worth[name])
+    best = worth[ranked[0]]
     if math.isinf(best):
-        return (
-            "No option ever succeeds."
-            if decision.objective == "time"
-            else ("No option has both a price and a run that ever succeeds.")
-        )
+        has_price = "" if decision.objective == "time" else "has both a price and a run that "
+        return f"No option {has_price}ever succeeds."
     if decision.objective == "window":
-        fit = [f"{name} {math.floor(-values[name] + 1e-9):,}" for name in ranked]
+        fit = [f"{name} {math.floor(-worth[name] + 1e-9):,}" for name in ranked]
         return f"Into the gap fit, in tokens: {', '.join(fit)}."
-    said, more = {
-        "time": (f"{ranked[0]} succeeds soonest, in {seconds(best)} of a user's time", "as long"),
-        "cost": (f"{ranked[0]} costs least, ${dollars(best)} a success", "as much"),
-        "total": (
-            f"{ranked[0]} costs least with the user's time, ${dollars(best)} a success",
-            "as much",
-        ),
-    }[decision.objective]
+    with_user = " with the user's time" * (decision.objective == "total")
+    said, more = f"{ranked[0]} costs least{with_user}, ${dollars(best)} a success", "as much"
+    if decision.objective == "time":
+        said, more = f"{ranked[0]} succeeds soonest, in {seconds(best)} of a user's time", "as long"
     others = []
     for name in ranked[1:]:
-        ratio = values[name] / best
+        ratio = worth[name] / best
         factor = "" if ratio < 1.0005 else f"{number(ratio)} times "
         against = f"{factor}{more}" if math.isfinite(ratio) else "cannot be compared"
         others.append(f"{name} {against}")
@@ -316,7 +291,6 @@ def verdict(decision: Choice, listed: Sequence[Row]) -> str:
 
 
 def _flip_words(flips: Sequence[BreakEven]) -> str:
-    """Return break-evens as a sentence, by who wins then."""
     by_winner: dict[str, list[str]] = {}
     for flip in flips:
         unit = PARAMETERS[flip.parameter.rpartition(".")[2]].unit
@@ -348,16 +322,11 @@ def notes(decision: Choice) -> list[str]:
     if decision.objective == "window":
         return ["the gap holds the round trip, the first token and the stream"]
     listed = rows(decision)
-    repairs = decision.shared.get("repair") is not None
-    ends = (
-        "a user repairs a failed run"
-        if repairs
-        else "a failed run starts afresh, so one success takes one run over its chance on average"
-    )
+    ends = "a failed run starts afresh, so one success takes one run over its chance on average"
+    if decision.shared.get("repair") is not None:
+        ends = "a user repairs a failed run"
     unknown = [one.option.name for one in listed if math.isnan(float(one.prospect.run.usd))]
-    lines = []
-    if unknown:
-        lines.append(f"no price of {', '.join(unknown)} is given: by cost it cannot win")
+    lines = [f"no price of {', '.join(unknown)} is given: by cost it cannot win"] if unknown else []
     lines.append(f"steps fail independently and are noticed at no cost; {ends}")
     computed = [one.option for one in listed if one.option.model]
     if computed:
@@ -365,5 +334,4 @@ def notes(decision: Choice) -> list[str]:
         lines.append(f"speeds and prices of models are expected values; users at a time: {where}")
     best = winner(decision)
     lines += [line for one in listed if one.option is best and (line := one.tool_limit)]
-    lines += [line for one in listed for line in (one.sessions, one.plan_worth) if line]
-    return lines
+    return [*lines, *(line for one in listed for line in one.limits)]

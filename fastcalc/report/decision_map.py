@@ -7,12 +7,7 @@ from fastcalc.report.console import TextTable
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, plainly
 
-_VALUES = {
-    "total": "usd",
-    "cost": "usd",
-    "time": "s",
-    "window": "minus_tokens",
-}
+_VALUES = {"total": "usd", "cost": "usd", "time": "s", "window": "minus_tokens"}
 
 
 def letter(place: int) -> str:

@@ -12,10 +12,6 @@ COMMANDS: dict[str, tuple[Column, ...]] = {
     "decide": decided.COLUMNS,
     "infer": inferred.COLUMNS,
 }
-"""What a record of each command holds."""
-
-TYPES = {"count": "integer", "text": "string", "yes or no": "boolean"}
-"""In JSON, by unit; other units are of numbers."""
 
 
 def meanings() -> dict[str, Column]:

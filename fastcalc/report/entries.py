@@ -54,7 +54,6 @@ def _fastest(chip: Hardware) -> Memory:
 
 
 def _peak(chip: Hardware) -> Quantity:
-    """Return the peak at 16 bits."""
     return chip.rate("bf16") or chip.peak["fp16"]
 
 
@@ -148,7 +147,6 @@ def engine_record(engine: Engine) -> Record:
 
 
 def _kinds(engine: Engine) -> list[str]:
-    """Return the kinds of chips that run an engine by default."""
     return [kind for kind, name in ENGINES.items() if name == engine.id]
 
 
@@ -341,7 +339,6 @@ def walk(entry: Any, path: str = "") -> Iterator[tuple[str, Quantity]]:
 
 
 def _grounds(entry: Hardware | Model | Engine, remarks: Sequence[str]) -> list[Part]:
-    """Return the sources of an entry, and what else is to be known of it."""
     titles = [
         f"{key}: {source.title}" + (f", {source.url}" if source.url else "")
         for key, source in entry.sources.items()

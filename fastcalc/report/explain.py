@@ -125,7 +125,6 @@ def _seconds(value: float) -> str:
 
 
 def _sources(outcome: Outcome, origins: Sequence[Origin]) -> list[console.Part]:
-    """Return the numbers of the catalogue that an outcome rests on, each with its source."""
     if not origins:
         return []
     scenario = outcome.scenario

@@ -10,26 +10,29 @@ from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.records import Record, plainly
 from fastcalc.search.tricks.waterfall import Factor
 
+
+def multiple(record: Record) -> str:
+    """Return the cell of a cost multiple."""
+    times = record["cost_multiple"]
+    return "-" if times is None else f"{dollars(times)}x"
+
+
 COLUMNS = (
-    Column("trick", "text", "what is changed", lambda one: one.trick, ("", "factor")),
-    Column("change", "text", "to what", lambda one: one.change, ("", "to")),
+    Column("trick", "text", "what is changed", heading=("", "factor")),
+    Column("change", "text", "to what", heading=("", "to")),
     Column(
         "speedup",
         "ratio",
         "over the speed of each user before it",
-        lambda one: one.speedup,
-        ("", "speed"),
+        heading=("", "speed"),
         format=lambda record: f"{number(record['speedup'])}x",
     ),
     Column(
         "cost_multiple",
         "ratio",
         "over the price of an output token before it",
-        lambda one: one.cost_multiple,
-        ("", "cost"),
-        format=lambda record: (
-            "-" if record["cost_multiple"] is None else f"{dollars(record['cost_multiple'])}x"
-        ),
+        heading=("", "cost"),
+        format=multiple,
     ),
     Column(
         "batch",
@@ -38,13 +41,7 @@ COLUMNS = (
         lambda one: one.after.scenario.batches[0],
         ("", "batch"),
     ),
-    Column(
-        "chips",
-        "count",
-        "chips after it",
-        lambda one: one.after.placement.layout.chips,
-        ("", "chips"),
-    ),
+    Column("chips", "count", "chips after it", "after.placement.layout.chips", ("", "chips")),
     Column(
         "tokens_per_s_per_user",
         "tokens/s",
@@ -60,20 +57,10 @@ COLUMNS = (
         ("$/Mtok", "output"),
     ),
     Column(
-        "evidence",
-        "text",
-        "whether it is measured, published or assumed",
-        lambda one: one.evidence,
-        ("", "rests on"),
+        "evidence", "text", "whether it is measured, published or assumed", heading=("", "rests on")
     ),
-    Column(
-        "source",
-        "text",
-        "who measured or published it, or why it is assumed",
-        lambda one: one.source,
-    ),
+    Column("source", "text", "who measured or published it, or why it is assumed"),
 )
-"""Of the records, in order."""
 _TABLE = [one for one in COLUMNS if one.key != "source"]
 
 

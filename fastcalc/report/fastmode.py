@@ -9,8 +9,8 @@ from fastcalc.core import columns
 from fastcalc.core.columns import Column, values
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import records
-from fastcalc.report.factors import factor_records
-from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.report.factors import factor_records, multiple
+from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, compare_records, plain, plainly
 from fastcalc.search.tricks import Answer, Option
 from fastcalc.search.tricks.option import TRICKS
@@ -23,26 +23,23 @@ Command = Callable[[Outcome], str | None]
 def rows(
     answer: Answer, options: Sequence[Option], command: Command = lambda _: None
 ) -> list[Record]:
-    """Return a record for today's point and one for each of some options.
-
-    What the trick is and costs comes first, then the keys of ``compare``, null where no point
-    reaches the speed.
-    """
-    today = compare_records([answer.today])[0]
-    every = [Option("today", "", answer.today), *options]
-    return [record_of(one, today, answer.speed, command) for one in every]
-
-
-def record_of(
-    option: Option, today: Record, speed: float, command: Command = lambda _: None
-) -> Record:
-    """Return the record of one option, ratios against today's record."""
-    point = dict.fromkeys(records.KEYS) | {"warnings": []}
-    if option.outcome is not None:
-        point = compare_records([option.outcome])[0]
-    one = SimpleNamespace(option=option, point=point, today=today, speed=speed, command=command)
-    found = {**plainly(values(_BEFORE, one)), **point, **values(_AFTER, one)}
-    return {key: found[key] for key in KEYS}
+    """Return a record for today's point and one for each of some options, ratios against it."""
+    (today,), found = compare_records([answer.today]), []
+    for option in (Option("today", "", answer.today), *options):
+        point = dict.fromkeys(records.KEYS) | {"warnings": []}
+        if option.outcome is not None:
+            point = compare_records([option.outcome])[0]
+        one = SimpleNamespace(
+            option=option,
+            point=point,
+            today=today,
+            speed=answer.speed,
+            low=point["tokens_per_s_per_user_low"],
+            command=command(option.outcome) if option.outcome else None,
+        )
+        record = {**plainly(values(_BEFORE, one)), **point, **values(_AFTER, one)}
+        found.append({key: record[key] for key in KEYS})
+    return found
 
 
 def _ratio(above: Record, below: Record, key: str) -> float | None:
@@ -53,7 +50,7 @@ def _ratio(above: Record, below: Record, key: str) -> float | None:
 
 
 _BEFORE = (
-    Column("trick", "text", "what is tried", lambda one: one.option.trick),
+    Column("trick", "text", "what is tried", "option.trick"),
     Column("change", "text", "what is changed", lambda one: one.option.change or None),
     Column(
         "reaches",
@@ -61,7 +58,7 @@ _BEFORE = (
         "whether the speed is expected",
         lambda one: one.option.outcome is not None and one.option.trick != "today",
     ),
-    Column("cannot", "text", "why it is not", lambda one: one.option.why_not),
+    Column("cannot", "text", "why it is not", "option.why_not"),
     Column(
         "speedup",
         "ratio",
@@ -74,9 +71,7 @@ _BEFORE = (
         "over today's price of an output token",
         lambda one: _ratio(one.point, one.today, "usd_per_mtok_output"),
         ("", "cost"),
-        format=lambda record: (
-            "-" if record["cost_multiple"] is None else f"{dollars(record['cost_multiple'])}x"
-        ),
+        format=multiple,
     ),
     Column(
         "cost_multiple_total",
@@ -94,23 +89,11 @@ _BEFORE = (
         "low_end_reaches",
         "yes or no",
         "whether it is at the low end of the 80 % range",
-        lambda one: (
-            None
-            if one.point["tokens_per_s_per_user_low"] is None
-            else one.point["tokens_per_s_per_user_low"] >= one.speed
-        ),
+        lambda one: None if one.low is None else one.low >= one.speed,
     ),
 )
-_AFTER = (
-    Column(
-        "compare",
-        "text",
-        "command that prints the point again",
-        lambda one: one.command(one.option.outcome) if one.option.outcome else None,
-    ),
-)
+_AFTER = (Column("compare", "text", "command that prints the point again", "command"),)
 COLUMNS = (*_BEFORE, *columns.FIRST, *_AFTER, *columns.LATER)
-"""Of the records, in order."""
 KEYS = tuple(column.key for column in COLUMNS)
 
 
@@ -167,11 +150,7 @@ MOST_SHOWN = {
 
 
 def shown(answer: Answer, *, everything: bool) -> tuple[list[Option], dict[str, int]]:
-    """Return the options that a table shows, and how many of each trick it leaves out.
-
-    Of a trick that reaches the speed in several ways the first few are shown, of one that never
-    does the nearest.
-    """
+    """Return the options that a table shows, and how many of each trick it leaves out."""
     if everything:
         return answer.options, {}
     kept: list[Option] = []

@@ -7,10 +7,10 @@ from math import isnan
 from fastcalc.core.columns import Column, pick
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare, factors, record_tables
-from fastcalc.report.console import Part, under_table
-from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, nothing, record_of, rows
+from fastcalc.report.console import Part, Screen
+from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, nothing, rows
 from fastcalc.report.numbers_as_text import dollars, number, parameters
-from fastcalc.report.records import Record, compare_records
+from fastcalc.report.records import Record
 from fastcalc.search.tricks import Answer, Option
 from fastcalc.search.tricks.lighter_passes import PUBLISHED
 from fastcalc.search.tricks.option import TRICKS, best
@@ -38,16 +38,11 @@ TABLE = pick(
     [
         *COLUMNS,
         *(replace(one, heading=("tok/s", "a user")) for one in pick("tokens_per_s_per_user")),
-        Column(
-            "trick",
-            heading=("", "trick"),
-            format=_called,
-        ),
+        Column("trick", heading=("", "trick"), format=_called),
         Column("how", heading=("how; what limits it next,", "or why it cannot"), format=_how),
     ],
     keep="usd_per_mtok_output",
 )
-"""Columns of the table."""
 
 
 def identity(answer: Answer) -> str:
@@ -56,8 +51,7 @@ def identity(answer: Answer) -> str:
     smaller = next(one for one in answer.options if one.trick == "smaller-batch")
     if smaller.outcome is None:
         return f"{law}; here no batch is fast enough, whatever it costs"
-    today = compare_records([answer.today])[0]
-    row = record_of(smaller, today, answer.speed)
+    today, row = rows(answer, [smaller])
     speedup, batches = row["speedup"], row["batch_ratio"]
     cost = row["cost_multiple"] or batches / speedup
     reported = (
@@ -93,19 +87,9 @@ def drafts_needed(answer: Answer) -> str:
 
 
 def parts(
-    answer: Answer,
-    options: Sequence[Option],
-    left: dict[str, int],
-    width: int,
-    next_command: str,
-    *,
-    wide: bool,
-    has_all_notes: bool,
+    answer: Answer, options: Sequence[Option], left: dict[str, int], then: str, screen: Screen
 ) -> list[Part]:
-    """Return the cheapest ways in a sentence, a table of what reaches the speed, and notes.
-
-    wide : whether all options are shown, those that cannot too, and each factor of the cheapest
-    """
+    """Return the cheapest ways in a sentence, a table of what reaches the speed, and notes."""
     reach = [one for one in options if one.outcome is not None]
     same, first = _with_todays_model(answer), dict[str, Option]()
     for one in reach:
@@ -119,15 +103,15 @@ def parts(
     few += [compare.prices(named, in_short=True)]
     few += dict.fromkeys(line for one in named for line in one.warnings)
     every, found = notes(answer, options, left), factors_of(answer)
-    under = under_table(_KEY, few, every, next_command, has_all=wide or has_all_notes)
-    if wide:
-        table = record_tables.table(TABLE, rows(answer, options), width, {"how": 0})
-        apart = factors.parts(found, width) if found else []
+    under = screen.under_table(_KEY, few, every, then)
+    if screen.wide:
+        table = record_tables.table(TABLE, rows(answer, options), screen.width, {"how": 0})
+        apart = factors.parts(found, screen.width) if found else []
         return [compare.heading(answer.today), "", _sentence(answer), table, *apart, under]
     columns = [replace(o, heading=("", "how"), format="") if o.key == "how" else o for o in TABLE]
     cells = [{**one, "how": one["change"]} for one in rows(answer, shown)]
     law = [f"The cheapest: {factors.product(found)}."] if found else []
-    table = record_tables.table(columns, cells, width, {"how": 0})
+    table = record_tables.table(columns, cells, screen.width, {"how": 0})
     return [_sentence(answer), *law, "", table, under]
 
 
@@ -154,7 +138,6 @@ def _with_todays_model(answer: Answer) -> Option | None:
 
 
 def _sentence(answer: Answer) -> str:
-    """Return the cheapest way with today's model, and with any where that is another."""
     today, batch = answer.today, answer.today.scenario.batches[0]
     speed, chips = float(today.estimate.speed[0]), today.placement.layout.chips
     users = "its one user" if batch == 1 else f"each of {batch:,} users"
@@ -169,7 +152,7 @@ def _sentence(answer: Answer) -> str:
     for words, one in (("with the same model ", same), ("overall ", answer.cheapest)):
         if one is None or one.usd is None or (ways and one is same):
             continue
-        record = record_of(one, compare_records([today])[0], answer.speed)
+        _, record = rows(answer, [one])
         cost = record["cost_multiple"]
         how = f" ({one.change})" if one.change else ""
         at = "" if cost is None else f" at {dollars(cost)} times the cost"
@@ -200,14 +183,12 @@ def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> li
 
 
 def _low_end(answer: Answer, options: Sequence[Option]) -> str:
-    """Say which options reach the speed at the low end of their range, too."""
     if answer.cheapest is None:
         return nothing(answer)
-    today = compare_records([answer.today])[0]
-    found = ((one, record_of(one, today, answer.speed)) for one in options)
+    _, *records = rows(answer, options)
     sure = [
         f"{_called(record)} ({one.change})" if one.trick in MOST_SHOWN else _called(record)
-        for one, record in found
+        for one, record in zip(options, records, strict=True)
         if record["low_end_reaches"]
     ]
     return (
@@ -217,7 +198,6 @@ def _low_end(answer: Answer, options: Sequence[Option]) -> str:
 
 
 def _shapes(answer: Answer) -> str:
-    """Say how small a hypothetical model would have to be."""
     today = answer.today.placement.work
     batch, chips = answer.today.scenario.batches[0], answer.today.placement.layout.chips
     reported = f"a hypothetical smaller model, at batch {batch:,} on today's {chips} chips: "

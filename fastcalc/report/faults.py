@@ -78,43 +78,39 @@ def as_github(report: Report, titles: dict[str, Rule]) -> str:
 
 
 def as_sarif(report: Report, titles: dict[str, Rule]) -> str:
-    """Return one SARIF 2.1.0 document, which code scanning reads. [1]
-
-    .. [1] OASIS, Static Analysis Results Interchange Format 2.1.0, sections 3.13 to 3.30.
-    """
+    """Return one SARIF 2.1.0 document, which code scanning reads: OASIS, 3.13 to 3.30."""
     found = [*report.faults, *(report.excused if report.strict else ())]
     rules = [
         {"id": name, "shortDescription": {"text": titles[name].title}}
         for name in sorted({fault.rule for fault in found})
     ]
+    results = []
+    for fault in found:
+        place = {
+            "artifactLocation": {"uri": Path(fault.file).as_posix()},
+            "region": {"startLine": fault.line or 1, "startColumn": fault.column or 1},
+        }
+        result: dict[str, object] = {
+            "ruleId": fault.rule,
+            "level": fault.severity,
+            "message": {"text": visible(fault.message)},
+            "locations": [{"physicalLocation": place}],
+        }
+        if fault.excuse:
+            reason = visible(fault.excuse)
+            result["suppressions"] = [{"kind": "inSource", "justification": reason}]
+        results.append(result)
     document = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [
             {
                 "tool": {"driver": {"name": "fastcalc", "rules": rules}},
-                "results": [_result(fault) for fault in found],
+                "results": results,
             }
         ],
     }
     return json_text(document)
-
-
-def _result(fault: Fault) -> dict[str, object]:
-    place = {
-        "artifactLocation": {"uri": Path(fault.file).as_posix()},
-        "region": {"startLine": fault.line or 1, "startColumn": fault.column or 1},
-    }
-    result: dict[str, object] = {
-        "ruleId": fault.rule,
-        "level": fault.severity,
-        "message": {"text": visible(fault.message)},
-        "locations": [{"physicalLocation": place}],
-    }
-    if fault.excuse:
-        reason = visible(fault.excuse)
-        result["suppressions"] = [{"kind": "inSource", "justification": reason}]
-    return result
 
 
 def _data(text: str) -> str:

@@ -12,7 +12,7 @@ from fastcalc.core.scenario import Location
 from fastcalc.core.split import near
 from fastcalc.report import record_tables
 from fastcalc.report.compare import why
-from fastcalc.report.console import Part, TextTable, under_table
+from fastcalc.report.console import Part, Screen, TextTable
 from fastcalc.report.memories import KEY, LETTERS, bar, filled
 from fastcalc.report.numbers_as_text import counted, listed, number, parameters, size
 from fastcalc.report.record_tables import numbers, words
@@ -30,12 +30,7 @@ COLUMNS = (
         "KV cache of a sequence, prompt and output reserved",
         lambda one: float(one.work.cache_bytes(one.traffic.reserved)) / 1e9,
     ),
-    Column(
-        "memory_tier",
-        "text",
-        "the memory that holds weights and cache",
-        lambda one: one.memories,
-    ),
+    Column("memory_tier", "text", "the memory that holds weights and cache", "memories"),
     Column(
         "usable_gb_per_chip",
         "GB",
@@ -61,7 +56,6 @@ COLUMNS = (
     *pick("speculation_tokens_per_pass host"),
     *pick("dense_near_fraction experts_near_fraction kv_near_fraction"),
 )
-"""Of the records, in order."""
 
 
 _SHOWN = pick(
@@ -83,7 +77,6 @@ _SHOWN = pick(
     ],
 )
 MARKDOWN = (*pick("model"), *_SHOWN)
-"""Of one table of all models."""
 
 _FIRST = (
     words("|chips", itemgetter(0)),
@@ -165,7 +158,6 @@ def _heading(location: Location) -> str:
 
 
 def _verdict(members: Sequence[Location]) -> str:
-    """Return on which chips a model fits at the smallest batch, and the largest there."""
     model, batch = members[0].scenario.model.id, min(one.scenario.batches[0] for one in members)
     at = [one for one in members if one.scenario.batches[0] == batch]
     held = [one for one in at if one.fits]
@@ -178,21 +170,16 @@ def _verdict(members: Sequence[Location]) -> str:
     return f"{said}{listed(most)}{f'; it does not fit on {without}' if without else ''}."
 
 
-def parts(
-    locations: Sequence[Location], next_command: str, width: int, *, wide: bool
-) -> list[Part]:
-    """Return where each model fits in a sentence, a table of what fills each memory, and why.
-
-    wide : whether there is a table of all columns, too
-    """
+def parts(locations: Sequence[Location], then: str, screen: Screen) -> list[Part]:
+    """Return where each model fits in a sentence, a table of what fills each memory, and why."""
     found: list[Part] = []
     notes: list[str] = []
     groups = [list(group) for _, group in groupby(locations, lambda one: one.scenario.model.id)]
     for members in groups:
         of = f"{members[0].scenario.model.id} on " if len(groups) > 1 else ""
         found += [*[""][: len(found)], _verdict(members), ""]
-        found += [_heading(members[0]), _table(members, width)]
-        if wide:
-            found += ["", record_tables.table(_SHOWN, fit_records(members), width)]
+        found += [_heading(members[0]), _table(members, screen.width)]
+        if screen.wide or screen.notes:
+            found += ["", record_tables.table(_SHOWN, fit_records(members), screen.width)]
         notes += dict.fromkeys(f"{of}{one.scenario.hardware.id}: {why(one)}" for one in members)
-    return [*found, under_table(_KEY, notes, notes, next_command, has_all=wide)]
+    return [*found, screen.under_table(_KEY, notes, notes, then)]

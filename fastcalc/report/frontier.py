@@ -9,7 +9,7 @@ import numpy as np
 from fastcalc.core.columns import Column, pick
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare, overview, record_tables
-from fastcalc.report.console import Part, under_table
+from fastcalc.report.console import Part, Screen
 from fastcalc.report.numbers_as_text import counted, dollars, listed, number
 from fastcalc.report.records import Record, compare_records
 from fastcalc.search import FrontierPoint
@@ -70,17 +70,11 @@ def columns(records: Sequence[Record], *, wide: bool = False) -> list[Column]:
 
 
 def parts(
-    points: Sequence[FrontierPoint],
-    refused: Sequence[str],
-    width: int,
-    next_command: str,
-    *,
-    wide: bool,
-    has_all_notes: bool,
+    points: Sequence[FrontierPoint], refused: Sequence[str], then: str, screen: Screen
 ) -> list[Part]:
     """Return which chip is cheapest up to which speed, some points or all, and notes."""
     shown = list(points)
-    if not wide:
+    if not screen.wide:
         logs = np.log([point.speed for point in points])
         steps = np.linspace(logs[0], logs[-1], _FEW)[:, None]
         shown = [points[at] for at in np.unique(np.argmin(np.abs(logs - steps), axis=1))]
@@ -89,15 +83,14 @@ def parts(
     some = [f"{len(shown)} of {len(points):,} points; --wide has all"] * (len(shown) < len(points))
     few = [*some, compare.prices(drawn, in_short=True), *refused, *warnings]
     every = [_TRIED, compare.prices(drawn), *refused, *warnings]
-    table = record_tables.table(columns(records, wide=wide), records, width)
-    under = under_table(_KEY, few, every, next_command, has_all=wide or has_all_notes)
+    table = record_tables.table(columns(records, wide=screen.wide), records, screen.width)
+    under = screen.under_table(_KEY, few, every, then)
     return [_verdict(points), "", overview.heading(drawn[0]), table, under]
 
 
 def _verdict(points: Sequence[FrontierPoint]) -> str:
-    """Return what the cheapest and the fastest point are, and which chip is cheapest where."""
     slow, fast = points[0], points[-1]
-    gives = "gives" if _chips(slow) == 1 else "give"
+    gives = "gives" if slow.outcome.placement.layout.chips == 1 else "give"
     model = slow.outcome.scenario.model.id
     said = f"{model}: {_named(slow)} {gives} each user {_offer(slow)} a million output tokens"
     if len(points) == 1:
@@ -119,16 +112,12 @@ _MOST_RUNS = 5
 """Chips in turn that a sentence names."""
 
 
-def _chips(point: FrontierPoint) -> int:
-    return point.outcome.placement.layout.chips
-
-
 def _named(point: FrontierPoint) -> str:
-    return counted(_chips(point), point.outcome.scenario.hardware.id)
+    outcome = point.outcome
+    return counted(outcome.placement.layout.chips, outcome.scenario.hardware.id)
 
 
 def _offer(point: FrontierPoint) -> str:
-    """Return a speed with its range, and its price."""
     (record,) = frontier_records([point])
     low, high = (record[f"tokens_per_s_per_user_{end}"] for end in ("low", "high"))
     ranged = "" if low is None else f" ({number(low)} to {number(high)})"

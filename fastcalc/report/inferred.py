@@ -1,15 +1,17 @@
 """What a service may be: combinations of tricks, the ranges of what it hides, what would decide."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
 from fastcalc.articles.inverse import SEED, Inverse, Region
 from fastcalc.articles.two_tiers import BOX, COMPUTE_REACH, SIDES, Side
-from fastcalc.core.columns import Column
+from fastcalc.core.columns import Column, values
 from fastcalc.report import record_tables
-from fastcalc.report.console import Notes, Part
+from fastcalc.report.console import Notes, Part, Screen
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
@@ -51,11 +53,11 @@ TABLE = (
 )
 
 
-def parts(found: Inverse, points: int, width: int, *, is_wide: bool) -> list[Part]:
+def parts(found: Inverse, points: int, screen: Screen) -> list[Part]:
     """Return the verdict, the box, the combinations, and what would tell them apart."""
     minimal = found.minimal
     few = [one for one in found.regions if len(one.tricks) <= _SHOWN or one in minimal]
-    listed = found.regions if is_wide else few
+    listed = found.regions if screen.wide else few
     notes = [
         "key: ranges hold 10 to 90 % of the consistent services; where a trick is not named, the "
         "tiers are alike in it; users fewer 15 means a fifteenth of the batch",
@@ -66,7 +68,7 @@ def parts(found: Inverse, points: int, width: int, *, is_wide: bool) -> list[Par
         "drafters free, messages in the floor, no prefill; chips from "
         + ", ".join(found.known.names),
     ]
-    table = record_tables.table(TABLE, listed, width)
+    table = record_tables.table(TABLE, listed, screen.width)
     sides = (
         f"{side.said} {number(side.low * side.factor, 2)}..{number(side.high * side.factor, 2)}"
         f"{f' {side.unit}' if side.unit else ''}"
@@ -79,9 +81,10 @@ def parts(found: Inverse, points: int, width: int, *, is_wide: bool) -> list[Par
     asked = f"One model, two tiers: {slow}, {fast} a million tokens out"
     box = Notes([f"box: {'; '.join(sides)}"])
     result: list[Part] = [_verdict(found), "", box, "", asked, table]
-    if is_wide and found.whole.is_found:
-        result += ["", "What each number may be, with every trick at hand", _sides(found, width)]
-    hidden = [] if is_wide else ["every combination, and what each number may be, with --wide"]
+    if screen.wide and found.whole.is_found:
+        result += ["", "What each number may be, with every trick at hand"]
+        result += [_sides(found, screen.width)]
+    hidden = [] if screen.wide else ["every combination, and what each number may be, with --wide"]
     return [*result, Notes([*notes, *hidden])]
 
 
@@ -97,7 +100,6 @@ def _verdict(found: Inverse) -> str:
 
 
 def _deciding(found: Inverse) -> list[str]:
-    """Return what would have to be published to tell the combinations apart."""
     if len(found.minimal) < 2:
         return []
     first = 1.0 / len(found.minimal)
@@ -127,23 +129,13 @@ def _sides(found: Inverse, width: int) -> Part:
 
 
 def _end(side: Side, key: str, what: str) -> Column:
-    def value(row: tuple[Inverse, Region]) -> float | None:
-        region = row[1]
-        if not region.is_found:
+    def value(one: Any) -> float | None:
+        if not one.region.is_found:
             return None
-        ends = region.ends if key in ("least", "most") else region.band
-        return ends(side.name)[key in ("high", "most")]
+        ends = one.region.ends if key in ("least", "most") else one.region.band
+        return float(ends(side.name)[key in ("high", "most")])
 
     return Column(f"{side.name}_{key}", side.si, f"{side.said}: {what}", value)
-
-
-def _chips(name: str) -> Callable[[tuple[Inverse, Region]], str]:
-    def value(row: tuple[Inverse, Region]) -> str:
-        found, region = row
-        places = np.unique(region.values[name]).astype(int)
-        return " ".join(found.known.names[place] for place in places)
-
-    return value
 
 
 _ENDS = {
@@ -153,27 +145,32 @@ _ENDS = {
     "most": "the most",
 }
 COLUMNS = (
-    Column("tricks", "text", "by which the tiers differ", lambda row: " + ".join(row[1].tricks)),
-    Column("suffices", "yes or no", "whether they explain both tiers", lambda row: row[1].is_found),
-    Column("is_minimal", "yes or no", "and no fewer do", lambda row: row[1] in row[0].minimal),
-    Column("share_of_box", "share", "of the box, by volume", lambda row: row[1].share),
-    Column("points", "count", "points of the region", lambda row: len(row[1].weights)),
+    Column("tricks", "text", "by which the tiers differ"),
+    Column("suffices", "yes or no", "whether they explain both tiers", "region.is_found"),
+    Column("is_minimal", "yes or no", "and no fewer do"),
+    Column("share_of_box", "share", "of the box, by volume", "region.share"),
+    Column("points", "count", "points of the region", lambda one: len(one.region.weights)),
     Column(
         "mean_width",
         "share",
         "of a side that 10 to 90 % of the region take, on average",
-        lambda row: row[1].mean_width if row[1].is_found else None,
+        lambda one: one.region.mean_width if one.region.is_found else None,
     ),
     *(_end(side, key, what) for side in BOX for key, what in _ENDS.items()),
-    Column("chip", "text", "chips of the slow tier", _chips("chip")),
-    Column("fast_chip", "text", "chips of the fast tier", _chips("fast_chip")),
+    Column("chip", "text", "chips of the slow tier"),
+    Column("fast_chip", "text", "chips of the fast tier"),
 )
-"""What a record of a combination of tricks holds."""
 
 
 def record(found: Inverse, region: Region) -> Record:
     """Return the record of a combination: whether it suffices, and the ends of every number."""
-    return plainly({one.key: one.value((found, region)) for one in COLUMNS})
+    chips = {
+        name: " ".join(found.known.names[at] for at in np.unique(region.values[name]).astype(int))
+        for name in ("chip", "fast_chip")
+    }
+    tricks, is_minimal = " + ".join(region.tricks), region in found.minimal
+    one = SimpleNamespace(region=region, tricks=tricks, is_minimal=is_minimal, **chips)
+    return plainly(values(COLUMNS, one))
 
 
 def alongside(found: Inverse, points: int) -> Record:

@@ -21,21 +21,17 @@ _HOW = {
     "compute": "; the host's cores multiply what is there",
 }
 LETTERS = dict(zip(KINDS, "DHEKT", strict=True))
-"""Of kinds in a bar."""
 
 KEY = (
     ", ".join(f"{letter} {NAMES[kind]}" for kind, letter in LETTERS.items())
     + "; a bar is what the engine may fill of a chip's memory"
 )
-"""What the letters of a bar mean."""
 
 
 def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, float]]]]:
     """Yield for each memory of a chip its name, what may be filled [byte], and shares by kind. [1]
 
-    At the smallest batch; kinds that are not there are left out.
-
-    location : a placed scenario that fits
+    At the smallest batch of a placed scenario that fits; kinds that are not there are left out.
     """
     batches, place = location.scenario.batches, location.placement
     made = location.split or split(place, np.array(batches, dtype=float))
@@ -61,10 +57,7 @@ def bar(shares: Sequence[tuple[str, float]], wide: int = 40) -> str:
 
 
 def lives(outcome: Outcome) -> Iterator[str]:
-    """Yield what is not in the fastest memory, at the first batch that has it and the largest.
-
-    outcome : a scenario placed and evaluated
-    """
+    """Yield what is not in the fastest memory, at the first batch that has it and the largest."""
     made, batches = outcome.estimate.passes.split, outcome.scenario.batches
     if made is None:
         return

@@ -7,7 +7,7 @@ from itertools import groupby
 from fastcalc.core.columns import pick
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import record_tables
-from fastcalc.report.console import Part, under_table
+from fastcalc.report.console import Part, Screen
 from fastcalc.report.numbers_as_text import WORDS, counted, dollars, number, parameters, size
 from fastcalc.report.records import Record, compare_records
 
@@ -33,22 +33,17 @@ _KEY = (
 def parts(
     outcomes: Sequence[Outcome],
     notes: tuple[Sequence[str], Sequence[str]],
-    next_command: str,
-    width: int,
-    *,
-    has_all_notes: bool,
+    then: str,
+    screen: Screen,
 ) -> list[Part]:
-    """Return a sentence that answers, a table for each model, a key, notes and what is next.
-
-    Notes are those that change how the table is read, and all.
-    """
+    """Return a sentence that answers, a table for each model, few or all notes, what is next."""
     found: list[Part] = []
     models = [list(group) for _, group in groupby(outcomes, lambda one: one.scenario.model.id)]
     rows = [[cells for one in group for cells in _rows(one)] for group in models]
-    tables, _ = record_tables.tables(_COLUMNS, rows, width)
+    tables, _ = record_tables.tables(_COLUMNS, rows, screen.width)
     for group, table in zip(models, tables, strict=True):
         found += [*[""][: len(found)], verdict(group), "", heading(group[0]), table]
-    return [*found, under_table(_KEY, *notes, next_command, has_all=has_all_notes)]
+    return [*found, screen.under_table(_KEY, *notes, then)]
 
 
 def heading(outcome: Outcome) -> str:
@@ -71,19 +66,12 @@ def _rows(outcome: Outcome) -> Iterator[record_tables.Row]:
         for some in [[one] for one in records] if fits else [records]:
             shown = {**some[0], "label": label, "lives": lives}
             shown["batches"] = ", ".join(f"{one['batch']:,}" for one in some)
-            cells = record_tables.row(_COLUMNS, shown)
-            yield cells | {"limiter": ", ".join(_limiters(some))}
+            limits = (record_tables.row(pick("limiter"), one)["limiter"] for one in some)
+            first, *others = dict.fromkeys(limits)
+            word = first.rpartition(" ")[0]  # which is said once
+            said = ", ".join([first, *(one.removeprefix(f"{word} ") for one in others)])
+            yield record_tables.row(_COLUMNS, shown) | {"limiter": said}
             label = lives = ""
-
-
-def _limiters(records: Sequence[Record]) -> list[str]:
-    """Return what limits some batches; of those that do not fit the word is said once."""
-    (column,) = pick("limiter")
-    cells = [record_tables.row((column,), one)["limiter"] for one in records]
-    said = dict.fromkeys(cells)
-    first, *others = said
-    word = first.rpartition(" ")[0]
-    return [first, *(one.removeprefix(f"{word} ") for one in others)]
 
 
 def verdict(outcomes: Sequence[Outcome]) -> str:
@@ -116,7 +104,6 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
 
 
 def _against(best: tuple[Record, Outcome], others: Sequence[tuple[Record, Outcome]]) -> str:
-    """Return how the fastest compares with the next, and which is cheapest."""
     fast, second = best[0], others[0][0]
     ratio = number(fast["tokens_per_s_per_user"] / second["tokens_per_s_per_user"], 2)
     low, high = fast["tokens_per_s_per_user_low"], second["tokens_per_s_per_user_high"]

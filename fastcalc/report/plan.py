@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from math import inf
-from operator import attrgetter
 from types import SimpleNamespace
 
 from fastcalc.catalogue.formats import number_format, weight_formats
@@ -40,7 +39,7 @@ def unrounded(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Rec
     """Return the records with all digits, for a table to round once."""
     found = []
     for rank, plan in enumerate(plans, 1):
-        each, layout = site_power(plan.scenario.hardware), plan.prefill_layout
+        each, prefill = site_power(plan.scenario.hardware), plan.prefill_layout
         fast, slow = tpot_range(plan) or (None, None)
         watts = each and each * plan.values["chips"]
         rate, tokens, usd = service.rate, service.prompt + service.output, plan.usd_per_hour
@@ -49,13 +48,16 @@ def unrounded(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Rec
             plan=plan,
             service=service,
             layout=plan.layout,
-            prefill=layout,
-            **{f"prefill_{each}": getattr(layout, each, None) for each in _RANKS},
+            prefill_replicas=plan.prefill_replicas if prefill else None,
+            prefill_utilization=plan.prefill_busy if prefill else None,
+            **{f"prefill_{each}": getattr(prefill, each, None) for each in _RANKS},
             watts=watts,
-            usd_per_mtok=usd / 3600.0 / (rate * tokens) * 1e6 if rate and usd else None,
-            joules=watts / (rate * service.output) if rate and watts else None,
-            fast=fast and fast * 1e3,
-            slow=slow and slow * 1e3,
+            service_usd_per_mtok_total=(
+                usd / 3600.0 / (rate * tokens) * 1e6 if rate and usd else None
+            ),
+            service_joules_per_token=watts / (rate * service.output) if rate and watts else None,
+            service_tpot_ms_low=fast and fast * 1e3,
+            service_tpot_ms_high=slow and slow * 1e3,
             command=compare_command(plan.scenario, typed),
         )
         (replica,) = records.unrounded([plan.replica])
@@ -65,45 +67,30 @@ def unrounded(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Rec
 
 _RANKS = ("tp", "pp", "ep", "dp")
 COLUMNS = (
-    Column("rank", "count", "place among the plans", lambda one: one.rank),
+    Column("rank", "count", "place among the plans"),
     *pick("hardware model engine weight_format kv_format speculation_tokens_per_pass"),
     Column(
         "prefill",
         "text",
         "together with decode, or apart on replicas of its own",
-        lambda one: "apart" if one.prefill else "together",
+        lambda one: "apart" if one.plan.prefill_layout else "together",
     ),
-    Column("replicas", "count", "that decode", lambda one: one.plan.replicas, ("repli-", "cas")),
+    Column("replicas", "count", "that decode", "plan.replicas", ("repli-", "cas")),
     Column(
         "utilization",
         "ratio",
         "share of its capacity that each of them does",
-        lambda one: one.plan.busy,
+        "plan.busy",
         ("busy", "%"),
         6,
         lambda record: f"{record['utilization']:.1%}".rstrip("%"),
     ),
-    Column("chips_per_replica", "count", "tp x pp x dp", lambda one: one.layout.chips),
+    Column("chips_per_replica", "count", "tp x pp x dp", "layout.chips"),
     *pick("tp pp ep dp batch"),
-    Column(
-        "prefill_replicas",
-        "count",
-        "that only take in prompts",
-        lambda one: one.plan.prefill_replicas if one.prefill else None,
-    ),
-    Column(
-        "prefill_utilization",
-        "ratio",
-        "share of its capacity that each of those does",
-        lambda one: one.plan.prefill_busy if one.prefill else None,
-    ),
+    Column("prefill_replicas", "count", "that only take in prompts"),
+    Column("prefill_utilization", "ratio", "share of its capacity that each of those does"),
     *(
-        Column(
-            f"prefill_{one.key}",
-            one.unit,
-            f"{one.meaning} of each of those",
-            attrgetter(f"prefill_{one.key}"),
-        )
+        Column(f"prefill_{one.key}", one.unit, f"{one.meaning} of each of those")
         for one in pick(" ".join(_RANKS))
     ),
     Column(
@@ -138,50 +125,40 @@ COLUMNS = (
         "tokens_per_s_per_user_high tokens_per_s_per_user_bound memory_used_fraction "
         "usd_per_mtok_total joules_per_token"
     ),
-    Column(
-        "service_usd_per_hour", "USD", "price of all replicas", lambda one: one.plan.usd_per_hour
-    ),
+    Column("service_usd_per_hour", "USD", "price of all replicas", "plan.usd_per_hour"),
     Column(
         "usd_per_month",
         "USD",
         "price of all replicas for 730 hours",
-        lambda one: one.plan.usd_per_month,
+        "plan.usd_per_month",
         ("$ a", "month"),
     ),
-    Column("watts", "W", "printed power of all chips and that of the site", lambda one: one.watts),
-    Column("objective", "text", "what is least", lambda one: one.service.objective),
-    Column("cost", "as objective", "how much of it", lambda one: one.plan.cost),
+    Column("watts", "W", "printed power of all chips and that of the site"),
+    Column("objective", "text", "what is least", "service.objective"),
+    Column("cost", "as objective", "how much of it", "plan.cost"),
     *pick("warnings"),
-    Column("command", "text", "prints one replica again", lambda one: one.command),
+    Column("command", "text", "prints one replica again"),
     Column(
         "service_tpot_ms_low",
         "ms",
         "fast end of the 80 % range",
-        lambda one: one.fast,
-        ("80 %", "range"),
-        1,
-        lambda record: ends(record, "service_tpot_ms_low", digits=2),
+        heading=("80 %", "range"),
+        rank=1,
+        format=lambda record: ends(record, "service_tpot_ms_low", digits=2),
     ),
-    Column("service_tpot_ms_high", "ms", "slow end of the 80 % range", lambda one: one.slow),
+    Column("service_tpot_ms_high", "ms", "slow end of the 80 % range"),
     Column(
         "service_usd_per_mtok_total",
         "USD",
         "service_usd_per_hour over the tokens, prompts and outputs, that the rate moves",
-        lambda one: one.usd_per_mtok,
     ),
-    Column(
-        "service_joules_per_token",
-        "J",
-        "watts over the output tokens of the rate",
-        lambda one: one.joules,
-    ),
+    Column("service_joules_per_token", "J", "watts over the output tokens of the rate"),
     *pick("host host_use dense_near_fraction experts_near_fraction kv_near_fraction"),
 )
 _OWN = [one for one in COLUMNS if one not in columns.COLUMNS]
 """The others are those of ``compare`` for one replica."""
 
 KEYS = tuple(column.key for column in COLUMNS)
-"""Of the records, for a header without one."""
 
 
 def details(found: Decision, typed: Typed) -> Record:
@@ -201,7 +178,7 @@ def details(found: Decision, typed: Typed) -> Record:
         ],
         "unpriced": [] if service.objective == "watts" else unknown,
         "unpowered": unknown if service.objective == "watts" else [],
-        "relax": [] if found.plans else [text for _, text in _relaxed(found)],
+        "relax": [] if found.plans else _relaxed(found),
         "assumptions": assumptions(found),
     }
 
@@ -223,11 +200,7 @@ def assumptions(found: Decision) -> Record:
 
 
 def runner_up_price(found: Decision) -> float | None:
-    """Return the price of the best plan's chip above which the next chip would cost less. [USD/h]
-
-    All plans of a chip cost in proportion to its price. None where dollars are not what counts,
-    or no other chip has a plan.
-    """
+    """Return the price of the best's chip above which the next costs less, if known. [USD/h]"""
     second = found.runner_up
     if second is None or found.service.objective != "usd":
         return None
@@ -237,10 +210,7 @@ def runner_up_price(found: Decision) -> float | None:
 
 
 def tpot_range(plan: Plan) -> tuple[float, float] | None:
-    """Return the least and the most time between tokens of the 80 % range. [s]
-
-    It scales as the speed of each user does. None where the engine states no range.
-    """
+    """Return the least and the most time between tokens of the 80 % range, if there is one. [s]"""
     one, tpot = plan.replica.estimate, plan.values["tpot"]
     if one.low is None or one.high is None:
         return None
@@ -305,34 +275,28 @@ def refusal(found: Decision) -> str:
     """Say why there is no plan, and which limit to relax to what."""
     if not found.candidates:
         return "no layout of these chips holds one request of this model"
-    if not found.unknown:
-        return _refusal(found)
-    who, how = unknown_chips(found)
-    return f"{_refusal(found)}; {who}, which might meet it: {how}"
-
-
-def _refusal(found: Decision) -> str:
-    options = [text for _, text in _relaxed(found)]
-    if options:
-        return f"no deployment meets this; it would with {', or '.join(options)}"
-    nearest = found.nearest
-    if nearest is None:
+    said, nearest = "no deployment meets this", found.nearest
+    if options := _relaxed(found):
+        said += f"; it would with {', or '.join(options)}"
+    elif nearest is None:
         reasons = (f"{count:,} {REASONS[name]}" for name, count in found.reasons.items() if count)
-        return f"no deployment meets this: {', '.join(reasons)}"
-    needed = " and ".join(
-        _limit(name, nearest.values[name], found.service)
-        for name, over in nearest.misses.items()
-        if over > 1.0
-    )
-    name = nearest.scenario.hardware.id
-    return f"no deployment meets this, nor with one limit relaxed; {name} would with {needed}"
+        said += f": {', '.join(reasons)}"
+    else:
+        needed = " and ".join(
+            _limit(name, nearest.values[name], found.service)
+            for name, over in nearest.misses.items()
+            if over > 1.0
+        )
+        name = nearest.scenario.hardware.id
+        said += f", nor with one limit relaxed; {name} would with {needed}"
+    if found.unknown:
+        who, how = unknown_chips(found)
+        said += f"; {who}, which might meet it: {how}"
+    return said
 
 
 def unknown_chips(found: Decision) -> tuple[str, str]:
-    """Say of which chips no price or power is known, and how to plan with them all the same.
-
-    Those with the most deployments come first.
-    """
+    """Say of which chips no price or power is known, and how to plan with them all the same."""
     chips = [name for name, _ in found.unknown.most_common()]
     names = ", ".join(chips[:MOST_NAMED])
     if len(chips) > MOST_NAMED:
@@ -343,13 +307,9 @@ def unknown_chips(found: Decision) -> tuple[str, str]:
     return f"no price is known of {names}", how
 
 
-def _relaxed(found: Decision) -> list[tuple[str, str]]:
-    """Return the flag that would help alone, by the name of its limit."""
-    return [
-        (name, _limit(name, value, found.service))
-        for name, value in found.relaxed.items()
-        if value < inf
-    ]
+def _relaxed(found: Decision) -> list[str]:
+    limits = found.relaxed.items()
+    return [_limit(name, value, found.service) for name, value in limits if value < inf]
 
 
 def _limit(name: str, value: float, service: Service) -> str:

@@ -42,12 +42,9 @@ def _next_chip(found: Decision) -> Iterator[str]:
     if second is not None:
         chip, price = best.scenario.hardware.id, runner_up_price(found)
         line = f"next chip: {second.scenario.hardware.id}, {what(second)}: "
-        line += times_the_cost(found, second)
-        if price is not None:
-            line += (
-                f"; it wins where {chip} costs more than ${number(rounded_up(price))} a chip-hour"
-            )
-        yield line
+        wins = f"; it wins where {chip} costs more than ${{}} a chip-hour"
+        then = "" if price is None else wins.format(number(rounded_up(price)))
+        yield line + times_the_cost(found, second) + then
 
 
 def _prices(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]:
@@ -66,7 +63,6 @@ def _prices(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]:
 
 
 def _busy(best: Plan, service: Service) -> Iterator[str]:
-    """Say where requests that arrive at random would queue."""
     busiest, is_queued = max(best.busy, best.prefill_busy), service.share is not None
     if service.rate is not None and not is_queued and busiest > _FULL:
         flags = "--percentile 99" if service.ttft < inf else "--ttft with --percentile 99"
@@ -89,7 +85,18 @@ def reported(found: Decision, shown: Sequence[Plan]) -> Iterator[str]:
             f"no plan is in the model's own formats, {weights} with a cache in {cache}: "
             f"--weights {weights} --kv {cache} asks for one"
         )
-    yield from _others(found)
+    near = found.near
+    if near is not None and near.cost < best.cost:
+        share = f"{near.cost / best.cost:.0%} of the {_unit(service)}"
+        yield f"cheaper, and misses by less than {NEAR:g} times: {_miss(near)}, at {share}"
+    if found.closest:
+        closest = sorted(found.closest.values(), key=lambda one: max(one.misses.values()))
+        names = (
+            f"{one.scenario.hardware.id} {_times(max(one.misses.values()))}" for one in closest
+        )
+        yield f"chips that cannot meet it, and how far the closest is over: {', '.join(names)}"
+    lost = (f"{count:,} {REASONS[name]}" for name, count in found.reasons.most_common() if count)
+    yield f"of {found.candidates:,} deployments {', '.join(lost)}"
     if found.unknown:
         who, how = unknown_chips(found)
         all_of_them = "; --format json names all" if len(found.unknown) > MOST_NAMED else ""
@@ -114,24 +121,7 @@ def _slow_end(best: Plan, service: Service) -> Iterator[str]:
     yield f"{best.scenario.hardware.id}: at the slow end of its 80 % range {met}"
 
 
-def _others(found: Decision) -> Iterator[str]:
-    """Say what just misses, and why the others lost."""
-    best, near = found.plans[0], found.near
-    if near is not None and near.cost < best.cost:
-        share = f"{near.cost / best.cost:.0%} of the {_unit(found.service)}"
-        yield f"cheaper, and misses by less than {NEAR:g} times: {_miss(near)}, at {share}"
-    if found.closest:
-        closest = sorted(found.closest.values(), key=lambda one: max(one.misses.values()))
-        names = (
-            f"{one.scenario.hardware.id} {_times(max(one.misses.values()))}" for one in closest
-        )
-        yield f"chips that cannot meet it, and how far the closest is over: {', '.join(names)}"
-    lost = (f"{count:,} {REASONS[name]}" for name, count in found.reasons.most_common() if count)
-    yield f"of {found.candidates:,} deployments {', '.join(lost)}"
-
-
 def _miss(plan: Plan) -> str:
-    """Say what a deployment is, all of its chips, and which limits it misses how far."""
     over = [
         f"{FLAGS[name].lstrip('-')} {_times(value)} times the limit"
         for name, value in plan.misses.items()
@@ -171,7 +161,6 @@ def count_of_chips(plan: Plan) -> str:
 
 
 def _unit(service: Service) -> str:
-    """Say what is least, in a word."""
     a_token = {"usd": "$ a token", "watts": "joules a token"}
     word = _UNITS[service.objective]
     return word if service.rate is not None else a_token.get(service.objective, word)

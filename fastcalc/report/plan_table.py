@@ -7,7 +7,7 @@ from fastcalc.core.columns import Column, pick
 from fastcalc.core.layout import Layout
 from fastcalc.report import record_tables
 from fastcalc.report.commands import Typed, compare_command
-from fastcalc.report.console import Part, Title, under_table
+from fastcalc.report.console import Part, Screen, Title
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.plan import COLUMNS, is_narrowed, notes, tpot_range, unrounded
 from fastcalc.report.plan_notes import cut, first_notes, reported, times_the_cost, what
@@ -62,61 +62,38 @@ _RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "a token")}
 """What is least where no rate says how many replicas there are: one column for the other."""
 
 
-def parts(
-    found: Decision,
-    top: int,
-    asked: str,
-    typed: Typed,
-    width: int,
-    *,
-    wide: bool,
-    has_all_notes: bool,
-) -> list[Part]:
-    """Return the answer in a sentence, one table of plans and other chips, a key and notes.
-
-    wide : whether all plans, chips and columns are shown
-    """
+def parts(found: Decision, top: int, asked: str, typed: Typed, screen: Screen) -> list[Part]:
+    """Return the answer in a sentence, one table of plans and other chips, a key and notes."""
     best = found.plans[0]
-    plans, whole, others = _groups(found, top if wide else min(top, _FIRST))
-    shown = [*plans, *whole, *others[: None if wide else _OTHERS]]
+    plans = list(found.plans[: top if screen.wide else min(top, _FIRST)])
+    seen = {plan.scenario.hardware.id for plan in plans}
+    own = found.in_own_formats if is_narrowed(best) else None
+    whole = [own] if own else []
+    others = [one for one in found.of_each_chip if one.scenario.hardware.id not in seen]
+    listed = [*plans, *whole, *others]
+    shown = [*plans, *whole, *others[: None if screen.wide else _OTHERS]]
     labels = [*(f"{place}" for place in range(1, len(plans) + 1)), *["own formats"] * len(whole)]
     labels += ["other chip"] * len(shown)
-    kept = [replace(one, rank=0) if wide else one for one in _kept(found, shown)]
+    kept = [replace(one, rank=0) if screen.wide else one for one in _kept(found, shown)]
     columns = [record_tables.words("|plan", lambda _: ""), *kept]
     rows = [
         record_tables.row(columns, record) | {"|plan": label}
         for label, record in zip(labels, unrounded(shown, found.service, typed), strict=False)
     ]
-    (made,), _ = record_tables.tables(columns, [rows], width)
-    every = _lines(found, [*plans, *whole, *others])
-    few, command = first_notes(found, shown), compare_command(best.scenario, typed)
-    notes = under_table(_KEY, few, every, command, has_all=wide or has_all_notes)
-    title = Title(best.scenario.hardware.id, f"{what(best)} for {asked}")
-    return [title, "", made, notes]
-
-
-def _groups(found: Decision, top: int) -> tuple[list[Plan], list[Plan], list[Plan]]:
-    """Return the first plans, the best in the model's own formats, and that of each other chip."""
-    plans = list(found.plans[:top])
-    seen = {plan.scenario.hardware.id for plan in plans}
-    own = found.in_own_formats if is_narrowed(found.plans[0]) else None
-    others = [one for one in found.of_each_chip if one.scenario.hardware.id not in seen]
-    return plans, [] if own is None else [own], others
-
-
-def _lines(found: Decision, shown: Sequence[Plan]) -> list[str]:
-    own = found.in_own_formats if is_narrowed(found.plans[0]) else None
-    lines = []
-    if own is not None:
+    (made,), _ = record_tables.tables(columns, [rows], screen.width)
+    every = list(reported(found, listed))
+    if own:
         weights, cache = own_formats(own.scenario.model)
         said = f"in the model's own formats ({weights}, cache {cache})"
-        lines = [f"{said}, {times_the_cost(found, own)}: {what(own)}"]
-    warned = (line for plan in shown for line in plan.replica.warnings)
-    return [*lines, *reported(found, shown), *notes(found.service), *dict.fromkeys(warned)]
+        every.insert(0, f"{said}, {times_the_cost(found, own)}: {what(own)}")
+    warned = (line for plan in listed for line in plan.replica.warnings)
+    every += [*notes(found.service), *dict.fromkeys(warned)]
+    few, command = first_notes(found, shown), compare_command(best.scenario, typed)
+    title = Title(best.scenario.hardware.id, f"{what(best)} for {asked}")
+    return [title, "", made, screen.under_table(_KEY, few, every, command)]
 
 
 def _kept(found: Decision, shown: Sequence[Plan]) -> list[Column]:
-    """Return the columns that say something of these plans."""
     service = found.service
     is_needed = {
         "speculation_tokens_per_pass": any(

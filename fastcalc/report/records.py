@@ -17,7 +17,6 @@ from fastcalc.core.scenario import Outcome, Scenario
 SCHEMA = "fastcalc/1"
 Record = dict[str, Any]
 KEYS = tuple(column.key for column in columns.COLUMNS)
-"""Of the records of ``compare``, for a header without a record."""
 
 
 def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:

@@ -13,10 +13,7 @@ from fastcalc.written import visible
 
 
 def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
-    """Return a workbook: a sheet of records, and one of units, meanings, prices and sources.
-
-    Raises InputError if XlsxWriter is not installed.
-    """
+    """Return a workbook: a sheet of records, and one of units and sources; needs XlsxWriter."""
     try:
         from xlsxwriter import Workbook
     except ImportError as error:
@@ -63,10 +60,7 @@ def _flat(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:
 
 
 def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
-    """Return a Parquet file of records, with what they rest on in its metadata.
-
-    Raises InputError if pyarrow is not installed.
-    """
+    """Return a Parquet file of records, and what they rest on in its metadata; needs pyarrow."""
     try:
         import pyarrow
         import pyarrow.parquet

@@ -8,13 +8,12 @@ from fastcalc.evidence.points import Skipped
 from fastcalc.evidence.score import Group, Prediction
 from fastcalc.evidence.validate import Shipped, Validation
 from fastcalc.report import record_tables
-from fastcalc.report.console import Part, under_table
+from fastcalc.report.console import Part, Screen
 from fastcalc.report.numbers_as_text import listed, number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
 
 WORST = 5
-"""Points that a table names."""
 
 FEW_SOURCES = 4
 """Independent sources below which a score says little of the next one."""
@@ -35,7 +34,6 @@ SCORES = (
     numbers("in 80 %|range", lambda one: f"{100 * one.coverage:.0f} %"),
     numbers("above|bound", lambda one: str(one.bound_beaten)),
 )
-"""Of a table of groups."""
 
 _WORST = (
     words("point", lambda one: one.point.id),
@@ -58,22 +56,19 @@ def point_record(one: Prediction) -> Record:
     point = one.point
     return plainly(
         {
-            "id": point.id,
-            "hardware": point.hardware,
-            "model": point.model,
+            **{key: getattr(point, key) for key in ("id", "hardware", "model")},
             "engine": point.engine or None,
             "metric": point.metric,
             "measured": point.value,
             "expected": one.expected,
-            "low": one.low,
-            "high": one.high,
-            "bound": one.bound,
-            "factor": one.factor,
-            "engine_used": one.engine_used,
+            **{key: getattr(one, key) for key in ("low", "high", "bound", "factor", "engine_used")},
             "bound_beaten": one.beats_bound,
             "assumed": one.assumed,
         }
     )
+
+
+_OF_GROUPS = ("median_factor", "p90_factor", "bias", "coverage", "bound_beaten", "sources")
 
 
 def premises(found: Validation) -> Record:
@@ -81,18 +76,7 @@ def premises(found: Validation) -> Record:
     return {
         "skipped": [{"id": one.id, "reason": one.reason} for one in found.skipped],
         "groups": [
-            plainly(
-                {
-                    "group": one.name,
-                    "n": one.count,
-                    "median_factor": one.median_factor,
-                    "p90_factor": one.p90_factor,
-                    "bias": one.bias,
-                    "coverage": one.coverage,
-                    "bound_beaten": one.bound_beaten,
-                    "sources": one.sources,
-                }
-            )
+            plainly({"group": one.name, "n": one.count} | {k: getattr(one, k) for k in _OF_GROUPS})
             for one in found.groups
         ],
     }
@@ -109,21 +93,9 @@ def json_text(found: Validation) -> str:
 
 
 def parts(
-    found: Validation,
-    name: str,
-    aside: Shipped | None,
-    width: int,
-    next_command: str | None,
-    *,
-    wide: bool,
-    has_all_notes: bool,
+    found: Validation, name: str, aside: Shipped | None, then: str | None, screen: Screen
 ) -> list[Part]:
-    """Return how far off predictions are and where they are weak, their scores, and notes.
-
-    name : of the file, if it is one
-    aside : the shipped evidence, if it is that
-    wide : whether sources set aside and the worst points have tables, too
-    """
+    """Return how far off predictions are and where they are weak, their scores, and notes."""
     every = _notes(found, aside)
     (whole,) = [one for one in found.groups if one.name == "all"]
     known = "that their fits have not seen" if aside else f"of {name}"
@@ -138,21 +110,28 @@ def parts(
     page += [f"Weak: {weak}."] if weak else []
     few = every if aside is None else every[:3]
     if aside is None:
-        few = [_furthest(found), *few]
+        worst = max(found.predictions, key=lambda one: one.factor)
+        point = worst.point
+        furthest = (
+            f"furthest off: {point.id}, {point.model} on {point.hardware}, {point.metric} "
+            f"{number(point.value)} measured, {number(worst.expected)} expected, a factor of "
+            f"{worst.factor:.2f}"
+        )
+        few = [furthest, *few]
     elif found.skipped:
         few += [f"{len(found.skipped)} points are not predicted; --notes says why"]
-    page += ["", *(scores(aside.fitted if aside else found, width) if wide else [])]
-    if wide and aside is not None:
-        page += ["", "Sources set aside: no engine was fitted on them", ""]
-        page += scores(aside.set_aside, width)
-    if not wide:
-        page += [record_tables.table(SCORES, shown(found.groups), width)]
-    has_all = wide or has_all_notes
-    return [*page, under_table(_KEY, few, every, next_command, has_all=has_all)]
+    page += [""]
+    if not screen.wide:
+        page += [record_tables.table(SCORES, shown(found.groups), screen.width)]
+    else:
+        page += scores(aside.fitted if aside else found, screen.width)
+        if aside is not None:
+            page += ["", "Sources set aside: no engine was fitted on them", ""]
+            page += scores(aside.set_aside, screen.width)
+    return [*page, screen.under_table(_KEY, few, every, then)]
 
 
 def _notes(found: Validation, aside: Shipped | None) -> list[str]:
-    """Return what is set aside, what flatters, and what was not predicted."""
     if aside is None:
         return [*_left_out(found.skipped)]
     (whole,) = [one for one in aside.set_aside.groups if one.name == "all"]
@@ -170,10 +149,7 @@ def _notes(found: Validation, aside: Shipped | None) -> list[str]:
 
 
 def _weak(found: Validation, least: int) -> str:
-    """Say of which classes little is known, and which are far off, with the sources behind each.
-
-    least : sources that a class needs
-    """
+    """Say which classes have fewer sources than they need, and which are far off."""
     classes = [one for one in found.groups if one.name.startswith("part:")]
     few = [one for one in classes if one.sources < least]
     far = [one for one in classes if one not in few and one.p90_factor > FAR_OFF]
@@ -188,16 +164,6 @@ def _weak(found: Validation, least: int) -> str:
         ]
         said += [f"{what} {listed(named)}{so}"] if named else []
     return "; ".join(said)
-
-
-def _furthest(found: Validation) -> str:
-    """Say which point is furthest off."""
-    worst = max(found.predictions, key=lambda one: one.factor)
-    return (
-        f"furthest off: {worst.point.id}, {worst.point.model} on {worst.point.hardware}, "
-        f"{worst.point.metric} {number(worst.point.value)} measured, {number(worst.expected)} "
-        f"expected, a factor of {worst.factor:.2f}"
-    )
 
 
 def shown(groups: Sequence[Group]) -> list[Group]:

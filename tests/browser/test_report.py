@@ -11,7 +11,7 @@ import pytest
 
 from fastcalc.cli import show_report
 from fastcalc.cli.commands.drawings import WriteReport
-from fastcalc.report.charts.drawing import contrast
+from tests.helpers import contrast
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")

@@ -27,14 +27,7 @@ class Drawing(flags.OutputFile):
     width: Annotated[float | None, flag("INCHES", "Width of the picture; 8 unless given.")] = None
 
 
-class Plot(
-    KindOfChart,
-    Evaluated,
-    flags.Prices,
-    flags.PaidHours,
-    Drawing,
-    flags.OwnFolders,
-):
+class Plot(KindOfChart, Evaluated, flags.Paid, Drawing, flags.OwnFolders):
     """Draw a chart, in a file by its ending (svg, pdf, png, ...) or in the terminal.
 
     Of models on chips: speed against batch, the roofline, the frontier of speed and price, the time
@@ -51,13 +44,7 @@ class Plot(
     max_chips: Annotated[int, flag("N", "Most chips of a deployment on the frontier.")] = 72
 
 
-class WriteReport(
-    Evaluated,
-    flags.Prices,
-    flags.PaidHours,
-    flags.OutputFile,
-    flags.OwnFolders,
-):
+class WriteReport(Evaluated, flags.Paid, flags.OutputFile, flags.OwnFolders):
     """Write a comparison as one HTML file to send: the same as compare -o FILE.html.
 
     What it says, its table (to sort, filter and choose columns of), charts, each step taken apart,

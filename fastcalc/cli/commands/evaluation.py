@@ -24,25 +24,13 @@ class Evaluated(
     flags.RequestTokens,
     flags.MeanContext,
     Decoding,
-    flags.FormatOfEach,
-    flags.ChipNames,
-    flags.EngineName,
-    flags.ChipCount,
-    flags.ParallelRanks,
-    flags.HostMemory,
+    flags.Placed,
     flags.PrefixHits,
 ):
     """What `compare` and `fit` have in common."""
 
 
-class Compare(
-    Evaluated,
-    flags.Prices,
-    flags.PaidHours,
-    flags.Output,
-    flags.Reading,
-    flags.OwnFolders,
-):
+class Compare(Evaluated, flags.Paid, flags.Written):
     """Compare chips on models, batch by batch.
 
     Speed, latency and dollars, the bound and the range, and what limits them.
@@ -62,7 +50,7 @@ class Compare(
     ] = None
 
 
-class FitMemory(Evaluated, flags.Output, flags.Reading, flags.OwnFolders):
+class FitMemory(Evaluated, flags.Written):
     """Say where models fit, and the largest batch.
 
     Which memory, how many chips and why, and the largest batch there. Exits with 1 if no model

@@ -33,7 +33,7 @@ class Measurements(flags.FormatOfEach, flags.ChipCount, flags.ParallelRanks):
         return {name: str(value) for name, value in values.items() if value is not None}
 
 
-class Validate(Measurements, flags.Output, flags.Reading, flags.OwnFolders):
+class Validate(Measurements, flags.Written):
     """Show predictions against measurements: factor, bias and coverage by class of machine.
 
     Chip, model and layout may be given for JSON files that do not name them.

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from fastcalc.cli import flags
 from fastcalc.cli.flags import flag
-from fastcalc.cli.options import share_of
 
 
 class ListedTraffic(flags.PrefixHits):
@@ -50,8 +49,7 @@ class Sweep(
     flags.AnyChips,
     ListedRanks,
     flags.HostMemory,
-    flags.Prices,
-    flags.PaidHours,
+    flags.Paid,
     OutputOfPoints,
     flags.OwnFolders,
 ):
@@ -86,12 +84,11 @@ class WantedPlans(flags.Flags):
 
     max_chips: Annotated[int | None, flag("N", "Chips, all replicas together.")] = None
     objective: Annotated[str, flag("usd|watts|chips", "What is to be least.")] = "usd"
-    load: Annotated[
-        float,
-        flag("SHARE", "Share of its capacity a replica is given.", parser=share_of("--load")),
-    ] = 1.0
+    load: Annotated[float, flags.a_share("--load", "Share of its capacity a replica is given.")] = (
+        1.0
+    )
     utilization: Annotated[
-        float | None, flag("SHARE", "Now --load.", parser=share_of("--utilization"), hidden=True)
+        float | None, flags.a_share("--utilization", "Now --load.", hidden=True)
     ] = None
     top: Annotated[int, flag("N", "Plans to show.")] = 5
 
@@ -107,9 +104,7 @@ class FindPlans(
     flags.EngineName,
     flags.HostMemory,
     flags.Prices,
-    flags.Output,
-    flags.Reading,
-    flags.OwnFolders,
+    flags.Written,
 ):
     """Find the cheapest deployment that meets a service level.
 
@@ -142,17 +137,9 @@ class Fastmode(
     flags.RequestTokens,
     flags.MeanContext,
     flags.PrefixHits,
-    flags.FormatOfEach,
-    flags.ChipNames,
-    flags.EngineName,
-    flags.ChipCount,
-    flags.ParallelRanks,
-    flags.HostMemory,
-    flags.Prices,
-    flags.PaidHours,
-    flags.Output,
-    flags.Reading,
-    flags.OwnFolders,
+    flags.Placed,
+    flags.Paid,
+    flags.Written,
 ):
     """Say what each trick for speed buys and costs, from today's batch.
 
@@ -188,11 +175,8 @@ class Frontier(
     flags.ChipNames,
     flags.EngineName,
     flags.HostMemory,
-    flags.Prices,
-    flags.PaidHours,
-    flags.Output,
-    flags.Reading,
-    flags.OwnFolders,
+    flags.Paid,
+    flags.Written,
 ):
     """Show user speed against $/Mtok: the points that no other beats.
 

@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from fastcalc.cli import completion, flags
+from fastcalc.cli import flags
 from fastcalc.cli.flags import argument, flag
-from fastcalc.cli.options import share_of, tokens_of
+from fastcalc.cli.options import tokens_of
 
 
 class Steps(flags.Flags):
@@ -19,9 +19,7 @@ class Steps(flags.Flags):
         int | None,
         flag("TOKENS", "Prompt of a step, to count prefill.", parser=tokens_of("--prompt")),
     ] = None
-    cached: Annotated[
-        float, flag("SHARE", "Share of it that a cache holds.", parser=share_of("--cached"))
-    ] = 0.0
+    cached: Annotated[float, flags.a_share("--cached", "Share of it that a cache holds.")] = 0.0
     tool_seconds: Annotated[float, flag("S", "Seconds of tools in a step.")] = 0.0
     retries: Annotated[int, flag("N", "How often a step found wrong is done again.")] = 0
     best_of: Annotated[int, flag("N", "Answers to a step, one of them taken.")] = 1
@@ -56,9 +54,7 @@ class UsersTime(flags.Flags):
 class ModelsOnChips(flags.Flags):
     """Deployment."""
 
-    on: Annotated[
-        str | None, flag("CHIPS", "Of options that are models.", autocompletion=completion.hardware)
-    ] = None
+    on: Annotated[str | None, flags.chips_named("Of options that are models.")] = None
     batch: Annotated[str | None, flag("LIST", "Batches of those; 1.")] = None
 
 
@@ -90,8 +86,7 @@ class Decide(
         list[str] | None, argument("OPTION", "Options; opus, opus-fast and spark if none.")
     ] = None
     map: Annotated[
-        str | None,
-        flag("X=A..B,Y=C..D", "Who wins where: tools=0..30,spark.accuracy=0.6..1."),
+        str | None, flag("X=A..B,Y=C..D", "Who wins where: tools=0..30,spark.accuracy=0.6..1.")
     ] = None
     notes: Annotated[bool, flag(None, "Print every note and break-even.", "--notes")] = False
 
@@ -110,13 +105,10 @@ class Infer(flags.Prices, flags.Output, flags.OwnFolders):
 
     speeds: Annotated[str, flag("SLOW,FAST", "Tokens a second of both tiers.")] = "65,170"
     prices: Annotated[str, flag("SLOW,FAST", "USD of a million tokens out.")] = "25,150"
-    on: Annotated[
-        str, flag("CHIPS", "Chips that may serve.", autocompletion=completion.hardware)
-    ] = "h100-sxm,h200-sxm,b200,gb200"
-    tolerance: Annotated[
-        float,
-        flag("SHARE", "How far each number may be off.", parser=share_of("--tolerance")),
-    ] = 0.15
+    on: Annotated[str, flags.chips_named("Chips that may serve.")] = "h100-sxm,h200-sxm,b200,gb200"
+    tolerance: Annotated[float, flags.a_share("--tolerance", "How far each number may be off.")] = (
+        0.15
+    )
     points: Annotated[int, flag("N", "Points of the box that are tried.")] = 1 << 20
     wide: Annotated[
         bool, flag(None, "Print every combination, and what each number may be.", "--wide")

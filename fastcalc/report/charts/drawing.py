@@ -21,7 +21,6 @@ MARKS = "osD^vP*X"
 """A marker for each colour, as matplotlib calls them, so that a print in grey has them, too."""
 
 MOST = 8
-"""Series that a chart has colours and room for."""
 
 Style = Literal["line", "points", "bound", "area"]
 
@@ -30,11 +29,9 @@ Style = Literal["line", "points", "bound", "area"]
 class Series:
     """Points of one name.
 
-    name : its label
-    x, y : places; of an area its two edges are `low` and `high`
+    x, y : places; an area has two edges instead, `low` and `high`, which else are a range
     colour : place in the palette; series of one chip share it
     style : ``line`` (with a marker for each point), ``points``, ``bound`` (dashed) or ``area``
-    low, high : a range about a line, or the edges of an area
     tips : what is said of each point
     """
 
@@ -55,12 +52,7 @@ class Series:
 
 @dataclass(frozen=True)
 class ChartAxis:
-    """A range of values: what it is of and in which unit, in ratios or from zero on.
-
-    label : quantity and unit
-    low, high : its ends
-    base : of the logarithm, 0 for none
-    """
+    """A range of values, in ratios to a base or, where that is 0, from zero on."""
 
     label: str
     low: float
@@ -135,11 +127,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Bar:
-    """A row of parts of a whole.
-
-    name, says : what it is of, and what its whole is
-    parts : names, places in the palette and shares of the whole [1]
-    """
+    """A row of parts of a whole, which `says` what it is: names, colours and shares. [1]"""
 
     name: str
     says: str
@@ -148,12 +136,8 @@ class Bar:
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A picture: plots next to each other, or bars.
+    """A picture: plots next to each other, or bars, with notes on how to read it.
 
-    title : what it shows, in a sentence without its stop
-    panels : of the same axes where it shows one thing in parts
-    bars : in place of panels
-    notes : how to read it
     is_one : whether panels are parts of one picture, which a terminal draws at once
     """
 
@@ -186,18 +170,6 @@ def luminance(colour: str) -> float:
     parts = (int(colour[place : place + 2], 16) / 255.0 for place in (1, 3, 5))
     linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours, from 1 to 21. [1]
-
-    Source: W3C, Web Content Accessibility Guidelines 2.2, definition of contrast ratio.
-
-    >>> contrast("#ffffff", "#000000")
-    21.0
-    """
-    dark, light = sorted((luminance(one), luminance(other)))
-    return (light + 0.05) / (dark + 0.05)
 
 
 def ink_on(colour: str) -> str:

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from functools import partial
 from io import BytesIO
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fastcalc.errors import InputError
 from fastcalc.report.charts.drawing import (
     COLOURS,
     DARK,
@@ -23,6 +25,7 @@ from fastcalc.report.charts.drawing import (
     named_end,
     written,
 )
+from fastcalc.written import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,12 +47,8 @@ _LETTER, _LINE = 0.56, 1.35
 
 
 def figure(chart: Chart, width: float | None = None, *, is_dark: bool = False) -> "Figure":
-    """Return a chart as a figure.
-
-    chart : what to draw
-    width : of the figure, whose height follows from what it holds [inch]
-    is_dark : whether the ground is dark
-    """
+    """Return a chart as a figure so many inches wide, whose height follows from what it holds."""
+    _demand()
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -82,6 +81,30 @@ def figure(chart: Chart, width: float | None = None, *, is_dark: bool = False) -
     return made
 
 
+def ending_of(file: Path | None) -> str | None:
+    """Return what to write by the ending of a file, None for text; or raise an InputError."""
+    ending = "" if file is None else file.suffix[1:].lower()
+    if ending in ("", "txt"):
+        return None
+    _demand()
+    from matplotlib.figure import Figure
+
+    known = sorted(Figure().canvas.get_supported_filetypes())
+    if ending not in known:
+        raise InputError(f"-o {shown(file)} ends in none of {', '.join(known)} or txt")
+    return ending
+
+
+def _demand() -> None:
+    try:
+        import matplotlib  # noqa: F401  (whether it is there)
+    except ImportError:
+        raise InputError(
+            "charts in files need matplotlib: python -m pip install matplotlib; without -o the "
+            "chart is drawn here"
+        ) from None
+
+
 def png(made: "Figure") -> bytes:
     """Return a figure as the bytes of a PNG."""
     stream = BytesIO()
@@ -96,12 +119,7 @@ def _notes(chart: Chart, wide: float) -> list[str]:
 
 
 def save(made: "Figure", file: Any, kind: str) -> None:
-    """Write a figure to an open file, the same bytes each time.
-
-    made : as `figure` returns it
-    file : open for bytes
-    kind : an ending that matplotlib writes
-    """
+    """Write a figure to an open file by an ending of matplotlib, the same bytes each time."""
     import matplotlib as mpl
 
     dated = {"svg": "Date", "svgz": "Date", "pdf": "CreationDate"}
@@ -111,7 +129,6 @@ def save(made: "Figure", file: Any, kind: str) -> None:
 
 
 def _axes(plot: "Axes", panel: Panel, ink: str, step: int) -> None:
-    """Set scales, every so many of the ticks, names and grid."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     pairs = ((panel.across, plot.xaxis, "x"), (panel.upward, plot.yaxis, "y"))
@@ -199,7 +216,6 @@ def _is_labelled(panel: Panel, one: Series) -> bool:
 
 
 def _labels(plot: "Axes", panel: Panel, ink: str) -> None:
-    """Write the names of series at their ends, none over another."""
     box = plot.get_window_extent()
     points = 72.0 / plot.figure.dpi
     shown = [one for one in panel.series if _is_labelled(panel, one)]
@@ -261,7 +277,6 @@ def _bars(made: "Figure", bars: Sequence[Bar], colours: Sequence[str], ink: str)
 
 
 def _key(made: "Figure", plot: "Axes", bars: Sequence[Bar], colours: Sequence[str]) -> None:
-    """Name the parts in their colours above the bars, once each."""
     from matplotlib.patches import Patch
 
     named = {name: colour for bar in bars for name, colour, _ in bar.parts}

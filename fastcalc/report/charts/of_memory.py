@@ -10,10 +10,7 @@ from fastcalc.report.numbers_as_text import size
 
 
 def memory(locations: Sequence[Location]) -> Chart:
-    """Return what fills each memory of a chip, for each placed scenario that fits.
-
-    locations : others are left out
-    """
+    """Return what fills each memory of a chip, for each placed scenario that fits."""
     bars = [
         Bar(
             f"{one.scenario.hardware.id} {name}",

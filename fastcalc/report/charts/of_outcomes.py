@@ -1,6 +1,6 @@
 """Charts of compared chips: speed, roofline, and the time of a decode step."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,12 +37,7 @@ def speeds_of(outcome: Outcome, some: Any) -> tuple[Any, Any, Any, Any]:
 def ranged(
     name: str, place: int, x: Floats, speeds: Sequence[Floats | None], tips: Sequence[str]
 ) -> tuple[Series, Series]:
-    """Return the bound of a chip's speeds, and the speeds with their range.
-
-    x : where they stand
-    speeds : as of `speeds_of`
-    tips : what each of them is
-    """
+    """Return the bound of a chip's speeds, and the speeds, as of `speeds_of`, with their range."""
     middle, bound, low, high = speeds
     assert middle is not None
     assert bound is not None
@@ -61,10 +56,7 @@ def ranged(
 def of_speeds(
     title: str, series: Sequence[Series], across: str, base: int, notes: Sequence[str]
 ) -> Chart:
-    """Return a chart of speeds with their ranges and those bounds that are not far above.
-
-    across, base : what they stand over, and the base of its logarithm
-    """
+    """Return a chart of speeds over what has a logarithm to a base, with bounds not far above."""
     top = max(float(np.max(edge)) for one in series if one.style == "line" for edge in one.heights)
     seen = [one for one in series if one.style == "line" or one.y.max() < _FAR * top]
     axis, upward = axes(seen, across, "output tokens/s of each user", (base, 10))
@@ -131,7 +123,6 @@ def roofline(outcomes: Sequence[Outcome]) -> Chart:
 
 
 def _passes(place: int, name: str, outcome: Outcome) -> Iterator[Series]:
-    """Yield the decode steps of all batches and, where a batch is one, the prefill of a prompt."""
     estimate, chips = outcome.estimate, outcome.placement.layout.chips
     held, work = estimate.fits, estimate.bound_pass.work
     found = [(f"{name}", "decode", estimate.step.seconds, work)]
@@ -155,8 +146,13 @@ def _passes(place: int, name: str, outcome: Outcome) -> Iterator[Series]:
 def step(outcomes: Sequence[Outcome]) -> Chart:
     """Return the time of a decode step by component, against batch: a plot for each chip."""
     every = [(name, outcome, _components(outcome)) for _, (name, outcome) in _drawn(outcomes)]
-    order = _order([parts for *_, parts in every])
     totals = [np.sum(list(parts.values()), axis=0) for *_, parts in every]
+    shares: dict[str, float] = {}  # the largest that each takes
+    for (*_, parts), total in zip(every, totals, strict=True):
+        for part, spent in parts.items():
+            shares[part] = max(shares.get(part, 0.0), float(np.max(spent / total)))
+    large = [one for one in shares if shares[one] >= _SMALL]
+    order = sorted(large, key=lambda one: -shares[one])[: MOST - 1]
     tallest, panels = [float(one.max()) for one in totals], []
     shared = max(tallest) < _ALIKE * min(tallest)
     for (name, outcome, parts), total in zip(every, totals, strict=True):
@@ -204,19 +200,7 @@ def _components(outcome: Outcome) -> dict[str, Floats]:
     return found
 
 
-def _order(every: Sequence[Mapping[str, Floats]]) -> list[str]:
-    """Return the components that have a colour of their own, by the largest share they take."""
-    shares: dict[str, float] = {}
-    for parts in every:
-        total = np.sum(list(parts.values()), axis=0)
-        for name, spent in parts.items():
-            shares[name] = max(shares.get(name, 0.0), float(np.max(spent / total)))
-    large = sorted((one for one in shares if shares[one] >= _SMALL), key=lambda one: -shares[one])
-    return large[: MOST - 1]
-
-
 def _drawn(outcomes: Sequence[Outcome]) -> list[tuple[int, tuple[str, Outcome]]]:
-    """Return the outcomes that are drawn, by the place of their colour, and their names."""
     models = {one.scenario.model.id for one in outcomes}
     held = [one for one in outcomes if one.estimate.fits.any()][:MOST]
     names = [
@@ -230,7 +214,6 @@ def _drawn(outcomes: Sequence[Outcome]) -> list[tuple[int, tuple[str, Outcome]]]
 
 
 def _left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield what is not drawn, and why."""
     most = {
         f"{one.placement.layout.chips:,} {one.scenario.hardware.id}": one.placement.max_batch
         for one in outcomes
@@ -245,7 +228,6 @@ def _left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _of(outcomes: Sequence[Outcome], what: str) -> str:
-    """Return a title: what is shown, of which model and traffic."""
     traffic = outcomes[0].scenario.traffic
     models = ", ".join(dict.fromkeys(one.scenario.model.name for one in outcomes))
     return f"{what}: {models}, prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"

@@ -15,7 +15,7 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.errors import InputError
 from fastcalc.report import compare, explain, overview, record_tables
 from fastcalc.report.charts import of_memory, of_outcomes
-from fastcalc.report.charts.drawing import COLOURS, DARK, Chart
+from fastcalc.report.charts.drawing import COLOURS, DARK
 from fastcalc.report.console import Listing, Notes, Part, TextTable, Title
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.page.inline_svg import MARKS, figures
@@ -38,9 +38,6 @@ _ADDRESS = re.compile(r"https?://[^\s<>\"]*[^\s<>\".,;:)]")
 def document(outcomes: Sequence[Outcome], command: str) -> str:
     """Return the page of a comparison, which asks nothing of anywhere.
 
-    outcomes : what is compared
-    command : what makes it again
-
     Raises InputError if there are more rows than a page holds.
     """
     records = compare_records(outcomes)
@@ -53,7 +50,11 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
     chips = ", ".join(dict.fromkeys(one.scenario.hardware.id for one in outcomes))
     drawn = (of_outcomes.speed, of_outcomes.price, of_outcomes.roofline, of_outcomes.step)
     held = any(one.estimate.fits.any() for one in outcomes)
-    charts = [make(outcomes) for make in (*drawn, of_memory.memory) if held]
+    charts, said = "", list[str]()
+    for chart in (make(outcomes) for make in (*drawn, of_memory.memory) if held):
+        fresh = [one for one in chart.notes if one not in said]  # of all, said once
+        charts += "".join(figures(replace(chart, notes=fresh)))
+        said += chart.notes
     filled = {
         "title": escape(f"{models} on {chips}"),
         "style": _style(),
@@ -63,7 +64,7 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
         "about": escape(compare.heading(outcomes[0])),
         "command": escape(command),
         "table": _table(records),
-        "charts": "".join(_drawn(charts)),
+        "charts": charts,
         "explained": "".join(_explained(outcomes)),
         "notes": _listed(compare.notes(outcomes)[1][1:]),
         "premises": "".join(_premises(outcomes)),
@@ -73,20 +74,11 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
     return Template(_text("report.html")).substitute({k: visible(v) for k, v in filled.items()})
 
 
-def _drawn(charts: Iterable[Chart]) -> Iterator[str]:
-    """Yield the figures of charts; what one has said of all the next do not say again."""
-    said: set[str] = set()
-    for chart in charts:
-        yield from figures(replace(chart, notes=[one for one in chart.notes if one not in said]))
-        said.update(chart.notes)
-
-
 def _text(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8")
 
 
 def _style() -> str:
-    """Return the style sheet with the colours of charts."""
     rules = [
         "".join(f"--c{place}:{colour};" for place, colour in enumerate(some))
         for some in (COLOURS, DARK)
@@ -99,7 +91,6 @@ def _style() -> str:
 
 
 def _verdict(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield what the page says: three sentences for each model."""
     for _, group in groupby(outcomes, lambda one: one.scenario.model.id):
         members = list(group)
         yield overview.verdict(members)
@@ -132,7 +123,6 @@ def _name(column: Column) -> str:
 
 
 def _table(records: Sequence[Record]) -> str:
-    """Return the table of all columns, sorted and chosen by the page's script."""
     head, chosen = [], []
     shown = [*pick("model"), *_FIRST] if len({one["model"] for one in records}) > 1 else _FIRST
     columns = [*shown, *(one for one in COLUMNS if one not in shown)]
@@ -182,7 +172,6 @@ def _explained(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _as_html(parts: Iterable[Part]) -> Iterator[str]:
-    """Yield parts of a page of text as elements."""
     for part in parts:
         if isinstance(part, TextTable):
             heads = "".join(f"<th>{escape(' '.join(one).strip())}</th>" for one in part.headings)
@@ -207,7 +196,6 @@ def _listed(lines: Iterable[str]) -> str:
 
 
 def _premises(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield what prices are of, and that of each chip with its date."""
     pricing = outcomes[0].scenario.pricing
     yield (
         f"<p>Prices are {escape(compare.basis_of(pricing))}, in use "
@@ -224,7 +212,6 @@ def _premises(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _sources(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield the documents behind chips, models and engines, with addresses and dates."""
     entries: dict[str, Any] = {}
     for one in outcomes:
         for kind in ("hardware", "model", "engine"):

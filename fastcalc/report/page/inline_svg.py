@@ -10,7 +10,6 @@ from fastcalc.report.charts.drawing import (
     MOST,
     Bar,
     Chart,
-    ChartAxis,
     Panel,
     Series,
     apart,
@@ -56,7 +55,6 @@ def _figure(title: str, drawn: str, said: str) -> str:
 
 
 def _plot(panel: Panel, title: str) -> str:
-    """Return a plot: axes and grid, then what stands in them, names at the ends of lines."""
     labels = [one for one in panel.series if one.name and one.style != "bound"]
     right = _WIDE - max((10.0 + _LETTER * len(one.name) for one in labels), default=10.0)
     body = "".join(_grid(panel, right))
@@ -78,7 +76,10 @@ def _up(panel: Panel, values: Floats | float) -> Floats:
 
 def _grid(panel: Panel, right: float) -> Iterator[str]:
     floor = _HIGH - _BOTTOM
-    for tick in _roomy(panel.across, right - _LEFT):
+    ticks, room = panel.across.ticks, right - _LEFT
+    longest = max(len(written(tick)) for tick in ticks) * _LETTER + 8.0
+    step = next(n for n in range(1, 9) if room / max(len(ticks) / n, 1.0) >= longest or n == 8)
+    for tick in ticks[::step]:
         x = float(_across(panel, tick, right))
         yield f'<path class="grid" d="M{x:.1f} {_TOP}V{floor}"/>'
         yield f'<text x="{x:.1f}" y="{floor + 15}" text-anchor="middle">{written(tick)}</text>'
@@ -96,15 +97,7 @@ def _grid(panel: Panel, right: float) -> Iterator[str]:
     )
 
 
-def _roomy(axis: ChartAxis, room: float) -> list[float]:
-    """Return ticks that do not run into each other."""
-    longest = max(len(written(tick)) for tick in axis.ticks) * _LETTER + 8.0
-    step = next(n for n in range(1, 9) if room / max(len(axis.ticks) / n, 1.0) >= longest or n == 8)
-    return axis.ticks[::step]
-
-
 def _series(panel: Panel, one: Series, right: float) -> Iterator[str]:
-    """Yield the elements of a series; each point has a title that says what it is."""
     colour = f"c{one.colour % MOST}"
     x, y = _across(panel, one.x, right), _up(panel, one.y)
     if one.low is not None and one.high is not None:
@@ -142,7 +135,6 @@ def _labels(panel: Panel, labels: Sequence[Series], right: float) -> Iterator[st
 
 
 def _bars(bars: Sequence[Bar]) -> str:
-    """Return bars of parts of a whole, and what their colours mean."""
     named = {name: colour for bar in bars for name, colour, _ in bar.parts}
     rows = []
     for bar in bars:
