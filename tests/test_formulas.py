@@ -227,6 +227,9 @@ PUBLISHED = [
         2 * math.log(10),
         1e-12,
     ),
+    # Six times the price for two and a half times the speed: a fifteenth of the batch.
+    ("batch_ratio", {"cost_ratio": 6, "speed_ratio": 2.5}, 15, 0),
+    ("batch_ratio", {"cost_ratio": 2, "speed_ratio": 1.5}, 3, 0),
     # DeepSeek-R1 on 8 B200 with 3 drafts (TensorRT-LLM): 253 over 111 tokens/s.
     ("drafted_speedup", {"tokens": 2.82, "drafts": 3, "draft_cost": 0.079}, 253 / 111, 0.01),
     # Llama-3.1-8B over 32 layers of 15 us and one wafer: 2,062; 36 layers and two wafers: 1,818.

@@ -90,8 +90,9 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> st
     title = _quoted(f"Fit of {measured} by {COMMAND}")
     sources = ["sources:", f"  {FIT}:", f"    title: {title}", ""]
     values: dict[str, list[str]] = {}
-    pairs = zip(fit.nodes, fit.values.tolist(), strict=True)
-    for node, value in sorted(pairs, key=lambda one: bool(one[0].group)):
+    for node, value in sorted(
+        zip(fit.nodes, fit.values.tolist(), strict=True), key=lambda one: bool(one[0].group)
+    ):
         indent, block = ("    ", f"  {node.group}:") if node.group else ("  ", "parameters:")
         written = getattr(fit.base.on(node.group), node.name)
         text = f"{indent}{node.name}: {{value: {in_unit(written, value)}, source: {FIT}}}"

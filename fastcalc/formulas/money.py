@@ -65,3 +65,19 @@ def joules_per_token(*, power: ArrayLike, site_factor: ArrayLike, tokens_per_s: 
     2.0
     """
     return floats(power) * site_factor / tokens_per_s
+
+
+def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
+    r"""Return how many times smaller the batch is that costs and speeds up so much. [1]
+
+    .. math:: \frac{B_s}{B_f} = \kappa \sigma
+
+    cost_ratio : cost of a token, fast over standard, :math:`\kappa` [1]
+    speed_ratio : tokens a second of a user, fast over standard, :math:`\sigma` [1]
+
+    A token costs :math:`T(B) / B` of an hour. Source: Little, Operations Research 9(3), 1961.
+
+    >>> float(batch_ratio(cost_ratio=6, speed_ratio=2.5))
+    15.0
+    """
+    return floats(cost_ratio) * speed_ratio
