@@ -5,7 +5,7 @@ from math import inf
 from typing import Any
 
 from fastcalc.report.compare import basis_of, priced
-from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.report.numbers_as_text import dollars, many, number
 from fastcalc.report.plan import (
     FLAGS,
     MOST_NAMED,
@@ -131,7 +131,7 @@ def _miss(plan: Plan) -> str:
     parts += [f"batch {plan.batch:,.0f}"]
     if plan.prefill_layout is not None:
         parts += [f"prompts on {plan.prefill_replicas:,.0f} x {cut(plan.prefill_layout)}"]
-    parts += [f"{count_of_chips(plan)} in all"]
+    parts += [f"{many(plan.values['chips'], 'chip')} in all"]
     return f"{', '.join(parts)}: {', '.join(over)}"
 
 
@@ -151,13 +151,9 @@ def cut(layout: Any) -> str:
 def what(plan: Plan) -> str:
     """Say what a plan takes, in a phrase."""
     price = plan.usd_per_month
-    return count_of_chips(plan) + (f", ${dollars(price)} a month" if price is not None else "")
-
-
-def count_of_chips(plan: Plan) -> str:
-    """Return the chips of all replicas with the word for them."""
-    chips = plan.values["chips"]
-    return f"{chips:,.0f} chip{'s' if chips > 1 else ''}"
+    return many(plan.values["chips"], "chip") + (
+        f", ${dollars(price)} a month" if price is not None else ""
+    )
 
 
 def _unit(service: Service) -> str:
