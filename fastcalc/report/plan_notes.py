@@ -150,10 +150,8 @@ def cut(layout: Any) -> str:
 
 def what(plan: Plan) -> str:
     """Say what a plan takes, in a phrase."""
-    price = plan.usd_per_month
-    return many(plan.values["chips"], "chip") + (
-        f", ${dollars(price)} a month" if price is not None else ""
-    )
+    price, chips = plan.usd_per_month, many(plan.values["chips"], "chip")
+    return chips if price is None else f"{chips}, ${dollars(price)} a month"
 
 
 def _unit(service: Service) -> str:
