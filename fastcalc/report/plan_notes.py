@@ -42,8 +42,8 @@ def _next_chip(found: Decision) -> Iterator[str]:
     if second is not None:
         chip, price = best.scenario.hardware.id, runner_up_price(found)
         line = f"next chip: {second.scenario.hardware.id}, {what(second)}: "
-        wins = f"; it wins where {chip} costs more than ${{}} a chip-hour"
-        then = "" if price is None else wins.format(number(rounded_up(price)))
+        usd = price and number(rounded_up(price))
+        then = f"; it wins where {chip} costs more than ${usd} a chip-hour" if usd else ""
         yield line + times_the_cost(found, second) + then
 
 
