@@ -149,7 +149,7 @@ def applied(mutant: Mutant, copy: Path) -> Iterator[None]:
 
     def write(text: str) -> None:
         path.write_text(text)
-        for compiled in _byte_code(copy).joinpath(*path.parent.parts[1:]).glob(f"{path.stem}.*"):
+        for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
             compiled.unlink()
 
     try:
@@ -159,18 +159,13 @@ def applied(mutant: Mutant, copy: Path) -> Iterator[None]:
         write(before)
 
 
-def _byte_code(copy: Path) -> Path:
-    """Return where runs in a copy keep byte code, their own and that of what they import."""
-    return copy.with_name("byte-code")
-
-
 def tested(copy: Path, module: str, tests: tuple[str, ...], timeout: float) -> tuple[int, str]:
     """Return the exit code of tests run in a copy, and what they printed; -1 after a timeout."""
     path = copy / Path(*module.split("."))
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     options = ("-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--assert=plain")
-    places = {"PYTHONPATH": str(copy), "PYTHONPYCACHEPREFIX": str(_byte_code(copy))}
-    environment = {**os.environ, **places, "PYTHONDONTWRITEBYTECODE": ""}
+    unset = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": ""}
+    environment = {**os.environ, **unset, "PYTHONPATH": str(copy)}
     command = [sys.executable, "-c", _RUN, module, str(file), *options, *tests]
     try:
         done = subprocess.run(

@@ -25,10 +25,12 @@ from fastcalc.cli import (
     show_frontier,
     show_infer,
     show_new,
+    show_plan,
     show_validate,
 )
 from fastcalc.evidence.validate import validate_shipped
 from fastcalc.importers import naming
+from fastcalc.search import tricks
 
 FOLDERS = {store.shipped(kind) for kind in ("hardware", "models", "engines", "evidence")}
 _documents: dict[Path, reader.Document] = {}
@@ -122,10 +124,11 @@ def answer_once() -> None:
     show_claims.judge = lambda entries, claims, document: [
         one for claim in claims for one in judged(entries, [claim], document)
     ]
-    show_fastmode.tricks = _remembered(show_fastmode.tricks)
+    show_fastmode.tricks = tricks.fastmode = _remembered(tricks.fastmode)
     show_frontier.frontier = _remembered(show_frontier.frontier)
     show_infer.invert = _remembered(show_infer.invert)
     show_new.as_text = cache(show_new.as_text)
+    show_plan.decide = _remembered(show_plan.decide)
     evidence = cache(show_validate.shipped)
     scored = _remembered(lambda catalogue: validate_shipped(evidence(), catalogue))
     show_validate.shipped = evidence

@@ -1,10 +1,10 @@
+import gc
 import os
 import sys
 
 if sys.dont_write_bytecode:  # else every worker compiles all tests, and every command the program
     sys.dont_write_bytecode, os.environ["PYTHONDONTWRITEBYTECODE"] = False, ""
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: threads wait by spinning
-
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -14,6 +14,7 @@ from tests import helpers
 
 read_once()
 answer_once()
+gc.set_threshold(100_000, 20, 20)  # what is kept lives long, and is looked through each time
 
 for name, count in {"quick": 40, "thorough": 800}.items():
     settings.register_profile(

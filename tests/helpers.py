@@ -72,6 +72,9 @@ def outcome(
     )
 
 
+FILE = re.compile(r"/(?!(s|min|h)\b)|\.(yaml|csv|json)$")
+"""What a word holds that names a file or a folder; 20/s is a rate, 25GB/s a bandwidth."""
+
 runs = Path()
 """The folder in which `run_once` keeps what commands did, of this run of the tests."""
 
@@ -101,7 +104,7 @@ def run_once(*args: Any, **fixtures: Any) -> Ran:
     What one process of a test run did, others read.
     """
     asked = (os.environ.get("COLUMNS", ""), *map(str, args))
-    if any("/" in word or word.endswith((".yaml", ".csv", ".json")) for word in asked):
+    if any(FILE.search(word) for word in asked):
         return run(*args, **fixtures)
     kept = runs / f"{sha256(repr(asked).encode()).hexdigest()}.json"
     if not kept.exists():

@@ -13,9 +13,14 @@ from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 GB, TB, TERA = 1e9, 1e12, 1e12
 
 
+def scaled(count: int) -> int:
+    """Return how many of something dear to try: so many, and twenty times that if thorough."""
+    return count * settings().max_examples // 40
+
+
 def examples(count: int) -> settings:
-    """Return settings for a property whose examples are dear; a thorough run has more of all."""
-    return settings(max_examples=count * settings().max_examples // 40)
+    """Return settings for a property whose examples are dear."""
+    return settings(max_examples=scaled(count))
 
 
 def _in(value: float, unit: str) -> str:

@@ -64,7 +64,7 @@ def swept(one, chips):
     return np.stack([speed[tried], usd[tried]])
 
 
-@examples(25)
+@examples(16)
 @given(
     st.lists(st.sampled_from(CHIPS), min_size=1, max_size=2, unique=True),
     st.sampled_from(MODELS),
@@ -98,7 +98,7 @@ def test_the_frontier_is_that_of_a_sweep(names, model, chips, traffic, speculati
         assert np.any((points[:, 0] >= one * (1 - SAME)) & (points[:, 1] <= cost * (1 + SAME)))
 
 
-@examples(25)
+@examples(12)
 @given(
     st.lists(
         st.sampled_from(["h100-sxm", "mi300x", "b200", "wse-3", "l40s"]),

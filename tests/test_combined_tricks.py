@@ -152,7 +152,7 @@ def seconds(outcome):
     return hour / 3600.0 / float(outcome.estimate.total[0]) * 1e6
 
 
-@examples(10)
+@examples(5)
 @given(bases())
 def test_the_cheapest_combination_is_that_of_brute_force(base):
     """For two tricks, three and four; "no combination" only where brute force has none.
@@ -193,7 +193,7 @@ def test_the_cheapest_combination_is_that_of_brute_force(base):
     assert nearest(base)[0] == pytest.approx(fastest, rel=1e-9)
 
 
-@examples(6)
+@examples(4)
 @given(bases())
 def test_factors_multiply_up_to_the_whole(base):
     for option in combinations(base):

@@ -174,7 +174,7 @@ def test_what_an_earlier_command_read_may_be_written(tmp_path, capsys, monkeypat
 
 def test_a_draft_of_a_killed_program_goes_with_the_next_and_no_other(tmp_path):
     """Of two that write the same file, neither takes the other's draft for a dead one."""
-    asked = "sweep --on all --batch 1..1000 --prompt 1k..8k+100 -o found.csv".split()
+    asked = "sweep --batch 1..1000 --prompt 1k..8k+100 --output 1..36 -o found.csv".split()
     (tmp_path / ".found.csv.original").write_text("of somebody")
 
     def started(others):
@@ -242,7 +242,7 @@ def test_a_closed_standard_output_gets_a_sentence(command, tmp_path):
     assert "standard output is closed" in ran.stderr
 
 
-@pytest.mark.parametrize("asked", ["frontier", "plan", "fit", "fastmode --speedup 2"])
+@pytest.mark.parametrize("asked", ["frontier", "plan", "fit", "fastmode --smaller none"])
 def test_so_it_does_in_every_command(asked, capsys, monkeypatch):
     command, *flags = asked.split()
     monkeypatch.setattr(sys, "stdout", None)  # as Python has it where the stream is closed

@@ -230,13 +230,13 @@ def check(estimate, rows):
         assert row.first.answer.result.value == estimate.ttft[index]
 
 
-@strategies.examples(30)
+@strategies.examples(20)
 @given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)
 def test_formulas_come_to_what_the_step_says(chip, model, engine, traffic):
     check(*explained(chip, model, engine, traffic))
 
 
-@strategies.examples(30)
+@strategies.examples(20)
 @given(strategies.hardware(), strategies.models(), traffics)
 def test_terms_of_the_bound_come_to_what_the_bound_says(chip, model, traffic):
     ideal = Engine.model_validate({"id": "ideal", "name": "", "fitted_on": "", "is_bound": True})

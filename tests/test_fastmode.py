@@ -23,6 +23,7 @@ from fastcalc.search.tricks.option import TRICKS
 from fastcalc.search.tricks.smaller_models import family_of, fewer_layers, smaller_models
 from fastcalc.search.tricks.start import Base
 from tests.helpers import run_once, words
+from tests.strategies import scaled
 
 ENTRIES = Catalogue()
 TODAY = ("gpt-oss-120b", "--on", "h100-sxm", "--batch", "32")
@@ -47,13 +48,16 @@ def serving(model="gpt-oss-120b", hardware="h100-sxm", batch=32, **changes) -> S
     return replace(made, **changes)
 
 
-def faster(scenario: Scenario, speedup: float):
-    return fastmode(scenario, speedup * float(solve(scenario).estimate.speed[0]), ENTRIES)
+def faster(scenario: Scenario, speedup: float, smaller=None):
+    today = best_cut(scenario)
+    return fastmode(today, speedup * float(solve(today).estimate.speed[0]), ENTRIES, smaller)
 
 
 @pytest.fixture(scope="module")
 def answers():
-    return [faster(serving(), speedup) for speedup in (1.0, 1.3, 2.0, 2.5, 4.0)]
+    """Of 2 and 2.5 the command is asked, too."""
+    others = np.linspace(5.0, 50.0, scaled(1) - 1)
+    return [faster(serving(), speedup) for speedup in (1.0, 2.0, 2.5, 4.0, *others)]
 
 
 def records(ran):
@@ -165,12 +169,12 @@ def test_the_command_holds_prices_engines_formats_and_folders(fastcalc, tmp_path
     "args",
     [
         ("deepseek-r1", "--on", "gb200", "--chips", "72", "--batch", "930", "--context", "64000",
-         "--speedup", "2.5"),
+         "--speedup", "2.5", "--smaller", "none"),
         ("glm-4.7", "--on", "h200-sxm", "--from-speed", "65", "--to-speed", "170"),
         ("spark-120b", "--on", "gb200", "--from-speed", "65", "--to-speed", "1000"),
         ("frontier-1t", "--on", "gb200", "--chips", "72", "--speedup", "2.5"),
         ("llama-3.1-8b", "--on", "wse-3", "--batch", "4", "--speedup", "1.2"),
-        ("glm-4.7", "--on", "gb200", "--batch", "8", "--speedup", "1.5"),
+        ("glm-4.7", "--on", "gb200", "--batch", "8", "--speedup", "1.5", "--smaller", "none"),
     ],
 )  # fmt: skip
 def test_the_systems_of_the_articles_have_an_answer(fastcalc, args):
@@ -183,7 +187,7 @@ def test_the_systems_of_the_articles_have_an_answer(fastcalc, args):
 
 def test_both_batches_are_solved_for(fastcalc):
     args = ("gpt-oss-120b", "--on", "h100-sxm", "--from-speed", "65", "--to-speed", "130")
-    rows = records(fastcalc("fastmode", *args, "--format", "json"))
+    rows = records(fastcalc("fastmode", *args, "--smaller", "none", "--format", "json"))
     today, smaller = rows[0], rows[1]
     assert today["tokens_per_s_per_user"] >= 65
     assert smaller["tokens_per_s_per_user"] >= 130
@@ -329,7 +333,7 @@ def test_a_users_price_turns_a_machine_without_one_into_a_row(fastcalc):
     rows = records(fastcalc("fastmode", *TODAY, "--format", "json"))
     free = next(row for row in rows if row["hardware"] == "sn40l")
     assert free["cost_multiple"] is None
-    flags = ("--price", "sn40l=4", "--format", "json")
+    flags = ("--price", "sn40l=4", "--smaller", "none", "--format", "json")
     priced = next(
         row for row in records(fastcalc("fastmode", *TODAY, *flags)) if row["hardware"] == "sn40l"
     )
@@ -393,7 +397,7 @@ def test_closed_models_with_nothing_but_totals_have_answers_too(tmp_path):
         chip, ENTRIES.model(str(path)), engine_for(ENTRIES, chip)[0], (8,),
         Traffic(1000.0, 1000.0, 1500.0), sharding=Sharding(chips=8),
     )  # fmt: skip
-    answer = faster(today, 1.5)
+    answer = faster(today, 1.5, smaller=[])
     assert answer.shorter is not None
     assert answer.shorter.active_parameters < 20e9
     assert answer.thinner is None
@@ -465,7 +469,8 @@ def test_a_cost_over_a_start_without_a_price_is_left_out(fastcalc):
 
 
 def test_a_lower_speed_has_a_larger_batch_and_one_user_is_one(fastcalc):
-    text = fastcalc("fastmode", "gpt-oss-120b", "--batch", "1", "--speedup", "0.5").out
+    asked = ("gpt-oss-120b", "--batch", "1", "--speedup", "0.5", "--smaller", "none")
+    text = fastcalc("fastmode", *asked).out
     assert "tokens/s for its one user, to" in words(text)
     assert any(line.startswith("larger batch ") for line in text.splitlines())
     assert "smaller batch" not in text

@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema import Model
@@ -20,6 +20,7 @@ from fastcalc.importers.huggingface.families import ALIASES, FAMILIES
 from fastcalc.importers.huggingface.json_file import JsonFile
 from fastcalc.importers.huggingface.model import label, mapping
 from tests.helpers import ROOT, every, run, words
+from tests.strategies import examples
 
 CONFIGS = ROOT / "tests" / "configs"
 
@@ -612,7 +613,7 @@ def mutate(data: dict, path: tuple, new: object, drop: bool) -> None:
         inner[path[-1]] = new
 
 
-@settings(max_examples=200)
+@examples(100)
 @given(data=st.data())
 def test_mutated_configurations_are_read_or_refused(data, tmp_path_factory):
     config = fixture(data.draw(st.sampled_from(FIXTURES)))
@@ -646,7 +647,7 @@ INTERESTING = {
 }  # fmt: skip
 
 
-@settings(max_examples=100)
+@examples(50)
 @given(
     text=st.one_of(
         st.text(max_size=40),

@@ -32,7 +32,7 @@ NOISE = 0.05
 """Standard deviation of what is published from what is true: a third of the tolerance."""
 
 SERVICES = 100 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 20
-POINTS = (1 << 20) if SERVICES == 100 else (1 << 18)
+POINTS = (1 << 20) if SERVICES == 100 else (1 << 17)
 
 
 def holds(found, values):

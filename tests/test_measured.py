@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.cli import show_validate
 from fastcalc.errors import InputError
 from fastcalc.evidence import left_out
 from fastcalc.evidence.calibrate import fit_of
@@ -314,9 +315,12 @@ def test_the_shipped_table_leaves_sources_out(shipped_fit, honest, source):
 
 def test_no_measurement_beats_its_bound():
     evidence = shipped()
-    points = [point for point in evidence.points if point.id not in evidence.unpredictable]
-    beaten = {one.point.id for one in validate(points, Catalogue()).predictions if one.beats_bound}
-    assert beaten <= set(evidence.suspect)
+    both = show_validate.validate_shipped(evidence, Catalogue())
+    parts = (both.fitted, both.set_aside, both.suspect)
+    found = [one for part in parts for one in part.predictions]
+    known = {one.point.id for one in found} | {one.id for part in parts for one in part.skipped}
+    assert known == {point.id for point in evidence.points}
+    assert {one.point.id for one in found if one.beats_bound} <= set(evidence.suspect)
 
 
 def test_engines_have_few_values_of_their_own():

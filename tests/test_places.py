@@ -1,6 +1,6 @@
 """Every refusal of a file names it, and the line and column of what is wrong in it.
 
-300 cases here; ``FASTCALC_FUZZ=20000 pytest tests/test_places.py`` for more.
+150 cases here; ``FASTCALC_FUZZ=20000 pytest tests/test_places.py`` for more.
 """
 
 import csv
@@ -23,8 +23,9 @@ from fastcalc.errors import InputError
 from fastcalc.importers.huggingface import import_model
 from fastcalc.importers.json_places import json_marks
 from tests.helpers import ROOT, run
+from tests.strategies import scaled
 
-CASES = int(os.environ.get("FASTCALC_FUZZ", "300"))
+CASES = int(os.environ.get("FASTCALC_FUZZ", scaled(150)))
 ODD: list[object] = [
     *(None, True, "", "x", "x" * 5000, [], {}, [None], -1, 0, 1.5, 3, 10**30, 1e-320, 1e308, 1e400),
     *(

@@ -26,14 +26,14 @@ from fastcalc.search.plan.decide import decide
 from fastcalc.search.plan.score import score
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid, Requests
-from tests.helpers import run
+from tests.helpers import run_once as run
 from tests.strategies import examples
 
 CATALOGUE = Catalogue()
 CHIPS = ["h100-sxm", "mi300x", "b200", "rtx-4090", "wse-3", "l40s", "a100-sxm-80gb"]
 MODELS = ["llama-3.1-70b", "llama-3.1-8b", "gpt-oss-120b", "qwen3-30b-a3b"]
-# Of every kind and several vendors; the top twelve are of few chips anyway.
-SOLD = "h100-sxm,h200-sxm,b200,gb200,mi300x,mi355x,wse-3,l40s,groq-lpu,rtx-pro-6000-server"
+# Of several kinds and vendors; the top eight are of few chips anyway.
+SOLD = "h100-sxm,gb200,mi300x,mi355x,l40s,rtx-pro-6000-server"
 LAYOUTS = [Layout(), Layout(2), Layout(8), Layout(4, 2), Layout(pp=2), Layout(1, 1, 4, 4)]
 
 
@@ -77,7 +77,7 @@ def solved(grid, layout, service):
     outcome = solve(replace(asked, batches=tuple(range(1, 4098))))
     limit = outcome.placement.machine.software.max_sequences
     held = outcome.estimate.fits & (outcome.estimate.batch <= limit * layout.dp)
-    assert list(held) == sorted(held, reverse=True)
+    assert not np.any(held[1:] & ~held[:-1])
     count = int(held.sum())
     return solve(replace(asked, batches=tuple(range(1, count + 1)))) if count else None
 
@@ -170,7 +170,7 @@ def met_of(everything, service):
     return everything[:, met & (row["tpot"] <= service.tpot) & ~np.isnan(row["cost"])]
 
 
-@examples(40)
+@examples(20)
 @given(
     st.lists(st.sampled_from(CHIPS), min_size=1, max_size=2, unique=True),
     st.sampled_from(MODELS),
@@ -221,7 +221,7 @@ def assert_relaxed(found, everything, service):
         assert helps == (value is not None)
 
 
-@examples(25)
+@examples(12)
 @given(st.sampled_from(CHIPS), st.sampled_from(MODELS), services)
 def test_the_batch_is_the_smallest_that_needs_no_more_replicas(chip, model, service):
     service = replace(service, max_chips=math.inf)
@@ -314,7 +314,7 @@ def test_every_offered_plan_is_what_compare_says(model, rate, capsys, monkeypatc
         "--format",
         "json",
         "--top",
-        12,
+        8,
         capsys=capsys,
         monkeypatch=monkeypatch,
     )
@@ -525,7 +525,7 @@ def test_rounding_down_never_goes_above(value):
     assert value * 0.9899 <= rounded_down(value) <= value
 
 
-def random_arrivals(capsys, monkeypatch, *more, model="llama-3.1-70b", chips=SOLD):
+def random_arrivals(capsys, monkeypatch, *more, model="llama-3.1-70b", chips="h100-sxm,mi355x"):
     asked = ("--prompt", 2000, "--output", 500, "--rate", "20/s", "--tpot", "40ms")
     ran = run(
         "plan",

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model
@@ -15,7 +15,6 @@ from fastcalc.core.host import memory_choice
 from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, by_layout, locate, solve
 from fastcalc.core.split import Split, split
-from fastcalc.core.step import ways_of
 from fastcalc.core.tier import KINDS, OWN_MEMORY, MemoryChoice, own_tiers
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
@@ -317,15 +316,65 @@ def test_a_model_that_is_asked_to_live_on_the_host_alone_is_read_over_the_link()
     assert seconds(found) == pytest.approx(0.1, rel=1e-3)
 
 
-def test_a_host_that_is_not_needed_changes_nothing():
-    """80 GB hold 10: whatever the host, even one whose memory is faster than the chip's."""
+def test_a_host_that_is_not_needed_and_not_faster_changes_nothing():
+    """80 GB hold 10, and no byte takes less elsewhere: what is streamed comes through the chip."""
     on = chip(memory("HBM", "80 GB", "300 GB/s"))
     alone = outcome(TEN_GB, on, engine=ADDS, batch=(1, 64))
-    for other in (host(), host(bandwidth="460 GB/s", compute="3 TFLOP/s"), host(link="1 TB/s")):
-        found = outcome(TEN_GB, on, engine=ADDS, batch=(1, 64), memory=MemoryChoice(other))
-        assert found.estimate.tpot == pytest.approx(alone.estimate.tpot, rel=1e-9)
-        assert found.estimate.ttft == pytest.approx(alone.estimate.ttft, rel=1e-9)
+    slow, quick = {"bandwidth": "290 GB/s"}, {"bandwidth": "1 TB/s", "link": "1 TB/s"}
+    cores = {"compute": "1000 TFLOP/s"}
+    for other, use in (
+        (host(), None),
+        (host(**quick, **cores), "stream"),
+        (host(**slow, **cores), "compute"),
+        (host(**slow, **cores), None),
+    ):
+        found = outcome(TEN_GB, on, engine=ADDS, batch=(1, 64), memory=MemoryChoice(other, use))
+        assert np.all(found.estimate.tpot == alone.estimate.tpot)
+        assert np.all(found.estimate.ttft == alone.estimate.ttft)
         assert found.placement.layout == Layout()
+        assert found.where == "HBM of 1 chip"
+
+
+@pytest.mark.parametrize("turn", [0.0, 1.0, 2.0, 2.4])
+def test_a_host_faster_than_the_chip_holds_what_gains(turn):
+    """10 GB at 300 GB/s are 33.3 ms; 8 GB of room at 400 GB/s 20, and 2 GB stay: 26.7 ms.
+
+    Eight tenths of ten layers take turns: 8 x 2 ms leave nothing of the gain of 6.7 ms.
+    """
+    on = chip(memory("HBM", "80 GB", "300 GB/s"))
+    there = MemoryChoice(host("8 GB", "400 GB/s", compute="1000000 TFLOP/s"))
+    under = made_up.engine(tier_overlap=0, host_layer_overhead=f"{turn / 3} ms")
+    found = outcome(TEN_GB, on, engine=under, memory=there)
+    best = min(2e3 / 300 + 20 + 8 * turn / 3, 1e4 / 300)
+    assert seconds(found) == pytest.approx(best / 1e3, rel=1e-6)
+    # More of the chip's memory than it needs is no reason to fill it.
+    more = chip(memory("HBM", "800 GB", "300 GB/s"))
+    assert seconds(outcome(TEN_GB, more, engine=under, memory=there)) == seconds(found)
+    # Asked to stay near, it does.
+    near = replace(there, place=place(weights="HBM", kv="HBM"))
+    found = outcome(TEN_GB, on, engine=under, memory=near)
+    assert seconds(found) == pytest.approx(1e-2 / 0.3, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [
+        (("mixtral-8x7b", "rtx-3090", "epyc-9005-12ch", "int4", 16), 33.5e9),
+        (("qwen3-30b-a3b", "l4", "epyc-9004-12ch", None, 4), 96 * 2**30),
+        (("deepseek-r1", "t4", "grace-480gb", None, 32), 900e9),
+    ],
+)
+def test_more_memory_of_a_card_never_slows_it_alongside_a_faster_host(catalogue, command, more):
+    model, card, name, weights, batch = command
+    asked = {"batch": (batch,), "weights": weights, "memory": memory_choice(catalogue, name)}
+    on = catalogue.hardware(card)
+    ranks = Sharding(pp=2) if card == "t4" else Sharding(tp=1)
+    speeds = []
+    for room in (on.memory[0].capacity.si, more):
+        larger = [scaled(on.memory[0], capacity=room / on.memory[0].capacity.si)]
+        changed = on.model_copy(update={"memory": larger})
+        speeds.append(outcome(model, changed, sharding=ranks, **asked).estimate.speed[0])
+    assert speeds[1] >= speeds[0] * (1 - TINY)
 
 
 def test_without_a_second_memory_and_with_one_that_everything_is_kept_out_of_rows_are_the_same():
@@ -430,17 +479,6 @@ def better_ones(request: Scenario, factor: float) -> Iterator[tuple[str, Scenari
         yield "host cores", replace(request, memory=replace(asked, host=more))
 
 
-def is_faster_near(found: Outcome) -> bool:
-    """Whether a pass takes each kind of bytes for less in a nearer memory than in the next."""
-    passes, software = found.estimate.passes, found.site.machine.software
-    if passes.split is None:
-        return True
-    ways = ways_of(passes.decode_work(), passes.split, found.site.machine.chip, software)
-    steps = [step for costs in ways.open for step in itertools.pairwise(costs.cells)]
-    each = [kinds for near, far in steps for kinds in zip(near, far, strict=True)]
-    return all(np.all(near <= far * (1 + TINY)) for near, far in each)
-
-
 def lies_alike(one: Outcome, other: Outcome) -> bool:
     """Whether the same shares of each kind live in the same memories."""
     splits = one.split, other.split
@@ -450,32 +488,30 @@ def lies_alike(one: Outcome, other: Outcome) -> bool:
     return all(np.allclose(*pair, atol=TINY) for kind in pairs for pair in kind)
 
 
-@settings(max_examples=40)
+@strategies.examples(20)
 @given(requests(), st.sampled_from([1.01, 1.5, 20.0]))
 def test_more_of_a_faster_tier_never_slows(request, factor):
     """A pass that decodes never, and none where everything stays where it was.
 
-    Bytes are placed for the pass that decodes: one with prompts takes what that leaves it. More
-    room near slows where a host's cores multiply faster than the chip: it is not the faster tier.
+    Bytes are placed for the pass that decodes: one with prompts takes what that leaves it, and may
+    find farther away what it would have had near, so that a first token may come later.
     """
     found = solve(request)
-    skew = found.site.machine.software.expert_skew
     for name, better in better_ones(request, factor):
         after = solve(better)
-        moved = not lies_alike(found, after)
-        if name == "capacity" and not is_faster_near(found):
-            continue
-        for key in ("tpot", "ttft", "tpot_in_traffic"):
-            if key != "tpot" and moved:
-                continue
+        for key in ("tpot", "ttft", "tpot_in_traffic") if lies_alike(found, after) else ("tpot",):
             new, old = getattr(after.estimate, key), getattr(found.estimate, key)
-            # Experts picked unevenly are placed by what they save on average.
-            room = 0.02 if skew and moved else TINY
-            assert np.all(new <= old * (1 + room)), (name, key, old, new)
+            assert np.all(new <= old * (1 + rounding(found))), (name, key, old, new)
         assert np.all(after.estimate.bound >= found.estimate.bound * (1 - TINY)), name
 
 
-@settings(max_examples=40)
+def rounding(found: Outcome) -> float:
+    """What a time is exact to: where experts are picked unevenly, tangents stand for a curve."""
+    skew = found.site.machine.software.expert_skew
+    return 1e-6 if skew and found.placement.work.experts else TINY
+
+
+@strategies.examples(20)
 @given(requests())
 def test_nothing_beats_the_bound(request):
     """Not even the sum of the parts, before the step is held to the bound."""
@@ -486,7 +522,7 @@ def test_nothing_beats_the_bound(request):
     assert np.all(sum(parts) >= least * (1 - 1e-6)), (sum(parts), least)
 
 
-@settings(max_examples=40)
+@strategies.examples(20)
 @given(requests())
 def test_shares_are_whole_and_memories_hold_what_is_in_them(request):
     found = solve(request)
@@ -502,18 +538,16 @@ def test_shares_are_whole_and_memories_hold_what_is_in_them(request):
         assert np.all(held <= room * (1 + 1e-9)), (place, held, room)
 
 
-@settings(max_examples=40)
+@strategies.examples(20)
 @given(requests(), hosts())
 def test_adding_a_host_never_slows_what_fitted_without_it(request, added):
     alone = replace(request, memory=MemoryChoice())
     assume(locate(alone).placement.max_batch >= max(alone.batches))
     before = solve(alone).estimate
-    after = solve(replace(alone, memory=MemoryChoice(added))).estimate
-    assert np.all(after.tpot <= before.tpot * (1 + TINY))
-    # Bytes are placed for the step that decodes; a prompt pass takes what that leaves it.
-    for key in ("ttft", "tpot_in_traffic"):
-        new, old = getattr(after, key), getattr(before, key)
-        assert np.all(new <= old * 1.01), (key, old, new)
+    found = solve(replace(alone, memory=MemoryChoice(added)))
+    after = found.estimate
+    # Only the pass that decodes: a prompt pass takes what that leaves it, as above.
+    assert np.all(after.tpot <= before.tpot * (1 + rounding(found)))
     assert np.all(after.bound >= before.bound * (1 - TINY))
 
 
@@ -607,10 +641,13 @@ def test_no_other_placement_takes_less(tiers, steps, batch):
     assert memory_time(found) == pytest.approx(by_hand, rel=1e-9)
 
 
-def other_splits(found: Outcome, steps: int) -> tuple[Split, np.ndarray]:
-    """Every split of what a pass reads over the memories, in steps, and which of them fit."""
+def other_splits(found: Outcome, steps: int) -> Iterator[tuple[Split, np.ndarray]]:
+    """Every split of what a pass reads over the memories, in steps, and which of them fit.
+
+    The most picked experts are nearest, or farthest.
+    """
     split, machine = found.split, found.site.machine
-    count = len(split.tiers)
+    count, skew = len(split.tiers), machine.software.expert_skew
     choices = np.array(simplex(count, steps))
     grid = np.indices((len(choices),) * 4).reshape(4, -1)
     shares = {
@@ -620,19 +657,21 @@ def other_splits(found: Outcome, steps: int) -> tuple[Split, np.ndarray]:
     shares["embedding"] = [np.array(float(tier == count - 1)) for tier in range(count)]
     shares |= {kind: split.shares[kind] for kind in machine.place}
     fits = np.array(True)
-    for tier, room in enumerate(machine.usable(found.placement.layout.chips)[:-1]):
+    for tier, room in enumerate(machine.usable(found.placement.layout.chips)):
         held = sum(shares[kind][tier] * split.sizes[kind] for kind in KINDS)
         fits = fits & (held <= room * (1 + TINY))
-    return replace(split, shares=shares, read=shares["experts"]), fits
+    for order in (1, -1) if skew else (1,):
+        hit = np.cumsum(shares["experts"][::order], axis=0).clip(0, 1) ** (1 - skew)
+        read = list(np.diff(hit, axis=0, prepend=0.0 * hit[:1]))[::order]
+        yield replace(split, shares=shares, read=read), fits
 
 
-@settings(max_examples=40)
-@given(requests(), st.sampled_from([0.05, 0.2, 0.4, 0.6, 0.8, 0.95]))
+@strategies.examples(20)
+@given(requests(), st.sampled_from([0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 2.0]))
 def test_no_other_split_of_a_random_model_takes_less(request, part):
-    """Chips that hold a part of it, engines that overlap, turns and cores of a host: all splits.
+    """Chips that hold a part of it or all, engines that overlap, cores of a host: all splits.
 
-    The step itself says what each takes. Where a host's cores are faster than the chip, memory of
-    the chip is filled all the same.
+    The step itself says what each takes.
     """
     found = solve(request)
     first, *others = request.hardware.memory
@@ -643,14 +682,13 @@ def test_no_other_split_of_a_random_model_takes_less(request, part):
     changed += [scaled(one, capacity=0.3 * needed / one.capacity.si) for one in others]
     update = {"memory": changed}
     found = solve(replace(request, hardware=request.hardware.model_copy(update=update)))
-    passes, skew = found.estimate.passes, found.site.machine.software.expert_skew
-    assume(np.all(found.estimate.fits) and found.split is not None and is_faster_near(found))
-    assume(not (skew and found.placement.work.experts))
-    other, fits = other_splits(found, 8 if len(found.split.tiers) == 2 else 3)
+    assume(np.all(found.estimate.fits) and found.split is not None)
+    passes = found.estimate.passes
     work = passes.decode_work()
-    times = passes.expected(replace(work, split=other)).seconds
-    least = np.where(fits, times, np.inf).min(axis=0)
-    assert np.all(passes.expected(work).seconds <= least * (1 + TINY))
+    for other, fits in other_splits(found, 8 if len(found.split.tiers) == 2 else 3):
+        times = passes.expected(replace(work, split=other)).seconds
+        least = np.where(fits, times, np.inf).min(axis=0)
+        assert np.all(passes.expected(work).seconds <= least * (1 + rounding(found)))
 
 
 @given(
@@ -760,10 +798,15 @@ def test_each_batch_uses_the_host_as_is_faster_for_it():
 
 
 def test_what_the_host_multiplies_the_chip_does_not():
-    """24 of 40 GB near: 2 x 12 billion FLOPs at 0.024 TFLOP/s are 1 s, and 0.2 s on the host."""
+    """24 of 40 GB near: 2 x 12 billion FLOPs at 0.024 TFLOP/s are 1 s, and 16 GB at 20 GB/s 0.8 s."""
     slow = chip(memory("GDDR", "24 GB", "1 TB/s"), peak={"bf16": "0.024 TFLOP/s"})
+    asked = MemoryChoice(dram(bandwidth="20 GB/s"), "compute")
+    assert seconds(outcome(SEVENTY, slow, engine=ADDS, memory=asked)) == pytest.approx(
+        1.8, rel=1e-3
+    )
+    # At 80 GB/s all of it takes less there: 0.5 s.
     found = outcome(SEVENTY, slow, engine=ADDS, memory=MemoryChoice(dram(), "compute"))
-    assert seconds(found) == pytest.approx(1.2, rel=1e-3)
+    assert seconds(found) == pytest.approx(0.5, rel=1e-3)
 
 
 def test_the_bound_grants_the_cores_of_a_host_their_rate():

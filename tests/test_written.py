@@ -89,7 +89,7 @@ COMMANDS = {
     "no plan": (("plan", MODEL, "--ttft", "1us", *OWN), FOUR),
     "frontier": (("frontier", MODEL, "--max-chips", "2", *OWN), FOUR),
     "no frontier": (("frontier", "glm-5.3-flash", "--max-chips", "1", *OWN), FOUR),
-    "fastmode": (("fastmode", MODEL, *OWN), FOUR),
+    "fastmode": (("fastmode", MODEL, "--smaller", "model", *OWN), FOUR),
     "no fastmode": (("fastmode", MODEL, "--from-speed", "1e8", *OWN), FOUR),
     "decide": (("decide", MODEL, "@\x1b[2J\u202e=speed=9", *OWN), FOUR),
     "sweep": (("sweep", MODEL, "--batch", "1,2", *OWN), ("csv", "json")),

@@ -55,7 +55,7 @@ def _some(numbers: Sequence[int], seed: int, *, is_process: bool) -> Iterator[Br
         for done, number in enumerate(numbers):
             _, found = judged(draw(seed, number), base, is_process=is_process)
             yield from (Broken(name, seed, number, is_process) for name in found)
-            if done % TIDY_EVERY == 0:
+            if done % TIDY_EVERY == TIDY_EVERY - 1:
                 tidy()
             base = max(base, peak()) if any(name.startswith("memory") for name in found) else base
 

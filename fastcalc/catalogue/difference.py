@@ -33,7 +33,7 @@ class Change:
 def change(written: str) -> Change:
     """Return the change of ``memory.SRAM.capacity=60GB``, or of ``wse-3:price.cloud=30 USD/h``.
 
-    Raises InputError if it is not of that form, or neither chips nor models have such a key.
+    Raises InputError if it is not of that form, or nothing has such a key.
     """
     match = _WRITTEN.fullmatch(written.strip())
     if match is None:
@@ -51,10 +51,7 @@ def change(written: str) -> Change:
 
 
 def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
-    """Return a document with a value in place of its own and a sentence that says so.
-
-    A list is entered by the name of what it holds. None where the document has no such place.
-    """
+    """Return a document with a value in place of its own and a sentence, or None without it."""
     data = deepcopy(document.data)
     here, last = data, what_if.path[-1]
     for step in what_if.path[:-1]:
@@ -79,23 +76,15 @@ def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
 def extended(document: Document, base: Document) -> Document:
     """Return a document with everything that it leaves out taken from another.
 
-    Mappings are joined key by key, and lists of named things by name. A number with its source,
-    any other list, and what is of another kind stand in the other's place whole.
+    Mappings are joined key by key, and lists of named things by name; all else stands whole.
     """
     moved: dict[Path_, Path_] = {}
     inherited = {key: one for key, one in base.data.items() if key not in _NEVER_INHERITED}
-    data = {
-        **inherited,
-        **{
-            key: _over(inherited.get(key), one, (key,), moved) for key, one in document.data.items()
-        },
-    }
+    own = document.data.items()
+    data = {**inherited, **{key: _over(inherited.get(key), one, (key,), moved) for key, one in own}}
 
     def places(marks: dict[Path_, Any]) -> dict[Path_, Any]:
-        starts = {path: path[:2] for path in marks}
-        return {
-            (*moved.get(start, start), *path[2:]): marks[path] for path, start in starts.items()
-        }
+        return {(*moved.get(at[:2], at[:2]), *at[2:]): mark for at, mark in marks.items()}
 
     return replace(document, data=data, values=places(document.values), keys=places(document.keys))
 
@@ -103,11 +92,8 @@ def extended(document: Document, base: Document) -> Document:
 def _over(base: Any, own: Any, path: Path_, moved: dict[Path_, Path_]) -> Any:
     """Return a value over the one it extends; note the lists' items that stand elsewhere now."""
     if isinstance(base, dict) and isinstance(own, dict):
-        if (
-            "value" in base
-            or "value" in own
-            or own.get("kind", base.get("kind")) != base.get("kind")
-        ):
+        is_other_kind = own.get("kind", base.get("kind")) != base.get("kind")
+        if is_other_kind or "value" in base or "value" in own:
             return own
         joined = {key: _over(base.get(key), one, (*path, key), moved) for key, one in own.items()}
         return {**base, **joined}

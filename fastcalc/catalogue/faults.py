@@ -7,8 +7,7 @@ from typing import Literal
 from fastcalc.errors import InputError
 
 Severity = Literal["error", "warning", "note"]
-MOST = 100
-"""Faults that are listed of one file; whoever has more fixes those first."""
+MOST = 100  # listed of a file; whoever has more fixes those first
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,9 @@
 """Number formats: bits of a stored weight or cache element, and what computes with them.
 
-Bits count the scales stored with the values: fp8 with a 32-bit scale per 128 x 128
-block (DeepSeek-V3 technical report, arXiv:2412.19437, section 3.3), MXFP8 and MXFP4 with an 8-bit
-scale per 32 values (OCP Microscaling Formats specification 1.0), NVFP4 with an 8-bit scale per
-16 values (NVIDIA, "Introducing NVFP4"), GGUF blocks with a 16-bit scale per 32 values (ggml
-block layouts). The mixtures that carry a size in their name hold the average of a file.
+Bits count the scales stored with the values: fp8 with a 32-bit scale per 128 x 128 block
+(arXiv:2412.19437, section 3.3), MXFP8 and MXFP4 with an 8-bit scale per 32 values (OCP Microscaling
+Formats specification 1.0), NVFP4 with one per 16 (NVIDIA, "Introducing NVFP4"), GGUF blocks with a
+16-bit scale per 32. The mixtures that carry a size in their name hold the average of a file.
 """
 
 from dataclasses import dataclass
@@ -18,12 +17,9 @@ from fastcalc.written import shown
 class NumberFormat:
     """How numbers are stored.
 
-    bits, cache_bits : bits of a stored element, its share of the scales included, and of a cached
-        one [bit]
-    computes_in : tensor rates that products with such weights run at, best first; a chip uses the
-        first that it has. Weight-only formats name 16 bit alone.
-    whole_file : True where embedding, head and router are stored so too (GGUF, EXL2); elsewhere
-        they stay at 16 bits
+    bits, cache_bits : of a stored element, its share of the scales included, and of a cached one
+    computes_in : tensor rates that products with such weights run at, best first
+    whole_file : True where embedding, head and router are stored so too (GGUF, EXL2)
     """
 
     id: str
@@ -79,18 +75,12 @@ FORMATS = {
         *(NumberFormat(f"exl2-{bits}bpw", bits, whole_file=True) for bits in (2.5, 3.0, 4.0, 5.0)),
     )
 }
-"""Every format that fastcalc knows, by id."""
 
-
-EXPERTS = "-experts-"
-"""Joins the format of routed experts and that of everything else: ``mxfp4-experts-q8_0``."""
+EXPERTS = "-experts-"  # joins two formats: ``mxfp4-experts-q8_0``
 
 
 def weight_formats(name: str) -> tuple[NumberFormat, NumberFormat]:
-    """Return the formats of a model's matrices and of its routed experts, from one name for both.
-
-    Two names are joined, the experts' first: ``"mxfp4-experts-q8_0"``.
-    """
+    """Return the formats of matrices and of routed experts, of ``"mxfp4-experts-q8_0"``."""
     experts, joined, others = name.partition(EXPERTS)
     if not joined:
         return (number_format(name),) * 2
@@ -100,7 +90,7 @@ def weight_formats(name: str) -> tuple[NumberFormat, NumberFormat]:
 def number_format(name: str, *, cache: bool = False) -> NumberFormat:
     """Return a format by its id; with ``cache`` one that a KV cache can have.
 
-    Raises InputError if no such format is known; the sentence lists the nearest or all.
+    Raises InputError, which lists the nearest or all.
 
     >>> number_format("mxfp4").bits
     4.25

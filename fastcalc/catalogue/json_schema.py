@@ -81,7 +81,6 @@ def meanings() -> dict[str, str]:
 
 
 def _reference(limits: list[Any], quantities: dict[str, Any]) -> dict[str, str]:
-    """Name what people write for a quantity: a bare value, or one with its source."""
     dimension, least, most, whole = limits
     name = dimension.replace(" ", "_")
     if dimension == "number":

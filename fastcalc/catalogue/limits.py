@@ -1,8 +1,7 @@
 """What a number from a file or a flag may be: one range for each kind, whoever wrote it.
 
 Every range lies far outside what exists, so beyond it a unit or a prefix is wrong. Within them
-products and quotients of all numbers that meet in one formula stay floats, and nothing that is
-printed is nan or infinite.
+products and quotients of all numbers that meet in one formula stay finite.
 """
 
 from dataclasses import dataclass
@@ -10,10 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limit:
-    """The range of one kind of number, its ends included, in SI.
-
-    With ``zero`` 0 belongs to it, too; with ``whole`` only whole numbers do.
-    """
+    """The range of one kind of number, ends included, in SI, and 0 with ``zero``."""
 
     least: float
     most: float
@@ -33,9 +29,7 @@ class Limit:
         return f"{start} {self.least:{form}} to {self.most:{form}} {self.unit}".rstrip()
 
 
-_SMALL = 1e-12
-"""Below it a positive number is a slip, and its inverse may be more than a float holds."""
-
+_SMALL = 1e-12  # a positive number below it is a slip, and its inverse may be no float
 LIMITS = {
     "size": Limit(1e3, 1e18, "B"),
     "bandwidth": Limit(1e3, 1e20, "B/s"),
@@ -68,4 +62,3 @@ LIMITS = {
     "any": Limit(_SMALL, 1e18, zero=True),  # of foreign files, before it means anything
     "given": Limit(1e-30, 1e30, zero=True),  # to claims, below 0 or above
 }
-"""Every range, by dimension or by what is counted."""

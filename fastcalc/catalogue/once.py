@@ -12,8 +12,7 @@ _MOST = 256
 def once(made: Callable[[*Given], Found]) -> Callable[[*Given], Found]:
     """Return what makes a result once for the very objects that it is given.
 
-    They are known by identity, but for text and tuples: comparing two entries takes longer than
-    most that is made of them.
+    By identity, but for text and tuples: comparing entries takes longer than most made of them.
     """
     kept: dict[tuple[object, ...], tuple[object, Found]] = {}
 

@@ -1,8 +1,7 @@
 """A YAML file to plain data, remembering the line and column of every value.
 
-Only what a hardware, model or engine file needs is read: mappings, lists, text, whole
-and decimal numbers, ``true``, ``false`` and ``null``. The rest of YAML 1.1 (anchors,
-tags, ``no`` for false, ``1:30`` for ninety, ``010`` for eight) is refused with a
+Only mappings, lists, text, numbers, ``true``, ``false`` and ``null`` are read. The rest of YAML 1.1
+(anchors, tags, ``no`` for false, ``1:30`` for ninety, ``010`` for eight) is refused with a
 sentence, because in a data sheet it is always an accident.
 """
 
@@ -38,8 +37,8 @@ Mark = tuple[int, int]
 class Document:
     """The data of one file, and where each key and value stands (line, column; from 1).
 
-    Of ``refused`` values a fault was found already, and nothing more is said. A document is not
-    whole where reading stopped before the end, so that what is missing proves nothing.
+    Of ``refused`` values a fault was found already. A document is not whole where reading stopped
+    before the end, so that what is missing proves nothing.
     """
 
     file: str
@@ -101,8 +100,7 @@ class _StopReading(Exception):  # noqa: N818  (no error: the faults are noted)
 def read(path: Path) -> Document:
     """Read one YAML file whose top level is a mapping, at most 256 kB of it.
 
-    Raises InputError if the file cannot be read, is not UTF-8 YAML, is empty, is not a mapping,
-    repeats a key, or uses a part of YAML that fastcalc refuses.
+    Raises InputError if it is none, repeats a key, or uses a part of YAML that is refused.
     """
     document = scan(path)
     if document.faults:
@@ -141,7 +139,6 @@ def scan(path: Path) -> Document:
 
 
 def _text(document: Document, path: Path) -> str:
-    """Return the file's text, or note in a sentence why there is none."""
     try:
         if path.is_dir():
             document.add("ST001", (0, 0), "this is a folder; give the YAML file in it")

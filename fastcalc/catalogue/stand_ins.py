@@ -10,10 +10,7 @@ from fastcalc.catalogue.reader import read
 
 @dataclass(frozen=True)
 class StandIn:
-    """A service: what is reported of it, and between which shapes of the catalogue it may lie.
-
-    Speed and prices are None where none is reported. [1/s, USD a million tokens]
-    """
+    """A service: what is reported of it, and its stand-ins. [1/s, USD a million tokens]"""
 
     id: str
     name: str

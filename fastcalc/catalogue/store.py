@@ -19,9 +19,7 @@ from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError, placed
 from fastcalc.written import shown
 
-LONGEST_NAME = 255
-"""Bytes of one part of a path on the common file systems."""
-
+LONGEST_NAME = 255  # bytes of one part of a path on the common file systems
 Kind = Literal["hardware", "models", "engines"]
 _SINGULAR = {"hardware": "hardware", "models": "model", "engines": "engine"}
 
@@ -34,14 +32,12 @@ SCHEMAS: dict[Kind, type[Hardware] | type[Model] | type[Engine]] = {
     "models": Model,
     "engines": Engine,
 }
+
 _SHARED = {"id", "name", "aliases", "sources", "notes", "excused", "released", "hypothetical"}
 
 
 def kind_of(document: Document) -> Kind | None:
-    """Return the kind that a document's keys belong to, or its folder's name where they tie.
-
-    None where no key is one of a chip, a model or an engine alone.
-    """
+    """Return the kind that a document's keys belong to, or its folder's name where they tie."""
     keys = set(document.data) if isinstance(document.data, dict) else set()
     own = keys - _SHARED
     counts = {kind: len(own & set(schema.model_fields)) for kind, schema in SCHEMAS.items()}
@@ -54,10 +50,7 @@ def kind_of(document: Document) -> Kind | None:
 
 
 def is_of_another_program(document: Document) -> bool:
-    """Return whether most keys of a document, as far as it could be read, are none of ours.
-
-    Of a document that begins with a fault, or whose first keys are any program's, nobody knows.
-    """
+    """Return whether most keys of a document, as far as it could be read, are none of ours."""
     kind = kind_of(document)
     if kind is None and not document.faults:
         return True
@@ -75,10 +68,7 @@ def _extended(entry: Engine, base: Engine) -> Engine:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The folders that names are looked up in, the user's own before the shipped ones.
-
-    Chips and models are those of their files but for ``changes``.
-    """
+    """The folders that names are looked up in, the user's own before the shipped ones."""
 
     own: dict[Kind, tuple[Path, ...]] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
@@ -90,9 +80,8 @@ class Catalogue:
         for kind, folders in self.own.items():
             for folder in folders:
                 if not os.path.isdir(folder):
-                    raise InputError(
-                        f"{folder} is not a folder; it should hold {kind} as YAML files"
-                    )
+                    what = f"it should hold {kind} as YAML files"
+                    raise InputError(f"{folder} is not a folder; {what}")
 
     def folders(self, kind: Kind) -> list[Path]:
         """Return the folders of a kind in the order they are searched."""
@@ -100,16 +89,10 @@ class Catalogue:
 
     def names(self, kind: Kind) -> list[str]:
         """Return every id of a kind, sorted, without opening a file."""
-        found: set[str] = set()
-        for folder in self.folders(kind):
-            found |= {path.stem for path in files_in(folder)}
-        return sorted(found)
+        return sorted({path.stem for folder in self.folders(kind) for path in files_in(folder)})
 
     def mentioning(self, kind: Kind, words: Iterable[str]) -> list[str]:
-        """Return the ids whose files hold one of some words, sorted, without reading them as YAML.
-
-        Of files of the same id the first folder's counts.
-        """
+        """Return the ids whose files hold one of some words, sorted, without parsing them."""
         wanted = [word.encode() for word in words]
         found: dict[str, bool] = {}
         for folder in self.folders(kind):
@@ -132,10 +115,7 @@ class Catalogue:
         return self._load(name, "models", Model)
 
     def is_configuration(self, name: str) -> bool:
-        """Return whether a name means a Hugging Face ``config.json`` or the folder of one.
-
-        A bare name that the catalogue knows means the catalogue's entry.
-        """
+        """Return whether a name means a Hugging Face ``config.json`` or the folder of one."""
         if _is_too_long(name):
             return False
         if name.lower().endswith(".json"):
@@ -148,10 +128,7 @@ class Catalogue:
         )
 
     def engine(self, name: str) -> Engine:
-        """Return one engine by id, alias or path, with what it takes from those it extends.
-
-        Raises InputError as for all entries, and if engines extend each other in a circle.
-        """
+        """Return one engine by id, alias or path, with what it takes from those it extends."""
         return self._engine(name, ())
 
     def _engine(self, name: str, below: tuple[str, ...]) -> Engine:
@@ -173,10 +150,7 @@ class Catalogue:
         return [self._load(name, "engines", Engine) for name in self.names("engines")]
 
     def of_any_kind(self, path: Path) -> Hardware | Model | Engine:
-        """Return the entry of a YAML file, which is read once: its keys give its kind.
-
-        Raises InputError if the file is no entry.
-        """
+        """Return the entry of a YAML file, whose keys give its kind, or raise InputError."""
         document = read(path)
         kind = kind_of(document) or "models"
         if kind == "hardware":
@@ -202,18 +176,30 @@ class Catalogue:
         is_kind = kind_of(document) or kind
         document = self.whole(document, kind) if is_kind == kind else document
         entry, found = validate(document, schema)
+        if entry is None and is_kind == kind:
+            raise refuse(found)
         if entry is None:
-            if is_kind == kind:
-                raise refuse(found)
-            raise InputError(
-                f"{document.place()}: this is a file of {is_kind}, where one of {kind} is asked for"
-            )
+            what = f"this is a file of {is_kind}, where one of {kind} is asked for"
+            raise InputError(f"{document.place()}: {what}")
         if path.parent in self.folders(kind) and entry.id != path.stem:
             raise InputError(
                 f"{document.place('id')}: the file is called {path.stem} but its id is {entry.id}; "
                 f"names are looked up by file: call it {entry.id}.yaml, or write 'id: {path.stem}'"
             )
         return self._supposing(entry, document, schema) if self.changes else entry
+
+    def _supposing(self, entry: AnyEntry, document: Document, schema: type[AnyEntry]) -> AnyEntry:
+        what_if = {}
+        for one in self.changes if schema is not Engine else ():
+            found = changed(document, one) if one.fits((entry.id, *entry.aliases)) else None
+            if found is None or one.path[0] not in schema.model_fields:
+                continue
+            document, what_if[one.written] = found
+            supposed, faults = validate(document, schema)
+            if supposed is None:
+                raise InputError(f"--set {one.written}: {faults[0].message}")
+            entry = supposed
+        return entry.supposing(what_if)
 
     def whole(self, document: Document, kind: Kind, below: tuple[str, ...] = ()) -> Document:
         """Return the document of a chip or a model with what it takes from the one it extends.
@@ -230,29 +216,15 @@ class Catalogue:
             path = self._find(base, kind)
         return extended(document, self.whole(read(path), kind, (*below, here)))
 
-    def _supposing(self, entry: AnyEntry, document: Document, schema: type[AnyEntry]) -> AnyEntry:
-        what_if = {}
-        for one in self.changes if schema is not Engine else ():
-            found = changed(document, one) if one.fits((entry.id, *entry.aliases)) else None
-            if found is None or one.path[0] not in schema.model_fields:
-                continue
-            document, what_if[one.written] = found
-            supposed, faults = validate(document, schema)
-            if supposed is None:
-                raise InputError(f"--set {one.written}: {faults[0].message}")
-            entry = supposed
-        return entry.supposing(what_if)
-
     def refuse_idle_changes(self, kind: Kind, entries: Iterable[Entry]) -> None:
         """Refuse a change that none of the chips, or none of the models, has a place for."""
         made = {written for entry in entries for written in entry.what_if}
         for one in self.changes:
             if one.path[0] in SCHEMAS[kind].model_fields and one.written not in made:
-                raise InputError(
-                    f"--set {one.written}: no {_SINGULAR[kind]} asked about has that place"
-                    f"{f' and is called {one.entry}' if one.entry else ''}; "
-                    "'fastcalc show NAME' prints what one has"
-                )
+                called = f" and is called {one.entry}" if one.entry else ""
+                what = f"no {_SINGULAR[kind]} asked about has that place{called}"
+                hint = "'fastcalc show NAME' prints what one has"
+                raise InputError(f"--set {one.written}: {what}; {hint}")
 
     def knows(self, name: str, kind: Kind) -> bool:
         """Return whether a kind has an entry of this id or alias."""
@@ -266,9 +238,8 @@ class Catalogue:
 
     def _find(self, name: str, kind: Kind) -> Path:
         if _is_too_long(name):
-            raise InputError(
-                f"'{shown(name)}' is longer than any name of {_SINGULAR[kind]} or file"
-            )
+            what = f"any name of {_SINGULAR[kind]} or file"
+            raise InputError(f"'{shown(name)}' is longer than {what}")
         if name.endswith((".yaml", ".yml")) or "/" in name or "\\" in name:
             if os.path.exists(name):
                 return Path(name)
@@ -298,7 +269,6 @@ class Catalogue:
         raise InputError(sentence + next(elsewhere, ""))
 
     def _named(self, name: str, kind: Kind) -> Path | None:
-        """Return the file of an id without opening any other."""
         paths = (folder / f"{name}.yaml" for folder in self.folders(kind))
         return next((path for path in paths if name and path.is_file()), None)
 
@@ -318,7 +288,6 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def _is_too_long(name: str) -> bool:
-    """Return whether a file system refuses a name, or a part of a path."""
     return max(map(len, os.fsencode(name).split(b"/"))) + len(".yaml") > LONGEST_NAME
 
 
@@ -343,10 +312,7 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
 
 
 def load(path: Path, schema: type[AnyFile]) -> AnyFile:
-    """Read one YAML file into its schema.
-
-    Raises InputError with the first fault's file, line, column, what is wrong and what to write.
-    """
+    """Read one YAML file into its schema, or raise InputError with the first fault."""
     entry, found = validate(read(path), schema)
     if entry is None:
         raise refuse(found)

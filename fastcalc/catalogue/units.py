@@ -1,9 +1,7 @@
 """Text with a unit to an SI float, by a closed table.
 
-Units are written as vendors write them (``3.35 TB/s``) and converted once, where a
-file or a flag is read. Decimal prefixes are powers of ten (GB is 1e9 bytes), binary
-ones powers of two (GiB is 2**30), and a small ``b`` is a bit. Everything inside
-fastcalc is a float in bytes, seconds, FLOP/s, watts, square metres or US dollars.
+Units are written as vendors write them (``3.35 TB/s``) and converted once. Decimal prefixes are
+powers of ten (GB is 1e9 bytes), binary ones powers of two (GiB is 2**30), a small ``b`` is a bit.
 """
 
 import math
@@ -30,8 +28,7 @@ UNITS: dict[str, dict[str, float]] = {
     "area": {"mm2": 1e-6, "cm2": 1e-4},
     "price": {"USD": 1.0},
     "hourly price": {"USD/h": 1.0},
-}
-"""SI factor of every unit fastcalc reads, by dimension."""
+}  # SI factors by dimension
 
 _A = {"area": "an area", "hourly price": "an hourly price"}
 EXAMPLES = {
@@ -44,7 +41,6 @@ EXAMPLES = {
     "price": "26000 USD",
     "hourly price": "2.95 USD/h",
 }
-"""How a quantity of each dimension is written."""
 
 _QUANTITY = re.compile(r"\s*([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(.*?)\s*")
 
@@ -53,11 +49,7 @@ _LONGEST = 60
 
 
 class QuantityError(InputError, ValueError):  # pydantic takes a ValueError
-    """A quantity that cannot be read, with the rule of `fastcalc check` that says what is wrong.
-
-    UN001 is no unit, UN002 an unknown one, UN003 one of another dimension, UN004 no number that a
-    quantity can be.
-    """
+    """A quantity that cannot be read, with the rule of `fastcalc check` that says what is wrong."""
 
     def __init__(self, sentence: str, rule: str) -> None:
         super().__init__(sentence)
@@ -67,12 +59,10 @@ class QuantityError(InputError, ValueError):  # pydantic takes a ValueError
 def parse_quantity(text: object, dimension: str) -> float:
     """Return the SI value, finite and not negative, of a number with a unit of a dimension.
 
-    Raises InputError if there is no number, no unit, an unknown unit or one of another dimension.
+    Raises QuantityError if there is no number, or no unit of the dimension.
 
-    >>> parse_quantity("3.35 TB/s", "bandwidth")
-    3350000000000.0
-    >>> parse_quantity("400 Gb/s", "bandwidth")
-    50000000000.0
+    >>> parse_quantity("3.35 TB/s", "bandwidth"), parse_quantity("400 Gb/s", "bandwidth")
+    (3350000000000.0, 50000000000.0)
     """
     name, written = _A.get(dimension, f"a {dimension}"), str(text)
     hint = f"write for example '{EXAMPLES[dimension]}'"
@@ -111,9 +101,7 @@ def parse_quantity(text: object, dimension: str) -> float:
 
 
 def dimension_of(text: str) -> tuple[str, str]:
-    """Return the unit that a quantity is written in, and its dimension.
-
-    Raises InputError if there is no unit, or none that fastcalc knows.
+    """Return the unit that a quantity is written in, and its dimension, or raise QuantityError.
 
     >>> dimension_of("21 PB/s")
     ('PB/s', 'bandwidth')

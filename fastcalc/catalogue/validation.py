@@ -30,8 +30,7 @@ _WANTED = {
 def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | None, list[Fault]]:
     """Return the entry that a document holds, or None, and what is wrong with it.
 
-    Unknown keys come first where a line has several faults: a misspelt key is also a missing
-    one, and the misspelling is what the user can fix.
+    Unknown keys come first: a misspelt key is also a missing one, and is what the user can fix.
     """
     try:
         return schema.model_validate(document.data), []
@@ -125,9 +124,8 @@ def _shown(value: object, fault: Any) -> str:
 
 def dotted(path: Path_) -> str:
     """Return a path as people write it: ``memory[0].bandwidth``."""
-    return ".".join(f"[{step}]" if isinstance(step, int) else str(step) for step in path).replace(
-        ".[", "["
-    )
+    steps = (f"[{step}]" if isinstance(step, int) else step for step in path)
+    return ".".join(steps).replace(".[", "[")
 
 
 @lru_cache(maxsize=1024)

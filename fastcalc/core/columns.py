@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fastcalc.core.component import LIMITERS
-from fastcalc.core.evaluated_points import EvaluatedPoints, Words
+from fastcalc.core.evaluated_points import Words
 from fastcalc.formulas.types import Array
 
 Columns = dict[str, Any]
@@ -47,12 +47,6 @@ class Column:
     def of(self, one: Any) -> Any:
         """Return its value of what a record is of."""
         return self.value(one) if callable(self.value) else attrgetter(self.value or self.key)(one)
-
-
-def _limiter(one: EvaluatedPoints) -> Words:
-    return Words(
-        np.where(one.fits, one.estimate.step.limiter, len(LIMITERS)), (*LIMITERS, "capacity")
-    )
 
 
 _held = partial(Column, needs_fit=True)
@@ -191,7 +185,9 @@ FIRST = (
         "text",
         "what takes most of a decode step: memory, compute, link or latency; capacity where the "
         "batch does not fit",
-        _limiter,
+        lambda one: Words(
+            np.where(one.fits, one.estimate.step.limiter, len(LIMITERS)), (*LIMITERS, "capacity")
+        ),
         ("limited", "by"),
         1,
         "limiter",

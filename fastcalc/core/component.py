@@ -47,7 +47,13 @@ class Component:
         self.compute_time = _time(self.flops, self.flop_rate)
         self.link_time = _time(self.sent, self.link)
         self.latency = 0.0 if is_nothing(self.count) else self.count * self.each
-        self.work_time = _overlapped(self.memory_time, self.compute_time, self.norm)
+        memory, compute = self.memory_time, self.compute_time
+        if is_nothing(compute) or is_nothing(memory):
+            self.work_time = memory if is_nothing(compute) else compute
+        elif self.norm == inf:
+            self.work_time = np.maximum(memory, compute)
+        else:
+            self.work_time = overlapped_time(memory=memory, compute=compute, norm=self.norm)
         self.seconds = total_of((self.work_time, self.link_time, self.latency))
 
     def part(self, share: ArrayLike) -> "Component":
@@ -81,16 +87,6 @@ def scaled(amount: ArrayLike, share: ArrayLike) -> ArrayLike:
 
 def _time(work: ArrayLike, rate: ArrayLike) -> ArrayLike:
     return 0.0 if is_nothing(work) else work / rate
-
-
-def _overlapped(memory: ArrayLike, compute: ArrayLike, norm: float) -> ArrayLike:
-    if is_nothing(compute):
-        return memory
-    if is_nothing(memory):
-        return compute
-    if norm == inf:
-        return np.maximum(memory, compute)
-    return overlapped_time(memory=memory, compute=compute, norm=norm)
 
 
 def total_of(terms: Iterable[ArrayLike]) -> ArrayLike:

@@ -41,25 +41,20 @@ def memory_choice(
         raise InputError(f"--host-use {shown(use)}: write stream or compute")
     if use is not None and host is None:
         raise InputError(f"--host-use {use} is of a host's memory; name one with --host")
-    found = None if host is None else _host(catalogue, host)
+    found = None
+    if host is not None:
+        found = _written(host) if "=" in host else catalogue.hardware(host)
+        if found.kind != "host":
+            raise InputError(
+                f"--host {shown(host)}: {found.id} is no host; 'fastcalc list hardware' shows "
+                "those of kind host, or write its numbers: dram=256GiB@300GB/s,link=64GB/s"
+            )
     rate = found and found.rate("bf16")
     if rate and rate.text == _NO_CORES:
         if use == "compute":
             raise InputError("--host-use compute: add compute=FLOP/s of its cores to --host")
         use = "stream"
     return MemoryChoice(found, cast(HostUse | None, use), _placed(place), prefix_tier)
-
-
-def _host(catalogue: Catalogue, text: str) -> Hardware:
-    if "=" not in text:
-        found = catalogue.hardware(text)
-        if found.kind != "host":
-            raise InputError(
-                f"--host {shown(text)}: {found.id} is no host; 'fastcalc list hardware' shows "
-                "those of kind host, or write its numbers: dram=256GiB@300GB/s,link=64GB/s"
-            )
-        return found
-    return _written(text)
 
 
 def _written(text: str) -> Hardware:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from math import inf
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from fastcalc.core.machine import Chip, EngineParameters, read_first
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.core.split import READ, Costs, Split, summed
 from fastcalc.core.tier import Tier
+from fastcalc.core.worked import Worked
 from fastcalc.formulas.roofline import achieved_bandwidth
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
@@ -22,22 +24,36 @@ HOST, FAR = "host", "slower memory"
 """The components that a host's cores work on, and that are read from all but the first memory."""
 
 
-def tier_rate(tier: Tier, chip: Chip, software: EngineParameters, part: ArrayLike) -> ArrayLike:
-    """Return what long reads reach of a memory, for one chip. [byte/s]
+def tier_rates(
+    tiers: Sequence[Tier], chip: Chip, software: EngineParameters, parts: Sequence[ArrayLike]
+) -> list[ArrayLike]:
+    """Return what long reads reach of each memory, for one chip. [byte/s]
 
-    tier : the memory
+    What is streamed from a host comes through the chip's own memory, and is no faster.
+
+    tiers : the memories, the chip's own first
     chip, software : what a chip prints, and what the engine makes of it
-    part : the part of a shared memory that one chip has while others read, too [1]
+    parts : the part of a shared memory that one chip has while others read, too [1]
     """
-    if tier.is_near:
-        return achieved_bandwidth(
-            peak=tier.bandwidth,
-            fraction=software.bandwidth_fraction,
-            cores=chip.cores,
-            per_core=software.bandwidth_per_core,
-        )
-    memory = tier.bandwidth * software.host_bandwidth_fraction * part
-    return np.minimum(memory, tier.link * software.host_link_fraction)
+    rates: list[ArrayLike] = []
+    own: list[ArrayLike] = []
+    for tier, part in zip(tiers, parts, strict=True):
+        if tier.is_near:
+            own.append(
+                achieved_bandwidth(
+                    peak=tier.bandwidth,
+                    fraction=software.bandwidth_fraction,
+                    cores=chip.cores,
+                    per_core=software.bandwidth_per_core,
+                )
+            )
+            rates.append(own[-1])
+        else:
+            memory = tier.bandwidth * software.host_bandwidth_fraction * part
+            rates.append(
+                reduce(np.minimum, [memory, tier.link * software.host_link_fraction, *own])
+            )
+    return rates
 
 
 def part_of(tier: Tier, chips: ArrayLike, work: PassWork) -> ArrayLike:
@@ -81,6 +97,11 @@ class OnHost:
         """Time of each kind; its bytes are read while they are multiplied. [s]"""
         return [np.maximum(*both) for both in zip(self.memory, self.compute, strict=True)]
 
+    def instead(self, chip: Chip, parts: Worked) -> list[Array]:
+        """Return their time of each kind, less what the chip then need not multiply. [s]"""
+        pairs = zip(self.seconds, parts.besides(chip), strict=True)
+        return [each - saved for each, saved in pairs]
+
     def done(self, there: Sequence[Array], turns: Array) -> Component:
         """Return what they do of a share of each kind [1], and in so many turns [1]."""
         part = _lasting(
@@ -113,11 +134,6 @@ class Ways:
     host: OnHost | None
 
 
-def _slowed(kind: Component, factor: ArrayLike) -> Component:
-    """Return a component that reads so many times slower."""
-    return replace(kind, bandwidth=kind.bandwidth / factor)
-
-
 class Located(NamedTuple):
     """A pass whose bytes live in several memories.
 
@@ -133,60 +149,60 @@ class Located(NamedTuple):
     host: Component
 
 
-def ways_of_kinds(
-    work: PassWork,
-    split: Split,
-    chip: Chip,
-    software: EngineParameters,
-    kinds: Sequence[Component],
-    more: Sequence[ArrayLike],
-    touched: ArrayLike,
+def ways_of(
+    work: PassWork, split: Split, chip: Chip, software: EngineParameters, parts: Worked
 ) -> Ways:
     """Return how a pass may use memories beyond the first.
 
     work : the work of the pass
     split : the memories
     chip, software : what a chip prints, and what the engine makes of it
-    kinds : what the chip reads and multiplies of each kind of `READ`, all in its first memory
-    more : arithmetic that each kind costs a chip besides [s]
-    touched : share of the routed weights that the pass reads [1]
+    parts : what the chip reads and multiplies, all in its first memory
     """
-    parts = [part_of(tier, split.chips, work) for tier in split.tiers]
+    kinds, shared = parts.kinds, [part_of(tier, split.chips, work) for tier in split.tiers]
     near = software.bandwidth(chip)
-    slower = [
-        near / tier_rate(tier, chip, software, part)
-        for tier, part in zip(split.tiers, parts, strict=True)
-    ]
+    slower = [near / rate for rate in tier_rates(split.tiers, chip, software, shared)]
     first = read_first(split.tiers)
     own = split.tiers.index(first) if first.is_near else None
     cells: list[Sequence[ArrayLike]] = [
-        [(kind if at == own else _slowed(kind, factor)).work_time for kind in kinds]
+        [
+            (kind if at == own else replace(kind, bandwidth=kind.bandwidth / factor)).work_time
+            for kind in kinds
+        ]
         for at, factor in enumerate(slower)
     ]
     streamed = Costs(cells, software.tier_overlap)
-    place = next((at for at, tier in enumerate(split.tiers) if tier.flop_rates), None)
-    if place is None:
+    host = on_host(work, split.tiers, split.chips, software, parts.touched)
+    if host is None:
         return Ways(kinds, own, slower, streamed, [streamed], None)
-    host = _on_host(work, split.tiers[place], place, parts[place], software, touched)
-    # What its cores multiply the chip does not.
-    there = [each - saved for each, saved in zip(host.seconds, more, strict=True)]
-    cells = [there if at == place else each for at, each in enumerate(cells)]
+    instead = host.instead(chip, parts)
+    cells = [instead if at == host.place else each for at, each in enumerate(cells)]
     turn = host.sent / host.link + host.each
-    computed = Costs(cells, software.tier_overlap, place, turn, host.layers)
-    ways = [streamed, computed] if split.tiers[place].streams else [computed]
+    computed = Costs(cells, software.tier_overlap, host.place, turn, host.layers)
+    ways = [streamed, computed] if split.tiers[host.place].streams else [computed]
     return Ways(kinds, own, slower, streamed, ways, host)
 
 
-def _on_host(
+def on_host(
     work: PassWork,
-    tier: Tier,
-    place: int,
-    part: ArrayLike,
+    tiers: Sequence[Tier],
+    chips: ArrayLike,
     software: EngineParameters,
     touched: ArrayLike,
-) -> OnHost:
-    """Return what the host's cores take of each kind."""
-    rows = work.sequences * work.verified
+) -> OnHost | None:
+    """Return what the host's cores take of each kind; None where they may not multiply.
+
+    work : the work of the pass
+    tiers : the memories
+    chips : of the deployment [1]
+    software : what the engine makes of them
+    touched : share of the routed weights that the pass reads [1]
+    """
+    place = next((at for at, tier in enumerate(tiers) if tier.flop_rates), None)
+    if place is None:
+        return None
+    tier = tiers[place]
+    part, rows = part_of(tier, chips, work), work.sequences * work.verified
     bandwidth = tier.bandwidth * software.host_bandwidth_fraction * part
     read = (
         work.dense_bytes,

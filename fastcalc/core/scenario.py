@@ -167,14 +167,12 @@ class Location:
 
         None where there is none.
         """
-        return tuple(self._fewest(batch) for batch in self.scenario.batches)
-
-    def _fewest(self, batch: int) -> int | None:
-        default = self.site.smallest(batch)
-        chips = [default.layout.chips] if default else []
-        if self.placement.max_batch >= batch:
-            chips.append(self.placement.layout.chips)
-        return min(chips, default=None)
+        found = []
+        for batch in self.scenario.batches:
+            own = self.placement if self.placement.max_batch >= batch else None
+            holding = [one for one in (self.site.smallest(batch), own) if one]
+            found.append(min((one.layout.chips for one in holding), default=None))
+        return tuple(found)
 
     @property
     def usd_per_hour(self) -> float | None:

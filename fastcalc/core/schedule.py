@@ -9,15 +9,17 @@ from functools import cached_property
 
 import numpy as np
 
+from fastcalc.core.best_split import placed
 from fastcalc.core.bound import Bound, bound_step
 from fastcalc.core.component import Component, Step
-from fastcalc.core.host_use import Ways, tier_rate
+from fastcalc.core.host_use import Ways, on_host, tier_rates, ways_of
 from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.spatial import spatial_costs, spatial_pass
-from fastcalc.core.split import Split, placed, split
-from fastcalc.core.step import Decoded, decoded, expected_step, ways_of
+from fastcalc.core.split import Split, lost, split
+from fastcalc.core.step import expected_step
 from fastcalc.core.traffic import Traffic
+from fastcalc.core.worked import Worked, worked
 from fastcalc.formulas import serving
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
@@ -131,11 +133,13 @@ class Schedule:
         machine, placement = self.machine, self.placement
         if machine.prefix is None:
             return 0.0
-        tier = machine.tiers[machine.prefix]
-        part, traffic = tier.share(placement.layout.chips), self.traffic
-        rate = tier_rate(tier, machine.chip, machine.software, part)
+        tier, traffic = machine.tiers[machine.prefix], self.traffic
+        parts = [one.share(placement.layout.chips) for one in machine.tiers]
         if self.is_bound:
-            rate = np.minimum(tier.bandwidth * part, tier.link)
+            rate = np.minimum(tier.bandwidth * parts[machine.prefix], tier.link)
+        else:
+            rates = tier_rates(machine.tiers, machine.chip, machine.software, parts)
+            rate = rates[machine.prefix]
         cached = np.maximum(traffic.prompt - traffic.computed_prompt, 0.0)
         tokens = placement.work.cache_bytes(cached, ranks=placement.layout.tp)
         return tokens * (cached > 0.0) * placement.stage_share / rate
@@ -151,7 +155,8 @@ class Schedule:
         if is_own and not machine.place:
             held = self.placement.sequences(self.batch) * self.placement.cache_per_chip
             near = machine.usable(self.placement.layout.chips)[0]
-            if np.all(self.placement.weights_per_chip + held <= near):
+            fits = np.all(self.placement.weights_per_chip + held <= near)
+            if fits and not self._gains:
                 return None
         costs = (
             self._ways.open
@@ -200,7 +205,7 @@ class Schedule:
             return least.as_step()
         work = replace(self._alone, split=self.split)
         ways = None if work.split is None else self._ways
-        step = self.expected(work, self._decoded, ways).then(*self._drafting)
+        step = self.expected(work, self._parts, ways).then(*self._drafting)
         # The bound is a bound: rounding, or an engine of all ones, must not step over it.
         missing = np.maximum(least.seconds - step.seconds, 0.0)
         return step.then(Component("up to the bound", count=1.0, each=missing))
@@ -210,7 +215,9 @@ class Schedule:
         """The pass that decodes and takes in a lump of prompts."""
         if self.is_bound:
             return self.bound(self.lump).as_step()
-        return self.expected(self.mixed_work(), self._decoded).then(*self._drafting)
+        work, chip, software = self.mixed_work(), self.machine.chip, self.machine.software
+        parts = None if self._parts is None else worked(work, chip, software, self._parts)
+        return self.expected(work, parts).then(*self._drafting)
 
     @cached_property
     def first(self) -> Step:
@@ -250,11 +257,23 @@ class Schedule:
         return count_pass(self.placement, rows, self.in_flight)
 
     @cached_property
-    def _decoded(self) -> Decoded | None:
-        """What the streams ask of the pass that decodes and of that with prompts alike."""
+    def _parts(self) -> Worked | None:
+        """What the chip reads and multiplies in the pass that decodes, all in its first memory."""
         if self.machine.is_spatial:
             return None
-        return decoded(self._alone, self.machine.chip, self.machine.software)
+        return worked(self._alone, self.machine.chip, self.machine.software)
+
+    @property
+    def _gains(self) -> bool:
+        """Whether a host's cores take less for anything than the chip does of its first memory."""
+        machine, parts = self.machine, self._parts
+        if parts is None or not any(tier.flop_rates for tier in machine.tiers):
+            return False
+        chips = self.placement.layout.chips
+        host = on_host(self._alone, machine.tiers, chips, machine.software, parts.touched)
+        assert host is not None
+        pairs = zip(parts.kinds, host.instead(machine.chip, parts), strict=True)
+        return any(np.any(lost(kind.work_time, there) < 0.0) for kind, there in pairs)
 
     @cached_property
     def _unplaced(self) -> Split:
@@ -264,19 +283,19 @@ class Schedule:
     @cached_property
     def _ways(self) -> Ways | None:
         """How the pass that decodes may use memories beyond the first."""
-        if self.machine.is_spatial:
+        if self._parts is None:
             return None
         chip, software = self.machine.chip, self.machine.software
-        return ways_of(self._alone, self._unplaced, chip, software, self._decoded)
+        return ways_of(self._alone, self._unplaced, chip, software, self._parts)
 
     def expected(
-        self, work: PassWork, same: Decoded | None = None, ways: Ways | None = None
+        self, work: PassWork, parts: Worked | None = None, ways: Ways | None = None
     ) -> Step:
         """Return what the engine is expected to take for a pass."""
         chip, software = self.machine.chip, self.machine.software
         if self.machine.is_spatial:
             return spatial_pass(work, chip, software)
-        return expected_step(work, chip, software, same, ways)
+        return expected_step(work, chip, software, parts, ways)
 
     @cached_property
     def _drafting(self) -> tuple[Component, ...]:

@@ -5,11 +5,11 @@ from math import inf
 import numpy as np
 
 from fastcalc.core.component import Component, Step
-from fastcalc.core.host_use import LEAST, tier_rate
+from fastcalc.core.host_use import LEAST, tier_rates
 from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.core.split import READ, Costs, Split, summed
-from fastcalc.core.step import touched_experts
+from fastcalc.core.worked import touched_experts
 from fastcalc.formulas.pipeline import spatial_step
 from fastcalc.formulas.roofline import time_of
 from fastcalc.formulas.types import Array, ArrayLike, floats, where
@@ -31,16 +31,17 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     rates = reached(chip, software)
     bandwidth, dense_rate = rates.bandwidth, rates.dense
     moved = work.dense_bytes + work.head_bytes + work.routed_bytes + work.cache_bytes
-    outside = Component("shared memory")
+    outside = shared = floats(0.0)
     if work.split is not None:
-        moved, outside = _shared(work, work.split, chip, software)
+        moved, outside = _shared(work, work.split, software)
+        shared = spatial_costs(work, work.split, chip, software).seconds(work.split)
     memory = time_of(work=moved, rate=chips * bandwidth)
     compute = _multiplied(work, rates) / chips
     layer = np.maximum(np.maximum(memory, compute), software.decode_layer_floor)
     seconds = spatial_step(
         layers=work.depth, layer_time=layer, streams=np.asarray(work.sequences) * work.verified
     )
-    turns = seconds / layer
+    turns, left = seconds / layer, shared - software.tier_overlap * np.minimum(shared, seconds)
     is_floor, is_memory = layer <= software.decode_layer_floor, layer <= memory
     in_memory, in_compute = ~is_floor & is_memory, ~is_floor & ~is_memory
     hop_bytes = np.asarray(work.hidden) * ACTIVATION_BYTES
@@ -54,7 +55,7 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
             count=where(is_floor, turns, 0.0),
             each=software.decode_layer_floor,
         ),
-        _beyond(outside, seconds, software.tier_overlap),
+        Component("shared memory", bytes=outside, bandwidth=(outside + LEAST) / (left + LEAST)),
         *_prompt(work, chip, software),
         Component(
             "hops",
@@ -84,11 +85,10 @@ def spatial_costs(work: PassWork, split: Split, chip: Chip, software: EnginePara
     split : the memories
     chip, software : what a chip prints, and what the engine makes of it
     """
-    rates = (
-        inf if tier.where == "chip" else tier_rate(tier, chip, software, tier.share(split.chips))
-        for tier in split.tiers
-    )
-    return Costs([[each / rate for each in _read(work, software)] for rate in rates])
+    tiers, read = split.tiers, _read(work, software)
+    rates = tier_rates(tiers, chip, software, [tier.share(split.chips) for tier in tiers])
+    slow = [inf if tier.where == "chip" else rate for tier, rate in zip(tiers, rates, strict=True)]
+    return Costs([[each / rate for each in read] for rate in slow])
 
 
 def _read(work: PassWork, software: EngineParameters) -> tuple[ArrayLike, ...]:
@@ -103,10 +103,8 @@ def _read(work: PassWork, software: EngineParameters) -> tuple[ArrayLike, ...]:
     )
 
 
-def _shared(
-    work: PassWork, split: Split, chip: Chip, software: EngineParameters
-) -> tuple[Array, Component]:
-    """Return the bytes that are in regions, and the read of all others, one after another."""
+def _shared(work: PassWork, split: Split, software: EngineParameters) -> tuple[Array, Array]:
+    """Return the bytes that are in regions, and what is read of all others. [byte]"""
     whole = (work.dense_bytes, work.head_bytes, work.routed_bytes, work.cache_bytes)
     resident, moved, reads = floats(0.0), floats(0.0), split.reads()
     for place, tier in enumerate(split.tiers):
@@ -115,16 +113,7 @@ def _shared(
         else:
             there = [reads[kind][place] for kind in READ]
             moved = moved + summed(there, _read(work, software))
-    seconds = spatial_costs(work, split, chip, software).seconds(split)
-    bandwidth = (moved + LEAST) / (seconds + LEAST)
-    return resident, Component("shared memory", bytes=moved, bandwidth=bandwidth)
-
-
-def _beyond(read: Component, sweeps: Array, overlap: ArrayLike) -> Component:
-    """Return a read of which a part hides under the sweeps."""
-    hidden = overlap * np.minimum(read.memory_time, sweeps)
-    left = read.memory_time - hidden
-    return Component(read.name, bytes=read.bytes, bandwidth=(read.bytes + LEAST) / (left + LEAST))
+    return resident, moved
 
 
 def _prompt(

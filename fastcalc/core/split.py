@@ -1,14 +1,8 @@
-"""What lives where: the share of each kind of bytes in each memory of a chip.
+"""What lives where: the share of each kind of bytes in each memory of a chip, and what it takes."""
 
-A byte is worth what a pass saves that finds it nearer. Where the time of each kind is in proportion
-to its shares, the least time leaves in the farthest memory what saves least for each byte held (a
-fractional knapsack), then in the one before it, and so on.
-"""
-
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import reduce
-from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -23,7 +17,18 @@ IN_LAYERS = ("dense", "experts", "kv")
 """Those of every layer, for which a chip and the cores of a host take turns."""
 
 
-def summed(shares: Sequence[ArrayLike], amounts: Sequence[ArrayLike]) -> Array:
+def lost(near: ArrayLike, far: ArrayLike) -> Array:
+    """Return what is lost by being farther, below zero where more than rounding is won. [s]
+
+    near, far : what it takes in either memory [s]
+    """
+    more = floats(far - near)
+    if np.all(more >= 0.0):
+        return more
+    return np.where(more < -1e-9 * near, more, np.maximum(more, 0.0))
+
+
+def summed(shares: Iterable[ArrayLike], amounts: Iterable[ArrayLike]) -> Array:
     """Return the sum of shares of some amounts."""
     return floats(sum(share * each for share, each in zip(shares, amounts, strict=True)))
 
@@ -157,143 +162,3 @@ def split(placement: AnyPlacement, batch: ArrayLike) -> Split:
         own = machine.place.get(kind, 0) * (size > 0.0)  # nothing is near
         shares[kind] = [floats(own == at) for at in range(len(machine.tiers))]
     return Split(machine.tiers, layout.chips, sizes, shares, shares["experts"])
-
-
-def placed(split: Split, placement: AnyPlacement, ways: Sequence[Costs]) -> Split:
-    """Place each kind of bytes that is left open so that a pass takes least.
-
-    The nearer memories are full before any byte is in a farther one; what does not fit is in the
-    last.
-
-    split : with the kinds that are asked to live in one memory
-    placement : a workload on a layout
-    ways : what a pass may take; the one that takes least counts
-
-    Returns
-    -------
-    Split
-        Of arrays that broadcast with the batch.
-    """
-    place, sizes = placement.machine.place, split.sizes
-    room = [floats(one) for one in placement.machine.usable(split.chips)]
-    for kind in place:
-        held = [sizes[kind] * share for share in split.shares[kind]]
-        room = [np.maximum(left - taken, 0.0) for left, taken in zip(room, held, strict=True)]
-    free = {kind: sizes[kind] for kind in KINDS if kind not in place and np.any(sizes[kind])}
-    tried = []
-    for costs in ways:
-        for hidden in (0.0, costs.overlap) if np.any(costs.overlap) else (0.0,):
-            shares = split.shares | _filled(free, room, costs, split, hidden)
-            read = _hits(shares["experts"], placement.machine.software.expert_skew)
-            one = replace(split, shares=shares, read=read)
-            tried.append((one, costs.seconds(one)))
-    (best, least), *others = tried
-    for other, seconds in others:
-        best, least = _faster(best, other, seconds < least), np.minimum(seconds, least)
-    return best
-
-
-def _filled(
-    sizes: dict[str, Array],
-    room: Sequence[Array],
-    costs: Costs,
-    split: Split,
-    hidden: ArrayLike,
-) -> dict[str, list[Array]]:
-    """Return the shares of kinds in each memory, of which what saves least is farthest. [1]
-
-    sizes : of each kind that is placed [byte]
-    room : in each memory [byte]
-    costs : what a pass takes of each kind in each memory
-    split : with the kinds that have a memory of their own
-    hidden : share of what nearer memories take that hides under what the farther do [1]
-    """
-    left, found = sizes, {kind: [floats(1.0)] for kind in sizes}
-    for tier in range(len(room) - 1, 0, -1):
-        both, turns = zip(costs.cells[tier], costs.cells[tier - 1], strict=True), floats(0.0)
-        reads = (floats(far - near * (1.0 - hidden)) for far, near in both)
-        lost = dict(zip(KINDS, [*reads, floats(0.0)], strict=True))
-        if tier == costs.place:
-            lost["head"] = lost["head"] + costs.turn
-            turns = floats(costs.turn * costs.layers * (split.in_layers(tier) < 1.0))
-        beyond = np.maximum(sum(left.values()) - sum(room[:tier]), 0.0)
-        taken = _least(left, lost, beyond, turns)
-        left = {kind: left[kind] - taken[kind] for kind in left}
-        for kind, shares in found.items():
-            share = taken[kind] / np.maximum(sizes[kind], 1.0)
-            found[kind] = [np.maximum(shares[0] - share, 0.0), share, *shares[1:]]
-    return found
-
-
-def _least(
-    sizes: dict[str, Array], lost: dict[str, Array], needed: Array, turns: Array
-) -> dict[str, Array]:
-    """Return how much of each kind is taken farther, so many bytes in all, to lose least. [byte]
-
-    What loses least for each byte is taken first. But turns are paid for the largest share that is
-    taken of a kind of a layer: that share is raised, so that more is taken of what loses little
-    instead of what comes next, as long as this saves more than the turns cost. With the kinds in
-    order this saves ever less, so that sums over those before each say where it ends.
-
-    sizes : of each kind [byte]
-    lost : by taking all of each [s]
-    needed : bytes in all [byte]
-    turns : what they cost where all of a kind of a layer is taken [s]
-    """
-    # Of kinds that lose the same the last listed goes first, whatever rounding says.
-    price = {
-        kind: lost[kind] / np.maximum(size, 1.0) * (1.0 - 1e-12 * at)
-        for at, (kind, size) in enumerate(sizes.items())
-    }
-    is_before = {}
-    for first, second in combinations(sizes, 2):
-        is_before[first, second] = price[first] < price[second]
-        is_before[second, first] = ~is_before[first, second]
-    most = dict(sizes)
-    if np.any(turns):
-        in_layers = [kind for kind in IN_LAYERS if kind in sizes]
-        alone, together = floats(0.0), floats(0.0)
-        for kind, size in sizes.items():
-            ahead = [is_before[one, kind] * sizes[one] for one in in_layers if one != kind]
-            paid = [price[one] for one in in_layers if one != kind]
-            saved = price[kind] * sum(ahead) - summed(ahead, paid)
-            if kind in in_layers:
-                together = together + (saved <= turns) * size
-            else:
-                alone = alone + (saved <= turns) * size
-        share = np.clip((needed - alone) / np.maximum(together, 1.0), 0.0, 1.0)
-        most |= {kind: sizes[kind] * share for kind in in_layers}
-    return {
-        kind: np.clip(
-            needed - sum(is_before[one, kind] * most[one] for one in most if one != kind),
-            0.0,
-            most[kind],
-        )
-        for kind in most
-    }
-
-
-def _faster(one: Split, other: Split, is_other: Bools) -> Split:
-    """Return at each batch one of two splits of the same bytes."""
-    if not is_other.any():
-        return one
-    if is_other.all():
-        return other
-
-    def chosen(first: Sequence[Array], second: Sequence[Array]) -> list[Array]:
-        return [np.where(is_other, *each[::-1]) for each in zip(first, second, strict=True)]
-
-    shares = {kind: chosen(one.shares[kind], other.shares[kind]) for kind in KINDS}
-    return replace(one, shares=shares, read=chosen(one.read, other.read))
-
-
-def _hits(shares: Sequence[Array], skew: ArrayLike) -> list[Array]:
-    r"""Return what of the picked experts is found in each memory, the most picked held nearest.
-
-    Where an expert is picked in proportion to a power of its rank, the most picked share :math:`s`
-    of them gets :math:`s^{1 - z}` of the picks.
-    """
-    held = np.cumsum(np.broadcast_arrays(*shares), axis=0)
-    nearest = (np.minimum(one, 1.0) ** (1.0 - skew) for one in held[:-1])
-    found = [floats(0.0), *nearest, floats(1.0)]
-    return [after - before for before, after in pairwise(found)]

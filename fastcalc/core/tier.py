@@ -93,17 +93,6 @@ class Tier:
         return not self.is_near, -rate
 
 
-def _tier(memory: Memory, where: str) -> Tier:
-    return Tier(
-        entry=memory,
-        where=memory.where or where,
-        capacity=memory.capacity.si,
-        bandwidth=memory.bandwidth.si,
-        link=memory.link.si if memory.link else inf,
-        shared_by=memory.shared_by.si if memory.shared_by else 1.0,
-    )
-
-
 @once
 def own_tiers(hardware: Hardware) -> tuple[Tier, ...]:
     """Return the memories of a chip in the order in which they are filled.
@@ -112,5 +101,15 @@ def own_tiers(hardware: Hardware) -> tuple[Tier, ...]:
     """
     fastest = max(hardware.memory, key=lambda one: one.bandwidth.si)
     regions = "chip" if hardware.execution == "spatial" else "package"
-    found = [_tier(one, regions if one is fastest else "package") for one in hardware.memory]
+    found = [
+        Tier(
+            entry=one,
+            where=one.where or (regions if one is fastest else "package"),
+            capacity=one.capacity.si,
+            bandwidth=one.bandwidth.si,
+            link=one.link.si if one.link else inf,
+            shared_by=one.shared_by.si if one.shared_by else 1.0,
+        )
+        for one in hardware.memory
+    ]
     return tuple(sorted(found, key=Tier.order))

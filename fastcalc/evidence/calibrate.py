@@ -21,9 +21,7 @@ from fastcalc.formulas.types import Array, Floats
 
 @dataclass(frozen=True)
 class Calibration:
-    """A fit of all engines: values in the order of the nodes, ranges and architectures by engine.
-
-    The uncertainty of a value is a standard deviation in logarithms.
+    """A fit of all engines: values by node, uncertainties in logarithms, ranges by engine.
 
     What is left out is every fitted point, predicted by a fit, and in ranges, without its source.
     """

@@ -19,16 +19,13 @@ from fastcalc.core.workload import Workload, workload
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import Point
 
-_MOST_TIMES = 128
-"""How many times the chips of stated ranks are tried, until they hold the model."""
-
+_MOST_TIMES = 128  # the chips of stated ranks are tried, until they hold the model
 _MONTH = len("2025-01")
 _RANKS = ("tp", "pp", "dp")
 Found = TypeVar("Found")
 
 
-MOST_SUGGESTIONS = 20
-"""Unknown names of one file for which the nearest known ones are looked for."""
+MOST_SUGGESTIONS = 20  # unknown names of a file for which known ones are looked for
 
 
 class UnpredictableError(InputError):
@@ -39,10 +36,7 @@ class UnpredictableError(InputError):
 class Deployment:
     """A model on chips under an engine, as a point describes it.
 
-    hardware, model, engine : entries of the catalogue; the engine is the one used, stated or not
-    work : the model in the point's formats
-    stated : chips and ranks as stated; None where they are left open
-    memory : what the notes say of a host, and of what lives where
+    The engine is the one used, stated or not; chips and ranks are None where they are left open.
     """
 
     hardware: Hardware
@@ -63,13 +57,10 @@ class Deployment:
     def placements(self, reserved: float) -> list[Placement]:
         """Return it placed on each layout that it may have had: legal ones with the stated ranks.
 
-        A measurement was made on its layout, whatever the placement would have chosen, so none
-        is refused that holds the weights.
+        It was measured on its layout, so none is refused that holds the weights. Where not even the
+        chips are stated, so many tokens of cache are reserved. [1]
 
-        reserved : tokens of cache to reserve for a sequence where not even the chips are stated [1]
-
-        Raises InputError if there is no such memory, the weights do not fit, or the ranks do not
-        multiply to the chips.
+        Raises InputError if there is no such memory, or no layout is possible.
         """
         unit = machine(self.hardware, self.engine, self.work, self.memory)
         site, stated = Site(unit, self.work, 1.0), self.stated
@@ -92,9 +83,7 @@ class Deployment:
     def assumed(self, layout: Layout, best: str, choices: int) -> str | None:
         """Return what of a layout nobody stated; None where nothing was left open.
 
-        layout : the one taken
-        best : why it was, where there were several
-        choices : how many there were [1]
+        best, choices : why it was taken, and of how many [1]
         """
         if self.open_ranks:
             fewest = self.stated.chips is None
@@ -104,10 +93,8 @@ class Deployment:
                 why = f"the {'fewest chips that hold' if fewest else 'only layout that holds'} it"
             return f"{str(layout) or '1 chip'}, {why}"
         if self.stated.ep is None and self.work.experts and layout.width > 1:
-            spread = (
-                "experts over all chips of a stage" if layout.ep > 1 else "each expert cut by tp"
-            )
-            return f"ep {layout.ep}, {spread}"
+            over = "experts over all chips of a stage"
+            return f"ep {layout.ep}, {over if layout.ep > 1 else 'each expert cut by tp'}"
         return None
 
     @property
@@ -115,7 +102,6 @@ class Deployment:
         return {name: ranks for name in _RANKS if (ranks := getattr(self.stated, name))}
 
     def _layouts(self, site: Site, chips: int) -> list[Layout]:
-        """Return the layouts of so many chips that have the stated ranks."""
         stated, ep = self._ranks, self.stated.ep
         rest, left = divmod(chips, prod(stated.values()))
         missing = [one for one in _RANKS if one not in stated]
@@ -143,18 +129,22 @@ class Deployments:
     _unknown: int = 0
 
     def of(self, point: Point) -> Deployment:
-        """Return the deployment of a point.
-
-        Raises InputError if an id, a format or a host is unknown.
-        """
+        """Return the deployment of a point; raise InputError if a name or format is unknown."""
         about = (point.hardware, point.model, point.engine, (point.date or "")[:_MONTH])
         hardware, model, engine = self._once(about, lambda: self._entries(point))
         names = (hardware.id, model.id, engine.id, point.weights, point.kv)
         key = (*names, point.chips, point.tp, point.ep, point.pp, point.dp, point.memory)
-        return self._once(key, lambda: self._deployment(point, hardware, model, engine))
+
+        def deployment() -> Deployment:
+            weights = point.weights or None
+            work = workload(model, weights, point.kv or default_cache(model, engine, weights))
+            stated = Sharding(point.chips, point.tp, point.pp, point.ep, point.dp)
+            memory = memory_choice(self.catalogue, *point.memory)
+            return Deployment(hardware, model, engine, work, stated, memory)
+
+        return self._once(key, deployment)
 
     def _entries(self, point: Point) -> tuple[Hardware, Model, Engine]:
-        """Return what the names of a point mean, and the engine as it was at the time."""
         hardware = self._entry(self.catalogue.hardware, point.hardware, "hardware")
         model = self._entry(self.catalogue.model, point.model, "models")
         engine = self.engine
@@ -162,26 +152,13 @@ class Deployments:
             is_stated = point.engine.lower() in self._all("engines")
             name = point.engine if is_stated else engine_of_class(hardware)[0]
             engine = self._entry(self.catalogue.engine, name, "engines")
-            engine = self._at_the_time(engine, (point.date or "")[:_MONTH], hardware, model)
+            month = (point.date or "")[:_MONTH]
+            for one in engine.instead:
+                is_meant = one.attention is None or workload(model).latent_layers
+                is_early = one.before is None or (month and month < one.before)
+                if is_meant and is_early and (not one.kinds or hardware.kind in one.kinds):
+                    return hardware, model, self.catalogue.engine(one.engine)
         return hardware, model, engine
-
-    def _at_the_time(self, engine: Engine, month: str, hardware: Hardware, model: Model) -> Engine:
-        """Return what an engine was in some month, for a chip and a model."""
-        for one in engine.instead:
-            is_meant = one.attention is None or workload(model).latent_layers
-            is_early = one.before is None or (month and month < one.before)
-            if is_meant and is_early and (not one.kinds or hardware.kind in one.kinds):
-                return self.catalogue.engine(one.engine)
-        return engine
-
-    def _deployment(
-        self, point: Point, hardware: Hardware, model: Model, engine: Engine
-    ) -> Deployment:
-        weights = point.weights or None
-        work = workload(model, weights, point.kv or default_cache(model, engine, weights))
-        stated = Sharding(point.chips, point.tp, point.pp, point.ep, point.dp)
-        memory = memory_choice(self.catalogue, *point.memory)
-        return Deployment(hardware, model, engine, work, stated, memory)
 
     def _entry(self, look_up: Callable[[str], Found], name: str, kind: Kind) -> Found:
         """Return what a name means.

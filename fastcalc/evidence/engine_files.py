@@ -11,16 +11,10 @@ from fastcalc.evidence.own_engine import OwnFit
 from fastcalc.evidence.parameters import FIT
 from fastcalc.evidence.speed_ranges import Interval
 
-DIGITS = 4
-"""Significant digits of fitted values."""
-
-COMMAND = "'fastcalc calibrate'"
-"""How values of an engine of one's own came about."""
-
+DIGITS = 4  # of fitted values
+COMMAND = "'fastcalc calibrate'"  # how values of one's own came about
 _USUAL = "sources"
-_LEFT_OUT = {UNSEEN: "architectures"}
-"""What is left out in turn for a range, where that is not sources."""
-
+_LEFT_OUT = {UNSEEN: "architectures"}  # in turn, where that is not sources
 _KEY = re.compile(r"^( *)([\w-]+):(.*)$")
 _VALUE = re.compile(r"(\{value: )([^,}]+)")
 
@@ -52,9 +46,8 @@ def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
     if engine.id in calibration.ranges:
         found = _with_ranges(found, calibration.ranges[engine.id])
         architectures = ", ".join(calibration.architectures[engine.id])
-        found = re.sub(
-            r"(?m)^fitted_architectures: .*$", f"fitted_architectures: [{architectures}]", found
-        )
+        line = f"fitted_architectures: [{architectures}]"
+        found = re.sub(r"(?m)^fitted_architectures: .*$", line, found)
     return found
 
 
@@ -66,10 +59,8 @@ def in_unit(written: Quantity, value: float) -> str:
 
 
 def _with_ranges(text: str, ranges: Mapping[str, Interval]) -> str:
-    """Return a file with its ranges replaced."""
-    kept = [
-        line for line in text.splitlines() if line.startswith((f"  {BORROWED}:", f"  {OFFLOAD}:"))
-    ]
+    marks = (f"  {BORROWED}:", f"  {OFFLOAD}:")
+    kept = [line for line in text.splitlines() if line.startswith(marks)]
     lines = [
         f"  {name}: {{below: {one.below:.2f}, above: {one.above:.2f}, basis: "
         f'"{one.count} points of {one.sources} {_LEFT_OUT.get(name, _USUAL)} left out of the fit"}}'
@@ -96,12 +87,8 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> st
         f"source{'s' if after.sources > 1 else ''}: {scores}",
         "",
     ]
-    sources = [
-        "sources:",
-        f"  {FIT}:",
-        f"    title: {_quoted(f'Fit of {measured} by {COMMAND}')}",
-        "",
-    ]
+    title = _quoted(f"Fit of {measured} by {COMMAND}")
+    sources = ["sources:", f"  {FIT}:", f"    title: {title}", ""]
     values: dict[str, list[str]] = {}
     for node, value in sorted(
         zip(fit.nodes, fit.values.tolist(), strict=True), key=lambda one: bool(one[0].group)
@@ -119,5 +106,4 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> st
 
 
 def _quoted(text: str) -> str:
-    """Return text as YAML reads it back, whatever files and dates look like."""
     return json.dumps(text, ensure_ascii=False)

@@ -1,7 +1,4 @@
-"""Which timeline a kind of measurement states, for how many tokens, and its bound.
-
-Passes are counted once; an engine's parameters then price those of all points together.
-"""
+"""Which timeline a kind of measurement states, for how many tokens, and its bound."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -25,7 +22,6 @@ class Columns:
     """What some points of one deployment state, one element each.
 
     concurrency : sequences or requests at a time of the whole group; infinity for unlimited [1]
-    prompt, output, context : tokens in, out, and attended to on average [1]
     accepted, drafted : tokens that a pass yields, and that are drafted before it [1]
     """
 
@@ -43,12 +39,9 @@ class Columns:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Times of some points as sums of passes.
+    """Times of some points as sums of passes, and the least time. [s]
 
-    timeline : the passes that a point takes
-    tokens : tokens of the whole group in that time; its share is 1 for a time [1]
-    batch : sequences that decode together, of the whole group [1]
-    bound : the least time [s]
+    tokens, batch : of the whole group in that time, and sequences that decode together [1]
     """
 
     timeline: Timeline
@@ -95,10 +88,7 @@ def closed_loop(placement: Placement, columns: Columns) -> Recipe:
 
 
 def saturated(placement: Placement, columns: Columns) -> Recipe:
-    """Return as many requests as memory and the engine's limit of sequences hold.
-
-    The bound fills all memory, with nothing reserved that is not yet used.
-    """
+    """Return as many requests as memory and engine hold; the bound reserves nothing unused."""
     least = np.minimum(columns.concurrency, room(placement, columns))
     made = closed_loop(placement, replace(columns, concurrency=least))
     work, chips = placement.work, placement.layout.chips
@@ -116,10 +106,7 @@ def latency_limited(placement: Placement, columns: Columns) -> Recipe:
 
 
 def first_token(placement: Placement, columns: Columns) -> Recipe:
-    """Return the time to the first token of a request that joins the others.
-
-    Requests beyond what memory holds wait for a place: so many runs of the others.
-    """
+    """Return the time to the first token; without a place it waits for runs of the others."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes = _passes(placement, columns, batch)
     made = timeline.first_token(passes, runs=columns.concurrency / batch - 1.0)
@@ -145,7 +132,6 @@ RATES: dict[str, Callable[[Placement, Columns], Recipe]] = {
     "ttft": first_token,
     "tpot": token_in_traffic,
 }
-"""How to predict each kind of measurement."""
 
 
 def _passes(placement: Placement, columns: Columns, batch: Floats) -> Schedule:
@@ -155,7 +141,6 @@ def _passes(placement: Placement, columns: Columns, batch: Floats) -> Schedule:
 
 
 def _bound_token(passes: Schedule) -> Array:
-    """Return the least time per output token. [s]"""
     return passes.bound().seconds / passes.traffic.speculation.tokens_per_pass
 
 
@@ -163,13 +148,9 @@ def _bound_run(passes: Schedule) -> Array:
     """Return the least time to serve a batch: each resource busy with its share of all work."""
     decode, batch = passes.bound().work, passes.batch
     prompts = passes.bound(batch * passes.traffic.computed_prompt, decode=0.0 * batch).work
-    return np.maximum(
-        passes.steps * decode.memory_time,
-        np.maximum(
-            passes.steps * decode.compute_time + prompts.compute_time,
-            passes.steps * decode.link_time + prompts.link_time,
-        ),
-    )
+    compute = passes.steps * decode.compute_time + prompts.compute_time
+    link = passes.steps * decode.link_time + prompts.link_time
+    return np.maximum(passes.steps * decode.memory_time, np.maximum(compute, link))
 
 
 def room(placement: Placement, columns: Columns) -> Floats:

@@ -1,41 +1,31 @@
 """What fits without a point's source expect of it: written by a fit, read by whoever reports."""
 
 import csv
-import io
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.evidence.score import Prediction
+from fastcalc.written import csv_line
 
 COLUMNS = ("id", "expected", "low", "high")
 _DIGITS = 5
 
 
-def shipped_file() -> Path:
-    """Return where the shipped expectations lie."""
-    return shipped_folder("evidence") / "left_out.csv"
-
-
 def to_csv(predictions: Sequence[Prediction]) -> str:
     """Return expectations as CSV, in the unit of each point's metric."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    lines = [csv_line(COLUMNS)]
     for one in sorted(predictions, key=lambda each: each.point.id):
         numbers = (one.expected, one.low, one.high)
         texts = ["" if value is None else f"{value:.{_DIGITS}g}" for value in numbers]
-        writer.writerow([one.point.id, *texts])
-    return stream.getvalue()
+        lines.append(csv_line([one.point.id, *texts]))
+    return "".join(lines)
 
 
 def applied(predictions: Sequence[Prediction]) -> list[Prediction]:
-    """Return predictions with the shipped expectations of fits without their source.
-
-    Points that no fit used keep what the engines expect of them.
-    """
-    with shipped_file().open(encoding="utf-8", newline="") as stream:
+    """Return predictions with the shipped expectations of fits without their source, if fitted."""
+    file = shipped_folder("evidence") / "left_out.csv"
+    with file.open(encoding="utf-8", newline="") as stream:
         known = {row["id"]: row for row in csv.DictReader(stream)}
     found = []
     for one in predictions:

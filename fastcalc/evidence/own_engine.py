@@ -17,14 +17,9 @@ from fastcalc.evidence.score import Group, groups_of, predictions_of
 from fastcalc.evidence.stacked import rows_of
 from fastcalc.formulas.types import Floats
 
-CERTAIN = 0.7
-"""A value is taken from the data where they shrink its uncertainty to this share or less."""
-
-MOVED = 0.02
-"""And where it moved by more than this, in logarithms."""
-
-MOST_VALUES = 10
-"""Values that an engine may have of its own."""
+CERTAIN = 0.7  # data that shrink a value's uncertainty to this share or less give it
+MOVED = 0.02  # where it moved by more than this, in logarithms
+MOST_VALUES = 10  # that an engine may have of its own
 
 
 @dataclass(frozen=True)
@@ -60,10 +55,8 @@ def fit_own(
 ) -> OwnFit:
     """Fit an engine on points of a file, starting from another that values are drawn to.
 
-    The other is called as the user named it, where one was named.
-
-    Raises InputError if no point can be predicted, nothing of the engine is fitted, or scipy is
-    missing.
+    Raises InputError if no point can be predicted, nothing of the engine is fitted (which is
+    called as the user ``named`` it), or scipy is missing.
     """
     points = [point for point in points if not point.is_offloaded]
     batches, reasons = gather(points, Deployments(catalogue, base))

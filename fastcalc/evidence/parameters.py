@@ -7,25 +7,18 @@ from math import exp, log, sqrt
 
 from fastcalc.catalogue.schema import Engine, Hardware, Quantity
 
-FIT = "fit"
-"""The source of values that a fit owns, in engine files."""
-
-SHRINK = 0.25
-"""How far a value may lie from the one it overrides before the data must insist, in logarithms."""
-
-BAND = 6.0
-"""Standard deviations that a plausible band spans: three to each side of its middle."""
+FIT = "fit"  # the source of values that a fit owns
+SHRINK = 0.25  # how far a value may lie from what it overrides, in logarithms
+BAND = 6.0  # standard deviations that a plausible band spans
 
 
 @dataclass(frozen=True)
 class Node:
     """One fitted value: a parameter of an engine, everywhere or on one group of chips.
 
-    engine, group, name : where it is written; the group is an architecture or a kind of chip, empty
-        for all
-    value : what the file says [SI]
-    center : where it is drawn to, the middle of its band; None for the node that it overrides [SI]
-    spread : how strongly: a standard deviation in logarithms
+    group : an architecture or a kind of chip, empty for all
+    value, center : what the file says, and the middle of its band; None for that of the parent [SI]
+    spread : how strongly it is drawn there: a standard deviation in logarithms
     parent : position of the node that it overrides
     """
 
@@ -70,10 +63,7 @@ class ParameterFamily:
         return {(one.engine, one.group, one.name): i for i, one in enumerate(self.nodes)}
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:
-        """Return the position of the node that a chip under an engine takes a value from.
-
-        None where the value is not fitted.
-        """
+        """Return the position of the node that a chip under an engine takes a value from."""
         for one in self.chain(engine):
             for group in (*reversed(hardware.groups), ""):
                 own = one.architectures.get(group) if group else one.parameters

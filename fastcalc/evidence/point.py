@@ -4,9 +4,7 @@ import re
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
-_FEW_NOTES = 4096
-"""Notes whose words are remembered: many points of a source share theirs."""
-
+_FEW_NOTES = 4096  # whose words are remembered: points of a source share theirs
 METRICS = (
     "tokens_per_s_per_user",
     "tokens_per_s_total",
@@ -16,9 +14,7 @@ METRICS = (
     "prefill_tokens_per_s",
 )
 
-TIMES = ("ttft_s", "tpot_s")
-"""Those of which less is faster."""
-
+TIMES = ("ttft_s", "tpot_s")  # less is faster
 _KIND = re.compile(r"\A\s*kind=([\w-]+)")
 _MEMORY = tuple(re.compile(rf"(?:\A|;)\s*{name}=([^;]+)") for name in ("host", "use", "place"))
 _NOTED = {
@@ -30,7 +26,6 @@ _NOTED = {
 
 @lru_cache(maxsize=_FEW_NOTES)
 def _found(pattern: re.Pattern[str], notes: str) -> str | None:
-    """Return what a pattern catches in notes."""
     match = pattern.search(notes)
     return match[1].strip() if match else None
 
@@ -46,20 +41,13 @@ def noted(notes: str) -> dict[str, float]:
 class Point:
     """One published or own measurement; the columns of the CSV, and its line.
 
-    id : unique in its file, such as ``gptfast-001``
-    source, url, date, measured_by : where it was published, when, and who measured
     hardware, model, engine : ids of the catalogue; an empty engine is not stated
-    weights, kv : number formats; empty where not stated
-    chips, tp, ep, pp, dp : layout: ``chips = tp x pp x dp``; ``ep`` overlays them, ``dp`` counts
-        attention replicas. None where not stated.
+    chips, tp, ep, pp, dp : ``chips = tp x pp x dp``; ``ep`` overlays them. None where not stated
     concurrency : sequences or requests at a time, of the whole group
     prompt, output : mean lengths [token]
-    metric : one of `METRICS`
-    value : what was measured, in the unit that the metric names
-    tokens_per_pass : 1 without speculation, the acceptance length with it; None where unknown, and
-        then the point tests no bound
+    value : what was measured, in the unit that the metric, one of `METRICS`, names
+    tokens_per_pass : 1 without speculation; where unknown, None, and the point tests no bound
     notes : begins with ``kind=`` and the kind; other words that count are properties
-    line : where its record begins in the file
     """
 
     id: str
@@ -103,10 +91,7 @@ class Point:
 
     @property
     def source_key(self) -> str:
-        """What points of one source share: the id before its number, or the source.
-
-        Points of one source share its errors, so a fit leaves them out together.
-        """
+        """What points of one source, which share its errors, share: the id before its number."""
         key, _, number = self.id.rpartition("-")
         return key if key and number.isdecimal() else self.source
 
@@ -128,10 +113,7 @@ class Point:
 
     @property
     def in_flight(self) -> float | None:
-        """Requests at a time on average, where the notes say ``mean requests in flight N``.
-
-        A finite run of requests of unequal lengths ends with fewer clients than it had.
-        """
+        """Requests at a time on average, where the notes say ``mean requests in flight N``."""
         return noted(self.notes).get("mean requests in flight")
 
     @property
@@ -140,9 +122,6 @@ class Point:
         return "static batch" in self.notes
 
 
-COLUMNS = tuple(field.name for field in fields(Point) if field.name != "line")
-"""The columns of the CSV, in their usual order."""
+COLUMNS = tuple(field.name for field in fields(Point) if field.name != "line")  # of the CSV
 COUNTS = frozenset(("chips", "tp", "ep", "pp", "dp", "concurrency"))
-"""The columns of whole numbers."""
-NUMBERS = (*sorted(COUNTS), "prompt", "output", "value", "tokens_per_pass")
-"""The columns of numbers, whole or not."""
+NUMBERS = (*sorted(COUNTS), "prompt", "output", "value", "tokens_per_pass")  # whole or not

@@ -26,21 +26,21 @@ _NEEDED = {
 
 @lru_cache(maxsize=4096)  # counts, lengths and rates of passes come in few sizes
 def read_cell(name: str, text: str) -> float:
-    """Return the number of a cell that is not empty; a whole one where the column counts.
-
-    Raises ValueError with the sentence that says what the cell should hold.
+    """Return the number of a cell that is not empty, or raise ValueError with a sentence.
 
     >>> read_cell("chips", "8"), read_cell("value", "34.5")
     (8, 34.5)
     """
-    if name in COUNTS:
-        is_short = text.isdigit() and text.isascii() and len(text) <= _MOST_DIGITS
-        if is_short and int(text) in _limit(name):
-            return int(text)
-        raise ValueError(_not_a_count(name, text))
+    is_short = text.isdigit() and text.isascii() and len(text) <= _MOST_DIGITS
+    if name in COUNTS and is_short and int(text) in _limit(name):
+        return int(text)
     value = float(text) if _NUMBER.fullmatch(text) else None
     if value is None or not isfinite(value):
         raise ValueError(_not_a_number(name, text))
+    if name in COUNTS and value <= _limit(name).most:
+        least = "it is 1 or more, and the cell stays empty where it is not stated"
+        whole = f"write {value:.0f}" if value.is_integer() else "write a whole number"
+        raise ValueError(f"{name} is '{shown(text)}'; {least if value <= 0 else whole}")
     if name == "value" and value <= 0:
         raise ValueError(f"value is {shown(text)}; what was measured is above 0")
     if name == "tokens_per_pass" and value < 1:
@@ -69,20 +69,6 @@ def _limit(name: str) -> Limit:
 
 def _out_of_range(name: str, text: str) -> str:
     return f"{name} is {shown(text)}, which is out of range: {_limit(name)}"
-
-
-def _not_a_count(name: str, text: str) -> str:
-    what = f"{name} is '{shown(text)}'"
-    if _NUMBER.fullmatch(text) and isfinite(float(text)):
-        value = float(text)
-        if value <= 0:
-            return f"{what}; it is 1 or more, and the cell stays empty where it is not stated"
-        if value > _limit(name).most:
-            return _out_of_range(name, text)
-        if value.is_integer():
-            return f"{what}; write {value:.0f}"
-        return f"{what}; write a whole number"
-    return _not_a_number(name, text)
 
 
 def _not_a_number(name: str, text: str) -> str:

@@ -11,8 +11,7 @@ from fastcalc.evidence.text_files import FileFault, Text, text_of
 
 __all__ = ["Point", "Points", "Skipped", "gathered", "points_in", "read_points"]
 
-MOST_FAULTS = 100
-"""Faults that are listed of one file; whoever has more fixes those first."""
+MOST_FAULTS = 100  # listed of a file; whoever has more fixes those first
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +25,8 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """What one file holds.
+    """What one file holds: valid points, and `MOST_FAULTS` faults by place and a count of the rest.
 
-    file : the file as the user named it
-    points : the valid ones, in the order of the file
-    faults : what is wrong, by line and column, `MOST_FAULTS` at most
-    unlisted : faults beyond those
     skipped : measurements that are nobody's fault and no points
     """
 
@@ -47,10 +42,7 @@ class Points:
         return [*map(str, self.faults), *more]
 
     def demand(self) -> tuple[Point, ...]:
-        """Return the points of a file without a fault.
-
-        Raises InputError if anything is wrong with the file; says all that `sentences` says.
-        """
+        """Return the points, or raise InputError with all that is wrong with the file."""
         if self.faults:
             raise InputError(*self.sentences())
         return self.points
@@ -69,10 +61,7 @@ def gathered(
 
 
 def read_points(path: Path) -> Points:
-    """Read a CSV of measured points.
-
-    path : UTF-8: a header with the columns of `Point` in any order, then a row a point. Blank
-        lines, Windows line ends and a byte order mark are passed over.
+    """Read a CSV of measured points: the columns of `Point` in any order, then a row a point.
 
     Raises InputError if the file cannot be read at all.
     """

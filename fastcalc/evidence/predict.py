@@ -30,17 +30,16 @@ _BEST = {
     "decode_batch1": "the layout that decodes fastest",
     "prefill": "the layout that takes in prompts fastest",
 }
+
 _MOST_SERVED = "the layout that serves most"
 
-SHORT_CHAT = 256.0
-"""Mean context of a single stream whose lengths are not stated: a short prompt and answer."""
+SHORT_CHAT = 256.0  # mean context of a single stream whose lengths are not stated
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Points of one layout and one kind, and how to predict them: by a rule of `RATES`.
 
-    assumed : what of the layout nobody stated
     typical : speed on the middle one of the layouts that are left open, over that on this one [1]
     """
 
@@ -63,10 +62,7 @@ class Batch:
 
 
 def rule_of(point: Point) -> str:
-    """Return how a point is predicted: a key of `RATES`.
-
-    Raises UnpredictableError if it does not say enough.
-    """
+    """Return the rule of `RATES` for a point, or raise UnpredictableError with what it lacks."""
     kind = point.kind or _kind_of(point)
     if kind not in KINDS:
         raise UnpredictableError(f"kind={kind} is not one that fastcalc can predict")
@@ -83,9 +79,8 @@ def rule_of(point: Point) -> str:
     if point.metric == "prefill_tokens_per_s":
         raise UnpredictableError(f"kind={kind} reports no prefill rate")
     if kind != "e2e_concurrency" and point.metric in ("ttft_s", "tokens_per_s_per_user"):
-        raise UnpredictableError(
-            "the time to the first token under saturated load is that of a queue of unknown length"
-        )
+        what = "the time to the first token under saturated load"
+        raise UnpredictableError(f"{what} is that of a queue of unknown length")
     if point.is_static and not point.is_time:
         return "static"
     if point.metric == "ttft_s":
@@ -96,7 +91,6 @@ def rule_of(point: Point) -> str:
 
 
 def _kind_of(point: Point) -> str:
-    """Return the kind of a point that states none."""
     if point.concurrency is None:
         raise UnpredictableError("no concurrency, and no kind= in the notes says how to predict it")
     if point.metric == "prefill_tokens_per_s" or (point.metric == "ttft_s" and not point.output):
@@ -160,10 +154,7 @@ def _batches(
 
 
 def _speeds(placement: Placement, columns: Columns, rule: str, is_time: Bools | bool) -> Floats:
-    """Return how fast points are on a layout: tokens over time, or one over it where it counts.
-
-    Sequences that memory does not hold make no tokens.
-    """
+    """Return how fast points are on a layout; sequences that it does not hold make no tokens."""
     recipe = RATES[rule](placement, columns)
     tokens = np.where(is_time, 1.0, recipe.tokens)
     if rule in _BEST:

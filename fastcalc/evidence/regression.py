@@ -33,7 +33,6 @@ location parameter," Annals of Mathematical Statistics 35, 1964)."""
 _STEP = 1e-4
 
 SHARES = frozenset(name for name, one in PARAMETERS.items() if one.quantity is Fraction)
-"""Parameters that are at most 1."""
 
 
 class Values(Protocol):
@@ -64,14 +63,13 @@ class Fit:
         """For each pile and name, the node that each pass takes its value from; -1 for none."""
         machines = [(one.engine.id, one.hardware) for one in self.rows.deployments]
         nodes = {}
-        for engine, chip in {
-            (engine, chip.id): (engine, chip) for engine, chip in machines
-        }.values():
-            found = (self.family.node_for(engine, chip, name) for name in self.names)
-            nodes[engine, chip.id] = [-1 if node is None else node for node in found]
+        for engine, chip in machines:
+            if (engine, chip.id) not in nodes:
+                found = (self.family.node_for(engine, chip, name) for name in self.names)
+                nodes[engine, chip.id] = [-1 if node is None else node for node in found]
         by_point = np.array([nodes[engine, chip.id] for engine, chip in machines])
         return [
-            dict(zip(self.names, by_point[pile.point].T, strict=True)) for pile in self.rows.piles
+            dict(zip(self.names, by_point[one.point].T, strict=True)) for one in self.rows.piles
         ]
 
     @cached_property
@@ -79,10 +77,10 @@ class Fit:
         """Logarithms of what every value is drawn to: a fit does not depend on the last one."""
         logs: list[float] = []
         for node in self.family.nodes:
-            drawn_to_parent = node.center is None and node.parent is not None
-            logs.append(
-                logs[node.parent or 0] if drawn_to_parent else log(node.center or node.value)
-            )
+            if node.center is None and node.parent is not None:
+                logs.append(logs[node.parent])
+            else:
+                logs.append(log(node.center or node.value))
         return np.array(logs)
 
     def software(self, logs: Floats) -> list[EngineParameters]:
@@ -117,16 +115,9 @@ class Fit:
                 np.add.at(slopes, where, change[is_fitted])
         return np.asarray(slopes / total[:, np.newaxis], dtype=float)
 
-    def prior(self, logs: Floats) -> Floats:
-        """Return how far every value is from where it is drawn to, in its spreads."""
-        centers = [
-            log(node.center) / node.spread if node.center else 0.0 for node in self.family.nodes
-        ]
-        return np.asarray(self.prior_slopes @ logs - centers)
-
     @cached_property
     def prior_slopes(self) -> Floats:
-        """Return how the prior moves with every value."""
+        """How far every value is from where it is drawn to, in its spreads, moves with each."""
         slopes = np.diag([1.0 / node.spread for node in self.family.nodes])
         for index, node in enumerate(self.family.nodes):
             if node.center is None and node.parent is not None:
@@ -143,9 +134,7 @@ class Fit:
         return weights
 
     def solve(self, used: Bools, start: Floats | None = None) -> Floats:
-        """Return the logarithms of the values that fit some of the points best.
-
-        It starts from what the values are drawn to, or from a solution nearby.
+        """Return the logarithms of the values that fit some points best, from a start nearby.
 
         Raises InputError if scipy is not installed.
         """
@@ -154,11 +143,12 @@ class Fit:
         except ImportError:
             raise InputError("fitting needs scipy: python -m pip install scipy") from None
         weights = np.sqrt(self.weights(used)) / NOISE
-        points = int(np.count_nonzero(used))
+        points, nodes = int(np.count_nonzero(used)), self.family.nodes
+        centers = [log(one.center) / one.spread if one.center else 0.0 for one in nodes]
 
         def errors(logs: Floats) -> Floats:
             data = self.residuals(logs)[used] * weights[used]
-            return np.concatenate([data, self.prior(logs)])
+            return np.concatenate([data, self.prior_slopes @ logs - centers])
 
         def slopes(logs: Floats) -> Floats:
             data = self.jacobian(logs)[used] * weights[used, np.newaxis]
@@ -198,14 +188,9 @@ class Fit:
 
 
 def _huber(squares: Floats, limit: Floats) -> Floats:
-    """Return Huber's loss of squared errors and its first two slopes."""
     inside = squares <= limit
     safe = np.where(inside, 1.0, squares)
     bound = np.where(np.isfinite(limit), limit, 0.0)
-    return np.stack(
-        [
-            np.where(inside, squares, 2.0 * np.sqrt(bound * safe) - bound),
-            np.where(inside, 1.0, np.sqrt(bound / safe)),
-            np.where(inside, 0.0, -0.5 * np.sqrt(bound) * safe**-1.5),
-        ]
-    )
+    loss = np.where(inside, squares, 2.0 * np.sqrt(bound * safe) - bound)
+    slope = np.where(inside, 1.0, np.sqrt(bound / safe))
+    return np.stack([loss, slope, np.where(inside, 0.0, -0.5 * np.sqrt(bound) * safe**-1.5)])

@@ -12,9 +12,7 @@ from fastcalc.evidence.point import Point
 from fastcalc.evidence.stacked import StackedPoints
 from fastcalc.formulas.types import Floats
 
-TOLERANCE = 1.02
-"""How far a measurement may be above the bound and still be called within it: rounding."""
-
+TOLERANCE = 1.02  # a measurement above the bound by rounding is still within it
 PHASES = {
     "decode": "decode",
     "decode_batch1": "decode",
@@ -29,11 +27,8 @@ PHASES = {
 class Prediction:
     """One point: measured, expected, range and bound in the unit of its metric.
 
-    point : what was measured
-    engine_used : the engine that it was predicted with
     machine, phase : class of machine; ``decode``, ``prefill`` or ``served``
-    has_experts : whether the model routes experts
-    expected, low, high, bound : the prediction; low and high are None for a bound alone
+    low, high : None for a bound alone
     assumed : what of the layout was not stated
     typical : speed on the middle one of the layouts that were left open, over that expected [1]
     """
@@ -51,10 +46,7 @@ class Prediction:
     typical: float = 1.0
 
     def within(self, below: float, above: float) -> "Prediction":
-        """Return it with a range about the expected speed, from speed / below to speed x above.
-
-        It holds that range about the middle layout, too, and goes never beyond the bound.
-        """
+        """Return it with a range about the expected speed and the middle layout's."""
         low, high = _span(
             self.expected, self.bound, below, above, self.typical, is_time=self.point.is_time
         )
@@ -106,13 +98,9 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Group:
-    """How good the predictions of some points are.
+    """How good the predictions of some points, such as ``class:datacenter``, are.
 
-    name : for example ``class:datacenter``
-    count, sources : points, and the sources they come from
-    median_factor, p90_factor : of `Prediction.factor`
-    bias : median of expected over measured rates
-    coverage : share of measurements in the range
+    bias, coverage : median of expected over measured rates, and share of measurements in the range
     bound_beaten : points above the bound
     """
 
@@ -197,7 +185,6 @@ def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
 
 
 def _names(one: Prediction) -> dict[str, str]:
-    """Return the groups of a point and which of each it is in, in the order of the table."""
     point = one.point
     return {
         "all": "",

@@ -42,10 +42,7 @@ class Evidence:
 
 
 def shipped() -> Evidence:
-    """Read the shipped evidence.
-
-    Raises InputError if a file is at fault.
-    """
+    """Read the shipped evidence, or raise InputError if a file is at fault."""
     folder = shipped_folder("evidence")
     points = read_points(folder / "measured.csv").demand()
     return Evidence(points, load(folder / "sources.yaml", Provenance))

@@ -8,25 +8,15 @@ import numpy as np
 
 from fastcalc.formulas.types import Array, Floats
 
-INSIDE = 0.8
-"""Share of unseen points that a range should hold."""
-
-FEWEST_SOURCES = 3
-"""Sources below which points of a kind get the range of a wider group."""
-
-ENOUGH_SOURCES = 5
-"""Sources with which a group has a range of its own however much they differ."""
-
+INSIDE = 0.8  # share of unseen points that a range should hold
+FEWEST_SOURCES = 3  # with fewer, points of a kind get the range of a wider group
+ENOUGH_SOURCES = 5  # a group has a range of its own however much they differ
 _NARROWEST = 1.05
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A range about an expected speed, and what it rests on.
-
-    below, above : from ``expected / below`` to ``expected * above`` [1]
-    count, sources : points and independent sources behind it
-    """
+    """From ``expected / below`` to ``expected * above``, and points and sources behind it. [1]"""
 
     below: float
     above: float
@@ -95,10 +85,9 @@ def intervals(
     names: Sequence[Sequence[str]],
     left_out: str | None = None,
 ) -> Mapping[str, Interval]:
-    """Return the range of every name that enough sources stand behind.
+    """Return the range of every name that enough sources stand behind, one left out or none.
 
-    With a source left out it is that of the others, stretched as that of all. A group of a phase
-    whose few sources differ by more than chance has none: the phase's holds for it.
+    It is stretched as that of all. Few sources that differ by more than chance have their phase's.
     """
     found = {}
     for name in sorted({name for own in names for name in own}):

@@ -22,10 +22,7 @@ from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
 class Pile:
     """Passes of chips that execute alike, one element each.
 
-    work, chip, software : the pass, what its chip prints, and what the engine of its file makes of
-        it
     point, times : the point it belongs to, by position, and how many of it that point takes [1]
-    is_spatial : whether layers have regions of their own
     """
 
     work: PassWork
@@ -44,16 +41,12 @@ class Pile:
 
 @dataclass(frozen=True)
 class StackedPoints:
-    """Measured points as numbers.
+    """Measured points as numbers, and the batch of each.
 
-    points : in the order of all arrays
-    batches : the batch of each point
     piles : passes of chips that run layer after layer, and of those whose layers have regions
-    measured, bound : each point as a time: measured, and the least [s]
+    measured, bound, overhead : each point as a time, the least, and what its requests cost [s]
     tokens : a rate is this over the time; 1 for a time [1]
-    overhead : what requests cost, whatever their length [s]
-    typical : speed on the middle one of the layouts that a point leaves open, over that on the one
-        taken [1]
+    typical : speed on the middle one of the layouts left open, over that on the one taken [1]
     """
 
     points: Sequence[Point]
@@ -131,7 +124,6 @@ def _piles(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
 
 
 def _joined(piles: Sequence[Pile], name: str) -> Any:
-    """Return one part of several piles as one, field by field one after another."""
     first, counts = getattr(piles[0], name), [pile.point.size for pile in piles]
 
     def column(field: str) -> Floats:

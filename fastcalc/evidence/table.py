@@ -99,10 +99,8 @@ class PointTable:
         whole = [_WHOLE_CELL.fullmatch(text[a : b - 1]) is not None for a, b in pairwise(starts)]
         position = whole.index(False) if False in whole else 0
         if "new-line" in str(error):
-            column = text.find("\r") + 1
-            self._add(
-                line, column, "a line ends here as on no other line; use one kind of line end"
-            )
+            why = "a line ends here as on no other line; use one kind of line end"
+            self._add(line, text.find("\r") + 1, why)
             return
         if False not in whole:
             message = "a cell of more than 100,000 letters; no measurement needs one"
@@ -130,7 +128,6 @@ class PointTable:
 
 
 def _starts(line: str) -> list[int]:
-    """Return where the cells of a line begin, counted from 0."""
     starts, is_quoted = [0], False
     for index, letter in enumerate(line):
         if letter == '"':

@@ -7,8 +7,7 @@ from fastcalc.catalogue.inputs import read_bytes
 from fastcalc.errors import InputError
 from fastcalc.written import shown
 
-MAX_BYTES = 200_000_000
-"""Some thousand times what a table of measurements takes."""
+MAX_BYTES = 200_000_000  # a thousand times what a table of measurements takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +33,7 @@ class Text:
 
 
 def text_of(path: Path) -> Text:
-    """Read a file as UTF-8, with or without a mark of its byte order.
-
-    Raises InputError if there is no such file, or it cannot be read, or it is larger.
-    """
+    """Read a file as UTF-8, or raise InputError if it cannot be read or is too large."""
     file = str(path)
     try:
         raw = read_bytes(path, MAX_BYTES + 1)
@@ -45,10 +41,8 @@ def text_of(path: Path) -> Text:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{shown(file, 200)} cannot be read: {reason.lower()}") from error
     if len(raw) > MAX_BYTES:
-        raise InputError(
-            f"{shown(file, 200)} is larger than {MAX_BYTES // 1_000_000} MB; "
-            "split it, or save results without the detail of every request"
-        )
+        what = f"{shown(file, 200)} is larger than {MAX_BYTES // 1_000_000} MB"
+        raise InputError(f"{what}; split it, or save results without the detail of every request")
     try:
         return Text(file, raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

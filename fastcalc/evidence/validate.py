@@ -30,10 +30,7 @@ class Validation:
 
 @dataclass(frozen=True)
 class Shipped:
-    """The shipped evidence in parts; fitted points are predicted by fits without their source.
-
-    Points with part of the model on a host are with those set aside, and in groups of their own.
-    """
+    """The shipped evidence in parts; fitted points are predicted by fits without their source."""
 
     fitted: Validation
     set_aside: Validation
@@ -52,10 +49,7 @@ def validate(
     rows = rows_of(batches)
     order = {point.id: index for index, point in enumerate(points)}
     found = sorted(predictions_of(rows), key=lambda one: order[one.point.id])
-    left = [
-        Skipped(points[index].id, points[index].line, reason)
-        for index, reason in sorted(reasons.items())
-    ]
+    left = [Skipped(points[at].id, points[at].line, why) for at, why in sorted(reasons.items())]
     return Validation(found, [*skipped, *left], groups_of(found))
 
 
@@ -63,26 +57,18 @@ def validate_shipped(evidence: Evidence, catalogue: Catalogue) -> Shipped:
     """Score the shipped evidence: what is fitted, what is set aside, and what is suspect."""
     excluded, suspect = evidence.unpredictable, evidence.suspect
     known = [point for point in evidence.points if point.id not in excluded]
-    unknown = [
-        Skipped(point.id, point.line, excluded[point.id])
-        for point in evidence.points
-        if point.id in excluded
-    ]
+    others = (point for point in evidence.points if point.id in excluded)
+    unknown = [Skipped(point.id, point.line, excluded[point.id]) for point in others]
     fitted = validate([p for p in known if evidence.is_fitted(p)], catalogue, skipped=unknown)
     honest = left_out.applied(fitted.predictions)
     believed = [point for point in known if point.id not in suspect]
     offloaded = validate([p for p in believed if p.is_offloaded], catalogue)
-    aside = validate(
-        [p for p in believed if evidence.is_set_aside(p) and not p.is_offloaded],
-        catalogue,
-        skipped=offloaded.skipped,
-    )
+    kept = [p for p in believed if evidence.is_set_aside(p) and not p.is_offloaded]
+    aside = validate(kept, catalogue, skipped=offloaded.skipped)
+    both = [*aside.predictions, *offloaded.predictions]
+    groups = [*aside.groups, *offloaded.of("part:")]
     return Shipped(
         fitted=Validation(honest, fitted.skipped, [*groups_of(honest), *offloaded.of("class:")]),
-        set_aside=Validation(
-            [*aside.predictions, *offloaded.predictions],
-            aside.skipped,
-            [*aside.groups, *offloaded.of("part:")],
-        ),
+        set_aside=Validation(both, aside.skipped, groups),
         suspect=validate([p for p in known if p.id in suspect], catalogue),
     )

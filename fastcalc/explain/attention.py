@@ -1,5 +1,7 @@
 """What attention reads and multiplies, group of layers by group of layers."""
 
+from functools import partial
+
 from fastcalc.core.component import Component
 from fastcalc.core.traffic import Traffic
 from fastcalc.explain.context import Pass
@@ -46,9 +48,8 @@ def cache_read(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
     work = numbers.work
     read = number(0.0)
     for group in work.caches:
-        seen = attended_tokens(
-            context=traffic.context, spread=traffic.spread, window=group.attended
-        )
+        lengths = {"context": traffic.context, "spread": traffic.spread}
+        seen = attended_tokens(**lengths, window=group.attended)
         width = number(work.element_bytes(group), "B")
         elements = numbers.counted(group.elements, "elements cached a token and layer")
         read += number(group.layers) * elements * width * seen / min(ranks, group.shards)
@@ -66,20 +67,15 @@ def looked_back(
 ) -> Term:
     """Return the attention FLOPs of one token on one rank. [FLOP]
 
-    Layers x FLOPs of a token and a token it attends to x tokens attended to. A prompt takes the
-    form that costs it less: over what is picked, or expanded over all.
+    A prompt takes the form that costs it less: over what is picked, or expanded over all.
     """
     mean = traffic.prompt_context if is_prompt else traffic.context
     spread = traffic.prompt_spread if is_prompt else traffic.spread
+    attended = partial(attended_tokens, context=mean, spread=spread)
     terms = []
     for group in numbers.work.caches:
-        flops, seen, everything = (
-            group.decode_flops,
-            *(
-                one(attended_tokens(context=mean, spread=spread, window=window))
-                for window in (group.attended, group.window)
-            ),
-        )
+        flops, seen = group.decode_flops, one(attended(window=group.attended))
+        everything = one(attended(window=group.window))
         if is_prompt and group.prefill_flops * everything < flops * seen:
             flops, seen = group.prefill_flops, everything
         each = numbers.counted(flops, "attention FLOPs a layer and token attended to", "FLOP")

@@ -1,14 +1,12 @@
 """What the formulas of one pass have in common: its work, its machine and the rates it reaches."""
 
-from collections.abc import Iterator
-
 from fastcalc.core.component import Component
-from fastcalc.core.host_use import located, part_of, tier_rate
+from fastcalc.core.host_use import located, part_of, tier_rates, ways_of
 from fastcalc.core.machine import FED_BITS, Product, read_first
 from fastcalc.core.pass_work import ACTIVATION_BYTES, FLOPS_PER_PARAMETER, PassWork
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.split import READ
-from fastcalc.core.step import ways_of
+from fastcalc.core.worked import worked
 from fastcalc.explain.numbers import Numbers
 from fastcalc.explain.terms import (
     Equation,
@@ -40,34 +38,32 @@ class Pass:
         self.hidden = self.numbers.counted(load.hidden, "hidden width")
         self.located = None
         if load.split is not None and not self.machine.is_spatial:
-            ways = ways_of(load, load.split, self.chip, self.machine.software)
+            parts = worked(load, self.chip, self.machine.software)
+            ways = ways_of(load, load.split, self.chip, self.machine.software, parts)
             self.located = located(load.split, ways)
         # Where layers have regions, prompts are spread over all chips.
         self.everywhere = number(load.stages if self.machine.is_spatial else 1.0)
 
     def rates(self) -> tuple[Equation, ...]:
-        """Return the bandwidth that kernels reach, and the rate at which cores are fed."""
+        """Return the bandwidth that is reached of each memory, and how fast cores are fed."""
         numbers = self.numbers
         bandwidth = numbers.setting("bandwidth_fraction") * numbers.bandwidth()
         by_cores = numbers.over_cores("bandwidth_per_core")
         if by_cores is not None:
             bandwidth = rounded_least(bandwidth, by_cores)
-        read = equation("bandwidth", self.bandwidth.value, "B/s", bandwidth)
-        fed = [] if self.fed is None else [named("feed at half precision", "FLOP/s", self.fed)]
-        return read, *self._elsewhere(), *fed
-
-    def _elsewhere(self) -> Iterator[Equation]:
-        """Yield the bandwidth that is reached of other memories than the fastest."""
-        if self.load.split is None:
-            return
-        own = read_first(self.machine.tiers)
-        for tier in self.load.split.tiers:
-            if tier is own:
-                continue
-            part = part_of(tier, self.load.split.chips, self.load)
-            rate = tier_rate(tier, self.chip, self.machine.software, part)
-            origin = self.numbers.bandwidth(tier).numbers[0].origin
-            yield named(f"{tier.where} bandwidth", "B/s", number(one(rate), "B/s", origin))
+        found = [equation("bandwidth", self.bandwidth.value, "B/s", bandwidth)]
+        split = self.load.split
+        if split is not None:
+            parts = [part_of(tier, split.chips, self.load) for tier in split.tiers]
+            rates = tier_rates(split.tiers, self.chip, self.machine.software, parts)
+            for tier, rate in zip(split.tiers, rates, strict=True):
+                if tier is not read_first(split.tiers):
+                    origin = numbers.bandwidth(tier).numbers[0].origin
+                    term = number(one(rate), "B/s", origin)
+                    found.append(named(f"{tier.where} bandwidth", "B/s", term))
+        if self.fed is not None:
+            found.append(named("feed at half precision", "FLOP/s", self.fed))
+        return tuple(found)
 
     def near(self, kind: str) -> Term:
         """Return what of a kind of bytes the chip reads from its first memory. [1]"""

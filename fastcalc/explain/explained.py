@@ -11,16 +11,14 @@ from fastcalc.explain.terms import Equation, Origin, equation, number, one, over
 
 Formula = TypeVar("Formula", bound=Callable[..., list[Equation]])
 
-MEANINGS: dict[str, str] = {}
-"""What each component of a step is, in a few words."""
+MEANINGS: dict[str, str] = {}  # of each component of a step
 _FORMULAS: dict[str, Callable[..., list[Equation]]] = {}
 
 
 def component(name: str, meaning: str) -> Callable[[Formula], Formula]:
     """Register what a component is, and the formulas behind its work and its rates.
 
-    The formulas take the pass and the component as plain floats. Its time follows from its work
-    and rates, unless they end in an equation called ``time``.
+    They take the pass and the component; its time follows unless they end in one called ``time``.
     """
 
     def register(formula: Formula) -> Formula:
@@ -32,10 +30,7 @@ def component(name: str, meaning: str) -> Callable[[Formula], Formula]:
 
 @dataclass(frozen=True)
 class ExplainedPart:
-    """One component of a pass in plain floats, and the formulas behind them: the last is its time.
-
-    It is hidden where it goes on under another that takes longer, as the smaller terms of a bound.
-    """
+    """A component of a pass, hidden if under a longer one; the last equation is its time."""
 
     component: Component
     equations: tuple[Equation, ...]

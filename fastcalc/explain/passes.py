@@ -8,12 +8,7 @@ from fastcalc.core.component import Step
 from fastcalc.core.scenario import Outcome
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.timeline import Timeline
-from fastcalc.explain import (  # noqa: F401 (they register components)
-    host_terms,
-    serial,
-    spatial_terms,
-    weights,
-)
+from fastcalc.explain import machine_terms, serial, weights  # noqa: F401 (they register components)
 from fastcalc.explain.bound_terms import BoundPass, components
 from fastcalc.explain.context import Pass
 from fastcalc.explain.explained import Explained, ExplainedPart, Explanation, explained, plain

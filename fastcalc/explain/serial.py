@@ -48,7 +48,6 @@ def _rank_wait(made: Pass, part: Component) -> list[Equation]:
 
 
 def _exchange_latency(made: Pass, *, is_inside: bool) -> Term:
-    """Return what an exchange takes, however small. [s]"""
     latency = made.numbers.setting("collective_latency")
     return latency if is_inside else latency + made.numbers.hop(made.chip.hop)
 

@@ -1,8 +1,7 @@
 """Formulas with their numbers in them: terms that know their value and how they are written.
 
-A `Term` is a template with a place for each number; digits and prefixes are put in by whoever
-prints it. Factors of one and summands of nothing are left out, so that what is printed is what
-goes into a pocket calculator.
+A `Term` is a template with a place for each number. Factors of one and summands of nothing are left
+out, so that what is printed is what goes into a pocket calculator.
 """
 
 from collections.abc import Iterable
@@ -18,10 +17,7 @@ _SUM, _PRODUCT, _POWER, _ATOM = range(4)
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a number comes from: its name, the entry that holds it and the title of a document.
-
-    The text is the value as the file writes it; empty where it was counted from the entry's shape.
-    """
+    """Where a number comes from: a name, its entry, its text (empty if counted) and a document."""
 
     name: str
     owner: str
@@ -47,8 +43,7 @@ class Number:
 class Term:
     """An expression: its value in SI, a template with ``{}`` for each number, and the numbers.
 
-    Terms are added, multiplied and so on like numbers, and with numbers; how tightly one binds
-    says whether it is a sum, a product, a power or a single number.
+    How tightly it binds says whether it is a sum, a product, a power or a single number.
     """
 
     value: float

@@ -21,17 +21,22 @@ def _head(made: Pass, part: Component) -> list[Equation]:
 
 @component("routed experts", "the experts that the tokens of the pass pick, read once each")
 def _routed(made: Pass, part: Component) -> list[Equation]:
-    distinct = _distinct(made)
+    distinct, width = _distinct(made), one(made.load.expert_width)
     stored = made.numbers.stored("routed", "expert_biases")
-    read, narrow = stored * distinct.answer * _imbalance(made), _narrow(made)
-    near, flops = made.near("experts"), _routed_flops(made, number(made.load.together))
-    return [
+    read, near = stored * distinct.answer * _imbalance(made), made.near("experts")
+    flops = _routed_flops(made, number(made.load.together))
+    equations = [
         distinct,
         equation("bytes", part.bytes, "B", read * near / (number(made.load.experts) * made.shards)),
         equation("FLOPs", part.flops, "FLOP", flops * near),
         made.rate(part, "routed", made.numbers.setting("grouped_gemm_fraction")),
-        *(equation("read rate", part.bandwidth, "B/s", made.bandwidth * loss) for loss in narrow),
     ]
+    half = made.numbers.setting("narrow_expert_width")
+    if half.value and width != inf:  # slices of experts reach a share of the bandwidth
+        columns = made.numbers.counted(width, "columns of an expert's slice")
+        reached = made.bandwidth * (columns / (columns + half))
+        equations.append(equation("read rate", part.bandwidth, "B/s", reached))
+    return equations
 
 
 @component("unpacking", "narrow weights widened to 16 bits on the vector units")
@@ -92,28 +97,17 @@ def _read(made: Pass, part: Component, where: str, *kinds: str) -> list[Equation
 
 
 def _routed_flops(made: Pass, tokens: Term) -> Term:
-    """Return FLOPs of tokens through the experts they pick. [FLOP]"""
     passed = tokens * made.two * made.numbers.parameters("routed") * made.load.active
     return passed * _imbalance(made) / (number(made.load.experts) * made.shards)
 
 
 def _distinct(made: Pass) -> Equation:
-    """Return how many experts of a layer the tokens of the pass pick."""
     numbers, load, picked = made.numbers, made.load, number(made.load.active)
     experts = numbers.counted(load.experts, "experts in a layer")
     # Tokens that meet in one copy of the experts pick alike.
     alike = (number(load.together) + load.prompt_together) ** numbers.setting("expert_correlation")
     term = largest(picked, experts * (1.0 - (1.0 - picked / experts) ** alike))
     return named("experts read", "", term)
-
-
-def _narrow(made: Pass) -> list[Term]:
-    """Return the share of the bandwidth that slices of experts reach; none for all of it."""
-    half, width = made.numbers.setting("narrow_expert_width"), one(made.load.expert_width)
-    if made.machine.is_spatial or not half.value or width == inf:
-        return []
-    columns = made.numbers.counted(width, "columns of an expert's slice")
-    return [columns / (columns + half)]
 
 
 def _imbalance(made: Pass) -> Term:

@@ -13,8 +13,7 @@ def chain_success(*, accuracy: ArrayLike, steps: ArrayLike) -> Array:
     accuracy : probability that a step is right, :math:`p` [1]
     steps : steps, :math:`n` [1]
 
-    Steps fail independently, and no later step fixes an earlier one. Source: Feller, "Probability
-    theory," vol. 1, ch. V (independent trials).
+    Steps fail independently. Source: Feller, "Probability theory," vol. 1, ch. V.
 
     >>> round(float(chain_success(accuracy=0.9, steps=10)), 4)
     0.3487
@@ -30,8 +29,7 @@ def expected_tries(*, accuracy: ArrayLike, tries: ArrayLike) -> Array:
     accuracy : probability that a try is right, :math:`p` [1]
     tries : tries at most; infinity for as many as it takes, :math:`t` [1]
 
-    The mean of a geometric distribution cut off after :math:`t` tries; infinity where a try is
-    never right and never given up. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
+    Infinity where it never ends. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
 
     >>> float(expected_tries(accuracy=0.5, tries=2))
     1.5
@@ -51,8 +49,7 @@ def time_to_success(*, attempt: ArrayLike, success: ArrayLike) -> Array:
     attempt : time or price of an attempt, :math:`t` [s]
     success : probability that an attempt succeeds, :math:`P` [1]
 
-    Failures are noticed at no cost, and every attempt starts afresh; infinity where none succeeds.
-    Source: Feller, "Probability theory," vol. 1, sec. VI.8.
+    Failures are noticed at no cost. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
 
     >>> float(time_to_success(attempt=10.0, success=0.5))
     20.0
@@ -137,8 +134,7 @@ def busy_sessions(*, response: ArrayLike, think: ArrayLike) -> Array:
     response : time that a session works on its own, :math:`R` [s]
     think : time that it then asks of the user, :math:`Z` [s]
 
-    With more, faster answers buy nothing. Source: Little, "L = lambda W," Operations Research 9(3),
-    1961, in its interactive form N = X (R + Z) at X = 1 / Z.
+    With more, faster answers buy nothing. Source: Little, Operations Research 9(3), 1961.
 
     >>> float(busy_sessions(response=300.0, think=100.0))
     4.0

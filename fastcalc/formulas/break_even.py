@@ -13,8 +13,7 @@ def break_even_fix(*, speedup: ArrayLike, more_errors: ArrayLike) -> Array:
     speedup : of writing, :math:`s` [1]
     more_errors : share of the answers that are wrong now and were not, :math:`\Delta e` [1]
 
-    Beyond it, what speed saves on every answer is lost on those that are newly wrong. Source:
-    Goedecke, "Two different tricks for fast LLM inference," 2026.
+    Source: Goedecke, "Two different tricks for fast LLM inference," 2026.
 
     >>> round(float(break_even_fix(speedup=6, more_errors=0.2)), 2)
     4.17
@@ -34,8 +33,7 @@ def break_even_check(
     other : attempt of the faster option, :math:`t'` [s]
     other_success : its probability of success, :math:`P'` [1]
 
-    Below it the faster option wins, above it the more accurate one, which wins always where it is
-    negative. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
+    Below it the faster option wins. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
 
     >>> float(break_even_check(attempt=10.0, success=1.0, other=1.0, other_success=0.5))
     8.0

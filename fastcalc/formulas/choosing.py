@@ -68,8 +68,7 @@ def judged(*, accuracy: ArrayLike, samples: ArrayLike, judge: ArrayLike) -> Arra
     samples : independent answers, :math:`n` [1]
     judge : probability that the judge is right about an answer, :math:`j` [1]
 
-    The judge calls each answer good or bad, and picks among those it calls good, or among all where
-    it calls none so. Source: Bayes: what is called good is right with probability p j / a.
+    The judge picks among the answers that it calls good, or among all. Source: Bayes' theorem.
 
     >>> float(judged(accuracy=0.5, samples=2, judge=1.0))
     0.75

@@ -53,8 +53,8 @@ def latent_attention_matrices(
     rope_dim : rotary elements, shared by all heads, :math:`r` [1]
     value_dim : elements of a value head, :math:`v` [1]
 
-    With :math:`q = 0` the query has no bottleneck: its two matrices become one,
-    :math:`h H (n + r)`. Source: DeepSeek-V2, arXiv:2405.04434, sec. 2.1 and appendix C.
+    Without the bottleneck the query takes :math:`h H (n + r)`. Source: DeepSeek-V2,
+    arXiv:2405.04434, sec. 2.1 and appendix C.
 
     >>> float(latent_attention_matrices(hidden=7168, heads=128, q_rank=1536, kv_rank=512,
     ...                           nope_dim=128, rope_dim=64, value_dim=128))
@@ -92,8 +92,7 @@ def hyper_connection_parameters(*, hidden: ArrayLike, streams: ArrayLike) -> Arr
     hidden : width of a stream, :math:`h` [1]
     streams : residual streams, :math:`n` [1]
 
-    Twice a layer, all streams are projected to the weights into, out of and between them. Source:
-    arXiv:2409.19606, arXiv:2512.24880; shape as in the DeepSeek V4 model of transformers 5.23.
+    Source: arXiv:2409.19606, arXiv:2512.24880; DeepSeek V4 in transformers 5.23.
 
     >>> float(hyper_connection_parameters(hidden=4096, streams=4))
     786486.0
@@ -111,9 +110,8 @@ def attention_flops(*, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLik
     key_dim : elements scored per head, :math:`k` [1]
     value_dim : elements summed per head, :math:`v` [1]
 
-    Latent attention in its absorbed form, which decode uses, scores and sums the cached latent
-    itself: :math:`k = c + r`, :math:`v = c`. Source: Kaplan et al., arXiv:2001.08361, table 1;
-    DeepSeek-V2, arXiv:2405.04434, sec. 2.1.2.
+    Latent attention scores and sums the latent itself: :math:`k = c + r`, :math:`v = c`. Source:
+    Kaplan et al., arXiv:2001.08361, table 1; DeepSeek-V2, arXiv:2405.04434, sec. 2.1.2.
 
     >>> float(attention_flops(heads=128, key_dim=512 + 64, value_dim=512))
     278528.0

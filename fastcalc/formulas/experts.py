@@ -17,9 +17,8 @@ def distinct_experts(
     tokens : tokens in the step, :math:`B` [1]
     correlation : :math:`\gamma`, 1 for independent tokens [1]
 
-    With :math:`\gamma = 1` tokens pick independently and uniformly, which is the most there can be
-    on average; tokens of real steps resemble one another, which a smaller :math:`\gamma` says.
-    Source: Erdil, "Inference economics of language models," arXiv:2506.04645.
+    Tokens of real steps resemble one another, which a smaller :math:`\gamma` says. Source: Erdil,
+    "Inference economics of language models," arXiv:2506.04645.
 
     >>> round(float(distinct_experts(experts=128, active=8, tokens=16)), 1)
     82.4
@@ -36,9 +35,8 @@ def narrow_share(*, width: ArrayLike, half: ArrayLike) -> Array:
     width : columns of a rank's slice of an expert, :math:`w` [1]
     half : columns at which half is reached, :math:`w_0` [1]
 
-    A slice is a short read: what it takes to begin one is worth :math:`w_0` columns. Products below
-    192 columns reach 0.46 to 0.60 of what they reach above 1,200. Source: kernel tables of NVIDIA
-    aiconfigurator-core 0.12.0 (experts of H100, H200, B200, GB200),
+    A slice is a short read: what it takes to begin one is worth :math:`w_0` columns. Source: kernel
+    tables of NVIDIA aiconfigurator-core 0.12.0 (experts of H100, H200, B200, GB200),
     https://github.com/ai-dynamo/aiconfigurator; the fits are our own, docs/method.md.
 
     >>> float(narrow_share(width=96, half=32))
@@ -55,10 +53,9 @@ def rank_unevenness(*, ranks: ArrayLike, experts: ArrayLike) -> Array:
     ranks : ranks that hold different experts, :math:`N` [1]
     experts : experts in a layer, :math:`E` [1]
 
-    A rank's load is a sum over :math:`E/N` experts of unequal popularity, so its spread falls with
-    the root of these; the largest of :math:`N` lies :math:`\sqrt{2 \ln N}` such spreads above the
-    mean. Source: Cramer, "Mathematical methods of statistics," sec. 28.6 (extremes of normal
-    samples).
+    The spread of a sum over :math:`E/N` experts falls with their root; the largest of :math:`N`
+    lies :math:`\sqrt{2 \ln N}` such spreads above the mean. Source: Cramer, "Mathematical methods
+    of statistics," sec. 28.6 (extremes of normal samples).
 
     >>> float(rank_unevenness(ranks=8, experts=128))
     1.0

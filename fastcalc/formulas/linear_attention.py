@@ -17,8 +17,7 @@ def gated_deltanet_matrices(
     value_width : value heads times value dimension, :math:`v` [1]
     value_heads : value heads, :math:`b` [1]
 
-    Query, key and value projections, the output gate, the two per-head gates and the output
-    projection. Source: "Gated delta networks," arXiv:2412.06464, sec. 3.4; Qwen3-Next.
+    Source: "Gated delta networks," arXiv:2412.06464, sec. 3.4; Qwen3-Next.
 
     >>> float(gated_deltanet_matrices(hidden=2048, key_width=2048, value_width=4096,
     ...                               value_heads=32))
@@ -47,8 +46,7 @@ def kda_matrices(
     decay_rank : rank of the decay, :math:`r`: the dimension of a head [1]
     gate_rank : rank of the output gate, :math:`g`; 0 for full rank [1]
 
-    Query, key and value; decay; one step size per head; output gate and output. With :math:`g = 0`
-    the gate has no bottleneck and takes :math:`h v`. Source: Kimi Linear, arXiv:2510.26692.
+    Without its bottleneck the gate takes :math:`h v`. Source: Kimi Linear, arXiv:2510.26692.
 
     >>> float(kda_matrices(hidden=2304, key_width=4096, value_width=4096, heads=32,
     ...              decay_rank=128, gate_rank=128))
@@ -72,8 +70,7 @@ def mamba2_matrices(
     state_width : groups times state size, :math:`s` [1]
     heads : heads, :math:`H` [1]
 
-    One projection makes gate and input, the groups' two state maps and a step size per head;
-    another leads back. Source: Dao and Gu, "Transformers are SSMs," arXiv:2405.21060, sec. 7.1.
+    Source: Dao and Gu, "Transformers are SSMs," arXiv:2405.21060, sec. 7.1.
 
     >>> float(mamba2_matrices(hidden=2688, inner=4096, state_width=8 * 128, heads=64))
     38707200.0

@@ -15,8 +15,7 @@ def attended_tokens(*, context: ArrayLike, spread: ArrayLike, window: ArrayLike)
     spread : how far contexts go below and above it, :math:`h` [1]
     window : tokens the layer looks back, :math:`w`; infinity for all [1]
 
-    A context grows while a request decodes, and the mean of the smaller is less than the smaller of
-    the means. Source: Jensen's inequality, Acta Mathematica 30, 1906.
+    A context grows while a request decodes. Source: Jensen's inequality, Acta Mathematica 30, 1906.
 
     >>> float(attended_tokens(context=100, spread=100, window=100))
     75.0

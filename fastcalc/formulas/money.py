@@ -23,8 +23,8 @@ def ownership_per_hour(
     site_factor : power of the site over power of the machines (PUE), :math:`u` [1]
     energy_price : price of a kilowatt hour, :math:`e` [USD/kWh]
 
-    Straight-line depreciation and electricity; no interest, staff or building. Source: Barroso et
-    al., "The datacenter as a computer," 2018, ch. 6, doi:10.2200/S00874ED3V01Y201809CAC046.
+    No interest, staff or building. Source: Barroso et al., "The datacenter as a computer," 2018,
+    ch. 6, doi:10.2200/S00874ED3V01Y201809CAC046.
 
     >>> float(ownership_per_hour(purchase=35040, years=4, power=1e3, site_factor=1, energy_price=1))
     2.0
@@ -75,8 +75,7 @@ def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
     cost_ratio : cost of a token, fast over standard, :math:`\kappa` [1]
     speed_ratio : tokens a second of a user, fast over standard, :math:`\sigma` [1]
 
-    An hour costs the same whatever the batch, so a token costs :math:`T(B) / B` of it. Source:
-    Little, "L = lambda W," Operations Research 9(3), 1961; the identity is our own.
+    A token costs :math:`T(B) / B` of an hour. Source: Little, Operations Research 9(3), 1961.
 
     >>> float(batch_ratio(cost_ratio=6, speed_ratio=2.5))
     15.0

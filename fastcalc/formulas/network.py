@@ -17,10 +17,9 @@ def shared_link(
     is_mesh : 1 where every two chips have a link of their own [1]
     is_host : 1 where all links meet in the host [1]
 
-    Through a switch a rank has its whole link. Where every two chips have a link of their own, it
-    uses those to the ranks of its group. Over PCIe all share the ways through the host: 0.60, 0.45
-    and 0.38 of the link among 2, 4 and 8 cards. Source: kernel tables of NVIDIA aiconfigurator-core
-    0.12.0 (RTX PRO 6000), https://github.com/ai-dynamo/aiconfigurator.
+    Through a switch, over links of its own to every rank of the group, and over PCIe, where all
+    share the ways through the host. Source: kernel tables of NVIDIA aiconfigurator-core 0.12.0 (RTX
+    PRO 6000), https://github.com/ai-dynamo/aiconfigurator.
 
     >>> float(shared_link(ranks=2, domain=8, is_mesh=1, is_host=0)) * 7
     1.0
@@ -42,10 +41,9 @@ def all_reduce_shots(
     bandwidth : one way out of a rank, :math:`\beta` [byte/s]
     latency : of one exchange, :math:`a` [s]
 
-    Small messages are sent whole to every rank at once; large ones are reduced in parts and
-    gathered. Over NVLink an exchange takes the same time whatever the ranks: 4.5, 4.6 and 4.8 us at
-    2, 4 and 8 of an H200. Source: kernel tables of NVIDIA aiconfigurator-core 0.12.0, custom
-    all-reduce, https://github.com/ai-dynamo/aiconfigurator.
+    Small messages are sent whole to every rank; large ones are reduced in parts and gathered.
+    Source: kernel tables of NVIDIA aiconfigurator-core 0.12.0, custom all-reduce,
+    https://github.com/ai-dynamo/aiconfigurator.
 
     >>> float(all_reduce_shots(ranks=8, message=1e3, bandwidth=1e11, latency=5e-6))
     1.0
@@ -64,8 +62,7 @@ def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike =
     message : bytes that every rank holds before and after, :math:`M` [byte]
     shots : 2 for parts that are reduced and gathered, less for all to all at once [1]
 
-    A reduction inside the switch halves the first. Source: JAX scaling book,
-    https://jax-ml.github.io/scaling-book/gpus/ (collectives and in-network reductions).
+    Source: JAX scaling book, https://jax-ml.github.io/scaling-book/gpus/ (collectives).
 
     >>> float(all_reduce_bytes(ranks=2, message=1e6))
     1000000.0
@@ -83,8 +80,7 @@ def exchange_bytes(*, tokens: ArrayLike, hidden: ArrayLike, destinations: ArrayL
     hidden : hidden width, :math:`h` [1]
     destinations : other ranks a token visits, :math:`r` [1]
 
-    One byte an element on the way out, two on the way back, once for each rank that wants the
-    token. Source: DeepSeek-V3, arXiv:2412.19437, sec. 3.3.3 (dispatch in fp8, combine in bf16).
+    Out in fp8, back in bf16. Source: DeepSeek-V3, arXiv:2412.19437, sec. 3.3.3.
 
     >>> float(exchange_bytes(tokens=1, hidden=7168, destinations=1))
     21504.0

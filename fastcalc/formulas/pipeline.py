@@ -26,8 +26,7 @@ def pipelined_step(
     own : what every stage spends on a micro-batch, however few its layers, :math:`t_o` [s]
 
     A token crosses every stage and hop, and waits until the slowest stage has served each of the
-    micro-batches in flight. Source: GPipe, arXiv:1811.06965, sec. 2.3; each stage schedules,
-    launches and samples a micro-batch itself, which a micro-batch alone does not wait for.
+    micro-batches in flight; one alone waits for no other's host. Source: GPipe, arXiv:1811.06965.
 
     >>> float(pipelined_step(pass_time=4.0, hops=0.5, stages=4, slowest=0.25, streams=1))
     4.5
@@ -46,8 +45,7 @@ def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike
     layer_time : one token in one region, :math:`t_l` [s]
     streams : sequences decoded together, :math:`B` [1]
 
-    One stream sees one region's bandwidth at a time; once there are more streams than layers they
-    queue. Source: "Introducing Cerebras Inference," cerebras.ai, 2024.
+    More streams than layers queue. Source: "Introducing Cerebras Inference," cerebras.ai, 2024.
 
     >>> round(1 / (float(spatial_step(layers=32, layer_time=17e-6, streams=1)) + 5e-6))
     1821
@@ -68,8 +66,7 @@ def regional_speed(
     chips : chips that are crossed, :math:`W` [1]
     hop : from a chip to the next, :math:`h` [s]
 
-    Source: WaferLLM, arXiv:2502.04563 (a pass over a wafer is a sum over layers; what a layer takes
-    is fitted on published speeds).
+    Source: WaferLLM, arXiv:2502.04563 (a pass over a wafer is a sum over layers).
 
     >>> round(float(regional_speed(tokens=1, layers=36, layer_time=15e-6, chips=2, hop=5e-6)))
     1818

@@ -30,10 +30,8 @@ def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: Array
     capacities : what each tier holds, :math:`C` [byte]
     bandwidths : of each tier, in the same order, :math:`\beta` [byte/s]
 
-    Tiers are read at once; what one cannot hold is shared by those that take longer. They lie along
-    the last axis, first the one that is read through soonest (:math:`C / \beta`); the result has
-    the shape of ``work``. Source: Williams et al., "Roofline," 2009, doi:10.1145/1498765.1498785
-    (one tier).
+    Tiers are read at once. They lie along the last axis, first the one that is read through soonest
+    (:math:`C / \beta`). Source: Williams et al., "Roofline," 2009, doi:10.1145/1498765.1498785.
 
     >>> float(time_over_tiers(work=10.0, capacities=[4.0, 100.0], bandwidths=[10.0, 2.0]))
     3.0
@@ -59,8 +57,7 @@ def critical_batch(*, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: A
     bandwidth : memory rate, :math:`\beta` [byte/s]
     bytes_per_weight : width of a weight, :math:`b` [byte]
 
-    Below it decode is limited by memory, above by compute. Source: JAX scaling book,
-    https://jax-ml.github.io/scaling-book/inference/ (critical batch size).
+    Source: JAX scaling book, https://jax-ml.github.io/scaling-book/inference/ (critical batch).
 
     >>> round(float(critical_batch(peak=989e12, bandwidth=3.35e12, bytes_per_weight=2)))
     295
@@ -80,9 +77,8 @@ def achieved_bandwidth(
     cores : cores that read, :math:`n` [1]
     per_core : bandwidth that one core keeps in flight, :math:`c`; infinity for no limit [byte/s]
 
-    A core keeps a limited number of bytes in flight, so few cores cannot fill a wide memory
-    (Little's law). The eighth norm is a minimum with a rounded corner. Source: McCalpin, "Memory
-    bandwidth and machine balance," 1995.
+    Few cores cannot fill a wide memory (Little's law); the norm is a minimum with a rounded corner.
+    Source: McCalpin, "Memory bandwidth and machine balance," 1995.
 
     >>> float(achieved_bandwidth(peak=2e12, fraction=0.5, cores=100, per_core=float("inf")))
     1000000000000.0

@@ -17,9 +17,8 @@ def prompt_lump(
     output : output tokens of a request, :math:`O` [1]
     chunk : prompt tokens that the engine takes into a step, :math:`C` [1]
 
-    Requests end one by one, and each is replaced by one with a new prompt: prompt work comes in
-    lumps of at least a chunk, not spread over all steps. Source: Sarathi-Serve, arXiv:2403.02310
-    (chunked prefill; the size of a lump is our own reading of served throughput, docs/method.md).
+    Prompts come in lumps of at least a chunk, not spread over all steps. Source: Sarathi-Serve,
+    arXiv:2403.02310; the size of a lump is our own reading, docs/method.md.
 
     >>> float(prompt_lump(batch=8, prompt=1000, output=1000, chunk=8192))
     1000.0

@@ -23,8 +23,7 @@ def indexer_matrices(
     key_matrices : of the key, :math:`c`: 1; 2 where keys are pooled; 4 where pools overlap [1]
     head_weights : 1 where heads are weighted by the token, 0 where not, :math:`w` [1]
 
-    Queries come from the query bottleneck where there is one, else from the hidden state; all heads
-    share a key. Source: DeepSeek-V3.2, arXiv:2512.02556, sec. 2.1.
+    All heads share a key. Source: DeepSeek-V3.2, arXiv:2512.02556, sec. 2.1.
 
     >>> float(indexer_matrices(hidden=7168, query=1536, heads=64, head_dim=128, key_matrices=1,
     ...                  head_weights=1))
@@ -55,8 +54,7 @@ def compressed_attention_matrices(
     output_groups : groups of heads at the output, :math:`g` [1]
     output_rank : rank of each group's bottleneck, :math:`o` [1]
 
-    Queries pass a bottleneck, one vector is key and value of all heads, and the output passes a
-    bottleneck for each group of heads. Source: DeepSeek V4 in transformers 5.23.
+    Source: DeepSeek V4 in transformers 5.23.
 
     >>> float(compressed_attention_matrices(hidden=4096, heads=64, head_dim=512, q_rank=1024,
     ...                               output_groups=8, output_rank=1024))
@@ -77,8 +75,7 @@ def compressor_matrices(*, hidden: ArrayLike, head_dim: ArrayLike, overlap: Arra
     head_dim : elements of an entry, :math:`d` [1]
     overlap : entries that a token takes part in, :math:`a`: 1 or 2 [1]
 
-    A projection and its gate, each twice where neighbouring entries overlap.
-    Source: DeepSeek V4 in transformers 5.23.
+    A projection and its gate. Source: DeepSeek V4 in transformers 5.23.
 
     >>> float(compressor_matrices(hidden=4096, head_dim=512, overlap=2))
     8388608.0

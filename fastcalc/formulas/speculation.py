@@ -4,8 +4,7 @@ import numpy as np
 
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
-_HALVINGS = 60
-"""Of an interval of length 1, down to what a float can tell apart."""
+_HALVINGS = 60  # of an interval of length 1, down to what a float can tell apart
 
 
 def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
@@ -16,8 +15,7 @@ def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
     acceptance : chance that a drafted token is accepted, :math:`\alpha`, 0 to 1 [1]
     drafted : tokens drafted before a pass, :math:`\gamma` [1]
 
-    A draft is kept up to the first token that the model rejects, and the pass adds one token of its
-    own. Each drafted token is taken to be accepted with the same chance.
+    A draft is kept up to the first token that the model rejects, and the pass adds one of its own.
     Source: Leviathan et al., arXiv:2211.17192, eq. 1.
 
     >>> round(float(tokens_per_pass(acceptance=0.5, drafted=1)), 12)
@@ -38,8 +36,7 @@ def acceptance_needed(*, kept: ArrayLike, drafted: ArrayLike) -> Array:
     kept : tokens that a pass yields, :math:`E`, up to one more than drafted [1]
     drafted : tokens drafted before a pass, :math:`\gamma` [1]
 
-    The inverse of `tokens_per_pass`, found by halving what is rejected, so that nothing is lost
-    where nearly all is accepted. Source: Leviathan et al., arXiv:2211.17192, eq. 1.
+    The inverse of `tokens_per_pass`. Source: Leviathan et al., arXiv:2211.17192, eq. 1.
 
     >>> [round(float(one), 12) for one in acceptance_needed(kept=[1.5, 2.5], drafted=1)]
     [0.5, nan]
@@ -65,10 +62,8 @@ def draft_length(*, kept: ArrayLike, acceptance: ArrayLike) -> Array:
     kept : tokens that a pass yields, :math:`E`, at least 1 [1]
     acceptance : chance that a drafted token is accepted, :math:`\alpha`, above 0 and below 1 [1]
 
-    The first is `tokens_per_pass` solved for the draft; 0 where one token is kept. It has no end as
-    E nears :math:`1 / (1 - \alpha)`; who keeps more than that accepts more, so no more than twice
-    the tokens kept are taken to be drafted (our own reading). Source: Leviathan et al.,
-    arXiv:2211.17192, eq. 1.
+    `tokens_per_pass` solved for the draft; 0 where one token is kept. At most twice the tokens kept
+    are taken to be drafted (our own reading). Source: Leviathan et al., arXiv:2211.17192, eq. 1.
 
     >>> float(draft_length(kept=1.8, acceptance=0.5))
     3.0

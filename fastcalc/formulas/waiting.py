@@ -6,11 +6,8 @@ import numpy as np
 
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
-_MANY = 32
-"""Servers from which Stirling's series is exact to the last digits."""
-
-_NOTHING = 40.0
-"""Powers of e below the first value of an integrand at which the rest of it is nothing."""
+_MANY = 32  # servers from which Stirling's series is exact to the last digits
+_NOTHING = 40.0  # powers of e below an integrand's first value at which it is nothing
 
 
 def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
@@ -36,7 +33,7 @@ def step_wait(*, step: ArrayLike) -> Array:
 
     step : time of a step, :math:`T` [s]
 
-    Who arrives at any time of a step joins the next one. Source: Orca, OSDI 2022, sec. 4.
+    Source: Orca, OSDI 2022, sec. 4.
 
     >>> float(step_wait(step=0.03))
     0.015
@@ -52,12 +49,10 @@ def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
     servers : servers, whole numbers, :math:`c` [1]
     load : arrival rate times service time, :math:`a` [1]
 
-    Where the load is below many servers the same share follows from the chances :math:`p_i` of a
-    Poisson distribution of mean a: :math:`B_c = p_c / (1 - \sum_{i > c} p_i)`, with :math:`p_c` by
-    Stirling's series, so that no large logarithms cancel, and
+    Where the load is below many servers, :math:`B_c = p_c / (1 - \sum_{i > c} p_i)` with the
+    chances :math:`p_i` of a Poisson distribution of mean a, :math:`p_c` by Stirling's series and
     :math:`\sum_{i > c} p_i / p_c = c \int_0^1 e^{a t} (1 - t)^{c - 1} dt - 1`. Source: Erlang,
-    1917; Harchol-Balter, "Performance modeling," 2013, ch. 14; Loader, "Fast and accurate
-    computation of binomial probabilities," 2000; DLMF 13.4.1 (Kummer's M(1, c + 1, a)).
+    1917; Loader, "Fast and accurate computation of binomial probabilities," 2000; DLMF 13.4.1.
 
     >>> float(erlang_b(servers=2, load=2.0))
     0.4
@@ -94,7 +89,6 @@ def _beyond_all(count: Floats, offered: Floats) -> Floats:
 
 @cache
 def _nodes() -> list[tuple[float, float]]:
-    """Return 24 points of Gauss and Legendre and their weights: they give thirteen digits."""
     points, weights = np.polynomial.legendre.leggauss(24)
     return list(zip(points.tolist(), weights.tolist(), strict=True))
 
@@ -108,9 +102,8 @@ def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -
     utilization : share of the slots that is busy on average, :math:`\rho` [1]
     service : mean time that a request holds its slot, :math:`S` [s]
 
-    :math:`B_c` is that of `erlang_b` at the load :math:`c \rho`; arrivals and the lengths of
-    requests are random (M/M/c). It is paid once a request, never between its tokens. Source:
-    Harchol-Balter, "Performance modeling," 2013, ch. 14 (Erlang C from Erlang B).
+    :math:`B_c` is that of `erlang_b` at the load :math:`c \rho` (M/M/c). Source: Harchol-Balter,
+    "Performance modeling," 2013, ch. 14 (Erlang C from Erlang B).
 
     >>> float(slot_wait(slots=1, utilization=0.5, service=10.0))
     10.0
@@ -136,10 +129,8 @@ def slot_wait_percentile(
     service : mean time that a request holds its slot, :math:`S` [s]
     share : of requests, :math:`p`: 0.99 for the 99th percentile [1]
 
-    The queue is that of `slot_wait`, whose waits are exponential above zero. Seventeen machines of
-    MLPerf 4.1 did 0.82 to 0.97 of their rate when a 99th percentile of 2 s was asked; with the
-    slots that their memory holds, this says 0.87 to 0.98, off by 2 % in the median. Infinity at
-    full utilization. Source: Harchol-Balter, "Performance modeling," 2013, ch. 14.
+    The queue is that of `slot_wait`, whose waits are exponential above zero. Source:
+    Harchol-Balter, "Performance modeling," 2013, ch. 14.
 
     >>> round(float(slot_wait_percentile(slots=1, utilization=0.5, service=1.0, share=0.9)), 4)
     3.2189
@@ -161,10 +152,9 @@ def prompt_wait_percentile(
     service : time of one, :math:`T` [s]
     share : of requests, :math:`p` [1]
 
-    Prompts that arrive at random are taken in one by one, each in the same time. The mean wait of
-    that queue (M/D/1) is :math:`\rho T / (2 (1 - \rho))`; a share :math:`\rho` waits, and its waits
-    are taken as exponential, which they become as the load grows; infinity at full utilization.
-    Source: DistServe, arXiv:2401.09670, sec. 3.1; Kingman, heavy traffic, 1961.
+    The mean wait of that queue (M/D/1) is :math:`\rho T / (2 (1 - \rho))`; a share :math:`\rho`
+    waits, and its waits are taken as exponential, which they become as the load grows. Source:
+    DistServe, arXiv:2401.09670, sec. 3.1; Kingman, heavy traffic, 1961.
 
     >>> round(float(prompt_wait_percentile(utilization=0.5, service=0.1, share=0.95)), 4)
     0.2303

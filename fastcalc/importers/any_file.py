@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 def read(path: Path, *, catalogue: "Catalogue", given: Mapping[str, str] | None = None) -> Points:
     """Read a CSV of points, or results of another program: JSON, by what it holds or by its name.
 
-    Foreign names are looked up in the catalogue, and what such a file leaves unsaid is ``given``.
-
-    Raises InputError if the file cannot be read at all, or something is given for a CSV, which says
-    all.
+    What such a file leaves unsaid is ``given``. Raises InputError if the file cannot be read at
+    all, or something is given for a CSV, which says all.
     """
     content = text_of(path)
     if content.text.lstrip()[:1] in ("{", "[") or path.suffix in (".json", ".jsonl"):

@@ -1,9 +1,4 @@
-"""Measured points from the output of other programs, recognized by what it holds.
-
-``vllm bench serve --save-result`` and ``--append-result`` (`fastcalc.importers.vllm`), and
-``llama-bench -o json`` and ``-o jsonl`` (`fastcalc.importers.llama_bench`), whose modules name
-the documentation that they follow.
-"""
+"""Measured points from the output of other programs, recognized by what it holds."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,13 +18,10 @@ from fastcalc.written import shown
 
 
 def foreign_in(content: Text, *, catalogue: Catalogue, given: Mapping[str, str]) -> Points:
-    """Return results of ``vllm bench serve`` or ``llama-bench`` as points.
+    """Return results of ``vllm bench serve`` or ``llama-bench`` as points, ids by the file's name.
 
     What the file leaves unsaid or gets wrong is given, by the names of `setup.OPTIONS`. What has to
-    be given first is a fault, and every measurement that is no point has its reason. Ids begin
-    with the name of the file.
-
-    Raises InputError if a count that is given is none.
+    be given first is a fault. Raises InputError if a count that is given is none.
     """
     said, names = checked(given), Names(catalogue)
     if content.fault:

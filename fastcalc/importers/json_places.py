@@ -8,9 +8,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+')
 
 
 def json_marks(text: str, start: int = 0) -> dict[tuple[str | int, ...], tuple[int, int]]:
-    """Return line and column, from 1, of every value by the keys and positions that lead to it.
-
-    The text has been read without a fault; what follows the value at ``start`` is not looked at.
+    """Return line and column, from 1, of every value, by the keys and positions that lead to it.
 
     >>> json_marks('{"a": [1, {"b": 2}]}')[("a", 1, "b")]
     (1, 17)

@@ -36,10 +36,7 @@ class Record:
         return shown(value.strip(), _MOST_TEXT) if isinstance(value, str) else ""
 
     def number(self, key: str) -> float | None:
-        """Return the finite number of a key, or None.
-
-        Raises BeyondError if it is one that nothing measured can be.
-        """
+        """Return the finite number of a key, or None; raise BeyondError if it is out of range."""
         value = self.data.get(key)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
             return None
@@ -67,10 +64,7 @@ class _NotJson(Exception):  # noqa: N818  (it becomes a fault)
 
 
 def records(content: Text) -> tuple[list[Record], list[FileFault]]:
-    """Return the mappings of a file, and what is wrong with it.
-
-    A file cut off in the middle still gives the mappings before the cut.
-    """
+    """Return the mappings of a file, those before a cut, too, and what is wrong with it."""
     text, found = content.text, []
     try:
         for record in _mappings(text):
@@ -83,7 +77,6 @@ def records(content: Text) -> tuple[list[Record], list[FileFault]]:
 
 
 def _mappings(text: str) -> Iterator[Record]:
-    """Yield what a list at the top holds, or what stands one after another."""
     decoder = json.JSONDecoder(parse_int=short_whole)
     index, line, counted = _skip(text, 0), 1, 0
     in_list = text.startswith("[", index)
@@ -113,6 +106,5 @@ def _mappings(text: str) -> Iterator[Record]:
 
 
 def _skip(text: str, index: int) -> int:
-    """Return the index of the next character that is no white space."""
     match = _SPACE.match(text, index)
     return match.end() if match else index

@@ -13,12 +13,10 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence.point import Point
 from fastcalc.importers.json_records import Record
 from fastcalc.importers.naming import Names, gguf_format
-from fastcalc.importers.setup import LAYOUT, Unsaid, asked, columns, layout, no_model
+from fastcalc.importers.setup import LAYOUT, asked, columns, layout, no_model
 from fastcalc.written import shown
 
-_BITS_OFF = 1.35
-"""Files keep some tensors wider than their type says, small models up to a quarter of them."""
-
+_BITS_OFF = 1.35  # files keep some tensors wider than their type says
 _NO_GPU = {"BLAS", "CPU", "RPC"}
 
 
@@ -71,7 +69,6 @@ def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[
 
 
 def _no_point(record: Record, *, prompt: int, output: int, depth: int, speed: float) -> str | None:
-    """Return why a test can be no point, whatever the machine."""
     if speed <= 0:
         return "avg_ts is not above 0: the test did not run"
     if prompt < 0 or output < 0 or depth < 0 or prompt == output == 0:
@@ -92,10 +89,6 @@ def _no_point(record: Record, *, prompt: int, output: int, depth: int, speed: fl
 
 
 def _on_the_host(record: Record, model: str, catalogue: Catalogue) -> str | None:
-    """Return why a test is not of the accelerator: layers left on the host.
-
-    llama.cpp counts the output as one more layer; below 0 stands for all that fit.
-    """
     offloaded = record.count("n_gpu_layers")
     if record.text("backends") == "CPU" or offloaded is None or offloaded < 0:
         return None
@@ -125,7 +118,7 @@ def _setup(record: Record, said: Mapping[str, str], names: Names) -> dict[str, A
     if chips and not {"tp", "pp", "dp"} & stated.keys():
         shared = "tp" if record.text("split_mode") in ("row", "tensor") else "pp"
         stated |= {"chips": chips, shared: chips}
-    machine = layout(stated) if not unclear or "chips" in said else None
+    machine = layout(stated) if not unclear or "chips" in said else {}
     called = record.text("model_filename")
     model = said.get("model") or names.model(called) or ""
     stored, no_format = _weights(record, said)
@@ -140,14 +133,12 @@ def _setup(record: Record, said: Mapping[str, str], names: Names) -> dict[str, A
         no_format,
         no_cache,
     )
-    if machine is None:
-        raise Unsaid("the file does not say on how many chips: give --chips")
+    asked(None if machine else "the file does not say on how many chips: give --chips")
     engine = said.get("engine", "llama-cpp")
     return columns(machine, hardware=hardware, model=model, engine=engine, weights=stored, kv=kv)
 
 
 def _gpus(record: Record) -> tuple[list[str], str | None]:
-    """Return the names of the GPUs that took part, and why their number is not known."""
     gpus = [name.strip() for name in record.text("gpu_info").split(",") if name.strip()]
     if record.text("split_mode") == "none" and gpus:
         main = record.count("main_gpu") or 0

@@ -1,8 +1,6 @@
 """What other programs call a chip, a model and a number format, in ids of the catalogue.
 
-A name is taken only where it leaves no choice. Drivers print part names
-("NVIDIA H100 80GB HBM3"), Hugging Face repositories and GGUF files add what was done to
-a model ("-Instruct", "-FP8", "-Q4_K_M"), and llama.cpp prints the type of a file in words
+A name is taken only where it leaves no choice. llama.cpp prints the type of a file in words
 (``llama_model_ftype_name`` in its ``src/llama-model-loader.cpp``).
 """
 
@@ -34,9 +32,8 @@ _VARIANT = re.compile(r"\d+(?:gb)?|cores?|gcd|die|dies|one|both|of|a|pair")
 def chip_id(text: str, catalogue: Catalogue) -> str | None:
     """Return the id of the one chip that a driver's name can mean, else None.
 
-    The name must hold all words of the chip's id, name or one alias, and no word that the chip
-    has not; a chip that differs from another by its core count, its memory or its dies alone is
-    not distinguished by a driver, so such names mean none.
+    The name holds all words of the chip's id, name or one alias, and no others. Chips that differ
+    by cores, memory or dies alone are not distinguished by a driver: such names mean none.
 
     >>> chip_id("NVIDIA H100 80GB HBM3", Catalogue())
     'h100-sxm'
@@ -128,9 +125,7 @@ _UNCLEAR = re.compile(r"gptq|int[48]|w\da\d+|autoround|quantized|bnb|\d\.?\d*bpw
 
 
 def checkpoint_format(text: str) -> str | None:
-    """Return the weight format that a repository's name states; empty where it states none.
-
-    None where it states one that has no single meaning, such as ``w8a8``.
+    """Return the weight format that a repository's name states; None for one of several meanings.
 
     >>> checkpoint_format("Qwen/Qwen3-32B-FP8"), checkpoint_format("Qwen/Qwen3-32B")
     ('fp8', '')

@@ -1,7 +1,6 @@
 """What a foreign file leaves unsaid: the machine and the model of its measurements."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from math import prod
 from typing import Any
 
@@ -11,26 +10,13 @@ from fastcalc.written import shown
 
 WORDS = ("hardware", "model", "engine", "weights", "kv")
 LAYOUT = ("chips", "tp", "ep", "pp", "dp")
-OPTIONS = (*WORDS, *LAYOUT)
-"""What the user may say of a file, as options of the same names."""
-
+OPTIONS = (*WORDS, *LAYOUT)  # what the user may say of a file
 _LONGEST = 250  # file systems name nothing longer
 
 
-@dataclass(frozen=True, slots=True)
-class StatedLayout:
-    """The chips of one measurement and how they share a model; None where not stated."""
-
-    chips: int
-    tp: int | None
-    ep: int | None
-    pp: int | None
-    dp: int | None
-
-
-def columns(layout: StatedLayout, **words: str) -> dict[str, Any]:
+def columns(layout: Mapping[str, int | None], **words: str) -> dict[str, Any]:
     """Return the columns of a `Point` that model and machine fill."""
-    return {**words, **asdict(layout), "id": "", "url": "", "measured_by": ""}
+    return {**words, **layout, "id": "", "url": "", "measured_by": ""}
 
 
 class Unsaid(Exception):  # noqa: N818  (it becomes a sentence)
@@ -38,19 +24,15 @@ class Unsaid(Exception):  # noqa: N818  (it becomes a sentence)
 
 
 def checked(given: Mapping[str, str]) -> dict[str, str]:
-    """Return what the user said, without what is empty.
-
-    Raises InputError if a count is none or a word is no name, with the option that holds it.
-    """
+    """Return what the user said, or raise InputError if a count is none or a word is no name."""
     said = {name: given[name].strip() for name in OPTIONS if given.get(name, "").strip()}
     for name in WORDS:
         if len(said.get(name, "")) > _LONGEST:
             raise InputError(f"--{name} {shown(said[name])} is longer than any name")
     for name in LAYOUT:
         if name in said and _count(said[name]) is None:
-            raise InputError(
-                f"--{name} {shown(said[name])} is not a whole number {LIMITS['chips']}"
-            )
+            what = f"not a whole number {LIMITS['chips']}"
+            raise InputError(f"--{name} {shown(said[name])} is {what}")
     return said
 
 
@@ -59,28 +41,27 @@ def _count(text: str) -> int | None:
     return int(text) if is_count and int(text) in LIMITS["chips"] else None
 
 
-def layout(said: Mapping[str, str]) -> StatedLayout | None:
-    """Return the layout that was said, completed where only one is possible; None without any.
+def layout(said: Mapping[str, str]) -> dict[str, int | None]:
+    """Return the layout that was said, completed where only one is possible; empty without any.
 
-    Ranks that are not mentioned are one each where that meets the chips, and not stated
-    where it does not. Chips that are no multiple of what is said to share them are refused.
+    Chips that are no multiple of what is said to share them are refused.
 
-    >>> layout({"tp": "4"}), layout({"chips": "8", "tp": "4"}).pp
-    (StatedLayout(chips=4, tp=4, ep=None, pp=1, dp=1), None)
+    >>> layout({"tp": "4"}), layout({"chips": "8", "tp": "4"})["pp"]
+    ({'tp': 4, 'pp': 1, 'dp': 1, 'chips': 4, 'ep': None}, None)
     """
     counts = {name: _count(said.get(name, "")) for name in LAYOUT}
     chips, ep = counts.pop("chips"), counts.pop("ep")
     stated = [count for count in counts.values() if count]
     product = prod(stated)
     if chips is None and not stated:
-        return None
+        return {}
     chips = chips or product
     words = " x ".join(f"{name} {count}" for name, count in counts.items() if count)
     if chips % product or (len(stated) == len(counts) and chips != product):
         raise Unsaid(f"{chips} chips cannot be {words}: give --chips and --tp that agree")
     if chips == product:
         counts = {name: count or 1 for name, count in counts.items()}
-    return StatedLayout(chips=chips, ep=ep, **counts)
+    return {**counts, "chips": chips, "ep": ep}
 
 
 def no_model(called: str) -> str:
@@ -92,6 +73,5 @@ def no_model(called: str) -> str:
 
 def asked(*problems: str | None) -> None:
     """Raise all that has to be said in one `Unsaid`, if anything has."""
-    said = [problem for problem in problems if problem]
-    if said:
-        raise Unsaid("; ".join(said))
+    if said := "; ".join(filter(None, problems)):
+        raise Unsaid(said)

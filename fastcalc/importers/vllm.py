@@ -1,14 +1,13 @@
 """Points of ``vllm bench serve --save-result``.
 
 The keys are those that vLLM's ``vllm/benchmarks/serve.py`` writes at the end of ``main_async``
-(read at 009e6d4; older releases wrote the same from ``benchmarks/benchmark_serving.py``), the
-options those of https://docs.vllm.ai/en/latest/cli/bench/serve.html. A result names the model
-and the traffic, never the chips; ``--metadata hardware=h100-sxm tp=2`` puts that into the file.
+(read at 009e6d4), the options those of https://docs.vllm.ai/en/latest/cli/bench/serve.html. A
+result never names the chips; ``--metadata hardware=h100-sxm tp=2`` puts that into the file.
 """
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isinf
 from typing import Any
 
@@ -16,12 +15,11 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.evidence.point import Point
 from fastcalc.importers.json_records import Record
 from fastcalc.importers.naming import Names, checkpoint_format
-from fastcalc.importers.setup import OPTIONS, Unsaid, asked, columns, layout, no_model
+from fastcalc.importers.setup import OPTIONS, asked, columns, layout, no_model
 from fastcalc.written import shown
 
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}
-_ROUNDED_WELL = 10
-"""Concurrency from which rounding to whole requests moves a throughput by 5 % at most."""
+_ROUNDED_WELL = 10  # concurrency from which rounding moves a throughput by 5 % at most
 
 
 def is_result(record: Record) -> bool:
@@ -31,10 +29,7 @@ def is_result(record: Record) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How requests came: how many at a time, and whether that many were kept in flight.
-
-    ``concurrency`` is None where all came at once and the engine chose the batch.
-    """
+    """How requests came: how many were kept in flight; None where the engine chose the batch."""
 
     concurrency: int | None
     is_open: bool
@@ -43,8 +38,7 @@ class Load:
 
 def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[Point | str]:
     """Return the points of one result, or why a measurement is none; it may raise `Unsaid`."""
-    completed = record.count("completed") or 0
-    duration = record.number("duration") or 0.0
+    completed, duration = record.count("completed") or 0, record.number("duration") or 0.0
     prompts = record.number("total_input_tokens")
     outputs = record.number("total_output_tokens")
     if completed <= 0 or duration <= 0:
@@ -56,47 +50,35 @@ def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[
         return [load]
     if next(_metrics(record, load), None) is None:
         return ["the file holds none of median_tpot_ms, median_ttft_ms and output_throughput"]
-    return _points(record, _setup(record, said, names), load, prompts / completed)
-
-
-def _points(record: Record, known: dict[str, Any], load: Load, prompt: float) -> list[Point | str]:
-    completed = record.count("completed") or 1
-    output = (record.number("total_output_tokens") or 0.0) / completed
+    known = _setup(record, said, names)
     failed, called = record.count("failed"), shown(record.text("model_id"), 100)
-    said = (load.words, f"requests {completed}", f"{failed} failed" if failed else "", called)
-    notes = "; ".join(filter(None, said))
+    words = (load.words, f"requests {completed}", f"{failed} failed" if failed else "", called)
     # A file without the mean acceptance length does not say that it is 1.
     accepted = record.number("spec_decode_acceptance_length")
     date = re.match(r"(\d{4})-?(\d{2})-?(\d{2})", record.text("date"))
-    found: list[Point | str] = []
-    for one in _metrics(record, load):
-        if isinstance(one, str):
-            found.append(one)
-            continue
-        metric, value, kind = one
-        found.append(
-            Point(
-                **known,
-                source="vllm bench serve",
-                date="-".join(date.groups()) if date else "",
-                concurrency=load.concurrency,
-                prompt=prompt,
-                output=output,
-                metric=metric,
-                value=value,
-                tokens_per_pass=accepted if accepted is not None and accepted >= 1 else None,
-                notes=f"kind={kind}; {notes}",
-                line=record.line,
-            )
-        )
-    return found
+    point = Point(
+        **known,
+        source="vllm bench serve",
+        date="-".join(date.groups()) if date else "",
+        concurrency=load.concurrency,
+        prompt=prompts / completed,
+        output=outputs / completed,
+        metric="",
+        value=0.0,
+        tokens_per_pass=accepted if accepted is not None and accepted >= 1 else None,
+        notes="; ".join(filter(None, words)),
+        line=record.line,
+    )
+    return [
+        one
+        if isinstance(one, str)
+        else replace(point, metric=one[0], value=one[1], notes=f"kind={one[2]}; {point.notes}")
+        for one in _metrics(record, load)
+    ]
 
 
 def _metrics(record: Record, load: Load) -> Iterator[tuple[str, float, str] | str]:
-    """Yield metric, value and kind of each measurement, or why it is no point.
-
-    Percentiles are none: they say how unlike requests are, not how fast the machine is.
-    """
+    """Yield metric, value and kind of each measurement but percentiles, or why it is no point."""
     is_lone = load.concurrency == 1 and not load.is_open
     served = "e2e_saturated" if load.concurrency is None else "e2e_concurrency"
     tpot, ttft = _seconds(record, "median_tpot_ms"), _seconds(record, "median_ttft_ms")
@@ -123,7 +105,6 @@ def _seconds(record: Record, key: str) -> float | None:
 
 
 def _load(record: Record, requests_per_s: float, output: float) -> Load | str:
-    """Return how requests came, or why that cannot be known."""
     if record.data.get("ramp_up_strategy"):
         return "the request rate rose during the run (ramp_up_strategy)"
     counts = (record.count("max_concurrency"), record.count("num_prompts"))
@@ -150,11 +131,8 @@ def _load(record: Record, requests_per_s: float, output: float) -> Load | str:
     in_flight = requests_per_s * seconds
     if not 0 < in_flight <= LIMITS["sequences"].most:
         return "duration and mean latency contradict each other"
-    return Load(
-        max(1, round(in_flight)),
-        True,
-        f"{rate:g} requests/s, {in_flight:.3g} in flight by Little's law",
-    )
+    words = f"{rate:g} requests/s, {in_flight:.3g} in flight by Little's law"
+    return Load(max(1, round(in_flight)), True, words)
 
 
 def _setup(record: Record, said: Mapping[str, str], names: Names) -> dict[str, Any]:
@@ -178,13 +156,6 @@ def _setup(record: Record, said: Mapping[str, str], names: Names) -> dict[str, A
         None if model else no_model(called),
         unclear if stored is None else None,
     )
-    if machine is None or stored is None:
-        raise Unsaid("give --chips and --weights")
-    return columns(
-        machine,
-        hardware=hardware,
-        model=model,
-        engine=stated.get("engine") or _ENGINES.get(record.text("backend"), ""),
-        weights=stored,
-        kv=stated.get("kv", ""),
-    )
+    engine = stated.get("engine") or _ENGINES.get(record.text("backend"), "")
+    words = {"hardware": hardware, "model": model, "engine": engine, "weights": stored or ""}
+    return columns(machine, **words, kv=stated.get("kv", ""))

@@ -1,7 +1,6 @@
 """A document as rules see it: every number that can be read, whatever else is wrong.
 
-Rules must not wait for a file to be flawless: a misspelt key in one line must not hide
-a sparse rate in another. So a sheet is read leniently, number by number.
+A misspelt key in one line must not hide a sparse rate in another: numbers are read one by one.
 """
 
 import re
@@ -26,10 +25,7 @@ _TO_FILL_IN = re.compile(r"FILL[ _]?IN|TODO|FIXME|\bXXX\b")
 
 @dataclass(frozen=True)
 class WrittenNumber:
-    """One number of a file in SI, as the file writes it, and its other keys (source, note, ...).
-
-    Its dimension is one of `units`, or ``number``.
-    """
+    """One number of a file in SI, as the file writes it, and its other keys (source, note, ...)."""
 
     path: Path_
     dimension: str
@@ -128,7 +124,6 @@ def _numbers(
 
 @cache
 def _plain(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """Strip Annotated and Optional."""
     if get_origin(annotation) is Annotated:
         inner, *more = get_args(annotation)
         return _plain(inner, (*more, *metadata))

@@ -19,8 +19,8 @@ _CLOCKS = {"ghz": 1e9, "mhz": 1e6}
 def prints(number: WrittenNumber) -> list[float]:
     """Return what the printed characters give for a number. [SI]
 
-    Where they hold numbers and no unit of its dimension, those are taken in the value's own
-    unit, or in SI where they are as large as that: tables put units in their heads.
+    Numbers without a unit of its dimension are taken in the value's own unit, or in SI where they
+    are as large as that: tables put units in their heads.
     """
     text = number.said("printed")
     if not text:
@@ -38,7 +38,6 @@ def prints(number: WrittenNumber) -> list[float]:
 
 
 def _own_unit(number: WrittenNumber) -> float | None:
-    """Return the SI value of one of the unit that a value is written in."""
     match = re.match(r"\s*([0-9.]+)", number.text)
     try:
         written = float(match[1]) if match else 0.0
@@ -91,10 +90,8 @@ def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
 def _counts(sheet: Sheet, reading: str) -> set[float]:
     """Return the factors that a reading names: '8 GPUs', 'per eight', '8:1', '48 of 64 cores'."""
     text = re.sub(r"2\^\d+", " ", reading.lower())
-    whole = {
-        float(match[1])
-        for match in re.finditer(r"(?<![\w.,])([2-9]|[1-9]\d{1,2})\b(?![.,]\d)", text)
-    }
+    digits = re.finditer(r"(?<![\w.,])([2-9]|[1-9]\d{1,2})\b(?![.,]\d)", text)
+    whole = {float(match[1]) for match in digits}
     words = {float(count) for word, count in _COUNTS.items() if re.search(rf"\b{word}\b", text)}
     one_of = {*whole, *words}
     found = one_of | {1 / count for count in one_of}

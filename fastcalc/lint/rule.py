@@ -11,9 +11,7 @@ from fastcalc.catalogue.faults import Severity
 from fastcalc.catalogue.reader import Path_, read
 from fastcalc.lint.document import Sheet, WrittenNumber
 
-Findings = Iterator[tuple[WrittenNumber | Path_, str]]
-"""Numbers or places of a file, and what is wrong there."""
-
+Findings = Iterator[tuple[WrittenNumber | Path_, str]]  # and what is wrong there
 _KINDS = {"HW": "hardware", "MD": "models", "EN": "engines"}
 
 
@@ -32,8 +30,7 @@ Finder = Callable[[Sheet, Setting], Findings]
 class Rule:
     """One rule: two letters of its family and three digits, and what people read about it.
 
-    An ``error`` is wrong in any file, a ``warning`` is doubtful, a ``note`` is only reported.
-    Where ``finds`` is None, reading the file finds it.
+    A ``note`` is only reported. Where ``finds`` is None, reading the file finds it.
     """
 
     id: str
@@ -58,9 +55,7 @@ class Rule:
         return self.id[:2] not in ("ST", "UN")
 
 
-RULES: dict[str, Rule] = {}
-"""Every rule by id; modules of `fastcalc.lint.rules` fill it when they are imported."""
-
+RULES: dict[str, Rule] = {}  # modules of `rules` fill it when they are imported
 _TEXTS = re.compile(r"(.+?)\.\n\n(.+)\n *Seen: (.+)\n *Instead: (.+)", re.DOTALL)
 
 
@@ -73,8 +68,7 @@ def rule(
 ) -> Callable[[Finder], Finder]:
     """Register the function below as the finder of a rule, whose texts are its docstring.
 
-    Only ``--strict`` asks for a ``strict`` one; with ``at_key`` faults stand at the keys of the
-    places found, not at their values.
+    Only ``--strict`` asks for a ``strict`` one; with ``at_key`` faults stand at keys, not values.
     """
 
     def register(finds: Finder) -> Finder:

@@ -22,10 +22,7 @@ assert rules  # importing it registers every rule
 
 @dataclass(frozen=True)
 class Report:
-    """What a check of some files found, in their order, and what they excuse with a reason.
-
-    Warnings count where it is ``strict``.
-    """
+    """What a check of some files found, in order, and what they excuse."""
 
     files: int
     faults: list[Fault] = field(default_factory=list)
@@ -53,8 +50,7 @@ def check(
     """Check files, and those in folders, or the shipped catalogue where none is named.
 
     With ``strict`` warnings count, and every number needs its provenance. YAML of other programs is
-    left out in folders, and with ``skip_others`` where it is named, too. Ages are counted from
-    ``today``.
+    left out in folders, and with ``skip_others`` where it is named, too.
 
     Raises InputError if a path does not exist, or a folder holds no YAML file.
     """

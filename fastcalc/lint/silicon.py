@@ -121,10 +121,9 @@ class MemoryParts:
         return Part(**known) if known else None
 
     def counts(self, *, capacity: float = 1.0, bandwidth: float = 1.0) -> list[int]:
-        """Return how many stacks or channels give the capacity and the bandwidth.
+        """Return how many stacks or channels, of any generation if none is named, give both.
 
-        Where the generation is not named, any of the family will do. Factors of the numbers try
-        what a mistake would explain. [1]
+        Factors of capacity and bandwidth try what a mistake would explain. [1]
         """
         if not self.capacity or not self.bandwidth or self.family not in ("hbm", "gddr"):
             return []

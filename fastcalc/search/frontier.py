@@ -15,26 +15,16 @@ from fastcalc.formulas.types import ArrayLike, Bools
 from fastcalc.search.largest_batch import by_octaves
 from fastcalc.search.space import Space
 
-_AT_ONCE = 2048
-"""Layouts evaluated together, each at two dozen batches: arrays that the caches of a core hold."""
+_AT_ONCE = 2048  # layouts evaluated together: arrays that the caches of a core hold
 
 
 def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
-    r"""Return which choices no other beats.
+    r"""Return which choices no other beats, in the shape of the gains.
 
     .. math:: \nexists j: \; g_j \ge g_i, \; c_j \le c_i, \; (g_j, c_j) \ne (g_i, c_i)
 
-    Of equal choices the first stands for all. A choice whose gain or cost is nan is never kept.
-
-    Source: Kung, Luccio and Preparata, "On finding the maxima of a set of vectors," Journal of the
-    ACM 22(4), 1975.
-
-    gain, cost : what more is better of, such as the speed of a user, and what less, such as dollars
-
-    Returns
-    -------
-    ndarray of bool
-        One for each choice, in the shape of the gains.
+    Of equal choices the first stands for all; none of nan is kept. Source: Kung, Luccio and
+    Preparata, "On finding the maxima of a set of vectors," Journal of the ACM 22(4), 1975.
 
     >>> undominated(gain=[10, 20, 15, 20], cost=[1, 3, 4, 3]).tolist()
     [True, True, False, False]
@@ -84,11 +74,9 @@ class _Tried(NamedTuple):
 
 
 def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierPoint]:
-    """Return the points that no other beats in expected user speed and $/Mtok output.
+    """Return the points that no other beats in expected user speed and $/Mtok, the cheapest first.
 
-    From the cheapest to the fastest, each of ``max_chips`` [1] at most. Batches and chips of the
-    scenarios are left aside, and so are those whose chip has no price.
-
+    Batches and chips of the scenarios are left aside, and so are those whose chip has no price.
     Raises InputError as `fastcalc.core.scenario.locate` does.
     """
     found = [one for scenario in scenarios for one in _batches(Space(scenario), max_chips)]

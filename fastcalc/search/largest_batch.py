@@ -1,9 +1,8 @@
 """The cheapest layout at which every user still gets a speed."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import NamedTuple
 
 import numpy as np
 
@@ -11,24 +10,17 @@ from fastcalc.core.layout import Layout
 from fastcalc.core.placement import Placement
 from fastcalc.core.scenario import Outcome
 from fastcalc.core.schedule import Schedule
-from fastcalc.core.smaller_batch import ROUNDING, Batches, speeds
+from fastcalc.core.smaller_batch import ROUNDING, speeds
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.types import ArrayLike, Floats
 from fastcalc.search.space import Space
 
-_GRID = 1024
-"""Batches tried at once between one that reaches a speed and one that does not: a thousand take
-little longer than one."""
-
-_STEPS = 4
-"""Batches to an octave that say what a layout may come to."""
+_GRID = 1024  # batches tried at once: a thousand take little longer than one
+_STEPS = 4  # batches to an octave that say what a layout may come to
 
 
 def by_octaves(space: Space, layouts: Sequence[Layout], *, steps: int = 1) -> tuple[Floats, Floats]:
-    """Return batches of layouts, a row each, and the tokens a second of each user. [1], [1/s]
-
-    So many to an octave, from one sequence to the most that a layout holds, which is at least one.
-    """
+    """Return batches of layouts up to the most each holds, and speeds of users there. [1], [1/s]"""
     placement = space.site.place_all(layouts, axes=1)
     most = np.broadcast_to(placement.max_batch, (len(layouts), 1))
     octaves = int(most.max()).bit_length()
@@ -37,23 +29,9 @@ def by_octaves(space: Space, layouts: Sequence[Layout], *, steps: int = 1) -> tu
     return batch, speeds(placement, space.scenario.traffic, batch)
 
 
-def _batches_between(reached: Batches, missed: Batches) -> Batches:
-    """Return batches between two for each speed, even in ratio, both neighbours among them.
-
-    Where nothing is left between, the batch that reaches stands again.
-    """
-    low = np.minimum(reached + 1, np.maximum(missed - 1, 1))
-    high = np.maximum(missed - 1, low)
-    return np.round(np.geomspace(low, high, _GRID, axis=1)).astype(np.int64)
-
-
 @dataclass(frozen=True)
 class Reach:
-    """How a search for a speed ended: the cheapest point that reaches it, or None.
-
-    At the smallest batch, ``fastest`` is the highest expected speed, and ``bound`` the highest
-    bound where there is no such point; 0 where nothing could be placed. [1/s]
-    """
+    """How a search for a speed ended: the cheapest point, or the fastest user and the bound."""
 
     outcome: Outcome | None
     fastest: float = 0.0
@@ -66,76 +44,46 @@ class Reach:
 
 
 def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float = inf) -> Reach:
-    """Return the point of some layouts whose output tokens cost least at a speed, if any.
+    """Return the point of some layouts whose output tokens cost least at a speed [1/s], if any.
 
     Each layout is taken at its largest batch that reaches the speed, or a smaller one that is
-    cheaper still. Without a price, the point with the fewest chip-seconds a token is taken.
-
-    space, layouts : the model on a kind of chip, and the layouts to look at
-    speed : tokens a second that every user is to get [1/s]
-    below : dollars a million output tokens from which a point is of no interest [USD]
+    cheaper still. Without a price, the point with the fewest chip-seconds a token is taken. From
+    ``below`` dollars a million output tokens on a point is of no interest.
     """
     traffic, pricing = space.scenario.traffic, space.scenario.pricing
     hour = (pricing.per_chip_hour(space.scenario.hardware) or 1.0) / pricing.utilization
     best, point = below, None
-    tried = sorted(_hopes(space, list(layouts), speed), key=lambda one: one.usd)
-    fastest = max((one.fastest for one in tried), default=0.0)
-    for one in tried:
-        if one.usd * hour >= best:
-            break
-        scale = hour * one.layout.chips / 3600.0 * 1e6
-        total, batch = _closest(space.site.place(one.layout), traffic, speed, best / scale)
-        if batch and scale / total < best:
-            best, point = scale / total, (one.layout, batch)
-    if point is None:
-        return Reach(None, fastest, _bound(space, [one.layout for one in tried if one.usd == inf]))
-    return Reach(space.at(*point), fastest)
-
-
-def _bound(space: Space, layouts: list[Layout]) -> float:
-    """Return the highest bound of one sequence on some layouts; 0 without any. [1/s]"""
-    if not layouts:
-        return 0.0
-    traffic = space.scenario.traffic
-    alone = Schedule(space.site.place_all(layouts, axes=1), traffic, np.ones(1))
-    return float(np.max(traffic.speculation.tokens_per_pass / alone.bound().seconds))
-
-
-class _Hope(NamedTuple):
-    """The least that a token of a layout may cost at a speed, and its fastest user.
-
-    Dollars are a million tokens at a dollar a chip-hour; infinite where the speed is out of reach.
-    """
-
-    layout: Layout
-    usd: float
-    fastest: float
-
-
-def _hopes(space: Space, layouts: list[Layout], speed: float) -> Iterator[_Hope]:
-    """Yield what each layout may come to."""
-    held = space.holding(layouts)
+    held = space.holding(list(layouts))
     if not held:
-        return
-    batch, each = by_octaves(space, held, steps=_STEPS)
-    least = least_usd(held, batch, each, speed)
-    for layout, usd, fastest in zip(held, least.tolist(), each[:, 0].tolist(), strict=True):
-        yield _Hope(layout, usd, fastest)
+        return Reach(None)
+    batches, each = by_octaves(space, held, steps=_STEPS)
+    least, fastest = least_usd(held, batches, each, speed), float(each[:, 0].max())
+    for place in np.argsort(least, kind="stable").tolist():
+        if least[place] * hour >= best:
+            break
+        layout = held[place]
+        scale = hour * layout.chips / 3600.0 * 1e6
+        total, batch = _closest(space.site.place(layout), traffic, speed, best / scale)
+        if batch and scale / total < best:
+            best, point = scale / total, (layout, batch)
+    if point is not None:
+        return Reach(space.at(*point), fastest)
+    slow = [held[place] for place in np.flatnonzero(least == inf)]
+    if not slow:
+        return Reach(None, fastest)
+    alone = Schedule(space.site.place_all(slow, axes=1), traffic, np.ones(1))
+    bound = traffic.speculation.tokens_per_pass / alone.bound().seconds
+    return Reach(None, fastest, float(np.max(bound)))
 
 
 def least_usd(layouts: Sequence[Layout], batch: Floats, each: Floats, speed: float) -> Floats:
     """Return the least that a million tokens of layouts may cost at a dollar a chip-hour. [USD]
 
-    No user is faster at a larger batch, so what a batch does not reach none up to the next does.
-    Infinite where the speed is out of reach.
-
-    layouts, batch, each : layouts, and what `by_octaves` returns of them, or speeds that are
-        higher. [1], [1/s]
-    speed : tokens a second that every user is to get [1/s]
+    Batches and speeds are those of `by_octaves`, or speeds that are higher. No user is faster at a
+    larger batch, so what a batch does not reach none up to the next does. Infinite if out of reach.
     """
-    upto = np.append(batch[:, 1:] - 1.0, batch[:, -1:], axis=1)
-    reached = each >= speed * (1.0 - ROUNDING)
-    total = np.where(reached, np.maximum(upto, batch) * each, 0.0).max(axis=1)
+    upto = np.maximum(np.append(batch[:, 1:] - 1.0, batch[:, -1:], axis=1), batch)
+    total = np.where(each >= speed * (1.0 - ROUNDING), upto * each, 0.0).max(axis=1)
     chips = np.array([layout.chips for layout in layouts])
     usd = np.full(len(chips), inf)
     np.divide(chips / 3600.0 * 1e6, total, out=usd, where=total > 0.0)
@@ -147,15 +95,14 @@ def _closest(
 ) -> tuple[float, int]:
     """Return the most tokens a second at a speed, and their batch or 0, as closely as matters.
 
-    It is the largest that reaches the speed, but for pipelines that a batch or two more leave
-    uneven: there a smaller one may be both faster and cheaper. From ``below`` seconds a token on
-    a batch is of no interest.
+    The largest batch that reaches it, but for pipelines that a batch or two more leave uneven. From
+    ``below`` seconds a token on a batch is of no interest.
     """
     low, high = 0, int(placement.max_batch) + 1
     best = (0.0, 0)
     while True:
-        tried = np.unique(_batches_between(np.array([low]), np.array([high])))
-        reached = speeds(placement, traffic, tried.astype(float))
+        tried = np.unique(np.round(np.geomspace(low + 1, high - 1, _GRID)))
+        reached = speeds(placement, traffic, tried)
         held = int(np.count_nonzero(reached >= speed * (1.0 - ROUNDING)))
         if not held:
             return 0.0, 0
@@ -171,11 +118,7 @@ def _closest(
 
 
 def needed_tokens(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
-    """Return the tokens that a pass must yield for a speed at the same batch. [1]
-
-    One for each count of drafts, nan where the bound is below the speed even so. The outcome is of
-    one batch.
-    """
+    """Return the tokens that a pass must yield for a speed at a batch; nan beyond the bound. [1]"""
     batch, traffic = outcome.scenario.batches[0], outcome.scenario.traffic
 
     def speed_at(tokens: float, drafted: float) -> float:

@@ -11,17 +11,15 @@ from fastcalc.core.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.types import ArrayLike, Floats
 
-_TRIED = 512
-"""Lengths tried at once."""
+_TRIED = 512  # lengths tried at once
 
 
 @dataclass(frozen=True)
 class PrefixCache:
-    """What the cached part of a prompt costs, loaded and computed.
+    """What the cached part of a prompt costs.
 
     loading, computing : time that either adds to the first token of a request that is alone [s]
-    breaks_even : shortest prompt of which the same share is loaded sooner than computed; None where
-        there is none up to the model's context [1]
+    breaks_even : shortest prompt of which the same share is loaded sooner than computed, if any [1]
     """
 
     loading: float
@@ -30,14 +28,10 @@ class PrefixCache:
 
 
 def prefix_cache(outcome: Outcome) -> PrefixCache:
-    """Return what the cached part of a prompt costs, loaded from its memory and computed.
-
-    outcome : of traffic with a share of its prompts cached in a memory
-    """
+    """Return what the cached part of a prompt costs, loaded from its memory and computed."""
     traffic, placement = outcome.scenario.traffic, outcome.placement
-    loading, computing = (float(one.ravel()[0]) for one in _costs(placement, traffic, 1.0))
-    longest = outcome.scenario.model.max_context or 2**20
-    low, high = 2, int(longest)
+    loading, computing = (float(one[0]) for one in _costs(placement, traffic, 1.0))
+    low, high = 2, outcome.scenario.model.max_context or 2**20
     while high - low > 1:
         tried = np.unique(np.round(np.geomspace(low, high, _TRIED)))
         load, compute = _costs(placement, traffic, tried / traffic.prompt)

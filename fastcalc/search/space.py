@@ -33,11 +33,7 @@ class Space:
         return smallest.layout.chips if smallest else None
 
     def layouts(self, *chips: int) -> list[Layout]:
-        """Return every legal layout of some numbers of chips that holds a sequence.
-
-        It holds one copy of all weights. Several copies are replicas: they serve more users at the
-        same speed and price.
-        """
+        """Return every legal layout of one copy of the weights that holds a sequence."""
         return self.holding([one for count in chips for one in self.site.of_one_copy(count)])
 
     def cuts(self, chips: int) -> list[Layout]:

@@ -1,9 +1,7 @@
 """What a hardware, model or engine file may hold: types, and nothing computed.
 
-One schema serves the shipped catalogue and people's own files. Every number may be bare
-(``3.35 TB/s``) or carry its provenance (``{value: 3.35 TB/s, source: datasheet, printed:
-"3.35TB/s"}``); either way it is read into a `Quantity` whose ``si`` is a float. What claims and
-evidence hold is in modules of their own, which few commands need.
+Every number may be bare (``3.35 TB/s``) or carry its provenance (``{value: 3.35 TB/s, source:
+datasheet, printed: "3.35TB/s"}``); either way it is read into a `Quantity` whose ``si`` is a float.
 """
 
 from fastcalc.catalogue.schema.engines import Engine, Parameters, SpeedRange

@@ -10,9 +10,7 @@ from fastcalc.catalogue.units import dimension_of, parse_quantity
 from fastcalc.errors import InputError
 
 EXPECTED = "expected"
-MOST_PREMISES = 4
-"""With a range: three values of each are tried with three of all others."""
-
+MOST_PREMISES = 4  # three values of each are tried with three of all others
 Comparison = Literal["equals", "at-least", "at-most", "between"]
 _FORMS = "a number, a list of numbers, a quantity such as '44 GB', a name, or a mapping"
 
@@ -21,10 +19,9 @@ class Input(Entry):
     """What a test is given: numbers, names, or numbers of catalogue entries.
 
     A file writes ``6``, ``[0.75, 0.68]``, ``44 GB``, ``glm-4.7``, the same under ``value`` with a
-    ``source`` and a ``note``, or ``{entry: hardware/wse-3, field: area}``. Values are in SI, with
-    the ``unit`` that is written and the SI ``factor`` of it; ``texts`` are what the file writes.
-    One value may have a ``range``: the two ends of what is not known, or the other names that can
-    be defended; the verdict is taken over all of it.
+    ``source`` and a ``note``, or ``{entry: hardware/wse-3, field: area}``. Values are in SI; the
+    SI ``factor`` is that of the ``unit``. One value may have a ``range``: its two ends, or the
+    other names that can be defended; the verdict is taken over all of it.
     """
 
     values: tuple[float, ...] = ()
@@ -87,7 +84,6 @@ class Input(Entry):
 
 
 def _range(raw: Any) -> dict[str, Any]:
-    """Return the fields of a range: two rising numbers or quantities, or names."""
     read = _read(raw)
     ends, others = read.get("values", ()), read.get("names", ())
     if ends and not (len(ends) == 2 and ends[0] < ends[1]):
@@ -97,7 +93,6 @@ def _range(raw: Any) -> dict[str, Any]:
 
 
 def _read(raw: Any) -> dict[str, Any]:
-    """Return the fields of an input from a number, a text or a list of either."""
     parts = raw if isinstance(raw, list) else [raw]
     if not parts or any(isinstance(one, (bool, list, dict)) or one is None for one in parts):
         raise ValueError(f"write {_FORMS}")
@@ -131,8 +126,7 @@ def _bounded(value: float) -> float:
 class Check(Entry):
     """A test, and what its number must be for the claim to hold.
 
-    ``expected`` is what the claim says or implies; several values go with as many numbers,
-    except with ``between``, where they are the two ends.
+    Several ``expected`` values go with as many numbers, or are the ends of ``between``.
     """
 
     test: Identifier
@@ -174,10 +168,9 @@ class Article(Entry):
 class Claim(Entry):
     """One thing that articles say, in our own words; without a ``check`` it is external.
 
-    The ``place`` is the headings and numbers of paragraphs by article, the ``hedge`` how an author
-    limits or corrects it; what nobody said is ``ours``. The ``conclusion`` tests what the article
-    concludes from the number, the ``condition`` is a premise that it does not state and needs, and
-    what is ``unpublished`` would decide it.
+    The ``place`` is headings and paragraphs by article, the ``hedge`` how an author limits it; what
+    nobody said is ``ours``. The ``conclusion`` tests what the article concludes, the ``condition``
+    is a premise that it does not state, and what is ``unpublished`` would decide it.
     """
 
     id: Identifier
@@ -195,7 +188,6 @@ class Claim(Entry):
     @model_validator(mode="before")
     @classmethod
     def _where_it_stands(cls, raw: Any) -> Any:
-        """Let the places say which articles they are of."""
         if isinstance(raw, dict) and isinstance(raw.get("place"), dict) and "articles" not in raw:
             return {**raw, "articles": list(raw["place"])}
         return raw

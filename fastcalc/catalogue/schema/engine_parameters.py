@@ -1,8 +1,4 @@
-"""Each parameter of engines, declared once: what it is in a file, what it costs, what it means.
-
-The schema of engine files, the numbers that formulas take, the lint rule on plausible values, the
-shares that a fit may not exceed, `--explain` and the random engines of tests all read this.
-"""
+"""Each parameter of engines, declared once: what it is in a file, what it costs, what it means."""
 
 from dataclasses import dataclass, field, fields
 from math import inf
@@ -20,17 +16,14 @@ from fastcalc.catalogue.schema.quantities import (
     Time,
 )
 
-Value = TypeVar("Value")
-"""What holds the parameters: core computes with numbers that broadcast."""
+Value = TypeVar("Value")  # core computes with numbers that broadcast
 
 
 @dataclass(frozen=True)
 class Parameter:
     """What one parameter of engines is.
 
-    quantity : the type of what a file writes, such as `Time`
     neutral : its value where a file leaves it out, which costs nothing [SI]
-    meaning : a sentence for whoever writes the file
     raised : what a larger value makes of a step; None where that depends on the request
     plausible : outside of it a unit is wrong (EN004); None where the type's own limits do [SI]
     """
@@ -72,11 +65,8 @@ def _declared(parameter: Parameter) -> Any:
     return field(default=parameter.neutral, metadata={"declared": parameter})
 
 
-PER_LAYER = (5e-8, 2e-3)
-"""A layer, or an operation in it, takes micro- to milliseconds. [s]"""
-
-PER_SEQUENCE = (5e-8, 5.0)
-"""What servers do for a sequence or a request takes seconds at most. [s]"""
+PER_LAYER = (5e-8, 2e-3)  # a layer, or an operation in it, takes so long [s]
+PER_SEQUENCE = (5e-8, 5.0)  # what servers do for a sequence or a request [s]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,4 +142,3 @@ class DeclaredParameters(Generic[Value]):
 PARAMETERS: dict[str, Parameter] = {
     one.name: one.metadata["declared"] for one in fields(DeclaredParameters)
 }
-"""Every parameter by name."""

@@ -16,15 +16,9 @@ class SpeedRange(Entry):
     basis: str
 
 
-UNSEEN = "unseen"
-"""The range of chips that an engine was not fitted on, and of all that has no other."""
-
-BORROWED = "borrowed"
-"""The range of kinds of machine that no engine was fitted on."""
-
-OFFLOAD = "offload"
-"""The range where part of the model lives on a host."""
-
+UNSEEN = "unseen"  # chips that an engine was not fitted on, and all that has no other range
+BORROWED = "borrowed"  # kinds of machine that no engine was fitted on
+OFFLOAD = "offload"  # part of the model lives on a host
 Ranges = dict[
     Annotated[
         str, Field(pattern=r"^(decode|prefill|served)(-[a-z]+)?$|^(unseen|borrowed|offload)$")
@@ -46,10 +40,7 @@ else:
 
 
 class Parameters(_Declared):
-    """What software reaches and what it pays, as `DeclaredParameters` has it.
-
-    A value left out costs nothing.
-    """
+    """What software reaches and what it pays; a value left out costs nothing."""
 
     @property
     def given(self) -> frozenset[str]:
@@ -69,10 +60,7 @@ def merged(first: Parameters, *later: Parameters) -> Parameters:
 
 
 class Instead(Entry):
-    """What measurements from before a month, or of some kinds of chip, are predicted with instead.
-
-    With ``attention: latent`` those of models with latent attention alone.
-    """
+    """What old measurements, or those of some chips or models, are predicted with instead."""
 
     engine: Identifier
     before: Annotated[str, Field(pattern=r"^\d{4}-\d\d$")] | None = None
@@ -112,19 +100,12 @@ class Engine(Entry):
         return merged(self.parameters, *overrides)
 
     def over(self, base: "Engine") -> "Engine":
-        """Return this engine with everything that it leaves out taken from another.
-
-        Its own value stands before the other's value for an architecture.
-        """
+        """Return this engine over another: its own value stands before the other's for a chip."""
         own = self.parameters.given
-        kinds = {
-            key: merged(
-                inherited.without(own) if inherited else Parameters(),
-                self.architectures.get(key, Parameters()),
-            )
-            for key in {**base.architectures, **self.architectures}
-            for inherited in [base.architectures.get(key)]
-        }
+        kinds = {}
+        for key in {**base.architectures, **self.architectures}:
+            inherited = base.architectures.get(key, Parameters()).without(own)
+            kinds[key] = merged(inherited, self.architectures.get(key, Parameters()))
         return self.model_copy(
             update={
                 "parameters": merged(base.parameters, self.parameters),

@@ -25,9 +25,8 @@ from fastcalc.catalogue.schema.quantities import (
 class Memory(Entry):
     """A place where weights and cache can live.
 
-    Where layers have regions of their own, those are in the memory on the chip: the fastest, unless
-    it says otherwise. Memory of the host or on a disk is read over a link, one way, of each chip,
-    and may be shared by several chips.
+    Where layers have regions of their own, those are in the memory on the chip. Memory of the host
+    or on a disk is read over a link, one way, of each chip, and may be shared by several.
     """
 
     name: str
@@ -41,8 +40,8 @@ class Memory(Entry):
 class Link(Entry):
     """A way between chips: one direction, one chip.
 
-    Kinds differ in what collectives reach of them (`fastcalc.formulas.network`): ``nvlink`` goes
-    through a switch or a bridge, ``xgmi`` joins every two chips, ``pcie`` goes through the host.
+    Collectives reach more of some kinds: ``nvlink`` goes through a switch or a bridge, ``xgmi``
+    joins every two chips, ``pcie`` goes through the host.
     """
 
     kind: Literal["nvlink", "xgmi", "pcie", "ethernet"] | None = None

@@ -22,8 +22,8 @@ from fastcalc.errors import InputError
 class Indexer(Entry):
     """Light heads that score the whole context and pick the tokens that attention reads.
 
-    ``top_k`` counts what attention reads: tokens, or compressed entries. ``pool`` tokens share
-    a key. A ``shared`` indexer is an earlier layer's: it costs neither weights nor keys.
+    ``top_k`` counts tokens or compressed entries. ``pool`` tokens share a key. A ``shared`` indexer
+    is an earlier layer's: it costs neither weights nor keys.
     """
 
     heads: Whole
@@ -37,10 +37,9 @@ class Indexer(Entry):
 class Attention(Entry):
     """Multi-head or grouped-query attention; with ``window`` it sees that many tokens back.
 
-    ``chunked`` windows start anew every ``window`` tokens and are counted full. ``qk_norm`` is
-    per head (true) or over the ``full`` width; ``output_gate`` is as wide as all heads (true)
-    or ``per-head``. With ``k_eq_v`` one projection serves keys and values, both of which are
-    cached.
+    ``chunked`` windows start anew every ``window`` tokens and are counted full. ``qk_norm`` is per
+    head (true) or over the ``full`` width; ``output_gate`` is as wide as all heads (true) or
+    ``per-head``. With ``k_eq_v`` one projection serves keys and values, both of which are cached.
     """
 
     kind: Literal["mha", "gqa"]
@@ -91,8 +90,7 @@ class LatentAttention(Entry):
 class CompressedAttention(Entry):
     """DeepSeek V4's attention: one vector is key and value of all heads.
 
-    It reads the last ``window`` tokens and, with ``compression``, one entry for every so many
-    tokens: all of them (HCA), or those that an indexer picks (CSA).
+    It reads the last ``window`` tokens and, with ``compression``, entries for so many tokens each.
     """
 
     kind: Literal["compressed"]
@@ -115,8 +113,7 @@ class CompressedAttention(Entry):
 class LinearAttention(Entry):
     """Attention with a fixed state per sequence instead of a cache that grows.
 
-    Gated DeltaNet, Kimi Delta Attention and Mamba-2; the latter's groups are key heads, its
-    heads are value heads, its state size is the key dimension.
+    Of Mamba-2, groups are key heads, heads are value heads, the state size is the key dimension.
     """
 
     kind: Literal["gated-deltanet", "kda", "mamba2"]
@@ -146,9 +143,8 @@ class DenseFFN(Entry):
 class MixtureOfExperts(Entry):
     """Experts of which a router picks a few for every token, and shared ones for all.
 
-    ``shared_width`` is the width of everything that each token passes whole: shared experts
-    together, or a dense network next to the experts. With ``latent_size``, routed experts work
-    on a projection of the hidden state to that width.
+    ``shared_width`` is of everything that each token passes whole. With ``latent_size``, routed
+    experts work on a projection of the hidden state to that width.
     """
 
     kind: Literal["moe"]
@@ -177,10 +173,7 @@ AnyFFN = Annotated[DenseFFN | MixtureOfExperts, Field(discriminator="kind")]
 
 
 class Block(Entry):
-    """A run of equal layers, which may lack attention or the feed-forward network.
-
-    ``norms`` counts the norms as wide as the hidden state: one for each part unless given.
-    """
+    """A run of equal layers; ``norms`` as wide as the hidden state, one a part unless given."""
 
     count: LayerCount
     attention: AnyAttention | None = None
@@ -200,10 +193,7 @@ class Block(Entry):
 
 
 class Mtp(Entry):
-    """Multi-token-prediction layers that a checkpoint stores besides the text core.
-
-    Their attention and feed-forward network are the last block's unless given.
-    """
+    """Multi-token-prediction layers of a checkpoint; like the last block unless given."""
 
     layers: Whole
     own_embedding: bool = False
@@ -234,9 +224,8 @@ FormatName = Annotated[str, BeforeValidator(_known_format)]
 class Model(Entry):
     """One language model: its whole shape, or the minimum that a closed model publishes.
 
-    ``confidence`` is of the shape. ``norm_bias`` doubles every norm. ``residual_streams`` are
-    those of hyper-connections. ``other_parameters`` are small vectors and tables without a key
-    of their own, which the notes name. ``vision_parameters`` lie outside the text core.
+    ``norm_bias`` doubles every norm. ``residual_streams`` are those of hyper-connections.
+    ``other_parameters`` are small vectors and tables without a key of their own.
     """
 
     id: Identifier
@@ -280,11 +269,8 @@ class Model(Entry):
     def _shape_or_minimum(self) -> "Model":
         minimum = ("total_parameters", "layers", "kv_bytes_per_token")
         if self.blocks:
-            given = [
-                key
-                for key in (*minimum, "active_parameters", "experts", "active_experts")
-                if getattr(self, key) is not None
-            ]
+            others = ("active_parameters", "experts", "active_experts")
+            given = [key for key in (*minimum, *others) if getattr(self, key) is not None]
             if given:
                 raise ValueError(
                     f"{', '.join(given)} cannot be given with blocks, from which they follow; "

@@ -53,8 +53,7 @@ class Source(Entry):
 class Quantity(Entry):
     """A number in SI units, as the file writes it, and where it came from.
 
-    ``printed`` are the source's own characters, for whoever searches the document; ``reading``
-    says how they were read, where they need reading.
+    ``printed`` are the source's own characters; ``reading`` says how they were read.
     """
 
     si: float
@@ -70,10 +69,7 @@ class Quantity(Entry):
 
 @dataclass(frozen=True)
 class QuantityReader:
-    """Reads what a file writes for a `Quantity`: bare, or a mapping with its provenance.
-
-    The ``kind`` is a key of `LIMITS`; one that is no dimension of `units` is of plain numbers.
-    """
+    """Reads what a file writes for a `Quantity` of some kind of `LIMITS`: bare, or a mapping."""
 
     kind: str
 

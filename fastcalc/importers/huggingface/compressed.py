@@ -11,8 +11,8 @@ _RATES = {
     "compressed_sparse_attention": 4,
     "heavily_compressed_attention": 128,
 }
-_PICKED = 4
-"""The compression whose entries an indexer picks; of the heavier one, all are read."""
+
+_PICKED = 4  # compression whose entries an indexer picks; of others all are read
 
 
 def deepseek_v4(fields: Fields) -> list[Layer]:

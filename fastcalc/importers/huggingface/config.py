@@ -19,9 +19,8 @@ T = TypeVar("T")
 class Fields:
     """One configuration, read field by field, with remarks on how it was read.
 
-    ``null`` counts as left out, as it does for the library that wrote the file. A field may
-    have several names, of which the first that is there counts. Its data stand in the mappings
-    ``roots`` of the file, the first before the others.
+    ``null`` counts as left out, and of several names the first that is there. Its data stand in
+    the mappings ``roots`` of the file, the first before the others.
     """
 
     data: dict[str, Any]
@@ -47,26 +46,18 @@ class Fields:
         return any(self.data.get(name) is not None for name in names)
 
     def require(self, *fields: str | tuple[str, ...]) -> None:
-        """Refuse in one sentence that names every field which is missing.
-
-        A tuple holds alternative names of one field.
-        """
+        """Refuse in one sentence all fields that are missing; a tuple holds names of one field."""
         missing = []
         for one in fields:
             names = (one,) if isinstance(one, str) else one
             if not self.has(*names) and not any(name in self.defaults for name in names):
                 missing.append(" or ".join(names))
         if missing:
-            raise self.refuse(
-                f"too little to count the model from: {', '.join(missing)} "
-                f"{'is' if len(missing) == 1 else 'are'} missing"
-            )
+            what = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+            raise self.refuse(f"too little to count the model from: {what}")
 
     def count(self, *names: str, default: int | None = None, least: int = 1) -> int:
-        """Return a whole number; without a default, one that must be there.
-
-        The default is what the family's code takes when the field is left out, and is noted.
-        """
+        """Return a whole number that must be there, or the family's default, which is noted."""
         found = self.maybe(*names, least=least)
         if found is not None:
             return found

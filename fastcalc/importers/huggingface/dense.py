@@ -59,11 +59,8 @@ def glm4(fields: Fields) -> list[Layer]:
 
 def seed_oss(fields: Fields) -> list[Layer]:
     """Seed-OSS: biases of the inputs and of the output apart."""
-    attention = parts.grouped(
-        fields,
-        qkv_bias=fields.flag("attention_bias", True),
-        output_bias=fields.flag("attention_out_bias", False),
-    )
+    bias, after = fields.flag("attention_bias", True), fields.flag("attention_out_bias", False)
+    attention = parts.grouped(fields, qkv_bias=bias, output_bias=after)
     return uniform(fields, attention, parts.dense(fields))
 
 
@@ -91,10 +88,7 @@ def cohere(fields: Fields) -> list[Layer]:
 
 
 def windowed(fields: Fields, every: int, norms: int = 0, **habits: Any) -> list[Layer]:
-    """Return layers of which one in ``every`` sees the whole context, if there is a window.
-
-    There are ``norms`` a layer where that is not one for each part. [1]
-    """
+    """Return layers with a window but for one in ``every``; ``norms`` a layer, or 0. [1]"""
     count, window = fields.layers(), parts.window(fields)
     full, short = parts.grouped(fields, **habits), parts.grouped(fields, window=window, **habits)
     switched = patterns.windowed(fields, count, every=every) if window else [False] * count

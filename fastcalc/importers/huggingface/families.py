@@ -1,7 +1,6 @@
-"""The table of families: which reader a ``model_type`` has, and what it takes for left-out fields.
+"""Which reader a ``model_type`` has, and what it takes for left-out fields.
 
-Defaults are those of the configuration classes of transformers 5.23.0, for families whose
-files leave fields out. Where another family's file lacks a field, it is refused.
+Defaults are those of the configuration classes of transformers 5.23.0.
 """
 
 from collections.abc import Callable
@@ -18,9 +17,8 @@ from fastcalc.importers.huggingface.parts import Reader
 class ModelFamily:
     """How one family's configurations are read: its layers, and further keys of the model file.
 
-    Head and embedding are ``tied`` where the file does not say. ``mtp`` is what the prediction
-    layers of its checkpoints have of their own; None where they are not like the last layer, or
-    not stored. Without the fields that it ``needs`` nothing can be read.
+    Head and embedding are ``tied`` where the file does not say. ``mtp`` is what prediction layers
+    have of their own; None where they are not like the last layer, or not stored.
     """
 
     read: Reader
@@ -43,6 +41,7 @@ _V3 = {
     "qk_rope_head_dim": 64,
     "v_head_dim": 128,
 }
+
 _INDEXED = {"router_bias": True, "index_topk": 2048, "index_head_dim": 128}
 _DELTA = {
     "head_dim": 256,
@@ -51,6 +50,7 @@ _DELTA = {
     "linear_num_key_heads": 16,
     "linear_num_value_heads": 32,
 }
+
 _GEMMA_3 = {
     "vocab_size": 262208,
     "num_attention_heads": 8,
@@ -59,6 +59,7 @@ _GEMMA_3 = {
     "max_position_embeddings": 131072,
     "sliding_window": 4096,
 }
+
 _STEP = {"num_sliding_attention_heads": 96}
 _QWEN_2 = partial(dense.qwen, qkv_bias=True)  # whatever the file says
 
@@ -142,7 +143,6 @@ FAMILIES: dict[str, ModelFamily] = {
     "nemotron-nas": ModelFamily(hybrid.nemotron_nas),
     "deepseek_v4": ModelFamily(compressed.deepseek_v4, extras=compressed.merged_streams),
 }
-"""Families by ``model_type``."""
 
 ALIASES = {
     "deepseek_ref": "deepseek_v4",
@@ -173,5 +173,4 @@ ALIASES = {
     "qwen3_vl_text": "qwen3",
     "step3p7": "step3p5",
     "step3p7_text": "step3p5",
-}
-"""Other names of the same families, wrappers whose inner part does not name its own included."""
+}  # wrappers whose inner part does not name its own included

@@ -32,13 +32,8 @@ def kimi_linear(fields: Fields) -> list[Layer]:
         switched = patterns.linear(fields, count)
     is_gated = parts.flagged(fields, "mla_use_output_gate")
     attentions = choose(switched, _kda(fields, nested), parts.latent(fields, output_gate=is_gated))
-    experts = parts.experts(
-        fields,
-        shared=parts.shared_width(fields),
-        latent_size=fields.maybe("routed_expert_hidden_size"),
-        router_bias=True,
-    )
-    return mixed(attentions, patterns.networks(fields, experts))
+    latent_size = fields.maybe("routed_expert_hidden_size")
+    return mixed(attentions, patterns.shared_networks(fields, latent_size=latent_size))
 
 
 def kimi_extras(fields: Fields) -> dict[str, Any]:
@@ -61,8 +56,7 @@ def glm5_next(fields: Fields) -> list[Layer]:
     indexer = {**parts.indexer(fields), "pool": fields.count("index_kpool", default=16)}
     delta = _kda(fields, fields.nested("linear_attn_config"))
     attentions = choose(switched, delta, parts.latent(fields, indexer=indexer))
-    experts = parts.experts(fields, shared=parts.shared_width(fields), router_bias=True)
-    return mixed(attentions, patterns.networks(fields, experts, first_dense=3))
+    return mixed(attentions, patterns.shared_networks(fields, first_dense=3))
 
 
 def _kda(fields: Fields, nested: Fields) -> Part:

@@ -13,17 +13,12 @@ from fastcalc.importers.json_places import json_marks, short_whole
 from fastcalc.written import shown
 
 CONFIG = "config.json"
-MAX_BYTES = 16_000_000
-"""The largest configurations that people ship name every quantized matrix and take 3 MB."""
-
+MAX_BYTES = 16_000_000  # files that name every quantized matrix take 3 MB
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def config_path(name: str | Path) -> Path:
-    """Return the configuration that a file or folder name means.
-
-    Raises InputError if there is none; for what looks like a name on a hub, with how to fetch it.
-    """
+    """Return the configuration that a file or folder name means, or raise InputError."""
     path = Path(name)
     try:
         if path.is_dir():
@@ -74,21 +69,15 @@ class JsonFile:
 
 
 def read_json(path: Path) -> JsonFile:
-    """Read one JSON file whose top level is a mapping, at most `MAX_BYTES` of it.
-
-    Raises InputError if the file cannot be read, is too large, is not UTF-8 JSON or is not a
-    mapping.
-    """
+    """Read one JSON file whose top level is a mapping, or raise InputError for what it is."""
     try:
         raw = read_bytes(path, MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{path} cannot be read: {reason.lower()}") from error
     if len(raw) > MAX_BYTES:
-        raise InputError(
-            f"{path} is larger than {MAX_BYTES // 1_000_000} MB; a configuration is a few "
-            "kilobytes, and weights are not read"
-        )
+        what = f"{path} is larger than {MAX_BYTES // 1_000_000} MB"
+        raise InputError(f"{what}; a configuration is a few kilobytes, and weights are not read")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

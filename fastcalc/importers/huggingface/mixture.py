@@ -1,5 +1,6 @@
 """Families that route tokens to experts behind softmax attention or latents."""
 
+import re
 from typing import Any
 
 from fastcalc.importers.huggingface import parts, patterns
@@ -54,25 +55,20 @@ def latent(fields: Fields) -> list[Layer]:
         attentions = choose(shared, reused, {**plain, "indexer": indexer})
     method = fields.word("topk_method")
     is_balanced = method == "noaux_tc" if method else bool(fields.defaults.get("router_bias"))
-    return mixed(attentions, _shared_networks(fields, router_bias=is_balanced))
-
-
-def _shared_networks(fields: Fields, **habits: Any) -> list[parts.Part]:
-    experts = parts.experts(fields, shared=parts.shared_width(fields), **habits)
-    return patterns.networks(fields, experts, first_dense=fields.defaults.get("first_dense"))
+    return mixed(attentions, patterns.shared_networks(fields, router_bias=is_balanced))
 
 
 def grouped(fields: Fields) -> list[Layer]:
     """GLM-4.5 to 4.7: grouped-query attention, a few dense layers, then experts."""
     bias, is_normed = fields.flag("attention_bias", False), fields.flag("use_qk_norm", False)
     attention = parts.grouped(fields, qkv_bias=bias, qk_norm=is_normed)
-    return mixed([attention] * fields.layers(), _shared_networks(fields, router_bias=True))
+    return mixed([attention] * fields.layers(), patterns.shared_networks(fields))
 
 
 def head_norms(fields: Fields) -> list[Layer]:
     """Hy3 and dots: as GLM, always with a norm on queries and keys."""
     attention = parts.grouped(fields, qk_norm=True, bias=parts.flagged(fields, "attention_bias"))
-    return mixed([attention] * fields.layers(), _shared_networks(fields, router_bias=True))
+    return mixed([attention] * fields.layers(), patterns.shared_networks(fields))
 
 
 def ernie(fields: Fields) -> list[Layer]:
@@ -117,12 +113,10 @@ def minimax_m3(fields: Fields) -> list[Layer]:
     """MiniMax M3: three full layers, then attention to the best blocks of tokens."""
     count = fields.layers()
     plain = parts.grouped(fields, qk_norm=_minimax_norm(fields, "per_head"))
-    experts = parts.experts(
-        fields,
-        width=("moe_intermediate_size", "intermediate_size"),
-        shared=fields.maybe("shared_intermediate_size", least=0) or 0,
-        router_bias=fields.flag("use_routing_bias", True),
-    )
+    shared = fields.maybe("shared_intermediate_size", least=0) or 0
+    bias = fields.flag("use_routing_bias", True)
+    width = ("moe_intermediate_size", "intermediate_size")
+    experts = parts.experts(fields, width=width, shared=shared, router_bias=bias)
     routed = patterns.routed(fields, count, first_dense=3)
     networks = choose(routed, experts, parts.dense(fields, "dense_intermediate_size"))
     switched, indexer = parts.block_indexer(fields, count)
@@ -140,26 +134,22 @@ def mimo_v2(fields: Fields) -> list[Layer]:
     """MiMo V2: windowed layers with sinks and heads of their own; values narrower than keys."""
     count, window = fields.layers(), parts.window(fields)
     bias = fields.flag("attention_bias", False)
-    full = parts.grouped(
-        fields,
-        value_dim=fields.maybe("v_head_dim"),
-        qkv_bias=bias,
-        sinks=fields.flag("add_full_attention_sink_bias", False),
-    )
+    wide, sinks = fields.maybe("v_head_dim"), fields.flag("add_full_attention_sink_bias", False)
+    full = parts.grouped(fields, value_dim=wide, qkv_bias=bias, sinks=sinks)
     short = parts.grouped(
         fields,
         window=window,
         heads=fields.count("swa_num_attention_heads", default=full["heads"]),
         kv_heads=fields.maybe("swa_num_key_value_heads"),
         head_dim=fields.maybe("swa_head_dim"),
-        value_dim=fields.maybe("swa_v_head_dim") or fields.maybe("v_head_dim"),
+        value_dim=fields.maybe("swa_v_head_dim") or wide,
         qkv_bias=bias,
         sinks=fields.flag("add_swa_attention_sink_bias", True),
     )
     switched = fields.switches("hybrid_layer_pattern", count)
     if switched is None:
         switched = patterns.windowed(fields, count, every=6)
-    return mixed(choose(switched, short, full), _shared_networks(fields, router_bias=True))
+    return mixed(choose(switched, short, full), patterns.shared_networks(fields))
 
 
 def step(fields: Fields) -> list[Layer]:
@@ -167,11 +157,8 @@ def step(fields: Fields) -> list[Layer]:
     count = fields.layers()
     gate = "per-head" if fields.flag("use_head_wise_attn_gate", True) else False
     other = fields.nested("attention_other_setting")
-    heads = (
-        fields.maybe("num_sliding_attention_heads")
-        or other.maybe("num_attention_heads")
-        or fields.count("num_sliding_attention_heads")
-    )
+    usual = "num_sliding_attention_heads"
+    heads = fields.maybe(usual) or other.maybe("num_attention_heads") or fields.count(usual)
     full = parts.grouped(fields, qk_norm=True, output_gate=gate)
     short = parts.grouped(
         fields,
@@ -182,14 +169,13 @@ def step(fields: Fields) -> list[Layer]:
         qk_norm=True,
         output_gate=gate,
     )
-    experts = parts.experts(
-        fields,
-        shared=fields.maybe("share_expert_dim", least=0) or 0,
-        router_bias=fields.flag("use_moe_router_bias", True),
-    )
+    shared = fields.maybe("share_expert_dim", least=0) or 0
+    router_bias = fields.flag("use_moe_router_bias", True)
+    experts = parts.experts(fields, shared=shared, router_bias=router_bias)
     named = fields.data.get("moe_layers_enum")
     if isinstance(named, str):
-        routed = [layer in patterns.numbered(named) for layer in range(count)]
+        numbers = {int(number) for number in re.findall(r"[0-9]{1,9}", named)}
+        routed = [layer in numbers for layer in range(count)]
     else:
         routed = patterns.routed(fields, count, first_dense=3)
     switched = patterns.windowed(fields, count)

@@ -37,8 +37,6 @@ class Imported:
 def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noqa: A002
     """Read a Hugging Face configuration: a JSON file, or a folder that holds a ``config.json``.
 
-    The model's id is from the file, its folder or the configuration unless given.
-
     Raises InputError if the file cannot be read, or does not hold enough to count a model from.
     """
     path = config_path(name)
@@ -141,7 +139,6 @@ def slug(text: str) -> str:
 
 
 def _fields(file: JsonFile) -> tuple[Fields, ModelFamily]:
-    """Return the language part of a configuration, and its family."""
     data, outer = file.data, Fields(file.data, file)
     roots: tuple[Path_, ...] = ((),)
     inner = next((name for name in _INNER if outer.mapping(name)), None)

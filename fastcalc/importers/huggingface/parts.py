@@ -1,8 +1,4 @@
-"""The parts of a layer, in the words of a model file, and layers from parts.
-
-A function of a part reads the fields that it needs and returns the mapping that stands under
-``attention`` or ``ffn`` of a block.
-"""
+"""The parts of a layer, in the words of a model file, and layers from parts."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,9 +6,7 @@ from typing import Any
 from fastcalc.importers.huggingface.config import Fields
 
 Part = dict[str, Any]
-Layer = dict[str, Any]
-"""A block of a model file without its count: ``attention``, ``ffn``, ``norms``."""
-
+Layer = dict[str, Any]  # ``attention``, ``ffn``, ``norms`` of a block
 Reader = Callable[[Fields], list[Layer]]
 
 EXPERTS = ("n_routed_experts", "num_experts", "moe_num_experts", "num_local_experts")
@@ -25,15 +19,15 @@ PICKED = (
     "moe_top_k",
     "moe_topk",
 )
+
 EXPERT_WIDTH = ("moe_intermediate_size", "expert_intermediate_size")
 
 
 def grouped(fields: Fields, *, window: int | None = None, **others: Any) -> Part:
     """Return multi-head or grouped-query attention that looks back over a window, if any. [1]
 
-    Others are keys of the part that hold for the family, such as ``qk_norm``; heads, kv_heads and
-    head_dim replace what is read. False and None are left out, and ``bias`` stands for both
-    ``qkv_bias`` and ``output_bias``.
+    Others are keys of the part, such as ``qk_norm``; heads, kv_heads and head_dim replace what is
+    read, and ``bias`` stands for both ``qkv_bias`` and ``output_bias``.
     """
     if "bias" in others:
         others["qkv_bias"] = others["output_bias"] = others.pop("bias")
@@ -157,10 +151,7 @@ def dense_of(width: int, matrices: int = 3, *, bias: bool = False) -> Part:
 def experts(
     fields: Fields, *, width: tuple[str, ...] = EXPERT_WIDTH, shared: int = 0, **others: Any
 ) -> Part:
-    """Return routed experts, and shared ones where there are: their width together. [1]
-
-    The width of a routed one is a field's, by any of some names.
-    """
+    """Return routed experts of a field's width, and shared ones of a width together. [1]"""
     fields.require(EXPERTS, PICKED, width)
     part: Part = {
         "kind": "moe",
@@ -169,10 +160,8 @@ def experts(
         "width": fields.count(*width),
     }
     if part["active_experts"] > part["experts"]:
-        raise fields.refuse(
-            f"{next(filter(fields.has, PICKED))}: {part['active_experts']} experts a token "
-            f"exceed the {part['experts']} there are"
-        )
+        what = f"{next(filter(fields.has, PICKED))}: {part['active_experts']} experts a token"
+        raise fields.refuse(f"{what} exceed the {part['experts']} there are")
     return part | given({"shared_width": shared, **others})
 
 

@@ -1,7 +1,8 @@
 """Which layer is of which kind: the many ways in which configurations say it."""
 
-import re
+from typing import Any
 
+from fastcalc.importers.huggingface import parts
 from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.parts import Part, choose, dense
 
@@ -21,16 +22,14 @@ _SPARSE = {"sparse", "moe"}
 def windowed(fields: Fields, layers: int, *, every: int | None = None) -> list[bool]:
     """Return for each layer whether it looks back over a window alone.
 
-    Where neither ``layer_types`` nor ``sliding_window_pattern`` says so, the family's habit does:
-    one full layer closes each group of so many.
+    Where nothing says so, one full layer closes each group of ``every``.
     """
     kinds = fields.words("layer_types", layers)
     if kinds is not None:
         unknown = next((kind for kind in kinds if kind not in _KNOWN_LAYERS), None)
         if unknown is not None:
-            raise fields.refuse(
-                f"layer_types holds '{unknown}', a kind that fastcalc does not know"
-            )
+            what = "a kind that fastcalc does not know"
+            raise fields.refuse(f"layer_types holds '{unknown}', {what}")
         return [kind in ("sliding_attention", "chunked_attention") for kind in kinds]
     pattern = fields.data.get("sliding_window_pattern")
     if isinstance(pattern, str):
@@ -66,10 +65,7 @@ def linear(fields: Fields, layers: int) -> list[bool]:
 
 
 def routed(fields: Fields, layers: int, *, first_dense: int | None = None) -> list[bool]:
-    """Return for each layer whether it routes tokens to experts: all, where no field says more.
-
-    The family takes ``first_dense`` where ``first_k_dense_replace`` is left out.
-    """
+    """Return for each layer whether it routes tokens to experts: all, where no field says more."""
     kinds = fields.words("mlp_layer_types", layers)
     if kinds is not None:
         return [kind in _SPARSE for kind in kinds]
@@ -94,6 +90,17 @@ def networks(fields: Fields, experts: Part, *, first_dense: int | None = None) -
     return choose(switched, experts, experts if all(switched) else dense(fields))
 
 
+def shared_networks(
+    fields: Fields, *, first_dense: int | None = None, router_bias: bool = True, **habits: Any
+) -> list[Part]:
+    """Return the same, each token passing shared experts, too, and a router with a bias."""
+    shared = parts.shared_width(fields)
+    experts = parts.experts(fields, shared=shared, **habits, router_bias=router_bias)
+    if first_dense is None:
+        first_dense = fields.defaults.get("first_dense")
+    return networks(fields, experts, first_dense=first_dense)
+
+
 def shared_indexers(fields: Fields, layers: int) -> list[bool]:
     """Return for each layer whether it takes the picks of an earlier one's indexer."""
     kinds = fields.words("indexer_types", layers)
@@ -103,12 +110,3 @@ def shared_indexers(fields: Fields, layers: int) -> list[bool]:
     offset = fields.maybe("index_skip_topk_offset", least=0)
     late = 2 if offset is None else offset
     return [max(layer - late + 1, 0) % step != 0 for layer in range(layers)]
-
-
-def numbered(text: str) -> set[int]:
-    """Return the layer numbers in a text such as ``"3,4,5"``.
-
-    >>> sorted(numbered("3, 4,5"))
-    [3, 4, 5]
-    """
-    return {int(number) for number in re.findall(r"[0-9]{1,9}", text)}

@@ -1,8 +1,7 @@
 """How weights are stored: ``quantization_config`` and ``torch_dtype`` to number formats.
 
-A model file knows two formats, one for routed experts and one for every other matrix, while
-embedding, head and router stay at 16 bits. Checkpoints that leave attention at 16 bits are
-met by that when the rest of them is experts; what cannot be said so is noted.
+A model file knows two formats, one for routed experts and one for every other matrix; what cannot
+be said so is noted.
 """
 
 import re
@@ -35,10 +34,7 @@ _ATTENTION = ("self_attn", "attn", "attention", "linear_attn")
 
 @dataclass
 class Formats:
-    """The formats of all matrices but routed experts, of those where they differ, and of the cache.
-
-    A cache has 16 bits unless the checkpoint comes with scales for 8.
-    """
+    """The formats of all matrices, of routed experts where they differ, and of the cache."""
 
     weights: str
     experts: str | None = None
@@ -105,7 +101,6 @@ def _quantized(config: Fields, fields: Fields, plain: str) -> Formats:
 
 
 def _from_bits(config: Fields, at_four: str) -> str | None:
-    """Return the format of weight-only integers by their width and group."""
     bits = config.maybe("bits", "w_bit", "num_bits")
     group = config.data.get("group_size", config.data.get("q_group_size"))
     if bits == 4:
@@ -114,7 +109,6 @@ def _from_bits(config: Fields, at_four: str) -> str | None:
 
 
 def _from_groups(config: Fields) -> str | None:
-    """Return the format most groups of a compressed-tensors list share."""
     counts = Counter[str]()
     for name, rule in config.data["config_groups"].items():
         data = rule.get("weights") if isinstance(rule, dict) else None
@@ -135,7 +129,6 @@ def _from_groups(config: Fields) -> str | None:
 
 
 def _from_method(config: Fields, method: str) -> str | None:
-    """Return the format that a method stands for, or that its own keys state."""
     if method in _METHODS:
         return _METHODS[method]
     if method == "bitsandbytes":
@@ -152,10 +145,7 @@ def _from_method(config: Fields, method: str) -> str | None:
 
 
 def _by_layer(layers: dict[str, Any], plain: str, fields: Fields) -> Formats:
-    """Return the formats that most experts and most other matrices share.
-
-    Where there are no experts, the feed-forward networks speak for all: they are the most.
-    """
+    """Return the formats that most experts and most other matrices, networks first, share."""
     experts, networks, others = Counter[str](), Counter[str](), Counter[str]()
     for name, rule in layers.items():
         algorithm = rule.get("quant_algo") if isinstance(rule, dict) else None
@@ -181,7 +171,6 @@ def _most(counts: Counter[str], otherwise: str) -> str:
 
 
 def _leaves_attention(config: Fields, fields: Fields) -> bool:
-    """Return whether the list of modules left alone names the attention of most layers."""
     layers = fields.data.get("num_hidden_layers")
     half = layers / 2 if isinstance(layers, int) else 1
     numbers: set[str] = set()

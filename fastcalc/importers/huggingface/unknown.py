@@ -40,24 +40,19 @@ _KINDS = ("full_attention", "sliding_attention")
 
 
 def family(fields: Fields, kind: str | None) -> ModelFamily:
-    """Return the reading for an unknown ``model_type``, or refuse.
-
-    Raises InputError if fields announce layers that a plain reading would miscount.
-    """
+    """Return the plain reading of an unknown ``model_type``; refuse where it would miscount."""
     named = f"model_type '{shown(kind, 60)}'" if kind else "a file without model_type"
-    for what, names in _BEYOND.items():
-        name = next((name for name in names if fields.data.get(name)), None)
-        if name:
-            raise fields.refuse(
-                f"{named} is not known here, and {name} announces {what}, which a plain reading "
-                "would miscount; write a model YAML instead"
-            )
+    beyond = [
+        f"{name} announces {what}, which a plain reading would miscount"
+        for what, names in _BEYOND.items()
+        for name in filter(fields.data.get, names)
+    ]
     kinds = fields.data.get("layer_types")
     if isinstance(kinds, list) and any(kind not in _KINDS for kind in kinds):
-        raise fields.refuse(
-            f"{named} is not known here, and layer_types holds more than full and sliding "
-            "attention; write a model YAML instead"
-        )
+        beyond.append("layer_types holds more than full and sliding attention")
+    if beyond:
+        why = f"{named} is not known here, and {beyond[0]}"
+        raise fields.refuse(f"{why}; write a model YAML instead")
     reading = "a mixture of experts" if fields.has(*parts.EXPERTS) else "a dense model"
     fields.remark(
         f"Warning: {named} is not known here; it was read as {reading} with plain attention "

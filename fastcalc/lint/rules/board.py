@@ -46,8 +46,7 @@ def area_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
     area = sheet.numbers.get("area")
     low, high = band("silicon", sheet.word("kind"))
     if area and not low <= area.si <= high:
-        message = f"{area.text} is outside {amount(low, 'area')} to {amount(high, 'area')}"
-        yield area, message
+        yield area, f"{area.text} is outside {amount(low, 'area')} to {amount(high, 'area')}"
 
 
 @rule("HW064")
@@ -63,11 +62,8 @@ def transistors_per_area(sheet: Sheet, _: Setting) -> Findings:
         return
     found, most = count.si / (area * 1e6), by_year("density", sheet.year)
     if not 10e6 <= found <= most:
-        message = (
-            f"{count.si:,.0f} on {area * 1e6:,.0f} mm2 is {found / 1e6:,.0f} million a mm2; "
-            f"10 to {most / 1e6:,.0f} were made by then"
-        )
-        yield count, message
+        has = f"{count.si:,.0f} on {area * 1e6:,.0f} mm2 is {found / 1e6:,.0f} million a mm2"
+        yield count, f"{has}; 10 to {most / 1e6:,.0f} were made by then"
 
 
 @rule("HW065")
@@ -113,11 +109,8 @@ def rent_against_purchase(sheet: Sheet, _: Setting) -> Findings:
     for rent in (one for one in sheet.numbers.values() if one.dimension == "hourly price"):
         hours = price.si / rent.si if price and rent.si else 0
         if price and hours and not 1200 <= hours <= 55_000:
-            message = (
-                f"{price.text} is {hours:,.0f} hours of {rent.text}; chips are paid back in 1,200 "
-                "to 55,000: both of one chip?"
-            )
-            yield price, message
+            has = f"{price.text} is {hours:,.0f} hours of {rent.text}"
+            yield price, f"{has}; chips are paid back in 1,200 to 55,000: both of one chip?"
 
 
 @rule("HW068")

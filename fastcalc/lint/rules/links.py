@@ -21,11 +21,8 @@ def one_direction(sheet: Sheet, _: Setting) -> Findings:
         return
     times = link.si / (most * GB)
     guess = "both directions together?" if near(times, 2, 0.1) else "bits, or a whole node's?"
-    message = (
-        f"{link.text} is {ratio(times)} times what this architecture has in one direction of one "
-        f"chip, {most:g} GB/s: {guess}"
-    )
-    yield link, message
+    has = f"{link.text} is {ratio(times)} times what this architecture has"
+    yield link, f"{has} in one direction of one chip, {most:g} GB/s: {guess}"
 
 
 @rule("HW042")
@@ -44,11 +41,8 @@ def link_against_memory(sheet: Sheet, _: Setting) -> Findings:
         share = link.si / tier.bandwidth.si if link else 0.0
         least, most = band("link_share", name)
         if link and not least <= share <= most:
-            message = (
-                f"{link.text} is {share:.2g} of the memory's {tier.bandwidth.text}; chips have "
-                f"{least} to {most}: one direction, one chip, bits or bytes?"
-            )
-            yield link, message
+            has = f"{link.text} is {share:.2g} of the memory's {tier.bandwidth.text}; chips have"
+            yield link, f"{has} {least} to {most}: one direction, one chip, bits or bytes?"
 
 
 @rule("HW043")
@@ -62,8 +56,8 @@ def fast_is_faster(sheet: Sheet, _: Setting) -> Findings:
     fast = sheet.numbers.get("links.scale_up.bandwidth")
     slow = sheet.numbers.get("links.scale_out.bandwidth")
     if fast and slow and slow.si > fast.si:
-        message = f"{slow.text} beyond the domain exceeds {fast.text} inside it: swapped, or bits?"
-        yield slow, message
+        words = f"{slow.text} beyond the domain exceeds {fast.text} inside it"
+        yield slow, f"{words}: swapped, or bits?"
 
 
 @rule("HW044")
@@ -85,11 +79,9 @@ def adapters_of_the_year(sheet: Sheet, _: Setting) -> Findings:
         return
     bits = re.sub(r"B/s", "b/s", link.text)
     hint = f"; '{bits}' (bits) would be" if bits != link.text else "; one direction of one chip is"
-    yield (
-        link,
-        f"{link.text} exceeds the {8 * most:,.0f} Gb/s that adapters of such chips have{hint} "
-        f"{amount(link.si / (8 if bits != link.text else 2), 'bandwidth')}",
-    )
+    has = f"{link.text} exceeds the {8 * most:,.0f} Gb/s that adapters of such chips have"
+    right = link.si / (8 if bits != link.text else 2)
+    yield link, f"{has}{hint} {amount(right, 'bandwidth')}"
 
 
 @rule("HW045")
@@ -103,14 +95,11 @@ def domain_is_plausible(sheet: Sheet, _: Setting) -> Findings:
     domain = sheet.numbers.get("links.scale_up.domain")
     if not domain:
         return
-    most = row("domains", sheet.word("kind"))["most"]
-    value = domain.si
+    most, value = row("domains", sheet.word("kind"))["most"], domain.si
     if value > most:
-        message = f"{domain.text} chips are more than any domain of such chips has ({most:,})"
-        yield domain, message
+        yield domain, f"{domain.text} chips are more than any domain of such chips has ({most:,})"
     elif not value.is_integer() or (value > 8 and value % 4 and value % 6):
-        message = f"{domain.text} chips is a domain that no machine has: 2, 4, 8, 16, 72?"
-        yield domain, message
+        yield domain, f"{domain.text} chips is a domain that no machine has: 2, 4, 8, 16, 72?"
 
 
 @rule("HW046")
@@ -124,8 +113,7 @@ def latency_is_plausible(sheet: Sheet, _: Setting) -> Findings:
     for name in ("scale_up", "scale_out"):
         latency = sheet.numbers.get(f"links.{name}.latency")
         if latency and not 0.1e-6 <= latency.si <= 60e-6:
-            message = f"{latency.text} is outside 0.1 to 60 us, which links between chips have"
-            yield latency, message
+            yield latency, f"{latency.text} is outside 0.1 to 60 us, which links between chips have"
 
 
 _WHOLE = r"superchip|\bnode\b|server|rack|\bpod\b|(?:two|four|eight|[2-9]|\d\d+) (?:gpus|chips)"
@@ -142,5 +130,4 @@ def one_chip(sheet: Sheet, _: Setting) -> Findings:
     scope = sheet.word("scope") if sheet.word("kind") != "soc" else ""
     found = re.search(_WHOLE, scope)
     if found and not re.match(r"(?:one|a|1|per|single) (?:gpu|chip|die|wafer|card|socket)", scope):
-        message = f"scope '{scope}' is more than one chip; write the numbers of one"
-        yield ("scope",), message
+        yield ("scope",), f"scope '{scope}' is more than one chip; write the numbers of one"

@@ -85,12 +85,9 @@ def seconds_to_read(sheet: Sheet, _: Setting) -> Findings:
             continue
         seconds = tier.capacity.si / tier.bandwidth.si
         if not low <= seconds <= high:
-            yield (
-                tier.capacity,
-                f"{tier.capacity.text} at {tier.bandwidth.text} takes {_time(seconds)} to read "
-                f"once; such memory takes {_time(low)} to {_time(high)}: one chip, bytes, and the "
-                "right prefix?",
-            )
+            has = f"{tier.capacity.text} at {tier.bandwidth.text} takes {_time(seconds)}"
+            has = f"{has} to read once; such memory takes {_time(low)} to {_time(high)}"
+            yield tier.capacity, f"{has}: one chip, bytes, and the right prefix?"
 
 
 def _time(seconds: float) -> str:
@@ -135,11 +132,9 @@ def gib_not_gb(sheet: Sheet, _: Setting) -> Findings:
             continue
         gib = float(written[1])
         if gib.is_integer() or tier.counts(capacity=gib * GIB / number.si):
-            yield (
-                number,
-                f"{number.text} is {number.si / GIB:.1f} GiB; memory chips of this kind hold whole "
-                f"GiB: write '{written[1]} GiB', or say 'decimal' in 'reading'",
-            )
+            has = f"{number.text} is {number.si / GIB:.1f} GiB; memory chips of this kind hold"
+            instead = f"write '{written[1]} GiB', or say 'decimal' in 'reading'"
+            yield number, f"{has} whole GiB: {instead}"
 
 
 @rule("HW026", "error")
@@ -153,8 +148,8 @@ def fabric_is_not_memory(sheet: Sheet, _: Setting) -> Findings:
     fabric = sheet.si("fabric.bandwidth")
     for tier in tiers(sheet):
         if fabric and tier.bandwidth and near(tier.bandwidth.si, fabric, 0.02):
-            message = f"{tier.bandwidth.text} is the fabric's bandwidth; what do its cores read at?"
-            yield tier.bandwidth, message
+            words = f"{tier.bandwidth.text} is the fabric's bandwidth"
+            yield tier.bandwidth, f"{words}; what do its cores read at?"
 
 
 @rule("HW027")
@@ -171,17 +166,15 @@ def sram_per_core(sheet: Sheet, _: Setting) -> Findings:
             continue
         if area and tier.capacity and tier.capacity.si / (area * 1e6) > 1.3e6:
             dense = tier.capacity.si / (area * 1e12)
-            message = f"{tier.capacity.text} is {dense:.2f} MB a mm2; SRAM reaches 1.3"
-            yield tier.capacity, message
+            yield tier.capacity, f"{tier.capacity.text} is {dense:.2f} MB a mm2; SRAM reaches 1.3"
         if core and core.port and cores and tier.bandwidth:
             clock = tier.bandwidth.si / (cores * core.port) / GB
             if not core.slowest <= clock <= core.fastest:
-                message = (
-                    f"{tier.bandwidth.text} over {cores:,.0f} cores of {core.port:g} bytes a cycle "
-                    f"is a clock of {ratio(clock)} GHz; this architecture runs at {core.slowest} "
-                    f"to {core.fastest}"
+                has = (
+                    f"{tier.bandwidth.text} over {cores:,.0f} cores of {core.port:g} bytes a cycle"
                 )
-                yield tier.bandwidth, message
+                runs = f"this architecture runs at {core.slowest} to {core.fastest}"
+                yield tier.bandwidth, f"{has} is a clock of {ratio(clock)} GHz; {runs}"
 
 
 @rule("HW028")

@@ -11,8 +11,7 @@ from fastcalc.lint.rule import Findings, Setting, rule
 from fastcalc.lint.words import amount, near, ratio
 from fastcalc.written import shown
 
-_CLOSE = 0.006
-"""What rounding of printed digits explains."""
+_CLOSE = 0.006  # what rounding of printed digits explains
 
 
 def _sources(sheet: Sheet) -> dict[str, dict[str, object]]:
@@ -203,11 +202,8 @@ def value_is_printed(sheet: Sheet, _: Setting) -> Findings:
             hint = "if GB means 2^30 bytes there, let 'reading' say so"
         elif near(found, 1000.0, 0.05) or near(found, 1e-3, 0.05):
             hint = "a prefix is wrong"
-        yield (
-            number,
-            f"{number.text} is {times} the {amount(closest, number.dimension)} that "
-            f'the source prints ("{number.said("printed")}"); {hint}',
-        )
+        has = f"{number.text} is {times} the {amount(closest, number.dimension)}"
+        yield number, f'{has} that the source prints ("{number.said("printed")}"); {hint}'
 
 
 @rule("PV010")
@@ -225,11 +221,9 @@ def reading_comes_out(sheet: Sheet, _: Setting) -> Findings:
         wanted = accepted(sheet, number)
         if wanted and not any(near(number.si, one, 0.012) for one in wanted):
             closest = min(wanted, key=lambda one: abs(one - number.si))
-            yield (
-                number,
-                f'{number.text} does not follow from "{number.said("printed") or ""}" by '
-                f"'{number.said('reading')}': that gives {amount(closest, number.dimension)}",
-            )
+            has = f'{number.text} does not follow from "{number.said("printed") or ""}" by'
+            gives = amount(closest, number.dimension)
+            yield number, f"{has} '{number.said('reading')}': that gives {gives}"
 
 
 @rule("PV011", "note", strict=True)
@@ -258,8 +252,8 @@ def addresses_are_addresses(sheet: Sheet, _: Setting) -> Findings:
     for name, source in _sources(sheet).items():
         url = source.get("url")
         if url is not None and not re.fullmatch(r"(?:https?|ftp)://[^\s/]+\.[^\s]+", str(url)):
-            message = f"'{str(url)[:80]}' is no address; write one that begins with https://"
-            yield ("sources", name, "url"), message
+            words = f"'{str(url)[:80]}' is no address"
+            yield ("sources", name, "url"), f"{words}; write one that begins with https://"
 
 
 _WHOLE = (
@@ -308,5 +302,5 @@ def sources_say_when(sheet: Sheet, _: Setting) -> Findings:
     """
     for name, source in _sources(sheet).items():
         if source.get("url") and not source.get("accessed"):
-            message = f"source '{name}' does not say when it was read: write 'accessed:'"
-            yield ("sources", name), message
+            words = f"source '{name}' does not say when it was read"
+            yield ("sources", name), f"{words}: write 'accessed:'"

@@ -17,17 +17,18 @@ from fastcalc.lint.silicon import (
 from fastcalc.lint.words import amount, near, ratio
 
 _SPARSE = "is one of them printed with sparsity (twice the dense rate)?"
+_DROPPED = 0.1  # of another rate: what a chip has that nearly dropped a format
 
 
 def _against(
-    sheet: Sheet, name: str, below: WrittenNumber | None, allowed: tuple[float, ...]
+    sheet: Sheet, name: str, below: WrittenNumber | None, *allowed: float, least: float = 0.0
 ) -> Findings:
-    """Yield a fault where the ratio of two peaks is none of those that chips have."""
+    """Yield a fault where the ratio of two peaks, if not below the least, is none of chips."""
     upper = sheet.numbers.get(f"peak.{name}")
     if not upper or not below or not below.si or not upper.si:
         return
     found = upper.si / below.si
-    if not any(near(found, one, 0.06) for one in allowed):
+    if found >= least and not any(near(found, one, 0.06) for one in allowed):
         other = below.name.removeprefix("peak.")
         known = " or ".join(ratio(one) for one in allowed)
         message = f"{upper.text} is {ratio(found)} times the {other} rate {below.text}; chips have "
@@ -44,7 +45,7 @@ def fp8_against_16_bit(sheet: Sheet, _: Setting) -> Findings:
     Instead: Write both dense: 733 and 362.
     """
     known = (2.0,) if sheet.word("vendor").startswith(("nvidia", "amd")) else (1.0, 2.0)
-    yield from _against(sheet, "fp8", sixteen_bit(sheet), known)
+    yield from _against(sheet, "fp8", sixteen_bit(sheet), *known)
 
 
 @rule("HW002")
@@ -57,7 +58,7 @@ def fp4_against_fp8(sheet: Sheet, _: Setting) -> Findings:
     """
     # GeForce cards run fp4 at the full rate and fp8 into 32-bit sums at half of theirs.
     known = (2.0, 4.0) if is_geforce(sheet) else (2.0, 3.0, 3.11)
-    yield from _against(sheet, "fp4", sheet.numbers.get("peak.fp8"), known)
+    yield from _against(sheet, "fp4", sheet.numbers.get("peak.fp8"), *known)
 
 
 @rule("HW003")
@@ -68,12 +69,9 @@ def int8_against_16_bit(sheet: Sheet, _: Setting) -> Findings:
     Seen: General tables give Blackwell Ultra 5,000 TOPS of INT8; it has 165.
     Instead: Write the dense rate. A chip that nearly dropped INT8 has less than a fifth.
     """
-    integer, floating = sheet.numbers.get("peak.int8"), sixteen_bit(sheet)
-    if integer and floating and floating.si and integer.si / floating.si < 0.1:
-        return
     known: tuple[float, ...] = (1.0, 2.0) if is_uniform(sheet) else (1.0, 2.0, 4.0)
     known = (2.0,) if sheet.word("kind") == "tpu" else known
-    yield from _against(sheet, "int8", floating, known)
+    yield from _against(sheet, "int8", sixteen_bit(sheet), *known, least=_DROPPED)
 
 
 @rule("HW004")
@@ -84,11 +82,8 @@ def int8_against_fp8(sheet: Sheet, _: Setting) -> Findings:
     Seen: 'FP8 1,979 / INT8 3,958' copied from two columns of one data sheet.
     Instead: Take both from the same column.
     """
-    integer, floating = sheet.numbers.get("peak.int8"), sheet.numbers.get("peak.fp8")
-    if integer and floating and floating.si and integer.si / floating.si < 0.1:
-        return
     known = (1.0,) if is_uniform(sheet) else (1.0, 2.0)
-    yield from _against(sheet, "int8", floating, known)
+    yield from _against(sheet, "int8", sheet.numbers.get("peak.fp8"), *known, least=_DROPPED)
 
 
 @rule("HW005")
@@ -99,11 +94,8 @@ def tf32_against_16_bit(sheet: Sheet, _: Setting) -> Findings:
     Seen: 'TF32 989 TFLOPS' of an H100, sparse, next to a dense 989.5 of BF16.
     Instead: Write half of the 16-bit rate: 494.7.
     """
-    below = sixteen_bit(sheet)
-    if sheet.word("vendor").startswith(("nvidia", "amd")):
-        yield from _against(sheet, "tf32", below, (0.5,))
-    else:
-        yield from _against(sheet, "tf32", below, (0.25, 0.5, 1.0))
+    known = (0.5,) if sheet.word("vendor").startswith(("nvidia", "amd")) else (0.25, 0.5, 1.0)
+    yield from _against(sheet, "tf32", sixteen_bit(sheet), *known)
 
 
 @rule("HW006")
@@ -116,7 +108,7 @@ def bf16_against_fp16(sheet: Sheet, _: Setting) -> Findings:
     """
     is_halved = is_geforce(sheet) or sheet.word("architecture") == "cdna"
     known = (0.5, 1.0) if is_halved else (1.0,)
-    yield from _against(sheet, "bf16", sheet.numbers.get("peak.fp16"), known)
+    yield from _against(sheet, "bf16", sheet.numbers.get("peak.fp16"), *known)
 
 
 @rule("HW007")
@@ -127,9 +119,9 @@ def narrow_against_wide(sheet: Sheet, _: Setting) -> Findings:
     Seen: An MI355X with '20 PF' of FP6 and FP4: sparse, dense is 10.
     Instead: Write the dense rate.
     """
-    yield from _against(sheet, "fp6", sheet.numbers.get("peak.fp8"), (1.0, 2.0))
-    yield from _against(sheet, "fp6", sixteen_bit(sheet), (2.0, 4.0))
-    yield from _against(sheet, "int4", sheet.numbers.get("peak.int8"), (1.0, 2.0, 4.0))
+    yield from _against(sheet, "fp6", sheet.numbers.get("peak.fp8"), 1.0, 2.0)
+    yield from _against(sheet, "fp6", sixteen_bit(sheet), 2.0, 4.0)
+    yield from _against(sheet, "int4", sheet.numbers.get("peak.int8"), 1.0, 2.0, 4.0)
     single, half = sheet.numbers.get("peak.fp32"), sixteen_bit(sheet)
     if single and half and single.si > 1.05 * half.si:
         message = f"{single.text} exceeds the 16-bit rate {half.text}; is that one cut short?"
@@ -153,15 +145,12 @@ def implied_clock(sheet: Sheet, _: Setting) -> Findings:
 def _off_clock(
     sheet: Sheet, rate: WrittenNumber, core: Core, cycle: float, *, room: float = 0.0, ask: str = ""
 ) -> Findings:
-    """Yield a rate that the cores, at so many FLOP a cycle, do at no clock of theirs."""
     cores = sheet.si("cores") or 0.0
     clock = rate.si / (cores * cycle) / GB if cores else core.slowest
     if not (1 - room) * core.slowest <= clock <= (1 + room) * core.fastest:
-        yield (
-            rate,
-            f"{rate.text} over {cores:,.0f} cores at {cycle:,.0f} FLOP a cycle is a clock of "
-            f"{ratio(clock)} GHz; this architecture runs at {core.slowest} to {core.fastest}{ask}",
-        )
+        has = f"{rate.text} over {cores:,.0f} cores at {cycle:,.0f} FLOP a cycle"
+        runs = f"this architecture runs at {core.slowest} to {core.fastest}"
+        yield rate, f"{has} is a clock of {ratio(clock)} GHz; {runs}{ask}"
 
 
 @rule("HW009")
@@ -193,12 +182,9 @@ def vector_against_matrix(sheet: Sheet, _: Setting) -> Findings:
     if core and core.vector:
         low, high = 0.7 * core.matrix / core.vector, 1.3 * core.matrix / core.vector
     if not low <= found <= high:
-        yield (
-            vector,
-            f"the 16-bit rate {rate.text} is {ratio(found)} times the vector rate {vector.text}; "
-            f"chips of this kind have {ratio(low)} to {ratio(high)}; is one sparse, or of another "
-            "chip?",
-        )
+        has = f"the 16-bit rate {rate.text} is {ratio(found)} times the vector rate {vector.text}"
+        chips = f"chips of this kind have {ratio(low)} to {ratio(high)}"
+        yield vector, f"{has}; {chips}; is one sparse, or of another chip?"
 
 
 @rule("HW011")
@@ -216,12 +202,10 @@ def ridge_point(sheet: Sheet, _: Setting) -> Findings:
     low, high = band("ridge", sheet.word("kind"), tier.family)
     found = rate.si / tier.bandwidth.si
     if not low <= found <= high:
-        yield (
-            tier.bandwidth,
-            f"{rate.text} over {tier.bandwidth.text} is {ratio(found)} FLOP a byte; chips with "
-            f"such memory have {ratio(low)} to {ratio(high)}: a prefix, bits for bytes, sparsity, "
-            "or numbers of two different chips?",
-        )
+        has = f"{rate.text} over {tier.bandwidth.text} is {ratio(found)} FLOP a byte"
+        chips = f"chips with such memory have {ratio(low)} to {ratio(high)}"
+        ask = "a prefix, bits for bytes, sparsity, or numbers of two different chips?"
+        yield tier.bandwidth, f"{has}; {chips}: {ask}"
 
 
 @rule("HW012")
@@ -251,11 +235,9 @@ def flops_per_watt(sheet: Sheet, _: Setting) -> Findings:
         return
     most, found = by_year("rate_per_watt", sheet.year), rate.si / power.si
     if not 0.01e12 <= found <= most:
-        yield (
-            rate,
-            f"{rate.text} at {power.text} is {found / 1e12:.3g} TFLOP/s a watt; chips released up "
-            f"to then reach {most / 1e12:.3g} and none is below 0.01: sparse, or of two chips?",
-        )
+        has = f"{rate.text} at {power.text} is {found / 1e12:.3g} TFLOP/s a watt"
+        chips = f"chips released up to then reach {most / 1e12:.3g} and none is below 0.01"
+        yield rate, f"{has}; {chips}: sparse, or of two chips?"
 
 
 @rule("HW014", "note", strict=True)

@@ -38,10 +38,9 @@ def deployments(
     pricing: Pricing,
     memory: MemoryChoice = OWN_MEMORY,
 ) -> Iterator[Scenario]:
-    """Yield a scenario for each chip, its formats and each speculation.
+    """Yield a scenario for each chip under its engine (borrowed or not), formats and speculation.
 
-    chips : with the engine on each, and whether it is borrowed from another class
-    weights, kv : formats to try; those that the chip has units for where left out
+    Formats are those that the chip has units for where left out.
     """
     for hardware, engine, is_borrowed in chips:
         for weight in weights or weight_choices(model, hardware, engine):
@@ -97,9 +96,8 @@ def candidates(scenario: Scenario, *, prompt: float, output: float) -> Grid | No
 def layouts_of(site: Site) -> list[Layout]:
     """Return the legal layouts that are worth a look, from few chips to many.
 
-    Tensor-parallel groups of powers of two in the link domain; for mixtures of experts attention
-    replicas alongside them, the experts spread over all; and pipeline stages, and whatever the
-    placement takes by default. Copies of all weights are replicas, not layouts.
+    Tensor-parallel groups of powers of two in the link domain, attention replicas for mixtures of
+    experts, pipeline stages, and what the placement takes by default. No copies of all weights.
     """
     found = set(site.default_layouts)
     if not site.machine.is_spatial:

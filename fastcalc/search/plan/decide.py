@@ -24,11 +24,8 @@ def decide(grids: Iterable[Grid], service: Service, *, shown: int = 5) -> Decisi
 
     The batches of the grids are tried first, and then those between them that may be better.
 
-    grids : candidates, as `fastcalc.search.plan.candidates.candidates` makes them
-    service : what is asked
-    shown : first plans, whatever their chips, of which each is to be the best of its kind. Else it
-        is the best of each chip, and the best in the model's own formats, that all batches are
-        tried for. [1]
+    shown : first plans, of which each is to be the best of its kind. Else it is the best of each
+        chip, and the best in the model's own formats, that all batches are tried for. [1]
     """
     keep_freed_memory()
     found = Decision(service)
@@ -75,7 +72,6 @@ def _worth_trying(left: Iterable[Gaps], found: Decision, shown: int) -> list[Gap
 
 
 def _summary(scored: Scored, service: Service) -> Decision:
-    """Return the decision among the deployments of one grid."""
     misses = scored.misses(service)
     table = np.stack([misses[name] for name in LIMITS])
     is_missed = table > 1.0

@@ -38,14 +38,10 @@ class Plan:
     """One deployment for a service.
 
     scenario : one replica that decodes as ``compare`` is asked for it, prompts inside
-    layout, batch : of each replica that decodes, and the sequences it decodes together at most [1]
-    replicas, busy : of those, and the share of its capacity that each does [1]
-    prefill_layout, prefill_replicas, prefill_busy : replicas that only take in prompts, where they
-        are apart, and how busy each is [1]
-    values : seconds to the first token, seconds between tokens, chips in all
-    misses : each of them over its limit: at most 1 where it is met
-    cost, last_resort : what is to be least, and what decides between those of one cost and as many
-        chips
+    layout, batch, replicas, busy : of those that decode, the share of its capacity each does [1]
+    prefill_layout, prefill_replicas, prefill_busy : of those that only take in prompts, if any [1]
+    values, misses : seconds to the first token, between tokens, chips; and each over its limit
+    cost, last_resort : what is to be least, and what decides between equals of as many chips
     """
 
     scenario: Scenario
@@ -100,9 +96,7 @@ class Plan:
 class Decision:
     """What was found.
 
-    service : what was asked
-    candidates : deployments that were evaluated [1]
-    reasons : how many lost for which of `REASONS` [1]
+    candidates, reasons : deployments evaluated, and how many lost for which of `REASONS` [1]
     best : of those that meet it the best of each chip, formats and kind
     near : the least of those that miss nearly
     closest : by chip without a plan, the deployment that misses least

@@ -16,13 +16,11 @@ from fastcalc.search.sweep.grid import Grid
 
 @dataclass(frozen=True)
 class Pool:
-    """Replicas that take in prompts one by one.
+    """Replicas of one layout that take in prompts one by one, and their chips.
 
-    layout : of each
-    replicas, chips : of those, and chips of all of them [1]
     busy : share of its capacity that each does [1]
-    seconds, waits, sending : from arrival until the prompt is taken in, the wait that is in it, and
-        from there until the cache is sent [s]
+    seconds, waits : from arrival until the prompt is taken in, and the wait that is in it [s]
+    sending : from there until the cache is sent [s]
     """
 
     layout: Layout
@@ -35,10 +33,7 @@ class Pool:
 
 
 def transfer_seconds(grid: Grid, prompt: float) -> Floats:
-    """Return the time in which each layout sends or receives the cache of a prompt's tokens. [s]
-
-    Every chip sends its part over its link beyond the domain.
-    """
+    """Return the time in which each layout's chips send or receive the cache of a prompt. [s]"""
     site, beyond = grid.site, grid.scenario.hardware.links.scale_out
     assert beyond is not None
     place = Placements(site.machine, site.work, Layouts.of(grid.layouts), prompt)
@@ -49,28 +44,20 @@ def transfer_seconds(grid: Grid, prompt: float) -> Floats:
 def can_be_apart(grid: Grid, service: Service) -> bool:
     """Return whether prompts may be taken in by replicas of their own.
 
-    There must be a rate that says how many, a link for the caches, tokens to decode after the
-    first, and batch 1 in the grid, which says how long a prompt takes.
+    It takes a rate, a link, tokens to decode, and batch 1, which says how long a prompt takes.
     """
-    one, site = grid.scenario, grid.site
+    one, has_rate = grid.scenario, service.rate is not None and service.output > 1.0
     has_link = one.hardware.links.scale_out is not None
-    is_whole = site.machine.is_spatial or one.engine.is_bound
-    return (
-        service.rate is not None
-        and service.output > 1.0
-        and has_link
-        and not is_whole
-        and bool(np.all(grid.batches[..., 0] == 1))
-    )
+    is_whole = grid.site.machine.is_spatial or one.engine.is_bound
+    return has_rate and has_link and not is_whole and bool(np.all(grid.batches[..., 0] == 1))
 
 
 def pools(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
     """Return pools that take in all prompts, and that none beats both in chips and in time.
 
-    A prompt alone on a replica takes as long as the first token at batch 1. Of those in time, the
-    one of the fewest chips and the soonest are taken; of those too late, which say what would do,
-    the one of the fewest chips, the first that is near, and the soonest. The grid is one where
-    `can_be_apart`.
+    A prompt alone takes as long as the first token at batch 1. Of those in time, the one of the
+    fewest chips and the soonest are taken; of those too late, which say what would do, the one of
+    the fewest chips, the first that is near, and the soonest.
     """
     (where,) = np.nonzero(np.broadcast_to(points.fits, grid.shape)[0, :, 0])
     alone = np.broadcast_to(points.estimate.ttft, grid.shape)[0, where, 0]

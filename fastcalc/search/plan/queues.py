@@ -15,12 +15,8 @@ longer than they are. [1]"""
 
 _TINY = 1e-300
 
-_SLACK = 1e-9
-"""Of a replica, so that a rate which one carries exactly is not given two."""
-
-_LEAST_BUSY = 1e-6
-"""Utilization below which nothing is planned: a limit that leaves no time to wait needs it."""
-
+_SLACK = 1e-9  # of a replica, so that a rate which one carries exactly is not given two
+_LEAST_BUSY = 1e-6  # what is planned at least: a limit that leaves no time to wait needs it
 _WAIT_OF_THE_LATE = 0.1
 
 
@@ -28,8 +24,7 @@ _WAIT_OF_THE_LATE = 0.1
 class Slots:
     """What is waited for before replicas of a few kinds, in times that a request holds its slot.
 
-    counts : requests decoded together, of each kind [1]
-    share : of requests, whose wait is asked for [1]
+    counts, share : requests decoded together by kind, and the share whose wait is asked for [1]
     """
 
     counts: Floats
@@ -57,13 +52,9 @@ class Slots:
 class Queues:
     """The queues before some deployments: for their prompts to be taken in, and for a slot.
 
-    Each replica has its own, and is chosen at random.
-
     share : of requests, whose wait is asked for [1]
-    prompt : time for which the prompt of a request keeps others waiting [s]
-    prompt_busy : share of the time that prompts are taken in, at full utilization [1]
-    slots : what is waited for besides; None where nothing is
-    kind : which of its kinds each deployment has
+    prompt, prompt_busy : time for which a prompt keeps others waiting [s], its share at most [1]
+    slots, kind : what is waited for besides, if anything, and which of its kinds each has
     holds : time that a request holds its slot [s]
     """
 
@@ -111,14 +102,11 @@ def needed(
 ) -> tuple[Floats, Floats, Floats]:
     """Return replicas, how busy each is, and how long a request waits for them. [1], [1], [s]
 
-    One replica where no rate is asked. What takes longer to the first token than is allowed
-    without waiting is given a tenth of its time for that, so that it may be said what it does.
+    One replica where no rate is asked. What is late without waiting is given a tenth of its time
+    for that, so that it may be said what it does.
 
-    service : with the rate, and the most that a replica is given of its capacity
-    seconds, ttft : time of a replica that a request takes, and to the first token without waiting
-        [s]
-    queues : before the replicas; None where requests arrive evenly
-    part : of the time that is left to wait, that for these queues [1]
+    seconds, ttft : time of a replica that a request takes, and to the first token, no wait [s]
+    queues, part : if arrivals are random, and how much of the time left to wait is for these [1]
     """
     most: Floats = np.full(np.shape(seconds), service.utilization)
     if queues is not None:

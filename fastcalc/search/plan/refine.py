@@ -11,26 +11,17 @@ from fastcalc.search.plan.score import Scored
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid
 
-_AT_ONCE = 32
-"""Gaps of a grid that are tried together; what they find may rule out the others. [1]"""
-
-_TRIED = 24
-"""Batches of a gap; what is still between two of them is another gap. [1]"""
-
-_AS_MUCH = 1e-9
-"""Of a cost, by which another is no better. [1]"""
+_AT_ONCE = 32  # gaps tried together; what they find may rule out the others
+_TRIED = 24  # batches of a gap; what is still between two of them is another gap
+_AS_MUCH = 1e-9  # of a cost, by which another is no better
 
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
     """Where a grid may hold better deployments than those tried.
 
-    grid : what was tried
-    pools : what takes in prompts that are apart
     least : what a deployment in each gap costs at least
-    layout : positions of the gaps' layouts in the grid's [1]
-    low, high : batches on both sides of each [1]
-    is_apart : whether prompts are apart
+    layout, low, high : positions of the gaps' layouts in the grid's, batches on both sides [1]
     """
 
     grid: Grid
@@ -58,15 +49,8 @@ class Gaps:
         return self.grid.part(layouts=layouts, batches=batches)
 
     def _of(self, places: Ints) -> "Gaps":
-        return Gaps(
-            self.grid,
-            self.pools,
-            self.least[places],
-            self.layout[places],
-            self.low[places],
-            self.high[places],
-            self.is_apart[places],
-        )
+        arrays = ("least", "layout", "low", "high", "is_apart")
+        return replace(self, **{name: getattr(self, name)[places] for name in arrays})
 
     def __len__(self) -> int:
         return len(self.least)
@@ -85,14 +69,11 @@ def with_largest(grid: Grid) -> Grid:
 
 
 def gaps_of(scored: Sequence[Scored], service: Service) -> Gaps:
-    """Return the gaps of one grid in which something better may be.
+    """Return the gaps of one grid in which something better than what was tried may be.
 
     Cost falls with the batch and both times grow: the best batch of a layout is the largest that
     meets them, and the smallest that makes do with as many replicas. But one replica that must
     stay idle for random arrivals is best at some batch, on either side of the best that was tried.
-
-    scored : all that was tried of one grid, with a row of batches for each layout
-    service : what is asked
     """
     grid = scored[0].grid
     has_cost = service.rate is None and service.objective != "chips"  # of its own at each batch

@@ -8,35 +8,67 @@ from typing import Any
 import numpy as np
 
 from fastcalc.core.estimate import site_power
+from fastcalc.core.evaluated_points import EvaluatedPoints
 from fastcalc.core.scenario import Scenario
-from fastcalc.formulas.types import Bools, Floats, Ints
+from fastcalc.core.timeline import prompts_together
+from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 from fastcalc.search.plan.pools import Pool, can_be_apart, pools, transfer_seconds
 from fastcalc.search.plan.queues import Queues, Slots, needed
-from fastcalc.search.plan.replica import Replica
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid, solved
 
-LIMITS = ("ttft", "tpot", "chips")
-"""What a deployment that fits may miss."""
+LIMITS = ("ttft", "tpot", "chips")  # what a deployment that fits may miss
+_ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
+_OF_ESTIMATE = ("total", "served", "tpot", "tpot_in_traffic", "ttft", "run", "joules")
 
-_ROUNDING = 1e-12
-"""Of a limit: replicas as busy as it allows meet it, whichever way their waits are rounded."""
+
+@dataclass(frozen=True, eq=False)
+class Replica:
+    """One full replica, which takes in its prompts, too: an element for each deployment.
+
+    Values of its `fastcalc.core.estimate.Estimate`, dollars a million tokens of input and output,
+    and the time of a pass with a prompt on each attention replica. [s]
+    """
+
+    chips: Floats
+    dp: Ints
+    total: Floats
+    served: Floats
+    tpot: Floats
+    tpot_in_traffic: Floats
+    ttft: Floats
+    prompts_together: Floats
+    run: Floats
+    usd: Floats | None
+    joules: Floats
+
+    @classmethod
+    def of(cls, points: EvaluatedPoints, fits: Bools) -> "Replica":
+        """Return those of the deployments that fit, layouts x batches, of one kind of request."""
+
+        def those(values: ArrayLike) -> Any:
+            return np.broadcast_to(values, (1, *fits.shape))[0][fits]
+
+        usd = points.usd[2]
+        return cls(
+            **{name: those(getattr(points.estimate, name)) for name in _OF_ESTIMATE},
+            chips=those(points.layout.chips),
+            dp=those(points.layout.dp),
+            prompts_together=those(prompts_together(points.estimate.passes).seconds),
+            usd=None if usd is None else those(usd),
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Deployments that fit, an element for each.
+    """Deployments of a grid that fit, an element for each.
 
-    grid : what they are of
-    replica : what one full replica of each does
     pool : replicas that take in the prompts of all, where those are apart
     layout, place : positions of layout and batch in the grid's [1]
     values : what is limited, by name: seconds to the first token, seconds between tokens, chips
     seconds : time of a replica that a request takes [s]
-    replicas, busy : replicas for the rate, of those that decode, and the share of its capacity that
-        each of them does [1]
-    cost : what is to be least
-    unfit : deployments that do not fit, alongside these [1]
+    replicas, busy : those that decode, and the share of its capacity that each of them does [1]
+    cost, unfit : what is to be least, and deployments that do not fit, alongside these [1]
     """
 
     grid: Grid
@@ -83,18 +115,15 @@ class Scored:
     def last_resort(self, service: Service) -> Floats:
         """Return what decides between those of one cost and as many chips.
 
-        With a rate all do the same work, and the smallest batch is the fastest; without one, what
-        takes the least time for a request does the most.
+        With a rate the smallest batch is the fastest; without one, the least time does the most.
         """
         return self.seconds if service.rate is None else self.batch
 
 
 def score(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> list[Scored]:
-    """Return the deployments of a grid: one pool for all, and prompts apart where that can be.
+    """Return the deployments of a grid of one kind of request: one pool for all, and prompts apart.
 
-    grid : of one kind of request
-    service : what is asked
-    given : what takes in prompts that are apart; found among the grid's layouts if left out
+    What takes in prompts is found among the grid's layouts unless given.
     """
     points = solved(grid)
     limit = float(grid.site.machine.software.max_sequences)
@@ -139,7 +168,6 @@ _Load = tuple[Floats, Floats, dict[str, Any]]
 
 
 def _together(service: Service, replica: Replica, batch: Floats) -> _Load:
-    """Return what replicas that take in prompts and decode are asked."""
     run, alone = replica.run, replica.ttft
     # Where prompts cost next to nothing, rounding may leave less than nothing.
     prompts = np.maximum(run - service.output * replica.tpot, 0.0)
@@ -156,11 +184,7 @@ def _together(service: Service, replica: Replica, batch: Floats) -> _Load:
 def _apart(
     service: Service, replica: Replica, batch: Floats, pool: Pool, receiving: Floats
 ) -> _Load:
-    """Return what replicas that only decode are asked, alongside the pool that takes in prompts.
-
-    They must take in the caches as fast as the rate sends them, through the links of the attention
-    replica that each is for.
-    """
+    """Return what replicas that only decode are asked; caches come in over links of their own."""
     decoding = service.output / replica.total
     ttft = pool.seconds + np.maximum(pool.sending, receiving)
     seconds = np.maximum(decoding, receiving / replica.dp)
@@ -177,7 +201,6 @@ def has_cost(scenario: Scenario, service: Service) -> bool:
 
 
 def _cost(grid: Grid, service: Service, replica: Replica, chips: Floats, busy: Floats) -> Floats:
-    """Return what is to be least."""
     hardware, pricing = grid.scenario.hardware, grid.scenario.pricing
     if service.objective == "chips":
         return chips

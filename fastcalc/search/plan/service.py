@@ -6,8 +6,7 @@ from typing import Literal
 
 Objective = Literal["usd", "watts", "chips"]
 
-NEAR = 2.0
-"""A miss by less than this is near."""
+NEAR = 2.0  # a miss by less than this is near
 
 
 @dataclass(frozen=True)
@@ -17,13 +16,10 @@ class Service:
     prompt, output : tokens in and out of a request [1]
     ttft, tpot : most time to the first token and between two tokens; infinity for any [s]
     rate : requests that arrive a second; None for one deployment whatever its rate [1/s]
-    max_chips : chips there are, all replicas together [1]
-    utilization : share of its capacity that each replica is given to do [1]
-    objective : what is to be least: dollars, watts or chips. Without a rate, dollars are those of a
-        million tokens and watts are joules a token.
+    max_chips, utilization : chips there are, and the share of its capacity a replica is to do [1]
+    objective : what is to be least; without a rate, dollars a million tokens or joules a token
     is_speed : True where the time between tokens was asked as a speed
-    share : share of requests that must meet ``ttft`` where they arrive at random: 0.99 for the 99th
-        percentile. None where they arrive evenly, and never wait. [1]
+    share : share of requests that must meet ``ttft`` where they arrive at random; else None [1]
     """
 
     prompt: float

@@ -19,12 +19,8 @@ from fastcalc.errors import InputError
 from fastcalc.search.sweep.grid import Grid
 from fastcalc.search.sweep.request_lists import OpenRequests
 
-MOST_DEPLOYMENTS = 100_000
-"""Of a sweep: each takes a few kilobytes and a quarter of a millisecond before the first point."""
-
-MOST_LAYOUTS = 2_000_000
-"""Of a sweep: each takes some 6 microseconds to check, and 200 bytes where it is legal."""
-
+MOST_DEPLOYMENTS = 100_000  # each takes a few kilobytes and a quarter of a millisecond
+MOST_LAYOUTS = 2_000_000  # each takes some 6 microseconds to check, and 200 bytes if legal
 _NO_FOUR_BITS = "4-bit weights or caches on a chip without units for them"
 
 
@@ -63,11 +59,8 @@ class Ranks:
 class Axes:
     """What is varied.
 
-    chips : with the engines to run on each, and whether those are borrowed from another class
-    weights, kv : formats; None for the model's own
-    prompts, outputs, contexts, batches : tokens and sequences; without contexts, the mean of each
-        request [1]
-    prefix_hit : share of the prompt found in the prefix cache [1]
+    Chips come with their engines, borrowed from another class or not; a format of None is the
+    model's own; without contexts it is the mean of each request. [1]
     """
 
     models: Sequence[Model]
@@ -99,10 +92,7 @@ class Axes:
         )
 
     def refuse_too_many(self) -> None:
-        """Refuse more deployments or layouts than can be looked at one by one.
-
-        Raises `InputError` with how many there are.
-        """
+        """Raise InputError where deployments or layouts are too many to look at one by one."""
         each = len(self.models) * len(self.weights) * len(self.kv) * len(self.speculations)
         layouts = each * sum(
             self.ranks.count(chip, is_alone=self.is_alone) for chip, _, _ in self.chips
@@ -121,9 +111,8 @@ class Axes:
 def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
     """Return the grids of some axes, and how many points are left out for which reason.
 
-    Every combination of what is varied is either a point of a grid or counted once.
-
-    Raises InputError if a format is unknown, or there are too many deployments.
+    Every combination is either a point or counted once. Raises InputError if a format is unknown,
+    or there are too many deployments.
     """
     found: list[Grid] = []
     left_out: Counter[str] = Counter()

@@ -12,9 +12,7 @@ import numpy as np
 from fastcalc.core.columns import Columns
 from fastcalc.search.sweep.grid import Grid, solve_grid
 
-WORKERS = 2
-"""Threads: numpy lets go of the interpreter while it computes, which feeds two of them."""
-
+WORKERS = 2  # numpy lets go of the interpreter while it computes, which feeds two threads
 _KEPT = 31 * 2**20
 
 Given = TypeVar("Given")
@@ -24,9 +22,8 @@ Made = TypeVar("Made")
 def keep_freed_memory() -> None:
     """Let the allocator of glibc keep what is freed, instead of asking for it again and again.
 
-    It raises its threshold to the size of a mapped block that is freed, up to 32 MiB (mallopt(3),
-    M_MMAP_THRESHOLD); without it each new array of a block is paid for page by page, which takes
-    three times as long as the arithmetic. Elsewhere it does nothing.
+    Its threshold rises to the size of a mapped block that is freed, up to 32 MiB (mallopt(3),
+    M_MMAP_THRESHOLD); without it pages of each new array take three times as long as arithmetic.
     """
     np.empty(_KEPT, dtype=np.uint8)
 
@@ -41,10 +38,7 @@ def solve_all(grids: Iterable[Grid]) -> Iterator[tuple[Grid, Columns]]:
 
 
 def in_order(make: Callable[[Given], Made], given: Iterable[Given]) -> Iterator[Made]:
-    """Yield what a function makes of each thing, in order, a few ahead on other threads.
-
-    It should let go of the interpreter most of the time. Things are drawn as results are taken.
-    """
+    """Yield what a function that computes in numpy makes of each thing, in order, a few ahead."""
     waiting: deque[Future[Made]] = deque()
     source = iter(given)
     with ThreadPoolExecutor(WORKERS) as pool:

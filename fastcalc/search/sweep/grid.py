@@ -25,25 +25,20 @@ from fastcalc.core.scenario import (
     site_of,
     warnings_of,
 )
-from fastcalc.formulas.types import Floats
+from fastcalc.formulas.types import Floats, Ints
 from fastcalc.search.sweep.request_lists import OpenRequests, Requests
-from fastcalc.search.sweep.smallest import smallest_layouts
 
-BLOCK = 65_536
-"""Points of a block: half a megabyte an array, which the caches of a core can hold."""
+BLOCK = 65_536  # points: half a megabyte an array, which the caches of a core can hold
+_MOST = 2.0**22  # beyond any batch; keys of two thousand million kinds stay exact
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
     """Every layout with every kind of request and every batch, of one deployment.
 
-    scenario : hardware, model, engine, formats and prices, and the traffic's prefix hits and
-        speculation; its batches and sharding do not count
-    layouts : layouts asked for; none for the smallest by default that holds each batch, or the one
-        of some chips that serves it most
-    requests : kinds of requests
-    batches : sequences decoded together; with a row of its own for each layout, where those differ
-        [1]
+    scenario : what is deployed; its batches and sharding do not count
+    layouts : none for the smallest by default that holds each batch, or the one that serves it most
+    batches : sequences decoded together; maybe with a row of its own for each layout [1]
     chips : chips of which the layout that serves most is taken at each batch [1]
     """
 
@@ -93,12 +88,8 @@ class Grid:
 def solved(grid: Grid) -> EvaluatedPoints:
     """Evaluate every point of a grid or a block of it at once, to the same bits as one by one."""
     one, kinds = grid.scenario, grid.requests[:]
-    traffic = replace(
-        one.traffic,
-        prompt=kinds.prompt[:, np.newaxis, np.newaxis],
-        output=kinds.output[:, np.newaxis, np.newaxis],
-        context=kinds.context[:, np.newaxis, np.newaxis],
-    )
+    lengths = {name: array[:, np.newaxis, np.newaxis] for name, array in vars(kinds).items()}
+    traffic = replace(one.traffic, **lengths)
     site = replace(grid.site, reserved_tokens=traffic.reserved_each.ravel())
     smallest = cache(lambda: smallest_layouts(site, grid.batches))
     if grid.chips is not None:
@@ -125,6 +116,24 @@ def solved(grid: Grid) -> EvaluatedPoints:
     )
 
 
+def smallest_layouts(site: Site, batches: Floats) -> tuple[Ints, Floats]:
+    """Return which default layout holds each batch of each kind of request with the fewest chips.
+
+    Positions, one beyond the last where none does, and chips, nan where none does: kinds x batches.
+    The site's reserved tokens are an element for each kind.
+    """
+    count, kinds = len(site.default_layouts), np.size(site.reserved_tokens)
+    most = np.broadcast_to(site.most_by_default, (count, kinds))
+    held = np.minimum(np.maximum.accumulate(most, axis=0), _MOST - 1.0)
+    # One sorted list of all kinds, each in a range of its own, so that one search serves all.
+    ranges = np.arange(kinds) * _MOST
+    wanted = ranges[:, np.newaxis] + batches
+    found = np.searchsorted((held + ranges).T.ravel(), wanted)
+    which = np.minimum(found - count * np.arange(kinds)[:, np.newaxis], count)
+    chips = np.array([*(layout.chips for layout in site.default_layouts), np.nan])
+    return which, chips[which]
+
+
 def solve_grid(grid: Grid, columns: Sequence[Column] = COLUMNS) -> Columns:
     """Return columns that broadcast to the shape of a grid or of a block; words take time."""
     return values(columns, solved(grid))
@@ -135,16 +144,10 @@ def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> Words:
     limit, layout = float(site.machine.software.max_sequences), estimate.placement.layout
     is_beyond = estimate.batch / layout.dp > limit
     beyond = floor(limit) + 1 if limit < inf else 1
-    kinds = [
-        warnings_of(
-            Location(
-                replace(scenario, batches=(batch,)),
-                site,
-                site.place(Layout(pp=chips)),
-                is_default_layout=False,
-            )
-        )
-        for batch in (1, beyond)
-        for chips in (1, 2)
-    ]
+    kinds = []
+    for batch in (1, beyond):
+        asked = replace(scenario, batches=(batch,))
+        for chips in (1, 2):
+            place = site.place(Layout(pp=chips))
+            kinds.append(warnings_of(Location(asked, site, place, is_default_layout=False)))
     return Words((layout.chips > 1) + 2 * is_beyond, tuple(kinds))

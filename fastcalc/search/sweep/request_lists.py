@@ -27,8 +27,7 @@ class Requests:
 class OpenRequests:
     """Every prompt with every output and every context that a model holds, made when asked for.
 
-    contexts : mean contexts in decode; nan for the mean of each request [1]
-    longest : tokens that the model holds [1]
+    A context of nan is the mean of each request.
     """
 
     prompts: Floats
@@ -38,7 +37,6 @@ class OpenRequests:
 
     @cached_property
     def _held(self) -> Floats:
-        """Contexts that the model holds. [1]"""
         return self.contexts[~(self.contexts > self.longest)]
 
     @cached_property

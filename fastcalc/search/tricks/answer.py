@@ -15,29 +15,22 @@ from fastcalc.formulas.types import Floats
 from fastcalc.search import Space
 from fastcalc.search.space import sharding
 from fastcalc.search.tricks import lighter_passes as passes
-from fastcalc.search.tricks import other_machines as machines
 from fastcalc.search.tricks import smaller_models as models
 from fastcalc.search.tricks.combined import combinations, nearest
-from fastcalc.search.tricks.option import Option, best, in_order
+from fastcalc.search.tricks.option import TRICKS, Option, best, in_order
 from fastcalc.search.tricks.smaller_models import Shrunk
 from fastcalc.search.tricks.start import Base
 
-MOST_CHIPS = 1024
-"""Chips beyond which no deployment is looked for that serves users at a speed today."""
+MOST_CHIPS = 1024  # of a deployment that is looked for to serve users at a speed today
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What each trick comes to.
+    """What each trick comes to, from a serving point of one batch. [1/s]
 
-    today, speed : the serving point, one batch, and the tokens a second that every user was to get
-        [1/s]
-    options : in the order of `fastcalc.search.tricks.option.TRICKS`, within a trick the cheapest
-        first and what cannot last
-    drafts, tokens, acceptance : drafts, and the tokens a pass and the acceptance that they need at
-        today's batch [1]
-    shorter, thinner : the hypothetical smaller shapes that reach the speed at today's batch and
-        chips
+    options : in the order of `fastcalc.search.tricks.option.TRICKS`, the cheapest first
+    drafts, tokens, acceptance : and what they need at today's batch [1]
+    shorter, thinner : hypothetical smaller shapes that reach the speed at today's batch and chips
     nearest : where nothing reaches it, the fastest that there is for one user [1/s], and what it is
     """
 
@@ -67,9 +60,8 @@ def fastmode(
 ) -> Answer:
     """Return what every trick comes to that could serve each user at a speed. [1/s]
 
-    Today's scenario is of one batch, and keeps its chips; where its ranks are open, they are cut as
-    serves the batch fastest. Other chips come from the catalogue, and so do smaller models: those
-    of the same family, or those that are named.
+    Today's scenario is of one batch, and keeps its chips, cut as serves the batch fastest where
+    ranks are open. Other models are those of the same family, or those that are named.
 
     Raises InputError if today's batch does not fit, or as `fastcalc.core.scenario.solve` does.
     """
@@ -83,13 +75,10 @@ def fastmode(
         raise InputError(f"{what}, which hold{verb} {most:,}{more}")
     base = Base(outcome, speed, catalogue, smaller)
     drafts, tokens, acceptance = passes.needed_drafts(base)
-    chips = in_order(machines.hardware(base))
-    options = [machines.smaller_batch(base), machines.other_layout(base), machines.more_chips(base)]
-    for trick in ("newer-hardware", "other-hardware"):
-        options += [one for one in chips if one.trick == trick]
+    options = base.on_todays_chips() + base.on_other_machines()
     options += [*in_order(passes.fewer_bits(base)), passes.speculation(base)]
-    options += models.smaller_models(base)
-    options += [*in_order(machines.sram_machines(base)), *combinations(base)]
+    options += [*models.smaller_models(base), *combinations(base)]
+    options.sort(key=lambda one: list(TRICKS).index(one.trick))
     return Answer(
         today=outcome,
         speed=speed,
@@ -106,8 +95,7 @@ def fastmode(
 def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
     """Return the smallest deployment whose users get a speed [1/s], at the largest batch that does.
 
-    Chips that the scenario names are kept, cut as serves the largest batch where their ranks are
-    open; its batches are left aside. None where no default layout reaches the speed.
+    Chips that the scenario names are kept. None where no default layout reaches the speed.
     """
     space = Space(scenario)
     asked, chips = locate(replace(scenario, batches=(1,))), scenario.sharding.chips

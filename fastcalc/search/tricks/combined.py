@@ -1,11 +1,8 @@
 """Several tricks at once: the cheapest combinations that reach a speed.
 
-A combination changes two or more of four things: the chips (another layout or number of today's,
-or another kind), the model (a smaller one, in its own formats), the bits (the fewest of weights
-and cache that the chip computes in) and the drafts (with the tokens a pass that are published).
-Batch is solved for in each, and so is the layout wherever chips or model change. The cheapest has
-the least dollars a million output tokens. Chips without a price count only where none with a price
-reaches the speed; of those the fewest chip-seconds do.
+A combination changes two or more of four things: the chips, the model, the bits and the drafts.
+Batch is solved for in each, and so is the layout wherever chips or model change. Chips without a
+price count only where none with a price reaches the speed; of those the fewest chip-seconds do.
 """
 
 from collections import defaultdict
@@ -33,11 +30,8 @@ from fastcalc.search.tricks.start import Base, with_model
 COUNTS = {2: "two-tricks", 3: "three-tricks", 4: "four-tricks"}
 """Tricks at once, and what they are called."""
 
-_KEPT = {0: 1.0, **PUBLISHED}
-"""Tokens of a pass by drafts. [1]"""
-
-_STEPS = 8
-"""Batches to an octave that say what a place may come to."""
+_KEPT = {0: 1.0, **PUBLISHED}  # tokens of a pass by drafts
+_STEPS = 8  # batches to an octave that say what a place may come to
 
 
 class _OnLayouts(NamedTuple):
@@ -49,11 +43,7 @@ class _OnLayouts(NamedTuple):
 
 
 class ModelOnChip:
-    """A model on a kind of chip, in its own bits or in the fewest that the chip computes in.
-
-    changes : what of it is not as today
-    scenario, layouts : what is served, and which layouts are looked at
-    """
+    """A model on a kind of chip, in its own bits or in the fewest that the chip computes in."""
 
     def __init__(
         self,
@@ -95,11 +85,7 @@ class ModelOnChip:
 
 
 class _Way(NamedTuple):
-    """A model on a kind of chip with so many drafts, and what it comes to at best.
-
-    Its users get at most ``fastest`` [1/s], a million tokens cost at least ``usd``, as
-    `OfChip.hour` has dollars.
-    """
+    """A model on a kind of chip with some drafts: its least dollars and most speed. [USD], [1/s]"""
 
     usd: float
     fastest: float
@@ -151,10 +137,7 @@ def _ways(base: Base) -> list[_Way]:
 
 
 def combinations(base: Base) -> list[Option]:
-    """Return the cheapest combination of two tricks that reaches the speed, of three, of four.
-
-    The cheapest with today's model and a price is among them, too.
-    """
+    """Return the cheapest combination of two, three and four tricks, and with today's model."""
     ways: dict[tuple[int, bool], list[_Way]] = defaultdict(list)
     same: list[_Way] = []
     for one in sorted(_ways(base), key=lambda one: one.usd):
@@ -162,18 +145,12 @@ def combinations(base: Base) -> list[Option]:
         ways[one.tricks, is_priced].append(one)
         if is_priced and one.tricks in COUNTS and one.on_chip.scenario.model is base.scenario.model:
             same.append(one)
-    found = [
-        _cheapest(base, ways[count, True])
-        or _cheapest(base, ways[count, False])
-        or Option(
-            name,
-            "",
-            why_not="no combination of so many reaches it",
-            tricks=count,
-            is_ruled_out=base.keeps_model and count == max(COUNTS),
-        )
-        for count, name in COUNTS.items()
-    ]
+    found, why_not = [], "no combination of so many reaches it"
+    for count, name in COUNTS.items():
+        option = _cheapest(base, ways[count, True]) or _cheapest(base, ways[count, False])
+        is_out = base.keeps_model and count == max(COUNTS)
+        none = Option(name, "", why_not=why_not, tricks=count, is_ruled_out=is_out)
+        found.append(option or none)
     kept = _cheapest(base, same)
     if kept and all((one.trick, one.change) != (kept.trick, kept.change) for one in found):
         found.append(kept)
@@ -213,10 +190,7 @@ def _search(base: Base, way: _Way, below: float) -> tuple[float, Option] | None:
 
 
 def nearest(base: Base) -> tuple[float, str]:
-    """Return the highest speed expected of one user over all combinations, and which it is. [1/s]
-
-    Today's point and single tricks are among them.
-    """
+    """Return the highest speed of one user over all combinations, and which it is. [1/s]"""
     most, how = 0.0, ""
     for way in sorted(_ways(base), key=lambda one: -one.fastest):
         if way.fastest <= most:

@@ -23,18 +23,15 @@ from fastcalc.search.tricks.lighter_passes import rated_formats
 
 _ROUNDING = 1e-9
 
-_WIDEST = 4.0
-"""Bytes of the widest numbers that weights are kept in."""
+_WIDEST = 4.0  # bytes of the widest numbers that weights are kept in
 
 
 class OfModel(NamedTuple):
     """What a model asks of any chip: numbers, or as many arrays.
 
-    depth : layers [1]
-    heads : what ranks of a tensor-parallel group divide; infinity for anything [1]
+    depth, heads : layers, and what ranks of a tensor-parallel group divide, infinity for any [1]
     linear, weights : parameters that each pass reads and multiplies [1], and their bytes
-    cache, held : read for each sequence, and kept for it [byte]
-    element : of its cache [byte]
+    cache, held, element : read for each sequence, kept for it, and of one element [byte]
     flops : of a token [FLOP]
     """
 
@@ -53,12 +50,9 @@ class OfChip(NamedTuple):
 
     is_priced, hour : whether it has a price, and that, or a dollar [USD/h]
     staged : 1 where layers run one after another at an engine's rates, else 0
-    floor, crossing : what no bandwidth shortens of a layer, and what a tensor-parallel group adds
-        to it [s]
-    overhead : of each sequence on the host [s]
-    domain : chips of such a group at most [1]
-    bandwidth, peak : of one chip. [byte/s], [FLOP/s]
-    memory : what the engine may fill of it [byte]
+    floor, crossing : of a layer, and what a tensor-parallel group adds to it [s]
+    overhead, domain : of each sequence on the host [s], and chips of such a group at most [1]
+    bandwidth, peak, memory : of one chip, the memory that an engine fills. [byte/s, FLOP/s, byte]
     weight, element : of its narrowest formats for weights and cache [byte]
     """
 
@@ -135,10 +129,6 @@ def least(
     to do for each sequence. If the speed leaves a pass the time :math:`t`, a token takes a chip at
     least :math:`a \max(1/m, q/(t-a)) + q`, where the caches of :math:`m` sequences fill a chip.
     Infinite dollars where no group is fast enough. [USD], [1/s]
-
-    model, chip : arrays of one dimension
-    drafts, kept : tokens drafted before each pass, and those that it yields [1]
-    speed : tokens a second that every user is to get [1/s]
     """
     model = OfModel(*(np.asarray(each)[:, np.newaxis] for each in model))
     on = OfChip(*(np.asarray(each)[:, np.newaxis] for each in chip))

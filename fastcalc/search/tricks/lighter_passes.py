@@ -32,8 +32,7 @@ PUBLISHED_BY = (
 )
 """Where they are published."""
 
-MOST_DRAFTS = 8
-"""Drafts up to which the acceptance that would be needed is reported."""
+MOST_DRAFTS = 8  # up to which the acceptance that would be needed is reported
 
 
 def fewer_bits(base: Base) -> list[Option]:
@@ -48,10 +47,7 @@ def fewer_bits(base: Base) -> list[Option]:
 
 
 def narrower(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
-    """Yield a scenario in every narrower format that its chip computes in, and in words which.
-
-    Weight-only formats, which are unpacked to 16 bits, are left out.
-    """
+    """Yield a scenario in every narrower format that its chip computes in, and in words which."""
     rated = rated_formats(scenario.hardware)
     today = _workload(scenario).weight_bytes
     made = {one.id: _workload(replace(scenario, weights=one.id)).weight_bytes for one in rated}
@@ -105,11 +101,7 @@ def speculation(base: Base) -> Option:
 
 
 def needed_drafts(base: Base) -> tuple[Floats, Floats, Floats]:
-    """Return drafts, and the tokens a pass and the acceptance that today's batch needs of them.
-
-    Tokens are nan where the bound is in the way; acceptance, too, where every draft kept would not
-    do.
-    """
+    """Return drafts, and the tokens a pass and the acceptance that they need; nan for never."""
     drafts = np.arange(1.0, MOST_DRAFTS + 1.0)
     tokens = needed_tokens(base.today, drafts, base.speed)
     return drafts, tokens, acceptance_needed(kept=tokens, drafted=drafts)

@@ -10,13 +10,10 @@ from fastcalc.search import Reach
 class Option:
     """One trick and what it comes to.
 
-    trick : its kind, such as ``smaller-batch``; `TRICKS` lists all
-    change : what is done, in words
-    outcome : the cheapest point that reaches the speed, one batch; None where none does
-    why_not : why none does
+    trick, change : a key of `TRICKS`, and what is done, in words
+    outcome, why_not : the cheapest point that reaches the speed, or why none does
     fastest : the highest speed expected where none does; 0 where nothing could be placed [1/s]
-    tricks : how many tricks it takes [1]
-    is_ruled_out : whether the request itself leaves it no way
+    tricks, is_ruled_out : how many it takes [1], and whether the request itself leaves it no way
     """
 
     trick: str
@@ -65,10 +62,7 @@ def option_of(trick: str, change: str, found: Reach, speed: float) -> Option:
 
 
 def in_order(options: list[Option]) -> list[Option]:
-    """Return options from cheap to dear, then those without a price, then what cannot.
-
-    Of those that cost the same the one of fewer tricks is first.
-    """
+    """Return options from cheap to dear, few tricks first, then the unpriced, then what cannot."""
 
     def key(one: Option) -> tuple[bool, bool, float, int, float]:
         return one.outcome is None, one.usd is None, one.usd or 0.0, one.tricks, -one.fastest

@@ -1,7 +1,6 @@
 """What a speed-up by a smaller batch costs from every starting batch, on the same chips.
 
-Both ends are cut as is best: the start as serves its batch fastest, the end as serves most tokens
-at the speed asked for. So no starting point is chosen, and no layout.
+Both ends are cut as is best, so that no starting point is chosen, and no layout.
 """
 
 from collections.abc import Sequence
@@ -26,12 +25,9 @@ from fastcalc.search.tricks.start import readable
 class Curve:
     """The price of a speed-up under one engine in one pair of formats, one element a start.
 
-    space : what is served
     floor : what a step of one sequence takes beyond reading, multiplying and sending [s]
-    starts, speed : sequences at the start and the tokens a second of each user; nan where they do
-        not fit
-    batch, faster : the same at the end; 0 and nan where no batch is fast enough. [1], [1/s]
-    before, after : how the chips are cut, where they are
+    starts, speed, before : sequences at the start, each user's tokens a second, how chips are cut
+    batch, faster, after : the same at the end; 0 and nan where no batch is fast enough. [1], [1/s]
     alone : tokens a second of one user on the cut that is best for one [1/s]
     """
 
@@ -54,12 +50,7 @@ class Curve:
 def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Curve | None:
     """Return what a speed-up costs from each start; None where no cut of the chips holds anything.
 
-    scenario : its own batches and chips are left aside
-    chips : chips at both ends [1]
-    starts : sequences decoded together before [1]
-    speedup : how many times as fast each user is to be [1]
-
-    Raises InputError as `fastcalc.search.Space.site` does.
+    The scenario's own batches and chips are left aside. Raises InputError as `Space.site` does.
     """
     space = Space(scenario)
     layouts = space.cuts(chips)
@@ -95,23 +86,16 @@ def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Cu
     )
 
 
-FLOORS = 2.0 ** np.arange(-3.0, 5.25, 0.5) * 1e-3
-"""Floors of a step that are tried on a textbook step. [s]"""
-
-_STARTS = 4
-"""Starting batches to an octave."""
-
-MEASURED = ("vllm", "tensorrt-llm")
-"""Engines that are shown where they are fitted on a chip, with the one of the lowest floor."""
+FLOORS = 2.0 ** np.arange(-3.0, 5.25, 0.5) * 1e-3  # of a textbook step [s]
+_STARTS = 4  # starting batches to an octave
+MEASURED = ("vllm", "tensorrt-llm")  # shown where fitted on a chip, with that of the lowest floor
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
     """What a speed-up by a smaller batch costs on some chips of one kind.
 
-    chips, speedup : chips at both ends, and how many times as fast each user is to be [1]
-    engines : measured engines and the bound, each in native formats and in the narrowest
-    floors : a textbook step in native formats with each of `FLOORS`
+    engines, floors : in native formats and the narrowest, and a textbook step with each of `FLOORS`
     """
 
     chips: int
@@ -123,8 +107,7 @@ class Study:
 def study(scenarios: Sequence[Scenario], chips: int, speedup: float) -> Study | None:
     """Return the curves of some scenarios, which differ in engines and formats; None without any.
 
-    The first is in native formats, and floors are tried on it. Scenarios, chips and speed-up are as
-    `curve` has them.
+    The first is in native formats, and floors are tried on it.
     """
     spaces = [Space(one) for one in scenarios]
     held = [(one, layouts) for one in spaces if (layouts := one.cuts(chips))]

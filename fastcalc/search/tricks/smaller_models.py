@@ -16,11 +16,8 @@ from fastcalc.search.tricks.start import Base, family_of, with_model
 def smaller_models(base: Base) -> list[Option]:
     """Return the smaller models that may take today's place, the largest first."""
     if not base.smaller:
-        kind = (
-            base.models is None
-            and f"the catalogue has no smaller {family_of(base.scenario.model.id)}"
-        )
-        reason = kind or "none is given"
+        none = f"the catalogue has no smaller {family_of(base.scenario.model.id)}"
+        reason = none if base.models is None else "none is given"
         return [Option("smaller-model", "", why_not=reason, is_ruled_out=base.keeps_model)]
     return [
         base.option("smaller-model", model.id, with_model(base.scenario, model))

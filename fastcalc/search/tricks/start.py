@@ -16,20 +16,12 @@ from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.search import Reach, Space, cheapest
 from fastcalc.search.space import chip_counts
-from fastcalc.search.tricks.option import Option, option_of
+from fastcalc.search.tricks.option import Option, in_order, option_of
 
-SRAM_KINDS = ("wafer", "lpu", "rdu")
-"""Kinds of chips that are sold for the speed of memory on the chip."""
-
-DATACENTER = ("datacenter", "tpu", "npu")
-"""Classes of chips that may take the place of today's."""
-
-_MORE = (2, 4, 8)
-"""How many times today's chips are tried."""
-
-_WAFERS = 6
-"""Chips of an SRAM machine are doubled so often at most."""
-
+SRAM_KINDS = ("wafer", "lpu", "rdu")  # sold for the speed of memory on the chip
+DATACENTER = ("datacenter", "tpu", "npu")  # classes that may take the place of today's
+_MORE = (2, 4, 8)  # how many times today's chips are tried
+_WAFERS = 6  # chips of an SRAM machine are doubled so often at most
 Entry = TypeVar("Entry")
 
 
@@ -37,8 +29,7 @@ Entry = TypeVar("Entry")
 class Base:
     """A serving point of one batch, and the speed that every user is to get. [1/s]
 
-    Models by the names in ``models`` may take its place where they are smaller, or those of its
-    family where it is None.
+    The named models may take its place where they are smaller, or its family's where it is None.
     """
 
     today: Outcome
@@ -87,21 +78,12 @@ class Base:
     def rivals(self) -> list[Hardware]:
         """Datacenter chips with a price that run layer after layer, today's left out."""
         pricing, today = self.scenario.pricing, self.scenario.hardware.id
-        return [
-            chip
-            for chip in self.chips
-            if chip.id != today
-            and class_of(chip) in DATACENTER
-            and pricing.per_chip_hour(chip) is not None
-        ]
+        priced = (one for one in self.chips if pricing.per_chip_hour(one) is not None)
+        return [one for one in priced if one.id != today and class_of(one) in DATACENTER]
 
     def on(self, hardware: Hardware) -> Scenario:
-        """Return the same service on another chip, under the engine that chip has.
-
-        An engine that the user chose stays on chips of the same class; the bound's, on all.
-        """
-        scenario, engine = self.scenario, self.scenario.engine
-        borrowed = False
+        """Return the same service on another chip, under the chosen engine where it fits."""
+        scenario, engine, borrowed = self.scenario, self.scenario.engine, False
         if class_of(hardware) != class_of(scenario.hardware) and not engine.is_bound:
             name, borrowed = engine_of_class(hardware)
             engine = self._engines.get(name) or self.catalogue.engine(name)
@@ -142,10 +124,7 @@ class Base:
         return [model for _, model in smaller]
 
     def deployments(self, space: Space) -> list[Layout]:
-        """Return layouts of another machine or model, from the fewest chips on by doubling.
-
-        Up to as many chips as today or as the link joins, and of SRAM machines 64 times the fewest.
-        """
+        """Return layouts of another machine or model by doubling, up to what is reasonable."""
         fewest = space.fewest_chips
         if fewest is None:
             return []
@@ -165,6 +144,28 @@ class Base:
         today, domain = self.layout.chips, link_domain(self.scenario.hardware)
         counts = {times * today for times in _MORE} | ({domain} if domain > today else set())
         return self.space.layouts(*sorted(counts))
+
+    def on_todays_chips(self) -> list[Option]:
+        """Return today's chips at the largest batch that will do, cut otherwise, and more."""
+        options, others = [], self.up_to_today()
+        tried = (("smaller-batch", [self.layout]), ("other-layout", others))
+        for trick, layouts in (*tried, ("more-chips", self.beyond_today())):
+            found = self.search(self.space, layouts)
+            cut = found.outcome.placement.layout if found.outcome else None
+            change = "" if cut is None or cut == self.layout else str(cut) or "one chip"
+            options.append(option_of(trick, change, found, self.speed))
+        if not others:
+            options[1] = Option("other-layout", "", why_not="there is none")
+        return options
+
+    def on_other_machines(self) -> list[Option]:
+        """Return each rival and SRAM machine, at its cheapest point that reaches the speed."""
+        today = (self.scenario.hardware.released or "")[:4]
+        chips = [("sram-machine", chip) for chip in self.sram_machines]
+        for chip in self.rivals:
+            is_newer = (chip.released or "")[:4] > today
+            chips.append(("newer-hardware" if is_newer else "other-hardware", chip))
+        return in_order([self.option(trick, chip.id, self.on(chip)) for trick, chip in chips])
 
 
 def with_model(scenario: Scenario, model: Model) -> Scenario:

@@ -1,8 +1,7 @@
 """A speed-up as a product of factors: what machine, model, bits, drafts, layout and batch give.
 
-Each factor is a step from one point to the next, in that order, so that the product is the whole
-speed-up and the whole cost multiple, exactly. A step that has no point of its own, as where a
-model fits no layout of the new machine, is taken together with the next.
+Each factor is a step from one point to the next, so that the product is the whole, exactly. A step
+that has no point of its own is taken together with the next.
 """
 
 from collections.abc import Iterator
@@ -10,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from fastcalc.catalogue.schema import Model
 from fastcalc.core.best_cut import best_cut
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, solve
 from fastcalc.errors import InputError
@@ -20,12 +18,9 @@ from fastcalc.search.tricks.lighter_passes import DRAFTED_BY, PUBLISHED_BY
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """One step from a point to the next.
+    """One step from a point of one batch to the next; several changes are joined by ``+``.
 
-    trick, change : what is changed, and to what; several joined by ``+``
-    before, after : the two points, one batch each
-    evidence, source : whether it is ``measured``, ``published`` or ``assumed``, the weakest of what
-        is joined; and by whom
+    evidence, source : ``measured``, ``published`` or ``assumed``, the weakest, and by whom
     """
 
     trick: str
@@ -56,13 +51,10 @@ class Factor:
         return float(self.after.usd[1][0] / self.before.usd[1][0])
 
 
-EVIDENCE = ("measured", "published", "assumed")
-"""What a factor may rest on, the strongest first."""
+EVIDENCE = ("measured", "published", "assumed")  # the strongest first
 
 
 class _Step(NamedTuple):
-    """A change of what is served, and what it rests on."""
-
     trick: str
     change: str
     scenario: Scenario
@@ -78,21 +70,12 @@ def waterfall(today: Outcome, end: Outcome) -> list[Factor]:
         joined.append(step)
         after = end if step.trick == "batch" else _point(step.scenario, today, end)
         if after is not None:
-            factors.append(_factor(joined, before, after))
+            weakest = max(joined, key=lambda one: EVIDENCE.index(one.evidence))
+            words = zip(*((one.trick, one.change) for one in joined), strict=True)
+            trick, change = map(" + ".join, words)
+            factors.append(Factor(trick, change, before, after, weakest.evidence, weakest.source))
             before, joined = after, []
     return [one for one in factors if one.changes_anything]
-
-
-def _factor(joined: list[_Step], before: Outcome, after: Outcome) -> Factor:
-    weakest = max(joined, key=lambda one: EVIDENCE.index(one.evidence))
-    return Factor(
-        " + ".join(one.trick for one in joined),
-        " + ".join(one.change for one in joined),
-        before,
-        after,
-        weakest.evidence,
-        weakest.source,
-    )
 
 
 def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
@@ -104,8 +87,12 @@ def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
         one = replace(one, hardware=last.hardware, engine=last.engine, engine_is_borrowed=borrowed)
         yield _Step("machine", last.hardware.id, one, *software)
     if last.model.id != one.model.id:
-        one = replace(one, model=last.model, weights=None, kv=None)
-        yield _Step("model", last.model.id, one, *_shape(last.model))
+        one, model = replace(one, model=last.model, weights=None, kv=None), last.model
+        rests = ("assumed", f"the shape of {model.id} is not published")
+        is_known = not model.hypothetical and model.confidence not in ("low", "memory")
+        if is_known and model.sources:
+            rests = ("published", next(iter(model.sources.values())).title)
+        yield _Step("model", model.id, one, *rests)
     asked, done = one.work, end.placement.work
     if (asked.weight_format, asked.kv_format) != (done.weight_format, done.kv_format):
         one = replace(one, weights=last.weights, kv=last.kv)
@@ -131,8 +118,7 @@ def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
 def _point(scenario: Scenario, today: Outcome, end: Outcome) -> Outcome | None:
     """Return a step at today's batch, or None where no layout of it holds that.
 
-    Today's chips stay cut as they are; other ones are cut as is best, as many as today, as at the
-    end, or the fewest.
+    Today's chips stay cut as they are; others are cut as is best, as many as today, or at the end.
     """
     counts = [today.placement.layout.chips, end.placement.layout.chips, None]
     layouts = [Sharding(chips=count) for count in counts]
@@ -154,10 +140,3 @@ def _software(end: Outcome) -> tuple[str, str]:
     if end.scenario.engine_is_borrowed or chip.architecture not in engine.fitted_architectures:
         return "assumed", f"{engine.id}, not fitted on {chip.architecture or chip.id}"
     return "measured", f"{engine.id}: {engine.fitted_on}"
-
-
-def _shape(model: Model) -> tuple[str, str]:
-    """Return what the shape of a model rests on."""
-    if model.hypothetical or model.confidence in ("low", "memory") or not model.sources:
-        return "assumed", f"the shape of {model.id} is not published"
-    return "published", next(iter(model.sources.values())).title

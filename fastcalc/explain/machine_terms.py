@@ -1,4 +1,4 @@
-"""The sweeps over regions of a wafer, each layer in its own, and the hops between wafers."""
+"""Sweeps over the regions of a wafer, hops between wafers, and what hosts and far memories do."""
 
 from fastcalc.core.component import Component
 from fastcalc.core.pass_work import ACTIVATION_BYTES
@@ -49,4 +49,32 @@ def _hops(made: Pass, part: Component) -> list[Equation]:
         made.linked(part, is_inside=False),
         equation("hops", part.count, "", made.everywhere),
         equation("each", part.each, "s", made.numbers.hop(part.each)),
+    ]
+
+
+@component("host", "what lives on the host, multiplied there by its cores while the chip waits")
+def _host(made: Pass, part: Component) -> list[Equation]:
+    bandwidth = made.numbers.setting("host_bandwidth_fraction")
+    memory = next(tier for tier in made.machine.tiers if tier.flop_rates)
+    printed = made.numbers.bandwidth(memory)
+    share = number(part.bandwidth / (bandwidth.value * printed.value))
+    link = made.numbers.setting("host_link_fraction") * number(memory.link, "B/s")
+    return [
+        equation("bytes", part.bytes, "B", number(part.bytes, "B")),
+        equation("read rate", part.bandwidth, "B/s", bandwidth * printed * share),
+        equation("FLOPs", part.flops, "FLOP", number(part.flops, "FLOP")),
+        equation("link rate", part.link, "B/s", link),
+        equation("turns", part.count, "", number(part.count)),
+        equation("each", part.each, "s", made.numbers.setting("host_layer_overhead")),
+    ]
+
+
+@component("shared memory", "what is outside of regions, read by one after another")
+@component("slower memory", "what the chip reads from other memories than its first")
+def _elsewhere(_: Pass, part: Component) -> list[Equation]:
+    return [
+        equation("bytes", part.bytes, "B", number(part.bytes, "B")),
+        equation("read rate", part.bandwidth, "B/s", number(part.bandwidth, "B/s")),
+        equation("FLOPs", part.flops, "FLOP", number(part.flops, "FLOP")),
+        equation("rate", part.flop_rate, "FLOP/s", number(part.flop_rate, "FLOP/s")),
     ]

@@ -1,0 +1,169 @@
+"""What a chip reads and multiplies in a pass, as long as all of it lives in its first memory."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fastcalc.core.component import GROUPED_PRODUCTS, Component, idle, is_nothing, scaled
+from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
+from fastcalc.core.pass_work import PassWork
+from fastcalc.formulas.experts import distinct_experts, narrow_share
+from fastcalc.formulas.types import ArrayLike, floats
+
+_FUSED_MULTIPLY_ADD = 2.0
+
+
+class Worked(NamedTuple):
+    """What the chip reads and multiplies.
+
+    kinds : matrices, head, routed experts and caches
+    widened : operations that widen narrow weights, by kind [FLOP]
+    prompts : arithmetic of prompt tokens: dense, experts, attention
+    touched : share of the routed weights that is read [1]
+    """
+
+    kinds: tuple[Component, ...]
+    widened: tuple[ArrayLike, ...]
+    prompts: tuple[Component, ...]
+    touched: ArrayLike
+
+    def left(self, near: Sequence[ArrayLike], rest: Sequence[ArrayLike]) -> "Worked":
+        """Return what is left of it where other memories, and a host's cores, have a part.
+
+        near, rest : what the chip reads of each kind from its first memory, and multiplies [1]
+        """
+        dense, head, experts, cache = rest
+        widened = zip(self.widened, (dense, head, experts), strict=True)
+        prompts = zip(self.prompts, (dense, experts, cache), strict=True)
+        return self._replace(
+            kinds=tuple(kind.part(share) for kind, share in zip(self.kinds, near, strict=True)),
+            widened=tuple(scaled(each, share) for each, share in widened),
+            prompts=tuple(prompt.part(share) for prompt, share in prompts),
+        )
+
+    def besides(self, chip: Chip) -> list[ArrayLike]:
+        """Return the arithmetic that each kind costs a chip besides. [s]"""
+        dense, experts, attention = (prompt.seconds for prompt in self.prompts)
+        rate = chip.vector / _FUSED_MULTIPLY_ADD
+        matrices, head, routed = (scaled(each, 1.0 / rate) for each in self.widened)
+        return [dense + matrices, head, experts + routed, attention]
+
+
+def worked(
+    work: PassWork, chip: Chip, software: EngineParameters, same: Worked | None = None
+) -> Worked:
+    """Return what the chip reads and multiplies, all of it in its first memory.
+
+    work : the work of the pass
+    chip, software : what a chip prints, and what the engine makes of it
+    same : of another pass that decodes the same sequences, with prompts or without
+    """
+    rates, touched = reached(chip, software), touched_experts(work, software)
+    if same is None:
+        tokens = work.sequences * work.verified
+        rows = np.maximum(tokens, rates.least_rows * (tokens > 0.0))
+        dense = Component(
+            "dense weights",
+            bytes=work.dense_bytes,
+            bandwidth=rates.bandwidth,
+            flops=rows * work.dense_flops,
+            flop_rate=rates.dense,
+        )
+        head = Component(
+            "head and norms",
+            bytes=work.head_bytes,
+            bandwidth=rates.bandwidth,
+            flops=rows * work.head_flops,
+            flop_rate=rates.head,
+        )
+        # Caches are read once for all tokens of a sequence.
+        attention = Component(
+            "attention",
+            bytes=work.sequences * work.cache_bytes,
+            bandwidth=rates.bandwidth,
+            flops=tokens * work.attention_flops,
+            flop_rate=rates.attention,
+        )
+    else:
+        dense, head, _, attention = same.kinds
+    operations = software.dequantization_operations
+    widened = (
+        operations * chip.dense_is_packed * work.dense_weights,
+        operations * chip.head_is_packed * work.head_weights,
+        operations * chip.routed_is_packed * work.routed_weights * touched,
+    )
+    # The fullest rank counts, where experts are spread.
+    uneven = 1.0 + work.unevenness * (software.expert_imbalance - 1.0)
+    routed = _routed(work, rates, software, touched, uneven)
+    return Worked((dense, head, routed, attention), widened, _prompt(work, rates, uneven), touched)
+
+
+def touched_experts(work: PassWork, software: EngineParameters) -> ArrayLike:
+    """Return the share of the routed weights that the tokens of a pass read. [1]"""
+    if is_nothing(work.expert_layers):
+        return 1.0
+    distinct = distinct_experts(
+        experts=work.experts,
+        active=work.active,
+        tokens=floats(work.together + work.prompt_together),
+        correlation=software.expert_correlation,
+    )
+    return distinct / work.experts
+
+
+def _routed(
+    work: PassWork,
+    rates: Reached,
+    software: EngineParameters,
+    touched: ArrayLike,
+    uneven: ArrayLike,
+) -> Component:
+    """Return the experts that are picked."""
+    if is_nothing(work.routed_bytes):
+        return idle("routed experts")
+    return Component(
+        "routed experts",
+        bytes=work.routed_bytes * touched * uneven,
+        bandwidth=rates.bandwidth
+        * narrow_share(width=work.expert_width, half=software.narrow_expert_width),
+        flops=work.together * work.routed_flops * uneven,
+        flop_rate=rates.routed,
+        norm=GROUPED_PRODUCTS,
+    )
+
+
+def unpacking(chip: Chip, operations: Sequence[ArrayLike]) -> Component:
+    """Return narrow weights widened to 16 bits on the vector units, once each."""
+    whole = sum(operations)
+    if is_nothing(whole):
+        return idle("unpacking")
+    return Component("unpacking", flops=whole, flop_rate=chip.vector / _FUSED_MULTIPLY_ADD)
+
+
+def _prompt(
+    work: PassWork, rates: Reached, uneven: ArrayLike
+) -> tuple[Component, Component, Component]:
+    """Return arithmetic of prompt tokens; the head serves only the last of them."""
+    if is_nothing(work.prompt):
+        return idle("prompt: dense"), idle("prompt: experts"), idle("prompt: attention")
+    experts = idle("prompt: experts")
+    if not is_nothing(work.routed_flops):
+        experts = Component(
+            "prompt: experts",
+            flops=work.prompt_together * work.routed_flops * uneven,
+            flop_rate=rates.prompt_routed,
+        )
+    return (
+        Component(
+            "prompt: dense",
+            flops=work.prompt * (work.dense_flops + work.norm_flops),
+            flop_rate=rates.prompt_dense,
+        ),
+        experts,
+        Component(
+            "prompt: attention",
+            flops=work.prompt * work.prompt_flops,
+            flop_rate=rates.attention,
+        ),
+    )
