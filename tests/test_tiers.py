@@ -19,6 +19,7 @@ from fastcalc.core.tier import KINDS, OWN_MEMORY, MemoryChoice, own_tiers
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import time_over_tiers
+from fastcalc.report.fit import fit_records
 from fastcalc.report.memories import lives
 from fastcalc.report.records import KEYS, compare_records
 from fastcalc.search.prefix import prefix_cache
@@ -1162,3 +1163,27 @@ def test_new_keys_come_after_those_that_there_were():
         KEYS.index(key) > last for key in (*new, "experts_near_fraction", "kv_near_fraction")
     )
     assert KEYS.index("bound_limiter") < last < KEYS.index("service_tpot_ms")
+
+
+@pytest.mark.parametrize("use", ["stream", "compute"])
+def test_nothing_is_near_where_everything_is_asked_to_live_farther(use):
+    """On the host, or in the slower of a chip's own memories: none is in the fastest."""
+    asked = MemoryChoice(dram(), use, place(weights="host", kv="host"))
+    found = outcome(TEN_GB, CARD, engine=ADDS, memory=asked)
+    both = chip(memory("HBM", "80 GB", "1 TB/s"), memory("LPDDR", "96 GB", "500 GB/s"))
+    slower = MemoryChoice(place=place(weights="LPDDR", kv="LPDDR"))
+    own = outcome(TEN_GB, both, engine=ADDS, memory=slower)
+    for record in (*compare_records([found, own]), *fit_records([found, own])):
+        assert record["dense_near_fraction"] == record["kv_near_fraction"] == 0.0
+    (says,) = lives(found)
+    assert "DRAM holds 100 % of dense weights" in says
+    assert ("the link" if use == "stream" else "cores multiply") in says
+
+
+def test_a_row_that_does_not_fit_has_nothing_near():
+    """30 GB on a card of 24."""
+    fifteen = made_up.minimal(total_parameters=15_000_000_000)
+    found = outcome(fifteen, CARD, engine=ADDS, sharding=Sharding(chips=1))
+    for record in (*compare_records([found]), *fit_records([found])):
+        assert not record["fits"]
+        assert record["dense_near_fraction"] is record["kv_near_fraction"] is None

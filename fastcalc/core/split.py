@@ -6,6 +6,7 @@ from functools import reduce
 
 import numpy as np
 
+from fastcalc.core.machine import Machine
 from fastcalc.core.placement import AnyPlacement, stored_weights
 from fastcalc.core.tier import KINDS, Tier
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
@@ -119,15 +120,18 @@ class Costs:
         return spent - self.overlap * (spent - at_once)
 
 
-def near(split: Split | None, kind: str) -> ArrayLike:
-    """Return the share of a kind of bytes that lives in the fastest memory. [1]
+def near(machine: Machine, split: Split | None, kind: str) -> ArrayLike:
+    """Return the share of a kind of bytes that lives in the chip's fastest memory. [1]
 
+    machine : whose memories they are
     split : what lives where; None where all is in the one memory there is
     kind : one of `KINDS`
     """
+    if machine.fastest not in machine.tiers:  # where nothing is to live
+        return 0.0
     if split is None:
         return 1.0
-    share = split.shares[kind][0]
+    share = split.shares[kind][machine.tiers.index(machine.fastest)]
     return share.item() if share.size == 1 else share
 
 

@@ -114,8 +114,9 @@ class Numbers:
     def _owner(self, tier: Tier | None) -> Hardware:
         """Return whose a memory is: the chip's, or its host's."""
         host = self.machine.memory.host
-        is_own = host is None or tier is None or all(tier.entry is not one for one in host.memory)
-        return self.machine.hardware if is_own else host
+        if host is None or tier is None or all(tier.entry is not one for one in host.memory):
+            return self.machine.hardware
+        return host
 
     def _printed(
         self, name: str, quantity: Quantity, unit: str, owner: Hardware | None = None
