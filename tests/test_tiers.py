@@ -921,6 +921,26 @@ def test_experts_on_the_host_by_hand():
     assert seconds(found) == pytest.approx(0.042, rel=1e-3)
 
 
+def test_narrow_experts_cost_the_kernels_of_a_chip_and_not_its_link():
+    """20 GB of ten experts, half of them near; two are picked, as narrow as halves a kernel's rate.
+
+    2 GB at half of 1 TB/s are 4 ms, 2 GB over 50 GB/s 40. A link of 800 GB/s brings them through
+    memory that kernels read at 500: 4 ms. All of them on the host: 4 GB at 50 GB/s.
+    """
+    ffn = {"kind": "moe", "experts": 10, "active_experts": 2, "width": 32_552}
+    attention = {"kind": "gqa", "heads": 4, "kv_heads": 2, "head_dim": 16}
+    block = {"count": 10, "attention": attention, "ffn": ffn}
+    model = made_up.blocks(hidden_size=1024, blocks=[block])
+    on = chip(memory("GDDR", "10 GB", "1 TB/s"))
+    under = made_up.engine(tier_overlap=0, narrow_expert_width=32_552)
+    asked = MemoryChoice(dram(link="50 GB/s"), "stream")
+    wide = MemoryChoice(dram(bandwidth="800 GB/s", link="800 GB/s"), "stream")
+    there = replace(asked, place=place(weights="host", kv="host"))
+    for choice, by_hand in ((asked, 0.044), (wide, 0.008), (there, 0.080)):
+        found = outcome(model, on, engine=under, memory=choice)
+        assert seconds(found) == pytest.approx(by_hand, rel=5e-3)
+
+
 def test_what_is_asked_to_live_near_leaves_less_room_for_others():
     """12 GB less the 2 GB asked there are 10, half of the experts."""
     on = chip(memory("GDDR", "12 GB", "1 TB/s"))
