@@ -1207,3 +1207,23 @@ def test_a_row_that_does_not_fit_has_nothing_near():
     for record in (*compare_records([found]), *fit_records([found])):
         assert not record["fits"]
         assert record["dense_near_fraction"] is record["kv_near_fraction"] is None
+
+
+def test_a_host_widens_the_range_of_rows_that_read_it_alone():
+    """40 GB of weights on a card of 80; caches of 200 kB a token x 2,000 fill the rest at 100."""
+    ranges = {
+        "unseen": {"below": 1.5, "above": 1.2, "basis": "made up"},
+        "offload": {"below": 2.0, "above": 1.1, "basis": "made up"},
+    }
+    under = Engine.model_validate(
+        {"id": "ranged", "name": "", "fitted_on": "", "parameters": {}, "ranges": ranges}
+    )
+    model = made_up.minimal(total_parameters=20_000_000_000, kv_bytes_per_token=200_000)
+    on = chip(memory("HBM", "80 GB", "1 TB/s"))
+    for asked in (MemoryChoice(dram(), "stream"), MemoryChoice(dram(), prefix_tier="host")):
+        found = outcome(model, on, engine=under, batch=(8, 200), memory=asked)
+        assert [one["placement"] for one in compare_records([found])] == [
+            "HBM of 1 chip",
+            "HBM + DRAM of 1 chip",
+        ]
+        assert found.estimate.speed / found.estimate.low == pytest.approx([1.5, 2.0])

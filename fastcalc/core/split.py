@@ -68,6 +68,17 @@ class Split:
         held = (self.shares[kind][tier] * self.sizes[kind] > 0.0 for kind in KINDS)
         return np.asarray(np.any(np.broadcast_arrays(*held), axis=0))
 
+    @property
+    def reads_host(self) -> Bools:
+        """Whether a pass reads anything of what lives on a host, or beyond."""
+        read = (
+            self.shares[kind][at] * self.sizes[kind] > 0.0
+            for at, tier in enumerate(self.tiers)
+            for kind in READ
+            if not tier.is_near
+        )
+        return np.asarray(np.any(np.broadcast_arrays(False, *read), axis=0))
+
     def reads(self) -> dict[str, list[Array]]:
         """Return the shares of what a pass reads, by kind of bytes."""
         return self.shares | {"experts": self.read}
