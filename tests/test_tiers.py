@@ -1,8 +1,11 @@
 """A model in several memories: what lives where, and what it costs, all by hand."""
 
 import itertools
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -24,7 +27,7 @@ from fastcalc.report.memories import lives
 from fastcalc.report.records import KEYS, compare_records
 from fastcalc.search.prefix import prefix_cache
 from tests import made_up, strategies
-from tests.helpers import outcome
+from tests.helpers import outcome, run
 
 ADDS = made_up.engine(tier_overlap=0)
 """Software that reaches everything, and reads one memory after another."""
@@ -1227,3 +1230,49 @@ def test_a_host_widens_the_range_of_rows_that_read_it_alone():
             "HBM + DRAM of 1 chip",
         ]
         assert found.estimate.speed / found.estimate.low == pytest.approx([1.5, 2.0])
+
+
+# What notes say of a host.
+
+
+def shown_notes(*args: str, capsys: pytest.CaptureFixture[str], monkeypatch) -> list[str]:
+    """The notes of the first screen, each on a line."""
+    monkeypatch.setenv("COLUMNS", "300")
+    ran = run(
+        "compare", "gpt-oss-120b", "--on", "rtx-4090", *args, capsys=capsys, monkeypatch=monkeypatch
+    )
+    assert ran.code == 0, ran.err
+    return [line.removeprefix("- ") for line in ran.out.splitlines() if line.startswith("- ")]
+
+
+def test_the_first_screen_says_what_lives_on_a_host_and_what_becomes_of_it(capsys, monkeypatch):
+    """GDDR6X holds a third of 65 GB; its PCIe 4 is 32 GB/s one way; cores are stated or not."""
+    notes = partial(shown_notes, "--batch", "1,8", capsys=capsys, monkeypatch=monkeypatch)
+    dropped = "cores are left out"
+    capped = "the link to the host is limited to the 32 GB/s of rtx-4090's own"
+    said = notes("--host", "dram=96GiB@80GB/s,link=250GB/s")
+    (lying,) = (line for line in said if "DRAM holds" in line)
+    assert re.match(r"rtx-4090: at batch 1 DRAM holds 6\d % of experts.*; at batch 8 DRAM", lying)
+    assert "streams over the link" in lying
+    assert capped in said
+    assert any(dropped in line and "compute=" in line for line in said)
+    said = notes("--host", "dram=96GiB@80GB/s,link=32GB/s,compute=1TFLOP/s")
+    assert any("the host's cores multiply what is there" in line for line in said)
+    assert capped not in said
+    assert not any(dropped in line for line in said)
+    said = notes("--host", "dram=96GiB@80GB/s,link=25GB/s", "--host-use", "stream")
+    assert not any(dropped in line for line in said)
+
+
+def test_what_if_reaches_a_host(capsys, monkeypatch):
+    """At an eighth of the bandwidth what is read in place takes eight times as long."""
+    asked = ("compare", "llama-3.1-70b", "--on", "rtx-4090", "--host", "ddr5-2ch", "--batch", "1")
+    asked = (*asked, "--chips", "1", "--place", "weights=host", "--engine", "ideal")
+    asked = (*asked, "--weights", "int4", "--format", "json")
+    key, found = "ddr5-2ch:memory.DRAM.bandwidth", []
+    for rate in ("80 GB/s", "10 GB/s"):
+        ran = run(*asked, "--set", f"{key}={rate}", capsys=capsys, monkeypatch=monkeypatch)
+        (record,) = json.loads(ran.out)["records"]
+        assert f"what if: {key.partition(':')[2]} of ddr5-2ch is {rate}" in str(record["warnings"])
+        found.append(record["tpot_ms"])
+    assert found[1] == pytest.approx(8 * found[0], rel=1e-6)
