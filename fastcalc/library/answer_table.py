@@ -18,6 +18,7 @@ from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array
 from fastcalc.report import console, record_tables
 from fastcalc.report.dictionary import meanings
+from fastcalc.report.numbers_as_text import many
 from fastcalc.report.records import Record, plainly
 
 _SHOWN = "model hardware chips batch tokens_per_s_per_user tokens_per_s_total limiter"
@@ -164,10 +165,7 @@ class SweptTable(Table):
                 ],
                 rows=lambda: (pick(_SHOWN), self.records),
                 extra=lambda: premises,
-                warnings=[
-                    f"{count:,} combination{'s' * (count != 1)} left out: {why}"
-                    for why, count in left_out
-                ],
+                warnings=[f"{many(n, 'combination')} left out: {why}" for why, n in left_out],
                 keys=tuple(columns),
             ),
         )

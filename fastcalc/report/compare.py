@@ -61,7 +61,7 @@ def parts(
 ) -> list[Part]:
     """Return a table of all columns for each outcome, more if there is any, and the notes."""
     rows = [[record_tables.row(COLUMNS, one) for one in compare_records([o])] for o in outcomes]
-    tables, _ = record_tables.tables([replace(one, rank=0) for one in COLUMNS], rows, width)
+    tables = record_tables.tables([replace(one, rank=0) for one in COLUMNS], rows, width)
     found: list[Part] = []
     pairs = zip(outcomes, tables, strict=True)
     for _, group in groupby(pairs, key=lambda pair: pair[0].scenario.model.id):
