@@ -163,17 +163,14 @@ def ways_of(
     kinds: list[Sequence[Component]] = []
     rates = tier_rates(split.tiers, chip, software, shared)
     for at, (tier, rate) in enumerate(zip(split.tiers, rates, strict=True)):
-        found = parts.kinds
-        if tier.is_near and at != own:
-            found = tuple(replace(kind, bandwidth=kind.bandwidth / (near / rate)) for kind in found)
-        elif not tier.is_near:
-            # What kernels lose on narrow slices, they lose in memory: links copy all of it whole.
-            most = inf if own is None else 1.0
-            found = tuple(
-                replace(kind, bandwidth=np.minimum(rate, kind.bandwidth * most)) for kind in found
-            )
-        kinds.append(found)
-    cells: list[Sequence[ArrayLike]] = [[kind.work_time for kind in found] for found in kinds]
+        speeds = [kind.bandwidth for kind in parts.kinds]
+        if not tier.is_near:  # a link copies whole tensors: kernels alone lose on narrow slices
+            speeds = [rate if own is None else np.minimum(rate, speed) for speed in speeds]
+        elif at != own:
+            speeds = [speed / (near / rate) for speed in speeds]
+        pairs = zip(parts.kinds, speeds, strict=True)
+        kinds.append([replace(kind, bandwidth=speed) for kind, speed in pairs])
+    cells: list[Sequence[ArrayLike]] = [[kind.work_time for kind in each] for each in kinds]
     streamed = Costs(cells, software.tier_overlap)
     host = on_host(work, split.tiers, split.chips, software, parts.touched)
     if host is None:

@@ -57,7 +57,7 @@ def bar(shares: Sequence[tuple[str, float]], wide: int = 40) -> str:
 
 
 def lives(outcome: Outcome) -> Iterator[str]:
-    """Yield what is outside a chip's fastest memory, at the first batch with any and the largest."""
+    """Yield what is beyond a chip's fastest memory, at the first batch with any and the largest."""
     made, batches = outcome.estimate.passes.split, outcome.scenario.batches
     if made is None:
         return
