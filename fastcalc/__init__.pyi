@@ -78,6 +78,8 @@ def plan(
     *,
     prompt: int | str = 1000,
     output: int | str = 1000,
+    prefix_hit: float | str = 0.0,
+    prefix_tier: _Words | None = None,
     speculate: _Words | None = None,
     ttft: _Words | None = None,
     percentile: float | str | None = None,

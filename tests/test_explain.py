@@ -3,20 +3,23 @@
 import json
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema import Engine
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.placement import Site
-from fastcalc.core.scenario import Outcome, Scenario
+from fastcalc.core.scenario import Outcome, Scenario, solve
 from fastcalc.explain import explain
 from fastcalc.explain.explained import MEANINGS
 from tests import strategies
 from tests.helpers import run
 from tests.test_properties import place, traffics
+from tests.test_tiers import requests
 
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9} | {
     prefix + unit: factor
@@ -30,6 +33,7 @@ NUMBER = re.compile(
 LINE = re.compile(r"^  ([A-Za-z][A-Za-z ]*) = (.+)$")
 FUNCTIONS = {"max": max, "min8": lambda a, b: a / (1 + (a / b) ** 8) ** (1 / 8)}
 
+IDEAL = Engine.model_validate({"id": "ideal", "name": "", "fitted_on": "", "is_bound": True})
 HOST = "dram=256GiB@90GB/s,link=25GB/s,compute=2TFLOP/s"
 CASES = [
     ("llama-3.1-70b", "--on", "h100-sxm,gb200,wse-3", "--batch", "1,8"),
@@ -44,6 +48,15 @@ CASES = [
     ("gpt-oss-120b", "--on", "h200-sxm", "--engine", "ideal", "--speculate", "2", "--batch", "2"),
     ("llama-3.1-70b", "--on", "rtx-4090", "--host", HOST, "--host-use", "compute", "--batch", "1"),
     ("llama-3.1-8b", "--on", "d-matrix-corsair", "--place", "kv=LPDDR5X", "--batch", "1,8"),
+    *(
+        ("llama-3.1-70b", "--on", "rtx-4090", "--engine", "ideal", "--batch", "1,8", *host)
+        for host in (
+            ("--host", "dram=96GiB@80GB/s,link=25GB/s"),
+            ("--host", "ddr5-2ch", "--place", "kv=GDDR6X,weights=host"),
+            ("--host", "ddr5-2ch", "--host-use", "stream", "--place", "kv=host"),
+        )
+    ),
+    ("gpt-oss-120b", "--on", "rtx-4090", "--host", "dram=96GiB@80GB/s,link=25GB/s"),
 ]
 
 
@@ -236,8 +249,31 @@ def test_formulas_come_to_what_the_step_says(chip, model, engine, traffic):
     check(*explained(chip, model, engine, traffic))
 
 
+@strategies.examples(30)
+@given(requests(), st.booleans())
+def test_formulas_come_to_it_over_hosts_links_and_places(request, is_bound):
+    found = solve(replace(request, engine=IDEAL) if is_bound else request)
+    check(found.estimate, explain(found))
+
+
+def test_the_bound_over_a_link_is_explained_by_the_link(fastcalc):
+    """70B at 4 bits is 41.1 GB; what 24 GiB leave of it, 15.33 GB, at 25 GB/s: 613.2 ms."""
+    host = ("--host", "dram=96GiB@80GB/s,link=25GB/s", "--engine", "ideal", "--batch", "1")
+    asked = ("llama-3.3-70b", "--weights", "int4", "--on", "rtx-4090", *host)
+    text = fastcalc("compare", *asked, "--explain", columns=200).out
+    assert "(41.1 GB - 25.77 GB) / 25 GB/s) = 613.2 ms" in text
+    # What a host's file says is of the host.
+    ran = fastcalc("compare", *asked, "--host", "ddr5-2ch", "--explain", "--format", "json")
+    (read,) = {
+        source["of"]
+        for one in json.loads(ran.out)["explanations"]
+        for source in one["sources"]
+        if source["number"] == "bandwidth of DRAM"
+    }
+    assert read == "hardware ddr5-2ch"
+
+
 @strategies.examples(20)
 @given(strategies.hardware(), strategies.models(), traffics)
 def test_terms_of_the_bound_come_to_what_the_bound_says(chip, model, traffic):
-    ideal = Engine.model_validate({"id": "ideal", "name": "", "fitted_on": "", "is_bound": True})
-    check(*explained(chip, model, ideal, traffic))
+    check(*explained(chip, model, IDEAL, traffic))

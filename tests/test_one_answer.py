@@ -107,7 +107,7 @@ def searched(request, asked):
     command = request.chance.choice(["sweep", "fit", "plan", "frontier", "fastmode"])
     if command == "plan":
         few = [word for word in request.words if word != request.formats[-1:]]
-        for row in asked("plan", *few, "--max-chips", 16, "--top", 2):
+        for row in asked("plan", *few, *request.hit, "--max-chips", 16, "--top", 2):
             without = ("service_tpot_ms",) if row["prefill"] == "apart" else ()
             yield row, shlex.split(row["command"])[2:], without
     elif command == "fastmode":

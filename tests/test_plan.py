@@ -279,6 +279,9 @@ def test_prompts_apart_are_counted_as_by_hand():
     assert plan.values["ttft"] == pytest.approx(estimate.ttft[0] + sent, rel=1e-9)
 
 
+LOADED = ("--host", "epyc-9005-12ch", "--prefix-tier", "host")
+
+
 @pytest.mark.parametrize(
     ("model", "rate"),
     [
@@ -291,6 +294,7 @@ def test_prompts_apart_are_counted_as_by_hand():
         ("deepseek-r1", ("--rate", "5/s")),
         ("gpt-oss-120b", ("--rate", "5/s", "--load", 0.7, "--price-basis", "tco")),
         ("llama-3.1-70b", ("--rate", "5/s", "--speculate", "none,0.8x3")),
+        ("llama-3.1-70b", ("--rate", "5/s", "--prefix-hit", "60%", *LOADED)),
     ],
 )
 def test_every_offered_plan_is_what_compare_says(model, rate, capsys, monkeypatch):

@@ -8,6 +8,8 @@ import math
 import numpy as np
 import pytest
 
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.host import memory_choice
 from fastcalc.core.layout import Layout
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario
@@ -23,12 +25,12 @@ from tests import made_up
 NEARLY = 1e-5
 
 
-def grid(*layouts, batches=(100,), prompt=1000.0, output=1000.0, chip=None, **given):
+def grid(*layouts, batches=(100,), prompt=1000.0, output=1000.0, chip=None, hit=0.0, **given):
     scenario = Scenario(
         hardware=chip or made_up.clocked(),
         **{"model": made_up.minimal(), "engine": made_up.CLOCK, **given},
         batches=(1,),
-        traffic=Traffic(1.0, 1.0, 1.0),
+        traffic=Traffic(1.0, 1.0, 1.0, hit),
     )
     kinds = Requests(*np.array([[prompt], [output], [prompt + output / 2]]))
     return Grid(scenario, layouts or (Layout(),), kinds, np.array(batches, dtype=float))
@@ -207,9 +209,8 @@ def test_who_waits_for_prompts_and_for_a_slot(batch, output, ttft, run, prompts)
 CACHED = made_up.minimal(kv_bytes_per_token=10_000_000)
 """10 MB a token: 1,000 tokens are 10 GB, a second at 10 GB/s."""
 
-ROOMY = made_up.clocked(
-    memory=[{"name": "M", "capacity": "1000000 GB", "bandwidth": "100000000 TB/s"}]
-)
+ROOMY_MEMORY = [{"name": "M", "capacity": "1000000 GB", "bandwidth": "100000000 TB/s"}]
+ROOMY = made_up.clocked(memory=ROOMY_MEMORY)
 
 
 @pytest.mark.parametrize(
@@ -245,6 +246,38 @@ def test_prompts_apart_wait_for_their_caches(layout, seconds, sent, received):
         assert each.values["ttft"][last] == pytest.approx(ttft, rel=NEARLY)
         decode = {1: 11.0, 2: 10.6 if layout.pp == 2 else 10.5}[layout.chips]
         assert each.values["tpot"][last] * 1e3 == pytest.approx(decode, rel=NEARLY)
+
+
+def test_prompt_replicas_take_in_what_is_not_cached_and_send_all():
+    """Half of 1,000 tokens: 5 + 20 + 5 ms alone, and 10 GB to send; a second, as without."""
+    one = grid(batches=(1, 100), chip=ROOMY, model=CACHED, hit=0.5)
+    found = [each for each in scored(one, rate=3.0) if each.pool is not None]
+    assert found
+    for each in found:
+        assert each.pool.seconds == pytest.approx(0.030, rel=NEARLY)
+        assert each.pool.sending == pytest.approx(1.0)
+    # A link that sends it in 10 ms leaves the prompts: 100 a second of 30 ms keep three busy.
+    links = {"scale_out": {"bandwidth": "1 TB/s", "latency": "100 us"}}
+    on = made_up.clocked(memory=ROOMY_MEMORY, links=links)
+    quick = grid(batches=(1, 100), chip=on, model=CACHED, hit=0.5)
+    pools = [each.pool for each in scored(quick, rate=99.0) if each.pool is not None]
+    assert [pool.replicas for pool in pools] == [3]
+
+
+def test_a_prefix_is_loaded_before_prompts_that_meet():
+    """500 of 1,000 tokens are 5 GB over a link of 10 GB/s, whoever else takes in a prompt.
+
+    Alone 5 + 5.025 + 20 + 0.03 + 5 + 5 ms and 500 of loading; with those of all four in the pass
+    20 + 0.05 + 5 + 4 x 5 ms, of which 10.05 decode.
+    """
+    memory = memory_choice(Catalogue(), "dram=1TB@1TB/s,link=10GB/s", prefix_tier="host")
+    on = ROOMY.model_copy(update={"links": IN_ONE_DOMAIN.links})
+    model = MIXTURE.model_copy(update={"kv_bytes_per_token": CACHED.kv_bytes_per_token})
+    layout, given = Layout(ep=4, dp=4), {"chip": on, "model": model, "memory": memory}
+    found = scored(grid(layout, batches=(4,), hit=0.5, **given), rate=1.0)[0]
+    alone, mixed, run = 540.055, 545.05, 1000 * 10.05 + 35
+    by_hand = alone + min(alone * 4 / run, 1.0) * 3 / 4 * (mixed - alone)
+    assert found.values["ttft"][0] * 1e3 == pytest.approx(by_hand, rel=NEARLY)
 
 
 def test_the_closest_miss_is_the_one_that_misses_least():

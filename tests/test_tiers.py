@@ -1,8 +1,11 @@
 """A model in several memories: what lives where, and what it costs, all by hand."""
 
 import itertools
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,11 +22,12 @@ from fastcalc.core.tier import KINDS, OWN_MEMORY, MemoryChoice, own_tiers
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import time_over_tiers
+from fastcalc.report.fit import fit_records
 from fastcalc.report.memories import lives
 from fastcalc.report.records import KEYS, compare_records
 from fastcalc.search.prefix import prefix_cache
 from tests import made_up, strategies
-from tests.helpers import outcome
+from tests.helpers import outcome, run
 
 ADDS = made_up.engine(tier_overlap=0)
 """Software that reaches everything, and reads one memory after another."""
@@ -921,6 +925,26 @@ def test_experts_on_the_host_by_hand():
     assert seconds(found) == pytest.approx(0.042, rel=1e-3)
 
 
+def test_narrow_experts_cost_the_kernels_of_a_chip_and_not_its_link():
+    """20 GB of ten experts, half of them near; two are picked, as narrow as halves a kernel's rate.
+
+    2 GB at half of 1 TB/s are 4 ms, 2 GB over 50 GB/s 40. A link of 800 GB/s brings them through
+    memory that kernels read at 500: 4 ms. All of them on the host: 4 GB at 50 GB/s.
+    """
+    ffn = {"kind": "moe", "experts": 10, "active_experts": 2, "width": 32_552}
+    attention = {"kind": "gqa", "heads": 4, "kv_heads": 2, "head_dim": 16}
+    block = {"count": 10, "attention": attention, "ffn": ffn}
+    model = made_up.blocks(hidden_size=1024, blocks=[block])
+    on = chip(memory("GDDR", "10 GB", "1 TB/s"))
+    under = made_up.engine(tier_overlap=0, narrow_expert_width=32_552)
+    asked = MemoryChoice(dram(link="50 GB/s"), "stream")
+    wide = MemoryChoice(dram(bandwidth="800 GB/s", link="800 GB/s"), "stream")
+    there = replace(asked, place=place(weights="host", kv="host"))
+    for choice, by_hand in ((asked, 0.044), (wide, 0.008), (there, 0.080)):
+        found = outcome(model, on, engine=under, memory=choice)
+        assert seconds(found) == pytest.approx(by_hand, rel=5e-3)
+
+
 def test_what_is_asked_to_live_near_leaves_less_room_for_others():
     """12 GB less the 2 GB asked there are 10, half of the experts."""
     on = chip(memory("GDDR", "12 GB", "1 TB/s"))
@@ -1163,3 +1187,93 @@ def test_new_keys_come_after_those_that_there_were():
         KEYS.index(key) > last for key in (*new, "experts_near_fraction", "kv_near_fraction")
     )
     assert KEYS.index("bound_limiter") < last < KEYS.index("service_tpot_ms")
+
+
+@pytest.mark.parametrize("use", ["stream", "compute"])
+def test_nothing_is_near_where_everything_is_asked_to_live_farther(use):
+    """On the host, or in the slower of a chip's own memories: none is in the fastest."""
+    asked = MemoryChoice(dram(), use, place(weights="host", kv="host"))
+    found = outcome(TEN_GB, CARD, engine=ADDS, memory=asked)
+    both = chip(memory("HBM", "80 GB", "1 TB/s"), memory("LPDDR", "96 GB", "500 GB/s"))
+    slower = MemoryChoice(place=place(weights="LPDDR", kv="LPDDR"))
+    own = outcome(TEN_GB, both, engine=ADDS, memory=slower)
+    for record in (*compare_records([found, own]), *fit_records([found, own])):
+        assert record["dense_near_fraction"] == record["kv_near_fraction"] == 0.0
+    (says,) = lives(found)
+    assert "DRAM holds 100 % of dense weights" in says
+    assert ("the link" if use == "stream" else "cores multiply") in says
+
+
+def test_a_row_that_does_not_fit_has_nothing_near():
+    """30 GB on a card of 24."""
+    fifteen = made_up.minimal(total_parameters=15_000_000_000)
+    found = outcome(fifteen, CARD, engine=ADDS, sharding=Sharding(chips=1))
+    for record in (*compare_records([found]), *fit_records([found])):
+        assert not record["fits"]
+        assert record["dense_near_fraction"] is record["kv_near_fraction"] is None
+
+
+def test_a_host_widens_the_range_of_rows_that_read_it_alone():
+    """40 GB of weights on a card of 80; caches of 200 kB a token x 2,000 fill the rest at 100."""
+    ranges = {
+        "unseen": {"below": 1.5, "above": 1.2, "basis": "made up"},
+        "offload": {"below": 2.0, "above": 1.1, "basis": "made up"},
+    }
+    under = Engine.model_validate(
+        {"id": "ranged", "name": "", "fitted_on": "", "parameters": {}, "ranges": ranges}
+    )
+    model = made_up.minimal(total_parameters=20_000_000_000, kv_bytes_per_token=200_000)
+    on = chip(memory("HBM", "80 GB", "1 TB/s"))
+    for asked in (MemoryChoice(dram(), "stream"), MemoryChoice(dram(), prefix_tier="host")):
+        found = outcome(model, on, engine=under, batch=(8, 200), memory=asked)
+        assert [one["placement"] for one in compare_records([found])] == [
+            "HBM of 1 chip",
+            "HBM + DRAM of 1 chip",
+        ]
+        assert found.estimate.speed / found.estimate.low == pytest.approx([1.5, 2.0])
+
+
+# What notes say of a host.
+
+
+def shown_notes(*args: str, capsys: pytest.CaptureFixture[str], monkeypatch) -> list[str]:
+    """The notes of the first screen, each on a line."""
+    monkeypatch.setenv("COLUMNS", "300")
+    ran = run(
+        "compare", "gpt-oss-120b", "--on", "rtx-4090", *args, capsys=capsys, monkeypatch=monkeypatch
+    )
+    assert ran.code == 0, ran.err
+    return [line.removeprefix("- ") for line in ran.out.splitlines() if line.startswith("- ")]
+
+
+def test_the_first_screen_says_what_lives_on_a_host_and_what_becomes_of_it(capsys, monkeypatch):
+    """GDDR6X holds a third of 65 GB; its PCIe 4 is 32 GB/s one way; cores are stated or not."""
+    notes = partial(shown_notes, "--batch", "1,8", capsys=capsys, monkeypatch=monkeypatch)
+    dropped = "cores are left out"
+    capped = "the link to the host is limited to the 32 GB/s of rtx-4090's own"
+    said = notes("--host", "dram=96GiB@80GB/s,link=250GB/s")
+    (lying,) = (line for line in said if "DRAM holds" in line)
+    assert re.match(r"rtx-4090: at batch 1 DRAM holds 6\d % of experts.*; at batch 8 DRAM", lying)
+    assert "streams over the link" in lying
+    assert capped in said
+    assert any(dropped in line and "compute=" in line for line in said)
+    said = notes("--host", "dram=96GiB@80GB/s,link=32GB/s,compute=1TFLOP/s")
+    assert any("the host's cores multiply what is there" in line for line in said)
+    assert capped not in said
+    assert not any(dropped in line for line in said)
+    said = notes("--host", "dram=96GiB@80GB/s,link=25GB/s", "--host-use", "stream")
+    assert not any(dropped in line for line in said)
+
+
+def test_what_if_reaches_a_host(capsys, monkeypatch):
+    """At an eighth of the bandwidth what is read in place takes eight times as long."""
+    asked = ("compare", "llama-3.1-70b", "--on", "rtx-4090", "--host", "ddr5-2ch", "--batch", "1")
+    asked = (*asked, "--chips", "1", "--place", "weights=host", "--engine", "ideal")
+    asked = (*asked, "--weights", "int4", "--format", "json")
+    key, found = "ddr5-2ch:memory.DRAM.bandwidth", []
+    for rate in ("80 GB/s", "10 GB/s"):
+        ran = run(*asked, "--set", f"{key}={rate}", capsys=capsys, monkeypatch=monkeypatch)
+        (record,) = json.loads(ran.out)["records"]
+        assert f"what if: {key.partition(':')[2]} of ddr5-2ch is {rate}" in str(record["warnings"])
+        found.append(record["tpot_ms"])
+    assert found[1] == pytest.approx(8 * found[0], rel=1e-6)

@@ -217,7 +217,7 @@ class HostMemory(Flags):
         str | None,
         flag(
             "NAME|dram=SIZE@BANDWIDTH,...",
-            "A host's memory: dram=256GiB@300GB/s,link=64GB/s, and compute=FLOP/s, chips=N.",
+            "A host: dram=256GiB@300GB/s,link=64GB/s,chips=N; cores multiply with compute=FLOP/s.",
             autocompletion=completion.hosts,
         ),
     ] = None

@@ -170,7 +170,7 @@ def chips_of(entries: Catalogue, on: str, memory: MemoryChoice) -> list[Hardware
                     f"--on {shown(name)}: this is a host, whose memory chips may use; name a chip, "
                     f"and the host with --host {shown(name)}"
                 )
-    entries.refuse_idle_changes("hardware", chips)
+    entries.refuse_idle_changes("hardware", [*chips, *([memory.host] if memory.host else [])])
     missing: dict[str, str] = {}
     for chip in chips:
         tiers = (*own_tiers(chip), *(own_tiers(memory.host) if memory.host else ()))

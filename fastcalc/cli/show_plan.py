@@ -81,6 +81,7 @@ def _service(asked: FindPlans) -> Service:
         utilization=options.share(load, flag),
         is_speed=is_speed,
         objective=cast(Objective, objective),
+        prefix_hit=options.share(asked.prefix_hit, "--prefix-hit", zero=True),
     )
 
 
@@ -106,6 +107,7 @@ def _grids(asked: FindPlans, service: Service) -> list[Grid]:
             speculations=speculated,
             pricing=pricing,
             memory=memory,
+            prefix_hit=service.prefix_hit,
         )
     )
     grids = (candidates(one, prompt=service.prompt, output=service.output) for one in scenarios)
@@ -145,7 +147,8 @@ def _typed(asked: FindPlans) -> commands.Typed:
 
 def _phrase(asked: FindPlans) -> str:
     tokens = many(asked.output, "token")
-    words = [f"{asked.model}, prompts of {asked.prompt:,} and outputs of {tokens}"]
+    cached = f" ({asked.prefix_hit * 100:g} % cached)" if asked.prefix_hit else ""
+    words = [f"{asked.model}, prompts of {asked.prompt:,}{cached} and outputs of {tokens}"]
     of = f" for {asked.percentile:g} % of requests" if asked.percentile else ""
     words += [f"TTFT up to {asked.ttft}{of}"] if asked.ttft else []
     words += [f"TPOT up to {asked.tpot}"] if asked.tpot else []

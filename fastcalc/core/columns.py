@@ -276,22 +276,22 @@ LATER = (
         "what a decode step does with weights on the host: stream them over the link, or compute "
         "in place",
     ),
-    Column(
+    _held(
         "dense_near_fraction",
         "ratio",
-        "of the dense weights, in the fastest memory",
+        "of the dense weights, in the chip's fastest memory",
         lambda one: one.near("dense"),
     ),
-    Column(
+    _held(
         "experts_near_fraction",
         "ratio",
-        "of the routed experts, in the fastest memory; empty without any",
+        "of the routed experts, in the chip's fastest memory; empty without any",
         lambda one: one.near("experts") if one.work.experts else None,
     ),
-    Column(
+    _held(
         "kv_near_fraction",
         "ratio",
-        "of the KV cache, in the fastest memory",
+        "of the KV cache, in the chip's fastest memory",
         lambda one: one.near("kv"),
     ),
 )

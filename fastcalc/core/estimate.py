@@ -16,7 +16,7 @@ from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import money
-from fastcalc.formulas.types import ArrayLike, Bools, Floats, floats
+from fastcalc.formulas.types import ArrayLike, Bools, Floats, floats, where
 
 SITE_FACTOR = 1.3
 """Power of a site over power of its machines (PUE): assumed, between 1.1 at the best sites and the
@@ -125,18 +125,23 @@ class Estimate:
         return 1.0 / self.tpot
 
     @cached_property
-    def _range(self) -> SpeedRange | None:
-        return range_of(self.placement)
+    def _range(self) -> tuple[ArrayLike, ArrayLike] | None:
+        near, far = (range_of(self.placement, is_offloaded=one) for one in (False, True))
+        if near is None or far is None:
+            return None
+        split = self.passes.split
+        reads = np.asarray(False) if split is None else split.reads_host
+        return where(reads, far.below, near.below), where(reads, far.above, near.above)
 
     @property
     def low(self) -> Floats | None:
         """Low end of the 80 % range of the speed, if the engine states one. [1/s]"""
-        return self.speed / self._range.below if self._range else None
+        return self.speed / self._range[0] if self._range else None
 
     @property
     def high(self) -> Floats | None:
         """High end of it. [1/s]"""
-        return np.minimum(self.speed * self._range.above, self.bound) if self._range else None
+        return np.minimum(self.speed * self._range[1], self.bound) if self._range else None
 
     @property
     def total(self) -> Floats:
@@ -211,14 +216,17 @@ def evaluate(placement: AnyPlacement, *, batch: ArrayLike, traffic: Traffic) -> 
     return Estimate(Schedule(placement, traffic, floats(batch)))
 
 
-def range_of(placement: AnyPlacement, phase: str = "decode") -> SpeedRange | None:
+def range_of(
+    placement: AnyPlacement, phase: str = "decode", *, is_offloaded: bool = False
+) -> SpeedRange | None:
     """Return the speed range for this class of chip and model, or None for the bound itself.
 
     placement : a workload on a layout
     phase : ``decode``, ``prefill`` or ``served``
+    is_offloaded : whether any of the model is on a host
     """
     engine, hardware = placement.machine.engine, placement.machine.hardware
-    if placement.machine.memory.host is not None:
+    if is_offloaded:
         return engine.range_of(OFFLOAD)
     if hardware.architecture in engine.fitted_architectures:
         group = range_group(hardware, placement.work.experts > 0)

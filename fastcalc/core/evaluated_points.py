@@ -93,7 +93,7 @@ class EvaluatedPoints:
 
     def near(self, kind: str) -> ArrayLike:
         """Return the share of a kind of bytes that lives in the fastest memory. [1]"""
-        return near(self.estimate.passes.split, kind)
+        return near(self.placement.machine, self.estimate.passes.split, kind)
 
     @property
     def host(self) -> str | None:

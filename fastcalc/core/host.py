@@ -15,6 +15,10 @@ _SLOTS = 8
 
 _DIMENSIONS = {"link": "bandwidth", "compute": "compute rate"}
 _NO_CORES = "1 MFLOP/s"
+_STREAMS = (
+    "the host's cores are left out, so what lives there streams over the link; add compute=FLOP/s "
+    "to --host to let them multiply"
+)
 
 
 def memory_choice(
@@ -49,12 +53,13 @@ def memory_choice(
                 f"--host {shown(host)}: {found.id} is no host; 'fastcalc list hardware' shows "
                 "those of kind host, or write its numbers: dram=256GiB@300GB/s,link=64GB/s"
             )
-    rate = found and found.rate("bf16")
+    rate, note = found and found.rate("bf16"), None
     if rate and rate.text == _NO_CORES:
         if use == "compute":
             raise InputError("--host-use compute: add compute=FLOP/s of its cores to --host")
+        note = None if use else _STREAMS
         use = "stream"
-    return MemoryChoice(found, cast(HostUse | None, use), _placed(place), prefix_tier)
+    return MemoryChoice(found, cast(HostUse | None, use), _placed(place), prefix_tier, note)
 
 
 def _written(text: str) -> Hardware:

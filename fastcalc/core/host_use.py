@@ -118,17 +118,15 @@ class OnHost:
 class Ways:
     """How a pass may use memories beyond the first.
 
-    kinds : what the chip reads and multiplies of each kind of `READ`, all in its first memory
-    own : position of that memory; None where it has none
-    slower : how many times longer the chip reads from each memory [1]
+    kinds : what the chip reads and multiplies of each kind of `READ`, by the memory it is all in
+    own : position of the chip's first memory; None where it has none
     streamed : what the pass takes where the chip reads everything
     open : what it takes each way that the user leaves open
     host : what the host's cores take; None where they may not multiply
     """
 
-    kinds: Sequence[Component]
+    kinds: Sequence[Sequence[Component]]
     own: int | None
-    slower: Sequence[ArrayLike]
     streamed: Costs
     open: list[Costs]
     host: OnHost | None
@@ -159,28 +157,30 @@ def ways_of(
     chip, software : what a chip prints, and what the engine makes of it
     parts : what the chip reads and multiplies, all in its first memory
     """
-    kinds, shared = parts.kinds, [part_of(tier, split.chips, work) for tier in split.tiers]
-    near = software.bandwidth(chip)
-    slower = [near / rate for rate in tier_rates(split.tiers, chip, software, shared)]
-    first = read_first(split.tiers)
+    shared = [part_of(tier, split.chips, work) for tier in split.tiers]
+    first, near = read_first(split.tiers), software.bandwidth(chip)
     own = split.tiers.index(first) if first.is_near else None
-    cells: list[Sequence[ArrayLike]] = [
-        [
-            (kind if at == own else replace(kind, bandwidth=kind.bandwidth / factor)).work_time
-            for kind in kinds
-        ]
-        for at, factor in enumerate(slower)
-    ]
+    kinds: list[Sequence[Component]] = []
+    rates = tier_rates(split.tiers, chip, software, shared)
+    for at, (tier, rate) in enumerate(zip(split.tiers, rates, strict=True)):
+        speeds = [kind.bandwidth for kind in parts.kinds]
+        if not tier.is_near:  # a link copies whole tensors: kernels alone lose on narrow slices
+            speeds = [rate if own is None else np.minimum(rate, speed) for speed in speeds]
+        elif at != own:
+            speeds = [speed / (near / rate) for speed in speeds]
+        pairs = zip(parts.kinds, speeds, strict=True)
+        kinds.append([replace(kind, bandwidth=speed) for kind, speed in pairs])
+    cells: list[Sequence[ArrayLike]] = [[kind.work_time for kind in each] for each in kinds]
     streamed = Costs(cells, software.tier_overlap)
     host = on_host(work, split.tiers, split.chips, software, parts.touched)
     if host is None:
-        return Ways(kinds, own, slower, streamed, [streamed], None)
+        return Ways(kinds, own, streamed, [streamed], None)
     instead = host.instead(chip, parts)
     cells = [instead if at == host.place else each for at, each in enumerate(cells)]
     turn = host.sent / host.link + host.each
     computed = Costs(cells, software.tier_overlap, host.place, turn, host.layers)
     ways = [streamed, computed] if split.tiers[host.place].streams else [computed]
-    return Ways(kinds, own, slower, streamed, ways, host)
+    return Ways(kinds, own, streamed, ways, host)
 
 
 def on_host(
@@ -238,9 +238,9 @@ def located(split: Split, ways: Ways) -> Located:
     split : where its bytes live
     ways : how it may use what lives elsewhere
     """
-    kinds, host, own, reads = ways.kinds, ways.host, ways.own, split.reads()
+    host, own, reads = ways.host, ways.own, split.reads()
     shares = [[reads[kind][at] for kind in READ] for at in range(len(split.tiers))]
-    slower = {at: factor for at, factor in enumerate(ways.slower) if at != own}
+    others = [at for at in range(len(split.tiers)) if at != own]
     rest: list[ArrayLike] = [1.0] * len(READ)
     done, far = idle(HOST), idle(FAR)
     if host is not None:
@@ -252,23 +252,23 @@ def located(split: Split, ways: Ways) -> Located:
             done = host.done(there, split.turns(host.place, host.layers) * computes)
             shares[host.place] = [share * ~computes for share in shares[host.place]]
         if computes.all():
-            del slower[host.place]
+            others.remove(host.place)
     near = [floats(0.0)] * len(READ) if own is None else shares[own]
-    if slower:
+    if others:
         spent = ways.streamed.reading(shares)
         if own is not None:
             spent = spent - summed(near, ways.streamed.cells[own])
-        there = [floats(sum(shares[at][kind] for at in slower)) for kind in range(len(READ))]
-        longer = [
-            floats(sum(shares[at][kind] * factor for at, factor in slower.items()))
-            for kind in range(len(READ))
-        ]
+        kinds = ways.kinds[others[0]]
+        there = [floats(sum(shares[at][kind] for at in others)) for kind in range(len(READ))]
+        longer = sum(
+            summed(shares[at], [one.memory_time for one in ways.kinds[at]]) for at in others
+        )
         far = _lasting(
             FAR,
             np.maximum(spent, 0.0),
             (
                 summed(there, [one.bytes for one in kinds]),
-                summed(longer, [one.memory_time for one in kinds]),
+                floats(longer),
             ),
             (
                 summed(there, [one.flops for one in kinds]),

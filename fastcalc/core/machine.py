@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf
 from typing import Literal, NamedTuple
 
@@ -154,6 +154,7 @@ class Machine:
 
     hardware, engine : entries of the catalogue
     tiers : the memories that hold weights and cache, the fastest first
+    fastest : the fastest of the chip's own, which is none of them where nothing is to live there
     memory : what the user asks of them
     place : kinds of bytes that have a memory of their own, by its position
     prefix : position of the memory that the cached part of prompts is loaded from
@@ -163,6 +164,7 @@ class Machine:
     hardware: Hardware
     engine: Engine
     tiers: tuple[Tier, ...]
+    fastest: Tier
     memory: MemoryChoice
     place: dict[str, int]
     prefix: int | None
@@ -207,14 +209,16 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     """
     cache = number_format(work.kv_format, cache=True)
     formats = (work.dense.format, work.head.format, work.routed.format, cache)
-    tiers = tiers_of(hardware, memory, formats)
-    if hardware.execution == "spatial":  # one region after another has its own part of the rate
-        tiers = tuple(sorted(tiers, key=lambda one: one.order(work.layers)))
+    # One region after another has its own part of the rate.
+    regions = work.layers if hardware.execution == "spatial" else 1.0
+    in_order = partial(sorted, key=lambda tier: tier.order(regions))
+    tiers = tuple(in_order(tiers_of(hardware, memory, formats)))
     prefix, software = memory.prefix_tier, parameters_on(engine, hardware)
     return Machine(
         hardware=hardware,
         engine=engine,
         tiers=tiers,
+        fastest=in_order(own_tiers(hardware))[0],
         memory=memory,
         place={kind: named(hardware, tiers, name) for kind, name in memory.place},
         prefix=None if prefix is None else named(hardware, tiers, prefix, "--prefix-tier"),

@@ -341,6 +341,13 @@ def _warnings(outcome: Location) -> Iterable[str]:
     scenario = outcome.scenario
     hardware, engine, model = scenario.hardware, scenario.engine, scenario.model
     yield from (*hardware.what_if.values(), *model.what_if.values())
+    if (host := scenario.memory.host) is not None:
+        yield from host.what_if.values()
+        yield from [scenario.memory.note] if scenario.memory.note else []
+        ways = [one.bandwidth for one in (hardware.links.scale_up, hardware.links.scale_out) if one]
+        own = max(ways, key=lambda way: way.si, default=None)
+        if own and any(one.link and one.link.si > own.si for one in host.memory):
+            yield f"the link to the host is limited to the {own.text} of {hardware.id}'s own"
     if outcome.usd_per_hour is None:
         yield (
             f"{hardware.id} has no {scenario.pricing.basis} price, so $ are empty; give one with "

@@ -6,6 +6,7 @@ from functools import reduce
 
 import numpy as np
 
+from fastcalc.core.machine import Machine
 from fastcalc.core.placement import AnyPlacement, stored_weights
 from fastcalc.core.tier import KINDS, Tier
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
@@ -67,6 +68,17 @@ class Split:
         held = (self.shares[kind][tier] * self.sizes[kind] > 0.0 for kind in KINDS)
         return np.asarray(np.any(np.broadcast_arrays(*held), axis=0))
 
+    @property
+    def reads_host(self) -> Bools:
+        """Whether a pass reads anything of what lives on a host, or beyond."""
+        read = (
+            self.shares[kind][at] * self.sizes[kind] > 0.0
+            for at, tier in enumerate(self.tiers)
+            for kind in READ
+            if not tier.is_near
+        )
+        return np.asarray(np.any(np.broadcast_arrays(False, *read), axis=0))
+
     def reads(self) -> dict[str, list[Array]]:
         """Return the shares of what a pass reads, by kind of bytes."""
         return self.shares | {"experts": self.read}
@@ -119,15 +131,18 @@ class Costs:
         return spent - self.overlap * (spent - at_once)
 
 
-def near(split: Split | None, kind: str) -> ArrayLike:
-    """Return the share of a kind of bytes that lives in the fastest memory. [1]
+def near(machine: Machine, split: Split | None, kind: str) -> ArrayLike:
+    """Return the share of a kind of bytes that lives in the chip's fastest memory. [1]
 
+    machine : whose memories they are
     split : what lives where; None where all is in the one memory there is
     kind : one of `KINDS`
     """
+    if machine.fastest not in machine.tiers:  # where nothing is to live
+        return 0.0
     if split is None:
         return 1.0
-    share = split.shares[kind][0]
+    share = split.shares[kind][machine.tiers.index(machine.fastest)]
     return share.item() if share.size == 1 else share
 
 

@@ -28,12 +28,14 @@ class MemoryChoice:
         most
     prefix_tier : the memory that the cached part of prompts is loaded from; None where it lies in
         place
+    note : what a reader must know of how it was read
     """
 
     host: Hardware | None = None
     use: HostUse | None = None
     place: tuple[tuple[str, str], ...] = ()
     prefix_tier: str | None = None
+    note: str | None = None
 
 
 OWN_MEMORY = MemoryChoice()

@@ -102,7 +102,8 @@ def token_in_traffic(passes: Schedule) -> Timeline:
 
 def prompts_together(passes: Schedule) -> Timeline:
     """Return the time to take in a prompt where every replica takes one in at once."""
-    return Timeline(passes, ((DECODE, passes.chunks), (PROMPTS, passes.chunks)))
+    counts = ((DECODE, passes.chunks), (PROMPTS, passes.chunks))
+    return Timeline(passes, counts, loading=passes.loading)
 
 
 def prefill(passes: Schedule) -> Timeline:

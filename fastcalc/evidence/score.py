@@ -128,7 +128,7 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
         is_offloaded, hardware = batch.points[0].is_offloaded, batch.deployment.hardware
         machine = "offload" if is_offloaded else class_of(hardware)
         about = batch.deployment.engine.id, machine, phase, has_experts
-        speed = range_of(batch.placement, phase)
+        speed = range_of(batch.placement, phase, is_offloaded=is_offloaded)
         for point in batch.points:
             index = len(found)
             value, bound, middle = values[index], bounds[index], typical[index]

@@ -1,13 +1,16 @@
 """The three terms of the bound, with their numbers; the largest counts."""
 
+import numpy as np
+
 from fastcalc.core.bound import NARROWEST_ACTIVATION_BYTES, Bound
 from fastcalc.core.component import Component
 from fastcalc.core.pass_work import FLOPS_PER_PARAMETER
 from fastcalc.core.schedule import Schedule
+from fastcalc.core.tier import Tier
 from fastcalc.explain.attention import cache_read, looked_back
 from fastcalc.explain.explained import component
 from fastcalc.explain.numbers import Numbers
-from fastcalc.explain.terms import Equation, equation, largest, named, number, one, total
+from fastcalc.explain.terms import Equation, Term, equation, largest, named, number, one, total
 
 
 class BoundPass:
@@ -22,6 +25,28 @@ class BoundPass:
         self.chips = number(self.layout.chips)
         self.picked = number(self.work.active_experts) / (self.work.experts or 1.0)
 
+    def memories(self, tier: Tier) -> Term:
+        """Return how many of a memory the deployment has: some chips share one. [1]"""
+        chips = self.layout.chips
+        return number(np.round(chips * tier.share(chips)))
+
+    def bandwidth(self, tier: Tier) -> Term:
+        """Return how fast all of a memory are read at once, in place or over all links. [byte/s]"""
+        in_place = self.memories(tier) * self.numbers.bandwidth(tier)
+        is_linked = not tier.flop_rates and self.layout.chips * tier.link < in_place.value
+        return self.chips * self.numbers.way_to(tier) if is_linked else in_place
+
+    def peak(self, place: int) -> Term:
+        """Return the rate of dense, head, routed or attention products with a host's cores."""
+        peaks, chips = self.machine.peaks, self.layout.chips
+        own = self.numbers.peak((peaks.dense, peaks.head, peaks.routed, peaks.attention)[place])
+        cores = (
+            self.numbers.peak(tier.flop_rates[place], tier) * tier.share(chips)
+            for tier in self.machine.tiers
+            if tier.flop_rates
+        )
+        return total([own, *cores])
+
 
 def components(bound: Bound) -> list[Component]:
     """Return memory, compute and link of a bound as plain floats."""
@@ -35,39 +60,47 @@ def components(bound: Bound) -> list[Component]:
 
 @component("memory", "the fewest bytes that must be read, at printed bandwidth")
 def _memory(made: BoundPass, part: Component) -> list[Equation]:
-    numbers = made.numbers
-    always = numbers.stored("dense", "small", "head")
-    stored = always + numbers.stored("routed", "expert_biases") * made.picked
-    weights = named("weights", "B", stored)
-    read = cache_read(numbers, made.traffic, 1.0)
-    cache = named("cache", "B", read)
-    moved = equation("bytes", part.bytes, "B", weights.answer + number(made.decoded) * cache.answer)
-    # Tiers are filled from the fastest on, and all of them are read at once.
-    tiers = sorted(made.machine.tiers, key=lambda tier: tier.capacity / tier.rate)
+    numbers, tiers, place = made.numbers, made.machine.tiers, made.machine.place
+    weights = {
+        "dense": numbers.stored("dense"),
+        "head": numbers.stored("small", "head"),
+        "experts": numbers.stored("routed", "expert_biases") * made.picked,
+    }
+    stored = named("weights", "B", total(weights.values()))
+    cache = named("cache", "B", cache_read(numbers, made.traffic, 1.0))
+    caches = number(made.decoded) * cache.answer
+    moved = equation("bytes", part.bytes, "B", stored.answer + caches)
+    # Memories are read at once, and filled from that which is read through soonest.
+    found = [(made.memories(one) * numbers.capacity(one), made.bandwidth(one)) for one in tiers]
+    found.sort(key=lambda one: one[0].value / one[1].value)
     left, times = number(moved.term.value, "B"), []
-    for index, tier in enumerate(tiers):
-        bandwidth = total(numbers.bandwidth(each) for each in tiers[index:])
-        times.append(left / (made.chips * bandwidth))
-        left = left - made.chips * numbers.capacity(tier)
+    for index, (held, _) in enumerate(found):
+        times.append(left / total(bandwidth for _, bandwidth in found[index:]))
+        left = left - held
+    read = weights | {"kv": caches}
+    for at, tier in enumerate(tiers):  # what is asked to live in one is read from there
+        asked = total(read[kind] for kind, own in place.items() if own == at and kind in read)
+        times += [asked / made.bandwidth(tier)] if asked.value else []
     time = equation("time", part.memory_time, "s", largest(*times))
-    return [weights, *([cache] if made.decoded else []), moved, time]
+    return [stored, *([cache] if made.decoded else []), moved, time]
 
 
 @component(
     "compute", "the FLOPs of all tokens, at the fastest printed dense rate that loses nothing"
 )
 def _compute(made: BoundPass, part: Component) -> list[Equation]:
-    numbers, rates = made.numbers, made.machine.peaks
+    numbers = made.numbers
+    dense, head, experts, attention = (made.peak(place) for place in range(4))
     decoded = made.decoded * made.kept
     both, routed = decoded + made.prompt, numbers.parameters("routed") * made.picked
     products = (
-        ("dense", both, numbers.parameters("dense"), rates.dense),
-        ("norms", both, numbers.parameters("small"), max(rates.dense, rates.head)),
-        ("head", decoded, numbers.parameters("head"), rates.head),
-        ("experts", both, routed, rates.routed),
+        ("dense", both, numbers.parameters("dense"), dense),
+        ("norms", both, numbers.parameters("small"), max(dense, head, key=lambda rate: rate.value)),
+        ("head", decoded, numbers.parameters("head"), head),
+        ("experts", both, routed, experts),
     )
     terms = [
-        (name, number(tokens) * FLOPS_PER_PARAMETER * parameters / numbers.peak(rate))
+        (name, number(tokens) * FLOPS_PER_PARAMETER * parameters / rate)
         for name, tokens, parameters, rate in products
     ]
     looked = total(
@@ -75,7 +108,7 @@ def _compute(made: BoundPass, part: Component) -> list[Equation]:
         for count, is_prompt in ((decoded, False), (made.prompt, True))
         if count
     )
-    terms.append(("attention", looked / numbers.peak(rates.attention)))
+    terms.append(("attention", looked / attention))
     spent = [named(name, "s", term) for name, term in terms]
     summed = total(each.answer for each in spent) / made.chips
     return [*spent, equation("time", part.compute_time, "s", summed)]

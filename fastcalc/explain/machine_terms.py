@@ -58,7 +58,7 @@ def _host(made: Pass, part: Component) -> list[Equation]:
     memory = next(tier for tier in made.machine.tiers if tier.flop_rates)
     printed = made.numbers.bandwidth(memory)
     share = number(part.bandwidth / (bandwidth.value * printed.value))
-    link = made.numbers.setting("host_link_fraction") * number(memory.link, "B/s")
+    link = made.numbers.setting("host_link_fraction") * made.numbers.way_to(memory)
     return [
         equation("bytes", part.bytes, "B", number(part.bytes, "B")),
         equation("read rate", part.bandwidth, "B/s", bandwidth * printed * share),

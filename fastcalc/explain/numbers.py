@@ -38,12 +38,21 @@ class Numbers:
 
     def bandwidth(self, tier: Tier | None = None) -> Term:
         """Return the printed bandwidth of a memory, the fastest if none is named. [byte/s]"""
-        memory = (tier or read_first(self.machine.tiers)).entry
-        return self._printed(f"bandwidth of {memory.name}", memory.bandwidth, "B/s")
+        tier = tier or read_first(self.machine.tiers)
+        quantity = tier.entry.bandwidth
+        return self._printed(f"bandwidth of {tier.name}", quantity, "B/s", self._owner(tier))
 
     def capacity(self, tier: Tier) -> Term:
         """Return the printed capacity of a memory. [byte]"""
-        return self._printed(f"capacity of {tier.name}", tier.entry.capacity, "B")
+        quantity = tier.entry.capacity
+        return self._printed(f"capacity of {tier.name}", quantity, "B", self._owner(tier))
+
+    def way_to(self, tier: Tier) -> Term:
+        """Return what one chip reads of a memory over its link, which may be its own. [byte/s]"""
+        link, up = tier.entry.link, self.machine.hardware.links.scale_up
+        if link is not None and link.si == tier.link:
+            return self._printed(f"link to {tier.name}", link, "B/s", self._owner(tier))
+        return self.link(is_inside=up is not None and up.bandwidth.si == tier.link)
 
     def over_cores(self, name: str) -> Term | None:
         """Return a parameter for each core times the cores; None where it limits nothing."""
@@ -57,11 +66,12 @@ class Numbers:
         rate = self.machine.hardware.vector
         return self._printed("vector rate", rate, "FLOP/s") if rate else number(inf, "FLOP/s")
 
-    def peak(self, rate: ArrayLike) -> Term:
-        """Return the printed dense peak of a value. [FLOP/s]"""
-        for name, quantity in self.machine.hardware.peak.items():
+    def peak(self, rate: ArrayLike, tier: Tier | None = None) -> Term:
+        """Return the printed dense peak of a value, of the chip or where a memory is. [FLOP/s]"""
+        owner = self._owner(tier)
+        for name, quantity in owner.peak.items():
             if quantity.si == one(rate):
-                return self._printed(f"dense {name} peak", quantity, "FLOP/s")
+                return self._printed(f"dense {name} peak", quantity, "FLOP/s", owner)
         return number(rate, "FLOP/s")
 
     def link(self, *, is_inside: bool) -> Term:
@@ -101,8 +111,17 @@ class Numbers:
         title = source.title if source else "its own entry"
         return number(value, unit, Origin(name, f"model {model.id}", "", title))
 
-    def _printed(self, name: str, quantity: Quantity, unit: str) -> Term:
-        hardware = self.machine.hardware
+    def _owner(self, tier: Tier | None) -> Hardware:
+        """Return whose a memory is: the chip's, or its host's."""
+        host = self.machine.memory.host
+        if host is None or tier is None or all(tier.entry is not one for one in host.memory):
+            return self.machine.hardware
+        return host
+
+    def _printed(
+        self, name: str, quantity: Quantity, unit: str, owner: Hardware | None = None
+    ) -> Term:
+        hardware = owner or self.machine.hardware
         return number(quantity.si, unit, _origin(name, "hardware", hardware, quantity))
 
 

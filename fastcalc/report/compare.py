@@ -46,8 +46,14 @@ def notes(outcomes: Sequence[Outcome]) -> tuple[list[str], list[str]]:
             f"{number(float(drafts.tokens_per_pass))} kept a pass, "
             f"which is an acceptance of {drafts.acceptance:.2f}; {who}"
         ]
-    few = [prices(outcomes, in_short=True), *drafted, *warnings]
-    return few, [prices(outcomes), *drafted, *warnings, *_notes(outcomes)]
+    # What lives on a host changes how a table is read.
+    hosted = [
+        f"{one.scenario.hardware.id}: {there}"
+        for one in outcomes
+        if one.scenario.memory.host is not None and (there := "; ".join(lives(one)))
+    ]
+    few = [prices(outcomes, in_short=True), *hosted, *drafted, *warnings]
+    return few, [prices(outcomes), *hosted, *drafted, *warnings, *_notes(outcomes)]
 
 
 def parts(
@@ -128,9 +134,9 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
         fitted = " ".join(engine.fitted_on.split())
         yield f"engine {name} ({', '.join(dict.fromkeys(users))}): fitted on {fitted}"
     for outcome in outcomes:
-        chip = outcome.scenario.hardware.id
-        yield from (f"{chip}: {sentence}" for sentence in lives(outcome))
-        yield from (f"{chip}: {sentence}" for sentence in (*_alone(outcome), *_prefix(outcome)))
+        chip, near = outcome.scenario.hardware.id, outcome.scenario.memory.host is None
+        sentences = (*(lives(outcome) if near else ()), *_alone(outcome), *_prefix(outcome))
+        yield from (f"{chip}: {sentence}" for sentence in sentences)
     # Where regions make the memory term of the bound look absurd, both terms are named.
     for outcome in outcomes:
         estimate = outcome.estimate

@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 from types import SimpleNamespace
 
-from fastcalc.core.columns import Column, pick, values
+from fastcalc.core.columns import NEEDS_FIT, Column, pick, values
 from fastcalc.core.scenario import Location
 from fastcalc.core.split import near
 from fastcalc.report import record_tables
@@ -110,11 +110,12 @@ def fit_records(locations: Iterable[Location]) -> list[Record]:
             placed=partial(getattr, alone, "where"),
             memories=alone.memories,
             host=scenario.memory.host and scenario.memory.host.id,
-            near=partial(near, alone.split),
+            near=partial(near, place.machine, alone.split),
             min_chips=partial(location.min_chips.__getitem__, scenario.batches.index(batch)),
             needed=location.site.chips_needed(batch),
         )
-        found.append(plainly(values(COLUMNS, one)))
+        record = plainly(values(COLUMNS, one))
+        found.append(record if one.fits else record | dict.fromkeys(NEEDS_FIT & record.keys()))
     return found
 
 

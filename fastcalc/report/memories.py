@@ -57,20 +57,21 @@ def bar(shares: Sequence[tuple[str, float]], wide: int = 40) -> str:
 
 
 def lives(outcome: Outcome) -> Iterator[str]:
-    """Yield what is not in the fastest memory, at the first batch that has it and the largest."""
+    """Yield what is beyond a chip's fastest memory, at the first batch with any and the largest."""
     made, batches = outcome.estimate.passes.split, outcome.scenario.batches
     if made is None:
         return
     shown: list[str] = []
+    fastest = outcome.placement.machine.fastest
     use = host_use(outcome.estimate.passes)
     for index in sorted(range(len(batches)), key=lambda one: batches[one]):
         found = []
-        for place, tier in enumerate(made.tiers[1:], 1):
+        for place, tier in enumerate(made.tiers):
             held = [
                 f"{share * 100:.0f} % of {NAMES[kind]}"
                 for kind in KINDS
                 for share in [_at(made.shares[kind][place], index)]
-                if share >= 0.005 and _at(made.sizes[kind], index) > 0.0
+                if tier is not fastest and share >= 0.005 and _at(made.sizes[kind], index) > 0.0
             ]
             found += [f"{tier.name} holds {', '.join(held)}"] if held else []
         if found:

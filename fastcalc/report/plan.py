@@ -196,6 +196,7 @@ def assumptions(found: Decision) -> Record:
         "rates": _RATES,
         "utilization": plain(service.utilization),
         "notes": list(notes(service)),
+        "prefix_hit": plain(service.prefix_hit),
     }
 
 

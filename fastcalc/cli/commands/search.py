@@ -96,6 +96,7 @@ class WantedPlans(flags.Flags):
 class FindPlans(
     flags.ModelName,
     flags.RequestTokens,
+    flags.PrefixHits,
     flags.DraftsToTry,
     ServiceLevel,
     WantedPlans,

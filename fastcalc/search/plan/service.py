@@ -20,6 +20,7 @@ class Service:
     objective : what is to be least; without a rate, dollars a million tokens or joules a token
     is_speed : True where the time between tokens was asked as a speed
     share : share of requests that must meet ``ttft`` where they arrive at random; else None [1]
+    prefix_hit : share of a prompt that is found in the prefix cache, of prompt replicas, too [1]
     """
 
     prompt: float
@@ -32,3 +33,4 @@ class Service:
     objective: Objective = "usd"
     is_speed: bool = False
     share: float | None = None
+    prefix_hit: float = 0.0
