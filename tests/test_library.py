@@ -11,6 +11,7 @@ import pytest
 
 import fastcalc as fc
 from fastcalc.cli.app import COMMANDS
+from fastcalc.library.functions import flags_of, parameters, request
 from tests.helpers import ROOT
 from tests.helpers import run as run_here
 
@@ -200,3 +201,33 @@ def test_a_length_of_a_deployment_is_a_number_of_tokens(length):
 def test_a_deployment_is_for_one_batch():
     with pytest.raises(fc.InputError, match="one batch"):
         fc.deployment("llama-3.1-8b", on="h100-sxm", batch=[1, 2])
+
+
+def required(name):
+    """Return what a function cannot do without."""
+    needed = dict.fromkeys(("fit", "plan", "fastmode", "frontier"), ("llama-3.1-8b",))
+    return {**needed, "list": ("hosts",), "diff": ("h100-sxm", "h200-sxm")}.get(name, ())
+
+
+@pytest.mark.parametrize("name", [one for one in fc.__all__ if one in COMMANDS])
+def test_none_is_not_given(name):
+    names = required(name)
+    left_out = dict.fromkeys(parameters(flags_of(name))[1])
+    assert request(name, *names, **left_out) == request(name, *names)
+
+
+def test_none_for_what_is_needed_is_refused():
+    with pytest.raises(TypeError, match="needs model"):
+        fc.plan(None)
+    assert fc.deployment("llama-3.1-8b", on="h100-sxm", batch=None).chips == 1
+
+
+def test_truths_and_counts_are_no_floats():
+    compared = fc.compare("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000])
+    swept = fc.sweep("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000])
+    for table in (compared, swept):
+        assert table["fits"].dtype == bool
+        assert table["fits"].tolist() == [True, False]
+        for key in ("chips", "batch", "max_batch"):
+            assert table[key].dtype == int
+        assert table["tpot_ms"].dtype == float

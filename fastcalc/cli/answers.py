@@ -42,6 +42,7 @@ class Found:
     warnings : go to standard error where no page has notes
     reasons : why the answer is no; they go to standard error in any case
     keys : of records where there is none
+    cells : returns a record as a table of cells holds it
     as_json : returns a JSON document of another form than that of records
     code : exit code: 0 done, 1 the answer is no
     charts : return what is drawn, by kind of chart; the first is drawn where none is named
@@ -55,6 +56,7 @@ class Found:
     warnings: Iterable[str] = ()
     reasons: Sequence[str] = ()
     keys: Iterable[str] = ()
+    cells: Callable[[Record], Record] = dict
     as_json: Callable[[], str] | None = None
     code: int = 0
     charts: Mapping[str, Callable[[], "Chart"]] = field(default_factory=dict)
@@ -104,7 +106,7 @@ def write(asked: Output, found: Found) -> int:
         document = {"schema": SCHEMA, "records": found.records(), **found.extra()}
         output.write(json_text(document), asked.out)
     elif kind != "table":
-        records = found.records()
+        records = [found.cells(one) for one in found.records()]
         keys = records[0] if records else found.keys
         if kind == "csv":
             output.write(to_csv(records, keys), asked.out)

@@ -82,6 +82,7 @@ def run_diff(asked: DiffEntries) -> Found:
             *next_of(asked, [asked.left, asked.right], [one, two]),
         ],
         lambda: diff.diff_records(one, two),
+        lambda: (diff.COLUMNS, diff.diff_records(one, two)),
     )
 
 

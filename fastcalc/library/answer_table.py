@@ -17,7 +17,7 @@ from fastcalc.core.columns import NEEDS_FIT, Columns, flat, pick
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array
 from fastcalc.report import console, record_tables
-from fastcalc.report.dictionary import meanings
+from fastcalc.report.dictionary import meanings, type_of
 from fastcalc.report.records import Record, plainly
 
 _SHOWN = "model hardware chips batch tokens_per_s_per_user tokens_per_s_total limiter"
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class Table(Sequence[Record]):
     """An answer: a sequence of records, whose columns are arrays.
 
-    ``table[0]`` is a record, ``table["tpot_ms"]`` an array of floats (nan where a key has no
-    value), or of objects where values are words. Printed it is the page of the command line, in a
+    ``table[0]`` is a record, ``table["tpot_ms"]`` an array of numbers (nan where a key has no
+    value) or truths, or of objects where values are words. Printed it is the page of the command line, in a
     notebook a table.
     """
 
@@ -70,11 +70,18 @@ class Table(Sequence[Record]):
         return {key: known[key].unit for key in self.keys if key in known}
 
     def column(self, key: str) -> Array:
-        """Return the values of a key, or a KeyError: floats, or objects where they are words."""
+        """Return the values of a key, or a KeyError.
+
+        Truths are bool, and counts whole numbers, or floats where one is missing; other numbers
+        are floats, and words objects.
+        """
         if key not in self.keys:
             raise KeyError(key)
         values = [record[key] for record in self.records]
-        if all(isinstance(one, (int, float)) or one is None for one in values):
+        type_ = type_of(key, values)
+        if type_ in (int, bool) and None not in values:
+            return np.array(values, dtype=type_)
+        if type_ in (int, float):
             return np.array([np.nan if one is None else one for one in values], dtype=float)
         objects = np.empty(len(values), dtype=object)  # of lists, too, one a row
         objects[:] = values
@@ -179,8 +186,10 @@ class SweptTable(Table):
         return tuple(self._columns)
 
     def column(self, key: str) -> Array:
-        """Return the values of a key."""
-        return self._columns[key]
+        """Return the values of a key, or a KeyError; of the types that `Table.column` has."""
+        values = self._columns[key]
+        is_count = type_of(key, ()) is int and values.dtype.kind == "f"
+        return values.astype(int) if is_count and not np.isnan(values).any() else values
 
     def __len__(self) -> int:
         return len(next(iter(self._columns.values())))

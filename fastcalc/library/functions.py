@@ -89,29 +89,29 @@ def _bound(
         raise TypeError(f"{command}() takes {len(positional)} names, not {len(names)}")
     found: dict[str, Any] = dict(zip(positional, names, strict=False))
     if several:
-        found = {several[0]: list(names) or None}
+        found = {several[0]: [one for one in names if one is not None] or None}
     for name in given:
         if name not in others and name not in positional:
             raise TypeError(
                 f"{command}() has no argument '{name}'; help(fastcalc.{command}) lists all"
             )
+    # What is None is not given.
+    said = {name: one for name, one in (found | dict(given)).items() if one is not None}
     missing = [
         name
         for name, one in positional.items()
-        if one.default is Parameter.empty and name not in {*found, *given}
+        if one.default is Parameter.empty and name not in {*said, *several}
     ]
     if missing:
         raise TypeError(f"{command}() needs {' and '.join(missing)}")
-    return {
-        name: _as_flag(declared_[name][0], value) for name, value in (found | dict(given)).items()
-    }
+    return {name: _as_flag(declared_[name][0], value) for name, value in said.items()}
 
 
 def _as_flag(annotation: Any, value: Any) -> Any:
     """Return a value as a flag takes it: lists and numbers as the text that a user would type."""
     type_, option = get_args(annotation)
     kind, parser = str(type_), option.parser
-    if value is None or isinstance(value, bool):
+    if isinstance(value, bool):
         return value
     if isinstance(value, Mapping):
         value = [f"{key}={one}" for key, one in value.items()]
