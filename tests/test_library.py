@@ -231,3 +231,39 @@ def test_truths_and_counts_are_no_floats():
         for key in ("chips", "batch", "max_batch"):
             assert table[key].dtype == int
         assert table["tpot_ms"].dtype == float
+
+
+def test_nothing_goes_to_a_stream(tmp_path, capfd):
+    (tmp_path / "bad.yaml").write_text("id: bad\nextends: bad\n")
+    listed = fc.list("hardware", hardware_dir=tmp_path)
+    assert "circle" in listed.notes[0]
+    answers = [
+        listed,
+        fc.fit("deepseek-r1", on="h100-sxm", chips=8),
+        fc.sweep("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000]),
+        fc.compare("llama-3.1-8b", on="h100-sxm,a10", place="weights=HBM3"),
+    ]
+    assert answers[3].notes[0].endswith("it is left out")
+    for number, one in enumerate(answers):
+        one.save(tmp_path / f"{number}.csv")
+        str(one)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_caption_says_what_lives_on_how_many_chips():
+    """80 GiB, of which a tenth is kept free: 77.3 GB of a chip are usable."""
+    open_ranks = str(fc.fit("llama-3.1-70b", on="h100-sxm", chips=4))
+    assert "chosen, as it serves most; " in open_ranks
+    assert " on 4 chips of 77.3 GB usable" in " ".join(open_ranks.split())
+    wafer = " ".join(str(fc.fit("llama-3.1-8b", on="wse-3", chips=1)).split())
+    assert "as asked; " in wafer
+    assert " on a chip of " in wafer
+
+
+def test_the_price_of_output_is_of_decode_alone():
+    """Chip-hours over decode tokens, however long the prompts; the total has both."""
+    (one,) = fc.compare("llama-3.1-70b", on="h100-sxm", batch=8, prompt=30_000, output=100)
+    output = one["usd_per_hour"] / (3600 * one["tokens_per_s_total"]) * 1e6
+    assert one["usd_per_mtok_output"] == pytest.approx(output)
+    both = 30_000 * one["usd_per_mtok_input"] + 100 * output
+    assert one["usd_per_mtok_total"] == pytest.approx(both / 30_100)

@@ -195,7 +195,7 @@ FIRST = (
     _held(
         "usd_per_mtok_input",
         "USD",
-        "price of a million prompt tokens, in served traffic",
+        "price of a million prompt tokens, of the time that they add to served traffic",
         lambda one: one.usd[0],
         ("$/Mtok", "input"),
         6,
@@ -203,7 +203,7 @@ FIRST = (
     _held(
         "usd_per_mtok_output",
         "USD",
-        "price of a million output tokens, in served traffic",
+        "price of a million output tokens, of decode alone",
         lambda one: one.usd[1],
         ("$/Mtok", "output"),
         3,

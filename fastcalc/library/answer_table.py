@@ -12,7 +12,7 @@ import numpy as np
 from fastcalc.cli import show_sweep
 from fastcalc.cli.answers import Found, screen, write
 from fastcalc.cli.options import choice
-from fastcalc.cli.output import whole
+from fastcalc.cli.output import kept, whole
 from fastcalc.core.columns import NEEDS_FIT, Columns, flat, pick
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array
@@ -35,8 +35,8 @@ class Table(Sequence[Record]):
     notebook a table.
     """
 
-    def __init__(self, asked: Any, answer: Found) -> None:
-        self._asked, self._answer = asked, answer
+    def __init__(self, asked: Any, answer: Found, said: Sequence[str] = ()) -> None:
+        self._asked, self._answer, self._said = asked, answer, said
 
     @property
     def found(self) -> bool:
@@ -56,7 +56,8 @@ class Table(Sequence[Record]):
     @cached_property
     def notes(self) -> list[str]:
         """What to know of the answer, and why it is no where it is."""
-        return list(dict.fromkeys([*self._answer.reasons, *self._answer.warnings]))
+        found = self._answer
+        return list(dict.fromkeys([*found.reasons, *self._said, *found.warnings]))
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -117,7 +118,8 @@ class Table(Sequence[Record]):
 
         Raises InputError if the ending is not known, or the file cannot be written.
         """
-        write(replace(self._asked, out=Path(file), format=None), self._answer)
+        with kept():
+            write(replace(self._asked, out=Path(file), format=None), self._answer)
 
     def plot(self, kind: str | None = None, file: str | Path | None = None) -> "Figure":
         """Return a chart as a figure of matplotlib, and write it to a file by its ending.
@@ -143,7 +145,8 @@ class Table(Sequence[Record]):
         if self._answer.parts is None:
             return "\n".join(self.notes)
         made = screen(self._asked)
-        return console.render(self._answer.parts(made), made.width, colour=False)
+        with kept():
+            return console.render(self._answer.parts(made), made.width, colour=False)
 
     __repr__ = __str__
 
@@ -159,7 +162,9 @@ class Table(Sequence[Record]):
 class SweptTable(Table):
     """The points of a sweep, in arrays: records of millions of them would take gigabytes."""
 
-    def __init__(self, asked: Any, columns: Mapping[str, Array], premises: Record) -> None:
+    def __init__(
+        self, asked: Any, columns: Mapping[str, Array], premises: Record, said: Sequence[str] = ()
+    ) -> None:
         left_out = premises["left_out"].items()
         super().__init__(
             asked,
@@ -177,6 +182,7 @@ class SweptTable(Table):
                 ],
                 keys=tuple(columns),
             ),
+            said,
         )
         self._columns = columns
 
@@ -201,7 +207,8 @@ class SweptTable(Table):
 
     def save(self, file: str | Path) -> None:
         """Write a csv, json or parquet file by its ending; points are computed anew."""
-        show_sweep.run(replace(self._asked, out=Path(file), format=None))
+        with kept():
+            show_sweep.run(replace(self._asked, out=Path(file), format=None))
 
 
 class ArraySink:
