@@ -294,6 +294,12 @@ LATER = (
         "of the KV cache, in the fastest memory",
         lambda one: one.near("kv"),
     ),
+    Column(
+        "speculation_drafted_tokens",
+        "count",
+        "drafted before each decode pass: with the tokens accepted, what --speculate takes as 2.5/3",
+        "traffic.speculation.drafted",
+    ),
 )
 """At the end of every record."""
 
