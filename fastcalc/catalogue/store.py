@@ -37,8 +37,7 @@ _SHARED = {"id", "name", "aliases", "sources", "notes", "excused", "released", "
 
 
 def kind_of(document: Document, wanted: Kind | None = None) -> Kind | None:
-    """Return the kind that a document's keys belong to; where they tie the wanted or its folder's.
-    """
+    """Return the kind that a document's keys belong to; where they tie the wanted or its folder's."""
     keys = set(document.data) if isinstance(document.data, dict) else set()
     own = keys - _SHARED
     counts = {kind: len(own & set(schema.model_fields)) for kind, schema in SCHEMAS.items()}

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastcalc.cli import output
@@ -46,7 +47,7 @@ class Found:
     as_json : returns a JSON document of another form than that of records
     code : exit code: 0 done, 1 the answer is no
     charts : return what is drawn, by kind of chart; the first is drawn where none is named
-    as_html : returns a report as one HTML page, where the command has one
+    as_html : returns a report as one HTML page that goes to a file, where the command has one
     """
 
     parts: Page | None
@@ -60,7 +61,7 @@ class Found:
     as_json: Callable[[], str] | None = None
     code: int = 0
     charts: Mapping[str, Callable[[], "Chart"]] = field(default_factory=dict)
-    as_html: Callable[[], str] = str
+    as_html: Callable[[Path | None], str] = str
 
 
 def later(name: str, *given: Any) -> Callable[[], Any]:
@@ -99,7 +100,7 @@ def write(asked: Output, found: Found) -> int:
     elif kind == "markdown":
         output.write(record_tables.markdown(*found.rows()), asked.out)
     elif kind == "html":
-        output.write(found.as_html(), asked.out)
+        output.write(found.as_html(asked.out), asked.out)
     elif kind == "json" and found.as_json is not None:
         output.write(found.as_json(), asked.out)
     elif kind == "json":
