@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel
 from typer import main
 
-from fastcalc.articles import claim_file
+from fastcalc.articles import claim_file, judge
 from fastcalc.catalogue import reader, store, validation
 from fastcalc.cli import (
     app,
@@ -120,8 +120,8 @@ def _remembered(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 def answer_once() -> None:
     """Keep what commands compute at length from here on, and the schemas."""
-    judged = _remembered(show_claims.judge)
-    show_claims.judge = lambda entries, claims, document: [
+    judged = _remembered(judge.judge)
+    show_claims.judge = judge.judge = lambda entries, claims, document=None: [
         one for claim in claims for one in judged(entries, [claim], document)
     ]
     show_fastmode.tricks = tricks.fastmode = _remembered(tricks.fastmode)

@@ -1,6 +1,6 @@
 """The loader and the check on anything: no traceback, no hang, no exit code but 0, 1 and 2.
 
-200 cases here; ``FASTCALC_FUZZ=20000 pytest tests/test_check_fuzz.py`` for more.
+150 cases here; ``FASTCALC_FUZZ=20000 pytest tests/test_check_fuzz.py`` for more.
 """
 
 import os
@@ -27,7 +27,7 @@ from fastcalc.lint.run import check_document
 from tests.helpers import loaded
 from tests.strategies import scaled
 
-CASES = int(os.environ.get("FASTCALC_FUZZ", scaled(200)))
+CASES = int(os.environ.get("FASTCALC_FUZZ", scaled(150)))
 SHARE = settings(max_examples=max(CASES // 5, 1))
 CPU_SECONDS = 20.0  # far above what any case takes, far below what one that explodes would
 SCRATCH = Path(tempfile.mkdtemp(prefix="fastcalc-fuzz-"))

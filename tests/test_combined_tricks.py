@@ -241,9 +241,9 @@ def test_where_nothing_reaches_the_nearest_is_said(fastcalc):
 
 
 def test_smaller_models_may_be_named(fastcalc):
-    asked = ("fastmode", "gpt-oss-120b", "--smaller", "llama-3.2-1b", "--format", "json")
+    asked = ("fastmode", "llama-3.1-8b", "--smaller", "qwen3-4b", "--format", "json")
     rows = json.loads(fastcalc(*asked).out)["records"]
-    assert [one["model"] for one in rows if one["trick"] == "smaller-model"] == ["llama-3.2-1b"]
-    wrong = fastcalc("fastmode", "gpt-oss-120b", "--smaller", "nothing")
+    assert [one["model"] for one in rows if one["trick"] == "smaller-model"] == ["qwen3-4b"]
+    wrong = fastcalc("fastmode", "llama-3.1-8b", "--smaller", "nothing")
     assert wrong.code == 2
     assert wrong.err.count("\n") == 1

@@ -136,7 +136,7 @@ def assert_never_slower(scenario: Scenario, betters: Iterator[tuple[Path, Scenar
                 assert slower <= 1 + TINY, (path, name, old, new)
 
 
-@strategies.examples(20)
+@strategies.examples(12)
 @given(scenarios(), st.floats(1.01, 10.0))
 def test_no_number_of_a_chip_slows_it_when_it_gets_better(scenario, factor):
     rates, latencies = printed(scenario.hardware)
@@ -149,7 +149,7 @@ def test_no_number_of_a_chip_slows_it_when_it_gets_better(scenario, factor):
     assert_never_slower(scenario, betters())
 
 
-@strategies.examples(20)
+@strategies.examples(12)
 @given(scenarios(), st.floats(1.01, 10.0))
 def test_no_number_of_an_engine_slows_it_when_it_gets_better(scenario, factor):
     rates, costs = settings_of(scenario.engine)

@@ -13,7 +13,7 @@ from benchmarks.fuzz.judge import faults
 from benchmarks.fuzz.running import Outcome
 from tests.strategies import scaled
 
-CASES, PROCESSES = scaled(150), scaled(3)
+CASES, PROCESSES = scaled(150), scaled(2)
 
 
 def test_a_seed_gives_the_same_cases():

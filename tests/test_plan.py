@@ -33,7 +33,7 @@ CATALOGUE = Catalogue()
 CHIPS = ["h100-sxm", "mi300x", "b200", "rtx-4090", "wse-3", "l40s", "a100-sxm-80gb"]
 MODELS = ["llama-3.1-70b", "llama-3.1-8b", "gpt-oss-120b", "qwen3-30b-a3b"]
 # Of several kinds and vendors; the top eight are of few chips anyway.
-SOLD = "h100-sxm,gb200,mi300x,mi355x,l40s,rtx-pro-6000-server"
+SOLD = "h100-sxm,gb200,mi355x,rtx-pro-6000-server"
 LAYOUTS = [Layout(), Layout(2), Layout(8), Layout(4, 2), Layout(pp=2), Layout(1, 1, 4, 4)]
 
 
@@ -587,7 +587,7 @@ def test_random_arrivals_are_given_as_many_replicas_as_their_waits_ask(
 
 
 def test_more_certainty_never_costs_less(capsys, monkeypatch):
-    levels = [(), *(("--percentile", one) for one in (50, 90, 99, 99.9))]
+    levels = [(), *(("--percentile", one) for one in (50, 99, 99.9))]
     costs = [
         random_arrivals(
             capsys, monkeypatch, "--ttft", "700ms", "--rate", "99/s", *level, chips="h100-sxm"

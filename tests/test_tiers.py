@@ -335,17 +335,18 @@ def test_a_host_that_is_not_needed_and_not_faster_changes_nothing():
         assert found.where == "HBM of 1 chip"
 
 
-@pytest.mark.parametrize("turn", [0.0, 1.0, 2.0, 2.4])
-def test_a_host_faster_than_the_chip_holds_what_gains(turn):
+@pytest.mark.parametrize("use", ["compute", None])
+@pytest.mark.parametrize("turn", [0.0, 0.5, 0.8, 0.85])
+def test_a_host_faster_than_the_chip_holds_what_gains(turn, use):
     """10 GB at 300 GB/s are 33.3 ms; 8 GB of room at 400 GB/s 20, and 2 GB stay: 26.7 ms.
 
-    Eight tenths of ten layers take turns: 8 x 2 ms leave nothing of the gain of 6.7 ms.
+    Eight tenths of ten layers take turns: of 0.85 ms each they leave nothing of the gain of 6.7.
     """
     on = chip(memory("HBM", "80 GB", "300 GB/s"))
-    there = MemoryChoice(host("8 GB", "400 GB/s", compute="1000000 TFLOP/s"))
-    under = made_up.engine(tier_overlap=0, host_layer_overhead=f"{turn / 3} ms")
+    there = MemoryChoice(host("8 GB", "400 GB/s", compute="1000000 TFLOP/s"), use)
+    under = made_up.engine(tier_overlap=0, host_layer_overhead=f"{turn} ms")
     found = outcome(TEN_GB, on, engine=under, memory=there)
-    best = min(2e3 / 300 + 20 + 8 * turn / 3, 1e4 / 300)
+    best = min(2e3 / 300 + 20 + 8 * turn, 1e4 / 300)
     assert seconds(found) == pytest.approx(best / 1e3, rel=1e-6)
     # More of the chip's memory than it needs is no reason to fill it.
     more = chip(memory("HBM", "800 GB", "300 GB/s"))
@@ -488,7 +489,7 @@ def lies_alike(one: Outcome, other: Outcome) -> bool:
     return all(np.allclose(*pair, atol=TINY) for kind in pairs for pair in kind)
 
 
-@strategies.examples(20)
+@strategies.examples(15)
 @given(requests(), st.sampled_from([1.01, 1.5, 20.0]))
 def test_more_of_a_faster_tier_never_slows(request, factor):
     """A pass that decodes never, and none where everything stays where it was.
@@ -511,7 +512,7 @@ def rounding(found: Outcome) -> float:
     return 1e-6 if skew and found.placement.work.experts else TINY
 
 
-@strategies.examples(20)
+@strategies.examples(15)
 @given(requests())
 def test_nothing_beats_the_bound(request):
     """Not even the sum of the parts, before the step is held to the bound."""
@@ -522,7 +523,7 @@ def test_nothing_beats_the_bound(request):
     assert np.all(sum(parts) >= least * (1 - 1e-6)), (sum(parts), least)
 
 
-@strategies.examples(20)
+@strategies.examples(15)
 @given(requests())
 def test_shares_are_whole_and_memories_hold_what_is_in_them(request):
     found = solve(request)
@@ -538,7 +539,7 @@ def test_shares_are_whole_and_memories_hold_what_is_in_them(request):
         assert np.all(held <= room * (1 + 1e-9)), (place, held, room)
 
 
-@strategies.examples(20)
+@strategies.examples(15)
 @given(requests(), hosts())
 def test_adding_a_host_never_slows_what_fitted_without_it(request, added):
     alone = replace(request, memory=MemoryChoice())
@@ -666,7 +667,7 @@ def other_splits(found: Outcome, steps: int) -> Iterator[tuple[Split, np.ndarray
         yield replace(split, shares=shares, read=read), fits
 
 
-@strategies.examples(20)
+@strategies.examples(15)
 @given(requests(), st.sampled_from([0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 2.0]))
 def test_no_other_split_of_a_random_model_takes_less(request, part):
     """Chips that hold a part of it or all, engines that overlap, cores of a host: all splits.

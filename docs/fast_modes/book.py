@@ -52,7 +52,7 @@ class Book:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = Kept(catalogue.own)
-        self.claims, _ = read_claims()
+        self.claims, self._file = read_claims()
         self._tested: dict[str, Judged] = {}
         self._alone: dict[tuple[str, str, str | None], Outcome] = {}
         self._reached: dict[tuple[str, float], Reach] = {}
@@ -61,7 +61,7 @@ class Book:
     @cached_property
     def judged(self) -> list[Judged]:
         """Every claim with its tests run."""
-        found = judge(self.catalogue, self.claims.claims)
+        found = judge(self.catalogue, self.claims.claims, self._file)
         self._tested = {one.claim.id: one for one in found}
         return found
 
@@ -69,7 +69,7 @@ class Book:
         """Return a claim with its tests run."""
         if claim not in self._tested:
             asked = [one for one in self.claims.claims if one.id == claim]
-            (self._tested[claim],) = judge(self.catalogue, asked)
+            (self._tested[claim],) = judge(self.catalogue, asked, self._file)
         return self._tested[claim]
 
     def scenario(

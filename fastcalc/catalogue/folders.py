@@ -1,9 +1,11 @@
 """Where the shipped catalogue lies, and its names: without opening a file, for completion."""
 
 import os
+from functools import cache
 from pathlib import Path
 
 
+@cache
 def shipped_folder(kind: str) -> Path:
     """Return the folder of shipped entries: in an installed package, or at the top of a clone."""
     package = Path(__file__).resolve().parent.parent

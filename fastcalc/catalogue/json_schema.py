@@ -25,17 +25,13 @@ SCHEMAS: dict[str, type[Entry]] = {
 def json_schema(kind: str) -> dict[str, Any]:
     """Return the JSON Schema (draft 7) of a kind of file, a key of `SCHEMAS`."""
     found = SCHEMAS[kind].model_json_schema(ref_template="#/definitions/{model}", mode="validation")
-    found["definitions"] = {
-        name: one for name, one in found.pop("$defs", {}).items() if name != "Quantity"
-    }
+    definitions = found.pop("$defs", {}).items()
+    found["definitions"] = {name: one for name, one in definitions if name != "Quantity"}
     quantities: dict[str, Any] = {}
     document = _people_write(found, quantities)
     document["definitions"] = dict(sorted({**document["definitions"], **quantities}.items()))
-    head = {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": f"A fastcalc {kind} file",
-    }
-    return {**head, **document}
+    draft, title = "http://json-schema.org/draft-07/schema#", f"A fastcalc {kind} file"
+    return {"$schema": draft, "title": title, **document}
 
 
 def as_text(kind: str) -> str:

@@ -37,7 +37,7 @@ _SHARED = {"id", "name", "aliases", "sources", "notes", "excused", "released", "
 
 
 def kind_of(document: Document, wanted: Kind | None = None) -> Kind | None:
-    """Return the kind that a document's keys belong to; where they tie the wanted or its folder's."""
+    """Return the kind of a document's keys; where several tie, the wanted or its folder's."""
     keys = set(document.data) if isinstance(document.data, dict) else set()
     own = keys - _SHARED
     counts = {kind: len(own & set(schema.model_fields)) for kind, schema in SCHEMAS.items()}
@@ -122,16 +122,12 @@ class Catalogue:
             return True
         if not os.path.isdir(name):
             return False
-        is_path = "/" in name or "\\" in name or name in (".", "..")
-        return is_path or (
-            os.path.exists(Path(name, "config.json")) and not self.knows(name, "models")
-        )
+        if "/" in name or "\\" in name or name in (".", ".."):
+            return True
+        return os.path.exists(Path(name, "config.json")) and not self.knows(name, "models")
 
-    def engine(self, name: str) -> Engine:
+    def engine(self, name: str, below: tuple[str, ...] = ()) -> Engine:
         """Return one engine by id, alias or path, with what it takes from those it extends."""
-        return self._engine(name, ())
-
-    def _engine(self, name: str, below: tuple[str, ...]) -> Engine:
         entry = self._load(name, "engines", Engine)
         if entry.extends is None:
             return entry
@@ -143,7 +139,7 @@ class Catalogue:
             return scan(path).place("extends") if path.is_file() else str(path)
 
         with placed(where):
-            return _extended(entry, self._engine(entry.extends, (*below, entry.id)))
+            return _extended(entry, self.engine(entry.extends, (*below, entry.id)))
 
     def engine_files(self) -> list[Engine]:
         """Return every engine as its file has it, nothing filled in from those it extends."""
@@ -161,7 +157,7 @@ class Catalogue:
         if entry.extends is None:
             return entry
         with placed(document.place, "extends"):
-            return _extended(entry, self._engine(entry.extends, (entry.id,)))
+            return _extended(entry, self.engine(entry.extends, (entry.id,)))
 
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
         path = self._find(name, kind)

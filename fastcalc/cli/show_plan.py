@@ -16,6 +16,7 @@ from fastcalc.core.scenario import check_context
 from fastcalc.errors import InputError
 from fastcalc.report import commands, plan_table
 from fastcalc.report import plan as report
+from fastcalc.report.numbers_as_text import many
 from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.decide import decide
 from fastcalc.search.plan.service import Objective, Service
@@ -143,7 +144,7 @@ def _typed(asked: FindPlans) -> commands.Typed:
 
 
 def _phrase(asked: FindPlans) -> str:
-    tokens = f"{asked.output:,} token{'' if asked.output == 1 else 's'}"
+    tokens = many(asked.output, "token")
     words = [f"{asked.model}, prompts of {asked.prompt:,} and outputs of {tokens}"]
     of = f" for {asked.percentile:g} % of requests" if asked.percentile else ""
     words += [f"TTFT up to {asked.ttft}{of}"] if asked.ttft else []

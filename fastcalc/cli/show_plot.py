@@ -8,17 +8,17 @@ from fastcalc.cli.commands.drawings import Plot
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.commands.measurements import Validate
 from fastcalc.cli.commands.search import Frontier
+from fastcalc.cli.completion import CHARTS
 from fastcalc.errors import InputError
 from fastcalc.report.chart import parts
 from fastcalc.report.charts import figure
 
-KINDS = ("speed", "price", "roofline", "frontier", "step", "validate", "memory")
 _WIDEST = 80
 
 
 def run(asked: Plot) -> int:
     """Draw a chart of a kind, and return the exit code: 1 if there is nothing to draw."""
-    kind = options.choice(asked.kind, "KIND", KINDS)
+    kind = options.choice(asked.kind, "KIND", CHARTS)
     width, ending = asked.width, figure.ending_of(asked.out)
     if width is not None and not 3.0 <= width <= 40.0:
         raise InputError(f"--width {width:g} is not 3 to 40 inches; write for example 8")

@@ -19,6 +19,7 @@ from fastcalc.cli.size import foresee
 from fastcalc.cli.speculate import speculations
 from fastcalc.errors import InputError
 from fastcalc.report import console, records
+from fastcalc.report.numbers_as_text import many
 from fastcalc.search.sweep.axes import Axes, Ranks, grids
 from fastcalc.search.sweep.blocks import solve_all
 from fastcalc.search.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink, Sink
@@ -35,8 +36,8 @@ def run(asked: Sweep) -> None:
         unfit = fill(sink, found, skipped, lambda done: _progress(done, total, file))
     lines = [f"{unfit:,} with fits false, for want of memory"] if unfit else []
     left_out = sum(skipped.values())
-    lines += [f"{_many(left_out, 'combination')} left out: {_reasons(skipped)}"] if skipped else []
-    output.warn(["; ".join([_many(total, "point"), *lines])] if lines else [])
+    lines += [f"{many(left_out, 'combination')} left out: {_reasons(skipped)}"] if skipped else []
+    output.warn(["; ".join([many(total, "point"), *lines])] if lines else [])
 
 
 def combinations(asked: Sweep) -> tuple[list[Grid], Counter[str]]:
@@ -118,10 +119,6 @@ def _progress(done: int, total: int, file: Path | None) -> None:
     if is_seen and (file is not None or not console.is_terminal()):
         end = "\n" if done == total else ""
         output.notify(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def _reasons(skipped: Counter[str]) -> str:

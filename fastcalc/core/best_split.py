@@ -15,7 +15,7 @@ from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.split import IN_LAYERS, READ, Costs, Split, lost, summed
 from fastcalc.core.split_program import hits, least_shares
 from fastcalc.core.tier import KINDS
-from fastcalc.formulas.types import Array, floats
+from fastcalc.formulas.types import Array, Bools, floats
 
 
 def placed(split: Split, placement: AnyPlacement, ways: Sequence[Costs]) -> Split:
@@ -39,11 +39,14 @@ def placed(split: Split, placement: AnyPlacement, ways: Sequence[Costs]) -> Spli
     free = {kind: sizes[kind] for kind in KINDS if kind not in place and np.any(sizes[kind])}
     tried = []
     for costs in ways:
-        is_plain = len(room) <= 2 and not np.any(costs.overlap)
-        if not free or (is_plain and not (np.any(skew) and "experts" in free)):
-            shares = _knapsack(free, room, costs, split)
-        else:
-            shares = least_shares(free, room, costs, split, skew)
+        is_plain = not (np.any(costs.overlap) or (np.any(skew) and "experts" in free))
+        suffice = _two_suffice(free, room, costs) if is_plain or not free else np.array(False)
+        none = [floats(0.0)] * (len(room) - 2)
+        shares = {
+            kind: [*near, *none] for kind, near in _knapsack(free, room, costs, split).items()
+        }
+        if not suffice.all():
+            shares = least_shares(free, room, costs, split, skew, suffice, shares)
         every = split.shares | shares
         one = replace(split, shares=every, read=hits(every["experts"], costs, skew))
         tried.append((one, costs.seconds(one)))
@@ -62,10 +65,21 @@ def placed(split: Split, placement: AnyPlacement, ways: Sequence[Costs]) -> Spli
     return best
 
 
+def _two_suffice(sizes: dict[str, Array], room: Sequence[Array], costs: Costs) -> Bools:
+    """Return where two memories hold all, and nothing farther is faster to use, turns and all."""
+    suffice = np.asarray(len(room) <= 2 or sum(sizes.values()) <= room[0] + room[1])
+    turn = costs.turn if costs.place == 1 else 0.0
+    for cells in costs.cells[2:]:
+        for kind, first, second, far in zip(READ, *costs.cells[:2], cells, strict=True):
+            turns = turn * (1.0 if kind == "head" else costs.layers)
+            suffice = suffice & (first <= far) & (second + turns <= far)
+    return suffice
+
+
 def _knapsack(
     sizes: dict[str, Array], room: Sequence[Array], costs: Costs, split: Split
 ) -> dict[str, list[Array]]:
-    """Return the shares of kinds in one memory or two whose times add. [1]
+    """Return the shares of kinds in the first memory or two, whose times add. [1]
 
     sizes : of each kind that is placed [byte]
     room : in each memory [byte]
@@ -74,7 +88,7 @@ def _knapsack(
     """
     if len(room) == 1 or not sizes:
         return {kind: [floats(1.0)] for kind in sizes}
-    loss = dict(zip(READ, map(lost, *costs.cells), strict=True)) | {"embedding": floats(0.0)}
+    loss = dict(zip(READ, map(lost, *costs.cells[:2]), strict=True)) | {"embedding": floats(0.0)}
     turns = floats(0.0)
     if costs.place == 1:
         loss["head"] = loss["head"] + costs.turn

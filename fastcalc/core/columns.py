@@ -312,7 +312,7 @@ LATER = (
     Column(
         "speculation_drafted_tokens",
         "count",
-        "drafted before each decode pass: with the tokens accepted, what --speculate takes as 2.5/3",
+        "drafted before each decode pass: --speculate takes it after those accepted, as 2.5/3",
         "traffic.speculation.drafted",
     ),
 )

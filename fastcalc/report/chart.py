@@ -32,16 +32,10 @@ def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
     if chart.bars:
         kinds = {part[0] for one in chart.bars for part in one.parts}
         letters = {NAMES[kind]: one for kind, one in LETTERS.items() if NAMES[kind] in kinds}
-        left = [max(len(one.name) for one in chart.bars), max(len(one.says) for one in chart.bars)]
-        wide = min(max(width - sum(left) - 2 * len(left), 10), 40)
-        rows = [
-            (
-                one.name,
-                one.says,
-                bar([(letters[name], share) for name, _, share in one.parts], wide),
-            )
-            for one in chart.bars
-        ]
+        names, says = ([getattr(one, key) for one in chart.bars] for key in ("name", "says"))
+        wide = min(max(width - max(map(len, names)) - max(map(len, says)) - 4, 10), 40)
+        shares = ([(letters[name], share) for name, _, share in one.parts] for one in chart.bars)
+        rows = [*zip(names, says, (bar(some, wide) for some in shares), strict=True)]
         drawn = {letter for *_, drawn in rows for letter in drawn}
         legend = ", ".join(
             f"{letter} {name}{'' if letter in drawn else ' (less than a letter)'}"

@@ -55,7 +55,7 @@ def parts(
 ) -> list[Part]:
     """Return a table of all columns for each outcome, more if there is any, and the notes."""
     rows = [[record_tables.row(COLUMNS, one) for one in compare_records([o])] for o in outcomes]
-    tables, _ = record_tables.tables([replace(one, rank=0) for one in COLUMNS], rows, width)
+    tables = record_tables.tables([replace(one, rank=0) for one in COLUMNS], rows, width)
     found: list[Part] = []
     pairs = zip(outcomes, tables, strict=True)
     for _, group in groupby(pairs, key=lambda pair: pair[0].scenario.model.id):
@@ -122,9 +122,9 @@ def why(location: Location) -> str:
 
 def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield (
-        "speeds and $ of output are of decode alone, $ of input of the time that prompts add; served "
-        "tokens and joules hold the prompts, too; joules are of a chip with its share of host and "
-        f"site where that is stated, else of the printed chip power x {SITE_FACTOR} (site)"
+        "speeds and $ of output are of decode alone, $ of input of the time that prompts add; "
+        "served tokens and joules hold the prompts, too; joules are of a chip with its share of "
+        f"host and site where that is stated, else of the printed chip power x {SITE_FACTOR} (site)"
     )
     for name, engine in {one.scenario.engine.id: one.scenario.engine for one in outcomes}.items():
         users = [one.scenario.hardware.id for one in outcomes if one.scenario.engine.id == name]

@@ -8,6 +8,7 @@ from fastcalc.catalogue.faults import Fault
 from fastcalc.lint.rule import Rule
 from fastcalc.lint.run import Report
 from fastcalc.report.console import word_list
+from fastcalc.report.numbers_as_text import many
 from fastcalc.written import Clean, json_text, line, visible
 
 SCHEMA = "fastcalc-check/1"
@@ -32,18 +33,16 @@ def _line(fault: Fault, word: str, *, colour: bool) -> str:
 
 def summary(report: Report) -> str:
     """Return what was checked and what came of it, in a line."""
-    files = f"{report.files:,} file{'' if report.files == 1 else 's'}"
     counts = [
-        f"{count:,} {word}{'' if count == 1 else 's'}"
-        for word in ("error", "warning", "note")
-        if (count := report.count(word))
+        many(count, word) for word in ("error", "warning", "note") if (count := report.count(word))
     ]
     if report.strict and report.excused:
         counts.append(f"{len(report.excused):,} excused")
     first = next((one for one in report.faults if one.severity != "note"), None)
     hint = f"; 'fastcalc check --explain {first.rule}' says why" if first else ""
     left = f", {report.others:,} of other programs left out" if report.others else ""
-    return f"{files} checked{left}: {', '.join(counts) if counts else 'clean'}{hint}"
+    said = ", ".join(counts) or "clean"
+    return f"{many(report.files, 'file')} checked{left}: {said}{hint}"
 
 
 def as_json(report: Report) -> str:

@@ -73,6 +73,15 @@ def counted(count: int, name: str) -> str:
     return f"{WORDS.get(count, f'{count:,}')} {name}"
 
 
+def many(count: float, noun: str) -> str:
+    """Return so many of something in digits.
+
+    >>> many(1, "chip"), many(2000, "chip")
+    ('1 chip', '2,000 chips')
+    """
+    return f"{count:,.0f} {noun}{'s' * (count != 1)}"
+
+
 def listed(names: Sequence[str], last: str = "and") -> str:
     """Return names as a sentence lists them.
 

@@ -40,7 +40,7 @@ def parts(
     found: list[Part] = []
     models = [list(group) for _, group in groupby(outcomes, lambda one: one.scenario.model.id)]
     rows = [[cells for one in group for cells in _rows(one)] for group in models]
-    tables, _ = record_tables.tables(_COLUMNS, rows, screen.width)
+    tables = record_tables.tables(_COLUMNS, rows, screen.width)
     for group, table in zip(models, tables, strict=True):
         found += [*[""][: len(found)], verdict(group), "", heading(group[0]), table]
     return [*found, screen.under_table(_KEY, *notes, then)]

@@ -5,7 +5,7 @@ from math import inf
 from typing import Any
 
 from fastcalc.report.compare import basis_of, priced
-from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.report.numbers_as_text import dollars, many, number
 from fastcalc.report.plan import (
     FLAGS,
     MOST_NAMED,
@@ -42,8 +42,8 @@ def _next_chip(found: Decision) -> Iterator[str]:
     if second is not None:
         chip, price = best.scenario.hardware.id, runner_up_price(found)
         line = f"next chip: {second.scenario.hardware.id}, {what(second)}: "
-        wins = f"; it wins where {chip} costs more than ${{}} a chip-hour"
-        then = "" if price is None else wins.format(number(rounded_up(price)))
+        usd = price and number(rounded_up(price))
+        then = f"; it wins where {chip} costs more than ${usd} a chip-hour" if usd else ""
         yield line + times_the_cost(found, second) + then
 
 
@@ -131,7 +131,7 @@ def _miss(plan: Plan) -> str:
     parts += [f"batch {plan.batch:,.0f}"]
     if plan.prefill_layout is not None:
         parts += [f"prompts on {plan.prefill_replicas:,.0f} x {cut(plan.prefill_layout)}"]
-    parts += [f"{count_of_chips(plan)} in all"]
+    parts += [f"{many(plan.values['chips'], 'chip')} in all"]
     return f"{', '.join(parts)}: {', '.join(over)}"
 
 
@@ -150,14 +150,8 @@ def cut(layout: Any) -> str:
 
 def what(plan: Plan) -> str:
     """Say what a plan takes, in a phrase."""
-    price = plan.usd_per_month
-    return count_of_chips(plan) + (f", ${dollars(price)} a month" if price is not None else "")
-
-
-def count_of_chips(plan: Plan) -> str:
-    """Return the chips of all replicas with the word for them."""
-    chips = plan.values["chips"]
-    return f"{chips:,.0f} chip{'s' if chips > 1 else ''}"
+    price, chips = plan.usd_per_month, many(plan.values["chips"], "chip")
+    return chips if price is None else f"{chips}, ${dollars(price)} a month"
 
 
 def _unit(service: Service) -> str:

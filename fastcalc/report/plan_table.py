@@ -80,7 +80,7 @@ def parts(found: Decision, top: int, asked: str, typed: Typed, screen: Screen) -
         record_tables.row(columns, record) | {"|plan": label}
         for label, record in zip(labels, unrounded(shown, found.service, typed), strict=False)
     ]
-    (made,), _ = record_tables.tables(columns, [rows], screen.width)
+    (made,) = record_tables.tables(columns, [rows], screen.width)
     every = list(reported(found, listed))
     if own:
         weights, cache = own_formats(own.scenario.model)

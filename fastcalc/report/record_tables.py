@@ -70,8 +70,8 @@ def tables(
     groups: Sequence[Sequence[Row]],
     width: int,
     wrapped: Mapping[str, int] | None = None,
-) -> tuple[list[TextTable], list[Column]]:
-    """Return a table of each group of rows, in the columns that fit, and the columns left out.
+) -> list[TextTable]:
+    """Return a table of each group of rows, in the columns that fit.
 
     The largest rank leaves first, from `OPTIONAL` on before the gap between columns is narrowed;
     where none may leave, the console finds room. Columns that may wrap claim as many characters
@@ -94,9 +94,7 @@ def tables(
     left = [place for place, one in enumerate(shown) if one.unit in ("text", "yes or no")]
     heads = list(zip(*lines, strict=True))
     cells = ([[row[one.key] for one in shown] for row in group] for group in groups)
-    return [TextTable(heads, each, left, gap) for each in cells], [
-        c for c in columns if c not in shown
-    ]
+    return [TextTable(heads, each, left, gap) for each in cells]
 
 
 def table(
@@ -106,8 +104,7 @@ def table(
     wrapped: Mapping[str, int] | None = None,
 ) -> TextTable:
     """Return one table of records, as `tables`."""
-    (found,), _ = tables(columns, [[row(columns, one) for one in records]], width, wrapped)
-    return found
+    return tables(columns, [[row(columns, one) for one in records]], width, wrapped)[0]
 
 
 def markdown(columns: Sequence[Column], records: Iterable[Any]) -> str:

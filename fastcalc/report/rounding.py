@@ -3,23 +3,23 @@
 from math import ceil, floor, log10
 
 
-def rounded_up(value: float, digits: int = 3) -> float:
-    """Return a value above 0 with few significant digits that is not below it.
+def rounded_up(value: float) -> float:
+    """Return a value above 0 with three significant digits that is not below it.
 
     >>> rounded_up(0.0253171)
     0.0254
     """
-    step = 10.0 ** (floor(log10(value)) - digits + 1)
-    up = float(f"{ceil(value / step - 1e-9) * step:.{digits}g}")
-    return up if up >= value else float(f"{up + step:.{digits}g}")
+    step = 10.0 ** (floor(log10(value)) - 2)
+    up = float(f"{ceil(value / step - 1e-9) * step:.3g}")
+    return up if up >= value else float(f"{up + step:.3g}")
 
 
-def rounded_down(value: float, digits: int = 3) -> float:
-    """Return a value above 0 with few significant digits that is not above it.
+def rounded_down(value: float) -> float:
+    """Return a value above 0 with three significant digits that is not above it.
 
     >>> rounded_down(95.2380952)
     95.2
     """
-    step = 10.0 ** (floor(log10(value)) - digits + 1)
-    near = float(f"{floor(value / step) * step:.{digits}g}")
-    return near if near <= value else float(f"{near - step:.{digits}g}")
+    step = 10.0 ** (floor(log10(value)) - 2)
+    near = float(f"{floor(value / step) * step:.3g}")
+    return near if near <= value else float(f"{near - step:.3g}")

@@ -9,7 +9,7 @@ from fastcalc.evidence.score import Group, Prediction
 from fastcalc.evidence.validate import Shipped, Validation
 from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Screen
-from fastcalc.report.numbers_as_text import listed, number
+from fastcalc.report.numbers_as_text import listed, many, number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
 
@@ -99,9 +99,9 @@ def parts(
     every = _notes(found, aside)
     (whole,) = [one for one in found.groups if one.name == "all"]
     known = "that their fits have not seen" if aside else f"of {name}"
-    count = f"{whole.sources} source{'s' * (whole.sources > 1)}"
+    points, sources = many(whole.count, "point"), many(whole.sources, "source")
     page: list[Part] = [
-        f"{whole.count:,} point{'s' * (whole.count > 1)} of {count} {known}: off by a factor of "
+        f"{points} of {sources} {known}: off by a factor of "
         f"{whole.median_factor:.2f} in the median, 90 % within {whole.p90_factor:.2f}, "
         f"{100 * whole.coverage:.0f} % inside their 80 % range, "
         f"{whole.bound_beaten} above the bound."
@@ -159,8 +159,7 @@ def _weak(found: Validation, least: int) -> str:
         (far, f"a tenth of the points are off by more than {FAR_OFF:g} in", ""),
     ):
         named = [
-            f'"{one.name.removeprefix("part:")}" ({one.sources} source{"s" * (one.sources > 1)})'
-            for one in groups
+            f'"{one.name.removeprefix("part:")}" ({many(one.sources, "source")})' for one in groups
         ]
         said += [f"{what} {listed(named)}{so}"] if named else []
     return "; ".join(said)

@@ -88,7 +88,7 @@ def cohere(fields: Fields) -> list[Layer]:
 
 
 def windowed(fields: Fields, every: int, norms: int = 0, **habits: Any) -> list[Layer]:
-    """Return layers with a window but for one in ``every``; ``norms`` a layer, or 0. [1]"""
+    """Return layers with windows but for one in ``every``, and ``norms`` a layer if not 0. [1]"""
     count, window = fields.layers(), parts.window(fields)
     full, short = parts.grouped(fields, **habits), parts.grouped(fields, window=window, **habits)
     switched = patterns.windowed(fields, count, every=every) if window else [False] * count

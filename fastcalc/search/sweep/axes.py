@@ -34,11 +34,6 @@ class Ranks:
     ep: tuple[int, ...] | None = None
     dp: tuple[int, ...] | None = None
 
-    @property
-    def cut_layers(self) -> bool:
-        """True where ranks are asked for that chips of whole layers cannot have."""
-        return any(max(ranks or (1,)) > 1 for ranks in (self.tp, self.ep, self.dp))
-
     def count(self, hardware: Hardware, *, is_alone: bool) -> int:
         """Return how many combinations there are for a chip, less what is left open. [1]"""
         asked = self._on(hardware, is_alone)
@@ -152,6 +147,9 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
 
 def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
     combined = product(axes.chips, axes.weights, axes.kv, axes.speculations)
+    # Ranks that chips of whole layers cannot have.
+    ranks = (axes.ranks.tp, axes.ranks.ep, axes.ranks.dp)
+    is_cut = not axes.is_alone and any(max(one or (1,)) > 1 for one in ranks)
     for (hardware, engine, is_borrowed), weights, kv, speculation in combined:
         yield Scenario(
             hardware=hardware,
@@ -164,9 +162,7 @@ def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
             pricing=axes.pricing,
             engine_is_borrowed=is_borrowed,
             memory=axes.memory,
-            ignores_ranks=(
-                axes.ranks.cut_layers and hardware.execution == "spatial" and not axes.is_alone
-            ),
+            ignores_ranks=is_cut and hardware.execution == "spatial",
         )
 
 
