@@ -132,6 +132,7 @@ def test_frames():
     frame = fc.compare("llama-3.1-8b", on="h100-sxm").to_pandas()
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame["batch"]) == [1, 8, 32, 128]
+    assert len(frame[frame.fits]) == 4
 
 
 def test_without_pandas_a_frame_is_refused_in_a_sentence(monkeypatch):
@@ -262,7 +263,11 @@ def test_a_caption_says_what_lives_on_how_many_chips():
 
 def test_the_price_of_output_is_of_decode_alone():
     """Chip-hours over decode tokens, however long the prompts; the total has both."""
-    (one,) = fc.compare("llama-3.1-70b", on="h100-sxm", batch=8, prompt=30_000, output=100)
+    table = fc.compare("llama-3.1-70b", on="h100-sxm", batch=8, prompt=30_000, output=100)
+    (one,) = table
+    said = table.premises["assumptions"]["rates"].replace(", ", "; ").split("; ")
+    assert "tokens_per_s_* and usd_per_mtok_output are decode alone" in said
+    assert "prompts priced apart" in str(table)
     output = one["usd_per_hour"] / (3600 * one["tokens_per_s_total"]) * 1e6
     assert one["usd_per_mtok_output"] == pytest.approx(output)
     both = 30_000 * one["usd_per_mtok_input"] + 100 * output

@@ -81,7 +81,7 @@ class Table(Sequence[Record]):
             raise KeyError(key)
         values = [record[key] for record in self.records]
         type_ = type_of(key, values)
-        if type_ in (int, bool) and None not in values:
+        if type_ in (int, bool) and all(isinstance(one, type_) for one in values):
             return np.array(values, dtype=type_)
         if type_ in (int, float):
             return np.array([np.nan if one is None else one for one in values], dtype=float)
