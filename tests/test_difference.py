@@ -150,3 +150,35 @@ def test_numbers_as_users_write_them(run):
     words = ["compare", "--on", "h100-sxm", "--format", "csv"]
     plain = run(*words, "--prompt", "3000", "--batch", "1000", "--utilization", "0.4").out
     assert run(*words, "--prompt", "3_000", "--batch", "1_000", "--utilization", "40%").out == plain
+
+
+@pytest.mark.parametrize(
+    ("files", "circle"),
+    [
+        ({"a": "extends: b\n", "b": "extends: a\n"}, "a -> b -> a"),
+        ({"a": "extends: a\n"}, "a -> a"),
+        ({"a": "id: a\naliases: [me]\nextends: me\n"}, "a -> a"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["hardware", "models"])
+def test_a_circle_is_said_whatever_its_files_leave_out(run, own, tmp_path, files, circle, kind):
+    own(**files)
+    sentence = f"entries extend each other in a circle: {circle}"
+    flag = ("--hardware-dir" if kind == "hardware" else "--models-dir", str(tmp_path))
+    listed = run("list", kind, *flag)
+    assert (listed.code, sentence in listed.err) == (1, True)
+    assert ("h100-sxm" if kind == "hardware" else "llama-3.1-8b") in listed.out
+    asked = ("compare", "llama-3.1-8b", "--on", "a") if kind == "hardware" else ("compare", "a")
+    refused = run(*asked, *flag)
+    assert (refused.code, sentence in " ".join(refused.err.split())) == (2, True)
+    folder = tmp_path / kind  # its name says which kind files without another key are
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / f"{name}.yaml").write_text(text)
+    assert run("check", str(folder)).code == 1
+
+
+def test_an_entry_without_a_name_is_called_as_the_other_with_its_id(own):
+    assert own(mine="id: mine\nextends: wse-3\n").hardware("mine").name == (
+        "Cerebras WSE-3 (CS-3) (mine)"
+    )

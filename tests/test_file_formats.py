@@ -131,3 +131,65 @@ def test_sarif_places_each_fault(run, tmp_path):
     assert {each["ruleId"] for each in one["results"]} == {
         rule["id"] for rule in one["tool"]["driver"]["rules"]
     }
+
+
+COMMANDS_OF_RECORDS = (
+    COMPARE,
+    "fit llama-3.1-8b --on h100-sxm",
+    "plan llama-3.1-8b --on h100-sxm --max-chips 2",
+    "fastmode llama-3.1-8b --on h100-sxm --batch 32 --smaller none",
+    "frontier llama-3.1-8b --on h100-sxm --max-chips 2",
+    "decide --on h100-sxm",
+    "validate points.csv",
+    "claims",
+    "list hardware",
+    "list models",
+    "list engines",
+    "diff h100-sxm h200-sxm",
+    "diff llama-3.1-8b deepseek-r1",
+    "sweep llama-3.1-8b --on h100-sxm --batch 1,100000",
+)
+
+
+def rows_of(file, records):
+    """Return the rows of a file, without its header."""
+    ending = file.suffix
+    if ending == ".json":
+        return json.loads(file.read_text())[records]
+    if ending == ".csv":
+        return list(csv.DictReader(io.StringIO(file.read_text())))
+    if ending == ".md":
+        return [line for line in file.read_text().splitlines() if line.startswith("|")][2:]
+    if ending == ".xlsx":
+        book = pytest.importorskip("openpyxl").load_workbook(file)
+        return list(book["records"].iter_rows(values_only=True))[1:]
+    return pytest.importorskip("pyarrow.parquet").read_table(file).to_pylist()
+
+
+@pytest.mark.parametrize("command", COMMANDS_OF_RECORDS)
+@pytest.mark.parametrize("ending", ["csv", "json", "md", "xlsx", "parquet"])
+def test_every_answer_goes_to_every_format_it_has(run, tmp_path, command, ending):
+    for needed in {"xlsx": ("xlsxwriter", "openpyxl"), "parquet": ("pyarrow",)}.get(ending, ()):
+        pytest.importorskip(needed)
+    (tmp_path / "points.csv").write_text(
+        "id,source,url,date,hardware,chips,model,engine,weights,kv,tp,ep,pp,dp,concurrency,prompt,"
+        "output,metric,value,tokens_per_pass,measured_by,notes\n"
+        "a-1,A,,2025-01,h100-sxm,1,llama-3.1-8b,vllm,bf16,bf16,1,1,1,1,1,1000,100,"
+        "tokens_per_s_per_user,150,1,vendor,kind=decode\n"
+        "a-2,A,,2025-01,h100-sxm,1,llama-3.1-8b,vllm,bf16,bf16,1,1,1,1,8,1000,100,"
+        "tokens_per_s_per_user,140,1,vendor,kind=decode\n"
+    )
+    name, *_ = command.split()
+    ran = run(*command.split(), "-o", f"answer.{ending}")
+    if name == "sweep" and ending in ("md", "xlsx"):
+        sentence = " ".join(ran.err.split())
+        assert ran.code == 2
+        assert "ends in none of .csv, .json, .parquet or .txt" in sentence
+        return
+    assert (ran.code, ran.out) == (0, "")
+    document = json.loads(run(*command.split(), "--format", "json").out)
+    records = "points" if name == "validate" else "records"
+    rows = rows_of(tmp_path / f"answer.{ending}", records)
+    if (name, ending) != ("validate", "md"):  # it has scores of groups, not points
+        assert len(rows) == len(document[records])
+    assert rows

@@ -11,6 +11,7 @@ import pytest
 
 import fastcalc as fc
 from fastcalc.cli.app import COMMANDS
+from fastcalc.library.functions import flags_of, parameters, request
 from tests.helpers import ROOT
 from tests.helpers import run as run_here
 
@@ -131,6 +132,7 @@ def test_frames():
     frame = fc.compare("llama-3.1-8b", on="h100-sxm").to_pandas()
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame["batch"]) == [1, 8, 32, 128]
+    assert len(frame[frame.fits]) == 4
 
 
 def test_without_pandas_a_frame_is_refused_in_a_sentence(monkeypatch):
@@ -200,3 +202,73 @@ def test_a_length_of_a_deployment_is_a_number_of_tokens(length):
 def test_a_deployment_is_for_one_batch():
     with pytest.raises(fc.InputError, match="one batch"):
         fc.deployment("llama-3.1-8b", on="h100-sxm", batch=[1, 2])
+
+
+def required(name):
+    """Return what a function cannot do without."""
+    needed = dict.fromkeys(("fit", "plan", "fastmode", "frontier"), ("llama-3.1-8b",))
+    return {**needed, "list": ("hosts",), "diff": ("h100-sxm", "h200-sxm")}.get(name, ())
+
+
+@pytest.mark.parametrize("name", [one for one in fc.__all__ if one in COMMANDS])
+def test_none_is_not_given(name):
+    names = required(name)
+    left_out = dict.fromkeys(parameters(flags_of(name))[1])
+    assert request(name, *names, **left_out) == request(name, *names)
+
+
+def test_none_for_what_is_needed_is_refused():
+    with pytest.raises(TypeError, match="needs model"):
+        fc.plan(None)
+    assert fc.deployment("llama-3.1-8b", on="h100-sxm", batch=None).chips == 1
+
+
+def test_truths_and_counts_are_no_floats():
+    compared = fc.compare("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000])
+    swept = fc.sweep("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000])
+    for table in (compared, swept):
+        assert table["fits"].dtype == bool
+        assert table["fits"].tolist() == [True, False]
+        for key in ("chips", "batch", "max_batch"):
+            assert table[key].dtype == int
+        assert table["tpot_ms"].dtype == float
+
+
+def test_nothing_goes_to_a_stream(tmp_path, capfd):
+    (tmp_path / "bad.yaml").write_text("id: bad\nextends: bad\n")
+    listed = fc.list("hardware", hardware_dir=tmp_path)
+    assert "circle" in listed.notes[0]
+    answers = [
+        listed,
+        fc.fit("deepseek-r1", on="h100-sxm", chips=8),
+        fc.sweep("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000]),
+        fc.compare("llama-3.1-8b", on="h100-sxm,a10", place="weights=HBM3"),
+    ]
+    assert answers[3].notes[0].endswith("it is left out")
+    for number, one in enumerate(answers):
+        one.save(tmp_path / f"{number}.csv")
+        str(one)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_caption_says_what_lives_on_how_many_chips():
+    """80 GiB, of which a tenth is kept free: 77.3 GB of a chip are usable."""
+    open_ranks = str(fc.fit("llama-3.1-70b", on="h100-sxm", chips=4))
+    assert "chosen, as it serves most; " in open_ranks
+    assert " on 4 chips of 77.3 GB usable" in " ".join(open_ranks.split())
+    wafer = " ".join(str(fc.fit("llama-3.1-8b", on="wse-3", chips=1)).split())
+    assert "as asked; " in wafer
+    assert " on a chip of " in wafer
+
+
+def test_the_price_of_output_is_of_decode_alone():
+    """Chip-hours over decode tokens, however long the prompts; the total has both."""
+    table = fc.compare("llama-3.1-70b", on="h100-sxm", batch=8, prompt=30_000, output=100)
+    (one,) = table
+    said = table.premises["assumptions"]["rates"].replace(", ", "; ").split("; ")
+    assert "tokens_per_s_* and usd_per_mtok_output are decode alone" in said
+    assert "prompts priced apart" in str(table)
+    output = one["usd_per_hour"] / (3600 * one["tokens_per_s_total"]) * 1e6
+    assert one["usd_per_mtok_output"] == pytest.approx(output)
+    both = 30_000 * one["usd_per_mtok_input"] + 100 * output
+    assert one["usd_per_mtok_total"] == pytest.approx(both / 30_100)

@@ -372,3 +372,32 @@ def test_an_axis_of_one_value_has_a_tick(low, base):
     assert 1 <= len(ticks) <= 7
     narrow = ChartAxis("", low, low * 1.01, base).ticks
     assert narrow
+
+
+def test_bounds_are_told_apart_without_colour():
+    chips = ("h100-sxm", "gb200")
+    drawn = of_outcomes.roofline([outcome("llama-3.1-8b", one) for one in chips])
+    lines = plot(drawn.panels[0], width=80)
+    signs = [one for one in lines if "bound of" in one]
+    assert signs == ["  1  bound of h100-sxm", "  2  bound of gb200"]
+    inside = "".join(line.partition("│")[2] for line in lines)
+    assert inside.count("1") > 3
+    assert inside.count("2") > 3
+
+
+def test_bars_take_the_room_there_is(fastcalc):
+    asked = ("plot", "memory", "deepseek-r1", "--on", "h200-sxm,wse-3")
+    lines = fastcalc(*asked, columns=60).out.splitlines()
+    assert lines[2].split() == ["memory", "filled", "with"]
+    for name, line in zip(("h200-sxm", "wse-3"), lines[3:5], strict=True):
+        assert line.startswith(name)
+        assert set(line.split()[-1]) <= set("DHEKT.")
+        assert len(line) <= 60
+    assert "K KV cache (less than a letter)" in " ".join(lines[6:8])
+
+
+def test_what_fits_nothing_says_how_many_chips_it_takes(fastcalc):
+    """671 GB of weights on cards of 25.8 GB, of which a tenth is kept: 29, so a legal layout of 32."""
+    ran = fastcalc("plot", "memory", "deepseek-r1", "--on", "a10", "--chips", "1")
+    assert ran.code == 1
+    assert "1 x a10 cannot hold batch 1: that takes 32 chips" in ran.out

@@ -149,3 +149,16 @@ def test_fit_keeps_room_for_what_is_drafted(fastcalc):
     assert drafted["speculation_tokens_per_pass"] == 2.5
     room = drafted["kv_gb_per_sequence"] - plain["kv_gb_per_sequence"]
     assert room * 1e9 == pytest.approx(4 * 327_680, rel=1e-6)
+
+
+def test_a_row_of_fast_modes_is_repeated_from_its_record(capsys, monkeypatch):
+    flags = ("--on", "gb200", "--kv", "bf16", "--format", "json")
+    asked = ("fastmode", "qwen3-0.6b", *flags[:2], "--batch", "64", "--smaller", "none", *flags[4:])
+    found = json.loads(run(*asked, capsys=capsys, monkeypatch=monkeypatch).out)["records"]
+    row = next(one for one in found if one["trick"] == "speculation")
+    kept, drafted = row["speculation_tokens_per_pass"], row["speculation_drafted_tokens"]
+    again = ("--batch", str(row["batch"]), "--speculate", f"{kept}/{drafted}")
+    shown = run("compare", "qwen3-0.6b", *flags, *again, capsys=capsys, monkeypatch=monkeypatch)
+    (one,) = json.loads(shown.out)["records"]
+    assert one["tokens_per_s_per_user"] == row["tokens_per_s_per_user"]
+    assert one["speculation_drafted_tokens"] == drafted > 0

@@ -76,10 +76,13 @@ def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
 def extended(document: Document, base: Document) -> Document:
     """Return a document with everything that it leaves out taken from another.
 
-    Mappings are joined key by key, and lists of named things by name; all else stands whole.
+    Mappings are joined key by key, and lists of named things by name; all else stands whole. Its
+    name is the other's with its own id, unless it has one.
     """
     moved: dict[Path_, Path_] = {}
     inherited = {key: one for key, one in base.data.items() if key not in _NEVER_INHERITED}
+    if "name" in base.data and "id" in document.data:
+        inherited["name"] = f"{base.data['name']} ({document.data['id']})"
     own = document.data.items()
     data = {**inherited, **{key: _over(inherited.get(key), one, (key,), moved) for key, one in own}}
 

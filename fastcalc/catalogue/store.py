@@ -36,15 +36,15 @@ SCHEMAS: dict[Kind, type[Hardware] | type[Model] | type[Engine]] = {
 _SHARED = {"id", "name", "aliases", "sources", "notes", "excused", "released", "hypothetical"}
 
 
-def kind_of(document: Document) -> Kind | None:
-    """Return the kind that a document's keys belong to, or its folder's name where they tie."""
+def kind_of(document: Document, wanted: Kind | None = None) -> Kind | None:
+    """Return the kind of a document's keys; where several tie, the wanted or its folder's."""
     keys = set(document.data) if isinstance(document.data, dict) else set()
     own = keys - _SHARED
     counts = {kind: len(own & set(schema.model_fields)) for kind, schema in SCHEMAS.items()}
     best = max(counts.values())
     likely = [kind for kind, count in counts.items() if count == best]
-    if best and len(likely) == 1:
-        return likely[0]
+    if best and (len(likely) == 1 or wanted in likely):
+        return wanted if wanted in likely else likely[0]
     folder = Path(os.path.realpath(document.file)).parent.name
     return next((kind for kind in likely if kind == folder), likely[0] if best else None)
 
@@ -169,7 +169,7 @@ class Catalogue:
     def _entry(
         self, path: Path, document: Document, kind: Kind, schema: type[AnyEntry]
     ) -> AnyEntry:
-        is_kind = kind_of(document) or kind
+        is_kind = kind_of(document, kind) or kind
         document = self.whole(document, kind) if is_kind == kind else document
         entry, found = validate(document, schema)
         if entry is None and is_kind == kind:
@@ -197,20 +197,21 @@ class Catalogue:
             entry = supposed
         return entry.supposing(what_if)
 
-    def whole(self, document: Document, kind: Kind, below: tuple[str, ...] = ()) -> Document:
+    def whole(self, document: Document, kind: Kind, below: tuple[Path, ...] = ()) -> Document:
         """Return the document of a chip or a model with what it takes from the one it extends.
 
         Raises InputError if there is no such entry, or entries extend each other in a circle.
         """
-        base, here = str(document.at("extends") or ""), str(document.at("id"))
+        base = str(document.at("extends") or "")
         if kind == "engines" or not base:
             return document
+        files = (*below, Path(os.path.realpath(document.file)))
         with placed(document.place, "extends"):
-            if base in (*below, here):
-                circle = " -> ".join((*below, here, base))
-                raise InputError(f"entries extend each other in a circle: {circle}")
             path = self._find(base, kind)
-        return extended(document, self.whole(read(path), kind, (*below, here)))
+            if Path(os.path.realpath(path)) in files:
+                circle = " -> ".join(one.stem for one in (*files, path))
+                raise InputError(f"entries extend each other in a circle: {circle}")
+        return extended(document, self.whole(read(path), kind, files))
 
     def refuse_idle_changes(self, kind: Kind, entries: Iterable[Entry]) -> None:
         """Refuse a change that none of the chips, or none of the models, has a place for."""

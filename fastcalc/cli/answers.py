@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastcalc.cli import output
@@ -42,10 +43,11 @@ class Found:
     warnings : go to standard error where no page has notes
     reasons : why the answer is no; they go to standard error in any case
     keys : of records where there is none
+    cells : returns a record as a table of cells holds it
     as_json : returns a JSON document of another form than that of records
     code : exit code: 0 done, 1 the answer is no
     charts : return what is drawn, by kind of chart; the first is drawn where none is named
-    as_html : returns a report as one HTML page, where the command has one
+    as_html : returns a report as one HTML page that goes to a file, where the command has one
     """
 
     parts: Page | None
@@ -55,10 +57,11 @@ class Found:
     warnings: Iterable[str] = ()
     reasons: Sequence[str] = ()
     keys: Iterable[str] = ()
+    cells: Callable[[Record], Record] = dict
     as_json: Callable[[], str] | None = None
     code: int = 0
     charts: Mapping[str, Callable[[], "Chart"]] = field(default_factory=dict)
-    as_html: Callable[[], str] = str
+    as_html: Callable[[Path | None], str] = str
 
 
 def later(name: str, *given: Any) -> Callable[[], Any]:
@@ -97,14 +100,14 @@ def write(asked: Output, found: Found) -> int:
     elif kind == "markdown":
         output.write(record_tables.markdown(*found.rows()), asked.out)
     elif kind == "html":
-        output.write(found.as_html(), asked.out)
+        output.write(found.as_html(asked.out), asked.out)
     elif kind == "json" and found.as_json is not None:
         output.write(found.as_json(), asked.out)
     elif kind == "json":
         document = {"schema": SCHEMA, "records": found.records(), **found.extra()}
         output.write(json_text(document), asked.out)
     elif kind != "table":
-        records = found.records()
+        records = [found.cells(one) for one in found.records()]
         keys = records[0] if records else found.keys
         if kind == "csv":
             output.write(to_csv(records, keys), asked.out)

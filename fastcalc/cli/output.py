@@ -5,6 +5,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -13,6 +14,7 @@ from fastcalc.errors import InputError
 from fastcalc.written import line, visible
 
 _DRAFT = ".fastcalc-draft"
+_kept: ContextVar[list[str] | None] = ContextVar("_kept", default=None)
 
 
 def write(text: str, file: Path | None, *, again: bool = False) -> None:
@@ -206,14 +208,28 @@ def _unwound() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
+@contextmanager
+def kept() -> Iterator[list[str]]:
+    """Keep notes in a list rather than write them: a library writes to no stream."""
+    lines: list[str] = []
+    before = _kept.set(lines)
+    try:
+        yield lines
+    finally:
+        _kept.reset(before)
+
+
 def warn(lines: list[str]) -> None:
-    """Write each line once to standard error."""
+    """Write each line once to standard error, or keep it where notes are `kept`."""
+    if (found := _kept.get()) is not None:
+        found += lines
+        return
     notify("".join(f"fastcalc: note: {line(one)}\n" for one in dict.fromkeys(lines)))
 
 
 def notify(text: str) -> None:
     """Write to standard error where that is possible: what is lost there changes no answer."""
-    if sys.stderr is None:
+    if sys.stderr is None or _kept.get() is not None:
         return
     try:
         sys.stderr.write(text)

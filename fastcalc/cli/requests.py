@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
 from fastcalc.catalogue.difference import change
@@ -123,12 +124,13 @@ def typed(name: str, value: object) -> Iterator[str]:
         yield from [] if one is True else [str(one)]
 
 
-def report_on(asked: Compare, on: str) -> str:
-    """Return the command that writes a report of a comparison, on some chips."""
+def report_on(asked: Compare, on: str, file: Path | None = None) -> str:
+    """Return the command that writes a report of a comparison, on some chips, to a file."""
     from fastcalc.cli.commands.drawings import WriteReport  # records need no next command
 
     models = asked.models or DEFAULT_MODELS
-    return again(asked, WriteReport, "report", *models, "--on", on) + " -o report.html"
+    command = again(asked, WriteReport, "report", *models, "--on", on)
+    return f"{command} -o {shlex.quote(str(file or 'report.html'))}"
 
 
 def typed_as(asked: Compare | FitMemory, chip: str) -> str:

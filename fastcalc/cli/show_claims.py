@@ -32,10 +32,10 @@ def run(asked: JudgeClaims) -> Found | None:
     if asked.written_as == "table" and asked.explain is not None:
         output.write(report.explain(judged[0], book, min(console.output_width(), 100)), asked.out)
         return None
-    as_row = report.flat if asked.written_as == "csv" else dict
     return Found(
         lambda screen: report.parts(judged, screen.width),
-        lambda: [as_row(report.claim_record(one, book)) for one in judged],
+        lambda: [report.claim_record(one, book) for one in judged],
         lambda: (report.COLUMNS, judged),
         lambda: {"verdicts": dict(MEANING)},
+        cells=report.flat,
     )

@@ -51,7 +51,9 @@ def run(asked: Compare) -> Found:
             **{kind: later(f"charts.of_outcomes.{kind}", outcomes) for kind in _KINDS if is_held},
             "memory": later("charts.of_memory.memory", outcomes),
         },
-        as_html=later("page.filled_page.document", outcomes, report_on(asked, asked.on)),
+        as_html=lambda file: later(
+            "page.filled_page.document", outcomes, report_on(asked, asked.on, file)
+        )(),
     )
 
 

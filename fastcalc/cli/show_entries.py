@@ -37,11 +37,11 @@ def run_list(asked: ListEntries) -> Found:
             found.append(load(name))
         except InputError as error:
             broken.append(f"left out: {error}")
-    output.warn(broken)
     return Found(
         lambda screen: entries.list_parts(found, kind, screen.width),
         lambda: [_WRITTEN[type(entry)][0](entry) for entry in found],
         lambda: entries.listed(kind, found),
+        reasons=broken,
         code=1 if broken else 0,
     )
 
@@ -82,6 +82,7 @@ def run_diff(asked: DiffEntries) -> Found:
             *next_of(asked, [asked.left, asked.right], [one, two]),
         ],
         lambda: diff.diff_records(one, two),
+        lambda: (diff.COLUMNS, diff.diff_records(one, two)),
     )
 
 

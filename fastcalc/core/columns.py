@@ -103,12 +103,19 @@ FIRST = (
         "placement.max_batch",
         ("largest", "batch"),
     ),
-    Column("weights_gb", "GB", "weights", lambda one: one.work.weight_bytes / 1e9),
+    Column(
+        "weights_gb",
+        "GB",
+        "weights",
+        lambda one: one.work.weight_bytes / 1e9,
+        ("weights", "GB"),
+    ),
     Column(
         "kv_gb",
         "GB",
         "KV cache of the batch, prompt and output reserved",
         lambda one: one.batch * (one.work.cache_bytes(one.placement.reserved_tokens) / 1e9),
+        ("KV cache", "GB"),
     ),
     Column(
         "memory_used_fraction",
@@ -179,6 +186,7 @@ FIRST = (
         "s",
         "time of a request: its first token and the others at tpot_ms",
         "estimate.request",
+        ("request", "s"),
     ),
     Column(
         "limiter",
@@ -195,7 +203,7 @@ FIRST = (
     _held(
         "usd_per_mtok_input",
         "USD",
-        "price of a million prompt tokens, in served traffic",
+        "price of a million prompt tokens, of the time that they add to served traffic",
         lambda one: one.usd[0],
         ("$/Mtok", "input"),
         6,
@@ -203,7 +211,7 @@ FIRST = (
     _held(
         "usd_per_mtok_output",
         "USD",
-        "price of a million output tokens, in served traffic",
+        "price of a million output tokens, of decode alone",
         lambda one: one.usd[1],
         ("$/Mtok", "output"),
         3,
@@ -238,6 +246,7 @@ FIRST = (
         "s",
         "time in which as many requests as the batch are served",
         "estimate.run",
+        ("request served", "s"),
     ),
     _held(
         "bound_limiter",
@@ -281,18 +290,30 @@ LATER = (
         "ratio",
         "of the dense weights, in the chip's fastest memory",
         lambda one: one.near("dense"),
+        ("dense weights", "near"),
+        format="percent",
     ),
     _held(
         "experts_near_fraction",
         "ratio",
         "of the routed experts, in the chip's fastest memory; empty without any",
         lambda one: one.near("experts") if one.work.experts else None,
+        ("experts", "near"),
+        format="percent",
     ),
     _held(
         "kv_near_fraction",
         "ratio",
         "of the KV cache, in the chip's fastest memory",
         lambda one: one.near("kv"),
+        ("KV cache", "near"),
+        format="percent",
+    ),
+    Column(
+        "speculation_drafted_tokens",
+        "count",
+        "drafted before each decode pass: --speculate takes it after those accepted, as 2.5/3",
+        "traffic.speculation.drafted",
     ),
 )
 """At the end of every record."""

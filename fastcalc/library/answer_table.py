@@ -12,12 +12,12 @@ import numpy as np
 from fastcalc.cli import show_sweep
 from fastcalc.cli.answers import Found, screen, write
 from fastcalc.cli.options import choice
-from fastcalc.cli.output import whole
+from fastcalc.cli.output import kept, whole
 from fastcalc.core.columns import NEEDS_FIT, Columns, flat, pick
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array
 from fastcalc.report import console, record_tables
-from fastcalc.report.dictionary import meanings
+from fastcalc.report.dictionary import meanings, type_of
 from fastcalc.report.numbers_as_text import many
 from fastcalc.report.records import Record, plainly
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 class Table(Sequence[Record]):
     """An answer: a sequence of records, whose columns are arrays.
 
-    ``table[0]`` is a record, ``table["tpot_ms"]`` an array of floats (nan where a key has no
-    value), or of objects where values are words. Printed it is the page of the command line, in a
-    notebook a table.
+    ``table[0]`` is a record, ``table["tpot_ms"]`` an array of numbers (nan where a key has no
+    value) or truths, or of objects where values are words. Printed it is the page of the command
+    line, in a notebook a table.
     """
 
-    def __init__(self, asked: Any, answer: Found) -> None:
-        self._asked, self._answer = asked, answer
+    def __init__(self, asked: Any, answer: Found, said: Sequence[str] = ()) -> None:
+        self._asked, self._answer, self._said = asked, answer, said
 
     @property
     def found(self) -> bool:
@@ -57,7 +57,8 @@ class Table(Sequence[Record]):
     @cached_property
     def notes(self) -> list[str]:
         """What to know of the answer, and why it is no where it is."""
-        return list(dict.fromkeys([*self._answer.reasons, *self._answer.warnings]))
+        found = self._answer
+        return list(dict.fromkeys([*found.reasons, *self._said, *found.warnings]))
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -71,11 +72,18 @@ class Table(Sequence[Record]):
         return {key: known[key].unit for key in self.keys if key in known}
 
     def column(self, key: str) -> Array:
-        """Return the values of a key, or a KeyError: floats, or objects where they are words."""
+        """Return the values of a key, or a KeyError.
+
+        Truths are bool, and counts whole numbers, or floats where one is missing; other numbers
+        are floats, and words objects.
+        """
         if key not in self.keys:
             raise KeyError(key)
         values = [record[key] for record in self.records]
-        if all(isinstance(one, (int, float)) or one is None for one in values):
+        type_ = type_of(key, values)
+        if type_ in (int, bool) and all(isinstance(one, type_) for one in values):
+            return np.array(values, dtype=type_)
+        if type_ in (int, float):
             return np.array([np.nan if one is None else one for one in values], dtype=float)
         objects = np.empty(len(values), dtype=object)  # of lists, too, one a row
         objects[:] = values
@@ -111,7 +119,8 @@ class Table(Sequence[Record]):
 
         Raises InputError if the ending is not known, or the file cannot be written.
         """
-        write(replace(self._asked, out=Path(file), format=None), self._answer)
+        with kept():
+            write(replace(self._asked, out=Path(file), format=None), self._answer)
 
     def plot(self, kind: str | None = None, file: str | Path | None = None) -> "Figure":
         """Return a chart as a figure of matplotlib, and write it to a file by its ending.
@@ -137,7 +146,8 @@ class Table(Sequence[Record]):
         if self._answer.parts is None:
             return "\n".join(self.notes)
         made = screen(self._asked)
-        return console.render(self._answer.parts(made), made.width, colour=False)
+        with kept():
+            return console.render(self._answer.parts(made), made.width, colour=False)
 
     __repr__ = __str__
 
@@ -153,7 +163,9 @@ class Table(Sequence[Record]):
 class SweptTable(Table):
     """The points of a sweep, in arrays: records of millions of them would take gigabytes."""
 
-    def __init__(self, asked: Any, columns: Mapping[str, Array], premises: Record) -> None:
+    def __init__(
+        self, asked: Any, columns: Mapping[str, Array], premises: Record, said: Sequence[str] = ()
+    ) -> None:
         left_out = premises["left_out"].items()
         super().__init__(
             asked,
@@ -168,6 +180,7 @@ class SweptTable(Table):
                 warnings=[f"{many(n, 'combination')} left out: {why}" for why, n in left_out],
                 keys=tuple(columns),
             ),
+            said,
         )
         self._columns = columns
 
@@ -177,8 +190,10 @@ class SweptTable(Table):
         return tuple(self._columns)
 
     def column(self, key: str) -> Array:
-        """Return the values of a key."""
-        return self._columns[key]
+        """Return the values of a key, or a KeyError; of the types that `Table.column` has."""
+        values = self._columns[key]
+        is_count = type_of(key, ()) is int and values.dtype.kind == "f"
+        return values.astype(int) if is_count and not np.isnan(values).any() else values
 
     def __len__(self) -> int:
         return len(next(iter(self._columns.values())))
@@ -190,7 +205,8 @@ class SweptTable(Table):
 
     def save(self, file: str | Path) -> None:
         """Write a csv, json or parquet file by its ending; points are computed anew."""
-        show_sweep.run(replace(self._asked, out=Path(file), format=None))
+        with kept():
+            show_sweep.run(replace(self._asked, out=Path(file), format=None))
 
 
 class ArraySink:

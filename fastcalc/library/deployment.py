@@ -91,7 +91,8 @@ def deployment(model: Any, *, on: Any, **flags: Any) -> PlacedModel:
     batch; TypeError if there is no such argument.
     """
     try:
-        asked = request("compare", model, on=on, **{"batch": 1, **flags})
+        given = {name: one for name, one in flags.items() if one is not None}
+        asked = request("compare", model, on=on, **{"batch": 1, **given})
     except TypeError as error:
         raise TypeError(f"deployment() takes the arguments of compare(): {error}") from error
     found = scenarios(asked)

@@ -1,7 +1,7 @@
 """A function for each command, made of the same flags, so that neither can differ."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any, get_args
 from typer.models import ArgumentInfo
 
 from fastcalc import _FUNCTIONS as NAMES
-from fastcalc.cli import show_sweep
+from fastcalc.cli import output, show_sweep
 from fastcalc.cli.app import COMMANDS
 from fastcalc.cli.flags import Flags, declared
 from fastcalc.errors import InputError
@@ -36,13 +36,13 @@ def _function(command: str) -> Callable[..., Table]:
     positional, others = parameters(flags)
 
     def ask(*names: Any, **given: Any) -> Table:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), output.kept() as said:
             warnings.simplefilter("error", RuntimeWarning)  # a number that went wrong is no answer
             asked = request(command, *names, **given)
             if command == "sweep":
-                return _swept(asked)
+                return _swept(asked, said)
             module, _, run = COMMANDS[command][1].partition(".")
-            return Table(asked, getattr(import_module(f"fastcalc.cli.{module}"), run)(asked))
+            return Table(asked, getattr(import_module(f"fastcalc.cli.{module}"), run)(asked), said)
 
     made: Any = ask
     made.__name__ = made.__qualname__ = command
@@ -89,29 +89,29 @@ def _bound(
         raise TypeError(f"{command}() takes {len(positional)} names, not {len(names)}")
     found: dict[str, Any] = dict(zip(positional, names, strict=False))
     if several:
-        found = {several[0]: list(names) or None}
+        found = {several[0]: [one for one in names if one is not None] or None}
     for name in given:
         if name not in others and name not in positional:
             raise TypeError(
                 f"{command}() has no argument '{name}'; help(fastcalc.{command}) lists all"
             )
+    # What is None is not given.
+    said = {name: one for name, one in (found | dict(given)).items() if one is not None}
     missing = [
         name
         for name, one in positional.items()
-        if one.default is Parameter.empty and name not in {*found, *given}
+        if one.default is Parameter.empty and name not in {*said, *several}
     ]
     if missing:
         raise TypeError(f"{command}() needs {' and '.join(missing)}")
-    return {
-        name: _as_flag(declared_[name][0], value) for name, value in (found | dict(given)).items()
-    }
+    return {name: _as_flag(declared_[name][0], value) for name, value in said.items()}
 
 
 def _as_flag(annotation: Any, value: Any) -> Any:
     """Return a value as a flag takes it: lists and numbers as the text that a user would type."""
     type_, option = get_args(annotation)
     kind, parser = str(type_), option.parser
-    if value is None or isinstance(value, bool):
+    if isinstance(value, bool):
         return value
     if isinstance(value, Mapping):
         value = [f"{key}={one}" for key, one in value.items()]
@@ -134,7 +134,7 @@ def _as_flag(annotation: Any, value: Any) -> Any:
         raise InputError(f"'{shown(text, 40)}' is not a number") from None
 
 
-def _swept(asked: Any) -> SweptTable:
+def _swept(asked: Any, said: Sequence[str]) -> SweptTable:
     grids, skipped = show_sweep.combinations(asked)
     points = sum(grid.size for grid in grids)
     if points > MOST_POINTS:
@@ -144,7 +144,7 @@ def _swept(asked: Any) -> SweptTable:
         )
     sink = ArraySink()
     show_sweep.fill(sink, grids, skipped, lambda _: None)
-    return SweptTable(asked, sink.columns, sink.premises)
+    return SweptTable(asked, sink.columns, sink.premises, said)
 
 
 def document(flags: type[Flags]) -> str:

@@ -12,6 +12,9 @@ from fastcalc.report.memories import LETTERS, NAMES, bar
 _HEIGHT = 16
 """Lines of the plot itself."""
 
+_EVERY = 8
+"""Columns between two signs of a bound, no fewer than bounds, so that none hides another's."""
+
 _DRAWN = {"rule": "─", "side": "│", "corner": "└", "bound": "·", "band": ":"}
 _ASCII = {"rule": "-", "side": "|", "corner": "+", "bound": ".", "band": ":"}
 
@@ -29,11 +32,15 @@ def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
     if chart.bars:
         kinds = {part[0] for one in chart.bars for part in one.parts}
         letters = {NAMES[kind]: one for kind, one in LETTERS.items() if NAMES[kind] in kinds}
-        rows = [
-            (one.name, one.says, bar([(letters[name], share) for name, _, share in one.parts]))
-            for one in chart.bars
-        ]
-        legend = ", ".join(f"{letter} {name}" for name, letter in letters.items())
+        names, says = ([getattr(one, key) for one in chart.bars] for key in ("name", "says"))
+        wide = min(max(width - max(map(len, names)) - max(map(len, says)) - 4, 10), 40)
+        shares = ([(letters[name], share) for name, _, share in one.parts] for one in chart.bars)
+        rows = [*zip(names, says, (bar(some, wide) for some in shares), strict=True)]
+        drawn = {letter for *_, drawn in rows for letter in drawn}
+        legend = ", ".join(
+            f"{letter} {name}{'' if letter in drawn else ' (less than a letter)'}"
+            for name, letter in letters.items()
+        )
         found += [TextTable([("memory",), ("filled",), ("with",)], rows, left=(0, 2)), ""]
         found += [legend, ""]
     return [*found, Notes(list(dict.fromkeys(chart.notes)))]
@@ -55,8 +62,11 @@ def plot(
     margin = max(map(len, ticks.values()))
     columns = max(width - margin - 2, 20)
     grid: dict[tuple[int, int], str] = {}
+    bounds = [one for one in panel.series if one.style == "bound"]
+    signs = [str(place) if bounds[1:] else drawn["bound"] for place, _ in enumerate(bounds, 1)]
     for one in panel.series:
-        _edges(grid, panel, one, columns, drawn)
+        sign = signs[bounds.index(one)] if one in bounds else ""
+        _edges(grid, panel, one, columns, drawn, sign)
     shown = [one for one in panel.series if one.style != "bound"]
     named = [(letter_of(place), one) for place, one in enumerate(shown)]
     spots: dict[tuple[int, int], str] = {}
@@ -80,8 +90,7 @@ def plot(
     lines.append(_scale(panel.across, columns, margin + 2))
     lines.append(panel.across.label.rjust(margin + 2 + columns).rstrip())
     lines += [f"  {letter}  {one.name}" for letter, one in named]
-    bounds = [one for one in panel.series if one.style == "bound"]
-    lines += [f"  {drawn['bound']}  {one.name}" for one in bounds if one.name]
+    lines += [f"  {sign}  {one.name}" for sign, one in zip(signs, bounds, strict=True) if one.name]
     if any(one.style == "line" and one.low is not None for one in panel.series):
         lines += [f"  {drawn['band']}  range"]
     return [*lines, *(f"  {letter_of(place).upper()}  {name}" for place, name in enumerate(inside))]
@@ -114,9 +123,14 @@ def _spots(panel: Panel, one: Series, columns: int) -> Iterator[tuple[int, int]]
 
 
 def _edges(
-    grid: dict[tuple[int, int], str], panel: Panel, one: Series, columns: int, drawn: dict[str, str]
+    grid: dict[tuple[int, int], str],
+    panel: Panel,
+    one: Series,
+    columns: int,
+    drawn: dict[str, str],
+    sign: str,
 ) -> None:
-    """Draw a bound as a line, and the range about each point of a line."""
+    """Draw a bound as a line with its sign in it, and the range about each point of a line."""
     if one.style == "line" and one.low is not None and one.high is not None:
         for x, *ends in zip(one.x, one.low, one.high, strict=True):
             low, high = (_place(panel.upward, end, _HEIGHT) for end in ends)
@@ -130,7 +144,11 @@ def _edges(
         for (left, first), (right, last) in pairwise(at):
             for column in range(left, right + 1):
                 share = first + (last - first) * (column - left) / max(right - left, 1)
-                grid[column, round(share * (_HEIGHT - 1))] = drawn["bound"]  # or beyond the frame
+                spot = column, round(share * (_HEIGHT - 1))  # it may be beyond the frame
+                if column == at[-1][0] or column % _EVERY == ord(sign) % _EVERY:
+                    grid[spot] = sign
+                elif not grid.get(spot, "").isdigit():
+                    grid[spot] = drawn["bound"]
 
 
 def _scale(axis: ChartAxis, columns: int, margin: int) -> str:

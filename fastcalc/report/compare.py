@@ -8,7 +8,7 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.columns import pick
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.pricing import USD_PER_KWH, YEARS, Pricing
-from fastcalc.core.scenario import Location, Outcome
+from fastcalc.core.scenario import Location, Outcome, layouts_of
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.memories import lives
@@ -106,8 +106,11 @@ def why(location: Location) -> str:
             return f"{size(needed)} do not fit one chip, and no link is stated to join more"
         return f"{size(needed)} do not fit ({size(usable)} usable a chip)"
     if not location.is_default_layout:
-        how = "as asked" if location.scenario.sharding.names_ranks else "chosen, as it serves most"
-        return f"{how}; {size(needed)} over {size(usable)} usable a chip"
+        is_asked = location.scenario.sharding.names_ranks
+        is_alone = is_asked or len(layouts_of(location.site, chips)) == 1
+        how = "as asked" if is_alone else "chosen, as it serves most"
+        many = f"{chips} chips" if chips > 1 else "a chip"
+        return f"{how}; {size(needed)} on {many} of {size(usable)} usable"
     if place.machine.place and chips > 1:
         return f"{size(needed)}, of which --place says what lives where, need {chips}"
     if chips == 1:
@@ -125,9 +128,9 @@ def why(location: Location) -> str:
 
 def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield (
-        "speeds are of decode alone; $, served tokens and joules hold the prompts, too; joules are "
-        f"of a chip with its share of host and site where that is stated, else of the printed chip "
-        f"power x {SITE_FACTOR} (site)"
+        "speeds and $ of output are of decode alone, $ of input of the time that prompts add; "
+        "served tokens and joules hold the prompts, too; joules are of a chip with its share of "
+        f"host and site where that is stated, else of the printed chip power x {SITE_FACTOR} (site)"
     )
     for name, engine in {one.scenario.engine.id: one.scenario.engine for one in outcomes}.items():
         users = [one.scenario.hardware.id for one in outcomes if one.scenario.engine.id == name]

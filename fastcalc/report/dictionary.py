@@ -1,5 +1,8 @@
 """What the keys of every command's records mean."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from fastcalc.core.columns import COLUMNS, Column
 from fastcalc.report import curve, decided, fastmode, fit, inferred, plan
 
@@ -18,3 +21,19 @@ def meanings() -> dict[str, Column]:
     """Return the column of each key, of the first command that has it."""
     columns = [column for some in COMMANDS.values() for column in some]
     return {column.key: column for column in reversed(columns)}
+
+
+_TYPES = {"count": int, "yes or no": bool, "list": list, "text": str}
+
+
+def type_of(key: str, values: Iterable[Any]) -> type:
+    """Return what the values of a key are: int, float, bool, list or str.
+
+    values : of all records; they say it where the dictionary has no such key
+    """
+    if column := meanings().get(key):
+        return _TYPES.get(column.unit, float)
+    held = {type(one) for one in values if one is not None}
+    if len(held) == 1 and held <= {*_TYPES.values()}:
+        return held.pop()
+    return float if held <= {int, float} else str

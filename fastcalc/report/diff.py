@@ -4,12 +4,19 @@ import math
 from typing import Any
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
+from fastcalc.core.columns import Column
 from fastcalc.report.console import Notes, Part, TextTable
 from fastcalc.report.entries import model_record, walk
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record
 
 AnyEntry = Hardware | Model | Engine
+
+COLUMNS = (
+    *(Column(key, heading=("", key)) for key in ("field", "left", "right")),
+    Column("ratio", "ratio", heading=("", "ratio")),
+)
+"""Of a Markdown table."""
 
 
 def diff_records(left: AnyEntry, right: AnyEntry) -> list[Record]:

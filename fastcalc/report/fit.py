@@ -54,7 +54,7 @@ COLUMNS = (
         2,
     ),
     *pick("speculation_tokens_per_pass host"),
-    *pick("dense_near_fraction experts_near_fraction kv_near_fraction"),
+    *pick("dense_near_fraction experts_near_fraction kv_near_fraction speculation_drafted_tokens"),
 )
 
 

@@ -153,7 +153,10 @@ COLUMNS = (
         "service_usd_per_hour over the tokens, prompts and outputs, that the rate moves",
     ),
     Column("service_joules_per_token", "J", "watts over the output tokens of the rate"),
-    *pick("host host_use dense_near_fraction experts_near_fraction kv_near_fraction"),
+    *pick(
+        "host host_use dense_near_fraction experts_near_fraction kv_near_fraction "
+        "speculation_drafted_tokens"
+    ),
 )
 _OWN = [one for one in COLUMNS if one not in columns.COLUMNS]
 """The others are those of ``compare`` for one replica."""

@@ -19,6 +19,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "text": str,
     "limiter": str,
     "count": "{:,.0f}".format,
+    "yes or no": {True: "yes", False: "no"}.__getitem__,
     "USD": dollars,
     "percent": lambda share: f"{number(100.0 * share)} %",
 }

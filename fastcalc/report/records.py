@@ -75,8 +75,8 @@ def grounds(scenarios: Sequence[Scenario]) -> Record:
             "provider": pricing.provider(hardware),
         }
     return {
-        "rates": "tokens_per_s_* are decode alone; served_tokens_per_s_total and usd_* hold "
-        "prefill",
+        "rates": "tokens_per_s_* and usd_per_mtok_output are decode alone, usd_per_mtok_input is "
+        "prefill; usd_per_mtok_total, joules_per_token and served_tokens_per_s_total hold both",
         "range": "low to high is an 80 % range",
         "utilization": pricing.utilization,
         "prices": prices,

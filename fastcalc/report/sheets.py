@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import Any
 
 from fastcalc.errors import InputError
-from fastcalc.report.dictionary import meanings
+from fastcalc.report.dictionary import meanings, type_of
 from fastcalc.report.records import Record
 from fastcalc.written import visible
 
@@ -44,9 +44,7 @@ def _fill(sheet: Any, rows: list[list[Any]], bold: Any) -> None:
             if isinstance(value, (bool, int, float)):
                 sheet.write(row, column, value)
             elif value is not None:
-                many = value if isinstance(value, list) else [value]
-                text = visible("; ".join(map(str, many)))
-                sheet.write_string(row, column, text, bold if row == 0 else None)
+                sheet.write_string(row, column, _text(value), bold if row == 0 else None)
     sheet.autofit()
 
 
@@ -66,17 +64,27 @@ def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> 
         import pyarrow.parquet
     except ImportError as error:
         raise _missing("parquet", "pyarrow") from error
-    kinds = {"count": pyarrow.int64(), "text": pyarrow.string(), "yes or no": pyarrow.bool_()}
-    kinds["list"] = pyarrow.list_(pyarrow.string())
-    known = meanings()
-    fields = [
-        (key, kinds.get(known[key].unit, pyarrow.float64()) if key in known else pyarrow.string())
-        for key in keys
-    ]
+    types = {int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
+    types |= {str: pyarrow.string(), list: pyarrow.list_(pyarrow.string())}
+    columns, fields = [], []
+    for key in keys:
+        values = [record[key] for record in records]
+        type_ = type_of(key, values)
+        if type_ is str:
+            values = [None if one is None else _text(one) for one in values]
+        elif type_ is list:
+            values = [one and [_text(part) for part in one] for one in values]
+        columns.append(pyarrow.array(values, types[type_]))
+        fields.append((key, types[type_]))
     schema = pyarrow.schema(fields, {"fastcalc": json.dumps(premises)})
     file = BytesIO()
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records, schema), file)
+    pyarrow.parquet.write_table(pyarrow.Table.from_arrays(columns, schema=schema), file)
     return file.getvalue()
+
+
+def _text(value: Any) -> str:
+    """Return words, or several of them, as one text."""
+    return visible("; ".join(map(str, value if isinstance(value, list) else [value])))
 
 
 def _missing(extra: str, package: str) -> InputError:

@@ -100,7 +100,6 @@ class DiffEntries(flags.Output, flags.OwnFolders):
 
     left: _Entry
     right: _Entry
-    format: Annotated[str | None, flags.format_named("table|json|csv|xlsx|parquet")] = None
 
 
 class ImportModel(flags.OutputFile):

@@ -21,13 +21,17 @@ def memory(locations: Sequence[Location]) -> Chart:
         if one.fits
         for name, whole, held in filled(one)
     ]
-    first, chips = locations[0].scenario, {}
+    held: dict[str, None] = {}
+    unfit: dict[str, None] = {}
     for one in locations:
-        layout, name = one.placement.layout, one.scenario.hardware.id
-        chips[name] = f"{layout.chips:,} x {name} at batch {min(one.scenario.batches):,}"
-        if not one.fits:
-            chips[name] += " (does not fit)"
-    notes = [
-        f"each bar is one chip of {', '.join(chips.values())}; its whole is what may be filled"
-    ]
-    return Chart(f"What lives where: {first.model.name}", (), bars, notes)
+        batch = min(one.scenario.batches)
+        chips = f"{one.placement.layout.chips:,} x {one.scenario.hardware.id}"
+        if one.fits:
+            held[f"{chips} at batch {batch:,}"] = None
+            continue
+        least = one.min_chips[one.scenario.batches.index(batch)]
+        takes = f"that takes {least:,} chips" if least else "no number of chips does"
+        unfit[f"{chips} cannot hold batch {batch:,}: {takes}"] = None
+    every = f"each bar is one chip of {', '.join(held)}; its whole is what may be filled"
+    title = f"What lives where: {locations[0].scenario.model.name}"
+    return Chart(title, (), bars, [*([every] if held else []), *unfit])

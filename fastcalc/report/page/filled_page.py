@@ -153,7 +153,7 @@ def _cells(record: Record, columns: Sequence[Column], shown: int) -> Iterator[st
         many = value if isinstance(value, list) else [value]
         full = "; ".join("" if one is None else str(one) for one in many)
         text = full
-        if not isinstance(value, (list, bool)):
+        if not isinstance(value, list):
             text = record_tables.row([column], record)[column.key]
         kind = "" if column.unit in ("text", "list", "yes or no") else " class='n'"
         yield f'<td{kind}{away} data-v="{escape(full, quote=True)}">{escape(text)}</td>'
