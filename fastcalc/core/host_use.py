@@ -163,11 +163,14 @@ def ways_of(
     kinds: list[Sequence[Component]] = []
     rates = tier_rates(split.tiers, chip, software, shared)
     for at, (tier, rate) in enumerate(zip(split.tiers, rates, strict=True)):
+        if at == own:
+            kinds.append(parts.kinds)
+            continue
         speeds = [kind.bandwidth for kind in parts.kinds]
-        if not tier.is_near:  # a link copies whole tensors: kernels alone lose on narrow slices
-            speeds = [rate if own is None else np.minimum(rate, speed) for speed in speeds]
-        elif at != own:
+        if tier.is_near:
             speeds = [speed / (near / rate) for speed in speeds]
+        else:  # a link copies whole tensors: kernels alone lose on narrow slices
+            speeds = [rate if own is None else np.minimum(rate, speed) for speed in speeds]
         pairs = zip(parts.kinds, speeds, strict=True)
         kinds.append([replace(kind, bandwidth=speed) for kind, speed in pairs])
     cells: list[Sequence[ArrayLike]] = [[kind.work_time for kind in each] for each in kinds]
