@@ -114,10 +114,11 @@ def standard_output() -> Iterator[TextIO]:
 
 @contextmanager
 def _draft(target: Path, state: os.stat_result | None) -> Iterator[BinaryIO]:
+    draft, lock = target.with_name(f".{target.name}.{os.urandom(6).hex()}{_DRAFT}"), None
     with _unwound():
         _remove_dead_drafts(target)
-        handle, lock, draft = _locked_draft(target)
-        try:
+        try:  # a signal may come as soon as there is a file
+            handle, lock = _locked(draft)
             with os.fdopen(handle, "wb") as stream:
                 yield stream
             if state is None:
@@ -146,22 +147,20 @@ def _remove_dead_drafts(target: Path) -> None:
                         os.unlink(entry.path)
 
 
-def _locked_draft(target: Path) -> tuple[int, int | None, Path]:
-    """Return a new draft: its open file, what holds its lock until it is closed, and its path."""
-    import tempfile
-
+def _locked(draft: Path) -> tuple[int, int | None]:
+    """Return a new file, open, and what holds its lock until it is closed."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     while True:
-        handle, name = tempfile.mkstemp(_DRAFT, f".{target.name}.", target.parent)
-        try:
-            # Another program may lock it before this one does, and remove it as a dead one.
-            lock = os.dup(handle) if _lock(handle) else None
-            if os.path.exists(name):
-                return handle, lock, Path(name)
-        except BlockingIOError:
-            lock = None
-        for opened in (handle, lock):
-            if opened is not None:
-                os.close(opened)
+        # Another program may lock it before this one does, and remove it as a dead one.
+        with suppress(FileExistsError):
+            handle, lock = os.open(draft, flags, 0o600), None
+            with suppress(BlockingIOError):
+                lock = os.dup(handle) if _lock(handle) else None
+                if draft.exists():
+                    return handle, lock
+            for opened in (handle, lock):
+                if opened is not None:
+                    os.close(opened)
 
 
 def _lock(handle: int) -> bool:
