@@ -1277,3 +1277,7 @@ def test_what_if_reaches_a_host(capsys, monkeypatch):
         assert f"what if: {key.partition(':')[2]} of ddr5-2ch is {rate}" in str(record["warnings"])
         found.append(record["tpot_ms"])
     assert found[1] == pytest.approx(8 * found[0], rel=1e-6)
+    # What a plan says to type next is of the same host.
+    asked = ("plan", *asked[1:6], "--set", f"{key}=10 GB/s", "--max-chips", "1", "--format", "json")
+    (plan,) = json.loads(run(*asked, capsys=capsys, monkeypatch=monkeypatch).out)["records"][:1]
+    assert f"--set '{key}=10 GB/s'" in plan["command"]
