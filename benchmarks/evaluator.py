@@ -114,6 +114,7 @@ def search(model: str, objective: Objective) -> Callable[[], int]:
     chips = [
         (chip, *engine_for(entries, chip))
         for chip in (entries.hardware(name) for name in entries.names("hardware"))
+        if chip.kind != "host"
     ]
     entry = entries.model(model)
     service = Service(4000.0, 1000.0, ttft=1.0, tpot=0.025, rate=20.0, objective=objective)
