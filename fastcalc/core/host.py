@@ -10,6 +10,9 @@ from fastcalc.core.tier import KINDS, OWN_MEMORY, HostUse, MemoryChoice
 from fastcalc.errors import InputError
 from fastcalc.written import shown
 
+WRITTEN = "host"
+"""Id of a host that is written in a flag."""
+
 _SLOTS = 8
 """Chips that a host written in a flag takes, as servers do. [1]"""
 
@@ -93,7 +96,7 @@ def _written(text: str) -> Hardware:
     }
     return Hardware.model_validate(
         {
-            "id": "host",
+            "id": WRITTEN,
             "name": text,
             "vendor": "given",
             "kind": "host",

@@ -12,6 +12,7 @@ import numpy as np
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.estimate import Estimate, evaluate
+from fastcalc.core.host import WRITTEN
 from fastcalc.core.layout import Layout, LayoutError
 from fastcalc.core.machine import machine
 from fastcalc.core.machine_class import engine_of_class
@@ -346,7 +347,8 @@ def _warnings(outcome: Location) -> Iterable[str]:
         yield from [scenario.memory.note] if scenario.memory.note else []
         ways = [one.bandwidth for one in (hardware.links.scale_up, hardware.links.scale_out) if one]
         own = max(ways, key=lambda way: way.si, default=None)
-        if own and any(one.link and one.link.si > own.si for one in host.memory):
+        typed = host.memory if host.id == WRITTEN else ()
+        if own and any(one.link and one.link.si > own.si for one in typed):
             yield f"the link to the host is limited to the {own.text} of {hardware.id}'s own"
     if outcome.usd_per_hour is None:
         yield (
