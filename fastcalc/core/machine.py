@@ -252,13 +252,11 @@ def tiers_of(
     own = own_tiers(hardware)
     if memory.host is None and not memory.place:
         return own
-    host, found, links = memory.host, list(own), hardware.links
-    ways = [link.bandwidth.si for link in (links.scale_up, links.scale_out) if link]
+    host, found, way = memory.host, list(own), hardware.links.fastest
     if host is not None:
         rates = tuple(working_rate(host, one).peak for one in formats)
         for shared in own_tiers(host):
-            # What a chip has no faster way out for, it has no faster way to its host for.
-            tier = replace(shared, link=min(shared.link, max(ways, default=inf)))
+            tier = replace(shared, link=min(shared.link, way.si if way else inf))
             has_cores = tier.where == "host" and hardware.execution == "sequential"
             computes = has_cores and memory.use != "stream"
             streams = memory.use != "compute"

@@ -345,8 +345,7 @@ def _warnings(outcome: Location) -> Iterable[str]:
     if (host := scenario.memory.host) is not None:
         yield from host.what_if.values()
         yield from [scenario.memory.note] if scenario.memory.note else []
-        ways = [one.bandwidth for one in (hardware.links.scale_up, hardware.links.scale_out) if one]
-        own = max(ways, key=lambda way: way.si, default=None)
+        own = hardware.links.fastest
         typed = host.memory if host.id == WRITTEN else ()
         if own and any(one.link and one.link.si > own.si for one in typed):
             yield f"the link to the host is limited to the {own.text} of {hardware.id}'s own"

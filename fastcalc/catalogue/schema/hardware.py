@@ -56,6 +56,12 @@ class Links(Entry):
     scale_up: Link | None = None
     scale_out: Link | None = None
 
+    @property
+    def fastest(self) -> Quantity | None:
+        """The faster of both; a chip is taken to have no faster way to its host either."""
+        found = (link.bandwidth for link in (self.scale_up, self.scale_out) if link)
+        return max(found, key=lambda way: way.si, default=None)
+
 
 class Fabric(Entry):
     """The network on the chip itself: not memory, and not between chips."""
