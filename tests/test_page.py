@@ -1,5 +1,7 @@
 """``fastcalc report`` and ``compare -o FILE.html``: one page, whole, escaped, and small."""
 
+import base64
+import hashlib
 import json
 import re
 from html.parser import HTMLParser
@@ -73,6 +75,28 @@ def test_it_asks_nothing_of_anywhere(page):
     assert "url(" not in page
     assert "@import" not in page
     assert "default-src 'none'" in page
+
+
+def test_the_policy_allows_its_own_script_and_style_alone(page):
+    """Hashes as https://www.w3.org/TR/CSP3/#match-element-to-source-list computes them."""
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    for tag in ("script", "style"):
+        (inline,) = re.findall(rf"(?s)<{tag}>(.*?)</{tag}>", page)
+        digest = base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()
+        assert rules.pop(f"{tag}-src") == f"'sha256-{digest}'"
+    assert rules == dict.fromkeys(("default-src", "base-uri", "form-action"), "'none'")
+    # What a hash does not cover, a browser would refuse.
+    written = {name for _, attributes in Reader(page).seen for name in attributes}
+    assert not [name for name in written if name == "style" or name.startswith("on")]
+
+
+def test_the_parts_of_a_bar_are_as_wide_as_they_say(page):
+    widths = dict(re.findall(r"\.w(\d+)\{width:([\d.]+)%\}", page))
+    parts = re.findall(r'class="c\d+ w(\d+)" tabindex="0" title="[^"]* ([\d.]+) %"', page)
+    assert len(parts) >= 6
+    for width, percent in parts:
+        assert float(widths[width]) == pytest.approx(float(percent), abs=0.051)
 
 
 def test_all_values_of_the_records_are_in_it(page, fastcalc):

@@ -6,6 +6,8 @@
 import base64
 import json
 import shutil
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -90,6 +92,28 @@ def test_it_renders_without_an_error_and_no_wider_than_its_window(open_at, width
           return one.left >= whole.left - 1 && one.right <= whole.right + 1;
         })"""
     )
+
+
+def test_scripts_and_styles_of_others_are_refused(open_at, page, tmp_path):
+    browser = open_at()
+    text = Path(urlsplit(page).path).read_text()
+    smuggled = '<script>document.title = "run"</script><img src="x" onerror="document.title = 1">'
+    styled = '<p id="styled" style="position:fixed">'
+    (tmp_path / "page.html").write_text(text.replace("<header>", f"{smuggled}{styled}<header>"))
+    browser.get((tmp_path / "page.html").as_uri())
+    refused = [log["message"] for log in browser.get_log("browser")]
+    assert len([log for log in refused if "Content Security Policy" in log]) >= 3
+    assert "Llama" in browser.title
+    position = "return getComputedStyle(document.getElementById('styled')).position"
+    assert browser.execute_script(position) == "static"
+    browser.get(page)
+    widths = browser.execute_script(
+        "return [...document.querySelectorAll('.whole i')].map((e) => [e.clientWidth, "
+        "e.parentElement.clientWidth, e.ariaLabel])"
+    )
+    assert len(widths) >= 6
+    for wide, whole, says in widths:
+        assert wide / whole == pytest.approx(float(says.split()[-2]) / 100, abs=0.01)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

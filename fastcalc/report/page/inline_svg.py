@@ -139,7 +139,7 @@ def _bars(bars: Sequence[Bar]) -> str:
     rows = []
     for bar in bars:
         parts = "".join(
-            f'<i class="c{colour % MOST}" tabindex="0" style="width:{100 * share:.2f}%" '
+            f'<i class="c{colour % MOST} w{1e4 * share:.0f}" tabindex="0" '
             f'title="{escape(f"{bar.name}: {name} {100 * share:.1f} %")}"></i>'
             for name, colour, share in bar.parts
         )
