@@ -4,6 +4,7 @@ import csv
 import io
 import itertools
 import json
+import math
 import shlex
 from dataclasses import replace
 
@@ -251,11 +252,30 @@ def test_records_hold_the_trick_then_the_keys_of_compare(fastcalc):
     assert keys[: len(FIRST_KEYS)] == FIRST_KEYS
     assert all(list(row) == keys for row in rows)
     (compared,) = records(fastcalc("compare", *TODAY, "--format", "json"))
-    assert [key for key in keys[9:] if key != "compare"] == list(compared)
+    assert [key for key in keys[9:-2] if key != "compare"] == list(compared)
+    assert keys[-2:] == ["speedup_low", "speedup_high"]
     for row in rows:
         if row["cannot"]:
             assert row["tokens_per_s_per_user"] is row["usd_per_mtok_output"] is None
             assert row["reaches"] is False
+
+
+def test_the_range_of_a_speedup_is_that_of_independent_ranges(fastcalc):
+    """Squares of deviations in the logarithm add up, written out from the records' own ranges."""
+    today, *rows = records(fastcalc("fastmode", *TODAY, "--speedup", "2", "--format", "json"))
+    assert today["speedup_low"] is today["speedup_high"] is None
+    reached = [row for row in rows if row["reaches"]]
+    assert reached
+    speed, low, high = (
+        [one[f"tokens_per_s_per_user{end}"] for one in (today, *reached)]
+        for end in ("", "_low", "_high")
+    )
+    for place, row in enumerate(reached, 1):
+        down = math.hypot(math.log(speed[place] / low[place]), math.log(high[0] / speed[0]))
+        up = math.hypot(math.log(high[place] / speed[place]), math.log(speed[0] / low[0]))
+        ratio = speed[place] / speed[0]
+        assert row["speedup_low"] == pytest.approx(ratio * math.exp(-down))
+        assert row["speedup_high"] == pytest.approx(ratio * math.exp(up))
 
 
 def test_csv_holds_the_same_records(fastcalc):

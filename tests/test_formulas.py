@@ -145,6 +145,9 @@ PUBLISHED = [
     # sqrt(4 ln 4 / 64) over sqrt(8 ln 8 / 128): ln 4 / ln 8 = 2/3.
     ("rank_unevenness", {"ranks": 4, "experts": 64}, math.sqrt(2 / 3), 1e-12),
     ("rank_unevenness", {"ranks": 1, "experts": 64}, 0.0, 1e-12),
+    # Legs of 3 and 4 in the logarithm make 5; a side that is known adds nothing.
+    ("factor_of_ratio", {"over": math.exp(0.3), "under": math.exp(-0.4)}, math.exp(0.5), 1e-12),
+    ("factor_of_ratio", {"over": 1.0, "under": 3.0}, 3.0, 1e-12),
     ("shared_link", {"ranks": 8, "domain": 8, "is_mesh": 1, "is_host": 0}, 1.0, 1e-12),
     ("shared_link", {"ranks": 3, "domain": 8, "is_mesh": 1, "is_host": 0}, 2 / 7, 1e-12),
     # RTX PRO 6000: 0.60 of the link among two, 0.376 among eight.

@@ -153,6 +153,12 @@ class Book:
         assert conclusion is not None, f"claim {claim} concludes"
         return [float(one) for one in conclusion.values]
 
+    def concluding(self, claim: str, name: str) -> str:
+        """Return an input of what is concluded from a claim, as its file writes it."""
+        conclusion = self.tested(claim).conclusion
+        assert conclusion is not None, f"claim {claim} concludes"
+        return conclusion.given[name]
+
     def said(self, claim: str, place: int = 0) -> str:
         """Return a number of a claim as ``fastcalc claims`` prints it."""
         return digits(self.values(claim)[place])

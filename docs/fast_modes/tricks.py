@@ -24,6 +24,7 @@ from fastcalc.articles.catalogue_numbers import number_of
 from fastcalc.articles.judge import MEANING
 from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import Pricing
+from fastcalc.core.ratios import independent_ratio
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.formulas.money import batch_ratio
 from fastcalc.report import curve as report
@@ -269,6 +270,8 @@ def smaller_model(book: Book) -> Words:
             [[shown, *(_cell(solved[model, chip]) for chip in CHIPS)] for model, _, shown in ALONE],
         ),
         "machine_gain": _gain(full, full_wafer),
+        "machine_gain_served": " to ".join(number(one, 2) for one in ends_of(book.concluded("20"))),
+        "served_batch": book.concluding("20", "batch"),
         "model_gain": _gain(full, small),
         "both_gain": _gain(full, small_wafer),
         "layer_low": f"{1e6 * floor.band[0]:.0f}",
@@ -281,7 +284,17 @@ def smaller_model(book: Book) -> Words:
 
 
 def _gain(before: Outcome, after: Outcome) -> str:
-    return f"{number(first(after) / first(before), 2)} times"
+    """Return a ratio of two speeds, with its range."""
+    speeds = (one.estimate.ranged_speed for one in (after, before))
+    ratio, low, high = (
+        number(float(end[0]), 2) for end in independent_ratio(over=next(speeds), under=next(speeds))
+    )
+    return f"{ratio} times ({low}..{high})"
+
+
+def ends_of(values: list[float]) -> tuple[float, float]:
+    """Return the least and the largest of some numbers."""
+    return min(values), max(values)
 
 
 def _at_thousand(book: Book, model: str, weights: str | None, name: str) -> str:

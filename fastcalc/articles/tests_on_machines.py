@@ -13,6 +13,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.best_cut import best_cut
 from fastcalc.core.machine_class import engine_of_class
 from fastcalc.core.pricing import PriceBasis, Pricing
+from fastcalc.core.ratios import Ranged, independent_ratio
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, solve
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
@@ -92,22 +93,22 @@ def user_speed(
     """Return the speed of a user of each model on a kind of chip. [1/s]"""
     found = _each(catalogue, models, on, weights, batch)
     named = list(zip(models, found, strict=True))
+    speeds = [one.estimate.ranged_speed for one in found]
     ends = (
-        (f"{model}, {end} end of 80 %", speed[0], "tokens/s")
-        for model, one in named
-        for end, speed in (("low", one.estimate.low), ("high", one.estimate.high))
-        if speed is not None
+        (f"{model}, {name} end of 80 %", _at(ends, name), "tokens/s")
+        for model, ends in zip(models, speeds, strict=True)
+        for name in ("low", "high")
     )
     chips = ((f"chips of {on} for {model}", one.placement.layout.chips) for model, one in named)
-    return finding(np.array([_end(one, end) for one in found]), *chips, *ends)
+    return finding(np.array([_at(ranged, end) for ranged in speeds]), *chips, *ends)
 
 
-def _end(found: Outcome, end: str) -> float:
-    """Return a user's speed as expected, or at the low or high end of its range. [1/s]"""
-    if end not in ("expected", "low", "high"):
+def _at(ranged: Ranged, end: str) -> float:
+    """Return the first of some predictions, expected or at an end; expected without a range."""
+    if end not in Ranged._fields:
         raise InputError(f"end is expected, low or high, not '{shown(end)}'")
-    speed = None if end == "expected" else getattr(found.estimate, end)
-    return float((found.estimate.speed if speed is None else speed)[0])
+    number = float(getattr(ranged, end)[0])
+    return float(ranged.expected[0]) if np.isnan(number) else number
 
 
 def chips_for(*, catalogue: Catalogue, models: list[str], on: str, weights: list[str]) -> Array:
@@ -165,17 +166,22 @@ class Machines(NamedTuple):
 def speed_gain(
     *, catalogue: Catalogue, models: list[str], weights: list[str], machines: Machines, end: str
 ) -> Finding:
-    """Return a user's speed on one kind of chip over that on another, by model. [1]"""
-    parts = []
+    """Return a user's speed on one kind of chip over that on another, by model. [1]
+
+    The ends are those of the ratio's range, both ranges taken as independent.
+    """
+    parts, gains = [], []
     for model, form in zip(models, weights, strict=True):
         kept = None if form == "native" else form
-        one = Place(model, machines.on, int(machines.chips) or None, kept)
-        other = Place(model, machines.against, int(machines.against_chips) or None, kept)
-        for place in (one, other):
-            found = outcome(catalogue, place, np.array([machines.batch]))
-            parts.append((f"{model}, {form}, on {place.on}", _end(found, end), "tokens/s"))
-    speeds = np.array([speed for _, speed, _ in parts])
-    return finding(speeds[::2] / speeds[1::2], *parts)
+        over = Place(model, machines.on, int(machines.chips) or None, kept)
+        under = Place(model, machines.against, int(machines.against_chips) or None, kept)
+        speeds = []
+        for where in (over, under):
+            found = outcome(catalogue, where, np.array([machines.batch])).estimate
+            speeds.append(found.ranged_speed)
+            parts.append((f"{model}, {form}, on {where.on}", found.speed[0], "tokens/s"))
+        gains.append(_at(independent_ratio(over=speeds[0], under=speeds[1]), end))
+    return finding(np.array(gains), *parts)
 
 
 def newer_hardware(

@@ -13,6 +13,7 @@ from fastcalc.core.bound import Bound
 from fastcalc.core.component import LIMITERS, Step
 from fastcalc.core.machine_class import engine_of_class, range_group
 from fastcalc.core.placement import AnyPlacement
+from fastcalc.core.ratios import Ranged
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import money
@@ -142,6 +143,13 @@ class Estimate:
     def high(self) -> Floats | None:
         """High end of it. [1/s]"""
         return np.minimum(self.speed * self._range[1], self.bound) if self._range else None
+
+    @property
+    def ranged_speed(self) -> Ranged:
+        """Speed of each user with its range, for ratios; nan ends where there is none. [1/s]"""
+        none = np.full_like(self.speed, np.nan)
+        low, high = (none if end is None else end for end in (self.low, self.high))
+        return Ranged(self.speed, low, high)
 
     @property
     def total(self) -> Floats:

@@ -7,6 +7,7 @@ from typing import Any
 
 from fastcalc.core import columns
 from fastcalc.core.columns import Column, values
+from fastcalc.core.ratios import independent_ratio
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import records
 from fastcalc.report.factors import factor_records, multiple
@@ -35,9 +36,11 @@ def rows(
             today=today,
             speed=answer.speed,
             low=point["tokens_per_s_per_user_low"],
+            base=answer.today,
             command=command(option.outcome) if option.outcome else None,
         )
         record = {**plainly(values(_BEFORE, one)), **point, **values(_AFTER, one)}
+        record |= plainly(values(_RANGE, one))
         found.append({key: record[key] for key in KEYS})
     return found
 
@@ -93,7 +96,31 @@ _BEFORE = (
     ),
 )
 _AFTER = (Column("compare", "text", "command that prints the point again", "command"),)
-COLUMNS = (*_BEFORE, *columns.FIRST, *_AFTER, *columns.LATER)
+
+
+def _gain(end: str) -> Callable[[Any], float | None]:
+    """Return an end of the range of the speed-up; None of today's point and of none."""
+
+    def of(one: Any) -> float | None:
+        if one.option.outcome is None or one.option.trick == "today":
+            return None
+        speeds = (found.estimate.ranged_speed for found in (one.option.outcome, one.base))
+        found = getattr(independent_ratio(over=next(speeds), under=next(speeds)), end)
+        return float(found[0])
+
+    return of
+
+
+_RANGE = tuple(
+    Column(
+        f"speedup_{end}",
+        "ratio",
+        f"{end} end of it, both 80 % ranges taken as independent",
+        _gain(end),
+    )
+    for end in ("low", "high")
+)
+COLUMNS = (*_BEFORE, *columns.FIRST, *_AFTER, *columns.LATER, *_RANGE)
 KEYS = tuple(column.key for column in COLUMNS)
 
 
