@@ -409,6 +409,22 @@ def test_only_unknown_ids_is_a_wrong_request(tmp_path, fastcalc):
     assert "nothing can be predicted" in found.err
 
 
+def test_an_engine_that_moves_no_value_answers_as_the_one_it_extends(tmp_path, fastcalc):
+    """TensorRT-LLM keeps the cache of fp8 weights in fp8; so does what is fitted from it."""
+    rows = [{name: getattr(one, name) for name in COLUMNS} for one in synthetic(factor=1.0)]
+    target = tmp_path / "mine.yaml"
+    fit = ("calibrate", str(write(tmp_path / "runs.csv", rows)), "--engine", "tensorrt-llm")
+    assert fastcalc(*fit, "-o", str(target)).code == 0
+    target.write_text(target.read_text().partition("\nparameters:")[0])
+    asked = "compare llama-3.3-70b --on h100-sxm --chips 2 --weights fp8 --batch 32 --format json"
+    mine, theirs = (
+        json.loads(fastcalc(*asked.split(), "--engine", engine).out)["records"]
+        for engine in (str(target), "tensorrt-llm")
+    )
+    assert [{**one, "engine": "tensorrt-llm"} for one in mine] == theirs
+    assert mine[0]["kv_format"] == "fp8"
+
+
 def test_an_engine_of_ones_own_serves_compare(tmp_path, fastcalc):
     slow = synthetic(factor=1.5)
     rows = [{name: getattr(one, name) for name in COLUMNS} for one in slow]

@@ -151,6 +151,13 @@ def test_the_schema_refuses_what_the_loader_refuses(old, new):
     assert not fits(schema, loaded(text.replace(old, new, 1)), schema)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_editors_ask_no_more_of_a_file_that_extends_than_its_id(kind):
+    schema = schema_of(kind)
+    assert fits(schema, {"id": "mine", "extends": "theirs"}, schema)
+    assert not fits(schema, {"id": "mine"}, schema)
+
+
 def test_every_key_of_a_chip_has_a_meaning():
     text = as_text("hardware")
     keys = set(re.findall(r'^ {4}"(\w+)": \{$', text, re.M)) & set(Hardware.model_fields)

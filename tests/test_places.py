@@ -320,7 +320,7 @@ def test_a_broken_file_hides_no_other(own, fastcalc):
 
 def test_an_engine_is_not_read_as_a_model(fastcalc, tmp_path):
     path = tmp_path / "mine.yaml"
-    text = (shipped("engines") / "vllm.yaml").read_text()
+    text = (shipped("engines") / "ideal.yaml").read_text()
     path.write_text(re.sub(r"(?m)^fitted_on:.*\n", "", text))
     assert f"{path}:2:1: 'fitted_on' is missing" in fastcalc("show", path).err
     said = f"{path}:2:1: this is a file of engines, where one of models is asked for"

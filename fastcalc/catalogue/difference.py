@@ -13,6 +13,7 @@ from fastcalc.errors import InputError
 from fastcalc.written import shown
 
 _NEVER_INHERITED = {"id", "name", "aliases"}
+_REPLACED_WHOLE = {"ranges"}  # residuals of one fit
 _WRITTEN = re.compile(r"(?:([^.:=]+):)?([^:=]+)=(.+)")
 
 
@@ -76,15 +77,22 @@ def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
 def extended(document: Document, base: Document) -> Document:
     """Return a document with everything that it leaves out taken from another.
 
-    Mappings are joined key by key, and lists of named things by name; all else stands whole. Its
-    name is the other's with its own id, unless it has one.
+    Mappings are joined key by key, and lists of named things by name; ranges and all else stand
+    whole. A parameter of an engine stands before what the other says of it for single chips, too.
+    Its name is the other's with its own id, unless it has one.
     """
     moved: dict[Path_, Path_] = {}
     inherited = {key: one for key, one in base.data.items() if key not in _NEVER_INHERITED}
     if "name" in base.data and "id" in document.data:
         inherited["name"] = f"{base.data['name']} ({document.data['id']})"
-    own = document.data.items()
-    data = {**inherited, **{key: _over(inherited.get(key), one, (key,), moved) for key, one in own}}
+    if isinstance(inherited.get("architectures"), dict):
+        groups = inherited["architectures"].items()
+        given = document.at("parameters")
+        inherited["architectures"] = {name: _without(given, one) for name, one in groups}
+    data = dict(inherited)
+    for key, own in document.data.items():
+        parent = None if key in _REPLACED_WHOLE else inherited.get(key)
+        data[key] = _over(parent, own, (key,), moved)
 
     def places(marks: dict[Path_, Any]) -> dict[Path_, Any]:
         return {(*moved.get(at[:2], at[:2]), *at[2:]): mark for at, mark in marks.items()}
@@ -92,11 +100,19 @@ def extended(document: Document, base: Document) -> Document:
     return replace(document, data=data, values=places(document.values), keys=places(document.keys))
 
 
+def _without(given: Any, parameters: Any) -> Any:
+    """Return the parameters of a group of chips without those given for all chips."""
+    if not (isinstance(given, dict) and isinstance(parameters, dict)):
+        return parameters
+    return {name: value for name, value in parameters.items() if name not in given}
+
+
 def _over(base: Any, own: Any, path: Path_, moved: dict[Path_, Path_]) -> Any:
     """Return a value over the one it extends; note the lists' items that stand elsewhere now."""
     if isinstance(base, dict) and isinstance(own, dict):
         is_other_kind = own.get("kind", base.get("kind")) != base.get("kind")
-        if is_other_kind or "value" in base or "value" in own:
+        is_source = len(path) == 2 and path[0] == "sources"  # one document or the other
+        if is_other_kind or is_source or "value" in base or "value" in own:
             return own
         joined = {key: _over(base.get(key), one, (*path, key), moved) for key, one in own.items()}
         return {**base, **joined}

@@ -30,6 +30,9 @@ def json_schema(kind: str) -> dict[str, Any]:
     quantities: dict[str, Any] = {}
     document = _people_write(found, quantities)
     document["definitions"] = dict(sorted({**document["definitions"], **quantities}.items()))
+    if "extends" in document["properties"]:  # all but its id may stand in the file it extends
+        keys = (["extends"], document["required"])
+        document |= {"required": ["id"], "anyOf": [{"required": one} for one in keys]}
     draft, title = "http://json-schema.org/draft-07/schema#", f"A fastcalc {kind} file"
     return {"$schema": draft, "title": title, **document}
 

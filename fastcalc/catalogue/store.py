@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
@@ -11,14 +11,14 @@ from typing import Any, Literal, TypeVar
 from fastcalc.catalogue.difference import Change, changed, extended
 from fastcalc.catalogue.faults import refuse
 from fastcalc.catalogue.folders import shipped_folder as shipped
-from fastcalc.catalogue.once import once
-from fastcalc.catalogue.reader import Document, read, scan
+from fastcalc.catalogue.reader import Document, read
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.catalogue.stand_ins import service
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError, placed
 from fastcalc.written import shown
 
+LONGEST_CHAIN = 30  # of entries that one extends in turn; more are a slip, and slow to check
 LONGEST_NAME = 255  # bytes of one part of a path on the common file systems
 Kind = Literal["hardware", "models", "engines"]
 _SINGULAR = {"hardware": "hardware", "models": "model", "engines": "engine"}
@@ -37,7 +37,10 @@ _SHARED = {"id", "name", "aliases", "sources", "notes", "excused", "released", "
 
 
 def kind_of(document: Document, wanted: Kind | None = None) -> Kind | None:
-    """Return the kind of a document's keys; where several tie, the wanted or its folder's."""
+    """Return the kind of a document's keys.
+
+    Where several tie, the wanted, that of its folder, or that of the shipped entry it extends.
+    """
     keys = set(document.data) if isinstance(document.data, dict) else set()
     own = keys - _SHARED
     counts = {kind: len(own & set(schema.model_fields)) for kind, schema in SCHEMAS.items()}
@@ -46,7 +49,10 @@ def kind_of(document: Document, wanted: Kind | None = None) -> Kind | None:
     if best and (len(likely) == 1 or wanted in likely):
         return wanted if wanted in likely else likely[0]
     folder = Path(os.path.realpath(document.file)).parent.name
-    return next((kind for kind in likely if kind == folder), likely[0] if best else None)
+    if not best or folder in likely:
+        return next((kind for kind in likely if kind == folder), None)
+    parent = f"{shown(document.at('extends'))}.yaml"
+    return next((kind for kind in likely if (shipped(kind) / parent).is_file()), likely[0])
 
 
 def is_of_another_program(document: Document) -> bool:
@@ -59,11 +65,6 @@ def is_of_another_program(document: Document) -> bool:
     ours = _SHARED if kind is None else SCHEMAS[kind].model_fields.keys()
     known = len(document.data.keys() & ours)
     return 2 * known < len(document.data) or not document.data
-
-
-@once
-def _extended(entry: Engine, base: Engine) -> Engine:
-    return entry.over(base)
 
 
 @dataclass(frozen=True)
@@ -126,24 +127,17 @@ class Catalogue:
             return True
         return os.path.exists(Path(name, "config.json")) and not self.knows(name, "models")
 
-    def engine(self, name: str, below: tuple[str, ...] = ()) -> Engine:
-        """Return one engine by id, alias or path, with what it takes from those it extends."""
-        entry = self._load(name, "engines", Engine)
-        if entry.extends is None:
-            return entry
-        if entry.id in below:
-            raise InputError(f"engines extend each other in a circle: {' -> '.join(below)}")
-
-        def where() -> str:
-            path = self._find(name, "engines")  # a pipe cannot be read twice
-            return scan(path).place("extends") if path.is_file() else str(path)
-
-        with placed(where):
-            return _extended(entry, self.engine(entry.extends, (*below, entry.id)))
+    def engine(self, name: str) -> Engine:
+        """Return one engine by id, alias or path."""
+        return self._load(name, "engines", Engine)
 
     def engine_files(self) -> list[Engine]:
-        """Return every engine as its file has it, nothing filled in from those it extends."""
-        return [self._load(name, "engines", Engine) for name in self.names("engines")]
+        """Return every engine as its file has it, without the numbers of those it extends."""
+        found = []
+        for document in (read(self._find(name, "engines")) for name in self.names("engines")):
+            words = {"name": "", "fitted_on": "", **document.data}  # a parent's, where left out
+            found.append(_valid(replace(document, data=words), Engine))
+        return found
 
     def of_any_kind(self, path: Path) -> Hardware | Model | Engine:
         """Return the entry of a YAML file, whose keys give its kind, or raise InputError."""
@@ -153,11 +147,7 @@ class Catalogue:
             return self._entry(path, document, kind, Hardware)
         if kind == "models":
             return self._entry(path, document, kind, Model)
-        entry = self._entry(path, document, kind, Engine)
-        if entry.extends is None:
-            return entry
-        with placed(document.place, "extends"):
-            return _extended(entry, self.engine(entry.extends, (entry.id,)))
+        return self._entry(path, document, kind, Engine)
 
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
         path = self._find(name, kind)
@@ -173,6 +163,9 @@ class Catalogue:
         document = self.whole(document, kind) if is_kind == kind else document
         entry, found = validate(document, schema)
         if entry is None and is_kind == kind:
+            if base := document.at("extends"):  # what is wrong there is said of that file
+                with placed(document.place, "extends"):
+                    self._load(str(base), kind, schema)
             raise refuse(found)
         if entry is None:
             what = f"this is a file of {is_kind}, where one of {kind} is asked for"
@@ -197,21 +190,28 @@ class Catalogue:
             entry = supposed
         return entry.supposing(what_if)
 
-    def whole(self, document: Document, kind: Kind, below: tuple[Path, ...] = ()) -> Document:
-        """Return the document of a chip or a model with what it takes from the one it extends.
+    def whole(self, document: Document, kind: Kind) -> Document:
+        """Return a document with everything that it takes from those it extends.
 
-        Raises InputError if there is no such entry, or entries extend each other in a circle.
+        Raises InputError if there is no such entry, or entries extend each other in a circle, or
+        further than `LONGEST_CHAIN`.
         """
-        base = str(document.at("extends") or "")
-        if kind == "engines" or not base:
-            return document
-        files = (*below, Path(os.path.realpath(document.file)))
-        with placed(document.place, "extends"):
-            path = self._find(base, kind)
-            if Path(os.path.realpath(path)) in files:
-                circle = " -> ".join(one.stem for one in (*files, path))
-                raise InputError(f"entries extend each other in a circle: {circle}")
-        return extended(document, self.whole(read(path), kind, files))
+        chain, files = [document], [os.path.realpath(document.file)]
+        while base := str(chain[-1].at("extends") or ""):
+            with placed(chain[-1].place, "extends"):
+                path = self._find(base, kind)
+                files.append(os.path.realpath(path))
+                if files[-1] in files[:-1]:
+                    circle = " -> ".join(Path(file).stem for file in files)
+                    raise InputError(f"entries extend each other in a circle: {circle}")
+                if len(chain) > LONGEST_CHAIN:
+                    what = f"{LONGEST_CHAIN} entries that extend one another are the most"
+                    raise InputError(f"{what}; let {Path(files[0]).stem} extend a nearer one")
+                chain.append(read(path))
+        found = chain.pop()
+        while chain:
+            found = extended(chain.pop(), found)
+        return found
 
     def refuse_idle_changes(self, kind: Kind, entries: Iterable[Entry]) -> None:
         """Refuse a change that none of the chips, or none of the models, has a place for."""
@@ -310,7 +310,11 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
 
 def load(path: Path, schema: type[AnyFile]) -> AnyFile:
     """Read one YAML file into its schema, or raise InputError with the first fault."""
-    entry, found = validate(read(path), schema)
+    return _valid(read(path), schema)
+
+
+def _valid(document: Document, schema: type[AnyFile]) -> AnyFile:
+    entry, found = validate(document, schema)
     if entry is None:
         raise refuse(found)
     return entry

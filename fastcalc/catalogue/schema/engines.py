@@ -47,10 +47,6 @@ class Parameters(_Declared):
         """Names of the values that are given."""
         return frozenset(name for name, value in self if value is not None)
 
-    def without(self, names: frozenset[str]) -> "Parameters":
-        """Return these parameters with some left out."""
-        return self.model_copy(update=dict.fromkeys(names & self.given))
-
 
 def merged(first: Parameters, *later: Parameters) -> Parameters:
     """Return parameters with those of later ones in their place where they are given."""
@@ -81,6 +77,7 @@ class Engine(Entry):
     is_bound: bool = False
     fitted_architectures: list[Identifier] = []
     cache_formats: dict[str, str] = {}
+    reads_gguf: bool = False
     parameters: Parameters = Field(default_factory=Parameters)
     architectures: dict[Identifier, Parameters] = {}
     instead: list[Instead] = []
@@ -98,20 +95,3 @@ class Engine(Entry):
         """Return the parameters for a chip of some kind and architecture, the latter's last."""
         overrides = [self.architectures[key] for key in groups if key in self.architectures]
         return merged(self.parameters, *overrides)
-
-    def over(self, base: "Engine") -> "Engine":
-        """Return this engine over another: its own value stands before the other's for a chip."""
-        own = self.parameters.given
-        kinds = {}
-        for key in {**base.architectures, **self.architectures}:
-            inherited = base.architectures.get(key, Parameters()).without(own)
-            kinds[key] = merged(inherited, self.architectures.get(key, Parameters()))
-        return self.model_copy(
-            update={
-                "parameters": merged(base.parameters, self.parameters),
-                "architectures": kinds,
-                "sources": {**base.sources, **self.sources},
-                "ranges": self.ranges or base.ranges,
-                "fitted_architectures": self.fitted_architectures or base.fitted_architectures,
-            }
-        )

@@ -24,7 +24,6 @@ BATCHES: Floats = np.array(
 """Sequences of a deployment tried first, two to an octave; then those between the best. [1]"""
 
 _STAGES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64)
-_READS_FILES = "llama-cpp"
 _FILES = ("q8_0", "q4_k_m")
 
 
@@ -64,7 +63,7 @@ def deployments(
 def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str | None]:
     """Return the model's own format, and narrower ones that the chip and engine are made for."""
     own = max(one.bits for one in weight_formats(model.expert_format or model.weight_format))
-    if engine.id == _READS_FILES:
+    if engine.reads_gguf:
         return [None, *(name for name in _FILES if number_format(name).bits < own)]
     narrower = ("fp8" if hardware.rate("fp8") else None, four_bits(hardware))
     return [None, *(name for name in narrower if name and number_format(name).bits < own)]
@@ -75,7 +74,7 @@ def cache_choices(
 ) -> list[str | None]:
     """Return the cache format taken by default, and fp8 where the chip has units for it."""
     own = default_cache(model, engine, weight)
-    has_fp8 = hardware.rate("fp8") is not None and engine.id != _READS_FILES
+    has_fp8 = hardware.rate("fp8") is not None and not engine.reads_gguf
     is_wider = number_format(own, cache=True).cache_bytes > 1.0
     return [None, "fp8"] if has_fp8 and is_wider else [None]
 
