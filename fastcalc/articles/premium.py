@@ -11,9 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.articles.finding import Finding, FindingRows, finding
+from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.rates import working_rate
 from fastcalc.core.smaller_batch import Batches, cost_multiples, largest_reaching
 from fastcalc.core.workload import Workload, workload
 from fastcalc.errors import InputError
@@ -44,11 +46,21 @@ class Server(NamedTuple):
     compute_share: Array
 
 
+class _Sequence(NamedTuple):
+    """What a token of one sequence takes: in matrices, in attention, and of its cache.
+
+    [FLOP, FLOP, byte]
+    """
+
+    matrices: float
+    attention: float
+    cache: float
+
+
 @lru_cache(maxsize=64)
-def _each_sequence(work: Workload, context: float) -> tuple[float, float]:
-    """Return the FLOPs of a token at a context, and the cache that it reads. [FLOP, byte]"""
-    flops = work.flops_per_token + work.attention_flops(context)
-    return float(flops), float(work.cache_read_bytes(context))
+def _each_sequence(work: Workload, context: float) -> _Sequence:
+    attention, cache = work.attention_flops(context), work.cache_read_bytes(context)
+    return _Sequence(float(work.flops_per_token), float(attention), float(cache))
 
 
 @dataclass(frozen=True)
@@ -78,22 +90,25 @@ class Case:
     def terms(self, batch: Floats, server: Server) -> dict[str, Floats]:
         """Return the terms of a decode step by name. [s]"""
         bandwidth = self.hardware.memory[0].bandwidth.si * server.bandwidth_share
-        is_narrow = self.work.weight_format == "fp8"
-        peak = (self.hardware.rate("fp8") if is_narrow else None) or self.hardware.rate("bf16")
-        assert peak is not None, "the schema asks for a 16-bit rate"
-        work = self.work
-        flops, cache = _each_sequence(work, self.context)
+        work, share = self.work, self.chips * server.compute_share
+        each = _each_sequence(work, self.context)
+        # Attention multiplies in the format of the cache, which latent caches keep at 16 bits.
+        matrices, attention = (
+            working_rate(self.hardware, stored).peak * share
+            for stored in (work.dense.format, number_format(work.kv_format, cache=True))
+        )
         weights = work.weight_bytes - work.embedding.bytes - work.routed.bytes + 0.0 * batch
         if work.experts:
             touched = distinct_experts(
                 experts=work.experts, active=work.active_experts, tokens=batch
             )
             weights = weights + work.routed.bytes * touched / work.experts
-        rate = self.chips * peak.si * server.compute_share
+        computing = time_of(work=each.matrices, rate=matrices)
+        computing += time_of(work=each.attention, rate=attention)
         return {
             "weights": time_of(work=weights, rate=self.chips * bandwidth),
-            "cache": time_of(work=batch * cache, rate=self.chips * bandwidth),
-            "compute": time_of(work=batch * flops, rate=rate),
+            "cache": time_of(work=batch * each.cache, rate=self.chips * bandwidth),
+            "compute": batch * computing,
             "link": self._link(batch),
             "floor": work.layers * server.floor + 0.0 * batch,
         }
