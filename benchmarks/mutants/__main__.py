@@ -1,0 +1,163 @@
+"""How many wrong lines the tests notice: ``python -m benchmarks.mutants``; options with ``--help``.
+
+A sample of every mutant that the syntax tree offers is tried in a copy of the repository, each
+against the tests that execute its lines, fastest first, until one fails. The exit code is 0 where
+the score reaches the aim, 1 where it does not, 2 where there is none.
+"""
+
+import argparse
+import hashlib
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from queue import Queue
+from typing import Any
+
+import yaml
+
+from benchmarks.mutants.covering import Covering, measure
+from benchmarks.mutants.generated import Mutant, mutants_of, sample
+from benchmarks.mutants.page import AIM, page, score
+from benchmarks.mutants.running import ROOT, NoVerdictError, Verdict, copied, verdict_on
+
+ROOMS = ("core", "formulas", "search", "evidence", "catalogue", "lint")
+EQUIVALENT = Path(__file__).with_name("equivalent.yaml")
+SIZE, SEED = 200, 1
+
+
+def all_mutants() -> list[Mutant]:
+    """Return every mutant of the rooms that compute something."""
+    files = [file for room in ROOMS for file in sorted((ROOT / "fastcalc" / room).rglob("*.py"))]
+    return [mutant for file in files for mutant in mutants_of(ROOT, str(file.relative_to(ROOT)))]
+
+
+def equivalents() -> dict[str, str]:
+    """Return the mutants that no test can kill by their keys, with the reason of each."""
+    listed: list[dict[str, str]] = yaml.safe_load(EQUIVALENT.read_text()) or []
+    return {row["mutant"]: row["reason"] for row in listed}
+
+
+def covering(folder: Path, jobs: int) -> Covering:
+    """Return which tests execute which line, measured anew where code or tests have changed."""
+    state = hashlib.sha256()
+    for part in ("fastcalc", "tests", "benchmarks"):
+        for file in sorted((ROOT / part).rglob("*.py")):
+            state.update(file.read_bytes())
+    digest = folder / "digest"
+    if not digest.exists() or digest.read_text() != state.hexdigest():
+        shutil.rmtree(folder, ignore_errors=True)
+        measure(folder, jobs)
+        digest.write_text(state.hexdigest())
+    return Covering(folder)
+
+
+class Kept:
+    """Verdicts of an interrupted run, in a file: what was killed then is not tried again.
+
+    Parameters
+    ----------
+    file : Path
+        Of a JSON object a line.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        lines = file.read_text().splitlines() if file.exists() else []
+        rows = [json.loads(line) for line in lines]
+        self._killed = {row["mutant"]: row for row in rows if row["word"] != "survived"}
+
+    def verdict(self, mutant: Mutant) -> Verdict | None:
+        """Return the verdict on a mutant that a test has killed."""
+        row = self._killed.get(mutant.key)
+        return Verdict(mutant, row["word"], row["seconds"], row["by"]) if row else None
+
+    def add(self, verdict: Verdict) -> None:
+        """Write a verdict down."""
+        row = {**vars(verdict), "mutant": verdict.mutant.key}
+        with self._file.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+def verdicts_on(
+    chosen: Mapping[Mutant, Mapping[str, float]], jobs: int, kept: Kept
+) -> Iterator[Verdict | None]:
+    """Yield the verdict on each mutant, or none; `chosen` holds the tests to run against each."""
+    with ExitStack() as stack:
+        copies: Queue[Path] = Queue()
+        for _ in range(jobs):
+            copies.put(stack.enter_context(copied(ROOT)))
+
+        def judge(mutant: Mutant) -> Verdict | None:
+            if verdict := kept.verdict(mutant):
+                return verdict
+            copy = copies.get()
+            try:
+                verdict = verdict_on(mutant, copy, chosen[mutant])
+            except NoVerdictError as error:
+                print(f"{mutant.key}: {error}", file=sys.stderr)
+                return None
+            finally:
+                copies.put(copy)
+            kept.add(verdict)
+            print(f"{verdict.word:9}{verdict.seconds:6.1f} s  {mutant.key}", flush=True)
+            return verdict
+
+        yield from stack.enter_context(ThreadPoolExecutor(jobs)).map(judge, chosen)
+
+
+def _options() -> Any:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__)
+    parser.add_argument("--size", type=int, default=SIZE, metavar="N", help="of the sample")
+    parser.add_argument("--seed", type=int, default=SEED, metavar="N", help="of the sample")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="at a time")
+    parser.add_argument("--only", default="", metavar="TEXT", help="mutants named so, all of them")
+    parser.add_argument(
+        "--tests", nargs="+", metavar="FILE", help="rather than those that execute the lines"
+    )
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="goes on with an earlier run")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="write score and survivors there")
+    return parser.parse_args()
+
+
+def _tests(mutants: Iterable[Mutant], options: Any, folder: Path) -> dict[Mutant, dict[str, float]]:
+    if options.tests:
+        return {mutant: dict.fromkeys(options.tests, 1.0) for mutant in mutants}
+    lines = covering(folder / "covering", options.jobs)
+    return {mutant: lines.tests(mutant) for mutant in mutants}
+
+
+def main() -> int:
+    """Try the sample and return the exit code."""
+    options = _options()
+    reasons, mutants = equivalents(), all_mutants()
+    for key in reasons.keys() - {mutant.key for mutant in mutants}:
+        print(f"listed as equivalent, but not in the code: {key}", file=sys.stderr)
+    chosen = sample(mutants, options.size, options.seed, ROOT)
+    if options.only:
+        chosen = [mutant for mutant in mutants if options.only in mutant.key]
+    tried = [mutant for mutant in chosen if mutant.key not in reasons]
+    with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
+        folder = options.keep or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        kept = Kept(folder / "verdicts.jsonl")
+        verdicts = list(verdicts_on(_tests(tried, options, folder), options.jobs, kept))
+    judged = [verdict for verdict in verdicts if verdict]
+    for verdict in judged:
+        if not verdict.is_killed:
+            print(f"survived: {verdict.mutant.key}")
+    print(f"{sum(verdict.is_killed for verdict in judged)} of {len(judged)} killed")
+    if not judged or len(judged) < len(verdicts):
+        return 2
+    if options.page:
+        skipped = {mutant: reasons[mutant.key] for mutant in chosen if mutant.key in reasons}
+        options.page.write_text(page(judged, skipped, seed=options.seed, population=len(mutants)))
+    return 0 if score(judged) >= AIM else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""Which tests execute which line, and how long they take."""
+
+import ast
+import json
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+
+from benchmarks.mutants.generated import Mutant
+from benchmarks.mutants.running import ROOT, copied, tested
+
+BUDGET = 60.0
+"""Seconds that the tests of a mutant may take in all, as they do without it: fastest first."""
+
+
+class Covering:
+    """Which tests execute which line of the package.
+
+    Parameters
+    ----------
+    folder : Path
+        Where `measure` has written it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        import coverage
+
+        self._data = coverage.CoverageData(str(folder / "coverage"))
+        self._data.read()
+        self._seconds: dict[str, float] = json.loads((folder / "seconds.json").read_text())
+
+    def tests(self, mutant: Mutant) -> dict[str, float]:
+        """Return the tests to run against a mutant with their seconds, fastest first.
+
+        Those that execute its lines come before the others of their files, which may see what a
+        cache keeps of it. What is executed by an import counts for the lines that name it.
+        """
+        direct = self._executing(mutant.file, mutant.lines)
+        if not direct:
+            names = _bound(self._trees[mutant.file], mutant.lines)
+            direct = {test for name in names for test in self._naming(name, set())}
+        files = {test.partition("::")[0] for test in direct}
+        related = {test for test in self._seconds if test.partition("::")[0] in files}
+        chosen: dict[str, float] = {}
+        for tests in (direct, related - direct):
+            for test in sorted(tests & self._seconds.keys(), key=self._seconds.__getitem__):
+                if sum(chosen.values()) + self._seconds[test] < BUDGET:
+                    chosen[test] = self._seconds[test]
+        return chosen
+
+    def _executing(self, file: str, lines: tuple[int, int]) -> set[str]:
+        contexts = self._data.contexts_by_lineno(file)
+        here = range(lines[0], lines[1] + 1)
+        return {test for line in here for test in contexts.get(line, ()) if test}
+
+    def _naming(self, name: str, seen: set[str]) -> set[str]:
+        """Return the tests that execute a line with a name, or what is computed of it on import."""
+        seen.add(name)
+        tests = set()
+        for file, statement in self._uses.get(name, ()):
+            lines = (statement.lineno, statement.end_lineno or statement.lineno)
+            tests |= self._executing(file, lines)
+            for further in _bound(self._trees[file], lines) - seen:
+                tests |= self._naming(further, seen)
+        return tests
+
+    @cached_property
+    def _trees(self) -> dict[str, ast.Module]:
+        files = sorted((ROOT / "fastcalc").rglob("*.py"))
+        return {str(file.relative_to(ROOT)): ast.parse(file.read_text()) for file in files}
+
+    @cached_property
+    def _uses(self) -> dict[str, list[tuple[str, ast.stmt]]]:
+        """The simple statements in which each name of a variable or an attribute is read."""
+        uses: dict[str, list[tuple[str, ast.stmt]]] = {}
+        for file, tree in self._trees.items():
+            for statement in ast.walk(tree):
+                if isinstance(statement, ast.stmt):
+                    for name in set(_names(statement)):
+                        uses.setdefault(name, []).append((file, statement))
+        return uses
+
+
+def _names(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names read in a statement itself, not in those inside it."""
+    parts = list(ast.iter_child_nodes(statement))
+    while parts:
+        part = parts.pop()
+        if isinstance(part, ast.stmt):
+            continue
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            yield part.id
+        elif isinstance(part, ast.Attribute):
+            yield part.attr
+        parts += ast.iter_child_nodes(part)
+
+
+def _bound(tree: ast.Module, lines: tuple[int, int]) -> set[str]:
+    """Return the names that the statements around some lines bind at the top of a file."""
+    names = set()
+    for statement in tree.body:
+        if statement.lineno <= lines[0] <= (statement.end_lineno or 0):
+            if isinstance(statement, (ast.ClassDef, ast.FunctionDef)):
+                names.add(statement.name)
+            elif not isinstance(statement, (ast.Import, ast.ImportFrom)):
+                targets = ast.walk(statement)
+                names |= {part.id for part in targets if isinstance(part, ast.Name)
+                          and isinstance(part.ctx, ast.Store)}  # fmt: skip
+    return names
+
+
+def measure(folder: Path, jobs: int) -> None:
+    """Run every test, and write which lines each executes and what it takes to a folder.
+
+    Each file of tests runs in a process of its own, so that what one keeps in a cache does not
+    hide the lines behind it from another. Tests that fail are left out.
+    """
+    import coverage
+
+    parts = folder / "parts"
+    parts.mkdir(parents=True)
+    with copied(ROOT) as copy, ThreadPoolExecutor(jobs) as pool:
+        files = [f"tests/{file.name}" for file in (copy / "tests").glob("test_*.py")]
+
+        def run(file: str) -> None:
+            result = tested(copy, [file], {"MUTANTS_COVERAGE": str(parts)}, 3600.0)
+            print(f"{file}: exit code {result.code}, {result.last}", file=sys.stderr, flush=True)
+
+        list(pool.map(run, [*sorted(files), "fastcalc"]))
+    seconds: dict[str, float] = {}
+    for part in parts.glob("*.json"):
+        seconds |= json.loads(part.read_text())
+    data = coverage.CoverageData(str(folder / "coverage"))
+    for part in parts.glob("*.coverage"):
+        measured = coverage.CoverageData(str(part))
+        measured.read()
+        data.update(measured)
+    data.write()
+    (folder / "seconds.json").write_text(json.dumps(seconds))

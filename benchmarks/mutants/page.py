@@ -1,0 +1,74 @@
+"""The score of a sample and its survivors, as a page."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from benchmarks.mutants.generated import Mutant
+from benchmarks.mutants.running import Verdict
+
+AIM = 0.9
+
+_HEAD = (
+    "# Do the tests notice?",
+    "",
+    "Written by `python -m benchmarks.mutants --page docs/code-mutants.md`, which makes the code",
+    "wrong in one place at a time: a comparison, a constant, a sign, a condition, a statement.",
+    "The tests that execute the place run against it, fastest first, until one fails.",
+    "",
+)
+
+
+def score(verdicts: Sequence[Verdict]) -> float:
+    """Return which share of mutants the tests notice. [1]"""
+    return sum(verdict.is_killed for verdict in verdicts) / len(verdicts)
+
+
+def page(
+    verdicts: Sequence[Verdict], equivalent: Mapping[Mutant, str], *, seed: int, population: int
+) -> str:
+    """Return score, survivors and the mutants that no test can kill, in Markdown.
+
+    Parameters
+    ----------
+    verdicts, equivalent
+        On the mutants tried, and the others of the sample with the reasons.
+    seed, population
+        Of the sample, and how many mutants it is drawn from.
+    """
+    killed = sum(verdict.is_killed for verdict in verdicts)
+    size = len(verdicts) + len(equivalent)
+    survivors = [_shown(verdict.mutant) for verdict in verdicts if not verdict.is_killed]
+    reasons = [f"{_shown(mutant)}. {reason}" for mutant, reason in equivalent.items()]
+    lines = [
+        *_HEAD,
+        f"A random sample of {size} of {population:,} such mutants, seed {seed};",
+        f"{len(equivalent)} of them change no answer and are listed below.",
+        "",
+        f"**{killed} of {len(verdicts)} killed ({score(verdicts):.1%}).**",
+        "",
+        *_table("room", verdicts, lambda mutant: mutant.file.split("/")[1]),
+        *_table("what is wrong", verdicts, lambda mutant: mutant.kind),
+        *("## Survivors", "", *_listed(survivors), ""),
+        *("## Equivalent mutants", "", *_listed(reasons), ""),
+    ]
+    return "\n".join(lines)
+
+
+def _listed(rows: Sequence[str]) -> list[str]:
+    return [f"- {row}" for row in rows] or ["None."]
+
+
+def _table(
+    title: str, verdicts: Sequence[Verdict], group: Callable[[Mutant], str]
+) -> Iterator[str]:
+    count = Counter(group(verdict.mutant) for verdict in verdicts)
+    killed = Counter(group(verdict.mutant) for verdict in verdicts if verdict.is_killed)
+    yield from (f"| {title} | mutants | killed |", "|---|---:|---:|")
+    yield from (f"| {name} | {count[name]} | {killed[name]} |" for name in sorted(count))
+    yield ""
+
+
+def _shown(mutant: Mutant) -> str:
+    before, after = (" ".join(text.split()) for text in (mutant.before, mutant.after))
+    scope = f", `{mutant.scope}`" if mutant.scope else ""
+    return f"`{mutant.file}`{scope}: `{before}` becomes `{after or 'nothing'}`"
