@@ -15,6 +15,7 @@ from fastcalc.report.charts import of_memory, of_outcomes, of_searches
 from fastcalc.report.charts.drawing import (
     COLOURS,
     DARK,
+    MOST,
     Chart,
     ChartAxis,
     Panel,
@@ -383,6 +384,32 @@ def test_bounds_are_told_apart_without_colour():
     inside = "".join(line.partition("│")[2] for line in lines)
     assert inside.count("1") > 3
     assert inside.count("2") > 3
+
+
+def test_a_plot_of_more_bounds_than_digits_has_them_all():
+    ends = np.array([1.0, 10.0])
+    bounds = [Series(f"bound {n}", ends, ends * n, 0, "bound") for n in range(1, 13)]
+    lines = plot(Panel("", ChartAxis("x", 1.0, 10.0), ChartAxis("y", 1.0, 120.0), bounds))
+    assert [line.split()[-1] for line in lines if "bound" in line] == [*map(str, range(1, 13))]
+
+
+def test_of_more_chips_than_a_chart_tells_apart_the_unbeaten_are_drawn():
+    """What the frontier of all chips together has points of, and no more chips than colours."""
+    together = fc.frontier("llama-3.1-8b", on="all", max_chips=2)
+    leaders = set(together["hardware"])
+    chart = together._answer.charts["frontier"]()
+    drawn = {series.name for series in chart.panels[0].series if series.style == "line"}
+    assert drawn <= leaders
+    assert len(drawn) == min(len(leaders), MOST)
+    assert f"drawn are {len(drawn)} of " in chart.notes[-1]
+
+
+@pytest.mark.parametrize("kind", ["speed", "price", "roofline", "step", "memory", "frontier"])
+def test_every_chart_of_all_chips_is_drawn_in_a_terminal(fastcalc, kind):
+    limits = ("--max-chips", "1") if kind == "frontier" else ()
+    ran = fastcalc("plot", kind, "llama-3.1-8b", "--on", "all", *limits, columns=80)
+    assert (ran.code, ran.err) == (0, "")
+    assert max(map(len, ran.out.splitlines())) <= 80
 
 
 def test_bars_take_the_room_there_is(fastcalc):

@@ -63,7 +63,8 @@ def plot(
     columns = max(width - margin - 2, 20)
     grid: dict[tuple[int, int], str] = {}
     bounds = [one for one in panel.series if one.style == "bound"]
-    signs = [str(place) if bounds[1:] else drawn["bound"] for place, _ in enumerate(bounds, 1)]
+    has_digits = 1 < len(bounds) <= 9  # a sign takes one column
+    signs = [str(place) if has_digits else drawn["bound"] for place, _ in enumerate(bounds, 1)]
     for one in panel.series:
         sign = signs[bounds.index(one)] if one in bounds else ""
         _edges(grid, panel, one, columns, drawn, sign)

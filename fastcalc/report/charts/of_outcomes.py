@@ -214,17 +214,20 @@ def _drawn(outcomes: Sequence[Outcome]) -> list[tuple[int, tuple[str, Outcome]]]
 
 
 def _left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    drawable = [outcome for outcome in outcomes if outcome.estimate.fits.any()]
+    is_cut = len(drawable) > MOST
     most = {
-        f"{one.placement.layout.chips:,} {one.scenario.hardware.id}": one.placement.max_batch
-        for one in outcomes
-        if not one.estimate.fits.all()
+        f"{outcome.placement.layout.chips:,} {outcome.scenario.hardware.id}": (
+            outcome.placement.max_batch
+        )
+        for outcome in (drawable[:MOST] if is_cut else outcomes)
+        if not outcome.estimate.fits.all()
     }
     if most:
         said = ", ".join(f"{batch:,} on {chips}" for chips, batch in most.items())
         yield f"largest batches: {said}; --chips makes room for more"
-    held = sum(bool(one.estimate.fits.any()) for one in outcomes)
-    if held > MOST:
-        yield f"the first {MOST} of {held} are drawn"
+    if is_cut:
+        yield f"the first {MOST} of {len(drawable)} are drawn; --on names the chips to draw"
 
 
 def _of(outcomes: Sequence[Outcome], what: str) -> str:

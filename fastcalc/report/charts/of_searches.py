@@ -1,7 +1,7 @@
 """Charts of the frontier of speed and price, and of predictions against measurements."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -17,31 +17,56 @@ ALIKE = 1.5
 
 
 def frontiers(placed: Sequence[Scenario], max_chips: int) -> Chart:
-    """Return speed against price of each chip's best points: what each chip has alone."""
+    """Return speed against price of each chip's best points: what each chip has alone.
+
+    Of more chips than a chart tells apart, those with most points that no other chip beats.
+    """
     chips: dict[str, list[Scenario]] = defaultdict(list)
-    for one in placed:
-        chips[one.hardware.id].append(one)
+    for scenario in placed:
+        chips[scenario.hardware.id].append(scenario)
+    best = {name: search.frontier(own, max_chips=max_chips) for name, own in chips.items()}
+    best = {name: points for name, points in best.items() if points}
+    drawn = _leading(best)
     series: list[Series] = []
-    for place, (name, own) in enumerate(chips.items()):
-        points = search.frontier(own, max_chips=max_chips)
+    for place, name in enumerate(drawn):
+        points = best[name]
         tips = [
             f"{one.outcome.placement.layout.chips:,} x {name}, batch {one.batch:,}, "
             f"${dollars(one.usd)}/Mtok"
             for one in points
         ]
-        if points:
-            rows = zip(*(speeds_of(one.outcome, one.index) for one in points), strict=True)
-            middle, bound, *ends = (None if None in row else np.array(row) for row in rows)
-            most = bound if bound is None else np.maximum.accumulate(bound)  # for less, too
-            usd = np.array([one.usd for one in points])
-            series += ranged(name, place % MOST, usd, (middle, most, *ends), tips)
+        rows = zip(*(speeds_of(one.outcome, one.index) for one in points), strict=True)
+        middle, bound, *ends = (None if None in row else np.array(row) for row in rows)
+        most = bound if bound is None else np.maximum.accumulate(bound)  # for less, too
+        usd = np.array([one.usd for one in points])
+        series += ranged(name, place, usd, (middle, most, *ends), tips)
     scenario = placed[0]
     title = (
         f"Speed and price: {scenario.model.name}, prompt {scenario.traffic.prompt:,.0f}, output "
         f"{scenario.traffic.output:,.0f} tokens"
     )
     notes = ["each point is a layout and a batch that no other of its chip beats in both"]
+    if len(drawn) < len(best):
+        notes += [
+            f"drawn are {len(drawn)} of {len(best)} chips: those with "
+            f"{'most ' * (len(drawn) == MOST)}points that no other chip beats; --on names the chips "
+            "to draw"
+        ]
     return of_speeds(title, series, PRICE, 10, notes)
+
+
+def _leading(best: Mapping[str, Sequence[search.FrontierPoint]]) -> list[str]:
+    """Return the chips to draw, in order: all, or at most `MOST` that lead where all compete."""
+    if len(best) <= MOST:
+        return list(best)
+    owners = [name for name, points in best.items() for _ in points]
+    every = [point for points in best.values() for point in points]
+    unbeaten = search.undominated(
+        gain=[point.speed for point in every], cost=[point.usd for point in every]
+    )
+    counts = Counter(owners[place] for place in np.flatnonzero(unbeaten))
+    leading = {name for name, _ in counts.most_common(MOST)}
+    return [name for name in best if name in leading]
 
 
 def accuracy(predictions: Sequence[Prediction]) -> Chart:
