@@ -72,7 +72,7 @@ def csv_cell(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
-        return str(value)
+        return str(_finite(value))
     many = value if isinstance(value, list) else [value]
     text = visible("; ".join(map(str, many)))
     if _FORMULA.match(text) and not all(_NUMBERS.fullmatch(str(one)) for one in many):
@@ -95,11 +95,28 @@ def to_csv(records: Sequence[dict[str, Any]], keys: Iterable[str] | None = None)
     return csv_line(header) + "".join(lines)
 
 
-def json_text(document: dict[str, Any]) -> str:
-    """Return one JSON document as text; NaN and infinity are errors, never written."""
+def _finite(value: float) -> float:
+    if value - value != 0.0:  # of NaN and infinity; math takes no whole number of 400 digits
+        raise ArithmeticError(f"{value} in the place of a number")
+    return value
+
+
+def to_json(value: Any, *, indent: int | None = None) -> str:
+    """Return a value as JSON.
+
+    Raises ArithmeticError for NaN and infinity, which JSON has no words for.
+    """
     import json
 
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        raise ArithmeticError(str(error)) from error
+
+
+def json_text(document: dict[str, Any]) -> str:
+    """Return one JSON document as text, as `to_json` does."""
+    return to_json(document, indent=2) + "\n"
 
 
 def to_markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -144,3 +144,12 @@ def test_a_number_gone_wrong_is_said_to_be_a_fault_of_the_program(broken, fastca
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("fastcalc: a fault of fastcalc, not of the request; please report")
     assert ran.err.count("\n") == 1
+
+
+def test_an_error_of_the_program_is_not_the_answer_no(fastcalc, monkeypatch):
+    """Python itself would exit with 1."""
+    monkeypatch.setattr(show_check, "run", lambda _: {}["missing"])
+    ran = fastcalc("check")
+    assert (ran.code, ran.out) == (2, "")
+    assert "KeyError: 'missing'" in ran.err
+    assert ran.err.endswith("a fault of fastcalc, not of the request; please report it\n")

@@ -11,6 +11,7 @@ from benchmarks.fuzz.campaign import campaign, summary
 from benchmarks.fuzz.grammar import Case, commands, draw
 from benchmarks.fuzz.judge import faults
 from benchmarks.fuzz.running import Outcome
+from fastcalc.cli import show_check
 from tests.strategies import scaled
 
 CASES, PROCESSES = scaled(150), scaled(2)
@@ -148,3 +149,11 @@ def writing():
 def test_pipes_are_fed_drained_and_let_go(use, places, monkeypatch):
     monkeypatch.setattr(running, "main", use)
     assert running.in_process(Case(1, 1, ["x"], places=places)).code == 0
+
+
+def test_a_traceback_that_the_program_prints_is_found(monkeypatch):
+    monkeypatch.setattr(show_check, "run", lambda _: {}["missing"])
+    ran = running.in_process(Case(1, 1, ["check"]))
+    assert ran.code == 2
+    assert ran.crash[-1] == "KeyError: 'missing'"
+    assert ran.crash[-2].endswith("<lambda>")

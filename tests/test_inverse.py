@@ -254,11 +254,18 @@ def test_the_command_prints_the_box_the_region_and_what_would_decide(infer):
             assert ends == sorted(ends)
 
 
-def test_the_command_says_no(infer):
-    ran = infer("--prices", "25,1")
+@pytest.mark.parametrize("prices", ["25,1", "0.01,1000"])
+@pytest.mark.parametrize("kind", ["table", "json", "csv", "markdown"])
+def test_the_command_says_no(infer, prices, kind):
+    ran = infer("--prices", prices, "--format", kind)
     assert ran.code == 1
-    assert "no service of the box is consistent" in ran.err
-    assert ran.out.startswith("No service of the box")
+    assert "no service of the box is consistent" in " ".join((ran.out + ran.err).split())
+    if kind == "json":
+        document = json.loads(ran.out)
+        assert not any(record["suffices"] for record in document["records"])
+        assert document["decided_by"] == []
+    if kind == "table":
+        assert ran.out.startswith("No service of the box")
 
 
 @pytest.mark.parametrize(

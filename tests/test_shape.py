@@ -1,4 +1,4 @@
-"""Functions can be seen whole."""
+"""Functions can be seen whole, and JSON is written in one place."""
 
 import ast
 from pathlib import Path
@@ -12,6 +12,16 @@ MODULES = [
     for path in sorted(PACKAGE.rglob("*.py"))
     if path.parent != PACKAGE or path.stem != "__init__"
 ]
+
+
+def test_json_is_written_in_one_place_which_refuses_nan():
+    dumps = [
+        path.name
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr in ("dumps", "dump", "JSONEncoder")
+    ]
+    assert set(dumps) == {"written.py"}
 
 
 @every("path", MODULES)

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from fastcalc.report import console, fastmode, plan, records
-from fastcalc.written import csv_cell, line, to_csv, to_markdown, visible
+from fastcalc.written import csv_cell, line, to_csv, to_json, to_markdown, visible
 
 from .helpers import ROOT, loaded, run
 
@@ -288,3 +288,11 @@ def test_what_is_seen_stays():
     for text in ("plain", "é 宝玉 ─│ → ≥", "a\nb\tc", "10\xa0GB", "\\u001b"):
         assert visible(text) == text
     assert line("\ud800\U000e0041") == "\\ud800\\udb40\\udc41"
+
+
+@pytest.mark.parametrize("write", [csv_cell, to_json])
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_what_is_no_number_is_refused_rather_than_written(write, number):
+    with pytest.raises(ArithmeticError):
+        write(number)
+    assert write(10**400) == "1" + 400 * "0"

@@ -3,6 +3,7 @@
 import gc
 import io
 import os
+import re
 import resource
 import shutil
 import signal
@@ -194,19 +195,30 @@ def _call(case: Case) -> Outcome:
     for stream in streams:
         with suppress(ValueError, UnicodeError):
             stream.flush()
+    printed, said = (stream.getvalue().decode("utf-8", "replace") for stream in (out, err))
     return Outcome(
         code,
-        out.getvalue().decode("utf-8", "replace"),
-        err.getvalue().decode("utf-8", "replace"),
+        printed,
+        said,
         seconds,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        crash,
+        crash or _reported(said),
         [f"{one.category.__name__}: {one.message} ({_short(one.filename)})" for one in warned],
     )
 
 
 def _short(file: str) -> str:
     return "/".join(Path(file).parts[-2:])
+
+
+def _reported(err: str) -> list[str]:
+    """Return the calls and the words of a traceback that the program has printed itself."""
+    _, is_there, text = err.rpartition("Traceback (most recent call last)")
+    calls = re.findall(r'File "(.+)", line (\d+), in (\S+)', text)
+    words = [line for line in text.splitlines() if re.match(r"[\w.]+(?=:|$)", line)]
+    ends = [line for line in words if not line.startswith("fastcalc: ")]
+    places = [f"{_short(file)}:{number} {name}" for file, number, name in calls[-4:]]
+    return [*places, *ends[-1:]] if is_there else []
 
 
 def _calls(error: BaseException) -> list[str]:
@@ -293,8 +305,7 @@ def as_process(case: Case) -> Outcome:
             outcome.out = out.read().decode("utf-8", "replace")
             outcome.err = err.read().decode("utf-8", "replace")
         outcome.changed = _changes(before, _files(scratch))
-    if "Traceback (most recent call last)" in outcome.err:
-        outcome.crash = outcome.err.strip().splitlines()[-1:]
+    outcome.crash = _reported(outcome.err)
     outcome.warned = [line for line in outcome.err.splitlines() if "Warning: " in line]
     return outcome
 

@@ -109,7 +109,12 @@ class Inverse:
         return self.regions[-1]
 
     def decided_by(self) -> list[tuple[str, float]]:
-        """Return the chance to tell minimal combinations by each number, the best first. [1]"""
+        """Return the chance to tell minimal combinations by each number, the best first. [1]
+
+        Empty where nothing is consistent.
+        """
+        if not self.minimal:
+            return []
         found = []
         for name in SIDES:
             values = [region.values[name] for region in self.minimal]
@@ -125,8 +130,6 @@ class Inverse:
 
 def _chance(regions: Sequence[Region], values: Sequence[Floats]) -> float:
     """Return the chance to name the region that a point is from, given a number of it. [1]"""
-    if not regions:
-        return float("nan")
     pooled = np.concatenate(values)
     bins = min(_BINS, max(min(map(len, values)) // _LEAST_IN_A_BIN, 1))
     edges = np.unique(np.quantile(pooled, np.linspace(0.0, 1.0, bins + 1)))

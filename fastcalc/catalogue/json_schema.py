@@ -1,6 +1,5 @@
 """JSON Schema of what people write in a YAML file, for editors: generated from the classes."""
 
-import json
 import re
 from functools import cache
 from pathlib import Path
@@ -13,6 +12,7 @@ from fastcalc.catalogue.schema.claims import Claims
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.catalogue.schema.quantities import Confidence
 from fastcalc.catalogue.units import EXAMPLES, UNITS
+from fastcalc.written import to_json
 
 SCHEMAS: dict[str, type[Entry]] = {
     "hardware": Hardware,
@@ -39,7 +39,7 @@ def json_schema(kind: str) -> dict[str, Any]:
 
 def as_text(kind: str) -> str:
     """Return the JSON Schema of a kind as text."""
-    return json.dumps(json_schema(kind), indent=2, ensure_ascii=False, sort_keys=False) + "\n"
+    return to_json(json_schema(kind), indent=2) + "\n"
 
 
 def _people_write(node: Any, quantities: dict[str, Any]) -> Any:

@@ -12,6 +12,7 @@ from fastcalc.errors import InputError
 from fastcalc.written import line
 
 EXIT_OK, EXIT_WRONG_REQUEST, EXIT_INTERRUPTED = 0, 2, 130
+_FAULT = "a fault of fastcalc, not of the request; please report it"
 
 
 def main() -> None:
@@ -30,7 +31,7 @@ def main() -> None:
     except InputError as error:
         code = _refuse(*error.args)
     except (RuntimeWarning, ArithmeticError) as error:
-        code = _refuse(f"a fault of fastcalc, not of the request; please report it: {error}")
+        code = _refuse(f"{_FAULT}: {error}")
     except SystemExit as ended:  # so typer ends a completion, and a signal a file half written
         # typer has 1 for a reader of its help that has gone.
         has_gone = isinstance(ended.__context__, BrokenPipeError)
@@ -41,6 +42,11 @@ def main() -> None:
         code = EXIT_OK
     except OSError as error:
         code = _refuse(_why(error))
+    except Exception:  # Python would exit with 1, which means that the answer is no
+        from traceback import format_exc
+
+        output.notify(format_exc())
+        code = _refuse(_FAULT)
     _leave(code)
 
 

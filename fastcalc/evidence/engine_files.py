@@ -1,6 +1,5 @@
 """Fitted values back into engine files, line by line, so that comments and order stay."""
 
-import json
 import re
 from collections.abc import Mapping
 
@@ -10,6 +9,7 @@ from fastcalc.evidence.calibrate import Calibration
 from fastcalc.evidence.own_engine import OwnFit
 from fastcalc.evidence.parameters import FIT
 from fastcalc.evidence.speed_ranges import Interval
+from fastcalc.written import to_json
 
 DIGITS = 4  # of fitted values
 COMMAND = "'fastcalc calibrate'"  # how values of one's own came about
@@ -106,4 +106,4 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> st
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    return to_json(text)

@@ -1,6 +1,5 @@
 """Records as files with types: a workbook, or Parquet."""
 
-import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from io import BytesIO
@@ -9,7 +8,7 @@ from typing import Any
 from fastcalc.errors import InputError
 from fastcalc.report.dictionary import meanings, type_of
 from fastcalc.report.records import Record
-from fastcalc.written import visible
+from fastcalc.written import to_json, visible
 
 
 def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
@@ -54,7 +53,7 @@ def _flat(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:
         for key, one in value.items():
             yield from _flat(one, (*path, str(key)))
     else:
-        yield [" ".join(path), None, json.dumps(value) if isinstance(value, list) else value]
+        yield [" ".join(path), None, to_json(value) if isinstance(value, list) else value]
 
 
 def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
@@ -76,7 +75,7 @@ def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> 
             values = [one and [_text(part) for part in one] for one in values]
         columns.append(pyarrow.array(values, types[type_]))
         fields.append((key, types[type_]))
-    schema = pyarrow.schema(fields, {"fastcalc": json.dumps(premises)})
+    schema = pyarrow.schema(fields, {"fastcalc": to_json(premises)})
     file = BytesIO()
     pyarrow.parquet.write_table(pyarrow.Table.from_arrays(columns, schema=schema), file)
     return file.getvalue()

@@ -1,6 +1,5 @@
 """Scores of predictions against measurements: records of the contract, and a table."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -12,6 +11,7 @@ from fastcalc.report.console import Part, Screen
 from fastcalc.report.numbers_as_text import listed, many, number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
+from fastcalc.written import to_json
 
 WORST = 5
 
@@ -86,7 +86,7 @@ def json_text(found: Validation) -> str:
     """Return a validation in the shape of the contract, a line for each point."""
     parts = {"points": [point_record(one) for one in found.predictions], **premises(found)}
     lists = [
-        f'"{name}": [\n' + ",\n".join(json.dumps(one) for one in records) + "\n]"
+        f'"{name}": [\n' + ",\n".join(to_json(one) for one in records) + "\n]"
         for name, records in parts.items()
     ]
     return '{"schema": "fastcalc-validate/1",\n' + ",\n".join(lists) + "}\n"

@@ -1,8 +1,9 @@
 """A model file's mapping to YAML, laid out as the shipped files are."""
 
-import json
 import re
 from typing import Any
+
+from fastcalc.written import to_json
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
@@ -50,5 +51,5 @@ def _flow(value: Any) -> str:
         return "[" + ", ".join(_flow(one) for one in value) + "]"
     if isinstance(value, str):
         is_plain = _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT
-        return value if is_plain else json.dumps(value, ensure_ascii=False)
-    return json.dumps(value)
+        return value if is_plain else to_json(value)
+    return to_json(value)

@@ -49,8 +49,8 @@ def frontiers(placed: Sequence[Scenario], max_chips: int) -> Chart:
     if len(drawn) < len(best):
         notes += [
             f"drawn are {len(drawn)} of {len(best)} chips: those with "
-            f"{'most ' * (len(drawn) == MOST)}points that no other chip beats; --on names the chips "
-            "to draw"
+            f"{'most ' * (len(drawn) == MOST)}points that no other chip beats; "
+            "--on names the chips to draw"
         ]
     return of_speeds(title, series, PRICE, 10, notes)
 

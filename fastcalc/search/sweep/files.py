@@ -1,6 +1,5 @@
 """Blocks of columns to files: CSV, JSON, or Parquet with pyarrow."""
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Protocol, TextIO
 
@@ -9,7 +8,7 @@ import numpy as np
 from fastcalc.core.columns import NEEDS_FIT, WHOLE, Columns
 from fastcalc.core.evaluated_points import Words
 from fastcalc.errors import InputError
-from fastcalc.written import csv_cell, csv_line, visible
+from fastcalc.written import csv_cell, csv_line, to_json, visible
 
 FORMATS = ("csv", "json", "parquet")
 Write = Callable[[Any], str]
@@ -44,11 +43,11 @@ class JSONSink:
 
     def __init__(self, stream: TextIO, schema: str) -> None:
         self.stream, self.between = stream, "\n"
-        stream.write('{\n  "schema": ' + json.dumps(schema) + ',\n  "records": [')
+        stream.write('{\n  "schema": ' + to_json(schema) + ',\n  "records": [')
 
     def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
         """Take the points of a block."""
-        lines = (f"      {json.dumps(key)}: %s" for key in columns)
+        lines = (f"      {to_json(key)}: %s" for key in columns)
         record = "    {\n" + ",\n".join(lines) + "\n    }"
         for row in rows(columns, shape, json_text):
             self.stream.write(self.between + record % row)
@@ -58,8 +57,8 @@ class JSONSink:
         """Write what belongs alongside the records."""
         self.stream.write("\n  ]")
         for key, value in extra.items():
-            text = visible(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
-            self.stream.write(f",\n  {json.dumps(key)}: " + text.replace("\n", "\n  "))
+            text = visible(to_json(value, indent=2))
+            self.stream.write(f",\n  {to_json(key)}: " + text.replace("\n", "\n  "))
         self.stream.write("\n}\n")
 
 
@@ -90,7 +89,7 @@ class ParquetSink:
     def close(self, extra: dict[str, Any]) -> None:
         """Write the footer, with what belongs alongside the points in its metadata."""
         if self.writer is not None:
-            self.writer.add_key_value_metadata({"fastcalc": json.dumps(extra)})
+            self.writer.add_key_value_metadata({"fastcalc": to_json(extra)})
             self.writer.close()
 
     def _array(self, key: str, column: Any, shape: tuple[int, ...], void: Any) -> Any:
@@ -154,4 +153,4 @@ def number(value: float, write: Write) -> str:
 
 def json_text(value: Any) -> str:
     """Return a word as JSON."""
-    return visible(json.dumps(value, ensure_ascii=False))
+    return visible(to_json(value))
