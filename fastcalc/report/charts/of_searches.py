@@ -61,9 +61,8 @@ def _leading(best: Mapping[str, Sequence[search.FrontierPoint]]) -> list[str]:
         return list(best)
     owners = [name for name, points in best.items() for _ in points]
     every = [point for points in best.values() for point in points]
-    unbeaten = search.undominated(
-        gain=[point.speed for point in every], cost=[point.usd for point in every]
-    )
+    speed, usd = np.array([(point.speed, point.usd) for point in every]).T
+    unbeaten = search.undominated(gain=speed, cost=usd)
     counts = Counter(owners[place] for place in np.flatnonzero(unbeaten))
     leading = {name for name, _ in counts.most_common(MOST)}
     return [name for name in best if name in leading]
