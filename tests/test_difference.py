@@ -132,6 +132,20 @@ def test_a_what_if_that_cannot_be_is_refused(run, written, sentence):
 
 
 @pytest.mark.parametrize(
+    ("kind", "written", "sentence"),
+    [
+        ("models", "hidden_size=0", "--set hidden_size=0: hidden_size: 0 is out of range"),
+        ("hardware", "memory.SRM.capacity=1GB", "no hardware asked about has that place"),
+    ],
+)
+def test_a_list_that_a_what_if_leaves_empty_or_untouched_is_refused(run, kind, written, sentence):
+    shown = run("list", kind, "--set", written)
+    assert (shown.code, shown.out) == (2, "")
+    assert sentence in " ".join(shown.err.split())
+    assert shown.err.count("\n") <= 2  # once, not once for each entry
+
+
+@pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (["--batch", "3,000"], "write 3000, 3_000 or 3k"),

@@ -11,7 +11,8 @@ import pytest
 
 import fastcalc as fc
 from fastcalc.cli.app import COMMANDS
-from fastcalc.library.functions import flags_of, parameters, request
+from fastcalc.cli.flags import declared
+from fastcalc.library.functions import FUNCTIONS, flags_of, parameters, request
 from tests.helpers import ROOT
 from tests.helpers import run as run_here
 
@@ -21,11 +22,20 @@ def run(capsys, monkeypatch):
     return lambda *args: run_here(*args, capsys=capsys, monkeypatch=monkeypatch)
 
 
+@pytest.mark.parametrize("command", FUNCTIONS)
+def test_a_value_of_another_type_is_refused_by_the_arguments_name(command):
+    """Of every argument; a truth is no number, though Python counts with it."""
+    positional, by_name = parameters(flags_of(command))
+    kinds = {name: str(one[0].__args__[0]) for name, one in declared(flags_of(command)).items()}
+    for name in (*positional, *by_name):
+        for wrong in (1, "yes") if "bool" in kinds[name] else (True, b"8", 1j, [True], object()):
+            with pytest.raises(fc.InputError, match=f"^{name} (takes|is) .*, not "):
+                request(command, **dict.fromkeys(positional, "h100-sxm") | {name: wrong})
+
+
 def test_the_page_runs():
     results = doctest.testfile(
-        str(ROOT / "docs" / "library.md"),
-        module_relative=False,
-        optionflags=doctest.IGNORE_EXCEPTION_DETAIL | doctest.ELLIPSIS,
+        str(ROOT / "docs" / "library.md"), module_relative=False, optionflags=doctest.ELLIPSIS
     )
     assert results.attempted > 10
     assert results.failed == 0
@@ -154,6 +164,7 @@ def test_a_deployment_names_itself_where_an_argument_is_wrong():
         (lambda: fc.diff("a", "b", "c"), TypeError),
         (lambda: fc.compare("llama-3.1-8b", batch=0), fc.InputError),
         (lambda: fc.compare("llama-3.1-8b", tp="two"), fc.InputError),
+        (lambda: fc.compare("llama-3.1-8b", batch=10**5000), fc.InputError),
         (
             lambda: fc.sweep("llama-3.1-8b", batch=range(1, 9000), prompt=range(1, 9000)),
             fc.InputError,

@@ -36,12 +36,15 @@ def run_list(asked: ListEntries) -> Found:
         try:
             found.append(load(name))
         except InputError as error:
-            broken.append(f"left out: {error}")
+            broken.append(str(error))
+    if not found:
+        raise InputError(*dict.fromkeys(broken))
+    catalogue.refuse_idle_changes(kind, found)
     return Found(
         lambda screen: entries.list_parts(found, kind, screen.width),
         lambda: [_WRITTEN[type(entry)][0](entry) for entry in found],
         lambda: entries.listed(kind, found),
-        reasons=broken,
+        reasons=[f"left out: {reason}" for reason in broken],
         code=1 if broken else 0,
     )
 

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from inspect import Parameter, Signature
+from numbers import Real
 from pathlib import Path
 from typing import Any, get_args
 
@@ -104,34 +105,49 @@ def _bound(
     ]
     if missing:
         raise TypeError(f"{command}() needs {' and '.join(missing)}")
-    return {name: _as_flag(declared_[name][0], value) for name, value in said.items()}
+    return {name: _as_flag(name, declared_[name][0], value) for name, value in said.items()}
 
 
-def _as_flag(annotation: Any, value: Any) -> Any:
+def _as_flag(name: str, annotation: Any, value: Any) -> Any:
     """Return a value as a flag takes it: lists and numbers as the text that a user would type."""
     type_, option = get_args(annotation)
     kind, parser = str(type_), option.parser
-    if isinstance(value, bool):
+    if "bool" in kind:
+        if not isinstance(value, bool):
+            raise InputError(f"{name} is True or False, not {_described(value)}")
         return value
     if isinstance(value, Mapping):
         value = [f"{key}={one}" for key, one in value.items()]
-    many = isinstance(value, Iterable) and not isinstance(value, (str, Path))
+    is_list = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Path))
+    texts = [_as_text(name, part) for part in (value if is_list else [value])]
     if "list" in kind:
-        texts = [str(one) for one in value] if many else [str(value)]
-        return [Path(one) for one in texts] if "Path" in kind else texts
-    text = ",".join(str(one) for one in value) if many else str(value)
+        return [Path(text) for text in texts] if "Path" in kind else texts
+    text = ",".join(texts)
     if parser is not None:
         return parser(text)
     if "str" in kind:
         return text
     if "Path" in kind:
         return Path(text)
-    if not isinstance(value, str):
+    if isinstance(value, Real):
         return value
     try:
         return float(text) if "float" in kind else int(text)
     except ValueError:
-        raise InputError(f"'{shown(text, 40)}' is not a number") from None
+        raise InputError(f"{name}: '{shown(text, 40)}' is not a number") from None
+
+
+def _as_text(name: str, part: Any) -> str:
+    if isinstance(part, bool) or not isinstance(part, (str, Path, Real)):
+        raise InputError(f"{name} takes text, numbers, or a list of them, not {_described(part)}")
+    try:
+        return str(part)
+    except ValueError:  # Python writes integers of up to 4,300 digits
+        raise InputError(f"{name} is a number of too many digits") from None
+
+
+def _described(value: Any) -> str:
+    return str(value) if isinstance(value, bool) else f"a value of type {type(value).__name__}"
 
 
 def _swept(asked: Any, said: Sequence[str]) -> SweptTable:
