@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fastcalc.core.columns import pick
-from fastcalc.report import record_tables
+from fastcalc.report import dictionary, record_tables
 from fastcalc.report.records import KEYS
 from tests.helpers import run
 
@@ -50,6 +50,14 @@ def refresh():
 def test_records_begin_with_the_keys_of_the_contract():
     contract = tuple(CONTRACT.split())
     assert KEYS[: len(contract)] == contract
+
+
+def test_a_key_means_the_same_in_every_command_that_evaluates_deployments():
+    meanings = {}
+    for command in ("compare, frontier, sweep", "fit", "plan", "fastmode"):
+        for column in dictionary.COMMANDS[command]:
+            meaning = column.unit, column.meaning
+            assert meanings.setdefault(column.key, meaning) == meaning, column.key
 
 
 def test_the_shipped_data_dictionary_and_schema_are_current(refresh):

@@ -163,7 +163,10 @@ def test_the_command_holds_prices_engines_formats_and_folders(fastcalc, tmp_path
     (again,) = records(fastcalc(*shlex.split(row["compare"])[1:], "--format", "json"))
     assert again == {key: row[key] for key in again}
     assert row["kv_format"] == "fp8"
-    assert row["usd_per_hour"] == 5.0
+    assert row["usd_per_hour"] == 2.5
+    # Half of the hours paid for are idle: those in use cost twice as much.
+    output = 2 * 2.5 / (3600 * row["tokens_per_s_total"]) * 1e6
+    assert row["usd_per_mtok_output"] == pytest.approx(output)
 
 
 @pytest.mark.parametrize(

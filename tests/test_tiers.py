@@ -1170,9 +1170,9 @@ def test_rows_say_what_is_near_and_what_a_token_takes_in_traffic():
     assert one["experts_near_fraction"] == pytest.approx(0.5, rel=1e-5)
     assert one["placement"] == "GDDR + DRAM of 1 chip"
     assert one["tpot_ms"] == pytest.approx(24, rel=1e-4)
-    assert one["service_tpot_ms"] == pytest.approx(one["tpot_ms"], rel=1e-12)
+    assert one["tpot_in_traffic_ms"] == pytest.approx(one["tpot_ms"], rel=1e-12)
     assert two["tpot_ms"] == pytest.approx(41.6, rel=1e-4)
-    assert two["service_tpot_ms"] == pytest.approx(41.6 + (112 - 41.6) / 1000, rel=1e-4)
+    assert two["tpot_in_traffic_ms"] == pytest.approx(41.6 + (112 - 41.6) / 1000, rel=1e-4)
     alone = compare_records([outcome(TEN_GB, CARD, engine=ADDS)])[0]
     assert alone["host"] is None
     assert alone["experts_near_fraction"] is None
@@ -1182,11 +1182,11 @@ def test_rows_say_what_is_near_and_what_a_token_takes_in_traffic():
 def test_new_keys_come_after_those_that_there_were():
     """The last key of before is the price; speculation's stands among the first, as it did."""
     last = KEYS.index("usd_per_hour")
-    new = ("service_tpot_ms", "host", *(f"{kind}_near_fraction" for kind in KINDS[:1]))
+    new = ("tpot_in_traffic_ms", "host", *(f"{kind}_near_fraction" for kind in KINDS[:1]))
     assert all(
         KEYS.index(key) > last for key in (*new, "experts_near_fraction", "kv_near_fraction")
     )
-    assert KEYS.index("bound_limiter") < last < KEYS.index("service_tpot_ms")
+    assert KEYS.index("bound_limiter") < last < KEYS.index("tpot_in_traffic_ms")
 
 
 @pytest.mark.parametrize("use", ["stream", "compute"])

@@ -266,12 +266,12 @@ FIRST = (
         "the bound by compute alone",
         "estimate.bound_compute",
     ),
-    Column("usd_per_hour", "USD", "price of the deployment"),
+    Column("usd_per_hour", "USD", "price of all chips for an hour, in use or not"),
 )
 
 LATER = (
     _held(
-        "service_tpot_ms",
+        "tpot_in_traffic_ms",
         "ms",
         "time per output token while prompts of others come between, as servers are measured",
         lambda one: one.estimate.tpot_in_traffic * 1e3,

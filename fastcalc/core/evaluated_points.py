@@ -38,7 +38,7 @@ class EvaluatedPoints:
     scenario : what holds of every point; its batches, traffic and sharding are the estimate's
         affair
     estimate : of arrays that broadcast with each other
-    usd_per_hour : price of each deployment [USD/h]
+    usd_per_hour : price of each deployment, in use or not [USD/h]
     min_chips : gives the chips of the smallest deployment; nan where there is none [1]
     placed, warnings : give where it lives, and what a reader must know, as `Words`
     """
@@ -89,7 +89,9 @@ class EvaluatedPoints:
     def usd(self) -> tuple[Floats | None, Floats | None, Floats | None]:
         """Dollars a million tokens of input, output and both; None without a price. [USD]"""
         price = self.usd_per_hour
-        return (None, None, None) if price is None else self.estimate.usd(price)
+        if price is None:
+            return None, None, None
+        return self.estimate.usd(price / self.scenario.pricing.utilization)
 
     def near(self, kind: str) -> ArrayLike:
         """Return the share of a kind of bytes that lives in the fastest memory. [1]"""

@@ -177,12 +177,9 @@ class Location:
 
     @property
     def usd_per_hour(self) -> float | None:
-        """Price of the deployment for an hour of use, idle hours paid for, too. [USD/h]"""
-        pricing = self.scenario.pricing
-        chip = pricing.per_chip_hour(self.scenario.hardware)
-        if chip is None:
-            return None
-        return chip * self.placement.layout.chips / pricing.utilization
+        """Price of all chips for an hour, in use or not. [USD/h]"""
+        chip = self.scenario.pricing.per_chip_hour(self.scenario.hardware)
+        return None if chip is None else chip * self.placement.layout.chips
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +192,9 @@ class Outcome(Location):
     def usd(self) -> tuple[Floats, Floats, Floats] | None:
         """Dollars a million tokens of input, output and both; None without a price. [USD]"""
         price = self.usd_per_hour
-        return None if price is None else self.estimate.usd(price)
+        if price is None:
+            return None
+        return self.estimate.usd(price / self.scenario.pricing.utilization)
 
     @cached_property
     def warnings(self) -> list[str]:

@@ -17,7 +17,7 @@ from fastcalc.report.records import compare_records, drafter, models_of
 
 COLUMNS = pick(
     "batch tokens_per_s_per_user tokens_per_s_per_user_low tokens_per_s_per_user_bound "
-    "tokens_per_s_total served_tokens_per_s_total tpot_ms service_tpot_ms ttft_ms "
+    "tokens_per_s_total served_tokens_per_s_total tpot_ms tpot_in_traffic_ms ttft_ms "
     "usd_per_mtok_input usd_per_mtok_output usd_per_mtok_total joules_per_token limiter",
     keep="tokens_per_s_per_user_low tokens_per_s_per_user_bound",
 )

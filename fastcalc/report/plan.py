@@ -116,7 +116,8 @@ COLUMNS = (
     Column(
         "service_tpot_ms",
         "ms",
-        "time per output token, with the prompts of others between: held against --tpot",
+        "time per output token, held against --tpot: prompts of others come between, but not where "
+        "prefill is apart",
         lambda one: one.plan.values["tpot"] * 1e3,
         ("TPOT", "ms"),
     ),

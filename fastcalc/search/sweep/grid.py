@@ -107,7 +107,7 @@ def solved(grid: Grid) -> EvaluatedPoints:
     return EvaluatedPoints(
         scenario=one,
         estimate=estimate,
-        usd_per_hour=None if price is None else price * layouts.chips / one.pricing.utilization,
+        usd_per_hour=None if price is None else price * layouts.chips,
         min_chips=lambda: np.fmin(
             smallest()[1][:, np.newaxis], np.where(estimate.fits, layouts.chips, np.nan)
         ),
