@@ -12,7 +12,9 @@ WSE = (ROOT / "hardware" / "wse-3.yaml").read_text()
 MI300X = (ROOT / "hardware" / "mi300x.yaml").read_text()
 LLAMA = (ROOT / "models" / "llama-3.1-8b.yaml").read_text()
 MIXTRAL = (ROOT / "models" / "mixtral-8x7b.yaml").read_text()
+GPT_OSS = (ROOT / "models" / "gpt-oss-120b.yaml").read_text()
 FLOOR = r"decode_layer_floor: \{value: [\d.]+ us"
+VLLM = (ROOT / "engines" / "vllm.yaml").read_text()
 GPU = (ROOT / "engines" / "gpu.yaml").read_text()
 
 
@@ -30,6 +32,16 @@ def h100(*changes: tuple[str, str]) -> tuple[str, str]:
 
 def llama(*changes: tuple[str, str]) -> tuple[str, str]:
     return "llama-3.1-8b", put(LLAMA, *changes)
+
+
+def gpt_oss(*changes: tuple[str, str]) -> tuple[str, str]:
+    return "gpt-oss-120b", put(GPT_OSS, *changes)
+
+
+def child(parameter: str) -> tuple[str, str]:
+    """An engine that extends a shipped one and gives a parameter."""
+    text = 'id: child\nname: Child\ndate: "2026-11"\nextends: vllm\nfitted_on: our own runs\n'
+    return "child", f"{text}sources: {{own: {{title: Ours}}}}\nparameters:\n  {parameter}\n"
 
 
 def gpu(*changes: tuple[str, str]) -> tuple[str, str]:
@@ -76,6 +88,7 @@ EXAMPLES: dict[str, Callable[[], tuple[str, str | bytes]]] = {
     "ST021": lambda: ("h", "steps: [build, test]\n"),
     "ST022": lambda: ("h100-sxm", H100 + "\nexcused: {HW008: it is an export part}\n"),
     "ST023": lambda: ("h", "id: h\nname: H\nextends: nothing\nvendor: V\nkind: gpu\n"),
+    "ST024": lambda: h100(("^aliases: .*", "aliases: [b200]")),
     "UN001": lambda: h100(("value: 80 GiB", "value: 80")),
     "UN002": lambda: h100(("value: 3.35 TB/s", "value: 3.35 TBps")),
     "UN003": lambda: h100(("value: 3.35 TB/s", "value: 3.35 TB")),
@@ -120,6 +133,9 @@ EXAMPLES: dict[str, Callable[[], tuple[str, str | bytes]]] = {
     "HW067": lambda: h100((r"value: 26000 USD", "value: 260 USD")),
     "HW068": lambda: h100((r"value: 26000 USD", "value: 100000 USD")),
     "HW069": lambda: h100(('released: "2022"', 'released: "2202"')),
+    "HW070": lambda: h100((r"terms: spot(.*)value: 0.8015", r"terms: spot\1value: 2.8015")),
+    "HW071": lambda: h100((r"value: 2.29 USD/h", "value: 18.32 USD/h")),
+    "HW072": lambda: h100((r"value: 2.95 USD/h", "value: 23.6 USD/h")),
     "PV001": lambda: h100((r"(value: 400 Gb/s), source: [a-z-]+", r"\1")),
     "PV002": lambda: h100((r"(value: 400 Gb/s), source: [a-z-]+", r"\1, source: nowhere")),
     "PV003": lambda: h100(("^sources:\n", "sources:\n  spare: {title: A spare document}\n")),
@@ -149,9 +165,19 @@ EXAMPLES: dict[str, Callable[[], tuple[str, str | bytes]]] = {
     "MD012": lambda: llama(("vocabulary: 128256", "vocabulary: 12825600")),
     "MD013": lambda: llama(("count: 32", "count: 3200")),
     "MD014": lambda: llama((r"^shape_source: .*\n", "")),
+    "MD015": lambda: llama(('released: "2024-07"', 'released: "2042-07"')),
+    "MD016": lambda: llama((r"^aliases: \[", "aliases: [my-llama-70b, ")),
+    "MD017": lambda: gpt_oss(("^expert_format: .*\n", "")),
+    "MD018": lambda: llama(("weight_format: bf16", "weight_format: fp8")),
+    "MD019": lambda: gpt_oss(("window: 128, ", "")),
+    "MD020": lambda: gpt_oss(("^expert_format: .*\n", "")),
+    "MD021": lambda: gpt_oss(("window: 128, ", "window: 1, ")),
     "EN001": lambda: gpu((FLOOR, "decode_layer_floor: {value: 95 us")),
     "EN002": lambda: gpu((r"band: \[0.78, 0.93\]", "band: [0.93, 0.78]")),
     "EN003": lambda: gpu((r"^date: .*\n", "")),
     "EN004": lambda: gpu((FLOOR, "decode_layer_floor: {value: 41 ms")),
     "EN005": lambda: gpu((r"(?s)^ranges:.*", "")),
+    "EN006": lambda: child("decode_layer_floor: {value: 200 us, source: own}"),
+    "EN007": lambda: ("vllm", put(VLLM, ("engine: young", "engine: yuong"))),
+    "EN008": lambda: gpu((r"\bcdna3\b", "cdna-3")),
 }  # fmt: skip

@@ -16,7 +16,7 @@ from fastcalc.lint import silicon
 from fastcalc.lint.rule import RULES, Setting
 from fastcalc.lint.run import check, check_document
 from tests.helpers import ROOT, every, run
-from tests.rule_examples import EXAMPLES, H100, h100, put
+from tests.rule_examples import EXAMPLES, H100, child, h100, put
 
 TODAY = date(2026, 11, 21)
 AT_SET_LEVEL = {"ST001", "ST020"}  # a file that cannot be opened, two files of one name
@@ -266,6 +266,83 @@ def test_mistakes_of_real_life(tmp_path, old, new, rule):
     assert old in H100
     found = {fault.rule for fault in faults(tmp_path, "h100-sxm", H100.replace(old, new, 1))}
     assert rule in found
+
+
+MODEL, ENGINE, CHIP = "models/llama-3.1-70b", "engines/gpu", "hardware/h100-sxm"
+MISTAKES_OF_MODELS_AND_ENGINES = [
+    ("engines/vllm", "extends: gpu", "extends: vllm", "ST023"),
+    ("engines/vllm", "engine: young", "engine: yuong", "EN007"),
+    ("engines/vllm", r"(decode_layer_floor: .value: [\d.]+) us", r"\1 ns", "EN006"),
+    (ENGINE, r"(decode_layer_floor: .value: [\d.]+) us", r"\1 ns", "EN001"),
+    (ENGINE, r"compute_fraction: .value: [\d.]+", "compute_fraction: {value: 0.08", "EN004"),
+    (ENGINE, r"max_sequences: .value: \d+", "max_sequences: {value: 10", "EN004"),
+    (ENGINE, r"prompt_chunk: .value: \d+", "prompt_chunk: {value: 8", "EN004"),
+    (MODEL, 'label: "70.6B"', 'label: "8B"', "MD006"),
+    ("models/gpt-oss-120b", 'label: "116.8B"', 'label: "8B"', "MD006"),
+    (MODEL, 'released: "2024-07"', 'released: "2042-07"', "MD015"),
+    (MODEL, "^aliases: .*", "aliases: [llama-3.1-8b]", "ST024"),
+    (MODEL, "weight_format: bf16", "weight_format: fp32", "MD018"),
+    (MODEL, "weight_format: bf16", "weight_format: fp8", "MD018"),
+    ("models/deepseek-r1", "weight_format: fp8", "weight_format: bf16", "MD017"),
+    (MODEL, "kv_format: bf16", "kv_format: nvfp4", "MD018"),
+    ("models/gpt-oss-120b", r"^expert_format: .*\n", "", "MD020"),
+    ("models/kimi-k2.5", r"^expert_format: .*\n", "", "MD017"),
+    ("models/gemma-3-27b", ", window: 1024", "", "MD019"),
+    ("models/gemma-3-27b", "window: 1024", "window: 10240", "MD019"),
+    ("models/gemma-3-27b", "window: 1024", "window: 1", "MD021"),
+    ("models/deepseek-v3.2", "top_k: 2048", "top_k: 16384", "MD019"),
+    (CHIP, "value: 0.8015 USD/h", "value: 3.8015 USD/h", "HW070"),
+    (CHIP, "value: 2.29 USD/h", "value: 18.32 USD/h", "HW071"),
+    ("hardware/tpu-v5e", "value: 1.20? USD/h", "value: 9.60 USD/h", "HW072"),
+]
+
+
+@every("mistake", MISTAKES_OF_MODELS_AND_ENGINES)
+def test_mistakes_of_models_engines_and_prices(tmp_path, mistake):
+    file, old, new, rule = mistake
+    text = put((ROOT / f"{file}.yaml").read_text(), (old, new))
+    found = faults(tmp_path, file.partition("/")[2], text, strict=True)
+    assert rule in {fault.rule for fault in found}
+
+
+@every("parameter", ["compute_fraction: 0.08", "max_sequences: 10", "prompt_chunk: 8",
+                     "decode_layer_floor: 69 ns"])  # fmt: skip
+def test_what_is_wrong_in_a_parent_is_wrong_in_its_child(tmp_path, parameter):
+    name, number = parameter.split(": ")
+    written = child(f"{name}: {{value: {number}, source: own}}")
+    assert {fault.rule for fault in faults(tmp_path, *written)} & {"EN004", "EN006"}
+    with_band = child("decode_layer_floor: {value: 200 us, band: [1.0e-4, 3.0e-4], source: own}")
+    assert faults(tmp_path, *with_band, strict=True) == [], "a band of its own counts"
+
+
+WAFER = """\
+id: mine
+name: Mine
+extends: wse-3
+sources: {own: {title: Ours, url: "https://example.com/a", accessed: "2026-11-21"}}
+memory:
+  - {name: SRAM, bandwidth: {value: 24 PB/s, source: own}}
+"""
+
+
+def test_a_file_is_not_blamed_for_what_its_parent_lists(tmp_path):
+    assert faults(tmp_path, "mine", WAFER, strict=True) == []
+    found = faults(tmp_path, "mine", WAFER.replace(", source: own}", "}"), strict=True)
+    assert {(fault.rule, fault.line) for fault in found} == {("PV001", 6), ("PV003", 4)}
+    old = 'id: mine\nname: Mine\nextends: h20\nprice: {cloud: {value: 2 USD/h, date: "2023-05"}}\n'
+    found = faults(tmp_path, "mine", old)
+    assert {fault.rule for fault in found if not fault.excuse} == {"PV001", "PV008"}
+    fixed = "id: mine\nname: Mine\nextends: h20\npeak: {bf16: 494 TFLOP/s}\n"
+    assert "ST022" not in {fault.rule for fault in faults(tmp_path, "mine", fixed)}
+
+
+def test_a_model_that_differs_is_not_held_against_what_its_parents_source_prints(tmp_path):
+    text = (
+        "id: mine\nname: Mine\nextends: gpt-oss-120b\nweight_format: bf16\nexpert_format: nvfp4\n"
+    )
+    assert {fault.rule for fault in faults(tmp_path, "mine", text)} <= {"MD020"}
+    strict = faults(tmp_path, "mine", text, strict=True)
+    assert ("MD018", 5) in {(fault.rule, fault.line) for fault in strict}
 
 
 def test_the_document_lists_the_rules_as_they_are():

@@ -19,6 +19,7 @@ from fastcalc.importers.huggingface import import_model, slug, yaml_text
 from fastcalc.importers.huggingface.families import ALIASES, FAMILIES
 from fastcalc.importers.huggingface.json_file import JsonFile
 from fastcalc.importers.huggingface.model import label, mapping
+from fastcalc.lint.run import check
 from tests.helpers import ROOT, every, run, words
 from tests.strategies import examples
 
@@ -311,6 +312,14 @@ def test_an_unknown_quantization_is_said():
 def test_the_cache_format_of_a_checkpoint(config, cache):
     model, _ = read(fixture("llama-3.1-8b") | {"quantization_config": tensors(FLOAT8, **config)})
     assert model.kv_format == cache
+
+
+@every("name", sorted(path.stem for path in CONFIGS.glob("*.json")))
+def test_an_imported_file_quotes_its_formats_and_is_clean(name, tmp_path):
+    imported = import_model(CONFIGS / f"{name}.json")
+    path = tmp_path / f"{imported.entry['id']}.yaml"
+    path.write_text(yaml_text(imported.entry))
+    assert [str(fault) for fault in check([path], strict=True).faults] == []
 
 
 def test_modelopts_own_file_alongside_the_configuration(tmp_path):

@@ -213,6 +213,14 @@ class Catalogue:
             found = extended(chain.pop(), found)
         return found
 
+    def parent(self, document: Document, kind: Kind) -> Document | None:
+        """Return the whole document of the entry that one extends, or None.
+
+        Raises InputError where `whole` does.
+        """
+        base = str(document.at("extends") or "")
+        return self.whole(read(self._find(base, kind)), kind) if base else None
+
     def refuse_idle_changes(self, kind: Kind, entries: Iterable[Entry]) -> None:
         """Refuse a change that none of the chips, or none of the models, has a place for."""
         made = {written for entry in entries for written in entry.what_if}
@@ -228,6 +236,13 @@ class Catalogue:
         if _is_too_long(name):
             return False
         return self._named(name, kind) is not None or name.lower() in self._by_alias(kind)
+
+    def owner(self, name: str, kind: Kind) -> str | None:
+        """Return the id of the entry that a name finds, or None."""
+        path = None
+        if not _is_too_long(name):
+            path = self._named(name, kind) or self._by_alias(kind).get(name.lower())
+        return path.stem if path else None
 
     def known(self, kind: Kind) -> frozenset[str]:
         """Return every id and alias of a kind in lower case."""

@@ -51,12 +51,16 @@ class WrittenNumber:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A document of a known kind: its numbers by dotted path, and its entry where it is valid."""
+    """A document of a known kind: its numbers by dotted path, and its entry where it is valid.
+
+    ``parent`` is the sheet of the entry that it extends, whose numbers it has where it gives none.
+    """
 
     document: Document
     kind: Kind
     numbers: dict[str, WrittenNumber]
     entry: Any = None
+    parent: "Sheet | None" = None
 
     @property
     def data(self) -> dict[str, Any]:
@@ -77,6 +81,10 @@ class Sheet:
         """Return what stands at a path, or None."""
         return self.document.at(*path)
 
+    def states(self, path: Path_) -> bool:
+        """Return whether the file itself says what stands at a path, not one that it extends."""
+        return path in self.document.values or path in self.document.keys
+
     @property
     def year(self) -> int | None:
         """The year of release, where the file says it."""
@@ -92,10 +100,10 @@ def place_holders(document: Document) -> Iterator[Path_]:
             yield path
 
 
-def sheet(document: Document, kind: Kind, entry: Any = None) -> Sheet:
+def sheet(document: Document, kind: Kind, entry: Any = None, parent: Sheet | None = None) -> Sheet:
     """Return a document as rules see it."""
     numbers = {one.name: one for one in _numbers(SCHEMAS[kind], (), document.data, ())}
-    return Sheet(document, kind, numbers, entry)
+    return Sheet(document, kind, numbers, entry, parent)
 
 
 def _numbers(

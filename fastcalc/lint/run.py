@@ -8,12 +8,12 @@ from pathlib import Path
 
 from fastcalc.catalogue.faults import Fault, in_order
 from fastcalc.catalogue.folders import shipped_folder
-from fastcalc.catalogue.reader import Document, scan
+from fastcalc.catalogue.reader import Document, Path_, scan
 from fastcalc.catalogue.store import SCHEMAS, Catalogue, Kind, is_of_another_program, kind_of
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
 from fastcalc.lint import rules
-from fastcalc.lint.document import WrittenNumber, place_holders, sheet
+from fastcalc.lint.document import Sheet, WrittenNumber, place_holders, sheet
 from fastcalc.lint.rule import RULES, Setting
 from fastcalc.written import shown
 
@@ -126,7 +126,8 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
         yield Fault("ST021", document.file, 1, 1, message)
         return
     try:
-        document = Catalogue({kind: (Path(document.file).parent,)}).whole(document, kind)
+        catalogue = Catalogue({kind: (Path(document.file).parent,)})
+        parent, document = _parent(document, kind, catalogue), catalogue.whole(document, kind)
     except InputError as error:
         sentence = str(error).removeprefix(f"{document.place('extends')}: ")
         yield Fault("ST023", document.file, *document.mark(("extends",)), sentence)
@@ -136,7 +137,7 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
     entry, faults = validate(document, SCHEMAS[kind])
     yield from faults
     is_broken = bool(faults or document.faults)
-    seen, marks = sheet(document, kind, entry), {document.mark(path) for path in unfilled}
+    seen, marks = sheet(document, kind, entry, parent), {document.mark(path) for path in unfilled}
     asked = {"always", "strict"} if setting.strict else {"always"}
     plausible = []
     for id_, rule in sorted(RULES.items()):
@@ -147,12 +148,25 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
                 path = (*path, "value") if (*path, "value") in document.values else path
             else:
                 path, sentence = where, message
+            if _is_of_parent(id_, path, seen):
+                continue
             mark = document.mark(path, key=rule.at_key)
             # Of a place-holder it is enough to say that it is one.
             if id_ == "PV014" or mark not in marks:
                 sentence = " ".join(sentence.split())
                 plausible.append(Fault(id_, document.file, *mark, sentence, rule.severity))
     yield from _excuse(document, plausible, setting, is_broken=is_broken)
+
+
+def _parent(document: Document, kind: Kind, catalogue: Catalogue) -> Sheet | None:
+    base = catalogue.parent(document, kind)
+    return sheet(base, kind, parent=_parent(base, kind, catalogue)) if base else None
+
+
+def _is_of_parent(rule: str, path: Path_, seen: Sheet) -> bool:
+    """Return whether a fault is of provenance or an excuse that a parent states: its check says."""
+    is_inherited = seen.at(*path) is not None and not seen.states(path)
+    return is_inherited and (rule.startswith("PV") or rule == "ST022")
 
 
 def _excuse(
@@ -173,7 +187,8 @@ def _excuse(
         known = RULES.get(str(name))
         # A rule that only --strict asks for is not idle in a plain check.
         asked = known and known.excusable and (setting.strict or known.scope == "always")
-        if asked and name not in used and not is_broken:
+        is_own = ("excused", name) in document.keys
+        if asked and is_own and name not in used and not is_broken:
             line, column = document.mark(("excused", name), key=True)
             message = f"{name} finds nothing here any more: remove the excuse"
             yield Fault("ST022", document.file, line, column, message, "warning")

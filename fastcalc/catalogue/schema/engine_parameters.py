@@ -25,7 +25,7 @@ class Parameter:
 
     neutral : its value where a file leaves it out, which costs nothing [SI]
     raised : what a larger value makes of a step; None where that depends on the request
-    plausible : outside of it a unit is wrong (EN004); None where the type's own limits do [SI]
+    plausible : what engines have, with room (EN004); None where the type's own limits do [SI]
     """
 
     quantity: Any
@@ -41,9 +41,14 @@ class Parameter:
         return reader
 
 
-def rate(quantity: Any, meaning: str, neutral: float = 1.0) -> Any:
+def rate(
+    quantity: Any,
+    meaning: str,
+    neutral: float = 1.0,
+    plausible: tuple[float, float] | None = None,
+) -> Any:
     """Declare a parameter that speeds a step up when it is raised."""
-    return _declared(Parameter(quantity, neutral, meaning, "faster"))
+    return _declared(Parameter(quantity, neutral, meaning, "faster", plausible))
 
 
 def cost(
@@ -56,39 +61,62 @@ def cost(
     return _declared(Parameter(quantity, neutral, meaning, "slower", plausible))
 
 
-def choice(quantity: Any, meaning: str, neutral: float) -> Any:
+def choice(
+    quantity: Any, meaning: str, neutral: float, plausible: tuple[float, float] | None = None
+) -> Any:
     """Declare a parameter of which more is better or worse as the request has it."""
-    return _declared(Parameter(quantity, neutral, meaning))
+    return _declared(Parameter(quantity, neutral, meaning, plausible=plausible))
 
 
 def _declared(parameter: Parameter) -> Any:
     return field(default=parameter.neutral, metadata={"declared": parameter})
 
 
-PER_LAYER = (5e-8, 2e-3)  # a layer, or an operation in it, takes so long [s]
-PER_SEQUENCE = (5e-8, 5.0)  # what servers do for a sequence or a request [s]
+PER_LAYER = (2e-6, 2e-3)  # a layer's launches take so long [s]
+PER_EXCHANGE = (2e-7, 5e-4)  # one exchange between chips [s]
+PER_SEQUENCE = (2e-7, 2e-2)  # what a host does for a sequence in a step [s]
+SHARE = (0.1, 1.0)  # of a peak or a link that software reaches
+LARGE_SHARE = (0.4, 1.0)  # of a memory's bandwidth or capacity
 
 
 @dataclass(frozen=True, eq=False)
 class DeclaredParameters(Generic[Value]):
     """Every parameter, in the order in which files are written."""
 
-    bandwidth_fraction: Value = rate(Fraction, "Share of printed bandwidth that long reads reach.")
-    bandwidth_per_core: Value = rate(Bandwidth, "What one core keeps in flight.", inf)
-    compute_fraction: Value = rate(Fraction, "Share of the dense peak that products reach.")
-    compute_per_core: Value = rate(ComputeRate, "What kernels feed one core, at 16 bits.", inf)
-    grouped_gemm_fraction: Value = rate(Fraction, "Products over routed experts by dense ones.")
-    block_gemm_fraction: Value = rate(Fraction, "Prompt products on weights in blocks (GGUF).")
-    narrow_expert_width: Value = cost(
-        Number, "Columns of an expert's slice that read at half of what long reads reach."
+    bandwidth_fraction: Value = rate(
+        Fraction, "Share of printed bandwidth that long reads reach.", plausible=LARGE_SHARE
     )
-    dequantization_operations: Value = cost(Number, "Vector operations to widen a packed weight.")
-    link_fraction: Value = rate(Fraction, "Share of the one-way link that collectives reach.")
+    bandwidth_per_core: Value = rate(
+        Bandwidth, "What one core keeps in flight.", inf, plausible=(1e9, 1e11)
+    )
+    compute_fraction: Value = rate(
+        Fraction, "Share of the dense peak that products reach.", plausible=SHARE
+    )
+    compute_per_core: Value = rate(
+        ComputeRate, "What kernels feed one core, at 16 bits.", inf, plausible=(1e11, 1e14)
+    )
+    grouped_gemm_fraction: Value = rate(
+        Fraction, "Products over routed experts by dense ones.", plausible=(0.05, 1.0)
+    )
+    block_gemm_fraction: Value = rate(
+        Fraction, "Prompt products on weights in blocks (GGUF).", plausible=SHARE
+    )
+    narrow_expert_width: Value = cost(
+        Number,
+        "Columns of an expert's slice that read at half of what long reads reach.",
+        plausible=(8, 512),
+    )
+    dequantization_operations: Value = cost(
+        Number, "Vector operations to widen a packed weight.", plausible=(0.25, 16)
+    )
+    link_fraction: Value = rate(
+        Fraction, "Share of the one-way link that collectives reach.", plausible=SHARE
+    )
     collective_latency: Value = cost(
-        Time, "One exchange of a collective, however small.", plausible=PER_LAYER
+        Time, "One exchange of a collective, however small.", plausible=PER_EXCHANGE
     )
     rank_wait: Value = cost(
-        Time, "What an all-reduce waits for the slowest rank.", plausible=PER_LAYER
+        Time, "What an all-reduce waits for the slowest rank.", plausible=PER_EXCHANGE
     )
     exchange_gathers: Value = cost(
         Part, "1 where every rank of a host gets every token, 0 for those of its experts."
@@ -99,8 +127,12 @@ class DeclaredParameters(Generic[Value]):
     prefill_layer_floor: Value = cost(
         Time, "The same in a pass with prompt tokens.", plausible=PER_LAYER
     )
-    expert_layer_extra: Value = cost(Number, "Further layer floors where experts are routed.")
-    latent_layer_extra: Value = cost(Number, "Further layer floors of latent attention in decode.")
+    expert_layer_extra: Value = cost(
+        Number, "Further layer floors where experts are routed.", plausible=(0.05, 8)
+    )
+    latent_layer_extra: Value = cost(
+        Number, "Further layer floors of latent attention in decode.", plausible=(0.05, 4)
+    )
     sequence_overhead: Value = cost(
         Time, "Host and sampler, for each sequence of a step.", plausible=PER_SEQUENCE
     )
@@ -108,23 +140,41 @@ class DeclaredParameters(Generic[Value]):
         Time, "Further host work of a pipeline stage, for each sequence.", plausible=PER_SEQUENCE
     )
     request_overhead: Value = cost(
-        Time, "Server and client, before a request's first step.", plausible=PER_SEQUENCE
+        Time, "Server and client, before a request's first step.", plausible=(1e-4, 2.0)
     )
     expert_correlation: Value = cost(
-        Fraction, "1 where tokens pick experts independently, less where alike.", 1.0
+        Fraction,
+        "1 where tokens pick experts independently, less where alike.",
+        1.0,
+        plausible=(0.4, 1.0),
     )
     expert_imbalance: Value = cost(
-        Factor, "The fullest rank by the mean, where 128 experts are spread over 8.", 1.0
+        Factor,
+        "The fullest rank by the mean, where 128 experts are spread over 8.",
+        1.0,
+        plausible=(1.0, 4.0),
     )
-    memory_fraction: Value = rate(Fraction, "Share of memory for weights and cache.")
-    cache_fraction: Value = rate(Fraction, "Share for caches of what weights leave of it.")
-    prompt_chunk: Value = choice(Count, "Prompt tokens in a step, at most.", inf)
-    minimum_rows: Value = cost(Count, "Rows that a product computes at least.", 1.0)
-    max_sequences: Value = choice(Count, "Sequences in a step, at most.", inf)
+    memory_fraction: Value = rate(
+        Fraction, "Share of memory for weights and cache.", plausible=LARGE_SHARE
+    )
+    cache_fraction: Value = rate(
+        Fraction, "Share for caches of what weights leave of it.", plausible=LARGE_SHARE
+    )
+    prompt_chunk: Value = choice(
+        Count, "Prompt tokens in a step, at most.", inf, plausible=(64, 1e6)
+    )
+    minimum_rows: Value = cost(
+        Count, "Rows that a product computes at least.", 1.0, plausible=(1, 512)
+    )
+    max_sequences: Value = choice(Count, "Sequences in a step, at most.", inf, plausible=(16, 1e5))
     host_bandwidth_fraction: Value = rate(
-        Fraction, "Share of the printed bandwidth that reads of a host's memory reach."
+        Fraction,
+        "Share of the printed bandwidth that reads of a host's memory reach.",
+        plausible=LARGE_SHARE,
     )
-    host_link_fraction: Value = rate(Fraction, "Share of the link to the host that copies reach.")
+    host_link_fraction: Value = rate(
+        Fraction, "Share of the link to the host that copies reach.", plausible=LARGE_SHARE
+    )
     host_layer_overhead: Value = cost(
         Time, "A layer's turn to the host's cores and back.", plausible=PER_LAYER
     )

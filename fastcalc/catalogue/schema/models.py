@@ -12,6 +12,7 @@ from fastcalc.catalogue.schema.quantities import (
     Excuses,
     Identifier,
     LayerCount,
+    Size,
     Source,
     Whole,
     WholeOrZero,
@@ -203,12 +204,26 @@ class Mtp(Entry):
 
 
 class Published(Entry):
-    """Parameter counts that others publish, to check ours against."""
+    """Counts that others publish, to check ours against."""
 
     label: str | None = None
     total: Count | None = None
     active: Count | None = None
     checkpoint: Count | None = None
+    checkpoint_bytes: Size | None = None
+
+
+class Quotation(Entry):
+    """What a source other than the shape's prints, in its own characters."""
+
+    text: str
+    source: str
+
+
+Uncounted = Literal[
+    "weight_format", "expert_format", "kv_format", "max_context", "window", "top_k", "pool"
+]
+"""What moves bytes and FLOPs, and no count of parameters can check."""
 
 
 def _known_format(name: object) -> str:
@@ -236,6 +251,7 @@ class Model(Entry):
     extends: Identifier | None = None
     sources: dict[str, Source] = {}
     shape_source: str | None = None
+    printed: dict[Uncounted, str | Quotation] = {}
     confidence: Confidence | None = None
     weight_format: FormatName
     expert_format: FormatName | None = None

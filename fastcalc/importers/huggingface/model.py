@@ -15,7 +15,7 @@ from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.families import ALIASES, FAMILIES, ModelFamily
 from fastcalc.importers.huggingface.json_file import CONFIG, JsonFile, config_path, read_json
 from fastcalc.importers.huggingface.parts import Layer
-from fastcalc.importers.huggingface.quantization import formats
+from fastcalc.importers.huggingface.quantization import formats, quoted
 from fastcalc.written import shown
 
 _INNER = ("text_config", "llm_config", "language_config")
@@ -74,6 +74,7 @@ def mapping(file: JsonFile) -> tuple[dict[str, Any], list[str]]:
     entry: dict[str, Any] = {
         "sources": {"config": {"title": title}},
         "shape_source": "config",
+        **({"printed": quotations} if (quotations := quoted(fields.data, stored)) else {}),
         "weight_format": stored.weights,
         **({"expert_format": stored.experts} if stored.experts else {}),
         "kv_format": stored.cache,

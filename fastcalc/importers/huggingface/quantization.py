@@ -6,6 +6,7 @@ be said so is noted.
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,6 +72,38 @@ def formats(fields: Fields, *, has_experts: bool) -> Formats:
         is_8_bit = str(scheme).upper() == "FP8"
     found.cache = "fp8" if is_8_bit else "bf16"
     return found
+
+
+def quoted(data: dict[str, Any], stored: Formats) -> dict[str, str]:
+    """Return what a configuration prints of each format that is not of 16 bits.
+
+    >>> quoted({"quantization_config": {"quant_method": "fp8"}}, Formats("fp8"))
+    {'weight_format': 'quant_method: fp8'}
+    """
+    config = data.get("quantization_config")
+    inside = [*_scalars(config)] if isinstance(config, dict) else []
+    words = [*_scalars({key: data.get(key) for key in ("expert_dtype", "torch_dtype", "dtype")})]
+    text = shown(", ".join(dict.fromkeys([*inside, *words])), 300)
+    names = (stored.weights, stored.experts, stored.cache)
+    keys = zip(("weight_format", "expert_format", "kv_format"), names, strict=True)
+    narrow = [key for key, name in keys if name not in (None, "bf16", "fp16")]
+    return dict.fromkeys(narrow, text) if text else {}
+
+
+_TELLING = {
+    "quant_method", "quant_algo", "kv_cache_quant_algo", "format", "num_bits", "bits", "w_bit",
+    "load_in_4bit", "load_in_8bit", "dtype", "expert_dtype", "torch_dtype",
+}  # fmt: skip
+
+
+def _scalars(data: Any) -> Iterator[str]:
+    """Yield 'key: value' of everything in a mapping that tells how numbers are stored."""
+    for key, value in data.items() if isinstance(data, dict) else ():
+        is_scalar = isinstance(value, (str, int)) and value is not False
+        if key in _TELLING and is_scalar:
+            yield f"{key}: {value}"
+        for inner in value if isinstance(value, list) else [value]:
+            yield from _scalars(inner)
 
 
 def _quantized(config: Fields, fields: Fields, plain: str) -> Formats:

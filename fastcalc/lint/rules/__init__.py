@@ -1,6 +1,25 @@
 """The rules; importing this package registers them all."""
 
-from fastcalc.lint.rules import board, engines, links, models, provenance, rates, structure
+from fastcalc.lint.rules import (
+    board,
+    engines,
+    links,
+    models,
+    provenance,
+    published,
+    rates,
+    structure,
+)
 from fastcalc.lint.rules import memory_tiers as memory
 
-__all__ = ["board", "engines", "links", "memory", "models", "provenance", "rates", "structure"]
+__all__ = [
+    "board",
+    "engines",
+    "links",
+    "memory",
+    "models",
+    "provenance",
+    "published",
+    "rates",
+    "structure",
+]

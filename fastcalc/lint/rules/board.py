@@ -1,8 +1,10 @@
 """HW06x: power, area, transistors, price and age."""
 
-from fastcalc.lint.document import Sheet
+from statistics import median
+
+from fastcalc.lint.document import Sheet, WrittenNumber
 from fastcalc.lint.rule import Findings, Setting, rule
-from fastcalc.lint.silicon import GB, band, by_year, tiers
+from fastcalc.lint.silicon import GB, band, by_year, main_tier, tiers
 from fastcalc.lint.words import amount, ratio
 
 
@@ -101,16 +103,16 @@ def price_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
 def rent_against_purchase(sheet: Sheet, _: Setting) -> Findings:
     """Rent against purchase.
 
-    Rent pays a chip back in two months to six years; otherwise one of the two is wrong.
+    Rent pays a chip back in ten weeks to six years; otherwise one of the two is wrong.
     Seen: A rack's three million next to one GPU's rent.
     Instead: Write both of one chip.
     """
     price = sheet.numbers.get("price.purchase")
     for rent in (one for one in sheet.numbers.values() if one.dimension == "hourly price"):
         hours = price.si / rent.si if price and rent.si else 0
-        if price and hours and not 1200 <= hours <= 55_000:
+        if price and hours and not 1700 <= hours <= 55_000:
             has = f"{price.text} is {hours:,.0f} hours of {rent.text}"
-            yield price, f"{has}; chips are paid back in 1,200 to 55,000: both of one chip?"
+            yield price, f"{has}; chips are paid back in 1,700 to 55,000: both of one chip?"
 
 
 @rule("HW068")
@@ -143,3 +145,67 @@ def year_is_plausible(sheet: Sheet, setting: Setting) -> Findings:
     latest = setting.today.year + (15 if sheet.at("hypothetical") is True else 2)
     if year is not None and not 2012 <= year <= latest:
         yield ("released",), f"{year} is outside 2012 to {latest}"
+
+
+def _rents(sheet: Sheet) -> list[tuple[WrittenNumber, str, str]]:
+    """Return what an hour costs, with provider and terms; a survey's price has no provider."""
+    cloud, offers = sheet.numbers.get("price.cloud"), sheet.at("price", "offers")
+    found = [(cloud, "", "on-demand")] if cloud else []
+    for index in range(len(offers) if isinstance(offers, list) else 0):
+        asked = sheet.numbers.get(f"price.offers[{index}].price")
+        terms = sheet.word("price", "offers", index, "terms") or "on-demand"
+        if asked:
+            found.append((asked, sheet.word("price", "offers", index, "provider"), terms))
+    return found
+
+
+@rule("HW070")
+def spot_is_cheaper(sheet: Sheet, _: Setting) -> Findings:
+    """A spot or reserved price above the same provider's on-demand price.
+
+    Nobody pays more for a machine that may be taken away, or for one taken for a year.
+    Seen: The columns of on-demand and spot prices swapped in a table of clouds.
+    Instead: Swap them, or correct 'terms'.
+    """
+    rents = _rents(sheet)
+    for price, provider, terms in rents:
+        on_demand = [one for one, who, how in rents if who == provider and how == "on-demand"]
+        cheapest = min(on_demand, key=lambda one: one.si, default=None)
+        if terms != "on-demand" and cheapest and price.si > cheapest.si:
+            yield price, f"{terms} at {price.text} is above its on-demand price {cheapest.text}"
+
+
+@rule("HW071")
+def rents_agree(sheet: Sheet, _: Setting) -> Findings:
+    """A rent far above what others ask for the same chip.
+
+    Clouds price machines of eight; an eighth of one is within a factor of four of its neighbours.
+    Seen: 18.32 USD/h of a machine of eight next to 2.29 of one chip.
+    Instead: Divide by the chips of the machine.
+    """
+    rents = _rents(sheet)
+    for price, _provider, terms in rents:
+        others = [one.si for one, _, how in rents if how == "on-demand" and one is not price]
+        most = 4.5 if terms == "on-demand" else 1.5
+        if others and price.si > most * median(others):
+            message = f"{price.text} is {ratio(price.si / median(others))} times the others' median"
+            yield price, f"{message} {median(others):.3g} USD/h: of one chip?"
+
+
+@rule("HW072")
+def rent_against_bandwidth(sheet: Sheet, _: Setting) -> Findings:
+    """Rent against the memory's bandwidth.
+
+    Decode is priced by it: chips rent at a quarter to four dollars an hour for each TB/s.
+    Seen: The price of a host of eight TPUs as one's.
+    Instead: Divide by the chips of the machine.
+    """
+    tier = main_tier(sheet)
+    if not tier or not tier.bandwidth or not tier.bandwidth.si:
+        return
+    low, high = band("rent_per_bandwidth", tier.family)
+    for price, _provider, terms in _rents(sheet):
+        found = price.si / (tier.bandwidth.si / 1e12)
+        if terms == "on-demand" and not low <= found <= high:
+            message = f"{price.text} is {ratio(found)} USD/h for each TB/s of {tier.bandwidth.text}"
+            yield price, f"{message}; chips with such memory cost {low} to {high}: of one chip?"

@@ -1,9 +1,19 @@
-"""EN: parameters of engines inside their own bands."""
+"""EN: parameters of engines inside their bands, and the names that engines mention."""
 
+from pathlib import Path
+from typing import get_args
+
+from fastcalc.catalogue.formats import FORMATS
+from fastcalc.catalogue.reader import Path_
+from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.lint.document import Sheet, WrittenNumber
 from fastcalc.lint.rule import Findings, Setting, rule
 from fastcalc.lint.words import amount
+from fastcalc.written import shown
+
+_KINDS = get_args(Hardware.model_fields["kind"].annotation)
 
 
 def _band(number: WrittenNumber) -> tuple[float, float] | None:
@@ -59,12 +69,13 @@ def fits_have_dates(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("EN004")
-def floors_are_plausible(sheet: Sheet, _: Setting) -> Findings:
-    """Floors out of proportion.
+def parameters_are_plausible(sheet: Sheet, _: Setting) -> Findings:
+    """A parameter that no engine has.
 
-    A layer costs micro- to milliseconds; seconds or nanoseconds are a slip of the unit.
+    A layer costs micro- to milliseconds, and kernels reach a tenth of the peak or more: else it is
+    a slip of the unit or of a digit.
     Seen: 'decode_layer_floor: 41 ms' for 41 us.
-    Instead: Check the unit.
+    Instead: Check the unit; shares are of 1.
     """
     for number in sheet.numbers.values():
         plausible = PARAMETERS[str(number.path[-1])].plausible
@@ -83,3 +94,79 @@ def engines_have_ranges(sheet: Sheet, _: Setting) -> Findings:
     """
     if not (sheet.at("is_bound") is True or sheet.at("ranges") or sheet.at("extends")):
         yield ("id",), "no 'ranges': how far off may it be?"
+
+
+_ROOM = 1.25  # of the parent's band: a fit of other software may end a little outside
+
+
+@rule("EN006")
+def inside_parents_band(sheet: Sheet, _: Setting) -> Findings:
+    """A parameter outside the band of the engine that this one extends.
+
+    The band holds for all that is built on it, unless a file gives its own.
+    Seen: A floor of 69 ns in a copy of an engine whose band is 28 to 90 us.
+    Instead: Check the unit; or give a 'band' of this engine's own.
+    """
+    for number in sheet.numbers.values():
+        is_own = sheet.states(number.path) and "band" not in number.about
+        band, name = _inherited_band(sheet, number) if is_own else (None, "")
+        if band and number.si and not band[0] / _ROOM <= number.si <= band[1] * _ROOM:
+            low, high = (amount(end, number.dimension) for end in band)
+            yield number, f"{number.text} is outside {low} to {high}, the band of {name}"
+
+
+def _inherited_band(sheet: Sheet, number: WrittenNumber) -> tuple[tuple[float, float] | None, str]:
+    """Return a number's band in the nearest engine above that gives one, and that engine's name."""
+    while sheet.parent:
+        name, sheet = str(sheet.at("extends")), sheet.parent
+        above = sheet.numbers.get(number.name)
+        if above and (band := _band(above)):
+            return band, name
+    return None, ""
+
+
+@rule("EN007", "error")
+def names_exist(sheet: Sheet, _: Setting) -> Findings:
+    """An engine, a kind of chip or a format that there is none of.
+
+    A name that nothing has never takes effect, or stops the first request that needs it.
+    Seen: 'instead: [{engine: yuong}]' for young.
+    Instead: Take the name from 'fastcalc list engines', 'list hardware' or 'list formats'.
+    """
+    catalogue = Catalogue({"engines": (Path(sheet.document.file).parent,)})
+    listed = sheet.at("instead")
+    for index, other in enumerate(listed if isinstance(listed, list) else ()):
+        name = other.get("engine") if isinstance(other, dict) else None
+        if isinstance(name, str) and not catalogue.knows(name, "engines"):
+            yield ("instead", index, "engine"), f"no engine is called '{shown(name)}'"
+        kinds = other.get("kinds") if isinstance(other, dict) else None
+        for place, kind in enumerate(kinds if isinstance(kinds, list) else ()):
+            if kind not in _KINDS:
+                path: Path_ = ("instead", index, "kinds", place)
+                yield path, f"no chip is of kind '{shown(kind)}'; there are {', '.join(_KINDS)}"
+    formats = sheet.at("cache_formats")
+    for weights, cache in formats.items() if isinstance(formats, dict) else ():
+        if weights not in FORMATS:
+            yield ("cache_formats", weights), f"'{shown(weights)}' is no weight format"
+        if cache not in FORMATS or FORMATS[cache].cache_bits is None:
+            yield ("cache_formats", weights), f"'{shown(cache)}' is no format of caches"
+
+
+@rule("EN008")
+def architectures_exist(sheet: Sheet, _: Setting) -> Findings:
+    """An architecture that no chip has.
+
+    Parameters of an architecture that is misspelt are those of none.
+    Seen: 'cdna-3' for cdna3.
+    Instead: Write the architecture, the kind or the kind of link as hardware files do.
+    """
+    groups, fitted = sheet.at("architectures"), sheet.at("fitted_architectures")
+    places: list[tuple[Path_, object]] = [
+        (("architectures", name), name) for name in (groups if isinstance(groups, dict) else ())
+    ]
+    names = enumerate(fitted if isinstance(fitted, list) else ())
+    places += [(("fitted_architectures", index), name) for index, name in names]
+    for path, name in places:
+        written = (f"architecture: {name}\n", f"kind: {name}\n")
+        if sheet.states(path) and not Catalogue().mentioning("hardware", written):
+            yield path, f"no chip of the catalogue is of '{shown(name)}'"

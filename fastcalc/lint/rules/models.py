@@ -46,8 +46,9 @@ def shape_gives_checkpoint(sheet: Sheet, _: Setting) -> Findings:
         yield number, f"{message}{share:+.2g} %"
 
 
-_LABEL = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([BMT])", re.IGNORECASE)
+_LABEL = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([BMT])(?:-A([0-9]+(?:\.[0-9]+)?)\s*([BMT]))?", re.I)
 _MANY = {"M": 1e6, "B": 1e9, "T": 1e12}
+_EXPLAINED = 0.06  # of the label: what a note about rounding or about other parts may explain
 
 
 @rule("MD006")
@@ -60,24 +61,40 @@ def shape_gives_label(sheet: Sheet, _: Setting) -> Findings:
     """
     label, total = sheet.at("published", "label"), sheet.numbers.get("published.total")
     match = _LABEL.search(label) if isinstance(label, str) else None
-    unit = _MANY[match[2].upper()] if match else 0.0
-    said = total.si if total else float(match[1]) * unit if match else None
-    if not said or "published.checkpoint" in sheet.numbers:
+    if sheet.entry is None or sheet.entry.is_minimal or not (total or match):
         return
-    if sheet.entry is None or sheet.entry.is_minimal:
-        return
-    from fastcalc.core.workload import workload
+    from fastcalc.core.workload import checkpoint_parameters, workload
 
-    ours = float(workload(sheet.entry).total_parameters)
+    core, checkpoint = workload(sheet.entry).total_parameters, sheet.si("published.checkpoint")
+    tower = sheet.si("vision_parameters") or 0.0
+    whole = float(checkpoint_parameters(sheet.entry))
+    counts = [float(core), core + tower, whole - tower, whole, checkpoint or float(core)]
     notes = " ".join(str(note) for note in sheet.at("notes") or ()).lower()
     explained = re.search(r"label|card|rounds|rounded|vision|counts|published", notes)
-    # Half a unit of the label's last digit.
-    step = 0.5 * 10.0 ** -len(match[1].partition(".")[2]) * unit if match and not total else 0.0
-    if abs(ours - said) > max(0.01 * said, step) and not explained:
-        share = 100 * (ours / said - 1)
-        message = f"the shape has {ours / 1e9:.4g}B parameters, published are {said / 1e9:.4g}B: "
-        where = total if total else ("published", "label")
-        yield where, f"{message}{share:+.2g} %; a note may say why"
+    share = _EXPLAINED if explained else 0.01
+    if match:
+        said, step = _stated(match[1], match[2])
+        yield from _off(("published", "label"), said, max(share * said, step), counts)
+    if total:
+        yield from _off((*total.path, "value"), total.si, share * total.si, counts)
+    active = sheet.si("published.active")
+    if match and match[3] and active:
+        said, step = _stated(match[3], match[4])
+        yield from _off(("published", "label"), said, max(0.01 * said, step), [active], " active")
+
+
+def _stated(number: str, unit: str) -> tuple[float, float]:
+    """Return what a label says and half a unit of its last digit. [1]"""
+    many = _MANY[unit.upper()]
+    return float(number) * many, 0.5 * 10.0 ** -len(number.partition(".")[2]) * many
+
+
+def _off(path: Path_, said: float, room: float, counts: list[float], what: str = "") -> Findings:
+    nearest = min(counts, key=lambda count: abs(count - said))
+    if abs(nearest - said) > room:
+        share = 100 * (nearest / said - 1)
+        message = f"the shape has {nearest / 1e9:.4g}B{what} parameters, published are "
+        yield path, f"{message}{said / 1e9:.4g}B: {share:+.2g} %; a note may say why"
 
 
 @rule("MD007")

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from datetime import date
 
 from fastcalc.catalogue.reader import Path_
+from fastcalc.lint.dates import day
 from fastcalc.lint.document import Sheet, place_holders
 from fastcalc.lint.notes import accepted, prints
 from fastcalc.lint.rule import Findings, Setting, rule
@@ -132,21 +132,6 @@ def _dates(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
         value = sheet.at(*path)
         if value is not None:
             yield path, str(value)
-
-
-def day(text: str) -> date | None:
-    """Return the first day of a year, a month or a day, or None.
-
-    >>> day("2026-05"), day("2026-13")
-    (datetime.date(2026, 5, 1), None)
-    """
-    match = re.fullmatch(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?", text)
-    if not match:
-        return None
-    try:
-        return date(int(match[1]), int(match[2] or 1), int(match[3] or 1))
-    except ValueError:
-        return None
 
 
 @rule("PV007", strict=True)

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.lint.document import Sheet
 from fastcalc.lint.rule import RULES, Findings, Setting, add_rules_of_reader, rule
+from fastcalc.written import shown
 
 add_rules_of_reader(Path(__file__).with_name("reader.yaml"))
 
@@ -38,3 +40,18 @@ def excuses_are_of_rules(sheet: Sheet, _: Setting) -> Findings:
             yield ("excused", name), f"'{name}' is no rule; 'fastcalc check --explain' lists them"
         elif not known.excusable:
             yield ("excused", name), f"{name} cannot be excused: fix the file instead"
+
+
+@rule("ST024")
+def aliases_are_free(sheet: Sheet, _: Setting) -> Findings:
+    """An alias that is the name of another shipped entry.
+
+    People who type the name get this file, and numbers of something else.
+    Seen: A model copied for a variant, with the aliases of the first still inside.
+    Instead: Take the alias out; a file that shall replace a shipped one has that one's id.
+    """
+    listed = sheet.at("aliases")
+    for index, alias in enumerate(listed if isinstance(listed, list) else ()):
+        owner = Catalogue().owner(alias, sheet.kind) if isinstance(alias, str) else None
+        if owner not in (None, sheet.at("id")):
+            yield ("aliases", index), f"'{shown(alias)}' is a name of {owner} in the catalogue"
