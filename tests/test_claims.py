@@ -26,6 +26,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import show_claims
 from fastcalc.errors import InputError
 from fastcalc.report.break_evens import break_even
+from fastcalc.report.reasons import FIELD, reason
 from tests.helpers import ROOT, loaded, run_once, words
 
 SHIPPED = ROOT / "evidence" / "claims.yaml"
@@ -113,7 +114,7 @@ def test_every_test_and_source_is_used(book):
         ("65", [0.92, 0.86, 0.95], 0.005),
         ("66", [12], 0),
         ("68", [78], 0.5),
-        ("70", [40 / 60], 0.005),
+        ("70", [40 / 60, 0.04], 0.005),
         ("71", [180], 0),
         ("72", [0.928, 0.625], 5e-4),
         ("fabric", [26.75], 0),
@@ -136,7 +137,6 @@ def test_numbers_alongside(judged):
         4.92, abs=0.005
     )
     assert parts(judged["63"])["break-even time of fixing"] == pytest.approx(4.2, abs=0.05)
-    assert judged["70"].conclusion.values == pytest.approx([0.04], abs=5e-5)
     assert judged["24"].conclusion.values == pytest.approx([1, 1.201, 0.981])
     assert judged["2"].conclusion.values == pytest.approx([6])
     assert judged["41"].conclusion.values == pytest.approx([15.6 / 21], rel=1e-3)
@@ -153,15 +153,12 @@ def test_numbers_alongside(judged):
     ("name", "premise", "crossings"),
     [
         ("3", "fewer_users", [6 * 2.5]),
-        ("9", "evictions", [0.1 * 1000 / (3.7 * 65)]),
         ("16", "lead", [1.676]),  # .1 L^2 + (3.1 b - 2.6 a) L + .4 a b = 0 at a, b = 1000/65, /170
         ("21", "usable", [0.95 * 40 / 44]),
-        ("29", "streams", [0.99 * 9]),
-        ("29", "stages", [4 / 0.99]),
-        ("37", "per_core", [(99e3 - 50e3) / 132]),
+        ("29", "streams", [9]),  # 8 of 9 stages are busy, and 9 of 9
+        ("29", "stages", [5]),  # 4 of 4, and 4 of 5
         ("38", "sram", [25, 100]),
         ("40", "wafer", [24 * 300_000 / 640 * 44, 99 * 300_000 / 640 * 44]),
-        ("42", "batches", [989.5 / 3.35]),
         ("43", "context", [64e9 / 65 / 327_680]),
         ("49", "tokens", [2.25 * 1.237]),
         ("50", "accuracy", [0.5]),  # a vote of three is worth one where p^2 (3 - 2 p) = p
@@ -169,11 +166,10 @@ def test_numbers_alongside(judged):
         ("53", "tokens", [0.22 / 0.00006]),
         ("54", "lead", [0.05 * 9, 0.2 * 9]),
         ("61", "tool", [800 / 60 * (1 - 6.1917 / 15) / 5.1917]),
-        ("62", "fixed", [8.1 / 9.1]),
         ("63", "fix", [5 / 6 / 0.2]),
         ("64", "share", [0.8]),
         ("68", "lead", [0.45 - 35 / 81.25]),
-        ("70", "lead", [2 - 39.99 / 60, 3 - 39.99 / 60]),
+        ("70", "lead", [0.1 - 0.04, 2 - 39.99 / 60, 3 - 39.99 / 60]),
         ("72", "accuracy", [0.6913]),  # 3 p^2 - 2 p^3 = 0.773
         ("73", "other_success", [23.4474 / 35]),
         ("76", "share", [15 / 14 / 6]),
@@ -208,7 +204,8 @@ def test_break_evens_in_words(judged):
     ), "0.9 / 6.3^0.1 and 0.9 / 5.7^0.1"
     assert "21.1 to 64.3 us a layer, in 11 of 13 cases" in break_even(judged["4"])
     assert break_even(judged["1"]) == break_even(judged["46"]) == "none"
-    assert "conclusion, lead: supported below 0.06" in break_even(judged["70"]), "0.1 s less 40 ms"
+    assert "lead: supported in part below 0.06001 s" in break_even(judged["70"]), "0.1 s less 40 ms"
+    assert "streams: supported up to 8, refuted from 9 on" in break_even(judged["29"])
 
 
 def test_the_rent_at_which_a_token_costs_the_same_by_hand(judged):
@@ -250,9 +247,6 @@ def test_what_is_tested_is_what_was_said(judged):
     assert {name: judged[name].check for name in refused} == refused, "plans and offers"
     assert judged["45"].check is judged["74"].check is None, "a deal, and what one user pays"
     assert judged["44"].check.expected == (15,), "nobody says that a wafer gains nothing"
-    # A quarter more than one is not just over it to everybody.
-    assert judged["33"].conclusion.check.tolerance == 0.0
-    assert break_even(judged["33"]) == "conclusion, expected: refuted below 1.262, supported above"
     assert "conclusion, expected: supported below 1.25" in break_even(judged["44"])
     assert "expected: refuted below 2.28" in break_even(judged["55"])
     assert "smaller batch" in judged["14"].claim.condition
@@ -311,10 +305,124 @@ def test_a_gain_pairs_no_ends():
 def test_what_is_sure_is_sure_over_all_ranges(judged):
     for one in judged.values():
         if one.verdict in ("supported", "refuted"):
-            assert not one.check.explored.flips
+            assert one.check.check.may or not one.check.explored.flips
             assert one.check.outcome == ("holds" if one.verdict == "supported" else "fails")
         elif one.verdict == "conditional":
             assert break_even(one) != "none" or one.claim.condition, one.claim.id
+
+
+def test_one_case_is_enough_where_an_article_says_may(book):
+    """And only there: the modal stands in the claim or in how its author limits it."""
+    lenient = {claim.id: claim for claim in book.claims if claim.check and claim.check.may}
+    assert set(lenient) == {"64", "72"}
+    for claim in lenient.values():
+        assert re.search(r"\bmay\b", claim.claim)
+        assert any("may" in text for text in claim.hedge.values())
+
+
+def test_the_number_of_users_is_a_premise(book):
+    """No verdict is taken at a number of users that somebody picked."""
+    for claim in book.claims:
+        for check in (claim.check, claim.conclusion):
+            batch = check and check.inputs.get("batch")
+            # A static batch is the number that is waited for, not who shares a machine.
+            if batch and check.test != "bus-wait":
+                assert batch.source == "assumption", claim.id
+                assert batch.ends, claim.id
+
+
+# What may not stand in a reason by hand: figures, words of number, and words that compare.
+FIGURE = re.compile(r"\d")
+COUNTED = (
+    "two three four five six seven eight nine ten eleven twelve fifteen twenty hundred hundreds "
+    "thousand thousands million dozen dozens half third thirds quarter quarters fifth sixth tenth "
+    "tenths twentieth twice thrice double triple most mostly hardly nearly almost barely"
+).split()
+NAMES = re.compile(r"claims? (?:\d+|[a-z-]+)|\b[A-Za-z][\w.-]*\d[\w.-]*|`[^`]*`|'[^']*'(?!\w)")
+"""A claim that is referred to, a name with a figure in it, a command, a quotation."""
+
+
+def by_hand(text):
+    """Return the figures and words in a sentence that no computation filled in."""
+    bare = NAMES.sub(" ", FIELD.sub(" ", text))
+    counted = [word for word in re.findall(r"[a-z]+", bare.lower()) if word in COUNTED]
+    return FIGURE.findall(bare) + counted
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("It is {value}, as claim 8 has it.", []),
+        ("An H100 does 'up to 2.5x', `fit --chips 3` says.", []),
+        ("{at[layer_time=28]:2} at the slowest, {value:%} on average", []),
+        ("It is 3.6 times.", ["3", "6"]),
+        ("A dense model gains most of it, a third in two steps.", ["most", "third", "two"]),
+    ],
+)
+def test_what_is_written_by_hand_is_seen(text, found):
+    assert by_hand(text) == found
+
+
+def test_no_number_in_a_reason_is_written_by_hand(judged):
+    for one in judged.values():
+        claim = one.claim
+        for text in (claim.reason, claim.condition or "", claim.unpublished or ""):
+            assert not by_hand(text), (claim.id, by_hand(text))
+        for number in re.findall(r"claims? (\d+|glm-speed)", claim.reason):
+            assert number in judged, f"{claim.id} refers to claim {number}"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("1", "is 2.62,"),
+        ("6", f"would wait {63 / (2 * 6.4):.2f} s"),
+        ("18", "15.4 times against 65 tokens/s and 16.7 against the 60"),
+        ("38", "0.002 times the latency of HBM, one across the wafer 3.8 times"),
+        ("40", "48.5 times by system prices, of which the wafer's is an analyst's; 21.8 by"),
+        ("52", "13.6 us a layer with 1 token a pass and 27.5 with 2"),
+        # Two tokens over 100 layers of 28 us and 26 hops of 5.
+        ("56", f"and {2 / (100 * 28e-6 + 26 * 5e-6):.0f} at the slowest layers"),
+        ("57", "It is 10.74 %,"),
+        ("61", "takes 2.87 to the first success"),
+        ("64", f"{1 / (0.5 + 0.5 / 6):.2f} times"),
+        ("70", "after 1.33 to 2.33 s and the second with one within 0.06 s"),
+        ("72", "92.8 %, a vote in 62.5 %; one after another they take 20 %"),
+        ("glm-speed", f"with 2 tokens a pass, {1 / (92 * 17e-6 + 10 * 5e-6):,.0f} with one"),
+        ("glm-speed", f"{1 / (92 * 11e-6 + 10 * 5e-6):,.0f} with one at the fastest layers"),
+    ],
+)
+def test_reasons_worked_by_hand(judged, name, said):
+    assert said in reason(judged[name])
+
+
+def test_reasons_say_what_other_commands_print(judged, capsys, monkeypatch):
+    """The numbers of three sentences, from records of `compare` at the same points."""
+
+    def rows(*args):
+        ran = run_once("compare", *args, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
+        return json.loads(ran.out)["records"]
+
+    few, many = rows("deepseek-r1", "--on", "h200-sxm", "--chips", "8", "--batch", "8,256")
+    first, others = (many[key] / few[key] for key in ("ttft_ms", "tpot_ms"))
+    said = f"first token {first:.2f} times sooner and the others {others:.2f} times"
+    assert said in reason(judged["14"])
+    asked = ("llama-3.1-70b", "--on", "h100-sxm", "--chips", "8", "--batch", "32")
+    (row,) = rows(*asked, "--prompt", "8000")
+    slope = row["service_tpot_ms"] / row["tpot_ms"]
+    assert f"a token takes {slope:.2f} times as long" in reason(judged["9"])
+
+
+@pytest.mark.parametrize(
+    "field", ["{there[x]}", "{part[x]}", "{turn[value]}", "{at[x=1]}", "{then.value}", "{value[7]}"]
+)
+def test_a_number_that_is_not_there_is_one_sentence(tmp_path, fastcalc, field):
+    path = tmp_path / "claims.yaml"
+    path.write_text(yaml.safe_dump(one_claim(check=asks(2), reason=f"It is {field}.")))
+    ran = fastcalc("claims", path, "--explain", "x")
+    assert (ran.code, ran.out) == (2, "")
+    assert "reason of claim x" in ran.err
+    assert ran.err.count("\n") == 1
 
 
 def test_who_said_it(book):
@@ -431,19 +539,20 @@ def test_attention_over_a_latent_cache_multiplies_at_16_bits(share, saved):
 
 # Verdicts that a reading of the articles by hand came to as well, and those where the closed list
 # of verdicts says more: agreeing arithmetic is support, a premise or a share of the inputs makes a
-# condition, a right number with a wrong conclusion misleads. A second reading moved four: 14 and
+# condition, a right number with a wrong conclusion misleads. What an article says may be so is
+# supported where it is so in some case. A second reading moved four: 14 and
 # 65 rest on a premise, 24 is right of one wafer and wrong of several, and both times of 70 can be
 # right where the first tokens differ.
 BY_HAND = {
-    "supported": "2 7 10 11 13 19 25 26 27 31 32 34 35 41 57 58 59 66 67 71",
+    "supported": "2 7 10 11 13 19 25 26 27 31 32 33 34 35 37 41 57 58 59 62 64 66 67 71 72",
     "refuted": "6 30",
-    "conditional": "3 8 39 43 53 63 72 73 76 77",
+    "conditional": "3 8 39 43 53 63 73 76 77",
     "undetermined": "4 47 48 49 50 52 56",
     "external": "46 69",
 }
 OURS = {
     "supported": "1 fabric fleet-nodes",
-    "conditional": "5 9 14 16 17 18 20 21 23 28 29 33 36 37 38 40 42 44 51 54 55 60 61 62 64 65 68 70 "
+    "conditional": "5 9 14 16 17 18 20 21 23 28 29 36 38 40 42 44 51 54 55 60 61 65 68 70 "
     "gb200-price glm-speed",
     "undetermined": "22",
     "misleading": "24 naive-wafer",

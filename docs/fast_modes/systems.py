@@ -26,6 +26,7 @@ from fastcalc.formulas.money import batch_ratio
 from fastcalc.report import claims as claim_text
 from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.report.reasons import reason
 from fastcalc.search.tricks.smaller_batches import curve
 
 SWAPS = (
@@ -221,7 +222,7 @@ def verdicts(book: Book) -> Words:
         "article_table": _by_article(book),
         "wrong_table": table(
             ("id", "the claim", "its number", "expected", "why"),
-            [[*_told(one), one.claim.reason] for one in wrong],
+            [[*_told(one), reason(one)] for one in wrong],
         ),
         "open_table": table(
             ("id", "the claim", "its number", "expected", "what is not public"),

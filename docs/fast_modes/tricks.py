@@ -71,7 +71,7 @@ def summary(book: Book) -> Words:
     return {
         "dense_speed": speed(dense),
         "dense_point": number(first(dense)),
-        "ridge": number(book.alongside("42", "critical batch of h100-sxm"), 3),
+        "ridge": number(book.alongside("41", "critical batch of h100-sxm"), 3),
         "opus_ratio": digits(ratio),
         "gpt_ratio": f"{float(batch_ratio(cost_ratio=2, speed_ratio=1.5)):g}",
         "least": number(least),

@@ -1,6 +1,6 @@
 """What flips a verdict: a check over the ranges of what it takes for granted."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any, Literal
@@ -22,13 +22,17 @@ _WIDE = 10.0
 
 @dataclass(frozen=True)
 class Flip:
-    """Where a premise changes the answer, the others as the file has them. [unit of the range]"""
+    """Where a premise changes the answer, the others as the file has them. [unit of the range]
+
+    Of a count, ``at`` is the first whole number with the answer ``above``.
+    """
 
     premise: str
     at: float
     unit: str
     below: Outcome
     above: Outcome
+    is_count: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,10 @@ class Explored:
     together: Moved | None = None
 
 
-def explore(answer: Callable[[Moved], Outcome], premises: Mapping[str, Input]) -> Explored:
-    """Return what a check answers wherever its premises may lie."""
+def explore(
+    answer: Callable[[Moved], Outcome], premises: Mapping[str, Input], counts: Container[str] = ()
+) -> Explored:
+    """Return what a check answers wherever its premises may lie; counts are whole numbers."""
     stands = answer({})
     choices = [
         [{}, *({name: value} for value in given.ends or given.others)]
@@ -56,10 +62,10 @@ def explore(answer: Callable[[Moved], Outcome], premises: Mapping[str, Input]) -
         moved = {name: value for one in corner for name, value in one.items()}
         tried.setdefault(answer(moved), moved)
     flips = [
-        Flip(name, at / given.factor, given.unit, below, above)
+        Flip(name, at / given.factor, given.unit, below, above, name in counts)
         for name, given in premises.items()
         if given.ends
-        for at, below, above in _flips(answer, name, *given.ends)
+        for at, below, above in _flips(answer, name, *given.ends, is_count=name in counts)
     ]
     others = tuple(
         (name, other, answer({name: other}))
@@ -74,16 +80,23 @@ def explore(answer: Callable[[Moved], Outcome], premises: Mapping[str, Input]) -
 
 
 def _flips(
-    answer: Callable[[Moved], Outcome], name: str, low: float, high: float
+    answer: Callable[[Moved], Outcome], name: str, low: float, high: float, *, is_count: bool
 ) -> Iterator[tuple[float, Outcome, Outcome]]:
-    """Yield where an answer changes between two ends, by bisection, with both answers."""
+    """Yield where an answer changes between two ends, by bisection, with both answers.
+
+    Counts are told apart to the last whole number, other gaps halved `_HALVINGS` times.
+    """
     space = np.geomspace if low > 0.0 and high / low >= _WIDE else np.linspace
-    looks = [(float(at), answer({name: float(at)})) for at in space(low, high, _LOOKS)]
+    values = space(low, high, _LOOKS)
+    values = np.unique(np.round(values)) if is_count else values
+    looks = [(at, answer({name: at})) for at in values.tolist()]
     for (left, before), (right, after) in pairwise(looks):
+        narrow = 1.0 if is_count else (right - left) * 2.0**-_HALVINGS
         while before != after:
             above, met = right, after
-            for _ in range(_HALVINGS):
+            while above - left > narrow:
                 middle = (left + above) / 2.0
+                middle = float(int(middle)) if is_count else middle
                 found = answer({name: middle})
                 if found == before:
                     left = middle

@@ -22,6 +22,9 @@ Wanted = Literal[
 
 MM2_PER_SQUARE_INCH = 645.16
 
+COUNTS = frozenset({"batch", "batches", "chips", "samples", "slots", "stages", "steps", "streams"})
+"""Inputs that count things: they turn an answer at a whole number."""
+
 
 @dataclass(frozen=True)
 class Registered:
@@ -150,8 +153,10 @@ TESTS: dict[str, Registered] = {
     "slot-wait": Registered(
         arithmetic.slot_wait, "Erlang C: {slots} slots, {utilization} busy, {service} s a request"
     ),
-    "streamed-slope": Registered(
-        arithmetic.streamed_slope, "1 + {evictions} / 1000 x {wait} x {speed}"
+    "traffic-slope": Registered(
+        machines.traffic_slope,
+        "TPOT in traffic over TPOT of decode alone: {model}, {chips} {on}, batch {batch}, prompts "
+        "of {prompt}",
     ),
     "billions-that-fit": Registered(
         lambda capacity, usable, bytes_each: 1e-9 * floats(capacity) * usable / bytes_each,
@@ -168,11 +173,10 @@ TESTS: dict[str, Registered] = {
         arithmetic.with_chips,
         "{speed} / {than}; chips: {parameters} / ({capacity} x (1 - {reserve})), rounded up",
     ),
-    "hop-share": Registered(
-        lambda chips, hop, width, bytes_each, link, speed: (
-            floats(chips) * (floats(hop) + floats(width) * bytes_each / link) * speed
-        ),
-        "{chips} x ({hop} + {width} x {bytes_each} / {link}) x {speed}",
+    "message-share": Registered(
+        machines.message_share,
+        "time in messages and hops over the time of a decode step: {models} on {machines}, {chips} "
+        "chips, 0 for the fewest that hold it, batch {batch}",
     ),
     "pipeline-rate": Registered(
         lambda streams, stages: np.minimum(floats(streams), stages) / stages,
@@ -206,9 +210,7 @@ TESTS: dict[str, Registered] = {
         "({tokens} / {speed} / {speedup} + {tool}) / {other}^{steps} / (({tokens} / {speed} + "
         "{tool}) / {accuracy}^{steps})",
     ),
-    "success-slope": Registered(
-        arithmetic.success_slope, "d ln p^{steps} / d ln {accuracy}, {fixed} of 1 - p made right"
-    ),
+    "success-slope": Registered(arithmetic.success_slope, "d ln p^{steps} / d ln p at {accuracy}"),
     "picked": Registered(
         arithmetic.picked, "1 - (1 - {accuracy})^{samples}, and a majority of {samples}"
     ),
@@ -290,6 +292,11 @@ TESTS: dict[str, Registered] = {
     "naive-reached": Registered(
         machines.naive_reached,
         "expected tokens/s of {model} / (bandwidth of {on} / ({billions} x 10^9 x {bytes_each}))",
+    ),
+    "reading-over-computing": Registered(
+        machines.reading_over_computing,
+        "time of reading memory over time of computing in a decode step: {models} on {chips} "
+        "{machines}, batch {batch}, prompts of {prompt}",
     ),
     "ridge": Registered(machines.ridge, "(16-bit peak of {on} / its bandwidth) / {batches}"),
 }

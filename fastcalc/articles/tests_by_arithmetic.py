@@ -75,11 +75,6 @@ def memory_not_fabric(*, memory: float, fabric: float) -> Finding:
     return finding(memory, ("fabric", fabric / 1e15, "PB/s"))
 
 
-def streamed_slope(*, wait: float, evictions: float, speed: float) -> Array:
-    """Return the time of a streamed token over its own, evicted to wait again so often in 1,000."""
-    return floats(1.0 + evictions / 1000.0 * wait * speed)
-
-
 def turn(
     *, trips: float, trip: float, tokens: float, token: float, lead: float, speed: float
 ) -> Array:
@@ -131,11 +126,10 @@ def reruns(
     )
 
 
-def success_slope(*, accuracy: float, steps: float, fixed: float) -> Array:
-    """Return by how many percent success rises for one of accuracy; later steps fix a share. [1]"""
+def success_slope(*, accuracy: float, steps: float) -> Array:
+    """Return by how many percent success rises for one of accuracy. [1]"""
     change = 1e-6
-    each = np.array([accuracy, accuracy * (1 + change)])
-    right = tasks.chain_success(accuracy=each + (1.0 - each) * fixed, steps=steps)
+    right = tasks.chain_success(accuracy=np.array([1.0, 1.0 + change]) * accuracy, steps=steps)
     return floats(np.log(right[1] / right[0]) / np.log1p(change))
 
 

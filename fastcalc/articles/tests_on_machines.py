@@ -11,6 +11,7 @@ from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.best_cut import best_cut
+from fastcalc.core.component import Step
 from fastcalc.core.machine_class import engine_of_class
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.ratios import Ranged, independent_ratio
@@ -22,7 +23,10 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 from fastcalc.written import shown
 
 PROMPT, OUTPUT = 1000.0, 1000.0
-"""Traffic of every point, the default of ``fastcalc compare``."""
+"""Traffic of a point, the default of ``fastcalc compare``."""
+
+_COMMUNICATION = {"all-reduce", "rank wait", "expert exchange", "stage hops", "hops"}
+"""Components of a step in which chips wait for messages of others."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class Place:
     chips: int | None = None
     weights: str | None = None
     basis: str = "cloud"
+    prompt: float = PROMPT
+    cache: str | None = None
 
 
 def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
@@ -41,7 +47,7 @@ def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
     if not all(int(count) in LIMITS["chips"] for count in (*batches, place.chips or 1)):
         raise InputError(f"chips and batches must be {LIMITS['chips']}")
     chip = catalogue.hardware(place.on)
-    asked = place.chips, place.weights, place.basis
+    asked = place.chips, place.weights, place.cache, place.basis, place.prompt
     whole = tuple(int(one) for one in batches)
     found = _solved(
         chip, catalogue.model(place.model), catalogue.engine(engine_of_class(chip)[0]), asked, whole
@@ -56,18 +62,19 @@ def _solved(
     chip: Hardware,
     model: Model,
     engine: Engine,
-    asked: tuple[int | None, str | None, str],
+    asked: tuple[int | None, str | None, str | None, str, float],
     batches: tuple[int, ...],
 ) -> Outcome:
-    """Return the evaluation of a model on so many chips, in a format, by a price basis."""
-    chips, weights, basis = asked
+    """Return the evaluation of a model on so many chips, in formats, by a price, at a prompt."""
+    chips, weights, cache, basis, prompt = asked
     scenario = Scenario(
         hardware=chip,
         model=model,
         engine=engine,
         batches=batches,
-        traffic=Traffic(PROMPT, OUTPUT, PROMPT + OUTPUT / 2),
+        traffic=Traffic(prompt, OUTPUT, prompt + OUTPUT / 2),
         weights=weights,
+        kv=cache,
         sharding=Sharding(chips=chips),
         pricing=Pricing(cast(PriceBasis, basis)),
         engine_is_borrowed=engine_of_class(chip)[1],
@@ -80,11 +87,15 @@ def _solved(
 def _each(
     catalogue: Catalogue, models: list[str], on: str, weights: list[str], batch: float
 ) -> list[Outcome]:
-    forms = [None if form == "native" else form for form in weights]
     return [
-        outcome(catalogue, Place(model, on, weights=form), np.array([batch]))
-        for model, form in zip(models, forms, strict=True)
+        outcome(catalogue, Place(model, on, weights=_format(form)), np.array([batch]))
+        for model, form in zip(models, weights, strict=True)
     ]
+
+
+def _format(name: str) -> str | None:
+    """Return a number format; None for a model's own."""
+    return None if name == "native" else name
 
 
 def user_speed(
@@ -117,6 +128,15 @@ def chips_for(*, catalogue: Catalogue, models: list[str], on: str, weights: list
     return np.array([one.placement.layout.chips for one in found], dtype=float)
 
 
+def _ends(
+    catalogue: Catalogue, model: str, on: str, chips: float, batches: Floats
+) -> tuple[Outcome, Outcome]:
+    """Return the first and the last of some batches on as many chips, each cut as serves best."""
+    place = Place(model, on, int(chips))
+    first, last = (outcome(catalogue, place, batches[[at]]) for at in (0, -1))
+    return first, last
+
+
 def rate_ratio(
     what: Literal["total", "speed"],
     *,
@@ -127,30 +147,95 @@ def rate_ratio(
     batches: Floats,
 ) -> Array:
     """Return a machine's output, or a user's speed, at the smaller batch over the larger. [1]"""
-    found = getattr(outcome(catalogue, Place(model, on, int(chips)), batches).estimate, what)
-    return floats(found[0] / found[-1])
+    ends = _ends(catalogue, model, on, chips, batches)
+    first, last = (getattr(one.estimate, what)[0] for one in ends)
+    return floats(first / last)
 
 
 def price_alone(
     *, catalogue: Catalogue, model: str, on: str, chips: float, batches: Floats
 ) -> Finding:
     """Return the price of output at the smaller batch over that at the larger. [1]"""
-    usd = outcome(catalogue, Place(model, on, int(chips)), batches).usd
-    if usd is None:
-        raise InputError(f"{on} has no cloud price")
-    prices = zip(batches, usd[1], strict=True)
-    parts = ((f"batch {batch:,.0f}", price, "USD/Mtok") for batch, price in prices)
-    return finding(usd[1][0] / usd[1][-1], *parts)
+    prices = []
+    for one in _ends(catalogue, model, on, chips, batches):
+        if one.usd is None:
+            raise InputError(f"{on} has no cloud price")
+        prices.append(float(one.usd[1][0]))
+    named = zip(("smaller", "larger"), prices, strict=True)
+    parts = ((f"{which} batch", price, "USD/Mtok") for which, price in named)
+    return finding(prices[0] / prices[1], *parts)
 
 
 def lead_gain(
     *, catalogue: Catalogue, model: str, on: str, chips: float, batches: Floats
 ) -> Finding:
     """Return what a smaller batch takes off the first token over what it takes off the others."""
-    found = outcome(catalogue, Place(model, on, int(chips)), batches).estimate
-    first, others = found.ttft[-1] / found.ttft[0], found.tpot[-1] / found.tpot[0]
+    small, large = (one.estimate for one in _ends(catalogue, model, on, chips, batches))
+    first, others = large.ttft[0] / small.ttft[0], large.tpot[0] / small.tpot[0]
     sooner = ("first token sooner by", first, "times"), ("other tokens sooner by", others, "times")
     return finding(first / others, *sooner)
+
+
+def traffic_slope(
+    *, catalogue: Catalogue, model: str, on: str, chips: float, batch: float, prompt: float
+) -> Finding:
+    """Return the time of a token while prompts of others come between, over decode alone. [1]"""
+    place = Place(model, on, int(chips), prompt=prompt)
+    found = outcome(catalogue, place, np.array([batch])).estimate
+    times = ("decode alone", found.tpot), ("in traffic", found.tpot_in_traffic)
+    parts = ((f"a token, {name}", 1e3 * float(seconds[0]), "ms") for name, seconds in times)
+    return finding(found.tpot_in_traffic / found.tpot, *parts)
+
+
+class Deployed(NamedTuple):
+    """Models on one kind of chip each, as parallel lists; 0 chips are the fewest that hold one."""
+
+    models: list[str]
+    weights: list[str]
+    caches: list[str]
+    machines: list[str]
+    chips: Floats
+
+    def steps(self, catalogue: Catalogue, batch: float, prompt: float) -> list[Step]:
+        """Return the decode step of each."""
+        formats = ([_format(one) for one in named] for named in (self.weights, self.caches))
+        given = zip(self.models, *formats, self.machines, self.chips, strict=True)
+        places = (
+            Place(model, on, int(chips) or None, weights, prompt=prompt, cache=cache)
+            for model, weights, cache, on, chips in given
+        )
+        each = [outcome(catalogue, place, np.array([batch])) for place in places]
+        return [found.estimate.passes.decode for found in each]
+
+
+def reading_over_computing(
+    *, catalogue: Catalogue, deployed: Deployed, batch: float, prompt: float
+) -> Finding:
+    """Return the time that a decode step reads memory over the time that it computes. [1]"""
+    times = [
+        [
+            float(sum(np.sum(getattr(one, kind)) for one in step.components))
+            for kind in ("memory_time", "compute_time")
+        ]
+        for step in deployed.steps(catalogue, batch, prompt)
+    ]
+    parts = (
+        (f"{model}, {what}", 1e3 * seconds, "ms")
+        for model, pair in zip(deployed.models, times, strict=True)
+        for what, seconds in zip(("reading", "computing"), pair, strict=True)
+    )
+    return finding(np.array([reading / computing for reading, computing in times]), *parts)
+
+
+def message_share(*, catalogue: Catalogue, deployed: Deployed, batch: float) -> Array:
+    """Return the share of a decode step in which chips wait for messages of others. [1]"""
+    return np.array(
+        [
+            sum(np.sum(one.seconds) for one in step.components if one.name in _COMMUNICATION)
+            / np.sum(step.seconds)
+            for step in deployed.steps(catalogue, batch, PROMPT)
+        ]
+    )
 
 
 class Machines(NamedTuple):
@@ -172,9 +257,8 @@ def speed_gain(
     """
     parts, gains = [], []
     for model, form in zip(models, weights, strict=True):
-        kept = None if form == "native" else form
-        over = Place(model, machines.on, int(machines.chips) or None, kept)
-        under = Place(model, machines.against, int(machines.against_chips) or None, kept)
+        over = Place(model, machines.on, int(machines.chips) or None, _format(form))
+        under = Place(model, machines.against, int(machines.against_chips) or None, _format(form))
         speeds = []
         for where in (over, under):
             found = outcome(catalogue, where, np.array([machines.batch])).estimate

@@ -1,6 +1,7 @@
 """What flips the verdict on a claim, in words and as records."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from math import inf
 
@@ -23,8 +24,13 @@ def digits(value: float) -> str:
 
     >>> digits(6.0), digits(26.75), digits(525000.0), digits(0.348678), digits(4e12)
     ('6', '26.75', '525,000', '0.3487', '4e12')
+
+    What has many zeros is written with an exponent.
+
+    >>> digits(1.3081e-25), digits(0.0001308)
+    ('1.308e-25', '0.0001308')
     """
-    if 1e9 <= abs(value) < inf:
+    if 1e9 <= abs(value) < inf or 0.0 < abs(value) < 1e-4:
         return f"{value:.4g}".replace("e+", "e")
     text = number(value, 4)
     return text.rstrip("0").rstrip(".") if "." in text else text
@@ -65,9 +71,7 @@ def _of(tested: Tested) -> Iterator[str]:
     for flip in found.flips:
         by_name.setdefault(flip.premise, []).append(flip)
     for name, flips in by_name.items():
-        texts = [f"{_WORDS[flips[0].below]} below {_at(flips[0])}"]
-        texts += [f"{_WORDS[low.above]} up to {_at(high)}" for low, high in pairwise(flips)]
-        yield f"{spaced(name)}: {', '.join([*texts, f'{_WORDS[flips[-1].above]} above'])}"
+        yield f"{spaced(name)}: {', '.join(_along(flips))}"
     turned = [(name, other, one) for name, other, one in found.others if one != _stands(tested)]
     for name, other, outcome in turned:
         yield f"{spaced(name)}: {_WORDS[outcome]} at {other}, {_WORDS[_stands(tested)]} as given"
@@ -79,6 +83,20 @@ def _of(tested: Tested) -> Iterator[str]:
         yield f"{moved} turn it together, at the ends of their ranges"
     if _stands(tested) == "varies":
         yield from _cases(tested)
+
+
+def _along(flips: Sequence[Flip]) -> Iterator[str]:
+    """Yield the answers along a premise; of a count the whole numbers on both sides."""
+    first, last = flips[0], flips[-1]
+    below = "up to" if first.is_count else "below"
+    yield f"{_WORDS[first.below]} {below} {_last(first)}"
+    yield from (f"{_WORDS[low.above]} up to {_last(high)}" for low, high in pairwise(flips))
+    yield f"{_WORDS[last.above]} {f'from {_at(last)} on' if last.is_count else 'above'}"
+
+
+def _last(flip: Flip) -> str:
+    """Return where the answer before a flip ends."""
+    return _at(replace(flip, at=flip.at - 1.0) if flip.is_count else flip)
 
 
 def _cases(tested: Tested) -> Iterator[str]:

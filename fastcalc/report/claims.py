@@ -11,6 +11,7 @@ from fastcalc.catalogue.schema.claims import Claims, Input
 from fastcalc.report import record_tables
 from fastcalc.report.break_evens import break_even, crossings, digits, spaced
 from fastcalc.report.console import Notes, Part, TextTable, render, word_list
+from fastcalc.report.reasons import reason
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plain
 
@@ -53,7 +54,7 @@ def claim_record(one: Judged, book: Claims) -> Record:
         **{f"conclusion_{key}": value for key, value in _numbers_of(then).items()},
         "condition": claim.condition,
         "unpublished": claim.unpublished,
-        "reason": claim.reason,
+        "reason": reason(one),
         "articles": [book.articles[key].title for key in claim.articles],
         "place": places(one, book),
         "hedge": [f"{_title(key, book)}: {text}" for key, text in claim.hedge.items()],
@@ -150,8 +151,10 @@ def wanted(tested: Tested, signs: dict[str, str] = _SIGNS) -> str:
     """Return what a claim says its value is."""
     comparison = tested.check.comparison
     texts = [digits(value) for value in tested.expected]
-    joined = (".." if signs is _SIGNS else " and ") if comparison == "between" else ", "
-    return signs[comparison] + joined.join(texts)
+    if comparison == "between":
+        joined = ".." if signs is _SIGNS else " and "
+        texts = [joined.join(pair) for pair in zip(texts[::2], texts[1::2], strict=True)]
+    return signs[comparison] + ", ".join(texts)
 
 
 def parts(judged: Sequence[Judged], width: int) -> list[Part]:
@@ -190,7 +193,7 @@ def explain(one: Judged, book: Claims, width: int) -> str:
         ("unknown", one.claim.unpublished),
         ("break-even", break_even(one)),
         ("rests on", DEPENDS[one.depends] if one.depends else ""),
-        ("reason", one.claim.reason),
+        ("reason", reason(one)),
         ("verdict", f"{one.verdict}: {MEANING[one.verdict]}"),
     ]
     for key in one.claim.articles:
@@ -214,7 +217,8 @@ def _of_test(tested: Tested, book: Claims) -> Iterator[tuple[str, str]]:
         yield "over all", f"{low} to {high} {tested.unit} over the ranges of the premises".rstrip()
     expected = f"{wanted(tested, _WORDS)} {tested.unit}".strip()
     said = tested.check.expected
-    yield "expected", f"{expected}{within}{_range(said)}{_origin(said, book)}"
+    enough = "; the claim says may, so that one case is enough" * tested.check.may
+    yield "expected", f"{expected}{within}{_range(said)}{_origin(said, book)}{enough}"
     for part in tested.finding.parts:
         yield "alongside", f"{part.label}: {digits(part.value)} {part.unit}".strip()
     for name, given in tested.check.inputs.items():

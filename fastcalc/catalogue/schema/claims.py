@@ -126,7 +126,8 @@ def _bounded(value: float) -> float:
 class Check(Entry):
     """A test, and what its number must be for the claim to hold.
 
-    Several ``expected`` values go with as many numbers, or are the ends of ``between``.
+    Several ``expected`` values go with as many numbers, or are the ends of ``between``, two for all
+    numbers or two for each. What the claim says ``may`` be so holds where it is so in some case.
     """
 
     test: Identifier
@@ -135,12 +136,13 @@ class Check(Entry):
     expected: Input
     unit: str = ""
     tolerance: Annotated[float, Field(ge=0, le=10)] = 0.0
+    may: bool = False
 
     @model_validator(mode="after")
     def _two_ends(self) -> "Check":
         if not self.expected.values:
             raise ValueError("expected is a number, or a quantity with its unit")
-        if self.comparison == "between" and len(self.expected.values) != 2:
+        if self.comparison == "between" and len(self.expected.values) % 2:
             raise ValueError("between needs two expected values, the lower and the upper end")
         if self.expected.unit and self.unit:
             raise ValueError("expected has a unit already; leave 'unit' out")

@@ -1,0 +1,115 @@
+"""The reason for a verdict: a claim's sentence, its numbers filled in by the computation."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isinf
+from typing import TypeAlias
+
+from fastcalc.articles.judge import Judged, Tested
+from fastcalc.articles.premises import Moved
+from fastcalc.errors import InputError
+from fastcalc.report.break_evens import digits
+from fastcalc.report.numbers_as_text import number, parameters
+from fastcalc.written import shown
+
+FIELD = re.compile(r"\{(then\.)?([a-z]+)((?:\[[^\[\]{}]*\])*)(?::([1-9]?)(%?))?\}")
+"""A number of the check or the conclusion: name, keys, digits, whether in percent."""
+
+_DIGITS = 3
+Listed: TypeAlias = Sequence[float | str]
+
+
+def reason(judged: Judged) -> str:
+    """Return the reason for a verdict with its numbers.
+
+    A claim writes ``{value}`` for the numbers of its check, ``{expected}`` for what it says itself,
+    ``{low}`` and ``{high}`` for the ends over all premises, ``{part[LABEL]}`` for a number
+    alongside, ``{input[NAME]}`` and ``{range[NAME]}`` for an input and how far it goes,
+    ``{turn[NAME]}`` for where a premise turns the answer, and ``{at[NAME=VALUE]}`` for the numbers
+    with a premise moved. ``[0]`` picks one of several, ``:2`` writes two digits, ``:%`` a share in
+    percent, and ``then.`` before the name takes the conclusion.
+
+    Raises InputError for what there is not.
+    """
+
+    def filled(found: re.Match[str]) -> str:
+        is_conclusion, name, keys, digits, percent = found.groups()
+        tested = judged.conclusion if is_conclusion else judged.check
+        if tested is None:
+            raise InputError(f"reason of claim {judged.claim.id}: {found[0]} has no test")
+        numbers = _Numbers(tested)
+        try:
+            listed = numbers.of(name, re.findall(r"\[([^\]]*)\]", keys))
+        except (LookupError, ValueError) as error:
+            raise InputError(
+                f"reason of claim {judged.claim.id}: there is no '{shown(found[0])}'"
+            ) from error
+        texts = [
+            one if isinstance(one, str) else _text(one, int(digits or _DIGITS), bool(percent))
+            for one in listed
+        ]
+        head, last = ", ".join(texts[:-1]), texts[-1]
+        return f"{head} and {last}" if head else last
+
+    return FIELD.sub(filled, judged.claim.reason)
+
+
+def _text(value: float, digits: int, is_share: bool) -> str:
+    if isinf(value):
+        return "out of reach"
+    text = number(100.0 * value if is_share else value, digits)
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{text} %" if is_share else text
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """What a sentence may name of a test."""
+
+    tested: Tested
+
+    def of(self, name: str, keys: list[str]) -> Listed:
+        """Return numbers, or inputs as they are written, by their name and keys."""
+        plain: Mapping[str, Listed] = {
+            "value": self.tested.values.tolist(),
+            "expected": self.tested.expected,
+            "low": self.tested.ends[:1],
+            "high": self.tested.ends[1:],
+        }
+        if name in plain:
+            listed, places = plain[name], keys
+        else:
+            keyed = {
+                "part": self._part,
+                "input": self._input,
+                "range": lambda key: self.tested.check.inputs[key].range_texts,
+                "turn": self._turn,
+                "at": self._at,
+            }
+            listed, places = keyed[name](keys[0]), keys[1:]
+        return [listed[int(place)] for place in places] if places else listed
+
+    def _part(self, label: str) -> Listed:
+        return [{part.label: part.value for part in self.tested.finding.parts}[label]]
+
+    def _input(self, name: str) -> Listed:
+        given = self.tested.check.inputs[name]
+        if given.values and not given.unit:
+            return [parameters(one) if one >= 1e9 else digits(one) for one in given.values]
+        return given.texts or [self.tested.given[name]]
+
+    def _turn(self, name: str) -> Listed:
+        found = [flip.at for flip in self.tested.explored.flips if flip.premise == name]
+        if not found:
+            raise LookupError(name)
+        return found
+
+    def _at(self, where: str) -> Listed:
+        moved: dict[str, object] = {}
+        for part in where.split(", "):
+            name, _, text = part.partition("=")
+            given = self.tested.check.inputs[name]
+            moved[name] = text if given.names else float(text) * given.factor
+        premises: Moved = moved
+        return [float(one) for one in self.tested.elsewhere(premises)]
