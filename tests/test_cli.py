@@ -253,7 +253,10 @@ def test_lists_and_comparisons_flag_what_is_not_a_read_fact(fastcalc):
 
 def test_show_model_lists_every_part_of_its_layers(fastcalc):
     shown = words(fastcalc("show", "minimax-m3").out)
-    assert "57 gqa: heads 64, kv_heads 4, head_dim 128, indexer (heads 4, head_dim 128," in shown
+    assert (
+        "57 blocks[1].attention gqa: heads 64, kv_heads 4, head_dim 128, indexer (heads 4, head_dim 128,"
+        in shown
+    )
     assert "alongside the core 865,567,232 parameters of vision tower" in shown
 
 

@@ -2,12 +2,21 @@
 
 import json
 import shlex
+from contextlib import suppress
 
 import pytest
+from pydantic import BaseModel
 
-from fastcalc.catalogue.difference import change
-from fastcalc.catalogue.store import Catalogue
+from fastcalc.catalogue.difference import change, changed
+from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.reader import read
+from fastcalc.catalogue.schema import Quantity
+from fastcalc.catalogue.store import SCHEMAS, Catalogue
+from fastcalc.catalogue.units import dimension_of
+from fastcalc.catalogue.validation import dotted
+from fastcalc.cli.show_entries import find
 from fastcalc.errors import InputError
+from fastcalc.report.entries import walk
 from tests.helpers import run as run_here
 
 BIGGER = """id: bigger
@@ -112,9 +121,132 @@ def test_a_what_if_may_be_of_one_chip_of_several(catalogue):
     assert chips.hardware("h100-sxm").power == catalogue.hardware("h100-sxm").power
 
 
+def _leaves(data, path=()):
+    """Yield the path and the value of each number of a file, as written."""
+    if isinstance(data, dict) and "value" not in data:
+        for key, value in data.items():
+            yield from _leaves(value, (*path, key))
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from _leaves(value, (*path, index))
+    elif isinstance(data, dict):
+        yield path, data["value"]
+        for index, end in enumerate(data.get("band", ())):
+            yield (*path, "band", index), end
+    elif isinstance(data, str) and data[:1].isdigit():
+        with suppress(InputError):
+            dimension_of(data)
+            yield path, data
+    elif isinstance(data, (int, float)) and not isinstance(data, bool):
+        yield path, data
+
+
+def _numbers_alone(entry):
+    """An entry without what is said of its numbers, which goes with the number."""
+    if isinstance(entry, Quantity):
+        return entry.si
+    if isinstance(entry, BaseModel):
+        return {name: _numbers_alone(value) for name, value in entry}
+    if isinstance(entry, dict):
+        return {name: _numbers_alone(value) for name, value in entry.items()}
+    return [_numbers_alone(value) for value in entry] if isinstance(entry, list) else entry
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_every_number_of_every_file_is_reached_by_the_path_that_errors_print(catalogue, kind):
+    """Set to its own value it changes nothing; of each key one file is read as an entry, too."""
+    kinds = set()
+    for name in catalogue.names(kind):
+        document = read(shipped_folder(kind) / f"{name}.yaml")
+        for path, value in _leaves(document.data):
+            what_if = change(f"{name}:{dotted(path)}={_plainly(value)}")
+            assert what_if.fits([name])
+            reached, _ = changed(document, what_if)
+            assert _at(reached.data, path) == value, what_if.written
+            place = tuple("[]" if isinstance(step, int) else step for step in path)
+            if place in kinds:
+                continue
+            kinds.add(place)
+            load = {"hardware": "hardware", "models": "model", "engines": "engine"}[kind]
+            before = getattr(catalogue, load)(name)
+            after = getattr(Catalogue(changes=(what_if,)), load)(name)
+            assert list(after.what_if) == [what_if.written]
+            if "band" not in path:  # said of a number, and reached all the same
+                assert _numbers_alone(after) == _numbers_alone(before), what_if.written
+    assert len(kinds) > 25
+
+
+def _plainly(value):
+    return f"{value:.12f}" if "e-" in repr(value) else value
+
+
+def _at(data, path):
+    for step in path:
+        data = data[step]
+    return data
+
+
+@pytest.mark.parametrize("name", ["h100-sxm", "gpu", "grace-480gb"])
+def test_every_path_that_show_prints_is_one_that_a_what_if_takes(run, catalogue, name):
+    entry = find(catalogue, name)
+    shown = run("show", name).out.replace("architectures.", "").split()
+    numbers = list(walk(entry))
+    assert len(numbers) > 4
+    for path, number in numbers:
+        assert {path, f"{path.removeprefix('architectures.')}:"} & set(shown)
+        with_it = find(Catalogue(changes=(change(f"{path}={number.text}"),)), name)
+        assert _numbers_alone(with_it) == _numbers_alone(entry)
+    assert "blocks[1].ffn " in run("show", "deepseek-r1").out
+
+
+def test_files_name_what_they_change_as_a_what_if_does(own, catalogue):
+    """A mapping over a list: by name, as memory has, or by position, as blocks have."""
+    memory = "memory: {SRAM: {capacity: 60 GB}, DRAM: {capacity: 1 TB, bandwidth: 1 TB/s}}\n"
+    chip = own(mine=f"id: mine\nextends: wse-3\n{memory}").hardware("mine")
+    base = catalogue.hardware("wse-3").memory[0]
+    assert [(one.name, one.capacity.si) for one in chip.memory] == [("SRAM", 60e9), ("DRAM", 1e12)]
+    assert chip.memory[0].bandwidth == base.bandwidth
+    blocks = "blocks: {1: {ffn: {active_experts: 4}}}\n"
+    model = own(few=f"id: few\nextends: deepseek-r1\n{blocks}").model("few")
+    other = catalogue.model("deepseek-r1")
+    assert model.blocks[0] == other.blocks[0]
+    assert (model.blocks[1].ffn.active_experts, other.blocks[1].ffn.active_experts) == (4, 8)
+    alone = "id: alone\nname: A\nvendor: V\nkind: gpu\nscope: one card\npeak: {bf16: 500 TFLOP/s}\n"
+    text = f"{alone}memory: {{HBM: {{capacity: 64 GiB, bandwidth: 2 TB/s}}}}\n"
+    assert own(alone=text).hardware("alone").memory[0].name == "HBM"
+    with pytest.raises(
+        InputError, match=r"alone\.yaml:7:26: memory\[0\]\.capacity: 64 has no unit"
+    ):
+        own(alone=text.replace("64 GiB", "64")).hardware("alone")
+    with pytest.raises(InputError, match=r"few\.yaml:3:9: blocks: 'a mapping' should be a list"):
+        own(few=f"id: few\nextends: deepseek-r1\n{blocks.replace('1:', '7:')}").model("few")
+
+
+def test_an_id_with_dots_and_an_engine_can_be_named(run):
+    asked = ("compare", "llama-3.2-3b", "--on", "a100-sxm-80gb", "--format", "json", "--batch", "1")
+    changes = {
+        "llama-3.2-3b:vocabulary=1000": "what if: vocabulary of llama-3.2-3b is 1000",
+        "vllm:parameters.bandwidth_fraction=0.5": "ampere has its own under architectures",
+        "architectures.ampere.bandwidth_fraction=0.39": "is 0.39, where its file says 0.7802",
+    }
+    (before,) = json.loads(run(*asked).out)["records"]
+    for written, says in changes.items():
+        (after,) = json.loads(run(*asked, "--set", written).out)["records"]
+        assert any(says in warning for warning in after["warnings"])
+        is_moved = "parameters" not in written
+        assert (after["tokens_per_s_per_user"] != before["tokens_per_s_per_user"]) is is_moved
+
+
 @pytest.mark.parametrize(
     ("written", "sentence"),
     [
+        ("blocks[9].count=3", "no model asked about has that place"),
+        ("blocks.1.2.3=3", "no model asked about has that place"),
+        (f"blocks[{'9' * 5000}].count=3", "no model asked about has that place"),
+        ("sglang:parameters.rank_wait=1 us", "no engine asked about has that place"),
+        ("parameters=3", "parameters: '3' should be a mapping"),
+        ("parameters.rank_wait=1", "1 has no unit"),
+        ("extends=wse-3", "no file has a key 'extends'"),
         ("capacity", "is not PATH=VALUE"),
         ("memori.SRAM.capacity=1GB", "no file has a key 'memori'; did you mean 'memory'?"),
         ("memory.SRM.capacity=1GB", "no hardware asked about has that place"),

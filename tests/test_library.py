@@ -165,6 +165,7 @@ def test_a_deployment_names_itself_where_an_argument_is_wrong():
         (lambda: fc.compare("llama-3.1-8b", batch=0), fc.InputError),
         (lambda: fc.compare("llama-3.1-8b", tp="two"), fc.InputError),
         (lambda: fc.compare("llama-3.1-8b", batch=10**5000), fc.InputError),
+        (lambda: fc.decide(accuracy=10**400), fc.InputError),
         (
             lambda: fc.sweep("llama-3.1-8b", batch=range(1, 9000), prompt=range(1, 9000)),
             fc.InputError,

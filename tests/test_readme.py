@@ -96,10 +96,10 @@ def test_the_two_setup_commands_are_in_the_first_screen():
 )
 def test_the_yaml_it_shows_loads(page, asked, capsys, monkeypatch, tmp_path):
     text = (ROOT / "docs" / "guide" / f"{page}.md").read_text()
-    (shown,) = re.findall(r"(?ms)^ *```yaml\n(.*?)^ *```", text)
+    whole, *others = re.findall(r"(?ms)^ *```yaml\n(.*?)^ *```", text)
     path = tmp_path / "entry.yaml"
-    path.write_text(dedent(shown))
-    for command in (("show",), asked):
+    for shown, command in ((whole, asked), *((shown, ("show",)) for shown in (whole, *others))):
+        path.write_text(dedent(shown))
         ran = run(*command, path, capsys=capsys, monkeypatch=monkeypatch)
         assert ran.code == 0, ran.err
 

@@ -8,18 +8,22 @@ from difflib import get_close_matches
 from typing import Any
 
 from fastcalc.catalogue.reader import Document, Path_, plain
-from fastcalc.catalogue.schema import Hardware, Model
+from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.errors import InputError
 from fastcalc.written import shown
 
 _NEVER_INHERITED = {"id", "name", "aliases"}
 _REPLACED_WHOLE = {"ranges"}  # residuals of one fit
-_WRITTEN = re.compile(r"(?:([^.:=]+):)?([^:=]+)=(.+)")
+_WRITTEN = re.compile(r"(?:([^:=]+):)?([^:=]+)=(.+)")
+_POSITION = re.compile(r"\[([0-9]+)\]")
 
 
 @dataclass(frozen=True)
 class Change:
-    """A value that an entry is given instead of its file's; without a name, all that hold it."""
+    """A value that an entry is given instead of its file's; without a name, all that hold it.
+
+    path : between the dots of what a user wrote; names of a file may hold dots, too
+    """
 
     written: str
     entry: str | None
@@ -28,7 +32,7 @@ class Change:
 
     def fits(self, names: Iterable[str]) -> bool:
         """Return whether an entry of some names is meant."""
-        return self.entry is None or self.entry in names
+        return self.entry is None or self.entry.lower() in map(str.lower, names)
 
 
 def change(written: str) -> Change:
@@ -42,8 +46,9 @@ def change(written: str) -> Change:
             f"--set '{shown(written)}' is not PATH=VALUE, such as memory.SRAM.capacity=60GB, or "
             "wse-3:memory.SRAM.capacity=60GB for one chip of several"
         )
-    path = tuple(step.strip() for step in match[2].split("."))
-    known = (set(Hardware.model_fields) | set(Model.model_fields)) - _NEVER_INHERITED
+    path = tuple(step.strip() for step in _POSITION.sub(r".\1", match[2]).split("."))
+    fields = (set(schema.model_fields) for schema in (Hardware, Model, Engine))
+    known = set[str]().union(*fields) - _NEVER_INHERITED - {"extends"}
     if path[0] not in known:
         near = get_close_matches(path[0], known, n=1, cutoff=0.5)
         hint = f"did you mean '{near[0]}'?" if near else "'fastcalc show' prints an entry's keys"
@@ -53,33 +58,59 @@ def change(written: str) -> Change:
 
 def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
     """Return a document with a value in place of its own and a sentence, or None without it."""
-    data = deepcopy(document.data)
-    here, last = data, what_if.path[-1]
-    for step in what_if.path[:-1]:
-        if isinstance(here, list):
-            named = (one for one in here if isinstance(one, dict))
-            here = next((one for one in named if str(one.get("name")).lower() == step.lower()), {})
-        else:
-            here = here.get(step) if isinstance(here, dict) else None
-        if not here:
-            return None
-    if not isinstance(here, dict):
+    path = _located(document.data, what_if.path)
+    if path is None:
         return None
-    old = here.get(last)
-    here[last] = what_if.value
+    data = deepcopy(document.data)
+    here = data
+    for step in path[:-1]:
+        here = here[step]
+    old = document.at(*path)
+    here[path[-1]] = what_if.value
     before = old.get("value") if isinstance(old, dict) else old
     says = "has none" if before is None else f"says {before}"
     place = ".".join(what_if.path)
     sentence = f"what if: {place} of {data['id']} is {what_if.value}, where its file {says}"
+    groups = (document.at("architectures") or {}) if path[0] == "parameters" else {}
+    own = [name for name, given in groups.items() if set(path[1:2]) & set(given)]
+    if own:  # which core takes before those of the engine
+        sentence += f"; {', '.join(own)} has its own under architectures"
     return replace(document, data=data), sentence
+
+
+def _located(here: Any, path: tuple[str, ...]) -> Path_ | None:
+    """Return the keys and positions of a path as written; the last key may be new in its mapping.
+
+    Several words may be one key (``architectures.rdna3.5``); a list's items go by name or position.
+    """
+    for count in range(len(path), 0, -1):
+        word, below = ".".join(path[:count]), path[count:]
+        if isinstance(here, list):
+            step: str | int = _position(here, word.lower())
+            is_there = step != len(here)
+        else:
+            step, is_there = word, isinstance(here, dict) and word in here
+        if is_there and not below:
+            return (step,)
+        if is_there and (found := _located(here[step], below)) is not None:
+            return (step, *found)
+    return path if isinstance(here, dict) and len(path) == 1 else None
+
+
+def _position(items: list[Any], word: str) -> int:
+    """Return where the item of a name or position stands in a list; the list's length if none."""
+    names = [str(one.get("name")).lower() if isinstance(one, dict) else None for one in items]
+    positions = list(map(str, range(len(items))))
+    return next((each.index(word) for each in (names, positions) if word in each), len(items))
 
 
 def extended(document: Document, base: Document) -> Document:
     """Return a document with everything that it leaves out taken from another.
 
-    Mappings are joined key by key, and lists of named things by name; ranges and all else stand
-    whole. A parameter of an engine stands before what the other says of it for single chips, too.
-    Its name is the other's with its own id, unless it has one.
+    Mappings are joined key by key, and lists of named things by name. A mapping over a list joins
+    items by name or position; ranges and all else stand whole. A parameter of an engine stands
+    before what the other says of it for single chips, too. Its name is the other's with its own
+    id, unless it has one.
     """
     moved: dict[Path_, Path_] = {}
     inherited = {key: one for key, one in base.data.items() if key not in _NEVER_INHERITED}
@@ -95,7 +126,7 @@ def extended(document: Document, base: Document) -> Document:
         data[key] = _over(parent, own, (key,), moved)
 
     def places(marks: dict[Path_, Any]) -> dict[Path_, Any]:
-        return {(*moved.get(at[:2], at[:2]), *at[2:]): mark for at, mark in marks.items()}
+        return {_moved(at, moved): mark for at, mark in marks.items()}
 
     return replace(document, data=data, values=places(document.values), keys=places(document.keys))
 
@@ -116,14 +147,29 @@ def _over(base: Any, own: Any, path: Path_, moved: dict[Path_, Path_]) -> Any:
             return own
         joined = {key: _over(base.get(key), one, (*path, key), moved) for key, one in own.items()}
         return {**base, **joined}
-    if not (_is_named(base) and _is_named(own)):
+    if not isinstance(base, list):
         return own
-    names, found = [one["name"] for one in base], list(base)
-    for index, one in enumerate(own):
-        at = names.index(one["name"]) if one["name"] in names else len(found)
-        moved[*path, index] = (*path, at)
-        found[at : at + 1] = [_over(found[at] if at < len(found) else None, one, path, moved)]
-    return found
+    parts: Iterable[tuple[str | int, Any]] = ()
+    if _is_named(base) and _is_named(own):
+        parts = enumerate(own)
+    elif isinstance(own, dict) and all(isinstance(one, dict) for one in own.values()):
+        parts = own.items()
+        if not _is_named(base) and any(_position(base, key.lower()) == len(base) for key in own):
+            return own  # what has no name has a position that exists
+    found = list(base)
+    for step, one in parts:
+        name = str(one["name"]) if isinstance(step, int) else step
+        at = _position(found, name.lower())
+        moved[*path, step] = (*path, at)
+        parent = found[at] if at < len(found) else {"name": name}
+        found[at : at + 1] = [_over(parent, one, (*path, step), moved)]
+    return found if parts else own
+
+
+def _moved(at: Path_, moved: dict[Path_, Path_]) -> Path_:
+    """Return where a path of a file stands in the document that it was joined to."""
+    length = next((length for length in range(len(at), 0, -1) if at[:length] in moved), 0)
+    return (*moved[at[:length]], *at[length:]) if length else at
 
 
 def _is_named(value: Any) -> bool:

@@ -31,6 +31,11 @@ def json_schema(kind: str) -> dict[str, Any]:
     document = _people_write(found, quantities)
     document["definitions"] = dict(sorted({**document["definitions"], **quantities}.items()))
     if "extends" in document["properties"]:  # all but its id may stand in the file it extends
+        for key, one in document["properties"].items():
+            if "$ref" in one.get("items", {}):  # its items by name, or by position in the other's
+                by_name = {"type": "object", "additionalProperties": {"type": "object"}}
+                meaning = {"description": one.pop("description")} if "description" in one else {}
+                document["properties"][key] = {**meaning, "anyOf": [one, by_name]}
         keys = (["extends"], document["required"])
         document |= {"required": ["id"], "anyOf": [{"required": one} for one in keys]}
     draft, title = "http://json-schema.org/draft-07/schema#", f"A fastcalc {kind} file"

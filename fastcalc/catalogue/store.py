@@ -179,7 +179,7 @@ class Catalogue:
 
     def _supposing(self, entry: AnyEntry, document: Document, schema: type[AnyEntry]) -> AnyEntry:
         what_if = {}
-        for one in self.changes if schema is not Engine else ():
+        for one in self.changes:
             found = changed(document, one) if one.fits((entry.id, *entry.aliases)) else None
             if found is None or one.path[0] not in schema.model_fields:
                 continue
@@ -209,6 +209,8 @@ class Catalogue:
                     raise InputError(f"{what}; let {Path(files[0]).stem} extend a nearer one")
                 chain.append(read(path))
         found = chain.pop()
+        if isinstance(found.at("memory"), dict):  # by name, as a list that joins none
+            found = extended(found, Document(found.file, {"memory": []}))
         while chain:
             found = extended(chain.pop(), found)
         return found
@@ -222,7 +224,7 @@ class Catalogue:
         return self.whole(read(self._find(base, kind)), kind) if base else None
 
     def refuse_idle_changes(self, kind: Kind, entries: Iterable[Entry]) -> None:
-        """Refuse a change that none of the chips, or none of the models, has a place for."""
+        """Refuse a change that none of some entries of a kind has a place for."""
         made = {written for entry in entries for written in entry.what_if}
         for one in self.changes:
             if one.path[0] in SCHEMAS[kind].model_fields and one.written not in made:

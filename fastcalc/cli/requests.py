@@ -44,6 +44,7 @@ def scenarios(asked: Compare) -> list[Scenario]:
         )
     pricing = pricing_of(chips, asked, utilization=asked.utilization)
     engines = engines_of(entries, chips, asked.engine)
+    entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     sharding = Sharding(
         **{
             name: options.ranks(getattr(asked, name), f"--{name}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import cast
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
-from fastcalc.catalogue.store import Catalogue, Kind, nearest
+from fastcalc.catalogue.store import SCHEMAS, Catalogue, Kind, nearest
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.answers import Found, page
 from fastcalc.cli.commands.catalogue import DiffEntries, ListEntries, ShowEntry
@@ -39,7 +39,8 @@ def run_list(asked: ListEntries) -> Found:
             broken.append(str(error))
     if not found:
         raise InputError(*dict.fromkeys(broken))
-    catalogue.refuse_idle_changes(kind, found)
+    for one in SCHEMAS:
+        catalogue.refuse_idle_changes(one, found)
     return Found(
         lambda screen: entries.list_parts(found, kind, screen.width),
         lambda: [_WRITTEN[type(entry)][0](entry) for entry in found],
@@ -57,7 +58,8 @@ def run_show(asked: ShowEntry) -> None:
     """Show one entry in a format."""
     catalogue = requests.catalogue(asked)
     entry = find(catalogue, asked.name)
-    catalogue.refuse_idle_changes("models" if isinstance(entry, Model) else "hardware", [entry])
+    for kind in SCHEMAS:
+        catalogue.refuse_idle_changes(kind, [entry])
     formats = (asked.weights, asked.kv) if isinstance(entry, Model) else ()
     if not formats and (asked.weights or asked.kv):
         raise InputError(f"--weights and --kv are of models; {entry.id} is none")
@@ -79,6 +81,8 @@ def run_diff(asked: DiffEntries) -> Found:
             f"{asked.left} is of kind {kinds[0]} and {asked.right} of kind {kinds[1]}; compare two "
             "of one kind"
         )
+    for kind in SCHEMAS:
+        catalogue.refuse_idle_changes(kind, [one, two])
     return Found(
         lambda _: [
             *diff.diff_parts(one, two),

@@ -93,6 +93,7 @@ def _grids(asked: FindPlans, service: Service) -> list[Grid]:
     memory = requests.memory_of(entries, asked)
     chips = requests.chips_of(entries, asked.on, memory)
     engines = requests.engines_of(entries, chips, asked.engine)
+    entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     pricing = requests.pricing_of(chips, asked, utilization=1.0)
     choices = _formats(asked, chips)
     speculated = speculations(asked.speculate)

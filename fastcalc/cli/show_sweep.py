@@ -68,6 +68,7 @@ def _axes(asked: Sweep) -> Axes:
     chips = requests.chips_of(entries, asked.on, memory)
     names = [None] if asked.engine is None else options.names(asked.engine, "--engine")
     engines = [requests.engines_of(entries, chips, name) for name in names]
+    entries.refuse_idle_changes("engines", [engine for each in engines for engine, _ in each])
     pairs = [
         (chip, *engine) for chip, *each in zip(chips, *engines, strict=True) for engine in each
     ]

@@ -340,7 +340,8 @@ def warnings_of(location: Location) -> list[str]:
 def _warnings(outcome: Location) -> Iterable[str]:
     scenario = outcome.scenario
     hardware, engine, model = scenario.hardware, scenario.engine, scenario.model
-    yield from (*hardware.what_if.values(), *model.what_if.values())
+    for entry in (hardware, model, engine):
+        yield from entry.what_if.values()
     if (host := scenario.memory.host) is not None:
         yield from host.what_if.values()
         yield from [scenario.memory.note] if scenario.memory.note else []

@@ -129,11 +129,11 @@ def _as_flag(name: str, annotation: Any, value: Any) -> Any:
         return text
     if "Path" in kind:
         return Path(text)
-    if isinstance(value, Real):
-        return value
     try:
+        if isinstance(value, Real):
+            return float(value) if "float" in kind else value
         return float(text) if "float" in kind else int(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise InputError(f"{name}: '{shown(text, 40)}' is not a number") from None
 
 

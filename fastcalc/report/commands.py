@@ -44,7 +44,7 @@ def compare_command(scenario: Scenario, typed: Typed) -> str:
     words += ["--price-basis", pricing.basis] if pricing.basis != "cloud" else []
     words += ["--utilization", repr(pricing.utilization)] if pricing.utilization != 1.0 else []
     words += ["--price", f"{chip}={pricing.given[chip]!r}"] if chip in pricing.given else []
-    entries = (scenario.hardware, scenario.memory.host, scenario.model)
+    entries = (scenario.hardware, scenario.memory.host, scenario.model, scenario.engine)
     for written in dict.fromkeys(one for entry in entries if entry for one in entry.what_if):
         words += ["--set", written]
     return shlex.join([*words, *typed.words])

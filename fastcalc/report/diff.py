@@ -6,7 +6,7 @@ from typing import Any
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
 from fastcalc.core.columns import Column
 from fastcalc.report.console import Notes, Part, TextTable
-from fastcalc.report.entries import model_record, walk
+from fastcalc.report.entries import model_record, offers_of, walk
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record
 
@@ -59,11 +59,12 @@ def _fields(entry: AnyEntry) -> dict[str, Any]:
             key.replace("_", " "): one for key, one in record.items() if key not in skipped
         }
     found = dict(words)
+    offers = offers_of(entry) if isinstance(entry, Hardware) else {}
     for path, quantity in walk(entry):
         # Memory is known by its rank, not by its make, to meet its peer.
-        parts = path.split()
+        parts = path.split(".")
         parts = ["memory", parts[-1]] if parts[0] == "memory" else parts
-        found[" ".join(parts).replace("_", " ")] = quantity
+        found[offers.get(path, " ".join(parts).replace("_", " "))] = quantity
     return found
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model, Quantity
-from fastcalc.catalogue.schema.hardware import Offer, RateFormat
+from fastcalc.catalogue.schema.hardware import RateFormat
 from fastcalc.core.columns import Column
 from fastcalc.core.machine_class import ENGINES
 from fastcalc.core.workload import Workload, checkpoint_parameters, workload
@@ -227,15 +227,15 @@ def hardware_parts(chip: Hardware) -> list[Part]:
     about = f"{chip.name}; {chip.kind}, {chip.scope}; runs {runs}"
     heads = [("number",), ("value",), ("source",), ("printed",)]
     rows, remarks = [], []
+    offers = offers_of(chip)
     for path, value in walk(chip):
-        name = path.replace("_", " ")
-        rows.append((name, value.text, value.source or "-", value.printed or ""))
+        rows.append((path, value.text, value.source or "-", value.printed or ""))
         # What a reader must know of a single number: how it was read, how sure it is.
-        said = [value.reading, value.note, value.date and f"of {value.date}"]
+        said = [offers.get(path), value.reading, value.note, value.date and f"of {value.date}"]
         if value.confidence in ("low", "memory"):
             said.append(f"confidence {value.confidence}")
         if any(said):
-            remarks.append(f"{name}: {'; '.join(one for one in said if one)}")
+            remarks.append(f"{path}: {'; '.join(one for one in said if one)}")
     table = TextTable(heads, rows, left=(0, 1, 2, 3))
     found: list[Part] = [Title(chip.id, about), "", table]
     return found + _grounds(chip, [*remarks, *chip.notes])
@@ -246,7 +246,7 @@ def engine_parts(engine: Engine) -> list[Part]:
     about = f"{engine.name}; fitted on {' '.join(engine.fitted_on.split())}"
     found: list[Part] = [Title(engine.id, about)]
     rows = [
-        (name, value.text, value.source or "-", value.note or "")
+        (f"parameters.{name}", value.text, value.source or "-", value.note or "")
         for name, value in engine.parameters
         if value is not None
     ]
@@ -254,7 +254,7 @@ def engine_parts(engine: Engine) -> list[Part]:
         heads = [("parameter",), ("value",), ("source",), ("meaning",)]
         found += ["", TextTable(heads, rows, left=(0, 1, 2, 3))]
     extra = [
-        f"on {architecture}: {name} {value.text} ({value.note or value.source})"
+        f"architectures.{architecture}.{name}: {value.text} ({value.note or value.source})"
         for architecture, own in engine.architectures.items()
         for name, value in own
         if value is not None
@@ -268,13 +268,16 @@ def model_parts(model: Model, weights: str | None, kv: str | None) -> list[Part]
     found: list[Part] = [Title(model.id, model.name), "", _counts(work)]
     if model.blocks:
         rows = []
-        for block in model.blocks:
-            layers = [part for part in (block.attention, block.ffn) if part is not None]
-            for place, part in enumerate(layers):
+        for place, block in enumerate(model.blocks):
+            layers = {"attention": block.attention, "ffn": block.ffn}
+            there = {name: part for name, part in layers.items() if part is not None}
+            for name, part in there.items():
                 fields = part.model_dump(exclude_defaults=True, exclude_none=True)
                 text = f"{fields.pop('kind')}: {_named(fields)}"
-                rows.append(("" if place else str(block.count), text))
-        found += ["", TextTable([("layers",), ("what is in one",)], rows, left=(1,))]
+                count = str(block.count) if name == next(iter(there)) else ""
+                rows.append((count, f"blocks[{place}].{name}", text))
+        heads = [("layers",), ("path",), ("what is in one",)]
+        found += ["", TextTable(heads, rows, left=(1, 2))]
     return found + _grounds(model, [*cautions([model]), *model.notes])
 
 
@@ -321,21 +324,26 @@ def _named(fields: dict[str, Any]) -> str:
 
 
 def walk(entry: Any, path: str = "") -> Iterator[tuple[str, Quantity]]:
-    """Yield every quantity of an entry with the path to it, in the order of the file's keys."""
+    """Yield every quantity of an entry by its path, as ``--set`` takes it, in the file's order."""
+    start = f"{path}." if path else ""
     if isinstance(entry, Quantity):
         yield path, entry
-    elif isinstance(entry, Offer):
-        yield f"offer {entry.name}", entry.price
     elif isinstance(entry, dict):
         for key, value in entry.items():
-            yield from walk(value, f"{path} {key}".strip())
+            yield from walk(value, f"{start}{key}")
     elif isinstance(entry, list):
-        for value in entry:
-            name = getattr(value, "name", "")
-            yield from walk(value, f"{path} {name}".strip())
+        for index, value in enumerate(entry):
+            is_memory = isinstance(value, Memory)
+            yield from walk(value, f"{start}{value.name}" if is_memory else f"{path}[{index}]")
     elif hasattr(type(entry), "model_fields"):
         for key in type(entry).model_fields:
-            yield from walk(getattr(entry, key), f"{path} {key}".strip())
+            yield from walk(getattr(entry, key), f"{start}{key}")
+
+
+def offers_of(chip: Hardware) -> dict[str, str]:
+    """Return who asks each offered price, where and on which terms, by its path."""
+    offers = enumerate(chip.price.offers)
+    return {f"price.offers[{index}].price": f"offer {offer.name}" for index, offer in offers}
 
 
 def _grounds(entry: Hardware | Model | Engine, remarks: Sequence[str]) -> list[Part]:
