@@ -91,8 +91,39 @@ def test_a_static_batch_is_its_prefill_and_its_steps():
     assert predicted(one).expected == pytest.approx(20 / (prefill + 9 * steps), rel=1e-9)
 
 
+def test_a_static_batch_beyond_memory_runs_in_waves():
+    """233 requests of 2,000 fit, as below; all of 80 GiB would hold 266: what was run so was held.
+
+    300 are two waves of 150, 500 three of 166.7: each wave with its own prompts and steps.
+    """
+
+    def static(batch):
+        return predicted(
+            point(
+                concurrency=batch, prompt=1000.0, output=1000.0, metric="tokens_per_s_total",
+                notes="kind=e2e_concurrency; static batch",
+            )
+        )  # fmt: skip
+
+    assert static(266).assumed is None
+    for batch, waves in ((267, 2), (300, 2), (466, 2), (500, 3)):
+        found = static(batch)
+        assert found.assumed == f"in {waves} waves: memory holds 233 at once"
+        if batch % waves == 0:
+            assert found.expected == pytest.approx(static(batch // waves).expected, rel=1e-9)
+
+
+def test_a_static_batch_of_unknown_size_is_not_predicted():
+    unknown = point(
+        concurrency=None, metric="tokens_per_s_total", notes="kind=e2e_saturated; static batch"
+    )
+    found = validate([unknown], Catalogue())
+    assert found.predictions == []
+    assert found.skipped[0].reason == "a static batch without concurrency: its size is not known"
+
+
 def test_a_saturated_machine_holds_what_memory_holds():
-    """72 GiB of 80 less 16.06 GB of weights, 131,072 bytes a token: 234 requests of 2,000."""
+    """72 GiB of 80 less 16.06 GB of weights, 131,072 bytes a token: 233 requests of 2,000."""
     one = point(concurrency=None, metric="tokens_per_s_total", notes="kind=e2e_saturated")
     room = math.floor((0.9 * 80 * 2**30 - 16.06e9) / (131_072 * 2000))
     same = replace(one, concurrency=room, notes="kind=e2e_concurrency")

@@ -10,7 +10,7 @@ from fastcalc.core.placement import Placement
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.timeline import Timeline
 from fastcalc.core.traffic import Speculation, Traffic
-from fastcalc.formulas.types import Array, Floats, Ints, floats
+from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 LATENCY_LIMITED_SHARE = 0.93
 """Throughput under p99 limits over saturated throughput: median of 24 audited pairs on the same
@@ -42,12 +42,14 @@ class Recipe:
     """Times of some points as sums of passes, and the least time. [s]
 
     tokens, batch : of the whole group in that time, and sequences that decode together [1]
+    at_once : sequences of a static batch that memory holds; the others wait for the next wave [1]
     """
 
     timeline: Timeline
     tokens: Floats
     batch: Floats
     bound: Floats
+    at_once: ArrayLike = np.inf
 
     @property
     def seconds(self) -> Array:
@@ -73,10 +75,20 @@ def prefill(placement: Placement, columns: Columns) -> Recipe:
 
 
 def static_batch(placement: Placement, columns: Columns) -> Recipe:
-    """Return one batch, all prompts first, run to its end."""
-    batch = columns.concurrency
-    passes, tokens = _passes(placement, columns, batch), batch * columns.output
-    return Recipe(timeline.static_run(passes), tokens, batch, _bound_run(passes))
+    """Return one batch, all prompts first, run to its end, in equal waves that memory holds.
+
+    Whoever states a batch has run it: it goes at once where the whole memory holds it, whatever
+    an engine keeps back.
+    """
+    batch, software = columns.concurrency, placement.machine.software
+    everything = replace(software, memory_fraction=1.0, cache_fraction=1.0)
+    roomy = replace(placement, machine=replace(placement.machine, software=everything))
+    at_once = np.where(batch <= _held(roomy, columns), batch, _held(placement, columns))
+    waves = np.ceil(batch / np.maximum(at_once, 1.0))
+    run = timeline.static_run(_passes(placement, columns, batch / waves))
+    counts = tuple((name, count * waves) for name, count in run.counts)
+    bound = _bound_run(_passes(placement, columns, batch))
+    return Recipe(replace(run, counts=counts), batch * columns.output, batch, bound, at_once)
 
 
 def closed_loop(placement: Placement, columns: Columns) -> Recipe:
@@ -155,6 +167,10 @@ def _bound_run(passes: Schedule) -> Array:
 
 def room(placement: Placement, columns: Columns) -> Floats:
     """Return the sequences that memory and engine hold, output reserved; at least one."""
-    whole = replace(placement, reserved_tokens=columns.prompt + columns.output)
     most = placement.machine.software.max_sequences * placement.layout.dp
-    return floats(np.maximum(np.minimum(whole.max_batch, most), 1.0))
+    return floats(np.maximum(np.minimum(_held(placement, columns), most), 1.0))
+
+
+def _held(placement: Placement, columns: Columns) -> Floats:
+    """Return the sequences that memory holds, output reserved. [1]"""
+    return floats(replace(placement, reserved_tokens=columns.prompt + columns.output).max_batch)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -53,12 +54,26 @@ class Batch:
     typical: Floats
 
     @property
+    def assumptions(self) -> list[str | None]:
+        """What was not stated of each point: of its layout, and that memory holds no such batch."""
+        most = np.broadcast_to(self.recipe.at_once, self.recipe.batch.shape).tolist()
+        return [
+            _and_waves(self.assumed, batch, held) if batch > held else self.assumed
+            for batch, held in zip(self.recipe.batch.tolist(), most, strict=True)
+        ]
+
+    @property
     def tokens(self) -> Floats:
         """What a time divides into to give each point's rate; 1 where the metric is a time."""
         recipe, metrics = self.recipe, np.array([point.metric for point in self.points])
         among = np.where(metrics == "tokens_per_s_per_user", recipe.batch, 1.0)
         among = np.where(metrics == "tokens_per_s_per_chip", self.placement.layout.chips, among)
         return np.where(np.isin(metrics, TIMES), 1.0, recipe.tokens / among)
+
+
+def _and_waves(assumed: str | None, batch: float, most: float) -> str:
+    text = f"in {ceil(batch / most):,} waves: memory holds {most:,.0f} at once"
+    return f"{assumed}; {text}" if assumed else text
 
 
 def rule_of(point: Point) -> str:
@@ -82,6 +97,8 @@ def rule_of(point: Point) -> str:
         what = "the time to the first token under saturated load"
         raise UnpredictableError(f"{what} is that of a queue of unknown length")
     if point.is_static and not point.is_time:
+        if not (point.concurrency or point.in_flight or point.requests):
+            raise UnpredictableError("a static batch without concurrency: its size is not known")
         return "static"
     if point.metric == "ttft_s":
         return "ttft"

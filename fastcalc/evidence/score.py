@@ -29,7 +29,7 @@ class Prediction:
 
     machine, phase : class of machine; ``decode``, ``prefill`` or ``served``
     low, high : None for a bound alone
-    assumed : what of the layout was not stated
+    assumed : what of the layout was not stated, and the waves that a static batch runs in
     typical : speed on the middle one of the layouts that were left open, over that expected [1]
     """
 
@@ -129,14 +129,14 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
         machine = "offload" if is_offloaded else class_of(hardware)
         about = batch.deployment.engine.id, machine, phase, has_experts
         speed = range_of(batch.placement, phase, is_offloaded=is_offloaded)
-        for point in batch.points:
+        for point, assumed in zip(batch.points, batch.assumptions, strict=True):
             index = len(found)
             value, bound, middle = values[index], bounds[index], typical[index]
             low = high = None
             if speed:
                 edges = speed.below, speed.above
                 low, high = _span(value, bound, *edges, middle, is_time=point.is_time)
-            found.append(Prediction(point, *about, value, low, high, bound, batch.assumed, middle))
+            found.append(Prediction(point, *about, value, low, high, bound, assumed, middle))
     return found
 
 
