@@ -5,15 +5,21 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.helpers import ROOT, loaded
 from tests.rule_examples import H100, h100
 
 HOOK = loaded((ROOT / ".pre-commit-hooks.yaml").read_text())[0]
 ACTION = loaded((ROOT / "action.yml").read_text())
+CONSOLE_SCRIPT = "from fastcalc.cli import main\nmain()\n"  # as pip writes it
 
 
 @pytest.fixture
@@ -42,16 +48,27 @@ def repository(tmp_path) -> Path:
 
 @pytest.fixture
 def environment(tmp_path_factory) -> dict[str, str]:
-    """An environment whose ``fastcalc`` is the one under test, and whose pip installs nothing."""
+    """An environment with the console script under test, and a pip that installs only that."""
     folder = tmp_path_factory.mktemp("bin")
-    for name, line in {
-        "fastcalc": f'exec "{sys.executable}" -m fastcalc "$@"',
-        "python": f'[ "$2" = pip ] && exit 0; PYTHONPATH="{ROOT}" exec "{sys.executable}" "$@"',
+    for name, text in {
+        "fastcalc": f"#!{sys.executable}\n{CONSOLE_SCRIPT}",
+        "python": f'''#!/bin/sh
+            [ "$1 $2 $3" = "-m pip install" ] || exec "{sys.executable}" "$@"
+            "{sys.executable}" -m pip --version >"{folder}/pip" || exit
+            [ -f "$PIP_CONSTRAINT" ] && [ -f "$PIP_BUILD_CONSTRAINT" ] || exit 9
+            while [ "$1" != --target ]; do shift; done
+            mkdir -p "$2/bin" && cp "{folder}/fastcalc" "$2/bin" && ln -sf "{ROOT}/fastcalc" "$2"
+        ''',
     }.items():
-        (folder / name).write_text(f"#!/bin/sh\n{line}\n")
+        (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     path = f"{folder}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+    return {
+        **os.environ,
+        "PATH": path,
+        "PYTHONPATH": str(ROOT),
+        "RUNNER_TEMP": str(folder / "runner temp"),
+    }
 
 
 def tracked(repository: Path) -> list[str]:
@@ -63,18 +80,25 @@ def tracked(repository: Path) -> list[str]:
     return [name for name in listed if name.endswith((".yaml", ".yml"))]
 
 
-@pytest.mark.parametrize("wrong", [False, True])
-def test_the_hook_runs(repository, environment, wrong):
-    files = [one for one in tracked(repository) if wrong or "wrong" not in one]
-    assert len(files) >= 7
-    ran = subprocess.run(
-        [*HOOK["entry"].split(), *HOOK.get("args", ()), *files],
-        cwd=repository,
+def run_hook(
+    workspace: Path, environment: dict[str, str], *files: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the hook on files as pre-commit does: its entry, its arguments, the files."""
+    return subprocess.run(
+        [*HOOK["entry"].split(), *HOOK["args"], *files],
+        cwd=workspace,
         env=environment,
         capture_output=True,
         text=True,
         timeout=60,
     )
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_the_hook_runs(repository, environment, wrong):
+    files = [name for name in tracked(repository) if wrong or "wrong" not in name]
+    assert len(files) >= 7
+    ran = run_hook(repository, environment, *files)
     assert ran.returncode == int(wrong), ran.stdout + ran.stderr
     assert f"{3 if wrong else 2} files checked" in ran.stdout
     assert ("did you mean 'vendor'" in ran.stdout) == wrong
@@ -84,14 +108,7 @@ def test_a_broken_file_of_ours_is_not_left_out(repository, environment):
     """What could be read of it is enough to know."""
     (repository / "broken.yaml").write_text("id: broken\nmemory: [\nname: x\n")
     (repository / "started.yaml").write_text("id: broken\nname: 'x\n")
-    ran = subprocess.run(
-        [*HOOK["entry"].split(), "broken.yaml", "started.yaml", "deploy/two.yaml"],
-        cwd=repository,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    ran = run_hook(repository, environment, "broken.yaml", "started.yaml", "deploy/two.yaml")
     assert ran.returncode == 1
     assert {line.partition(":")[0] for line in ran.stdout.splitlines()[:-1]} == {
         "broken.yaml",
@@ -99,42 +116,33 @@ def test_a_broken_file_of_ours_is_not_left_out(repository, environment):
     }
 
 
-def steps(**inputs: str) -> list[tuple[str, dict[str, str]]]:
-    """Return the action's commands with their environment, as the runner would fill them in."""
-    known = {name: str(one["default"]) for name, one in ACTION["inputs"].items()} | inputs
-    found = []
+def steps(runner_temp: str, **inputs: str) -> list[tuple[str, str | None, dict[str, str]]]:
+    """Return the action's commands, folders and environments, as the runner would fill them in."""
+    texts = {f"inputs.{name}": str(about["default"]) for name, about in ACTION["inputs"].items()}
+    texts |= {f"inputs.{name}": text for name, text in inputs.items()}
+    texts |= {"github.action_path": str(ROOT), "runner.temp": runner_temp}
+
+    def filled(text: str) -> str:
+        return re.sub(r"\$\{\{ *([\w.-]+) *\}\}", lambda match: texts[match[1]], text)
+
+    commands = []
     for step in ACTION["runs"]["steps"]:
-        env = {
-            name: re.sub(
-                r"\$\{\{ *(inputs|github|runner)\.([\w-]+) *\}\}",
-                lambda match: known.get(match[2], str(ROOT)),
-                value,
-            )
-            for name, value in step.get("env", {}).items()
-        }
         assert step["shell"] == "bash"
         assert "${{" not in step["run"], "inputs reach a shell as variables, never as text"
-        found.append((step["run"], env))
-    return found
+        env = {name: filled(text) for name, text in step["env"].items()}
+        folder = step.get("working-directory")
+        commands.append((step["run"], folder and filled(folder), env))
+    return commands
 
 
-@pytest.mark.parametrize(
-    ("inputs", "code", "printed"),
-    [
-        ({}, 1, "::error file=hardware/wrong.yaml,line=4,col=1,title=ST015"),
-        ({"paths": "hardware/h100-sxm.yaml"}, 0, "1 file checked: clean"),
-        ({"paths": "hardware/h100-sxm.yaml hardware", "strict": "true"}, 1, "::error"),
-        ({"paths": "root.yaml deploy"}, 0, "1 file checked, 4 of other programs left out: clean"),
-        ({"paths": "nowhere"}, 2, ""),
-        ({"paths": "root.yaml", "measurements": "runs.csv"}, 0, "median"),
-        ({"paths": "", "measurements": "runs.csv", "max-median-factor": "1.01"}, 1, "median"),
-    ],
-)
-def test_the_action_runs(repository, environment, inputs, code, printed):
-    for command, env in steps(**inputs):
+def run_action(
+    workspace: Path, environment: dict[str, str], **inputs: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the steps of the action in a workspace, up to the first that fails."""
+    for command, folder, env in steps(environment["RUNNER_TEMP"], **inputs):
         ran = subprocess.run(
             ["bash", "-eo", "pipefail", "-c", command],
-            cwd=repository,
+            cwd=folder or workspace,
             env={**environment, **env},
             capture_output=True,
             text=True,
@@ -142,9 +150,150 @@ def test_the_action_runs(repository, environment, inputs, code, printed):
         )
         if ran.returncode:
             break
+    assert "Traceback" not in ran.stderr
+    return ran
+
+
+@pytest.mark.parametrize(
+    ("inputs", "code", "printed"),
+    [
+        ({}, 1, "::error file=hardware/wrong.yaml,line=4,col=1,title=ST015"),
+        ({"paths": "hardware/h100-sxm.yaml"}, 0, "1 file checked: clean"),
+        ({"paths": "hardware/h100-sxm.yaml\n  hardware\n\n", "strict": "true"}, 1, "::error"),
+        ({"paths": "root.yaml\ndeploy"}, 0, "1 file checked, 4 of other programs left out: clean"),
+        ({"paths": "nowhere"}, 2, ""),
+        ({"paths": "*"}, 2, ""),
+        ({"paths": "root.yaml", "measurements": "runs.csv"}, 0, "median"),
+        ({"paths": "", "measurements": "runs.csv", "max-median-factor": "1.01"}, 1, "median"),
+    ],
+)
+def test_the_action_runs(repository, environment, inputs, code, printed):
+    ran = run_action(repository, environment, **inputs)
     assert ran.returncode == code, ran.stderr
     assert printed in ran.stdout
-    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("name", ["-h", "--help", "-o", "--out=hardware/h100-sxm.yaml", "a  b c"])
+def test_a_name_is_never_a_flag_nor_two_names(repository, environment, name):
+    """'-h' among the files would print help and end with 0."""
+    (repository / f"{name}.yaml").parent.mkdir(exist_ok=True)
+    shutil.copy(repository / "hardware" / "wrong.yaml", repository / f"{name}.yaml")
+    before = sorted(repository.rglob("*"))
+    for ran in (
+        run_action(repository, environment, paths=f"{name}.yaml"),
+        run_hook(repository, environment, f"{name}.yaml"),
+    ):
+        assert ran.returncode == 1, ran.stderr
+        assert "did you mean 'vendor'" in ran.stdout
+    ran = run_action(repository, environment, paths="", measurements=name)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    ran = run_action(
+        repository, environment, measurements="runs.csv", **{"max-median-factor": name}
+    )
+    assert ran.returncode == 2
+    assert sorted(repository.rglob("*")) == before
+
+
+@pytest.mark.parametrize("strict", ["true", "True", "yes", ""])
+def test_only_false_lets_warnings_pass(repository, environment, strict):
+    """A source that does not say when it was read is PV015, a warning."""
+    _, text = h100(("^ +accessed: .*\n", ""))
+    (repository / "hardware" / "h100-sxm.yaml").write_text(text)
+    asked = {"paths": "hardware/h100-sxm.yaml"}
+    ran = run_action(repository, environment, **asked, strict=strict)
+    assert ran.returncode == 1, ran.stdout
+    assert run_action(repository, environment, **asked, strict="false").returncode == 0
+
+
+@pytest.fixture
+def hostile(repository) -> Path:
+    """The repository with a file of every name that Python, pip or a shell might run or read."""
+    ran = repository / "ran"
+    script = f"import os\nopen({str(ran)!r}, 'a').write(__file__ + ' ')\nos._exit(0)\n"
+    modules = {name.partition(".")[0] for name in sys.modules} - {"__main__", "builtins", "sys"}
+    modules |= {
+        "fastcalc",
+        "pip",
+        "sitecustomize",
+        "usercustomize",
+        "setup",
+        "conftest",
+        "hatchling",
+    }
+    for name in modules:
+        (repository / f"{name}.py").write_text(script)
+    for name in ("yaml", "numpy", "typer", "fastcalc", "pip", "encodings"):
+        (repository / name).mkdir()
+        for file in ("__init__.py", "__main__.py"):
+            (repository / name / file).write_text(script)
+    for name in ("python", "python3", "pip", "fastcalc", "bash", "bin/python", "bin/fastcalc"):
+        path = repository / (name if "/" in name else f"./{name}.sh")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\necho {name} >>'{ran}'\n")
+        path.chmod(0o755)
+    build = "[build-system]\nrequires = []\nbuild-backend = 'setup'\nbackend-path = ['.']\n"
+    for name, text in {
+        "evil.pth": f"import os; open({str(ran)!r}, 'a').write('pth')\n",
+        "pyproject.toml": f"{build}[tool.fastcalc]\nexclude = ['*']\n",
+        "setup.cfg": "[install]\nroot = .\n[global]\nno-index = true\n",
+        "pip.conf": "[global]\nindex-url = file:///nowhere\nno-index = true\n",
+        ".ci/constraints.txt": "-e .\n",
+        ".fastcalc": "strict: false\n",
+        ".fastcalc.yaml": "strict: false\n",
+        ".env": "PYTHONPATH=.\nSTRICT=false\n",
+        "-o": "",
+        "-h": "",
+    }.items():
+        (repository / name).parent.mkdir(exist_ok=True)
+        (repository / name).write_text(text)
+    return repository
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_nothing_of_the_workspace_is_run(hostile, environment, wrong):
+    """Nor where the workflow itself names the workspace for modules."""
+    if not wrong:
+        (hostile / "hardware" / "wrong.yaml").unlink()
+    environment |= {"PYTHONPATH": f".{os.pathsep}{ROOT}"}
+    action = run_action(hostile, environment)
+    environment |= {"PYTHONPATH": str(ROOT)}
+    files = [name for name in tracked(hostile) if (hostile / name).exists()]
+    hook = run_hook(hostile, environment, *files)
+    assert not (hostile / "ran").exists(), (hostile / "ran").read_text()
+    for ran in (action, hook):
+        assert ran.returncode == int(wrong), ran.stdout + ran.stderr
+        assert ("did you mean 'vendor'" in ran.stdout) == wrong
+    pip = Path(environment["RUNNER_TEMP"]).with_name("pip").read_text()
+    assert pip.startswith("pip ")
+    assert str(hostile) not in pip
+
+
+def test_the_constraints_pin_all_that_an_installed_fastcalc_needs():
+    """And what builds it, of whose requirements pip sees to the rest."""
+    lines = (ROOT / ".ci/constraints.txt").read_text().splitlines()[1:]
+    pinned = {canonicalize_name(name): version for name, version in (s.split("==") for s in lines)}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    left = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
+    while left:
+        need = Requirement(left.pop())
+        if need.marker is None or need.marker.evaluate({"extra": ""}):
+            assert pinned[canonicalize_name(need.name)] in need.specifier
+            with suppress(PackageNotFoundError):  # nothing that builds is here
+                left += requires(need.name) or []
+
+
+def test_the_workflows_run_pinned_actions_with_no_right_to_write():
+    texts = {path: path.read_text() for path in (ROOT / ".github" / "workflows").iterdir()}
+    assert texts
+    for text in texts.values():
+        assert "permissions: {contents: read}" in text
+        assert not re.search(r"pull_request_target|workflow_run|secrets\.|: *write", text)
+        used = re.findall(r"uses: (\S+)", text)
+        assert used
+        assert all(re.fullmatch(r"\./|[\w/-]+@[0-9a-f]{40}", name) for name in used)
+        assert text.count("actions/checkout@") == text.count("persist-credentials: false")
+        for command in re.findall(r"run: (.*)", text):
+            assert "${{" not in command
 
 
 def test_the_lines_of_the_documents_are_the_action_and_the_hook():

@@ -11,8 +11,10 @@ from dataclasses import FrozenInstanceError
 from importlib import import_module
 
 import pytest
+import typer
 from typer.models import OptionInfo
 
+from fastcalc.cli import _usage_error
 from fastcalc.cli.app import COMMANDS
 from fastcalc.cli.commands.catalogue import ShowEntry
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
@@ -603,6 +605,19 @@ def test_a_reader_that_stops_early_sees_no_traceback(asked):
 
 def test_no_colour_in_a_pipe():
     assert "\x1b" not in fresh("compare").stdout
+
+
+@pytest.mark.parametrize("is_public", [True, False])
+def test_usage_errors_of_typer_are_caught_by_a_name_that_it_has(monkeypatch, is_public):
+    """Public since typer 0.27.3, and in its module of errors before."""
+    errors = import_module(typer.BadParameter.__module__)
+    if is_public and not hasattr(typer, "TyperException"):
+        monkeypatch.setattr(typer, "TyperException", errors.ClickException, raising=False)
+    elif not is_public:
+        monkeypatch.delattr(typer, "TyperException", raising=False)
+    caught = _usage_error()
+    assert all(issubclass(one, caught) for one in (errors.UsageError, errors.NoSuchOption))
+    assert not issubclass(RuntimeError, caught)
 
 
 def test_heavy_libraries_stay_out_of_help():

@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 import warnings
+from importlib import import_module
 from typing import cast
 
 from fastcalc.catalogue import inputs
@@ -58,17 +59,26 @@ def _run() -> int:
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without the letter shows another
-    # The class that all of typer's usage errors share; it has no public name of its own.
-    usage_error = cast(type[Exception], typer.BadParameter.__mro__[2])
     try:
         code = program(*sys.argv[1:2])(standalone_mode=False)
-    except usage_error as error:
+    except _usage_error() as error:
         from fastcalc.cli.usage import sentence
 
         raise InputError(sentence(error)) from error
     except typer.Abort:
         return EXIT_INTERRUPTED
     return code if isinstance(code, int) else EXIT_OK
+
+
+def _usage_error() -> type[Exception]:
+    """Return the class that all of typer's usage errors share."""
+    import typer
+
+    if hasattr(typer, "TyperException"):  # since 0.27.3
+        return typer.TyperException
+    # Before, click's own, which typer 0.26 took into a module of its own.
+    click = import_module(typer.BadParameter.__module__)
+    return cast(type[Exception], click.ClickException)
 
 
 def _leave(code: int) -> None:

@@ -7,7 +7,7 @@ from fastcalc.written import shown
 _FLAG = re.compile(r"Invalid value for '(--[a-z-]+)': ")
 _VALUE = re.compile(r"'(.*)' is not a valid")
 _KINDS = {
-    "integer": "a whole number; write for example 8",
+    "valid int": "a whole number; write for example 8",
     "number": "a number; write for example 0.5",
     "float": "a number; write for example 0.5",
 }
