@@ -287,7 +287,7 @@ class Schedule:
     @cached_property
     def _drafts(self) -> OpenPass | None:
         """The pass of whose layers each drafted token takes one, wherever its bytes live."""
-        if self.traffic.speculation.drafted <= 0.0:
+        if not np.any(self.traffic.speculation.drafted):
             return None
         return self._open(self._rows(self.streams, self.together, 0.0, 1.0, 1.0))
 
