@@ -63,8 +63,7 @@ def spread(batches: Sequence[int]) -> list[int]:
     """
     if len(batches) <= _MOST:
         return list(batches)
-    ends = np.log([min(batches), max(batches)])
-    steps = np.exp(np.linspace(*ends, _MOST))
+    steps = np.geomspace(min(batches), max(batches), _MOST)
     nearest = (min(batches, key=lambda batch: abs(batch - step)) for step in steps)
     return list(dict.fromkeys(nearest))
 
