@@ -381,9 +381,7 @@ def _warnings(outcome: Location) -> Iterable[str]:
             f"prefill on a {hardware.kind} is undetermined: TTFT and input $ of {hardware.id} rest "
             "on an assumed share of its dense peak"
         )
-    if hardware.hypothetical or model.hypothetical:
-        name = hardware.id if hardware.hypothetical else model.id
-        yield f"{name} is hypothetical"
+    yield from (f"{entry.id} is hypothetical" for entry in (hardware, model) if entry.hypothetical)
     yield from _model_warnings(outcome)
 
 
