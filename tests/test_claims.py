@@ -149,7 +149,7 @@ def test_numbers_alongside(judged):
         "wafer": pytest.approx(1e6 / 44),
         "server": pytest.approx(300_000 / 640),
     }
-    critical = parts(judged["42"])
+    critical = parts(judged["41"])
     assert critical["critical batch of h100-sxm"] == pytest.approx(989.5 / 3.35)
     assert critical["critical batch of wse-3"] == pytest.approx(15.6 / 21)
     # In 0.45 s, and in the 0.25 s that a first token after 0.2 s leaves.
