@@ -243,6 +243,8 @@ def decide(
     check_seconds: float | str = 0.0,
     repair_seconds: float | str | None = None,
     sessions: int | str = 1,
+    look_away: float | str | None = None,
+    come_back: float | str = 0.0,
     hour: float | str | None = None,
     hours: float | str = 160.0,
     budget: float | str | None = None,
