@@ -434,7 +434,7 @@ def test_reasons_say_what_other_commands_print(judged, capsys, monkeypatch):
     assert said in reason(judged["14"])
     asked = ("llama-3.1-70b", "--on", "h100-sxm", "--chips", "8", "--batch", "32")
     (row,) = rows(*asked, "--prompt", "8000")
-    slope = row["service_tpot_ms"] / row["tpot_ms"]
+    slope = row["tpot_in_traffic_ms"] / row["tpot_ms"]
     assert f"a token takes {slope:.2f} times as long" in reason(judged["9"])
 
 
