@@ -1,8 +1,10 @@
 """How many of the mistakes of real life the check finds, and how often it cries wolf.
 
-Run ``python benchmarks/mutations.py [FOLDER]``: every hardware file of the catalogue (or of a
+Run ``python -m benchmarks.mutations [FOLDER]``: every hardware file of the catalogue (or of a
 folder) is made wrong in every way below, one way at a time, and checked. A mistake is caught
-when the check says something that it does not say of the file as it is.
+when the check says something that it does not say of the file as it is. With ``--blind SEED``
+models, engines and hardware are made wrong without any rule in view (`blind_mutations`), and
+checked with ``--strict``.
 
 Three columns, because a mistake comes in three ways. A *slip* changes the value alone: what
 the source prints still stands alongside it. A *misreading* leaves no such trace: the number's own
@@ -21,8 +23,9 @@ from typing import Any
 
 import yaml
 
+from benchmarks.blind_mutations import drawn
 from fastcalc.catalogue.reader import scan
-from fastcalc.catalogue.store import shipped
+from fastcalc.catalogue.store import Kind, shipped
 from fastcalc.lint.document import WrittenNumber, sheet
 from fastcalc.lint.rule import Setting
 from fastcalc.lint.run import check_document
@@ -173,12 +176,12 @@ MISTAKES: tuple[Callable[..., Iterator[Mistake]], ...] = (
 
 
 def reported(
-    data: Data, name: str, folder: Path, *, strict: bool = False
+    data: Data, name: str, folder: Path, *, strict: bool = False, kind: Kind = "hardware"
 ) -> set[tuple[str, int, int]]:
     """Return what a check says of some data: rules and places, errors and warnings."""
     path = folder / f"{name}.yaml"
     path.write_text(yaml.dump(data, sort_keys=False, allow_unicode=True, Dumper=_DUMPER))
-    faults = check_document(scan(path), "hardware", Setting(TODAY, strict))
+    faults = check_document(scan(path), kind, Setting(TODAY, strict))
     return {
         (fault.rule, fault.line, fault.column)
         for fault in faults
@@ -240,6 +243,37 @@ def unknown(data: Data) -> Data:
     return new | {"name": "A chip", "vendor": "Somebody"}
 
 
+def blind(seed: int, count: int = 100) -> Iterator[tuple[Kind, str, str, bool]]:
+    """Yield catalogue, kind, file with path, and whether it was caught, of mistakes drawn blindly.
+
+    Shipped files are clean, so whatever is said of a wrong one is said of the mistake.
+    """
+    kinds: tuple[Kind, ...] = ("models", "engines", "hardware")
+    with tempfile.TemporaryDirectory() as scratch:
+        for kind in kinds:
+            files = {path.stem: scan(path).data for path in sorted(shipped(kind).glob("*.yaml"))}
+            folder = Path(scratch, kind)
+            folder.mkdir()
+            for mistake, name, data, path in drawn(files, seed, count):
+                found = reported(data, name, folder, strict=True, kind=kind)
+                Path(folder, f"{name}.yaml").unlink()  # others may extend the shipped one
+                yield kind, mistake, f"{name}: {path}", bool(found)
+
+
+def print_blind(seed: int, *, missed: bool) -> None:
+    """Print the share of blind mistakes that the check finds."""
+    counts: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    for catalogue, mistake, where, caught in blind(seed):
+        for row in (mistake, "all"):
+            counts[row][catalogue].append(caught)
+        if missed and not caught:
+            print(f"{catalogue}: {mistake} in {where}")
+    print("| mistake | models | engines | hardware |\n|---|---|---|---|")
+    for row in (*(name for name in counts if name != "all"), "all"):
+        cells = (share(counts[row][kind]) for kind in ("models", "engines", "hardware"))
+        print(f"| {row} | {' | '.join(cells)} |")
+
+
 def share(caught: list[bool]) -> str:
     """Return a share and its count."""
     return f"{100 * sum(caught) / len(caught):.0f} % of {len(caught):,}" if caught else ""
@@ -247,6 +281,10 @@ def share(caught: list[bool]) -> str:
 
 def main() -> None:
     """Print the table that stands in docs/check.md, and what was missed where asked."""
+    if "--blind" in sys.argv:
+        seed = int(sys.argv[sys.argv.index("--blind") + 1])
+        print_blind(seed, missed="--missed" in sys.argv)
+        return
     arguments = [one for one in sys.argv[1:] if one != "--missed"]
     score, alarms, files = run(Path(arguments[0]) if arguments else shipped("hardware"))
     print("| mistake | on | slip | misread | unknown |")

@@ -172,6 +172,7 @@ EXAMPLES: dict[str, Callable[[], tuple[str, str | bytes]]] = {
     "MD019": lambda: gpt_oss(("window: 128, ", "")),
     "MD020": lambda: gpt_oss(("^expert_format: .*\n", "")),
     "MD021": lambda: gpt_oss(("window: 128, ", "window: 1, ")),
+    "MD022": lambda: gpt_oss(("router_bias: true, ", "")),
     "EN001": lambda: gpu((FLOOR, "decode_layer_floor: {value: 95 us")),
     "EN002": lambda: gpu((r"band: \[0.78, 0.93\]", "band: [0.93, 0.78]")),
     "EN003": lambda: gpu((r"^date: .*\n", "")),
@@ -179,5 +180,6 @@ EXAMPLES: dict[str, Callable[[], tuple[str, str | bytes]]] = {
     "EN005": lambda: gpu((r"(?s)^ranges:.*", "")),
     "EN006": lambda: child("decode_layer_floor: {value: 200 us, source: own}"),
     "EN007": lambda: ("vllm", put(VLLM, ("engine: young", "engine: yuong"))),
+    "EN009": lambda: gpu((r"below: [\d.]+", "below: 20")),
     "EN008": lambda: gpu((r"\bcdna3\b", "cdna-3")),
 }  # fmt: skip

@@ -148,12 +148,6 @@ PUBLISHED = [
     # Legs of 3 and 4 in the logarithm make 5; a side that is known adds nothing.
     ("factor_of_ratio", {"over": math.exp(0.3), "under": math.exp(-0.4)}, math.exp(0.5), 1e-12),
     ("factor_of_ratio", {"over": 1.0, "under": 3.0}, 3.0, 1e-12),
-    # Looked away after 5 s, the wait no longer counts, but coming back does; within 5 s neither.
-    ("attended_time", {"response": 600.0, "patience": 5.0, "back": 30.0}, 35.0, 0),
-    ("attended_time", {"response": 5.0, "patience": 5.0, "back": 30.0}, 5.0, 0),
-    # 40 million tokens of which 30 are included; and 20 of which all are.
-    ("share_beyond", {"used": 40e6, "included": 30e6}, 0.25, 1e-12),
-    ("share_beyond", {"used": 20e6, "included": 30e6}, 0.0, 0),
     ("shared_link", {"ranks": 8, "domain": 8, "is_mesh": 1, "is_host": 0}, 1.0, 1e-12),
     ("shared_link", {"ranks": 3, "domain": 8, "is_mesh": 1, "is_host": 0}, 2 / 7, 1e-12),
     # RTX PRO 6000: 0.60 of the link among two, 0.376 among eight.

@@ -1,10 +1,12 @@
 """``fastcalc fit``: does it fit, where, on how many chips, and how large a batch."""
 
+from dataclasses import replace
+
 from fastcalc.cli.answers import Found, later
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.commands.search import FindPlans
 from fastcalc.cli.requests import DEFAULT_MODELS, again, scenarios, typed_as
-from fastcalc.core.scenario import locate_each
+from fastcalc.core.scenario import locate
 from fastcalc.report import fit as report
 from fastcalc.report.console import Part, Screen
 
@@ -12,17 +14,16 @@ from fastcalc.report.console import Part, Screen
 def run(asked: FitMemory) -> Found:
     """Place the models, write where they go, and return the exit code."""
     locations = [
-        location
+        locate(replace(scenario, batches=(batch,)))
         for scenario in scenarios(Compare.like(asked))
-        for location in locate_each(scenario)
+        for batch in scenario.batches
     ]
     fitting = [location for location in locations if location.fits]
 
     def page(screen: Screen) -> list[Part]:
         models = asked.models or DEFAULT_MODELS
-        chips = dict.fromkeys(location.scenario.hardware.id for location in fitting)
-        typed = dict.fromkeys(typed_as(asked, chip) for chip in chips)
-        then = again(asked, Compare, "compare", *models, "--on", ",".join(typed))
+        on = dict.fromkeys(typed_as(asked, one.scenario.hardware.id) for one in fitting)
+        then = again(asked, Compare, "compare", *models, "--on", ",".join(on))
         if not fitting:  # then what does hold it
             then = again(asked, FindPlans, "plan", models[0])
         return report.parts(locations, then, screen)

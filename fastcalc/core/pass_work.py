@@ -23,6 +23,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 FLOPS_PER_PARAMETER = 2.0
 ACTIVATION_BYTES = 2.0
+_UNPACKED_BITS = 16
 
 HOST_CHIPS = 8
 """Chips of one host; a larger link domain joins several."""
@@ -202,7 +203,7 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str,
         "norm_flops": FLOPS_PER_PARAMETER * small / tp,
         "routed_flops": FLOPS_PER_PARAMETER * work.active_share * work.routed.parameters / shards,
         "dense_weights": work.dense.parameters / tp,
-        "head_weights": work.head.parameters / tp,
+        "head_weights": (work.head.format.bits < _UNPACKED_BITS) * work.head.parameters / tp,
         "routed_weights": work.routed.parameters / shards,
         "experts": work.experts or 1.0,
         "active": work.active_experts or 1.0,

@@ -229,22 +229,12 @@ class Site(LegalLayouts):
 
     def smallest(self, batch: float) -> Placement | None:
         """Return the smallest default placement that holds a batch, or None."""
-        fewest = self._by_default(0)
+        fewest = self.place(self.default_layouts[0])
         if fewest.max_batch >= batch:  # then no other need be looked at
             return fewest
         holds = self.most_by_default >= batch
         first = int(holds.argmax())
-        return self._by_default(first) if holds[first] else None
-
-    def _by_default(self, place: int) -> Placement:
-        """Return a default layout placed, once: many batches have the same."""
-        if place not in self._placed:
-            self._placed[place] = self.place(self.default_layouts[place])
-        return self._placed[place]
-
-    @cached_property
-    def _placed(self) -> dict[int, Placement]:
-        return {}
+        return self.place(self.default_layouts[first]) if holds[first] else None
 
     @cached_property
     def most_by_default(self) -> Array:

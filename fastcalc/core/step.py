@@ -7,53 +7,21 @@ read of the weights they share (`overlapped_time`); that of prompt rows is added
 measured prefill asks.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
-
-from fastcalc.core.component import Component, Step, idle, is_nothing, total_of
+from fastcalc.core.component import Component, Step, idle, is_nothing
 from fastcalc.core.host_use import FAR, HOST, Ways, located, ways_of
 from fastcalc.core.machine import Chip, EngineParameters
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
-from fastcalc.core.split import Split
 from fastcalc.core.worked import Worked, unpacking, worked
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
 from fastcalc.formulas.pipeline import pipelined_step
 from fastcalc.formulas.types import Array, floats, where
 
 
-class KnownParts(NamedTuple):
-    """What of a pass does not depend on where its bytes live.
-
-    parts : what the chip reads and multiplies, all in its first memory
-    others : floors, messages and what sequences cost
-    """
-
-    parts: Worked
-    others: tuple[Component, ...]
-
-    @classmethod
-    def of(
-        cls, work: PassWork, chip: Chip, software: EngineParameters, same: Worked | None = None
-    ) -> "KnownParts":
-        """Return these of a pass.
-
-        same : of another pass that decodes the same sequences, with prompts or without
-        """
-        others = (
-            _floor(work, software),
-            _all_reduce(work, chip, software),
-            Component("rank wait", count=2.0 * work.depth * (work.tp > 1), each=software.rank_wait),
-            _exchange(work, chip, software),
-            Component("sequences", count=work.sequences, each=software.sequence_overhead),
-        )
-        return cls(worked(work, chip, software, same), others)
-
-
 def expected_step(
     work: PassWork,
     chip: Chip,
     software: EngineParameters,
-    known: KnownParts | None = None,
+    parts: Worked | None = None,
     ways: Ways | None = None,
 ) -> Step:
     """Return the step an engine is expected to take on chips that run layer after layer.
@@ -61,8 +29,8 @@ def expected_step(
     work : the work of the pass
     chip, software : what a chip prints, and what the engine makes of it; every field broadcasts
         with those of the work
-    known, ways : what does not depend on where bytes live, and how the pass may use memories
-        beyond the first, where these have been computed
+    parts, ways : what the chip reads and multiplies, and how it may use memories beyond the first,
+        where that is known already
 
     Returns
     -------
@@ -70,38 +38,24 @@ def expected_step(
         Components in seconds: a pass through all layers, and with pipeline stages the hops
         and the wait for other micro-batches.
     """
-    parts, others = known or KnownParts.of(work, chip, software)
+    parts = parts or worked(work, chip, software)
     elsewhere: tuple[Component, ...] = (idle(FAR), idle(HOST))
     if work.split is not None:
-        tiers, chips = work.split.tiers, work.split.chips
-        ways = ways or ways_of(work, tiers, chips, chip, software, parts)
+        ways = ways or ways_of(work, work.split, chip, software, parts)
         found = located(work.split, ways)
         parts, elsewhere = parts.left(found.near, found.rest), (found.far, found.host)
     passed = Step.of(
-        *parts.kinds, unpacking(chip, parts.widened), *parts.prompts, *others, *elsewhere
+        *parts.kinds,
+        unpacking(chip, parts.widened),
+        *parts.prompts,
+        _floor(work, software),
+        _all_reduce(work, chip, software),
+        Component("rank wait", count=2.0 * work.depth * (work.tp > 1), each=software.rank_wait),
+        _exchange(work, chip, software),
+        Component("sequences", count=work.sequences, each=software.sequence_overhead),
+        *elsewhere,
     )
     return passed.then(*_pipeline(work, chip, software, passed.seconds))
-
-
-def seconds_by_split(
-    work: PassWork, chip: Chip, software: EngineParameters, known: KnownParts, ways: Ways
-) -> Callable[[Split], Array]:
-    """Return what gives the time of a pass for bytes split over the memories. [s]
-
-    work : the work of the pass
-    chip, software : what a chip prints, and what the engine makes of it
-    known, ways : what does not depend on the split, and how the pass may use the memories
-    """
-    parts = known.parts
-    besides = (unpacking(chip, parts.widened), *parts.prompts, *known.others)
-    fixed = total_of(part.seconds for part in besides)
-
-    def seconds(split: Split) -> Array:
-        passed = floats(fixed + ways.seconds(split))
-        stages = _pipeline(work, chip, software, passed)
-        return floats(total_of([passed, *(part.seconds for part in stages)]))
-
-    return seconds
 
 
 def _floor(work: PassWork, software: EngineParameters) -> Component:

@@ -4,10 +4,11 @@ import re
 from collections.abc import Mapping
 
 from fastcalc.catalogue.schema import Engine, Quantity
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.catalogue.schema.engines import BORROWED, OFFLOAD, UNSEEN
 from fastcalc.evidence.calibrate import Calibration
 from fastcalc.evidence.own_engine import OwnFit
-from fastcalc.evidence.parameters import FIT
+from fastcalc.evidence.parameters import FIT, Node
 from fastcalc.evidence.speed_ranges import Interval
 from fastcalc.written import to_json
 
@@ -95,7 +96,8 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> st
     ):
         indent, block = ("    ", f"  {node.group}:") if node.group else ("  ", "parameters:")
         written = getattr(fit.base.on(node.group), node.name)
-        text = f"{indent}{node.name}: {{value: {in_unit(written, value)}, source: {FIT}}}"
+        number = f"value: {in_unit(written, value)}, band: {_band(node, value)}"
+        text = f"{indent}{node.name}: {{{number}, source: {FIT}}}"
         values.setdefault(block, []).append(text)
     lines = []
     for block, texts in values.items():
@@ -103,6 +105,14 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> st
             lines.append("architectures:")
         lines += [block, *texts]
     return "\n".join([*heading, *(sources if fit.nodes else []), *lines]).rstrip() + "\n"
+
+
+def _band(node: Node, value: float) -> str:
+    """Return where runs of one's own may move a value to, as a file has it. [SI]"""
+    low, high = node.band or (value, value)
+    most = PARAMETERS[node.name].reader.limit.most
+    low, high = min(low, value / 1.01), max(high, value * 1.01)  # the ends are rounded
+    return f"[{low:.3g}, {min(high, most):.3g}]"
 
 
 def _quoted(text: str) -> str:

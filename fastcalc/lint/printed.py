@@ -94,13 +94,13 @@ def _scale(prefix: str, dimension: str) -> float:
     return _PREFIX.get(prefix, _PREFIX.get(prefix.strip().lower(), 1.0))
 
 
-def plain_numbers(text: str) -> list[float]:
+def plain_numbers(text: str, longest: int = _LONGEST) -> list[float]:
     """Return every number that stands alone, units ignored.
 
     >>> plain_numbers("core_count: 132 of 5th gen, 0.74")
     [132.0, 0.74]
     """
-    found = re.finditer(_ALONE, text[:_LONGEST])
+    found = re.finditer(_ALONE, text[:longest])
     return [value for match in found for value in _plain(match["number"])]
 
 

@@ -76,7 +76,7 @@ PER_LAYER = (2e-6, 2e-3)  # a layer's launches take so long [s]
 PER_EXCHANGE = (2e-7, 5e-4)  # one exchange between chips [s]
 PER_SEQUENCE = (2e-7, 2e-2)  # what a host does for a sequence in a step [s]
 SHARE = (0.1, 1.0)  # of a peak or a link that software reaches
-LARGE_SHARE = (0.4, 1.0)  # of a memory's bandwidth or capacity
+LARGE_SHARE = (0.6, 1.0)  # of a memory's capacity
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class DeclaredParameters(Generic[Value]):
     """Every parameter, in the order in which files are written."""
 
     bandwidth_fraction: Value = rate(
-        Fraction, "Share of printed bandwidth that long reads reach.", plausible=LARGE_SHARE
+        Fraction, "Share of printed bandwidth that long reads reach.", plausible=(0.3, 1.0)
     )
     bandwidth_per_core: Value = rate(
         Bandwidth, "What one core keeps in flight.", inf, plausible=(1e9, 1e11)
@@ -170,13 +170,19 @@ class DeclaredParameters(Generic[Value]):
     host_bandwidth_fraction: Value = rate(
         Fraction,
         "Share of the printed bandwidth that reads of a host's memory reach.",
-        plausible=LARGE_SHARE,
+        plausible=(0.3, 1.0),
     )
     host_link_fraction: Value = rate(
-        Fraction, "Share of the link to the host that copies reach.", plausible=LARGE_SHARE
+        Fraction, "Share of the link to the host that copies reach.", plausible=(0.3, 1.0)
     )
     host_layer_overhead: Value = cost(
         Time, "A layer's turn to the host's cores and back.", plausible=PER_LAYER
+    )
+    tier_overlap: Value = rate(
+        Part, "Share of the shorter time hidden where two memories are read."
+    )
+    expert_skew: Value = choice(
+        Part, "0 for even picks; the most picked share s of experts gets s^(1-skew) of them.", 0.0
     )
     short_sums: Value = rate(
         Part, "1 where products of fp16 are summed in 16 bits, not in 32.", neutral=0.0

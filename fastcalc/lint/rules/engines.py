@@ -96,6 +96,28 @@ def engines_have_ranges(sheet: Sheet, _: Setting) -> Findings:
         yield ("id",), "no 'ranges': how far off may it be?"
 
 
+_WIDEST = 5.0  # ranges of shipped engines reach 4.0, where next to nothing was measured
+
+
+@rule("EN009")
+def ranges_are_plausible(sheet: Sheet, _: Setting) -> Findings:
+    """A range that no engine has.
+
+    A range is a factor: 1.2 is 20 % either way.
+    Seen: 'below: 20' for 20 %.
+    Instead: Write the factor by which left-out measurements lay below or above.
+    """
+    ranges = sheet.at("ranges")
+    for name, factors in ranges.items() if isinstance(ranges, dict) else ():
+        for side in ("below", "above"):
+            factor = factors.get(side) if isinstance(factors, dict) else None
+            if isinstance(factor, (int, float)) and factor > _WIDEST:
+                yield (
+                    ("ranges", name, side),
+                    f"{factor:g} times {side}; engines have up to {_WIDEST:g}",
+                )
+
+
 _ROOM = 1.25  # of the parent's band: a fit of other software may end a little outside
 
 

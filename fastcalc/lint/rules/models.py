@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 
 from fastcalc.catalogue.reader import Path_
-from fastcalc.lint.document import Sheet
+from fastcalc.lint.document import Sheet, WrittenNumber
+from fastcalc.lint.printed import plain_numbers
 from fastcalc.lint.rule import Findings, Setting, rule
 from fastcalc.lint.words import near
 
@@ -23,6 +24,9 @@ def _of_blocks(sheet: Sheet, *steps: str) -> Iterator[tuple[Path_, int]]:
             yield path, value
 
 
+_UNDERSTOOD = 1e-4  # of a checkpoint's parameters: what scales, buffers and biases explain
+
+
 @rule("MD005", "error")
 def shape_gives_checkpoint(sheet: Sheet, _: Setting) -> Findings:
     """The parameters of the shape differ from the checkpoint's.
@@ -33,17 +37,42 @@ def shape_gives_checkpoint(sheet: Sheet, _: Setting) -> Findings:
     Instead: Compare with the configuration field by field; a difference that is understood is
         excused in 'excused'.
     """
+    for number, ours in _counted(sheet):
+        if not near(ours, number.si, _UNDERSTOOD):
+            share = 100 * (ours / number.si - 1)
+            message = f"the shape has {ours:,.0f} parameters, the checkpoint {number.si:,.0f}: "
+            yield number, f"{message}{share:+.2g} %"
+
+
+def _counted(sheet: Sheet) -> Iterator[tuple[WrittenNumber, float]]:
+    """Yield the checkpoint's parameters and those of the shape, where both are known. [1]"""
     number = sheet.numbers.get("published.checkpoint")
     if sheet.entry is None or sheet.entry.is_minimal or not number:
         return
     # Counting needs numpy, which a check of hardware alone does without.
     from fastcalc.core.workload import checkpoint_parameters
 
-    ours = float(checkpoint_parameters(sheet.entry))
-    if ours and not near(ours, number.si, 1e-4):
-        share = 100 * (ours / number.si - 1)
-        message = f"the shape has {ours:,.0f} parameters, the checkpoint {number.si:,.0f}: "
-        yield number, f"{message}{share:+.2g} %"
+    if ours := float(checkpoint_parameters(sheet.entry)):
+        yield number, ours
+
+
+@rule("MD022")
+def small_differences_are_noted(sheet: Sheet, _: Setting) -> Findings:
+    """A small difference from the checkpoint's parameters that no note explains.
+
+    Norms, biases and sinks are a millionth of a model: only the last digits tell one is wrong.
+    Seen: 'qk_norm: true' dropped from a model of 32B: 16,384 parameters.
+    Instead: Correct the flag; or say in 'notes' how many elements the checkpoint has beyond it.
+    """
+    notes = plain_numbers(" ".join(str(note) for note in sheet.at("notes") or ()), 4000)
+    for number, ours in _counted(sheet):
+        missing = number.si - ours
+        if missing and near(ours, number.si, _UNDERSTOOD) and abs(missing) not in notes:
+            how = "more" if missing > 0 else "fewer"
+            yield (
+                number,
+                f"{abs(missing):,.0f} parameters {how} than the shape has, unexplained",
+            )
 
 
 _LABEL = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([BMT])(?:-A([0-9]+(?:\.[0-9]+)?)\s*([BMT]))?", re.I)
