@@ -5,7 +5,7 @@ is said in `fastcalc.core.timeline`.
 """
 
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -13,11 +13,11 @@ from fastcalc.core.best_split import placed
 from fastcalc.core.bound import Bound, bound_step
 from fastcalc.core.component import Component, Step
 from fastcalc.core.host_use import Ways, on_host, tier_rates, ways_of
-from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass
+from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass, taken_apart
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.spatial import spatial_costs, spatial_pass
 from fastcalc.core.split import Split, lost, split
-from fastcalc.core.step import expected_step
+from fastcalc.core.step import expected_step, layer_seconds
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.worked import Worked, worked
 from fastcalc.formulas import serving
@@ -141,8 +141,7 @@ class Schedule:
             rates = tier_rates(machine.tiers, machine.chip, machine.software, parts)
             rate = rates[machine.prefix]
         cached = np.maximum(traffic.prompt - traffic.computed_prompt, 0.0)
-        tokens = placement.work.cache_bytes(cached, ranks=placement.layout.tp)
-        return tokens * (cached > 0.0) * placement.stage_share / rate
+        return placement.cache_on_chip(cached) * (cached > 0.0) / rate
 
     @cached_property
     def split(self) -> Split | None:
@@ -203,7 +202,7 @@ class Schedule:
         least = self.decode_bound
         if self.is_bound:
             return least.as_step()
-        work = replace(self._alone, split=self.split)
+        work = self._alone if self.split is None else self.decode_work()
         ways = None if work.split is None else self._ways
         step = self.expected(work, self._parts, ways).then(*self._drafting)
         # The bound is a bound: rounding, or an engine of all ones, must not step over it.
@@ -247,7 +246,8 @@ class Schedule:
         works: list[tuple[PassWork, ArrayLike]] = [(self.decode_work(), 1.0)]
         drafted = np.asarray(self.traffic.speculation.drafted)
         if np.any(drafted):  # a layer for each
-            works.append((self.decode_work(verified=1.0), drafted / self.placement.work.depth))
+            plain = self.decode_work(verified=1.0)
+            works.append((plain, drafted * self.drafted_layer / self.expected(plain).seconds))
         return works
 
     @cached_property
@@ -303,5 +303,23 @@ class Schedule:
         drafted = self.traffic.speculation.drafted
         if drafted <= 0.0:
             return ()
-        layer = self.expected(self.decode_work(verified=1.0)).seconds / self.placement.work.depth
-        return (Component("drafting", count=drafted, each=layer),)
+        return (Component("drafting", count=drafted, each=self.drafted_layer),)
+
+    @cached_property
+    def drafted_layer(self) -> Array:
+        """What a drafted token takes: a layer of the slowest kind, attention and all. [s]
+
+        Where layers have regions it crosses one more, while other streams are in the others.
+        """
+        machine, work, drafted = self.machine, self.placement.work, self.traffic.speculation.drafted
+        if machine.is_spatial:
+            plain = self.decode_work()
+            deeper = self.expected(replace(plain, depth=plain.depth + drafted)).seconds
+            return floats((deeper - self.expected(plain).seconds) / drafted)
+        if not work.kinds:
+            return floats(self.expected(self.decode_work(verified=1.0)).seconds / work.depth)
+        rows = self._rows(self.streams, self.together, 0.0, verified=1.0)
+        passes = [layer for _, layer in taken_apart(rows, self.in_flight, self.split).kinds]
+        layers = (layer_seconds(layer, machine.chip, machine.software) for layer in passes)
+        pairs = zip(layers, passes, strict=True)
+        return floats(reduce(np.maximum, (seconds / layer.depth for seconds, layer in pairs)))
