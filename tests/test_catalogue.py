@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from fastcalc.catalogue.faults import Fault, refuse
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.catalogue.store import Catalogue, load, shipped
-from fastcalc.core.rates import working_rate
+from fastcalc.core.rates import fastest_rate, working_rate
 from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
+from tests import made_up
 from tests.helpers import ROOT, every
 
 KINDS = {"hardware": Hardware, "models": Model, "engines": Engine}
@@ -44,6 +46,14 @@ def test_every_entry_loads_and_cites(kind, path):
         quoted = (one for one in entry.printed.values() if not isinstance(one, str))
         used |= {entry.shape_source, *(one.source for one in quoted)}
     assert used == set(entry.sources), "sources and what they are used for"
+
+
+def test_a_refusal_counts_what_else_is_wrong_in_the_file():
+    """Three faults are the first and two more; one is alone."""
+    faults = [Fault("ST013", "chip.yaml", line, 3, f"line {line} is wrong") for line in (4, 7, 9)]
+    assert str(refuse(faults[:1])) == "chip.yaml:4:3: line 4 is wrong"
+    assert str(refuse(faults[:2])) == "chip.yaml:4:3: line 4 is wrong (and 1 more in this file)"
+    assert str(refuse(faults)) == "chip.yaml:4:3: line 4 is wrong (and 2 more in this file)"
 
 
 def test_parameters_of_engines_are_declared_in_full():
@@ -256,3 +266,66 @@ def test_only_the_files_needed_are_read(monkeypatch):
     Catalogue().hardware("gb200")
     Catalogue().model("glm-4.7")
     assert opened == ["gb200.yaml", "glm-4.7.yaml"]
+
+
+PEAKS = {"bf16": 100, "fp8": 200, "fp6": 400, "fp4": 500, "int8": 300}
+
+
+@pytest.mark.parametrize(
+    ("stored", "fastest"),
+    [
+        ("fp32", 100),
+        ("bf16", 100),
+        ("fp8", 300),
+        ("int8", 300),
+        # Six bits hold no weight of eight, and hold one of six.
+        ("fp6", 400),
+        ("q6_k", 400),
+        ("q8_0", 300),
+        ("nvfp4", 500),
+        ("exl2-2.5bpw", 500),
+    ],
+)
+def test_no_rate_of_fewer_bits_than_the_weights_have_bounds_them(stored, fastest):
+    """A made-up chip whose narrower units are faster: 100, 200 and 300, 400, 500 TFLOP/s."""
+    chip = made_up.chip(peak={name: f"{rate} TFLOP/s" for name, rate in PEAKS.items()})
+    assert fastest_rate(chip, number_format(stored)) == fastest * 1e12
+
+
+@pytest.mark.parametrize(
+    ("name", "block_bytes", "weights"),
+    [
+        # ggml-common.h: the bytes of a block of each type, and the weights that it holds.
+        ("q8_0", 2 + 32, 32),
+        ("q4_0", 2 + 16, 32),
+        ("q6_k", 128 + 64 + 16 + 2, 256),
+        ("iq4_xs", 2 + 2 + 4 + 128, 256),
+        ("iq3_xxs", 2 + 96, 256),
+        ("iq2_xxs", 2 + 64, 256),
+        # The OCP Microscaling specification 1.0: an 8-bit scale for 32 values.
+        ("mxfp8", 32 + 1, 32),
+        ("mxfp4", 16 + 1, 32),
+        # NVFP4: an 8-bit scale for 16 values.
+        ("nvfp4", 8 + 1, 16),
+        # Groups of 32 with a 16-bit scale; groups of 128 with one of 16 bits and a zero of 16.
+        ("int4", 16 + 2, 32),
+        ("int4-g32", 16 + 2, 32),
+        ("gptq-int4-g128", 64 + 4, 128),
+        ("awq-int4-g128", 64 + 4, 128),
+        # DeepSeek-V3: a 32-bit scale for a block of 128 x 128.
+        ("fp8", 128 * 128 + 4, 128 * 128),
+        ("int8", 1, 1),
+        ("fp6", 3, 4),
+        ("bf16", 2, 1),
+        ("fp16", 2, 1),
+        ("fp32", 4, 1),
+    ],
+)
+def test_bits_of_a_weight_with_its_share_of_scales(name, block_bytes, weights):
+    assert number_format(name).bits == block_bytes * 8 / weights
+
+
+@pytest.mark.parametrize(("name", "bits"), [("q5_k_m", 5.69), ("q4_k_m", 4.85)])
+def test_mixtures_have_the_average_of_a_file(name, bits):
+    """As llama.cpp's table of quantizations prints for them."""
+    assert number_format(name).bits == bits

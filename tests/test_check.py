@@ -17,7 +17,7 @@ from fastcalc.lint import silicon
 from fastcalc.lint.rule import RULES, Setting
 from fastcalc.lint.run import check, check_document
 from tests.helpers import ROOT, every, run
-from tests.rule_examples import EXAMPLES, H100, child, h100, put
+from tests.rule_examples import EXAMPLES, H100, child, h100, put, value
 
 TODAY = date(2026, 11, 21)
 AT_SET_LEVEL = {"ST001", "ST020"}  # a file that cannot be opened, two files of one name
@@ -396,3 +396,42 @@ def test_a_configuration_is_reported_to_be_imported():
     report = check([ROOT / "tests" / "configs" / "gpt-oss-20b.json"])
     assert [fault.rule for fault in report.faults] == ["ST021"]
     assert "fastcalc import" in report.faults[0].message
+
+
+@every(
+    "chips,is_doubtful",
+    [
+        *((chips, False) for chips in (1, 2, 4, 5, 7, 8, 12, 16, 18, 20, 36, 72)),
+        *((chips, True) for chips in (9, 10, 11, 14, 15, 70, 73, 900)),
+    ],
+)
+def test_domains_that_machines_have(tmp_path_factory, chips, is_doubtful):
+    """Any count within one host of eight; beyond it whole trays of four or six chips."""
+    text = put(H100, (r"domain: \{value: 8,", f"domain: {{value: {chips},"))
+    folder = tmp_path_factory.mktemp("domain")
+    found = {fault.rule for fault in faults(folder, "h100-sxm", text)}
+    assert ("HW045" in found) == is_doubtful
+
+
+@every(
+    "rates,rule,is_doubtful",
+    [
+        # An H100's 989.5 TFLOP/s of 16 bits, and fp8 rates about twice that: 6 % are allowed.
+        ({"fp8": 1979}, "HW001", False),
+        ({"fp8": 1979 * 1.05}, "HW001", False),
+        ({"fp8": 1979 * 0.95}, "HW001", False),
+        ({"fp8": 1979 * 1.07}, "HW001", True),
+        ({"fp8": 1979 * 0.93}, "HW001", True),
+        ({"fp8": 3958}, "HW001", True),
+        # An int8 rate of nearly nothing is of a chip that dropped it; a third is of none.
+        ({"int8": 1979}, "HW003", False),
+        ({"int8": 165}, "HW003", True),
+        ({"int8": 98}, "HW003", False),
+        ({"int8": 330}, "HW003", True),
+    ],
+)
+def test_ratios_of_rates_that_chips_have(tmp_path_factory, rates, rule, is_doubtful):
+    changes = (value(name, f"{rate} TFLOP/s") for name, rate in rates.items())
+    folder = tmp_path_factory.mktemp("rates")
+    found = {fault.rule for fault in faults(folder, "h100-sxm", put(H100, *changes))}
+    assert (rule in found) == is_doubtful

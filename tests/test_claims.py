@@ -53,8 +53,8 @@ def fastcalc(capsys, monkeypatch):
     return call
 
 
-def parts(one):
-    return {part.label: part.value for part in one.check.finding.parts}
+def parts(verdict, tested="check"):
+    return {part.label: part.value for part in getattr(verdict, tested).finding.parts}
 
 
 def test_all_claims_of_the_five_articles_are_there(judged, book):
@@ -140,6 +140,31 @@ def test_numbers_alongside(judged):
     assert judged["24"].conclusion.values == pytest.approx([1, 1.201, 0.981])
     assert judged["2"].conclusion.values == pytest.approx([6])
     assert judged["41"].conclusion.values == pytest.approx([15.6 / 21], rel=1e-3)
+    # A million tokens in and 100,000 out: 30 + 15 USD at one pair of prices, 5 + 2.5 at the other.
+    assert parts(judged["2"], "conclusion") == {"first": 45.0, "second": 7.5}
+    # 355 and 1,000 GB over nine tenths of 44.
+    assert list(parts(judged["24"], "conclusion").values()) == [9, 26]
+    # 1 MUSD for 44 GB, and 300,000 USD for 640 GB.
+    assert parts(judged["40"]) == {
+        "wafer": pytest.approx(1e6 / 44),
+        "server": pytest.approx(300_000 / 640),
+    }
+    critical = parts(judged["41"])
+    assert critical["critical batch of h100-sxm"] == pytest.approx(989.5 / 3.35)
+    assert critical["critical batch of wse-3"] == pytest.approx(15.6 / 21)
+    # In 0.45 s, and in the 0.25 s that a first token after 0.2 s leaves.
+    assert list(parts(judged["68"]).values()) == pytest.approx(
+        [65 * 0.45, 65 * 0.25, 1000 * 0.45, 1000 * 0.25]
+    )
+    # Of three tries at 0.4 one is right in 0.784, two are in 0.352.
+    assert parts(judged["50"]) == {
+        "perfect judge": pytest.approx((1 - 0.6**3) / 0.4),
+        "majority": pytest.approx((0.4**3 + 3 * 0.4**2 * 0.6) / 0.4),
+    }
+    # One of three right, and two of three: p = 0.584.
+    votes = parts(judged["72"])
+    assert votes["perfect judge"] == pytest.approx(1 - 0.416**3)
+    assert votes["majority"] == pytest.approx(0.584**3 + 3 * 0.584**2 * 0.416)
     (share,) = with_fixing(speedup=6, more_errors=0.2, base=0.1, fix=3).parts
     assert share.value == pytest.approx(42, abs=0.5)
     assert judged["26"].conclusion.values == pytest.approx([9, 18, 5])
@@ -409,7 +434,7 @@ def test_reasons_say_what_other_commands_print(judged, capsys, monkeypatch):
     assert said in reason(judged["14"])
     asked = ("llama-3.1-70b", "--on", "h100-sxm", "--chips", "8", "--batch", "32")
     (row,) = rows(*asked, "--prompt", "8000")
-    slope = row["service_tpot_ms"] / row["tpot_ms"]
+    slope = row["tpot_in_traffic_ms"] / row["tpot_ms"]
     assert f"a token takes {slope:.2f} times as long" in reason(judged["9"])
 
 
@@ -866,6 +891,9 @@ def test_only_and_explain(fastcalc, judged):
         in text
     )
     assert "article Codex Fast Mode vs Claude Fast Mode" in text
+    assert "alongside first: 45 USD alongside second: 7.5 USD" in words(
+        fastcalc("claims", "--explain", "2").out
+    )
     (one,) = json.loads(fastcalc("claims", "--explain", "4", "--format", "json").out)["records"]
     assert len(one["table"]["rows"]) == 13
     band = fastcalc("claims", "--explain", "4").out

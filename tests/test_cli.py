@@ -14,6 +14,7 @@ import pytest
 import typer
 from typer.models import OptionInfo
 
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import _usage_error
 from fastcalc.cli.app import COMMANDS
 from fastcalc.cli.commands.catalogue import ShowEntry
@@ -451,6 +452,29 @@ def test_own_files_and_folders(fastcalc, tmp_path, monkeypatch):
     assert fastcalc("show", "mine").code == 0
     priced = fastcalc("compare", "--on", "mine", "--price", "mine=2.5", "--format", "json")
     assert records(priced.out)[0]["usd_per_hour"] == 2.5
+
+
+@pytest.mark.parametrize("kind", ["table", "json"])
+def test_fit_reads_the_catalogue_no_more_often_for_more_batches(kind, fastcalc, monkeypatch):
+    reads = []
+    read = Catalogue.hardware
+    monkeypatch.setattr(Catalogue, "hardware", lambda *args: reads.append(1) or read(*args))
+
+    def count(batches):
+        reads.clear()
+        assert fastcalc("fit", "--batch", batches, "--format", kind).code == 0
+        return len(reads)
+
+    assert count("1..40+1") == count("1,2")
+
+
+def test_each_batch_of_fit_has_the_layout_that_it_has_alone(fastcalc):
+    """Whatever is kept from one batch to the next."""
+    asked = ("fit", "llama-3.3-70b", "--on", "h100-sxm,wse-3", "--format", "json", "--batch")
+    alone = [records(fastcalc(*asked, batch).out) for batch in (1, 300, 2000)]
+    together = records(fastcalc(*asked, "1,300,2000").out)
+    assert together == [some[chip] for chip in (0, 1) for some in alone]
+    assert len({record["chips"] for record in together}) > 2
 
 
 def test_a_thousand_may_be_written_short(fastcalc):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastcalc.articles.agent_run import Terms, prospect, routed, run_of, window_speed, window_tokens
-from fastcalc.articles.choice import Choice, Contender
+from fastcalc.articles.choice import PARAMETERS, Choice, Contender
 from fastcalc.catalogue.stand_ins import service, services
 from fastcalc.catalogue.store import Catalogue
 from tests.helpers import run, words
@@ -204,6 +204,14 @@ def test_both_are_equal_where_the_verdict_flips(one, other, slow, fast, steps, t
         tools=tools,
     )
     for flip in decision.flips():
+        if PARAMETERS[flip.parameter.rpartition(".")[2]].is_count:
+            back = -1.0 if flip.is_above else 1.0
+            near = [
+                int(decision.winners({flip.parameter: flip.value + step})) for step in (0.0, back)
+            ]
+            assert flip.value == int(flip.value)
+            assert decision.options[near[0]].name == flip.winner != decision.options[near[1]].name
+            continue
         first, second = decision.values({flip.parameter: flip.value})
         assert first == pytest.approx(second, rel=1e-4), flip
 
@@ -289,7 +297,109 @@ def test_five_subscriptions(decided, fastcalc):
     assert api["usd_a_month"] == pytest.approx(10_000)
     assert api["successes_a_month"] * 1000 == pytest.approx(400e6)
     text = words(fastcalc(*asked, "--notes").out)
-    assert "five: $1,000 a month are 40.0 million tokens out at $25.0" in text
+    assert (
+        "five: $1,000 a month are 40,000 successes of api, 40.0 million tokens read and written"
+        in text
+    )
+
+
+AGENT = ("--tokens", "1000", "--prompt", "20000", "--cached", "0.9", "--hours", "100")
+"""A thousand tokens written for twenty thousand read, 18,000 of them cached."""
+
+
+def test_a_quota_counts_what_is_read_and_extra_usage_has_its_price(decided, fastcalc):
+    """21,000 tokens a run of 10 s: 36,000 runs in 100 hours are 756 million tokens.
+
+    300 of them are included; the others cost as the API's, 1,000 at 25 USD a million written,
+    2,000 at 5 read and 18,000 at 0.5 cached, which makes 0.044 a run.
+    """
+    own = "speed=100,input-price=5,cached-price=0.5"
+    rows = decided(f"plan={own},plan=200,quota=300e6,price=25", f"api={own},price=25", *AGENT)
+    plan, api = rows["records"]
+    each = (1000 * 25 + 2000 * 5 + 18_000 * 0.5) / 1e6
+    assert plan["option"] == "plan", "a name that is a key, too"
+    assert plan["successes_a_month"] == api["successes_a_month"] == pytest.approx(36_000)
+    assert plan["tokens_to_success"] == 21_000
+    assert plan["included_tokens_a_month"] == 300e6
+    assert api["included_tokens_a_month"] is None
+    assert api["usd_a_month"] == pytest.approx(36_000 * each)
+    beyond = 1 - 300 / 756
+    assert plan["usd_a_month"] == pytest.approx(200 + 36_000 * each * beyond)
+    assert plan["usd_to_success"] == pytest.approx(plan["usd_a_month"] / 36_000)
+    text = words(fastcalc(f"plan={own},plan=200,quota=300e6,price=25", *AGENT, "--notes").out)
+    assert (
+        "the plan includes 300 million tokens a month, read and written, 14,286 successes" in text
+    )
+
+
+def test_a_quota_of_five_hours_and_one_that_ends(decided):
+    """100 hours are twenty windows of five; without a price no more than they include."""
+    own = "speed=100,plan=200"
+    rows = decided(
+        *(f"window={own},quota=2.1e6,quota-hours=5", f"month={own},quota=42e6"),
+        *(f"fast={own},quota=0,price=150,input-price=30,cached-price=3", f"all={own}", *AGENT),
+    )["records"]
+    window, month, fast, every = rows
+    assert window["successes_a_month"] == month["successes_a_month"] == pytest.approx(2000)
+    assert window["usd_a_month"] == month["usd_a_month"] == 200
+    assert window["usd_to_success"] == pytest.approx(0.1)
+    # Fast mode is extra usage from the first token.
+    each = (1000 * 150 + 2000 * 30 + 18_000 * 3) / 1e6
+    assert fast["usd_a_month"] == pytest.approx(200 + 36_000 * each)
+    assert (every["successes_a_month"], every["usd_a_month"]) == pytest.approx((36_000, 200))
+
+
+def test_a_budget_buys_extra_usage(decided):
+    """50 USD at 1 a million written buy 50,000 runs of 1,000 more than the 10,000 included."""
+    (row,) = decided("a=speed=100,plan=20,quota=10e6,price=1", "--budget", "50", "--hours", "1000")[
+        "records"
+    ]
+    assert row["successes_a_month"] == pytest.approx(60_000)
+    assert row["usd_a_month"] == pytest.approx(70)
+
+
+def test_a_user_who_looks_away_by_hand():
+    """30 s of a run: after 5 of waiting something else, 20 to come back, 10 to check."""
+    asked = {"speed": 1.0, "tokens": 30, "check": 10.0}
+    stays = found(**asked)
+    assert (stays.seconds, stays.user_seconds) == pytest.approx((40, 40))
+    leaves = found(**asked, look_away=5.0, come_back=20.0)
+    assert (leaves.seconds, leaves.user_seconds) == pytest.approx((60, 35))
+    assert found(**asked, look_away=30.0, come_back=20.0).user_seconds == pytest.approx(40)
+    assert leaves.busy_sessions == pytest.approx((30 + 30) / 30)
+    # With sessions side by side waiting is filled already: 60 s over four, but 30 are the user's.
+    assert found(**asked, look_away=5.0, come_back=20.0, sessions=4).user_seconds == 30
+    assert found(**asked, look_away=5.0, come_back=20.0, hours=1).month == pytest.approx(60)
+
+
+def test_looking_away_flips_it_where_a_hand_says(decided, fastcalc):
+    """Runs of 10 and 4 s: a user who looks away after 5 and takes 30 to come back saves 31.
+
+    By time the slow option is as good as the fast once nobody waits for either, which flips nothing.
+    """
+    options = ("slow=speed=100,price=10", "fast=speed=250,price=100")
+    away = ("--look-away", "5", "--come-back", "30")
+    slow, fast = decided(*options, *away)["records"]
+    assert (slow["user_s_to_success"], fast["user_s_to_success"]) == pytest.approx((35, 4))
+    assert "a user looks away after 5.00 s, and coming back takes 30.0 s" in words(
+        fastcalc(*options, *away).out
+    )
+    # At 36 USD an hour a second is a cent, and the fast run costs 9 cents more.
+    answer = decided(*options, *away, "--hour", "36")
+    (back,) = [one for one in answer["break_even"] if one["parameter"] == "come-back"]
+    assert (back["value"], back["winner"], back["side"]) == (pytest.approx(8), "slow", "below")
+    # Nobody looks away by default. At no cost of coming back the 6 s of waiting more save 6 cents.
+    stays = decided(*options, "--hour", "36")
+    assert [one["wins"] for one in stays["records"]] == [True, False]
+    assert not [one for one in stays["break_even"] if one["parameter"] == "come-back"]
+    worth = decided(*options, "--hour", "72")
+    assert [one["wins"] for one in worth["records"]] == [False, True]
+    (looks,) = [one for one in worth["break_even"] if one["parameter"] == "look-away"]
+    assert (looks["now"], looks["winner"], looks["side"]) == (None, "slow", "below")
+    assert looks["value"] == pytest.approx(4 + 0.09 / (72 / 3600))
+    assert "the user waits for every run" in words(fastcalc(*options, "--notes").out)
+    timed = decided(*options)
+    assert not [one for one in timed["break_even"] if one["parameter"] == "look-away"]
 
 
 def test_three_options_in_one_table(fastcalc, decided):
@@ -533,6 +643,11 @@ def test_what_is_next_can_be_typed(fastcalc):
         (("a=speed",), "is not KEY=VALUE"),
         (("a=speed=9,on=h100-sxm",), "a speed stands for all of it"),
         (("speed=9",), "has no name; write for example"),
+        (("plan=200",), "has no name; write for example"),
+        (("a=speed=9,quota=5",), "a: quota goes with plan"),
+        (("a=speed=9,plan=5,quota-hours=5",), "a: quota-hours goes with quota"),
+        (("a=speed=9,plan=5,quota=-1",), "a: quota -1 is not 0 or a whole number"),
+        (("a=speed=9", "--look-away", "-1"), "--look-away -1 is not 0 or a number from"),
         (("a=speed=9", "a=speed=8"), "two options are called a"),
         (("a=price=9",), "is no service"),
         (("a",), "is no service"),

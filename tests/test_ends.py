@@ -1,5 +1,6 @@
 """Where answers go and how commands end: streams that are closed or full, devices, files read."""
 
+import io
 import json
 import os
 import shutil
@@ -257,3 +258,29 @@ def test_an_end_as_of_a_folder_does_not_overwrite_a_file(tmp_path, capsys, monke
     ran = run("list", "engines", "-o", f"{tmp_path}/kept/", capsys=capsys, monkeypatch=monkeypatch)
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert (tmp_path / "kept").read_text() == "mine"
+
+
+def test_notes_that_a_full_device_loses_lose_nothing_else(monkeypatch):
+    """What Python would still write at the end goes nowhere; standard output stays as it is."""
+    if not os.path.exists("/dev/full"):
+        pytest.skip("needs /dev/full")
+    before = os.dup(2)
+    try:
+        with open("/dev/full", "w") as full:
+            os.dup2(full.fileno(), 2)
+            monkeypatch.setattr(sys, "stderr", os.fdopen(2, "w", closefd=False))
+            output.notify("a note")
+            nothing, now = os.stat(os.devnull), os.fstat(2)
+            assert (now.st_rdev, now.st_ino) == (nothing.st_rdev, nothing.st_ino)
+            sys.stderr.flush()
+            full.close()
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
+
+
+def test_a_note_is_written_once_and_at_once(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    output.warn(["a", "b", "a"])
+    assert stream.getvalue() == "fastcalc: note: a\nfastcalc: note: b\n"

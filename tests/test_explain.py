@@ -207,6 +207,17 @@ def test_it_is_no_flat_record(fastcalc):
     assert "use json" in ran.err
 
 
+def test_of_many_batches_a_page_explains_eight_and_json_all(fastcalc):
+    asked = ("compare", "llama-3.1-8b", "--on", "h100-sxm", "--batch", "1..100+1", "--explain")
+    page = fastcalc(*asked).out
+    explained = {int(batch) for batch in re.findall(r"batch (\d+): decode step", page)}
+    assert len(explained) == 8
+    assert {1, 100} < explained
+    assert "8 of the 100 batches that fit are explained" in page
+    document = json.loads(fastcalc(*asked, "--format", "json").out)
+    assert {step["batch"] for step in document["explanations"]} == set(range(1, 101))
+
+
 def test_without_it_nothing_changes(fastcalc):
     document = json.loads(fastcalc("compare", "--on", "h100-sxm", "--format", "json").out)
     assert set(document) == {"schema", "records", "assumptions"}

@@ -148,6 +148,12 @@ PUBLISHED = [
     # Legs of 3 and 4 in the logarithm make 5; a side that is known adds nothing.
     ("factor_of_ratio", {"over": math.exp(0.3), "under": math.exp(-0.4)}, math.exp(0.5), 1e-12),
     ("factor_of_ratio", {"over": 1.0, "under": 3.0}, 3.0, 1e-12),
+    # Looked away after 5 s, the wait no longer counts, but coming back does; within 5 s neither.
+    ("attended_time", {"response": 600.0, "patience": 5.0, "back": 30.0}, 35.0, 0),
+    ("attended_time", {"response": 5.0, "patience": 5.0, "back": 30.0}, 5.0, 0),
+    # 40 million tokens of which 30 are included; and 20 of which all are.
+    ("share_beyond", {"used": 40e6, "included": 30e6}, 0.25, 1e-12),
+    ("share_beyond", {"used": 20e6, "included": 30e6}, 0.0, 0),
     ("shared_link", {"ranks": 8, "domain": 8, "is_mesh": 1, "is_host": 0}, 1.0, 1e-12),
     ("shared_link", {"ranks": 3, "domain": 8, "is_mesh": 1, "is_host": 0}, 2 / 7, 1e-12),
     # RTX PRO 6000: 0.60 of the link among two, 0.376 among eight.
@@ -166,14 +172,14 @@ PUBLISHED = [
     # Little's law at a full pipeline: three micro-batches over three stages of a third each.
     (
         "pipelined_step",
-        {"pass_time": 3.0, "hops": 0.0, "stages": 3, "slowest": 1.5, "streams": 9},
+        {"pass_time": 3.0, "hops": 0.0, "stages": 3, "slowest": 0.5, "streams": 9},
         4.5,
         0,
     ),
     # Each of the three stages spends 0.5 itself on a micro-batch.
     (
         "pipelined_step",
-        {"pass_time": 3.0, "hops": 0.0, "stages": 3, "slowest": 1.5, "streams": 9, "own": 0.5},
+        {"pass_time": 3.0, "hops": 0.0, "stages": 3, "slowest": 0.5, "streams": 9, "own": 0.5},
         6.0,
         0,
     ),
@@ -302,7 +308,7 @@ def test_the_docstring_is_a_contract(name, function):
     text = inspect.getdoc(function)
     parameters = inspect.signature(function).parameters
     assert all(one.kind is one.KEYWORD_ONLY for one in parameters.values()), "keyword-only"
-    units = "1|byte|byte/s|FLOP|FLOP/s|s|W|J|1/s|USD|USD/h|USD/kWh|byte or FLOP|byte/s or FLOP/s|byte or s"
+    units = "1|byte|byte/s|FLOP|FLOP/s|s|W|J|1/s|USD|USD/h|USD/kWh|byte or FLOP|byte/s or FLOP/s"
     assert re.search(rf"\A.+ \[(?:{units})\]\n", text), "what is returned has a unit"
     documented = re.findall(rf"(?m)^(\w+) : .+ \[(?:{units})\]$", text)
     assert documented == list(parameters)
@@ -328,6 +334,5 @@ def test_every_formula_has_a_row():
         "linear_flops",
     }
     by_doctest |= {"cache_bytes_per_layer", "largest_batch", "time_of", "time_over_tiers"}
-    by_doctest |= {"heaviest_stage"}  # by hand, and by brute force, in test_stages.py
     by_doctest |= {"least_of"}  # compared with another solver in test_best_split.py
     assert set(BY_NAME) == tested | by_doctest

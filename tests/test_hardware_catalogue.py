@@ -426,10 +426,8 @@ def test_what_engines_get_of_a_host_is_what_was_measured(catalogue, name):
     assert given.host_link_fraction.si == pytest.approx(sum(copies) / 3, rel=5e-3)
     seconds = 640 / 55.5
     assert seconds == pytest.approx(8.42 + 1.23 + 1.88, rel=1e-3)
-    assert given.tier_overlap.si == 0.0
-    assert given.expert_skew is None
 
 
 def test_the_bound_gets_all_of_a_host(catalogue):
     given = catalogue.engine("ideal").parameters.given
-    assert not {name for name in given if name.startswith(("host", "tier", "expert_skew"))}
+    assert not {name for name in given if name.startswith("host")}

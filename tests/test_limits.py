@@ -5,10 +5,11 @@ import pytest
 from fastcalc.catalogue.schema import Hardware, Model
 from fastcalc.core.component import LIMITERS
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import Sharding
+from fastcalc.core.scenario import Sharding, warnings_of
 from fastcalc.core.workload import workload
 from fastcalc.formulas.memory import chips_for_capacity, largest_batch
 from fastcalc.formulas.roofline import critical_batch
+from tests import made_up
 from tests.helpers import outcome
 
 TWENTY_BILLION = Model.model_validate(
@@ -391,3 +392,19 @@ def test_a_layer_too_large_for_a_chip_is_cut_over_several_where_a_link_joins_the
     assert found.estimate.low[0] <= 751 <= found.estimate.high[0]
     large = outcome("llama-3.1-70b", "groq-lpu", weights="int8", prompt=100, output=100)
     assert large.estimate.low[0] <= 250 <= large.estimate.high[0]
+
+
+@pytest.mark.parametrize(
+    ("chip", "model", "named"),
+    [
+        ({}, {}, []),
+        ({"hypothetical": True}, {}, ["made-up-chip"]),
+        ({}, {"hypothetical": True}, ["made-up-model"]),
+        ({"hypothetical": True}, {"hypothetical": True}, ["made-up-chip", "made-up-model"]),
+    ],
+)
+def test_what_is_hypothetical_is_named(chip, model, named):
+    """The chip, the model, both or neither, whichever the files say."""
+    solved = outcome(made_up.minimal(**model), made_up.chip(**chip), engine=made_up.engine())
+    notes = [note for note in warnings_of(solved) if "hypothetical" in note]
+    assert notes == [f"{name} is hypothetical" for name in named]

@@ -239,6 +239,23 @@ def test_runs_twice_as_slow_are_met_by_an_engine_of_ones_own():
     assert 0 < len(fit.nodes) <= 10
 
 
+def test_a_source_left_out_is_met_worse_than_the_others_it_disagrees_with():
+    """One source alone cannot be left out; of two, each is predicted by a fit on the other.
+
+    Where one is four times as slow, no engine meets both, and neither foretells the other.
+    """
+    catalogue = Catalogue()
+    vllm = catalogue.engine("vllm")
+    first, second = (
+        [one for one in synthetic(factor=factor) if one.source_key == key]
+        for key, factor in (("aa", 1.5), ("bb", 6.0))
+    )
+    assert fit_own(first, catalogue, vllm).left_out is None
+    both = fit_own([*first, *second], catalogue, vllm)
+    assert both.left_out.count == both.after.count == len(first) + len(second)
+    assert both.left_out.median_factor > 1.5 * both.after.median_factor
+
+
 def test_a_range_from_many_sources_holds_four_fifths():
     """Normal residuals of 200 sources: 80 % lie within 1.2816 deviations."""
     random = np.random.default_rng(1)

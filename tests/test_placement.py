@@ -322,11 +322,28 @@ def test_a_layer_is_cut_where_there_are_more_chips_than_slots():
     assert place.chips_per_layer == 1
 
 
-@pytest.mark.parametrize("model", [made_up.minimal(), made_up.EXPERTS], ids=["dense", "experts"])
+FEW_EXPERTS = made_up.minimal(
+    total_parameters=500, active_parameters=300, experts=4, active_experts=2, hidden_size=1000
+)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [made_up.minimal(), made_up.EXPERTS, FEW_EXPERTS],
+    ids=["dense", "ten experts", "four experts"],
+)
 def test_whatever_a_search_takes_is_legal(model):
     site = made_up.site(model)
     searched = [*site.default_layouts, *site.exactly(8), *site.of_one_copy(8), *layouts_of(site)]
     assert [site.check(layout) for layout in searched] == searched
+
+
+def test_each_rank_of_one_copy_has_an_expert_at_least():
+    """Eight ranks share four experts two to each, or in two groups of four: never one to each."""
+    site = made_up.site(FEW_EXPERTS)
+    whole = {layout.ep for layout in site.of_one_copy(8) if layout.tp == 8}
+    assert whole == {1, 2, 4}
+    assert all(layout.ep <= 4 for layout in site.of_one_copy(8))
 
 
 def test_several_layouts_have_the_quantities_of_each():

@@ -79,6 +79,29 @@ def test_both_ends_are_the_best_of_every_cut(parameters):
             assert found.multiple[place] == pytest.approx(start * now / max(totals), rel=1e-9)
 
 
+@pytest.mark.parametrize("cost", [np.inf, 1.3, 2.0, 6.0])
+@pytest.mark.parametrize("floor", ["10 us", "50 us", "200 us"])
+def test_ends_are_whole_numbers_as_every_start_has_them(floor, cost):
+    """A coarse grid of starts, and each start between two of it that differ, one after another."""
+    one = scenario(decode_layer_floor=floor)
+    grid = np.array([1, 5, 40, 200, 700, 1500])
+    found = curve(one, CHIPS, grid, 2.5)
+    paid = np.flatnonzero(found.multiple <= cost)
+    if not len(paid):
+        assert found.ends(cost) is None
+        return
+    first, last = int(paid[0]), int(paid[-1])
+    every = np.arange(1, 1501)
+    cheap = curve(one, CHIPS, every, 2.5).multiple <= cost
+    least, most = found.ends(cost)
+    assert cheap[least - 1]
+    assert cheap[most - 1]
+    assert grid[max(first - 1, 0)] <= least <= grid[first]
+    assert least == 1 or not cheap[least - 2]
+    assert most == 1500 or not cheap[most]
+    assert grid[last] <= most
+
+
 def test_the_best_cut_is_the_fastest_of_all():
     one = scenario(decode_layer_floor="10 us")
     for batch in (1, 16, 200):

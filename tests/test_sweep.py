@@ -319,3 +319,26 @@ def test_chips_that_a_model_cannot_be_laid_out_over_are_counted():
     found, left_out = grids(axes)
     assert [grid.chips for grid in found] == [7]
     assert left_out == {"chips beyond what the model can be laid out over": 2}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "count"),
+    [
+        (Ranks(), 0),
+        (Ranks(tp=(1, 2, 4)), 3),
+        (Ranks(chips=(8,), tp=(1, 2)), 2),
+        (Ranks(tp=(1, 2, 4), pp=(1, 2), ep=(1, 8), dp=(1, 2, 3, 4, 5)), 3 * 2 * 2 * 5),
+    ],
+)
+def test_combinations_of_ranks_are_counted_as_they_are_made(ranks, count):
+    """The product of the lists; where nothing is named the placement decides, and none is made."""
+    chip = CATALOGUE.hardware("h100-sxm")
+    assert ranks.count(chip, is_alone=False) == count
+    assert len(ranks.on(chip, is_alone=False)) == max(count, 1)
+
+
+def test_ranks_of_a_layer_are_not_counted_on_chips_that_pipeline_layers():
+    """Alongside other chips, wafers take stages alone: two of the six combinations."""
+    ranks, wafer = Ranks(tp=(1, 2, 4), pp=(2, 3)), CATALOGUE.hardware("wse-3")
+    assert ranks.count(wafer, is_alone=False) == 2
+    assert ranks.count(wafer, is_alone=True) == 6

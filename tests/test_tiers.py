@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,11 +30,8 @@ from fastcalc.search.prefix import prefix_cache
 from tests import made_up, strategies
 from tests.helpers import outcome, run
 
-ADDS = made_up.engine(tier_overlap=0)
+ADDS = made_up.engine()
 """Software that reaches everything, and reads one memory after another."""
-
-HIDES = made_up.engine(tier_overlap=1)
-"""The same, reading all memories at once."""
 
 FAST_CORES = {"peak": {"bf16": "1000000 TFLOP/s"}}
 """So that arithmetic is nothing alongside memory."""
@@ -118,8 +116,6 @@ def test_regions_hold_what_they_can_and_the_rest_is_read_one_after_another():
     found = outcome(model, on, engine=ADDS)
     assert found.split.shares["dense"][0][0] == pytest.approx(0.25, rel=1e-5)
     assert seconds(found) == pytest.approx(3.5e-3, rel=1e-4)
-    # Where the engine reads ahead, the sweeps hide.
-    assert seconds(outcome(model, on, engine=HIDES)) == pytest.approx(3e-3, rel=1e-4)
 
 
 def test_each_chip_with_regions_reads_its_part_of_the_caches_from_shared_memory():
@@ -199,14 +195,13 @@ def test_with_chips_given_a_row_has_the_layout_that_serves_most(catalogue):
 # Limits.
 
 
-@pytest.mark.parametrize("under", [ADDS, HIDES])
-def test_all_in_the_slow_tier_is_a_chip_of_that_tier(under):
+def test_all_in_the_slow_tier_is_a_chip_of_that_tier():
     """10 GB at 500 GB/s: 20 ms, and the cache of 1,500 bytes."""
     both = chip(memory("SRAM", "20 GB", "10 TB/s"), memory("LPDDR", "96 GB", "500 GB/s"))
     one = chip(memory("LPDDR", "96 GB", "500 GB/s"))
     all_slow = MemoryChoice(place=place(weights="LPDDR", kv="LPDDR"))
-    alone = outcome(TEN_GB, one, engine=under, batch=(1, 64))
-    asked = outcome(TEN_GB, both, engine=under, batch=(1, 64), memory=all_slow)
+    alone = outcome(TEN_GB, one, engine=ADDS, batch=(1, 64))
+    asked = outcome(TEN_GB, both, engine=ADDS, batch=(1, 64), memory=all_slow)
     assert seconds(alone) == pytest.approx(20.000003e-3, rel=1e-9)
     assert asked.estimate.tpot == pytest.approx(alone.estimate.tpot, rel=1e-9)
     assert asked.estimate.bound == pytest.approx(alone.estimate.bound, rel=1e-9)
@@ -214,28 +209,24 @@ def test_all_in_the_slow_tier_is_a_chip_of_that_tier(under):
     assert asked.placement.max_batch == alone.placement.max_batch
 
 
-@pytest.mark.parametrize("under", [ADDS, HIDES])
-def test_a_fast_tier_too_small_to_matter_does_not(under):
+def test_a_fast_tier_too_small_to_matter_does_not():
     """A kilobyte of 10 GB, a tenth of a millionth of it."""
     both = chip(memory("SRAM", "1 kB", "10 TB/s"), memory("LPDDR", "96 GB", "500 GB/s"))
-    found = outcome(TEN_GB, both, engine=under)
+    found = outcome(TEN_GB, both, engine=ADDS)
     assert seconds(found) == pytest.approx(20e-3, rel=3e-7)
     assert found.estimate.bound[0] == pytest.approx(50, rel=3e-7)
 
 
-@pytest.mark.parametrize("under", [ADDS, HIDES])
 @pytest.mark.parametrize("batch", [1, 64])
-def test_regions_that_hold_nothing_take_the_time_of_a_sequential_chip(under, batch):
+def test_regions_that_hold_nothing_take_the_time_of_a_sequential_chip(batch):
     """A chip of one memory that is in no region: 10 GB and the caches, once, at 500 GB/s."""
     shared = memory("LPDDR", "96 GB", "500 GB/s", where="package")
     model = made_up.minimal(total_parameters=5_000_000_000, kv_bytes_per_token=100_000)
-    regions = outcome(model, spatial(shared), engine=under, batch=(batch,))
-    one = outcome(model, chip(shared), engine=under, batch=(batch,))
+    regions = outcome(model, spatial(shared), engine=ADDS, batch=(batch,))
+    one = outcome(model, chip(shared), engine=ADDS, batch=(batch,))
     by_hand = (10e9 + batch * 1500 * 1e5) / 500e9
     assert memory_time(one) == pytest.approx(by_hand, rel=1e-9)
-    # Where it reads ahead, what the regions multiply meanwhile takes part of the time.
-    spent = seconds(regions) if under is HIDES else memory_time(regions)
-    assert spent == pytest.approx(by_hand, rel=1e-9)
+    assert memory_time(regions) == pytest.approx(by_hand, rel=1e-9)
 
 
 def memory_time(found: Outcome) -> float:
@@ -243,9 +234,8 @@ def memory_time(found: Outcome) -> float:
     return float(np.sum(sum(one.by_limiter()[0] for one in found.estimate.step.components)))
 
 
-@pytest.mark.parametrize("under", [ADDS, HIDES])
 @pytest.mark.parametrize("kinds", [{"weights": "B", "kv": "B"}, {"weights": "A", "kv": "C"}])
-def test_the_bandwidth_of_a_tier_that_is_left_out_changes_nothing(under, kinds):
+def test_the_bandwidth_of_a_tier_that_is_left_out_changes_nothing(kinds):
     tiers = {"A": "10 TB/s", "B": "2 TB/s", "C": "500 GB/s"}
     left_out = next(name for name in tiers if name not in kinds.values())
     model = made_up.minimal(total_parameters=5_000_000_000, kv_bytes_per_token=100_000)
@@ -254,33 +244,31 @@ def test_the_bandwidth_of_a_tier_that_is_left_out_changes_nothing(under, kinds):
     for bandwidth in ("100 GB/s", tiers[left_out], "100 TB/s"):
         rates = {**tiers, left_out: bandwidth}
         on = chip(*(memory(name, "40 GB", rate) for name, rate in rates.items()))
-        found.append(outcome(model, on, engine=under, batch=(1, 64), memory=asked).estimate)
+        found.append(outcome(model, on, engine=ADDS, batch=(1, 64), memory=asked).estimate)
     for other in found[1:]:
         assert other.tpot == pytest.approx(found[0].tpot, rel=1e-9)
         assert other.bound == pytest.approx(found[0].bound, rel=1e-9)
         assert other.ttft == pytest.approx(found[0].ttft, rel=1e-9)
 
 
-@pytest.mark.parametrize("under", [ADDS, HIDES])
-def test_an_empty_tier_changes_nothing(under):
+def test_an_empty_tier_changes_nothing():
     """Two tiers hold all; a third, of any rate below the first, holds nothing."""
     two = (memory("A", "5 GB", "10 TB/s"), memory("B", "96 GB", "500 GB/s"))
-    alone = outcome(TEN_GB, chip(*two), engine=under)
+    alone = outcome(TEN_GB, chip(*two), engine=ADDS)
     for bandwidth in ("400 GB/s", "1 GB/s"):
         more = chip(*two, memory("C", "96 GB", bandwidth))
-        assert seconds(outcome(TEN_GB, more, engine=under)) == pytest.approx(
+        assert seconds(outcome(TEN_GB, more, engine=ADDS)) == pytest.approx(
             seconds(alone), rel=1e-9
         )
 
 
 def test_a_second_tier_as_fast_as_the_first_is_one_larger_tier():
-    """1 GB and 99 GB at 1 TB/s: 10 GB take 10 ms where times add, and no less where they hide."""
+    """1 GB and 99 GB at 1 TB/s: 10 GB take 10 ms."""
     both = chip(memory("A", "1 GB", "1 TB/s"), memory("B", "99 GB", "1 TB/s"))
     one = chip(memory("A", "100 GB", "1 TB/s"))
-    for under in (ADDS, HIDES):
-        found, alone = (outcome(TEN_GB, on, engine=under) for on in (both, one))
-        assert seconds(found) == pytest.approx(10e-3, rel=1e-6)
-        assert seconds(found) == pytest.approx(seconds(alone), rel=1e-9)
+    found, alone = (outcome(TEN_GB, on, engine=ADDS) for on in (both, one))
+    assert seconds(found) == pytest.approx(10e-3, rel=1e-6)
+    assert seconds(found) == pytest.approx(seconds(alone), rel=1e-9)
 
 
 def test_a_host_over_a_tiny_link_takes_as_long_as_the_link():
@@ -312,7 +300,7 @@ def test_a_model_that_is_asked_to_live_on_the_host_alone_is_read_over_the_link()
     assert found.estimate.bound[0] == pytest.approx(5, rel=1e-6)
     assert found.where == "DRAM of 1 chip"
     # An engine that makes half of the link takes twice as long.
-    slower = made_up.engine(tier_overlap=0, host_link_fraction=0.5)
+    slower = made_up.engine(host_link_fraction=0.5)
     assert seconds(outcome(TEN_GB, on, engine=slower, memory=asked)) == pytest.approx(0.4, rel=1e-6)
     # Worked on in place: 10 GB at 100 GB/s.
     fast = MemoryChoice(host(compute="1000 TFLOP/s"), "compute", asked.place)
@@ -348,7 +336,7 @@ def test_a_host_faster_than_the_chip_holds_what_gains(turn, use):
     """
     on = chip(memory("HBM", "80 GB", "300 GB/s"))
     there = MemoryChoice(host("8 GB", "400 GB/s", compute="1000000 TFLOP/s"), use)
-    under = made_up.engine(tier_overlap=0, host_layer_overhead=f"{turn} ms")
+    under = made_up.engine(host_layer_overhead=f"{turn} ms")
     found = outcome(TEN_GB, on, engine=under, memory=there)
     best = min(2e3 / 300 + 20 + 8 * turn, 1e4 / 300)
     assert seconds(found) == pytest.approx(best / 1e3, rel=1e-6)
@@ -371,7 +359,8 @@ def test_a_host_faster_than_the_chip_holds_what_gains(turn, use):
 )
 def test_more_memory_of_a_card_never_slows_it_alongside_a_faster_host(catalogue, command, more):
     model, card, name, weights, batch = command
-    asked = {"batch": (batch,), "weights": weights, "memory": memory_choice(catalogue, name)}
+    there = replace(memory_choice(catalogue, name), place_for="decode")
+    asked = {"batch": (batch,), "weights": weights, "memory": there}
     on = catalogue.hardware(card)
     ranks = Sharding(pp=2) if card == "t4" else Sharding(tp=1)
     speeds = []
@@ -414,11 +403,9 @@ def software(draw: st.DrawFn) -> Engine:
     engine = draw(strategies.engines())
     share = st.sampled_from([0.2, 0.7, 1.0])
     more = made_up.engine(
-        tier_overlap=draw(st.sampled_from([0, 0.5, 1])),
         host_bandwidth_fraction=draw(share),
         host_link_fraction=draw(share),
         host_layer_overhead=draw(st.sampled_from(["0 us", "100 us"])),
-        expert_skew=draw(st.sampled_from([0, 0.5])),
     )
     return engine.model_copy(update={"parameters": merged(engine.parameters, more.parameters)})
 
@@ -467,53 +454,57 @@ def scaled(one: Memory, **factors: float) -> Memory:
     return one.model_copy(update=update)
 
 
+def raised(entry: Any, factor: float, *path: str | int) -> Any:
+    """An entry, or a list of them, with one of its numbers multiplied."""
+    if not path:
+        return entry.model_copy(update={"si": entry.si * factor})
+    at, *further = path
+    if isinstance(entry, list):
+        new = raised(entry[at], factor, *further)
+        return [new if place == at else old for place, old in enumerate(entry)]
+    old = entry[at] if isinstance(entry, dict) else getattr(entry, at)
+    new = raised(old, factor, *further)
+    return entry | {at: new} if isinstance(entry, dict) else entry.model_copy(update={at: new})
+
+
+def parts_of(hardware: Hardware) -> Iterator[tuple[str | int, ...]]:
+    """Where each number of a chip or host is that says how fast or large it is."""
+    for at, memory in enumerate(hardware.memory):
+        for name in ("capacity", "bandwidth", "link"):
+            if getattr(memory, name):
+                yield "memory", at, name
+    yield from (("peak", name) for name in hardware.peak)
+    yield from ((name,) for name in ("cores", "vector") if getattr(hardware, name))
+    links = hardware.links
+    yield from (
+        ("links", name, "bandwidth") for name in ("scale_up", "scale_out") if getattr(links, name)
+    )
+
+
 def better_ones(request: Scenario, factor: float) -> Iterator[tuple[str, Scenario]]:
     """The same deployment with more of one thing."""
-    on, asked = request.hardware, request.memory
-    for name in ("capacity", "bandwidth"):
-        faster = [scaled(on.memory[0], **{name: factor}), *on.memory[1:]]
-        yield name, replace(request, hardware=on.model_copy(update={"memory": faster}))
-    if asked.host is not None:
-        for name in ("link", "bandwidth", "capacity"):
-            dram = [scaled(asked.host.memory[0], **{name: factor})]
-            more = asked.host.model_copy(update={"memory": dram})
-            yield f"host {name}", replace(request, memory=replace(asked, host=more))
-        rate = asked.host.peak["bf16"]
-        peak = {"bf16": rate.model_copy(update={"si": rate.si * factor})}
-        more = asked.host.model_copy(update={"peak": peak})
-        yield "host cores", replace(request, memory=replace(asked, host=more))
-
-
-def lies_alike(one: Outcome, other: Outcome) -> bool:
-    """Whether the same shares of each kind live in the same memories."""
-    splits = one.split, other.split
-    if None in splits:
-        return splits == (None, None)
-    pairs = (zip(*(each.shares[kind] for each in splits), strict=True) for kind in KINDS)
-    return all(np.allclose(*pair, atol=TINY) for kind in pairs for pair in kind)
+    for path in parts_of(request.hardware):
+        more = raised(request.hardware, factor, *path)
+        yield f"chip {path}", replace(request, hardware=more)
+    host = request.memory.host
+    for path in parts_of(host) if host else ():
+        more = replace(request.memory, host=raised(host, factor, *path))
+        yield f"host {path}", replace(request, memory=more)
 
 
 @strategies.examples(15)
-@given(requests(), st.sampled_from([1.01, 1.5, 20.0]))
-def test_more_of_a_faster_tier_never_slows(request, factor):
-    """A pass that decodes never, and none where everything stays where it was.
-
-    Bytes are placed for the pass that decodes: one with prompts takes what that leaves it, and may
-    find farther away what it would have had near, so that a first token may come later.
-    """
-    found = solve(request)
+@given(requests(), st.sampled_from([1.01, 1.5, 20.0]), st.sampled_from(["served", "decode"]))
+def test_a_faster_or_larger_part_never_slows_what_bytes_are_placed_for(request, factor, place_for):
+    """Every number of chip and host: requests with their prompts, or decode alone, and the bound."""
+    request = replace(request, memory=replace(request.memory, place_for=place_for))
+    found = solve(request).estimate
     for name, better in better_ones(request, factor):
-        after = solve(better)
-        for key in ("tpot", "ttft", "tpot_in_traffic") if lies_alike(found, after) else ("tpot",):
-            new, old = getattr(after.estimate, key), getattr(found.estimate, key)
-            assert np.all(new <= old * (1 + rounding(found))), (name, key, old, new)
-        assert np.all(after.estimate.bound >= found.estimate.bound * (1 - TINY)), name
-
-
-def rounding(found: Outcome) -> float:
-    """What a time is exact to: where experts are picked unevenly, tangents stand for a curve."""
-    skew = found.site.machine.software.expert_skew
-    return 1e-6 if skew and found.placement.work.experts else TINY
+        after = solve(better).estimate
+        if place_for == "served":
+            assert np.all(after.served >= found.served * (1 - TINY)), (name, after, found)
+        else:
+            assert np.all(after.tpot <= found.tpot * (1 + TINY)), (name, after, found)
+        assert np.all(after.bound >= found.bound * (1 - TINY)), name
 
 
 @strategies.examples(15)
@@ -537,10 +528,35 @@ def test_shares_are_whole_and_memories_hold_what_is_in_them(request):
     for kind in KINDS:
         assert sum(found.split.shares[kind]) == pytest.approx(1.0, rel=1e-9), kind
         assert all(np.all(share >= -TINY) for share in found.split.shares[kind])
-    assert sum(found.split.read) == pytest.approx(1.0, rel=1e-9)
     for place, room in enumerate(usable):
         held = sum(found.split.shares[kind][place] * found.split.sizes[kind] for kind in KINDS)
         assert np.all(held <= room * (1 + 1e-9)), (place, held, room)
+
+
+def test_a_faster_host_serves_more_where_it_may_take_what_prompts_need(catalogue):
+    """DRAM four times as fast: placed for decode alone, prompts would pay more than it saves."""
+    host = catalogue.hardware("grace-480gb")
+    faster = host.model_copy(update={"memory": [scaled(host.memory[0], bandwidth=4.0)]})
+    served = {
+        place_for: [
+            float(
+                outcome(
+                    "glm-4.5",
+                    "apple-m2-ultra-76",
+                    batch=(4,),
+                    output=10,
+                    weights="fp8",
+                    kv="bf16",
+                    sharding=Sharding(tp=1, pp=8, dp=2),
+                    memory=MemoryChoice(each, "compute", place_for=place_for),
+                ).estimate.served[0]
+            )
+            for each in (host, faster)
+        ]
+        for place_for in ("served", "decode")
+    }
+    assert served["served"][1] >= served["served"][0] >= served["decode"][0] * (1 - TINY)
+    assert served["decode"][1] < served["served"][0] < served["served"][1]
 
 
 @strategies.examples(15)
@@ -551,8 +567,7 @@ def test_adding_a_host_never_slows_what_fitted_without_it(request, added):
     before = solve(alone).estimate
     found = solve(replace(alone, memory=MemoryChoice(added)))
     after = found.estimate
-    # Only the pass that decodes: a prompt pass takes what that leaves it, as above.
-    assert np.all(after.tpot <= before.tpot * (1 + rounding(found)))
+    assert np.all(after.served >= before.served * (1 - TINY))
     assert np.all(after.bound >= before.bound * (1 - TINY))
 
 
@@ -647,12 +662,9 @@ def test_no_other_placement_takes_less(tiers, steps, batch):
 
 
 def other_splits(found: Outcome, steps: int) -> Iterator[tuple[Split, np.ndarray]]:
-    """Every split of what a pass reads over the memories, in steps, and which of them fit.
-
-    The most picked experts are nearest, or farthest.
-    """
+    """Every split of what a pass reads over the memories, in steps, and which of them fit."""
     split, machine = found.split, found.site.machine
-    count, skew = len(split.tiers), machine.software.expert_skew
+    count = len(split.tiers)
     choices = np.array(simplex(count, steps))
     grid = np.indices((len(choices),) * 4).reshape(4, -1)
     shares = {
@@ -665,19 +677,22 @@ def other_splits(found: Outcome, steps: int) -> Iterator[tuple[Split, np.ndarray
     for tier, room in enumerate(machine.usable(found.placement.layout.chips)):
         held = sum(shares[kind][tier] * split.sizes[kind] for kind in KINDS)
         fits = fits & (held <= room * (1 + TINY))
-    for order in (1, -1) if skew else (1,):
-        hit = np.cumsum(shares["experts"][::order], axis=0).clip(0, 1) ** (1 - skew)
-        read = list(np.diff(hit, axis=0, prepend=0.0 * hit[:1]))[::order]
-        yield replace(split, shares=shares, read=read), fits
+    yield replace(split, shares=shares), fits
 
 
 @strategies.examples(15)
-@given(requests(), st.sampled_from([0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 2.0]))
-def test_no_other_split_of_a_random_model_takes_less(request, part):
-    """Chips that hold a part of it or all, engines that overlap, cores of a host: all splits.
+@given(
+    requests(),
+    st.sampled_from([0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 2.0]),
+    st.sampled_from(["served", "decode"]),
+)
+def test_hardly_any_split_of_a_random_model_takes_less(request, part, place_for):
+    """Chips that hold a part of it or all, cores of a host: all splits.
 
-    The step itself says what each takes.
+    The steps themselves say what each takes: O passes that decode, of which those with prompts in
+    them take longer. Of two memories none takes less.
     """
+    request = replace(request, memory=replace(request.memory, place_for=place_for))
     found = solve(request)
     first, *others = request.hardware.memory
     sizes = split(found.placement, max(request.batches)).sizes
@@ -689,11 +704,19 @@ def test_no_other_split_of_a_random_model_takes_less(request, part):
     found = solve(replace(request, hardware=request.hardware.model_copy(update=update)))
     assume(np.all(found.estimate.fits) and found.split is not None)
     passes = found.estimate.passes
-    work = passes.decode_work()
+
+    def takes(split):
+        alone, mixed = (
+            passes.expected(replace(work, split=split)).seconds
+            for work in (passes.decode_work(), passes.mixed_work())
+        )
+        longer = np.maximum(mixed - alone, 0.0) if place_for == "served" else 0.0
+        return passes.steps * alone + passes.lumps * longer
+
     for other, fits in other_splits(found, 8 if len(found.split.tiers) == 2 else 3):
-        times = passes.expected(replace(work, split=other)).seconds
-        least = np.where(fits, times, np.inf).min(axis=0)
-        assert np.all(passes.expected(work).seconds <= least * (1 + rounding(found)))
+        least = np.where(fits, takes(other), np.inf).min(axis=0)
+        share = TINY if len(found.split.tiers) == 2 else 0.1
+        assert np.all(takes(found.split) <= least * (1 + share))
 
 
 @given(
@@ -757,22 +780,14 @@ def test_weights_streamed_over_a_link_by_hand():
     assert seconds(outcome(SEVENTY, CARD, engine=ADDS, memory=asked)) == pytest.approx(
         0.664, rel=1e-6
     )
-    # Where transfers hide under what is near, the link alone counts.
-    assert seconds(outcome(SEVENTY, CARD, engine=HIDES, memory=asked)) == pytest.approx(
-        0.640, rel=1e-6
-    )
-    half = made_up.engine(tier_overlap=0.5)
-    assert seconds(outcome(SEVENTY, CARD, engine=half, memory=asked)) == pytest.approx(
-        0.652, rel=1e-6
-    )
 
 
 def test_an_engine_reaches_a_share_of_link_and_dram():
     """0.8 x 25 = 20 GB/s of the link, 0.2 x 80 = 16 of the DRAM: 16 GB / 16 GB/s and 24 ms."""
-    lossy = made_up.engine(tier_overlap=0, host_link_fraction=0.8, host_bandwidth_fraction=0.2)
+    lossy = made_up.engine(host_link_fraction=0.8, host_bandwidth_fraction=0.2)
     found = outcome(SEVENTY, CARD, engine=lossy, memory=MemoryChoice(dram(), "stream"))
     assert seconds(found) == pytest.approx(1.024, rel=1e-6)
-    near = made_up.engine(tier_overlap=0, host_link_fraction=0.8)
+    near = made_up.engine(host_link_fraction=0.8)
     found = outcome(SEVENTY, CARD, engine=near, memory=MemoryChoice(dram(), "stream"))
     assert seconds(found) == pytest.approx(0.824, rel=1e-6)
 
@@ -805,7 +820,7 @@ def test_each_batch_uses_the_host_as_is_faster_for_it():
 def test_what_the_host_multiplies_the_chip_does_not():
     """24 of 40 GB near: 2 x 12 billion FLOPs at 0.024 TFLOP/s are 1 s, and 16 GB at 20 GB/s 0.8 s."""
     slow = chip(memory("GDDR", "24 GB", "1 TB/s"), peak={"bf16": "0.024 TFLOP/s"})
-    asked = MemoryChoice(dram(bandwidth="20 GB/s"), "compute")
+    asked = MemoryChoice(dram(bandwidth="20 GB/s"), "compute", place_for="decode")
     assert seconds(outcome(SEVENTY, slow, engine=ADDS, memory=asked)) == pytest.approx(
         1.8, rel=1e-3
     )
@@ -833,12 +848,12 @@ def test_the_bound_reads_what_is_asked_to_live_on_a_host_from_there(use, rate):
 def test_turns_between_chip_and_host_are_paid_in_the_layers_that_are_there():
     """16 of 40 GB are four of ten layers: 4 x 5 ms on top of 224 ms; at 200 ms a turn, stream."""
     for turn, time in (("5 ms", 0.244), ("200 ms", 0.664)):
-        under = made_up.engine(tier_overlap=0, host_layer_overhead=turn)
+        under = made_up.engine(host_layer_overhead=turn)
         asked = MemoryChoice(dram(), place=KV_NEAR)
         found = outcome(SEVENTY, CARD, engine=under, memory=asked)
         assert seconds(found) == pytest.approx(time, rel=1e-3)
     # The attention of all layers is there where the cache is: ten turns.
-    under = made_up.engine(tier_overlap=0, host_layer_overhead="5 ms")
+    under = made_up.engine(host_layer_overhead="5 ms")
     asked = MemoryChoice(dram(), "compute", (("kv", "host"),))
     assert seconds(outcome(SEVENTY, CARD, engine=under, memory=asked)) == pytest.approx(
         0.274, rel=1e-3
@@ -889,7 +904,7 @@ def test_kinds_of_a_layer_go_to_the_host_together_where_turns_cost_more():
     alone, both, alike = (28.6, 6), (2 + 650 / 22, 120 / 22), (38.5, 5)
     cases = ((5.3, alone), (5.5, both), (15.2, both), (15.4, alike))
     for turn, (rest, turns) in cases:
-        under = made_up.engine(tier_overlap=0, host_layer_overhead=f"{turn} ms")
+        under = made_up.engine(host_layer_overhead=f"{turn} ms")
         for use in ("compute", None):
             asked = MemoryChoice(there, use)
             found = outcome(model, on, engine=under, memory=asked, context=1000)
@@ -936,7 +951,7 @@ def test_narrow_experts_cost_the_kernels_of_a_chip_and_not_its_link():
     block = {"count": 10, "attention": attention, "ffn": ffn}
     model = made_up.blocks(hidden_size=1024, blocks=[block])
     on = chip(memory("GDDR", "10 GB", "1 TB/s"))
-    under = made_up.engine(tier_overlap=0, narrow_expert_width=32_552)
+    under = made_up.engine(narrow_expert_width=32_552)
     asked = MemoryChoice(dram(link="50 GB/s"), "stream")
     wide = MemoryChoice(dram(bandwidth="800 GB/s", link="800 GB/s"), "stream")
     there = replace(asked, place=place(weights="host", kv="host"))
@@ -953,16 +968,6 @@ def test_what_is_asked_to_live_near_leaves_less_room_for_others():
     assert found.split.shares["experts"][0][0] == pytest.approx(0.5, rel=1e-6)
 
 
-def test_experts_picked_unevenly_are_found_near_more_often():
-    """Half of them near, and 0.5^(1 - 0.5) = 0.7071 of the picks: 4 GB x 0.2929 at 100 GB/s."""
-    on = chip(memory("GDDR", "12 GB", "1 TB/s"))
-    skewed = made_up.engine(tier_overlap=0, expert_skew=0.5)
-    asked = MemoryChoice(dram(bandwidth="100 GB/s"), "compute")
-    found = outcome(PICKY, on, engine=skewed, memory=asked)
-    by_hand = 2e9 / 1e12 + 4e9 * 0.5**0.5 / 1e12 + 4e9 * (1 - 0.5**0.5) / 100e9
-    assert seconds(found) == pytest.approx(by_hand, rel=1e-3)
-
-
 def test_what_is_read_most_for_each_byte_held_is_nearest():
     """The cache is read whole, a fifth of the experts: it is near before them; not at a batch of 64.
 
@@ -973,7 +978,8 @@ def test_what_is_read_most_for_each_byte_held_is_nearest():
     model = PICKY.model_copy(
         update={"kv_bytes_per_token": made_up.minimal(kv_bytes_per_token=1e6).kv_bytes_per_token}
     )
-    found = outcome(model, on, engine=ADDS, batch=(1, 64), memory=MemoryChoice(dram())).split
+    asked = MemoryChoice(dram(), place_for="decode")
+    found = outcome(model, on, engine=ADDS, batch=(1, 64), memory=asked).split
     assert found.shares["kv"][0] == pytest.approx([1.0, 0.0], abs=1e-9)
     assert found.shares["experts"][0] == pytest.approx([0.4, 0.5], rel=1e-9)
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue.units import UNITS, parse_quantity
 from fastcalc.errors import InputError
+from fastcalc.lint.printed import values as printed_values
 
 
 @pytest.mark.parametrize(
@@ -44,3 +45,47 @@ def test_every_unit_scales(value, place):
     assert parse_quantity(f"{value!r} {unit}", dimension) == pytest.approx(
         value * UNITS[dimension][unit]
     )
+
+
+@pytest.mark.parametrize(
+    ("printed", "number"),
+    [
+        ("8.03 billion parameters", 8.03e9),
+        ("70 million tokens", 70e6),
+        ("1.04 trillion", 1.04e12),
+        ("7B", 7e9),
+        ("270M", 270e6),
+        ("1T", 1e12),
+        ("128k", 128e3),
+        ("8 Milliarden", 8e9),
+    ],
+)
+def test_numbers_as_sources_print_them(printed, number):
+    """A billion is a thousand million, a trillion a million million, a Milliarde a billion."""
+    assert printed_values(printed, "number") == [pytest.approx(number, rel=1e-15)]
+
+
+@pytest.mark.parametrize(
+    ("printed", "dimension", "value"),
+    [
+        ("1.2 us", "time", 1.2e-6),
+        ("700 nanoseconds", "time", 700e-9),
+        ("5 microseconds", "time", 5e-6),
+        ("3 milliseconds", "time", 3e-3),
+        ("2 s", "time", 2.0),
+        ("814 mm²", "area", 814e-6),
+        ("462 cm2", "area", 462e-4),
+        ("400 Gb/s", "bandwidth", 50e9),
+        ("400GbE", "bandwidth", 50e9),
+        ("900 gigabytes per second", "bandwidth", 900e9),
+        ("1.979 petaFLOPS", "compute rate", 1.979e15),
+        ("96 GiB", "size", 96 * 2**30),
+        ("700W", "power", 700.0),
+        ("$30,000", "price", 30e3),
+        ("25k USD", "price", 25e3),
+        ("2 million dollars", "price", 2e6),
+    ],
+)
+def test_quantities_as_sources_print_them(printed, dimension, value):
+    """By the meaning of the prefixes: 8 bits are a byte, a mm2 is 1e-6 m2."""
+    assert pytest.approx(value, rel=1e-12) in printed_values(printed, dimension)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.mutants.generated import Mutant
@@ -20,8 +21,8 @@ LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", "_
 _BROKEN, _NONE = 3, 5
 """Exit codes of pytest where it breaks and where it collects no test."""
 
-FIRST = 20
-"""Tests of the first run against a mutant: most are killed by these, and few files are read."""
+FEW = (0, 20, 150, None)
+"""Where the tests of a mutant are parted into runs: most need the first alone, and few files."""
 
 WAITING = 20.0
 """Seconds that a run may take for one that its tests take, on a machine that others use, too."""
@@ -136,15 +137,15 @@ def verdict_on(mutant: Mutant, copy: Path, tests: Mapping[str, float]) -> Verdic
     NoVerdictError
         If pytest finds none of them, or breaks.
     """
-    start = time.monotonic()
+    began = time.monotonic()
     names = list(tests)
     with applied(mutant, copy):
-        for part in filter(None, (names[:FIRST], names[FIRST:])):
+        for part in filter(None, (names[start:end] for start, end in pairwise(FEW))):
             result = _stopping(copy, {name: tests[name] for name in part})
             if result.code:
                 word = "endless" if result.code < 0 else "killed"
-                return Verdict(mutant, word, time.monotonic() - start, _failure(result))
-    return Verdict(mutant, "survived", time.monotonic() - start)
+                return Verdict(mutant, word, time.monotonic() - began, _failure(result))
+    return Verdict(mutant, "survived", time.monotonic() - began)
 
 
 def _stopping(copy: Path, tests: Mapping[str, float]) -> Result:

@@ -139,10 +139,10 @@ def _cost_of(book: Book, speedup: float, cost: float) -> str:
     starts = book.smaller_batches.engines[0].starts
     found = curve(rack, RACK, starts, speedup)
     assert found is not None, "a rack holds the model"
-    starts = starts[found.multiple <= cost]
-    if not len(starts):
+    paid = found.ends(cost)
+    if paid is None:
         return f"has no start from which it costs {cost:g} times or less by batch alone"
-    return f"pays {cost:g} times or less by batch alone from {min(starts):,} users on"
+    return f"pays {cost:g} times or less by batch alone from {paid[0]:,} users on"
 
 
 def _wafers(book: Book) -> list[list[str]]:

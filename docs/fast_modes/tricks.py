@@ -222,11 +222,11 @@ def _short(found: Study, shown: dict[str, Curve]) -> Words:
         for at in report.rows(found)[::2]
         if start.speed[at] > 0.0
     ]
-    paid = np.flatnonzero(start.multiple <= PREMIUM)
-    least = f"{start.starts[paid[0]]:,}" if len(paid) else "any number of"
+    paid = start.ends(PREMIUM)
+    least = f"{paid[0]:,}" if paid else "any number of"
     where = "no start gets there for so little"
-    if len(paid):
-        pace = number(float(start.speed[paid[0]]))
+    if paid:
+        pace = number(float(np.interp(paid[0], start.starts, start.speed)))
         where = (
             f"that is enough if {least} users or more share the machine at the start, at "
             f"{pace} tokens/s each or less"

@@ -11,6 +11,7 @@ import numpy as np
 
 from fastcalc.formulas import agents as formulas
 from fastcalc.formulas import choosing
+from fastcalc.formulas.money import share_beyond
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 HOUR = 3600.0
@@ -25,6 +26,9 @@ class Terms:
     price, input_price : of a million tokens out and in; nan where unknown [USD]
     cached_price : of a million tokens found in a prefix cache; None for the price of input [USD]
     plan : a subscription, a month [USD]
+    quota : tokens read and written that it includes, of a month or of so many ``quota_hours`` of
+        use; beyond them the prices hold, and where there is no price no more are to be had. None
+        where prices hold from the first token [1, h]
     lead, round_trip : time of a call before tokens stream, and on the way there and back [s]
     steps, tokens, prompt : steps of a run; tokens out of a call, and tokens in that are paid for
         [1]
@@ -36,6 +40,8 @@ class Terms:
     judge : probability that who takes one is right about an answer; None for a majority [1]
     is_serial : answers to a step come one after another, not at once
     sessions : runs that a user has going side by side [1]
+    look_away : waiting for a run after which a user does something else; infinity for none [s]
+    come_back : what coming back to it then takes of the user [s]
     hour, hours, budget : worth of a user's hour [USD]; hours and dollars of a month [h, USD]
     """
 
@@ -45,6 +51,8 @@ class Terms:
     input_price: ArrayLike = 0.0
     cached_price: ArrayLike | None = None
     plan: ArrayLike = 0.0
+    quota: ArrayLike | None = None
+    quota_hours: ArrayLike | None = None
     lead: ArrayLike = 0.0
     round_trip: ArrayLike = 0.0
     steps: ArrayLike = 1.0
@@ -59,6 +67,8 @@ class Terms:
     judge: ArrayLike | None = 1.0
     is_serial: bool = False
     sessions: ArrayLike = 1.0
+    look_away: ArrayLike = float("inf")
+    come_back: ArrayLike = 0.0
     hour: ArrayLike = 0.0
     hours: ArrayLike = 160.0
     budget: ArrayLike = float("inf")
@@ -72,6 +82,7 @@ class Run:
     calls : steps, those done again counted [1]
     model_seconds, tool_seconds : time in the model and in tools [s]
     usd : price of its tokens; nan where unknown [USD]
+    tokens : read and written, cached ones too [1]
     """
 
     success: Array
@@ -79,6 +90,7 @@ class Run:
     model_seconds: Array
     tool_seconds: Array
     usd: Array
+    tokens: Array
 
     @property
     def seconds(self) -> Array:
@@ -92,14 +104,15 @@ class Prospect:
 
     run : one run
     seconds : from the start to one success, a user's checks and repairs included [s]
-    user_seconds : the time between two successes with sessions side by side: what one costs the
-        user [s]
+    user_seconds : what one costs the user: the time between two successes with sessions side by
+        side, or what is not spent on something else while waiting, if that is less [s]
     busy_sessions : sessions from which on more speed gains the user nothing; infinity without
         checks [1]
     usd : price of tokens and plan for one success; infinity where none succeeds [USD]
     total : the same, and the user's time [USD]
     month, month_usd : successes in a month's hours and dollars, and what they cost without the user
         [1, USD]
+    tokens : read and written for one success [1]
     """
 
     run: Run
@@ -110,6 +123,7 @@ class Prospect:
     total: Array
     month: Array
     month_usd: Array
+    tokens: Array
 
 
 def taken(terms: Terms) -> Array:
@@ -142,6 +156,7 @@ def run_of(terms: Terms) -> Run:
         in_turn * (floats(terms.tokens) / terms.speed + lead),
         calls * terms.tools,
         calls * terms.samples * (floats(terms.tokens) * terms.price + input_usd) / 1e6,
+        calls * terms.samples * (floats(terms.tokens) + terms.prompt),
     )
     return Run(*found)
 
@@ -152,7 +167,7 @@ def routed(to: Run, rest: Run, share: ArrayLike) -> Run:
     success = to.success**part * rest.success ** (1.0 - part)
     pairs = (
         *((to.calls, rest.calls), (to.model_seconds, rest.model_seconds)),
-        *((to.tool_seconds, rest.tool_seconds), (to.usd, rest.usd)),
+        *((to.tool_seconds, rest.tool_seconds), (to.usd, rest.usd), (to.tokens, rest.tokens)),
     )
     return Run(success, *(part * first + (1.0 - part) * second for first, second in pairs))
 
@@ -168,22 +183,51 @@ def prospect(run: Run, terms: Terms) -> Prospect:
     2.87
     """
     ends = run.success if terms.repair is None else 1.0
-    by_user = floats(terms.check)
+    checks = floats(terms.check)
     if terms.repair is not None:
-        by_user = by_user + (1.0 - run.success) * terms.repair
-    seconds = formulas.time_to_success(attempt=run.seconds + by_user, success=ends)
+        checks = checks + (1.0 - run.success) * terms.repair
+    attended = formulas.attended_time(
+        response=run.seconds, patience=terms.look_away, back=terms.come_back
+    )
+    by_user = checks + np.where(run.seconds > terms.look_away, terms.come_back, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        busy = formulas.busy_sessions(response=run.seconds, think=by_user)
         each = np.maximum((run.seconds + by_user) / floats(terms.sessions), by_user)
-        user = formulas.time_to_success(attempt=each, success=ends)
-        tokens_usd = formulas.time_to_success(attempt=run.usd, success=ends)
-        in_hours = floats(terms.hours) * HOUR / user
-        month = np.fmin(in_hours, floats(terms.budget) / tokens_usd)
-        usd = np.where(floats(terms.plan) > 0.0, tokens_usd + terms.plan / month, tokens_usd)
-        month_usd = np.where(month > 0.0, month * tokens_usd, 0.0) + terms.plan
+        times = run.seconds + by_user, np.minimum(each, attended + checks), each
+        seconds, user, between = (
+            formulas.time_to_success(attempt=one, success=ends) for one in times
+        )
+        busy = formulas.busy_sessions(response=run.seconds, think=by_user)
+        tokens = formulas.time_to_success(attempt=run.tokens, success=ends)
+        listed = formulas.time_to_success(attempt=run.usd, success=ends)
+        month, paid = _month(tokens, listed, terms, floats(terms.hours) * HOUR / between)
+        usd = np.where(floats(terms.plan) > 0.0, paid + terms.plan / month, paid)
+        month_usd = np.where(month > 0.0, month * paid, 0.0) + terms.plan
         total = np.where(np.isinf(user), np.inf, usd + floats(terms.hour) / HOUR * user)
-    found = np.broadcast_arrays(seconds, user, busy, usd, total, month, month_usd)
+    found = np.broadcast_arrays(seconds, user, busy, usd, total, month, month_usd, tokens)
     return Prospect(run, *found)
+
+
+def included(terms: Terms) -> Array:
+    """Return the tokens that a plan includes in a month of use; nan without a quota. [1]"""
+    if terms.quota is None:
+        return floats(float("nan"))
+    periods = 1.0 if terms.quota_hours is None else floats(terms.hours) / terms.quota_hours
+    return floats(terms.quota) * periods
+
+
+def _month(tokens: Array, listed: Array, terms: Terms, in_hours: Array) -> tuple[Array, Array]:
+    """Return the successes of a month, and what the tokens of each cost besides a plan. [1, USD]
+
+    tokens, listed : of one success, and their price, were each paid for [1, USD]
+    in_hours : successes that the month's hours allow [1]
+    """
+    if terms.quota is None:
+        return np.fmin(in_hours, floats(terms.budget) / listed), listed
+    is_priced, quota = ~np.isnan(listed), included(terms)
+    bought = np.where(is_priced, floats(terms.budget) / listed, 0.0)
+    month = np.fmin(in_hours, quota / tokens + bought)
+    beyond = share_beyond(used=month * tokens, included=quota)
+    return month, np.where(is_priced, listed * beyond, 0.0)
 
 
 def window_tokens(terms: Terms, window: ArrayLike) -> Array:

@@ -45,6 +45,11 @@ class Variable:
     zero: bool = False
 
     @property
+    def is_count(self) -> bool:
+        """Whether only whole numbers make sense."""
+        return self.limit.whole
+
+    @property
     def least(self) -> float:
         """The smallest value that is searched."""
         return 0.0 if self.zero else max(self.limit.least, 1e-6)
@@ -67,6 +72,8 @@ OF_OPTIONS = {
     "input-price": Variable("input_price", _DOLLARS, "price", f"{_MTOK} in", zero=True),
     "cached-price": Variable("cached_price", _DOLLARS, "price", f"{_MTOK} cached", zero=True),
     "plan": Variable("plan", _DOLLARS, "plan", "$ a month", zero=True),
+    "quota": Variable("quota", LIMITS["amount"], "quota", "tokens", zero=True),
+    "quota-hours": Variable("quota_hours", LIMITS["duration"], "quota's period", "h"),
     "ttft-ms": Variable("lead", _SECONDS, "time to first token", "ms", 1e-3, zero=True),
 }
 OF_TASKS = {
@@ -81,6 +88,8 @@ OF_TASKS = {
     "check": Variable("check", _SECONDS, "check", "s a run", zero=True),
     "repair": Variable("repair", _SECONDS, "repair", "s a failed run", zero=True),
     "sessions": Variable("sessions", LIMITS["tries"], "sessions", "side by side"),
+    "look-away": Variable("look_away", _SECONDS, "looking away", "s of a run", zero=True),
+    "come-back": Variable("come_back", _SECONDS, "coming back", "s", zero=True),
     "hour": Variable("hour", _DOLLARS, "user's hour", "$", zero=True),
     "hours": Variable("hours", _DOLLARS, "hours", "a month"),
     "budget": Variable("budget", _DOLLARS, "budget", "$ a month"),
@@ -88,13 +97,15 @@ OF_TASKS = {
 PARAMETERS = OF_OPTIONS | OF_TASKS | {"share": Variable("share", _SHARE, "share", zero=True)}
 """By the names that users write."""
 
-_FLIPPING = ("tools", "check", "repair", "steps", "sessions", "hour")
+_FLIPPING = ("tools", "check", "repair", "steps", "sessions", "hour", "look-away", "come-back")
 _FLIPPING_OF_OPTIONS = {
     "total": ("accuracy", "speed", "price"),
     "cost": ("accuracy", "speed", "price"),
     "time": ("accuracy", "speed"),
     "window": ("speed",),
 }
+_WHERE_GIVEN = ("ttft-ms", "plan", "quota")
+"""Counted only where options give them, a first token where all do."""
 _WHOLE = ("samples", "retries")
 
 
@@ -115,7 +126,10 @@ class Contender:
 
 @dataclass(frozen=True)
 class BreakEven:
-    """A value of a parameter from which on, or up to which, another option wins."""
+    """A value of a parameter from which on, or up to which, another option wins.
+
+    Of a count it is a whole number.
+    """
 
     parameter: str
     now: float
@@ -126,7 +140,7 @@ class BreakEven:
     @property
     def distance(self) -> float:
         """How far it is from what holds now, in logarithms; from 0 all is far."""
-        if self.now <= 0.0 or self.value <= 0.0:
+        if not 0.0 < self.now < np.inf or self.value <= 0.0:
             return 10.0 + abs(float(np.log10(self.value + 1e-9)))
         return abs(float(np.log(self.value / self.now)))
 
@@ -190,25 +204,38 @@ class Choice:
             found = [self.value(one, changes) for one in self.options]
         return np.stack(np.broadcast_arrays(*found))
 
-    def winners(self, changes: Mapping[str, ArrayLike] | None = None) -> Ints:
-        """Return the place of the winner, the first of equals; -1 where none ever succeeds."""
+    def winners(
+        self, changes: Mapping[str, ArrayLike] | None = None, favoured: int | None = None
+    ) -> Ints:
+        """Return the place of the winner; -1 where none ever succeeds.
+
+        Of equals it is the favoured one, or else the first.
+        """
         values = self.values(changes)
-        best = np.argmin(values, axis=0)
-        return np.where(np.isfinite(np.min(values, axis=0)), best, -1)
+        best, least = np.argmin(values, axis=0), np.min(values, axis=0)
+        if favoured is not None:
+            is_equal = values[favoured] <= least + 1e-9 * np.abs(least)
+            best = np.where(is_equal, favoured, best)
+        return np.where(np.isfinite(least), best, -1)
 
     def flips(self) -> list[BreakEven]:
         """Return where the verdict flips, of each number alone: the nearest value on both sides."""
         found = []
+        stands = int(self.winners())
         for name, now in self.numbers().items():
             parameter = PARAMETERS[name.rpartition(".")[2]]
-            grid = np.unique(np.append(parameter.grid(2000), now))
-            winners, here = self._along(name, grid), int(np.searchsorted(grid, now))
+            usual = parameter.grid(2000)
+            at_most = min(now, usual[-1]) if np.isinf(now) else now
+            grid = np.unique(np.append(usual, at_most))
+            winners, here = self._along(name, grid, stands), int(np.searchsorted(grid, at_most))
             for step in (1, -1):
                 places = range(here, len(grid) if step > 0 else -1, step)
                 other = next((one for one in places if winners[one] != winners[here]), None)
                 if other is None or winners[other] < 0:
                     continue
                 at = self._between(name, grid[other - step], grid[other], int(winners[here]))
+                if parameter.is_count:
+                    at = float(np.ceil(at) if step > 0 else np.floor(at))
                 who = self.options[int(winners[other])].name
                 found.append(BreakEven(name, now, at, who, step > 0))
         return found
@@ -221,26 +248,30 @@ class Choice:
                 found[f"{option.name}.share"] = float(option.own["share"])
                 continue
             terms = self.terms(option)
-            lead = ("ttft-ms",) if "lead" in option.own else ()  # counted only where all give it
-            for key in (*_FLIPPING_OF_OPTIONS[self.objective], *lead):
+            more = [key for key in _WHERE_GIVEN if PARAMETERS[key].field in option.own]
+            for key in (*_FLIPPING_OF_OPTIONS[self.objective], *more):
                 value = float(getattr(terms, PARAMETERS[key].field)) / PARAMETERS[key].scale
                 if np.isfinite(value):
                     found[f"{option.name}.{key}"] = value
         first = Terms(**{"speed": 1.0, **self.shared})
         for key in _FLIPPING:
             value = getattr(first, PARAMETERS[key].field)
-            if value is not None and (key != "hour" or self.objective == "total"):
+            is_idle = key == "hour" and self.objective != "total"
+            is_idle = is_idle or (key == "come-back" and bool(np.isinf(first.look_away)))
+            if value is not None and not is_idle:
                 found[key] = float(value)
         return found
 
-    def _along(self, name: str, values: Floats) -> Ints:
-        return np.broadcast_to(self.winners({name: values}), values.shape)
+    def _along(self, name: str, values: Floats, favoured: int) -> Ints:
+        """Return who wins along a parameter; who wins now, unless another is better."""
+        kept = favoured if favoured >= 0 else None
+        return np.broadcast_to(self.winners({name: values}, kept), values.shape)
 
     def _between(self, name: str, same: float, other: float, winner: int) -> float:
         """Return the value at which a winner stops winning, between one where it does and not."""
         for _ in range(_REFINEMENTS):
             values = np.linspace(same, other, _PARTS + 1)
-            first = int(np.argmax(self._along(name, values) != winner))
+            first = int(np.argmax(self._along(name, values, winner) != winner))
             same, other = values[first - 1], values[first]
         return float(other)
 

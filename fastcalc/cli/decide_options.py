@@ -52,7 +52,7 @@ def parsed(asked: Decide, catalogue: Catalogue) -> tuple[list[Contender], list[s
     for text in asked.options or DEFAULTS:
         name, _, rest = (text, "", "") if os.path.exists(text) else text.partition("=")
         name = name.strip()
-        if name in _KEYS:
+        if name in _KEYS and "=" not in rest:
             raise InputError(f"'{shown(text)}' has no name; write for example {_EXAMPLE}")
         keys = _keys(name, rest) if rest else {}
         if any(key in keys for key in ("speed", *_MIXED)):
@@ -114,13 +114,29 @@ def _plain(name: str, keys: dict[str, str]) -> Contender:
                 f"{shown(name)} gives speed and {clash[0]}; a speed stands for all of it: leave "
                 "one out"
             )
-        own = _own(name, keys)
-        return Contender(name, {"price": 0.0, **own} if "plan" in own else own)
+        return Contender(name, _with_plan(name, _own(name, keys)))
     if set(keys) != set(_MIXED):
         raise InputError(
             f"{shown(name)} is not a mix: write for example both=to=spark,else=opus,share=0.7"
         )
     return Contender(name, _own(name, {"share": keys["share"]}), (keys["to"], keys["else"]))
+
+
+def _with_plan(name: str, own: dict[str, Any]) -> dict[str, Any]:
+    """Return the numbers of an option with what a subscription makes of prices left out.
+
+    Without a quota it includes all tokens; beyond one without a price there are no more.
+    """
+    for key, other in (("quota", "plan"), ("quota-hours", "quota")):
+        if PARAMETERS[key].field in own and PARAMETERS[other].field not in own:
+            raise InputError(
+                f"{shown(name)}: {key} goes with {other}; write for example plan=200,quota=2e9"
+            )
+    if "plan" not in own:
+        return own
+    if "quota" not in own:
+        return {"price": 0.0, "input_price": 0.0, **own}
+    return own if "price" in own else {"price": math.nan, "input_price": math.nan, **own}
 
 
 def _named(

@@ -227,6 +227,9 @@ class HostMemory(Flags):
     place: Annotated[
         str | None, flag("KIND=MEMORY,...", "What lives where: experts=host,kv=HBM3.")
     ] = None
+    place_for: Annotated[
+        str, flag("served|decode", "What all else is placed for: requests, or decode alone.")
+    ] = "served"
 
 
 class Placed(FormatOfEach, ChipNames, EngineName, ChipCount, ParallelRanks, HostMemory):

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import cast, get_args
 
 from fastcalc.catalogue.difference import change
 from fastcalc.catalogue.limits import LIMITS
@@ -19,7 +19,7 @@ from fastcalc.core.host import memory_choice
 from fastcalc.core.machine import named
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, by_layout, engine_for
-from fastcalc.core.tier import MemoryChoice, own_tiers
+from fastcalc.core.tier import MemoryChoice, PlaceFor, own_tiers
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.written import shown
@@ -241,12 +241,16 @@ def catalogue(asked: OwnFolders) -> Catalogue:
 
 def memory_of(entries: Catalogue, asked: HostMemory) -> MemoryChoice:
     """Return what the user asks of memory."""
+    goal = options.choice(asked.place_for, "--place-for", get_args(PlaceFor))
     tier = getattr(asked, "prefix_tier", None)
-    return memory_choice(entries, asked.host, asked.host_use, asked.place, tier)
+    found = memory_choice(entries, asked.host, asked.host_use, asked.place, tier)
+    return replace(found, place_for=cast(PlaceFor, goal))
 
 
 def as_typed(asked: Flags) -> list[str]:
     """Return the words on memory and the user's own folders, which any command may repeat."""
     names = ("host", "host_use", "place", "hardware_dir", "models_dir", "engines_dir")
     given = {name: getattr(asked, name, None) for name in names}
+    if isinstance(asked, HostMemory) and (asked.host or asked.place):
+        given["place_for"] = None if asked.place_for == "served" else asked.place_for
     return [word for name, value in given.items() if value for word in typed(name, value)]

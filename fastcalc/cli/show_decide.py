@@ -30,7 +30,7 @@ ACROSS, UP = 61, 8
 
 _TO_ALL = (
     *("steps", "accuracy", "tokens", "cached", "tools", "retries", "best-of", "round-trip-ms"),
-    *("check", "repair", "sessions", "hour", "hours", "budget"),
+    *("check", "repair", "sessions", "look-away", "come-back", "hour", "hours", "budget"),
 )
 """Keys of parameters that flags give to all options."""
 _FLAGS = {"tools": "tool-seconds", "check": "check-seconds", "repair": "repair-seconds"}

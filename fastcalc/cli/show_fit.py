@@ -1,12 +1,10 @@
 """``fastcalc fit``: does it fit, where, on how many chips, and how large a batch."""
 
-from dataclasses import replace
-
 from fastcalc.cli.answers import Found, later
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.commands.search import FindPlans
 from fastcalc.cli.requests import DEFAULT_MODELS, again, scenarios, typed_as
-from fastcalc.core.scenario import locate
+from fastcalc.core.scenario import locate_each
 from fastcalc.report import fit as report
 from fastcalc.report.console import Part, Screen
 
@@ -14,16 +12,17 @@ from fastcalc.report.console import Part, Screen
 def run(asked: FitMemory) -> Found:
     """Place the models, write where they go, and return the exit code."""
     locations = [
-        locate(replace(scenario, batches=(batch,)))
+        location
         for scenario in scenarios(Compare.like(asked))
-        for batch in scenario.batches
+        for location in locate_each(scenario)
     ]
     fitting = [location for location in locations if location.fits]
 
     def page(screen: Screen) -> list[Part]:
         models = asked.models or DEFAULT_MODELS
-        on = dict.fromkeys(typed_as(asked, one.scenario.hardware.id) for one in fitting)
-        then = again(asked, Compare, "compare", *models, "--on", ",".join(on))
+        chips = dict.fromkeys(location.scenario.hardware.id for location in fitting)
+        typed = dict.fromkeys(typed_as(asked, chip) for chip in chips)
+        then = again(asked, Compare, "compare", *models, "--on", ",".join(typed))
         if not fitting:  # then what does hold it
             then = again(asked, FindPlans, "plan", models[0])
         return report.parts(locations, then, screen)

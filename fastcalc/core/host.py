@@ -62,7 +62,7 @@ def memory_choice(
             raise InputError("--host-use compute: add compute=FLOP/s of its cores to --host")
         note = None if use else _STREAMS
         use = "stream"
-    return MemoryChoice(found, cast(HostUse | None, use), _placed(place), prefix_tier, note)
+    return MemoryChoice(found, cast(HostUse | None, use), _placed(place), prefix_tier, note=note)
 
 
 def _written(text: str) -> Hardware:

@@ -11,7 +11,7 @@ import numpy as np
 from fastcalc.core.component import Component, idle
 from fastcalc.core.machine import Chip, EngineParameters, read_first
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
-from fastcalc.core.split import READ, Costs, Split, summed
+from fastcalc.core.split import IN_LAYERS, READ, Costs, Split, summed
 from fastcalc.core.tier import Tier
 from fastcalc.core.worked import Worked
 from fastcalc.formulas.roofline import achieved_bandwidth
@@ -120,16 +120,19 @@ class Ways:
 
     kinds : what the chip reads and multiplies of each kind of `READ`, by the memory it is all in
     own : position of the chip's first memory; None where it has none
-    streamed : what the pass takes where the chip reads everything
-    open : what it takes each way that the user leaves open
-    host : what the host's cores take; None where they may not multiply
+    open : what the pass takes each way that is open and may be the faster: all of it read by the
+        chip, or some worked on by the host's cores
+    host : what the host's cores take; None where they may not multiply, or always take longer
     """
 
     kinds: Sequence[Sequence[Component]]
     own: int | None
-    streamed: Costs
     open: list[Costs]
     host: OnHost | None
+
+    def seconds(self, split: Split) -> Array:
+        """Return what the pass takes the faster way, with bytes split over the memories. [s]"""
+        return reduce(np.minimum, (costs.seconds(split) for costs in self.open))
 
 
 class Located(NamedTuple):
@@ -148,21 +151,27 @@ class Located(NamedTuple):
 
 
 def ways_of(
-    work: PassWork, split: Split, chip: Chip, software: EngineParameters, parts: Worked
+    work: PassWork,
+    tiers: Sequence[Tier],
+    chips: ArrayLike,
+    chip: Chip,
+    software: EngineParameters,
+    parts: Worked,
 ) -> Ways:
     """Return how a pass may use memories beyond the first.
 
     work : the work of the pass
-    split : the memories
+    tiers : the memories
+    chips : of the deployment [1]
     chip, software : what a chip prints, and what the engine makes of it
     parts : what the chip reads and multiplies, all in its first memory
     """
-    shared = [part_of(tier, split.chips, work) for tier in split.tiers]
-    first, near = read_first(split.tiers), software.bandwidth(chip)
-    own = split.tiers.index(first) if first.is_near else None
+    shared = [part_of(tier, chips, work) for tier in tiers]
+    first, near = read_first(tiers), software.bandwidth(chip)
+    own = tiers.index(first) if first.is_near else None
     kinds: list[Sequence[Component]] = []
-    rates = tier_rates(split.tiers, chip, software, shared)
-    for at, (tier, rate) in enumerate(zip(split.tiers, rates, strict=True)):
+    rates = tier_rates(tiers, chip, software, shared)
+    for at, (tier, rate) in enumerate(zip(tiers, rates, strict=True)):
         if at == own:
             kinds.append(parts.kinds)
             continue
@@ -174,16 +183,36 @@ def ways_of(
         pairs = zip(parts.kinds, speeds, strict=True)
         kinds.append([replace(kind, bandwidth=speed) for kind, speed in pairs])
     cells: list[Sequence[ArrayLike]] = [[kind.work_time for kind in each] for each in kinds]
-    streamed = Costs(cells, software.tier_overlap)
-    host = on_host(work, split.tiers, split.chips, software, parts.touched)
+    streamed = Costs(cells)
+    host = on_host(work, tiers, chips, software, parts.touched)
     if host is None:
-        return Ways(kinds, own, streamed, [streamed], None)
+        return Ways(kinds, own, [streamed], None)
     instead = host.instead(chip, parts)
     cells = [instead if at == host.place else each for at, each in enumerate(cells)]
     turn = host.sent / host.link + host.each
-    computed = Costs(cells, software.tier_overlap, host.place, turn, host.layers)
-    ways = [streamed, computed] if split.tiers[host.place].streams else [computed]
-    return Ways(kinds, own, streamed, ways, host)
+    computed = Costs(cells, host.place, turn, host.layers)
+    if not tiers[host.place].streams:
+        return Ways(kinds, own, [computed], host)
+    if _never_pays(computed, streamed.cells[host.place]):
+        return Ways(kinds, own, [streamed], None)
+    return Ways(kinds, own, [streamed, computed], host)
+
+
+def _never_pays(computed: Costs, streamed: Sequence[ArrayLike]) -> bool:
+    """Return whether the host's cores take longer whatever lives there, turns and all.
+
+    The layers in which they take turns are at least those that have any one kind there, so that
+    all they may save is what they save of all kinds.
+
+    computed : what a pass takes where they multiply
+    streamed : what it takes of each kind of `READ` in the same memory where the chip does [s]
+    """
+    assert computed.place is not None
+    pairs = zip(streamed, computed.cells[computed.place], strict=True)
+    saved = dict(zip(READ, (np.maximum(far - there, 0.0) for far, there in pairs), strict=True))
+    in_layers = sum(saved[kind] for kind in IN_LAYERS)
+    is_less = (in_layers <= computed.turn * computed.layers) & (saved["head"] <= computed.turn)
+    return bool(np.all(is_less))
 
 
 def on_host(
@@ -241,8 +270,8 @@ def located(split: Split, ways: Ways) -> Located:
     split : where its bytes live
     ways : how it may use what lives elsewhere
     """
-    host, own, reads = ways.host, ways.own, split.reads()
-    shares = [[reads[kind][at] for kind in READ] for at in range(len(split.tiers))]
+    host, own = ways.host, ways.own
+    shares = [[split.shares[kind][at] for kind in READ] for at in range(len(split.tiers))]
     others = [at for at in range(len(split.tiers)) if at != own]
     rest: list[ArrayLike] = [1.0] * len(READ)
     done, far = idle(HOST), idle(FAR)
@@ -258,27 +287,25 @@ def located(split: Split, ways: Ways) -> Located:
             others.remove(host.place)
     near = [floats(0.0)] * len(READ) if own is None else shares[own]
     if others:
-        spent = ways.streamed.reading(shares)
-        if own is not None:
-            spent = spent - summed(near, ways.streamed.cells[own])
-        kinds = ways.kinds[others[0]]
-        there = [floats(sum(shares[at][kind] for at in others)) for kind in range(len(READ))]
-        longer = sum(
-            summed(shares[at], [one.memory_time for one in ways.kinds[at]]) for at in others
-        )
-        far = _lasting(
-            FAR,
-            np.maximum(spent, 0.0),
-            (
-                summed(there, [one.bytes for one in kinds]),
-                floats(longer),
-            ),
-            (
-                summed(there, [one.flops for one in kinds]),
-                summed(there, [one.compute_time for one in kinds]),
-            ),
-        )
+        far = _from(others, shares, ways)
     return Located(near, rest, far, done)
+
+
+def _from(others: Sequence[int], shares: Sequence[Sequence[Array]], ways: Ways) -> Component:
+    """Return what a pass reads of shares in other memories than the first, by positions."""
+    read, multiplied, seconds = floats(0.0), floats(0.0), floats(0.0)
+    for at in others:
+        read = read + summed(shares[at], [kind.memory_time for kind in ways.kinds[at]])
+        seconds = seconds + summed(shares[at], [kind.work_time for kind in ways.kinds[at]])
+        multiplied = multiplied + summed(shares[at], [kind.compute_time for kind in ways.kinds[at]])
+    kinds = ways.kinds[others[0]]
+    there = [floats(sum(shares[at][kind] for at in others)) for kind in range(len(READ))]
+    return _lasting(
+        FAR,
+        seconds,
+        (summed(there, [kind.bytes for kind in kinds]), read),
+        (summed(there, [kind.flops for kind in kinds]), multiplied),
+    )
 
 
 def _lasting(

@@ -4,9 +4,8 @@ A `PassWork` is numbers alone, each a float or an array, so that one of it can s
 all batches of a scenario, or for thousands of measured points at once.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,6 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 FLOPS_PER_PARAMETER = 2.0
 ACTIVATION_BYTES = 2.0
-_UNPACKED_BITS = 16
 
 HOST_CHIPS = 8
 """Chips of one host; a larger link domain joins several."""
@@ -39,8 +37,7 @@ class LookBack:
     """
 
     def __init__(self, placement: AnyPlacement, traffic: Traffic) -> None:
-        self.placement, self.work, self.traffic = placement, placement.work, traffic
-        tp = placement.layout.tp
+        self.work, self.traffic, tp = placement.work, traffic, placement.layout.tp
         attended = self.work.attended(traffic.context, traffic.spread)
         self.cache = on_rank = self.work.cache_of(attended)
         if not (isinstance(tp, int) and tp == 1):
@@ -48,19 +45,6 @@ class LookBack:
         # A recurrent state is written back; what a cache gains is one token.
         self.cache_on_rank = on_rank + self.work.state_bytes / tp
         self.decode_flops = self.work.decode_flops_of(attended)
-
-    @cached_property
-    def kinds(self) -> "list[tuple[float, LookBack]]":
-        """How many layers of each kind there are, and what is looked back on in one of them."""
-        return [
-            (count, LookBack(replace(self.placement, work=layer), self.traffic))
-            for count, layer in self.work.kinds
-        ]
-
-    @cached_property
-    def ends(self) -> "LookBack":
-        """What is looked back on where there is no layer: nothing."""
-        return LookBack(replace(self.placement, work=self.work.ends), self.traffic)
 
     @cached_property
     def prompt_flops(self) -> ArrayLike:
@@ -123,12 +107,9 @@ class PassWork:
         else 0 [1]
     is_one_host : 1 where the link domain ends at the host, else 0 [1]
     unevenness : how uneven ranks that hold different experts are, 1 for 128 experts over 8 [1]
-    stages, fullest, last : pipeline stages, and the share of all layers in the fullest and in the
-        last, which has the head [1]
+    stages, slowest : pipeline stages, and the share of all layers in the slowest [1]
     in_flight : sequences of a replica that could be in different stages [1]
     split : where bytes live; None where all are in the one memory of the chip
-    apart : the same pass through one layer of each kind; None where layers are alike, or in one
-        stage
     """
 
     dense_bytes: ArrayLike
@@ -168,28 +149,14 @@ class PassWork:
     is_one_host: ArrayLike
     unevenness: ArrayLike
     stages: ArrayLike
-    fullest: ArrayLike
-    last: ArrayLike
+    slowest: ArrayLike
     in_flight: ArrayLike
     split: Split | None = None
-    apart: "Apart | None" = None
 
     @property
     def tokens(self) -> Array:
         """Decoded and prompt tokens of the replica. [1]"""
         return floats(self.sequences * self.verified + self.prompt)
-
-
-@dataclass(frozen=True, eq=False)
-class Apart:
-    """A pass taken apart, so that any of its stages can be priced.
-
-    kinds : how many layers of each kind there are [1], and the pass through one of them
-    ends : what belongs to no layer: the head
-    """
-
-    kinds: list[tuple[float, PassWork]]
-    ends: PassWork
 
 
 def count_pass(
@@ -202,30 +169,6 @@ def count_pass(
     in_flight : sequences of a replica that could be in different pipeline stages [1]
     split : where bytes live, if in several memories
     """
-    work = _whole(placement, rows, in_flight, split)
-    kinds, is_spatial = placement.work.kinds, placement.machine.is_spatial
-    are_alike = len(kinds) < 2 and (split is None or not kinds)
-    if are_alike or is_spatial or np.all(np.asarray(placement.layout.pp) == 1):
-        return work
-    return replace(work, apart=taken_apart(rows, in_flight, split))
-
-
-def taken_apart(rows: PassInput, in_flight: ArrayLike, split: Split | None = None) -> Apart:
-    """Return a pass taken apart into layers and ends.
-
-    rows, in_flight, split : as `count_pass` has them
-    """
-
-    def through(seen: LookBack) -> PassWork:
-        return _whole(seen.placement, replace(rows, seen=seen), in_flight, split)
-
-    kinds = [(count, through(seen)) for count, seen in rows.seen.kinds]
-    return Apart(kinds, through(rows.seen.ends))
-
-
-def _whole(
-    placement: AnyPlacement, rows: PassInput, in_flight: ArrayLike, split: Split | None
-) -> PassWork:
     layout, seen = placement.layout, rows.seen
     tp, shards = layout.tp, layout.expert_shards
     replicas = np.minimum(rows.prompt_replicas, shards / tp)
@@ -245,7 +188,7 @@ def _whole(
 
 
 @once_a_layout
-def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, Any]:
+def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, ArrayLike]:
     """Return what of a pass depends on the layout alone."""
     tp, shards = layout.tp, layout.expert_shards
     domain = link_domain(machine.hardware)
@@ -256,10 +199,10 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str,
         "routed_bytes": (work.routed.bytes + work.expert_biases.bytes) / shards,
         "dense_flops": FLOPS_PER_PARAMETER * work.dense.parameters / tp,
         "head_flops": FLOPS_PER_PARAMETER * (small + work.head.parameters) / tp,
-        "norm_flops": FLOPS_PER_PARAMETER * work.norm_parameters / tp,
+        "norm_flops": FLOPS_PER_PARAMETER * small / tp,
         "routed_flops": FLOPS_PER_PARAMETER * work.active_share * work.routed.parameters / shards,
         "dense_weights": work.dense.parameters / tp,
-        "head_weights": (work.head.format.bits < _UNPACKED_BITS) * work.head.parameters / tp,
+        "head_weights": work.head.parameters / tp,
         "routed_weights": work.routed.parameters / shards,
         "experts": work.experts or 1.0,
         "active": work.active_experts or 1.0,
@@ -280,8 +223,7 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str,
         "is_one_host": 1.0 * (domain <= HOST_CHIPS),
         "unevenness": rank_unevenness(ranks=layout.ep, experts=work.experts or 1.0),
         "stages": layout.pp,
-        "fullest": stage_share(machine, work, layout),
-        "last": np.floor(work.layers / layout.pp) / work.layers,
+        "slowest": stage_share(machine, work, layout),
     }
 
 

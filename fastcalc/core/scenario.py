@@ -221,11 +221,23 @@ def locate(scenario: Scenario) -> Location:
     Raises InputError if a format is unknown, the context exceeds the model's, or the ranks do not
     suit.
     """
-    site, batch = site_of(scenario, scenario.traffic.reserved), min(scenario.batches)
+    site = site_of(scenario, scenario.traffic.reserved)
     check_traffic(scenario)
-    asked = scenario.sharding.layout(site, batch, scenario.traffic)
-    placement = site.place(asked) if asked else site.smallest(batch)
-    return Location(scenario, site, placement or site.place(Layout()), asked is None)
+    return _located(scenario, site)
+
+
+def locate_each(scenario: Scenario) -> list[Location]:
+    """Place each batch of a scenario by itself, as `locate` does."""
+    site = site_of(scenario, scenario.traffic.reserved)
+    check_traffic(scenario)
+    return [_located(replace(scenario, batches=(batch,)), site) for batch in scenario.batches]
+
+
+def _located(scenario: Scenario, site: Site) -> Location:
+    sharding, batch = scenario.sharding, min(scenario.batches)
+    layout = sharding.layout(site, batch, scenario.traffic)
+    placement = site.place(layout) if layout else site.smallest(batch)
+    return Location(scenario, site, placement or site.place(Layout()), layout is None)
 
 
 def layouts_of(site: Site, chips: int) -> list[Layout]:
@@ -369,9 +381,7 @@ def _warnings(outcome: Location) -> Iterable[str]:
             f"prefill on a {hardware.kind} is undetermined: TTFT and input $ of {hardware.id} rest "
             "on an assumed share of its dense peak"
         )
-    if hardware.hypothetical or model.hypothetical:
-        name = hardware.id if hardware.hypothetical else model.id
-        yield f"{name} is hypothetical"
+    yield from (f"{entry.id} is hypothetical" for entry in (hardware, model) if entry.hypothetical)
     yield from _model_warnings(outcome)
 
 

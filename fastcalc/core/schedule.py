@@ -4,22 +4,23 @@ Each is a `PassWork` for the step function; how many of each make up TPOT, TTFT 
 is said in `fastcalc.core.timeline`.
 """
 
-from dataclasses import replace
-from functools import cached_property, reduce
+from functools import cached_property
 
 import numpy as np
 
-from fastcalc.core.best_split import placed
+from fastcalc.core.best_split import CountedPass, placed
 from fastcalc.core.bound import Bound, bound_step
 from fastcalc.core.component import Component, Step
-from fastcalc.core.host_use import Ways, on_host, tier_rates, ways_of
-from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass, taken_apart
+from fastcalc.core.host_use import tier_rates
+from fastcalc.core.open_pass import OpenPass
+from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass
 from fastcalc.core.placement import AnyPlacement
-from fastcalc.core.spatial import spatial_costs, spatial_pass
-from fastcalc.core.split import Split, lost, split
-from fastcalc.core.step import expected_step, layer_seconds
+from fastcalc.core.spatial import spatial_pass
+from fastcalc.core.split import Split, split
+from fastcalc.core.step import expected_step
+from fastcalc.core.tier import PlaceFor
 from fastcalc.core.traffic import Traffic
-from fastcalc.core.worked import Worked, worked
+from fastcalc.core.worked import Worked
 from fastcalc.formulas import serving
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
@@ -35,6 +36,7 @@ class Schedule:
     traffic : what requests look like
     batch : sequences decoded together by the whole deployment [1]
     seen : what its tokens look back on, where that has been counted
+    place_for : what bytes are placed for; None for what the user asks
 
     streams : sequences that one pass decodes: one micro-batch of one replica; regions take all [1]
     together : sequences of all replicas that meet in one copy of the experts, in one pass [1]
@@ -46,10 +48,12 @@ class Schedule:
         traffic: Traffic,
         batch: Floats,
         seen: LookBack | None = None,
+        place_for: PlaceFor | None = None,
     ) -> None:
         self.seen = seen or LookBack(placement, traffic)
         self.placement, self.traffic, self.batch = placement, traffic, batch
         layout, self.machine = placement.layout, placement.machine
+        self.place_for = place_for or self.machine.memory.place_for
         self.is_bound = self.machine.engine.is_bound
         self.is_staged = not (self.is_bound or self.machine.is_spatial)
         shared = layout.dp * layout.pp if self.is_staged else 1
@@ -141,7 +145,8 @@ class Schedule:
             rates = tier_rates(machine.tiers, machine.chip, machine.software, parts)
             rate = rates[machine.prefix]
         cached = np.maximum(traffic.prompt - traffic.computed_prompt, 0.0)
-        return placement.cache_on_chip(cached) * (cached > 0.0) / rate
+        tokens = placement.work.cache_bytes(cached, ranks=placement.layout.tp)
+        return tokens * (cached > 0.0) * placement.stage_share / rate
 
     @cached_property
     def split(self) -> Split | None:
@@ -151,18 +156,36 @@ class Schedule:
         is_own = tier.where == "chip" if machine.is_spatial else tier.is_near
         if is_own and len(machine.tiers) == 1:
             return None
+        passes: list[tuple[OpenPass, ArrayLike]] = [(self._decoding, 1.0)]
+        if self.place_for == "served":
+            passes = list(zip((self._decoding, self._mixing), self._pass_counts, strict=True))
         if is_own and not machine.place:
             held = self.placement.sequences(self.batch) * self.placement.cache_per_chip
             near = machine.usable(self.placement.layout.chips)[0]
             fits = np.all(self.placement.weights_per_chip + held <= near)
-            if fits and not self._gains:
+            if fits and not any(each.gains for each, _ in passes):
                 return None
-        costs = (
-            self._ways.open
-            if self._ways
-            else [spatial_costs(self._alone, self._unplaced, machine.chip, machine.software)]
-        )
-        return placed(self._unplaced, self.placement, costs)
+        if self._drafts is not None:
+            whole: ArrayLike = sum(count for _, count in passes)
+            passes.append((self._drafts, self._drafted_layers * whole))
+        start = split(self.placement, self.batch)
+        counted = [CountedPass(count, each.costs) for each, count in passes]
+        return placed(start, self.placement, counted, self._seconds_placed_for)
+
+    @property
+    def _pass_counts(self) -> tuple[Array, Array]:
+        """Passes that decode alone and with prompts in them while a batch is served. [1]"""
+        return self.steps - self.lumps, self.lumps
+
+    def _seconds_placed_for(self, split: Split) -> Array:
+        """Return what bytes are placed to make least, with these split over the memories. [s]"""
+        drafting = self._drafted_layers * self._drafts.seconds(split) if self._drafts else 0.0
+        decode = self._decoding.seconds(split) + drafting
+        if self.place_for == "decode":
+            return decode
+        alone, mixed = self._pass_counts
+        together = self._mixing.seconds(split) + drafting
+        return alone * decode + mixed * np.maximum(decode, together)
 
     def _rows(
         self,
@@ -202,9 +225,7 @@ class Schedule:
         least = self.decode_bound
         if self.is_bound:
             return least.as_step()
-        work = self._alone if self.split is None else self.decode_work()
-        ways = None if work.split is None else self._ways
-        step = self.expected(work, self._parts, ways).then(*self._drafting)
+        step = self._decoding.step(self.split).then(*self._drafting)
         # The bound is a bound: rounding, or an engine of all ones, must not step over it.
         missing = np.maximum(least.seconds - step.seconds, 0.0)
         return step.then(Component("up to the bound", count=1.0, each=missing))
@@ -214,9 +235,7 @@ class Schedule:
         """The pass that decodes and takes in a lump of prompts."""
         if self.is_bound:
             return self.bound(self.lump).as_step()
-        work, chip, software = self.mixed_work(), self.machine.chip, self.machine.software
-        parts = None if self._parts is None else worked(work, chip, software, self._parts)
-        return self.expected(work, parts).then(*self._drafting)
+        return self._mixing.step(self.split).then(*self._drafting)
 
     @cached_property
     def first(self) -> Step:
@@ -246,80 +265,47 @@ class Schedule:
         works: list[tuple[PassWork, ArrayLike]] = [(self.decode_work(), 1.0)]
         drafted = np.asarray(self.traffic.speculation.drafted)
         if np.any(drafted):  # a layer for each
-            plain = self.decode_work(verified=1.0)
-            works.append((plain, drafted * self.drafted_layer / self.expected(plain).seconds))
+            works.append((self.decode_work(verified=1.0), drafted / self.placement.work.depth))
         return works
 
-    @cached_property
-    def _alone(self) -> PassWork:
-        """The pass that decodes, wherever its bytes live."""
-        rows = self._rows(self.streams, self.together, 0.0)
-        return count_pass(self.placement, rows, self.in_flight)
+    def _open(self, rows: PassInput, same: Worked | None = None) -> OpenPass:
+        work = count_pass(self.placement, rows, self.in_flight)
+        return OpenPass(self.machine, self.placement.layout.chips, work, same)
 
     @cached_property
-    def _parts(self) -> Worked | None:
-        """What the chip reads and multiplies in the pass that decodes, all in its first memory."""
-        if self.machine.is_spatial:
+    def _decoding(self) -> OpenPass:
+        """The pass that decodes, wherever its bytes live."""
+        return self._open(self._rows(self.streams, self.together, 0.0))
+
+    @cached_property
+    def _mixing(self) -> OpenPass:
+        """The pass that decodes and takes in a lump of prompts, wherever its bytes live."""
+        replicas = self.placement.layout.dp
+        rows = self._rows(self.streams, self.together, self.lump, replicas)
+        return self._open(rows, self._decoding.parts)
+
+    @cached_property
+    def _drafts(self) -> OpenPass | None:
+        """The pass of whose layers each drafted token takes one, wherever its bytes live."""
+        if not np.any(self.traffic.speculation.drafted):
             return None
-        return worked(self._alone, self.machine.chip, self.machine.software)
+        return self._open(self._rows(self.streams, self.together, 0.0, 1.0, 1.0))
 
     @property
-    def _gains(self) -> bool:
-        """Whether a host's cores take less for anything than the chip does of its first memory."""
-        machine, parts = self.machine, self._parts
-        if parts is None or not any(tier.flop_rates for tier in machine.tiers):
-            return False
-        chips = self.placement.layout.chips
-        host = on_host(self._alone, machine.tiers, chips, machine.software, parts.touched)
-        assert host is not None
-        pairs = zip(parts.kinds, host.instead(machine.chip, parts), strict=True)
-        return any(np.any(lost(kind.work_time, there) < 0.0) for kind, there in pairs)
+    def _drafted_layers(self) -> ArrayLike:
+        """What drafting takes of that pass. [1]"""
+        return self.traffic.speculation.drafted / self.placement.work.depth
 
-    @cached_property
-    def _unplaced(self) -> Split:
-        """The kinds of bytes, none of which has a place but those that are asked to."""
-        return split(self.placement, self.batch)
-
-    @cached_property
-    def _ways(self) -> Ways | None:
-        """How the pass that decodes may use memories beyond the first."""
-        if self._parts is None:
-            return None
-        chip, software = self.machine.chip, self.machine.software
-        return ways_of(self._alone, self._unplaced, chip, software, self._parts)
-
-    def expected(
-        self, work: PassWork, parts: Worked | None = None, ways: Ways | None = None
-    ) -> Step:
+    def expected(self, work: PassWork) -> Step:
         """Return what the engine is expected to take for a pass."""
-        chip, software = self.machine.chip, self.machine.software
-        if self.machine.is_spatial:
-            return spatial_pass(work, chip, software)
-        return expected_step(work, chip, software, parts, ways)
+        one_pass = spatial_pass if self.machine.is_spatial else expected_step
+        return one_pass(work, self.machine.chip, self.machine.software)
 
     @cached_property
     def _drafting(self) -> tuple[Component, ...]:
         """The drafted tokens: a layer each, as multi-token-prediction modules are."""
-        drafted = self.traffic.speculation.drafted
-        if drafted <= 0.0:
+        if self._drafts is None:
             return ()
-        return (Component("drafting", count=drafted, each=self.drafted_layer),)
-
-    @cached_property
-    def drafted_layer(self) -> Array:
-        """What a drafted token takes: a layer of the slowest kind, attention and all. [s]
-
-        Where layers have regions it crosses one more, while other streams are in the others.
-        """
-        machine, work, drafted = self.machine, self.placement.work, self.traffic.speculation.drafted
-        if machine.is_spatial:
-            plain = self.decode_work()
-            deeper = self.expected(replace(plain, depth=plain.depth + drafted)).seconds
-            return floats((deeper - self.expected(plain).seconds) / drafted)
-        if not work.kinds:
-            return floats(self.expected(self.decode_work(verified=1.0)).seconds / work.depth)
-        rows = self._rows(self.streams, self.together, 0.0, verified=1.0)
-        passes = [layer for _, layer in taken_apart(rows, self.in_flight, self.split).kinds]
-        layers = (layer_seconds(layer, machine.chip, machine.software) for layer in passes)
-        pairs = zip(layers, passes, strict=True)
-        return floats(reduce(np.maximum, (seconds / layer.depth for seconds, layer in pairs)))
+        drafted, depth = self.traffic.speculation.drafted, self.placement.work.depth
+        layer = self._drafts.step(self.split).seconds / depth
+        return (Component("drafting", count=drafted, each=layer),)

@@ -1,5 +1,6 @@
 """The step of a machine whose layers each have a region of their own: a token sweeps them."""
 
+from collections.abc import Sequence
 from math import inf
 
 import numpy as np
@@ -9,6 +10,7 @@ from fastcalc.core.host_use import LEAST, tier_rates
 from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.core.split import READ, Costs, Split, summed
+from fastcalc.core.tier import Tier
 from fastcalc.core.worked import touched_experts
 from fastcalc.formulas.pipeline import spatial_step
 from fastcalc.formulas.roofline import time_of
@@ -34,14 +36,15 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     outside = shared = floats(0.0)
     if work.split is not None:
         moved, outside = _shared(work, work.split, software)
-        shared = spatial_costs(work, work.split, chip, software).seconds(work.split)
+        tiers, owners = work.split.tiers, work.split.chips
+        shared = spatial_costs(work, tiers, owners, chip, software).seconds(work.split)
     memory = time_of(work=moved, rate=chips * bandwidth)
     compute = _multiplied(work, rates) / chips
     layer = np.maximum(np.maximum(memory, compute), software.decode_layer_floor)
     seconds = spatial_step(
         layers=work.depth, layer_time=layer, streams=np.asarray(work.sequences) * work.verified
     )
-    turns, left = seconds / layer, shared - software.tier_overlap * np.minimum(shared, seconds)
+    turns = seconds / layer
     is_floor, is_memory = layer <= software.decode_layer_floor, layer <= memory
     in_memory, in_compute = ~is_floor & is_memory, ~is_floor & ~is_memory
     hop_bytes = np.asarray(work.hidden) * ACTIVATION_BYTES
@@ -55,7 +58,7 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
             count=where(is_floor, turns, 0.0),
             each=software.decode_layer_floor,
         ),
-        Component("shared memory", bytes=outside, bandwidth=(outside + LEAST) / (left + LEAST)),
+        Component("shared memory", bytes=outside, bandwidth=(outside + LEAST) / (shared + LEAST)),
         *_prompt(work, chip, software),
         Component(
             "hops",
@@ -78,15 +81,22 @@ def _multiplied(work: PassWork, rates: Reached) -> Array:
     )
 
 
-def spatial_costs(work: PassWork, split: Split, chip: Chip, software: EngineParameters) -> Costs:
+def spatial_costs(
+    work: PassWork,
+    tiers: Sequence[Tier],
+    chips: ArrayLike,
+    chip: Chip,
+    software: EngineParameters,
+) -> Costs:
     """Return what a pass takes of each kind that is outside of regions, in each memory.
 
     work : the work of the pass
-    split : the memories
+    tiers : the memories
+    chips : of the deployment [1]
     chip, software : what a chip prints, and what the engine makes of it
     """
-    tiers, read = split.tiers, _read(work, software)
-    rates = tier_rates(tiers, chip, software, [tier.share(split.chips) for tier in tiers])
+    read = _read(work, software)
+    rates = tier_rates(tiers, chip, software, [tier.share(chips) for tier in tiers])
     slow = [inf if tier.where == "chip" else rate for tier, rate in zip(tiers, rates, strict=True)]
     return Costs([[each / rate for each in read] for rate in slow])
 
@@ -106,12 +116,12 @@ def _read(work: PassWork, software: EngineParameters) -> tuple[ArrayLike, ...]:
 def _shared(work: PassWork, split: Split, software: EngineParameters) -> tuple[Array, Array]:
     """Return the bytes that are in regions, and what is read of all others. [byte]"""
     whole = (work.dense_bytes, work.head_bytes, work.routed_bytes, work.cache_bytes)
-    resident, moved, reads = floats(0.0), floats(0.0), split.reads()
+    resident, moved = floats(0.0), floats(0.0)
     for place, tier in enumerate(split.tiers):
+        there = [split.shares[kind][place] for kind in READ]
         if tier.where == "chip":
-            resident = resident + summed([split.shares[kind][place] for kind in READ], whole)
+            resident = resident + summed(there, whole)
         else:
-            there = [reads[kind][place] for kind in READ]
             moved = moved + summed(there, _read(work, software))
     return resident, moved
 

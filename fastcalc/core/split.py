@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -42,14 +42,12 @@ class Split:
     chips : chips of the deployment, which share some of them [1]
     sizes : bytes of each kind on the fullest chip [byte]
     shares : by kind of bytes, what of it is in each memory [1]
-    read : of the experts that a pass picks, what is read from each memory [1]
     """
 
     tiers: tuple[Tier, ...]
     chips: ArrayLike
     sizes: dict[str, Array]
     shares: dict[str, list[Array]]
-    read: list[Array]
 
     def in_layers(self, tier: int) -> Array:
         """Return the share of the layers that have anything in a memory, by its position. [1]"""
@@ -79,56 +77,45 @@ class Split:
         )
         return np.asarray(np.any(np.broadcast_arrays(False, *read), axis=0))
 
-    def reads(self) -> dict[str, list[Array]]:
-        """Return the shares of what a pass reads, by kind of bytes."""
-        return self.shares | {"experts": self.read}
-
 
 @dataclass(frozen=True, eq=False)
 class Costs:
     """What a pass takes for each kind of `READ`, if all of it is in one memory.
 
     cells : by memory and kind [s]
-    overlap : share of the shorter times that hides where a chip reads several memories [1]
     place : position of the memory whose cores multiply what is there, while chips wait
     turn : what a turn of chip and those cores takes [s]
     layers : layers in which they may take turns [1]
     """
 
     cells: Sequence[Sequence[ArrayLike]]
-    overlap: ArrayLike = 0.0
     place: int | None = None
     turn: ArrayLike = 0.0
     layers: ArrayLike = 0.0
 
+    @cached_property
+    def near(self) -> Array:
+        """What it takes with all of each kind in the first memory. [s]"""
+        return floats(sum(self.cells[0]))
+
+    @cached_property
+    def lost(self) -> Sequence[Sequence[Array]]:
+        """What it takes longer for each kind in each memory beyond the first. [s]"""
+        near, *beyond = self.cells
+        return [
+            [floats(there - here) for there, here in zip(cells, near, strict=True)]
+            for cells in beyond
+        ]
+
     def seconds(self, split: Split) -> Array:
-        """Return what it takes with bytes split over the memories. [s]"""
-        reads = split.reads()
-        shares = [[reads[kind][at] for kind in READ] for at in range(len(self.cells))]
+        """Return what it takes with bytes split over the memories, whose times add. [s]"""
+        spent = self.near
+        for at, cells in enumerate(self.lost, 1):
+            for kind, longer in zip(READ, cells, strict=True):
+                spent = spent + split.shares[kind][at] * longer
         if self.place is None:
-            return self.reading(shares)
-        there = summed(shares[self.place], self.cells[self.place])
-        shares[self.place] = [floats(0.0)] * len(READ)
-        return self.reading(shares) + there + self.turn * split.turns(self.place, self.layers)
-
-    def reading(self, shares: Sequence[Sequence[Array]]) -> Array:
-        r"""Return what the chip takes for shares by memory and kind. [s]
-
-        The times of the memories add, but for the part that hides under the longest. Nothing is won
-        by what lies farther away: read at once, no memory and all beyond it take less than if all
-        of that were in the fastest of them.
-        """
-        times = [summed(*both) for both in zip(shares, self.cells, strict=True)]
-        spent = floats(sum(times))
-        if not np.any(self.overlap):
             return spent
-        at_once = reduce(np.maximum, times)
-        beyond, least = [floats(0.0)] * len(READ), self.cells[-1]
-        for there, cells in zip(reversed(shares), reversed(self.cells), strict=True):
-            beyond = [both[0] + both[1] for both in zip(beyond, there, strict=True)]
-            least = [np.minimum(*both) for both in zip(least, cells, strict=True)]
-            at_once = np.maximum(at_once, summed(beyond, least))
-        return spent - self.overlap * (spent - at_once)
+        return spent + self.turn * split.turns(self.place, self.layers)
 
 
 def near(machine: Machine, split: Split | None, kind: str) -> ArrayLike:
@@ -176,4 +163,4 @@ def split(placement: AnyPlacement, batch: ArrayLike) -> Split:
     for kind, size in sizes.items():
         own = machine.place.get(kind, 0) * (size > 0.0)  # nothing is near
         shares[kind] = [floats(own == at) for at in range(len(machine.tiers))]
-    return Split(machine.tiers, layout.chips, sizes, shares, shares["experts"])
+    return Split(machine.tiers, layout.chips, sizes, shares)

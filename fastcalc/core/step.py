@@ -7,25 +7,53 @@ read of the weights they share (`overlapped_time`); that of prompt rows is added
 measured prefill asks.
 """
 
-from functools import partial
-
-import numpy as np
+from collections.abc import Callable
+from typing import NamedTuple
 
 from fastcalc.core.component import Component, Step, idle, is_nothing, total_of
 from fastcalc.core.host_use import FAR, HOST, Ways, located, ways_of
 from fastcalc.core.machine import Chip, EngineParameters
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
+from fastcalc.core.split import Split
 from fastcalc.core.worked import Worked, unpacking, worked
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
-from fastcalc.formulas.pipeline import heaviest_stage, pipelined_step
+from fastcalc.formulas.pipeline import pipelined_step
 from fastcalc.formulas.types import Array, floats, where
+
+
+class KnownParts(NamedTuple):
+    """What of a pass does not depend on where its bytes live.
+
+    parts : what the chip reads and multiplies, all in its first memory
+    others : floors, messages and what sequences cost
+    """
+
+    parts: Worked
+    others: tuple[Component, ...]
+
+    @classmethod
+    def of(
+        cls, work: PassWork, chip: Chip, software: EngineParameters, same: Worked | None = None
+    ) -> "KnownParts":
+        """Return these of a pass.
+
+        same : of another pass that decodes the same sequences, with prompts or without
+        """
+        others = (
+            _floor(work, software),
+            _all_reduce(work, chip, software),
+            Component("rank wait", count=2.0 * work.depth * (work.tp > 1), each=software.rank_wait),
+            _exchange(work, chip, software),
+            Component("sequences", count=work.sequences, each=software.sequence_overhead),
+        )
+        return cls(worked(work, chip, software, same), others)
 
 
 def expected_step(
     work: PassWork,
     chip: Chip,
     software: EngineParameters,
-    parts: Worked | None = None,
+    known: KnownParts | None = None,
     ways: Ways | None = None,
 ) -> Step:
     """Return the step an engine is expected to take on chips that run layer after layer.
@@ -33,8 +61,8 @@ def expected_step(
     work : the work of the pass
     chip, software : what a chip prints, and what the engine makes of it; every field broadcasts
         with those of the work
-    parts, ways : what the chip reads and multiplies, and how it may use memories beyond the first,
-        where that is known already
+    known, ways : what does not depend on where bytes live, and how the pass may use memories
+        beyond the first, where these have been computed
 
     Returns
     -------
@@ -42,68 +70,38 @@ def expected_step(
         Components in seconds: a pass through all layers, and with pipeline stages the hops
         and the wait for other micro-batches.
     """
-    near, elsewhere = _through_layers(work, chip, software, parts, ways)
-    own = Component("sequences", count=work.sequences, each=software.sequence_overhead)
-    passed = Step.of(*near, own, *elsewhere)
-    return passed.then(*_pipeline(work, chip, software, passed))
-
-
-def _through_layers(
-    work: PassWork,
-    chip: Chip,
-    software: EngineParameters,
-    parts: Worked | None = None,
-    ways: Ways | None = None,
-) -> tuple[tuple[Component, ...], tuple[Component, ...]]:
-    """Return what a pass takes on the chip, and elsewhere; what sequences cost apart."""
-    parts = parts or worked(work, chip, software)
+    parts, others = known or KnownParts.of(work, chip, software)
     elsewhere: tuple[Component, ...] = (idle(FAR), idle(HOST))
     if work.split is not None:
-        ways = ways or ways_of(work, work.split, chip, software, parts)
+        tiers, chips = work.split.tiers, work.split.chips
+        ways = ways or ways_of(work, tiers, chips, chip, software, parts)
         found = located(work.split, ways)
         parts, elsewhere = parts.left(found.near, found.rest), (found.far, found.host)
-    near = (
-        *parts.kinds,
-        unpacking(chip, parts.widened),
-        *parts.prompts,
-        _floor(work, software),
-        _all_reduce(work, chip, software),
-        Component("rank wait", count=2.0 * work.depth * (work.tp > 1), each=software.rank_wait),
-        _exchange(work, chip, software),
+    passed = Step.of(
+        *parts.kinds, unpacking(chip, parts.widened), *parts.prompts, *others, *elsewhere
     )
-    return near, elsewhere
+    return passed.then(*_pipeline(work, chip, software, passed.seconds))
 
 
-def layer_seconds(work: PassWork, chip: Chip, software: EngineParameters) -> Array:
-    """Return what a pass takes through some layers alone. [s]"""
-    near, elsewhere = _through_layers(work, chip, software)
-    return floats(total_of(part.seconds for part in (*near, *elsewhere)))
-
-
-def slowest_stage(work: PassWork, chip: Chip, software: EngineParameters, passed: Step) -> Array:
-    """Return what one micro-batch takes in the slowest stage, hops apart. [s]
-
-    The layers of each kind are spread evenly; the last stage has the head and, where layers do not
-    divide, the fewest. Every stage does the host's work for all sequences.
+def seconds_by_split(
+    work: PassWork, chip: Chip, software: EngineParameters, known: KnownParts, ways: Ways
+) -> Callable[[Split], Array]:
+    """Return what gives the time of a pass for bytes split over the memories. [s]
 
     work : the work of the pass
     chip, software : what a chip prints, and what the engine makes of it
-    passed : the pass through all stages
+    known, ways : what does not depend on the split, and how the pass may use the memories
     """
-    by_name = {part.name: part.seconds for part in passed.components}
-    head, own = by_name["head and norms"], by_name["sequences"]
-    if work.apart is None:
-        layers = passed.seconds - head - own
-        fullest, last = work.fullest * layers, work.last * layers
-    else:
-        times = [layer_seconds(layer, chip, software) for _, layer in work.apart.kinds]
-        counts = [count for count, _ in work.apart.kinds]
-        heaviest = partial(heaviest_stage, amounts=times, counts=counts, stages=work.stages)
-        fullest, last = (heaviest(layers=part * sum(counts)) for part in (work.fullest, work.last))
-    if work.apart is not None and work.split is not None:
-        head = layer_seconds(work.apart.ends, chip, software)
-    # Kinds priced apart may take longer than together, but no stage longer than all of them.
-    return np.minimum(np.maximum(fullest, last + head) + own, passed.seconds)
+    parts = known.parts
+    besides = (unpacking(chip, parts.widened), *parts.prompts, *known.others)
+    fixed = total_of(part.seconds for part in besides)
+
+    def seconds(split: Split) -> Array:
+        passed = floats(fixed + ways.seconds(split))
+        stages = _pipeline(work, chip, software, passed)
+        return floats(total_of([passed, *(part.seconds for part in stages)]))
+
+    return seconds
 
 
 def _floor(work: PassWork, software: EngineParameters) -> Component:
@@ -160,7 +158,7 @@ def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Compone
 
 
 def _pipeline(
-    work: PassWork, chip: Chip, software: EngineParameters, passed: Step
+    work: PassWork, chip: Chip, software: EngineParameters, pass_time: Array
 ) -> tuple[Component, Component]:
     """Return the hops between pipeline stages, and the wait for the micro-batches ahead."""
     if isinstance(work.stages, int) and work.stages == 1:
@@ -174,13 +172,14 @@ def _pipeline(
         count=crossings,
         each=where(work.hops_are_inside, chip.hop_inside, chip.hop),
     )
-    alone = passed.seconds + hops.seconds
+    alone = pass_time + hops.seconds
+    host = (1.0 - work.slowest) * software.sequence_overhead + software.stage_overhead
     whole = pipelined_step(
-        pass_time=passed.seconds,
+        pass_time=pass_time,
         hops=hops.seconds,
         stages=work.stages,
-        slowest=slowest_stage(work, chip, software, passed),
+        slowest=work.slowest,
         streams=work.in_flight,
-        own=work.sequences * software.stage_overhead,
+        own=work.sequences * host,
     )
     return hops, Component("stage wait", count=1.0, each=whole - alone)

@@ -17,6 +17,9 @@ routed experts, the cache, and the table of input embeddings."""
 HostUse = Literal["stream", "compute"]
 """Read over the link and multiplied on the chip, or multiplied where they are."""
 
+PlaceFor = Literal["served", "decode"]
+"""What bytes are placed to make fastest: requests with their prompts, or decode alone."""
+
 
 @dataclass(frozen=True)
 class MemoryChoice:
@@ -28,6 +31,7 @@ class MemoryChoice:
         most
     prefix_tier : the memory that the cached part of prompts is loaded from; None where it lies in
         place
+    place_for : what bytes that are left open are placed for
     note : what a reader must know of how it was read
     """
 
@@ -35,6 +39,7 @@ class MemoryChoice:
     use: HostUse | None = None
     place: tuple[tuple[str, str], ...] = ()
     prefix_tier: str | None = None
+    place_for: PlaceFor = "served"
     note: str | None = None
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from fastcalc.core import timeline
 from fastcalc.core.placement import Placement
 from fastcalc.core.schedule import Schedule
+from fastcalc.core.tier import PlaceFor
 from fastcalc.core.timeline import Timeline
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
@@ -62,7 +63,7 @@ class Recipe:
 def decode_step(placement: Placement, columns: Columns) -> Recipe:
     """Return one decode step at a known batch; its tokens are one of each sequence."""
     batch = columns.concurrency
-    passes = _passes(placement, columns, batch)
+    passes = _passes(placement, columns, batch, "decode")
     return Recipe(timeline.token(passes), batch, batch, _bound_token(passes))
 
 
@@ -146,10 +147,12 @@ RATES: dict[str, Callable[[Placement, Columns], Recipe]] = {
 }
 
 
-def _passes(placement: Placement, columns: Columns, batch: Floats) -> Schedule:
+def _passes(
+    placement: Placement, columns: Columns, batch: Floats, place_for: PlaceFor = "served"
+) -> Schedule:
     drafts = Speculation(columns.accepted, columns.drafted)
     traffic = Traffic(columns.prompt, columns.output, columns.context, speculation=drafts)
-    return Schedule(placement, traffic, batch)
+    return Schedule(placement, traffic, batch, place_for=place_for)
 
 
 def _bound_token(passes: Schedule) -> Array:

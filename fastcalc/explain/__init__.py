@@ -1,5 +1,5 @@
 """Estimates taken apart: every component of a step with its work, its rates and their sources."""
 
-from fastcalc.explain.passes import explain
+from fastcalc.explain.passes import explain, fitting
 
-__all__ = ["explain"]
+__all__ = ["explain", "fitting"]

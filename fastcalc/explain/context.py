@@ -39,7 +39,8 @@ class Pass:
         self.located = None
         if load.split is not None and not self.machine.is_spatial:
             parts = worked(load, self.chip, self.machine.software)
-            ways = ways_of(load, load.split, self.chip, self.machine.software, parts)
+            tiers, chips = load.split.tiers, load.split.chips
+            ways = ways_of(load, tiers, chips, self.chip, self.machine.software, parts)
             self.located = located(load.split, ways)
         # Where layers have regions, prompts are spread over all chips.
         self.everywhere = number(load.stages if self.machine.is_spatial else 1.0)

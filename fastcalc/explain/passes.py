@@ -1,5 +1,7 @@
 """Rows of a comparison taken apart: the decode step and the pass that takes in a prompt."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fastcalc.core import timeline
@@ -16,15 +18,20 @@ from fastcalc.explain.numbers import Numbers
 from fastcalc.explain.terms import Equation, equation, largest, number, one, total
 
 
-def explain(outcome: Outcome) -> list[Explanation]:
-    """Take apart every row of an outcome that fits."""
-    found = []
-    for batch, fits in zip(outcome.scenario.batches, outcome.estimate.fits, strict=True):
-        if fits:
-            streams = np.array([batch], dtype=np.float64)
-            passes = Schedule(outcome.placement, outcome.scenario.traffic, streams)
-            found.append(Explanation(outcome, batch, _decode(passes), _first(passes)))
-    return found
+def explain(outcome: Outcome, batches: Sequence[int] | None = None) -> list[Explanation]:
+    """Take apart every row of an outcome that fits, or those of some batches."""
+    rows = []
+    for batch in fitting(outcome) if batches is None else batches:
+        streams = np.array([batch], dtype=np.float64)
+        passes = Schedule(outcome.placement, outcome.scenario.traffic, streams)
+        rows.append(Explanation(outcome, batch, _decode(passes), _first(passes)))
+    return rows
+
+
+def fitting(outcome: Outcome) -> list[int]:
+    """Return the batches of an outcome that fit."""
+    pairs = zip(outcome.scenario.batches, outcome.estimate.fits, strict=True)
+    return [batch for batch, fits in pairs if fits]
 
 
 def _answer(name: str, passes: Schedule, made: Timeline) -> Equation:

@@ -140,3 +140,21 @@ def busy_sessions(*, response: ArrayLike, think: ArrayLike) -> Array:
     4.0
     """
     return (floats(response) + think) / floats(think)
+
+
+def attended_time(*, response: ArrayLike, patience: ArrayLike, back: ArrayLike) -> Array:
+    r"""Return the time that an answer takes of a user who looks away after a while. [s]
+
+    .. math:: W = R \; (R \le w), \qquad W = w + c \; (R > w)
+
+    response : time that the answer takes, :math:`R` [s]
+    patience : waiting after which the user does something else, :math:`w` [s]
+    back : what coming back to it costs, :math:`c` [s]
+
+    Source: Mark et al., "The cost of interrupted work," CHI 2008, doi:10.1145/1357054.1357072.
+
+    >>> float(attended_time(response=10.0, patience=5.0, back=30.0))
+    35.0
+    """
+    answer, limit = floats(response), floats(patience)
+    return np.where(answer > limit, limit + back, answer)

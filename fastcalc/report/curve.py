@@ -192,7 +192,7 @@ def parts(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[Part
 def notes(study: Study, cost: float) -> list[str]:
     """Return where the cost multiple lies for each engine and format, and what all is of."""
     return [
-        *(_where(curve, study.speedup, cost) for curve in study.engines),
+        *(_where(curve, cost) for curve in study.engines),
         "a cost multiple is what an output token costs at the end over the start, whatever the "
         "price of the chips; from a start the cut that serves it fastest, at the end the one that "
         "serves most tokens at the speed asked for, of all legal cuts of the same chips; from "
@@ -202,16 +202,14 @@ def notes(study: Study, cost: float) -> list[str]:
     ]
 
 
-def _where(curve: Curve, speedup: float, cost: float) -> str:
-    multiples = curve.multiple
-    known = curve.starts[np.isfinite(multiples)].tolist()
-    cheap = curve.starts[np.isfinite(multiples) & (multiples <= cost)].tolist()
+def _where(curve: Curve, cost: float) -> str:
+    known, cheap = curve.ends(), curve.ends(cost)
     head = f"{name(curve)} (floor {number(1e3 * curve.floor)} ms, one user {number(curve.alone)})"
-    if not known:
-        return f"{head}: {speedup:g}x never"
-    ends = f"{min(known):,} to {max(known):,} users"
-    few = f"from {min(cheap):,} to {max(cheap):,}" if cheap else "never"
-    return f"{head}: {speedup:g}x from {ends}; for {cost:g}x or less {few}"
+    if known is None:
+        return f"{head}: {curve.speedup:g}x never"
+    few = "from {:,} to {:,}".format(*cheap) if cheap else "never"
+    ends = "{:,} to {:,} users".format(*known)
+    return f"{head}: {curve.speedup:g}x from {ends}; for {cost:g}x or less {few}"
 
 
 def rest(study: Study) -> Record:

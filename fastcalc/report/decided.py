@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 
-from fastcalc.articles.agent_run import Prospect, Terms, window_speed, window_tokens
+from fastcalc.articles.agent_run import (
+    Prospect,
+    Terms,
+    included,
+    window_speed,
+    window_tokens,
+)
 from fastcalc.articles.choice import PARAMETERS, BreakEven, Choice, Contender, WinnerMap
 from fastcalc.core.columns import Column, values
 from fastcalc.formulas.agents import amdahl, time_to_success
@@ -51,18 +57,37 @@ class Row:
     @property
     def limits(self) -> Iterator[str]:
         """Say from how many sessions on speed buys nothing, and from which use on a plan pays."""
-        busy, plan = float(self.prospect.busy_sessions), float(self.terms.plan)
+        busy = float(self.prospect.busy_sessions)
         if math.isfinite(busy):
             yield (
                 f"{self.option.name}: with {number(busy)} sessions side by side the user never "
                 "waits, and more speed buys nothing"
             )
-        prices = [price for one in rows(self.decision) if (price := one.offered("price")) > 0.0]
-        if plan and prices:
+        yield from self._plan_limits()
+
+    def _plan_limits(self) -> Iterator[str]:
+        """Say what a plan includes, and how many successes its price buys without one."""
+        plan, name = float(self.terms.plan), self.option.name
+        if not plan:
+            return
+        quota = float(included(self.terms))
+        if not math.isnan(quota):
+            count = number(quota / float(self.prospect.tokens))
             yield (
-                f"{self.option.name}: ${plan:,.0f} a month are {number(plan / max(prices))} "
-                f"million tokens out at ${dollars(max(prices))}; with more it spares money"
+                f"{name}: the plan includes {number(quota / 1e6)} million tokens a month, read and "
+                f"written, {count} successes; beyond them its prices hold, and without any no more "
+                "are to be had"
             )
+        for one in rows(self.decision):
+            each = float(one.prospect.usd)
+            if not float(one.terms.plan) and 0.0 < each < math.inf:
+                tokens = plan / each * float(one.prospect.tokens)
+                end = "its quota includes fewer" if quota < tokens else "with more it spares money"
+                yield (
+                    f"{name}: ${plan:,.0f} a month are {number(plan / each)} successes of "
+                    f"{one.option.name}, {number(tokens / 1e6)} million tokens read and written; "
+                    f"{end}"
+                )
 
     @property
     def tool_limit(self) -> str | None:
@@ -152,6 +177,13 @@ COLUMNS = (
     Column("window_ms", "ms", "the gap that is asked about", lambda row: row.gap * 1e3),
     Column("window_tokens", "number", "tokens that fit it"),
     Column("tokens_per_s_needed", "tokens/s", "for all tokens to fit", "window_speed"),
+    _of("tokens_to_success", "count", "read and written for one success", "prospect.tokens"),
+    Column(
+        "included_tokens_a_month",
+        "count",
+        "of a plan; null without a quota",
+        lambda row: float(included(row.terms)),
+    ),
 )
 
 
@@ -261,6 +293,9 @@ def _heading(decision: Choice) -> str:
         text += f"; of {float(shared.samples):g} answers, {order}, one is taken {by}"
     if float(shared.sessions) > 1:
         text += f"; {float(shared.sessions):g} sessions side by side"
+    if math.isfinite(shared.look_away):
+        text += f"; a user looks away after {seconds(float(shared.look_away))}"
+        text += f", and coming back takes {seconds(float(shared.come_back))}"
     month = f"; a month is {float(shared.hours):g} hours"
     budget = f" and {dollars(float(shared.budget))} $" if math.isfinite(shared.budget) else ""
     return text + month + budget
@@ -293,12 +328,20 @@ def verdict(decision: Choice, listed: Sequence[Row]) -> str:
 def _flip_words(flips: Sequence[BreakEven]) -> str:
     by_winner: dict[str, list[str]] = {}
     for flip in flips:
-        unit = PARAMETERS[flip.parameter.rpartition(".")[2]].unit
-        where = f"{'above' if flip.is_above else 'below'} {number(flip.value)} {unit}".rstrip()
-        said = f"{decision_map.noun(flip.parameter)} {where}"
+        said = f"{decision_map.noun(flip.parameter)} {_side(flip)}"
         by_winner.setdefault(flip.winner, []).append(said)
     each = [f"{name} wins at {' or '.join(where)}" for name, where in by_winner.items()]
     return f"what flips it, each alone: {'; '.join(each)}"
+
+
+def _side(flip: BreakEven) -> str:
+    """Return from where on or up to where another option wins."""
+    parameter = PARAMETERS[flip.parameter.rpartition(".")[2]]
+    if parameter.is_count:
+        text = f"{flip.value:,.0f} {parameter.unit}".rstrip()
+        return f"from {text} on" if flip.is_above else f"up to {text}"
+    side = "above" if flip.is_above else "below"
+    return f"{side} {number(flip.value)} {parameter.unit}".rstrip()
 
 
 def flip_records(decision: Choice) -> list[Record]:
@@ -328,6 +371,11 @@ def notes(decision: Choice) -> list[str]:
     unknown = [one.option.name for one in listed if math.isnan(float(one.prospect.run.usd))]
     lines = [f"no price of {', '.join(unknown)} is given: by cost it cannot win"] if unknown else []
     lines.append(f"steps fail independently and are noticed at no cost; {ends}")
+    if math.isinf(decision.terms(decision.options[0]).look_away):
+        lines.append("the user waits for every run; --look-away S says after how long not")
+    is_priced = any(one.offered("price") > 0.0 for one in listed)
+    if is_priced and not any(float(one.terms.prompt) for one in listed):
+        lines.append("tokens read are not counted, and agents read more than they write: --prompt")
     computed = [one.option for one in listed if one.option.model]
     if computed:
         where = ", ".join(f"{one.name} {one.batch:,} on {one.hardware}" for one in computed)

@@ -3,8 +3,10 @@
 import math
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from fastcalc.core.scenario import Outcome
-from fastcalc.explain import explain
+from fastcalc.explain import explain, fitting
 from fastcalc.explain.explained import MEANINGS, Explained, ExplainedPart, Explanation
 from fastcalc.explain.terms import Equation, Number, Origin
 from fastcalc.report import console
@@ -12,6 +14,9 @@ from fastcalc.report.numbers_as_text import number, prefixed
 from fastcalc.report.records import Record, plain
 
 _DIGITS = 4
+_MOST = 8
+"""Batches of a chip that a page explains: each takes a screen or two."""
+
 _HEADINGS = [
     ("", "component"),
     ("", "FLOPs"),
@@ -30,16 +35,37 @@ _HOW_TO_READ = (
 
 
 def explanation_parts(outcomes: Sequence[Outcome]) -> list[console.Part]:
-    """Return every row of some outcomes taken apart, as parts of a page."""
+    """Return rows of some outcomes taken apart, `_MOST` of each at most, as parts of a page."""
     parts: list[console.Part] = [console.Notes([f"how to read what follows: {_HOW_TO_READ}"]), ""]
     for outcome in outcomes:
         origins: dict[Origin, None] = {}
-        for row in explain(outcome):
+        batches = fitting(outcome)
+        shown = spread(batches)
+        if len(shown) < len(batches):
+            parts += [
+                f"{outcome.scenario.hardware.id}: {len(shown)} of the {len(batches):,} batches "
+                "that fit are explained; --batch names others, and --format json has all",
+                "",
+            ]
+        for row in explain(outcome, shown):
             for each in (row.decode, row.first):
                 parts += [*_pass_parts(row, each), ""]
                 origins |= dict.fromkeys(each.origins)
         parts += _sources(outcome, list(origins))
     return parts
+
+
+def spread(batches: Sequence[int]) -> list[int]:
+    """Return the batches to explain: all where they are few, else some from the least to the most.
+
+    >>> spread(range(1, 129))
+    [1, 2, 4, 8, 16, 32, 64, 128]
+    """
+    if len(batches) <= _MOST:
+        return list(batches)
+    steps = np.geomspace(min(batches), max(batches), _MOST)
+    nearest = (min(batches, key=lambda batch: abs(batch - step)) for step in steps)
+    return list(dict.fromkeys(nearest))
 
 
 def _pass_parts(row: Explanation, each: Explained) -> Iterable[console.Part]:

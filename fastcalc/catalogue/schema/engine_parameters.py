@@ -178,12 +178,6 @@ class DeclaredParameters(Generic[Value]):
     host_layer_overhead: Value = cost(
         Time, "A layer's turn to the host's cores and back.", plausible=PER_LAYER
     )
-    tier_overlap: Value = rate(
-        Part, "Share of the shorter time hidden where two memories are read."
-    )
-    expert_skew: Value = choice(
-        Part, "0 for even picks; the most picked share s of experts gets s^(1-skew) of them.", 0.0
-    )
     short_sums: Value = rate(
         Part, "1 where products of fp16 are summed in 16 bits, not in 32.", neutral=0.0
     )

@@ -155,6 +155,7 @@ class Fastmode(
     )
 
     on: str = "h100-sxm"
+    place_for: str = "decode"
     smaller: Annotated[
         str, flag("family|all|none|MODELS", "Smaller models that may take its place.")
     ] = "family"
@@ -195,4 +196,5 @@ class Frontier(
         flags.formats_named("Weight formats to try; the model's own unless given.", "LIST"),
     ] = None
     kv: Annotated[str | None, flags.formats_named("KV cache formats to try.", "LIST")] = None
+    place_for: str = "decode"
     max_chips: Annotated[int, flag("N", "Most chips of a deployment.")] = 72

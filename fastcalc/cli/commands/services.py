@@ -41,6 +41,11 @@ class UsersTime(flags.Flags):
         float | None, flag("S", "Time to repair a failed run; run again unless given.")
     ] = None
     sessions: Annotated[int, flag("N", "Runs that a user has going side by side.")] = 1
+    look_away: Annotated[
+        float | None,
+        flag("S", "Waiting for a run after which a user does something else; never unless given."),
+    ] = None
+    come_back: Annotated[float, flag("S", "Time that coming back then takes.")] = 0.0
     hour: Annotated[float | None, flag("USD", "What a user's hour is worth.")] = None
     hours: Annotated[float, flag("H", "Hours of a month.")] = 160.0
     budget: Annotated[float | None, flag("USD", "Dollars of a month; no limit unless given.")] = (
@@ -72,7 +77,8 @@ class Decide(
 ):
     """Decide between options of speed, price and accuracy: who wins, and what flips it.
 
-    An option is NAME=KEY=VALUE,...: opus=speed=65,price=25; a model on chips,
+    An option is NAME=KEY=VALUE,...: opus=speed=65,price=25; a subscription, of which price is the
+    extra usage, max=speed=65,plan=200,quota=2e9,price=25; a model on chips,
     glm=model=glm-4.7,on=wse-3; a mix, both=to=spark,else=opus,share=0.7; or the name of a service
     or model.
     """

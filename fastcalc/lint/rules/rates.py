@@ -67,7 +67,7 @@ def int8_against_16_bit(sheet: Sheet, _: Setting) -> Findings:
 
     Integer rates are printed with sparsity as often as floating ones.
     Seen: General tables give Blackwell Ultra 5,000 TOPS of INT8; it has 165.
-    Instead: Write the dense rate. A chip that nearly dropped INT8 has less than a fifth.
+    Instead: Write the dense rate. A chip that nearly dropped INT8 has less than a tenth.
     """
     known: tuple[float, ...] = (1.0, 2.0) if is_uniform(sheet) else (1.0, 2.0, 4.0)
     known = (2.0,) if sheet.word("kind") == "tpu" else known

@@ -26,12 +26,15 @@ class Curve:
     """The price of a speed-up under one engine in one pair of formats, one element a start.
 
     floor : what a step of one sequence takes beyond reading, multiplying and sending [s]
+    chips, speedup : of both ends; asked for [1]
     starts, speed, before : sequences at the start, each user's tokens a second, how chips are cut
     batch, faster, after : the same at the end; 0 and nan where no batch is fast enough. [1], [1/s]
     alone : tokens a second of one user on the cut that is best for one [1/s]
     """
 
     space: Space
+    chips: int
+    speedup: float
     floor: float
     starts: Batches
     speed: Floats
@@ -45,6 +48,34 @@ class Curve:
     def multiple(self) -> Floats:
         """What an output token costs at the end over what it costs at the start; nan if never."""
         return np.asarray(self.starts * self.speed / (np.maximum(self.batch, 1) * self.faster))
+
+    def ends(self, cost: float = np.inf) -> tuple[int, int] | None:
+        """Return the fewest and the most users at the start for whom it costs so much at most.
+
+        Whole numbers, as found between neighbours of the starts; None where there are none. [1]
+        """
+        paid = np.flatnonzero(self.multiple <= cost)
+        if not len(paid):
+            return None
+        first, last = int(paid[0]), int(paid[-1])
+        least, most = int(self.starts[first]), int(self.starts[last])
+        if first:
+            least = self._turn(int(self.starts[first - 1]), least, cost)
+        if last + 1 < len(self.starts):
+            most = self._turn(int(self.starts[last + 1]), most, cost)
+        return least, most
+
+    def _turn(self, missed: int, paid: int, cost: float) -> int:
+        """Return the first start on the way from one that costs more to one that does not."""
+        while abs(paid - missed) > 1:
+            tried = np.unique(np.linspace(missed, paid, _TRIED).round()).astype(np.int64)
+            found = curve(self.space.scenario, self.chips, tried, self.speedup)
+            assert found is not None, "the chips hold what is between"
+            way = 1 if paid > missed else -1
+            tried, is_paid = tried[::way], (found.multiple <= cost)[::way]
+            first = int(np.argmax(is_paid))
+            missed, paid = int(tried[first - 1]), int(tried[first])
+        return paid
 
 
 def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Curve | None:
@@ -74,6 +105,8 @@ def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Cu
     step = Schedule(space.site.place(layouts[int(alone.argmax())]), traffic, np.ones(1)).decode
     return Curve(
         space,
+        chips,
+        speedup,
         # What goes one after another: launches, messages, hops.
         float(sum(np.sum(one.by_limiter()[3]) for one in step.components)),
         starts,
@@ -88,6 +121,7 @@ def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Cu
 
 FLOORS = 2.0 ** np.arange(-3.0, 5.25, 0.5) * 1e-3  # of a textbook step [s]
 _STARTS = 4  # starting batches to an octave
+_TRIED = 18  # starts of a round in which an end is looked for, both ends among them
 MEASURED = ("vllm", "tensorrt-llm")  # shown where fitted on a chip, with that of the lowest floor
 
 

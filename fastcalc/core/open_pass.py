@@ -1,0 +1,87 @@
+"""A pass before it is said where its bytes live: what it takes of each kind in each memory."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from fastcalc.core.component import Step
+from fastcalc.core.host_use import Ways, on_host, ways_of
+from fastcalc.core.machine import Machine
+from fastcalc.core.pass_work import PassWork
+from fastcalc.core.spatial import spatial_costs, spatial_pass
+from fastcalc.core.split import Costs, Split, lost
+from fastcalc.core.step import KnownParts, expected_step, seconds_by_split
+from fastcalc.core.worked import Worked
+from fastcalc.formulas.types import Array, ArrayLike
+
+
+class OpenPass:
+    """A pass of a deployment whose bytes may live in several memories.
+
+    machine, chips : on which it runs, and how many of these [1]
+    work : what it does, wherever its bytes live
+    same : what the chip works on in another pass that decodes the same sequences
+    """
+
+    def __init__(
+        self, machine: Machine, chips: ArrayLike, work: PassWork, same: Worked | None = None
+    ) -> None:
+        self.machine, self.chips, self.work, self._same = machine, chips, work, same
+
+    @cached_property
+    def _known(self) -> KnownParts:
+        """What of it does not depend on where bytes live, on chips that run layer after layer."""
+        return KnownParts.of(self.work, self.machine.chip, self.machine.software, self._same)
+
+    @property
+    def parts(self) -> Worked | None:
+        """What the chip reads and multiplies, all in its first memory; None of regions."""
+        return None if self.machine.is_spatial else self._known.parts
+
+    @property
+    def gains(self) -> bool:
+        """Whether a host's cores take less for anything than the chip does of its first memory."""
+        machine, parts = self.machine, self.parts
+        if parts is None or not any(tier.flop_rates for tier in machine.tiers):
+            return False
+        host = on_host(self.work, machine.tiers, self.chips, machine.software, parts.touched)
+        assert host is not None
+        pairs = zip(parts.kinds, host.instead(machine.chip, parts), strict=True)
+        return any(np.any(lost(kind.work_time, there) < 0.0) for kind, there in pairs)
+
+    @cached_property
+    def _ways(self) -> Ways:
+        """How chips that run layer after layer may use memories beyond the first."""
+        machine, parts = self.machine, self._known.parts
+        return ways_of(self.work, machine.tiers, self.chips, machine.chip, machine.software, parts)
+
+    @property
+    def costs(self) -> Sequence[Costs]:
+        """What it takes of each kind in each memory, in each way that is open."""
+        if not self.machine.is_spatial:
+            return self._ways.open
+        machine = self.machine
+        return [spatial_costs(self.work, machine.tiers, self.chips, machine.chip, machine.software)]
+
+    @cached_property
+    def seconds(self) -> Callable[[Split], Array]:
+        """What gives its time for bytes split over the memories. [s]"""
+        if self.machine.is_spatial:
+            return lambda split: self.step(split).seconds
+        chip, software = self.machine.chip, self.machine.software
+        return seconds_by_split(self.work, chip, software, self._known, self._ways)
+
+    def step(self, split: Split | None) -> Step:
+        """Return what the engine is expected to take for it.
+
+        split : where its bytes live; None where all are in the one memory of the chip
+        """
+        work, chip, software = self.work, self.machine.chip, self.machine.software
+        if split is not None:
+            work = replace(work, split=split)
+        if self.machine.is_spatial:
+            return spatial_pass(work, chip, software)
+        ways = None if split is None else self._ways
+        return expected_step(work, chip, software, self._known, ways)
