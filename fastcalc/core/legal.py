@@ -36,6 +36,17 @@ def link_domain(hardware: Hardware) -> int:
     return floor(link.domain.si) if link and link.domain else 1
 
 
+def domain_notes(hardware: Hardware) -> list[str]:
+    """Return what a reader must know where the domain of links between pairs is a what-if."""
+    up, typed = hardware.links.scale_up, "links.scale_up.domain="
+    if up is None or up.kind != "xgmi" or not any(typed in key for key in hardware.what_if):
+        return []
+    return [
+        f"each peer of {hardware.id} has a part of its links: in a larger domain a group has fewer "
+        "of them, and may be slower"
+    ]
+
+
 @lru_cache(maxsize=512)
 def common_heads(work: Workload) -> int:
     """Return what the ranks of a tensor-parallel group must divide; 0 where any number will do."""

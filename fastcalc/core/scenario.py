@@ -14,8 +14,10 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.estimate import Estimate, evaluate
 from fastcalc.core.host import WRITTEN
 from fastcalc.core.layout import Layout, LayoutError
+from fastcalc.core.legal import domain_notes
 from fastcalc.core.machine import machine
 from fastcalc.core.machine_class import engine_of_class
+from fastcalc.core.overflow import overflow_notes, overflows
 from fastcalc.core.placement import Placement, Placements, Site
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.schedule import Schedule
@@ -199,7 +201,7 @@ class Outcome(Location):
     @cached_property
     def warnings(self) -> list[str]:
         """What a reader must know of every row, in sentences."""
-        return warnings_of(self)
+        return [*overflow_notes(self.placement, overflows(self.estimate)), *warnings_of(self)]
 
 
 def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
@@ -354,6 +356,7 @@ def _warnings(outcome: Location) -> Iterable[str]:
     hardware, engine, model = scenario.hardware, scenario.engine, scenario.model
     for entry in (hardware, model, engine):
         yield from entry.what_if.values()
+    yield from domain_notes(hardware)
     if (host := scenario.memory.host) is not None:
         yield from host.what_if.values()
         yield from [scenario.memory.note] if scenario.memory.note else []

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fastcalc.core.overflow import batch_without_host
 from fastcalc.formulas.types import Bools, Floats, Ints
 from fastcalc.search.plan.pools import Pool
 from fastcalc.search.plan.score import Scored
@@ -57,15 +58,19 @@ class Gaps:
 
 
 def with_largest(grid: Grid) -> Grid:
-    """Return a grid with a row of batches for each layout, the largest that it holds among them."""
+    """Return a grid with a row of batches for each layout, the largest that it holds among them.
+
+    With a host also the largest that fits without it.
+    """
     kinds = grid.requests[:]
     traffic = replace(grid.scenario.traffic, prompt=kinds.prompt, output=kinds.output)
     site = replace(grid.site, reserved_tokens=traffic.reserved_each)
     placed = site.place_all(grid.layouts, axes=1)
     limit = np.floor(site.machine.software.max_sequences * placed.layout.dp)
     most = np.maximum(np.minimum(placed.max_batch, limit), 1.0)
+    near = np.clip(batch_without_host(placed), 1.0, most)
     rows = np.broadcast_to(grid.batches, (len(grid.layouts), grid.shape[-1]))
-    return grid.part(batches=np.sort(np.concatenate([rows, most], axis=1)))
+    return grid.part(batches=np.sort(np.concatenate([rows, near, most], axis=1)))
 
 
 def gaps_of(scored: Sequence[Scored], service: Service) -> Gaps:

@@ -9,6 +9,7 @@ import numpy as np
 
 from fastcalc.core.estimate import site_power
 from fastcalc.core.evaluated_points import EvaluatedPoints
+from fastcalc.core.overflow import overflows
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.timeline import prompts_together
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
@@ -130,6 +131,8 @@ def score(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> 
     dp = np.array([layout.dp for layout in grid.layouts])[:, np.newaxis]
     is_new = np.diff(np.broadcast_to(grid.batches, grid.shape[1:]), prepend=0.0) > 0.0
     fits = np.broadcast_to(points.fits, grid.shape)[0] & (grid.batches <= limit * dp) & is_new
+    # A server queues before it serves less for a host's memory.
+    fits = fits & ~np.broadcast_to(overflows(points.estimate), grid.shape)[0]
     (layout, place), replica = np.nonzero(fits), Replica.of(points, fits)
     if given is None:
         given = pools(grid, service, points) if can_be_apart(grid, service) else ()

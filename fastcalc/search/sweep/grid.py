@@ -16,6 +16,7 @@ from fastcalc.core.columns import COLUMNS, Column, Columns, values
 from fastcalc.core.estimate import Estimate, evaluate
 from fastcalc.core.evaluated_points import EvaluatedPoints, Words, places
 from fastcalc.core.layout import Layout, Layouts
+from fastcalc.core.overflow import batch_without_host, overflow_note, overflows
 from fastcalc.core.placement import Placements, Site
 from fastcalc.core.scenario import (
     Location,
@@ -150,4 +151,11 @@ def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> Words:
         for chips in (1, 2):
             place = site.place(Layout(pp=chips))
             kinds.append(warnings_of(Location(asked, site, place, is_default_layout=False)))
-    return Words((layout.chips > 1) + 2 * is_beyond, tuple(kinds))
+    codes, host = (layout.chips > 1) + 2 * is_beyond, scenario.memory.host
+    if host is None or not (is_over := overflows(estimate)).any():
+        return Words(codes, tuple(kinds))
+    near = np.broadcast_to(batch_without_host(estimate.placement), is_over.shape)
+    limits, place_of = np.unique(np.where(is_over, near, 0.0), return_inverse=True)
+    notes = [[overflow_note(host.id, limit)] if limit else [] for limit in limits.tolist()]
+    words = [[*note, *kind] for note in notes for kind in kinds]
+    return Words(codes + len(kinds) * place_of.reshape(is_over.shape), tuple(words))

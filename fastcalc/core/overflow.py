@@ -1,0 +1,61 @@
+"""Batches that reach into a host's memory and serve less than what chips hold without it."""
+
+import numpy as np
+
+from fastcalc.core.estimate import Estimate, evaluate
+from fastcalc.core.placement import AnyPlacement
+from fastcalc.formulas.memory import largest_batch
+from fastcalc.formulas.types import Array, Bools, floats
+
+
+def batch_without_host(placement: AnyPlacement) -> Array:
+    """Return the sequences that fit chips' own memories, 0 where weights do not. [1]
+
+    Infinity without a host, or where a user says what is to live in which memory.
+    """
+    machine, layout = placement.machine, placement.layout
+    if machine.place or all(tier.is_near for tier in machine.tiers):
+        return floats(np.inf)
+    pairs = zip(machine.tiers, machine.usable(layout.chips), strict=True)
+    held = largest_batch(
+        usable=floats(sum(usable for tier, usable in pairs if tier.is_near)),
+        weights=placement.weights_per_chip,
+        cache_per_sequence=placement.cache_per_chip / machine.software.cache_fraction,
+    )
+    return held * layout.dp
+
+
+def overflows(estimate: Estimate) -> Bools:
+    """Return which batches serve less than the largest that needs no host: a server would queue."""
+    batch, near = estimate.batch, batch_without_host(estimate.placement)
+    is_beyond = np.asarray((near >= 1.0) & (batch > near) & estimate.fits)
+    if not is_beyond.any():
+        return is_beyond
+    queued = evaluate(
+        estimate.placement, batch=np.where(is_beyond, near, batch), traffic=estimate.traffic
+    )
+    return np.asarray(is_beyond & (estimate.served < queued.served))
+
+
+def overflow_notes(placement: AnyPlacement, is_over: Bools) -> list[str]:
+    """Return what a reader must know of a placement, one of whose batches may be such.
+
+    placement : of one layout and one kind of request
+    is_over : which of the batches are
+    """
+    host = placement.machine.memory.host
+    if host is None or not is_over.any():
+        return []
+    return [overflow_note(host.id, float(batch_without_host(placement)))]
+
+
+def overflow_note(host: str, near: float) -> str:
+    """Return what a reader must know of such a batch.
+
+    host : whose memory it reaches into
+    near : sequences that chips hold without it [1]
+    """
+    return (
+        f"a batch beyond {near:,.0f} reaches into {host} and serves less than {near:,.0f} alone: "
+        f"a server would queue at {near:,.0f}"
+    )
