@@ -1,6 +1,7 @@
 """Numbers that no measurement, chip or request can have: refused where they are read."""
 
 import json
+import math
 import re
 import warnings
 from math import isfinite
@@ -30,6 +31,22 @@ def test_the_inverse_and_the_product_of_four_numbers_are_floats(kind):
     assert (0 in limit) == limit.zero
     for outside in (limit.least / 2, limit.most * 2, -1.0, float("nan"), float("inf")):
         assert outside not in limit
+
+
+@pytest.mark.parametrize("kind", LIMITS)
+def test_ends_of_ranges_are_round(kind):
+    """Powers of ten, which people remember; a search of chips ends at a power of two."""
+    for end in (LIMITS[kind].least, LIMITS[kind].most):
+        assert end in (4096, float(f"1e{round(math.log10(end))}"))
+
+
+def test_ranges_end_where_their_kind_does():
+    """A share is no more than all, and a count no less than one."""
+    for kind in ("share", "fraction", "part"):
+        assert LIMITS[kind].most == 1
+    for kind, limit in LIMITS.items():
+        if limit.whole or kind in ("factor", "tokens a pass"):
+            assert limit.least == 1
 
 
 @pytest.mark.parametrize(

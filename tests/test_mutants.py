@@ -137,14 +137,16 @@ def mutant(before, after):
     return Mutant("small/core/sums.py", "add", "arithmetic", before, after, 0, 0, 1, (1, 1))
 
 
-def test_an_interrupted_run_goes_on_where_a_test_has_failed(tmp_path):
+def test_an_interrupted_run_goes_on_and_new_tests_meet_what_survived(tmp_path):
     sums, products = mutant("a + b", "(a - b)"), mutant("a * b", "(a / b)")
-    kept = Kept(tmp_path / "verdicts")
-    kept.add(Verdict(sums, "killed", 1.0, "test_sum"))
-    kept.add(Verdict(products, "survived", 2.0))
-    again = Kept(tmp_path / "verdicts")
-    assert again.verdict(sums) == Verdict(sums, "killed", 1.0, "test_sum")
-    assert again.verdict(products) is None
+    killed, survived = Verdict(sums, "killed", 1.0, "test_sum"), Verdict(products, "survived", 2.0)
+    kept = Kept(tmp_path / "verdicts", "first")
+    assert kept.verdict(sums) is None
+    kept.add(killed)
+    kept.add(survived)
+    again, changed = (Kept(tmp_path / "verdicts", version) for version in ("first", "second"))
+    assert (again.verdict(sums), again.verdict(products)) == (killed, survived)
+    assert (changed.verdict(sums), changed.verdict(products)) == (killed, None)
 
 
 def test_the_page_has_the_score_the_survivors_and_the_reasons():

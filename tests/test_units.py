@@ -89,3 +89,29 @@ def test_numbers_as_sources_print_them(printed, number):
 def test_quantities_as_sources_print_them(printed, dimension, value):
     """By the meaning of the prefixes: 8 bits are a byte, a mm2 is 1e-6 m2."""
     assert pytest.approx(value, rel=1e-12) in printed_values(printed, dimension)
+
+
+@pytest.mark.parametrize(
+    ("text", "dimension", "si"),
+    [
+        ("1 kB", "size", 10**3),
+        ("1 MB", "size", 10**6),
+        ("1 TB", "size", 10**12),
+        ("1 PB", "size", 10**15),
+        ("1 EB", "size", 10**18),
+        ("1 KiB", "size", 1024),
+        ("1 MiB", "size", 1024**2),
+        ("1 TiB", "size", 1024**4),
+        ("1 PiB", "size", 1024**5),
+        ("1 TiB/s", "bandwidth", 1024**4),
+        ("8 Mb/s", "bandwidth", 10**6),
+        ("1 PFLOP/s", "compute rate", 10**15),
+        ("1 EOPS", "compute rate", 10**18),
+        ("1 ms", "time", 1e-3),
+        ("1 ns", "time", 1e-9),
+        ("1 MW", "power", 10**6),
+        ("1 cm2", "area", 1e-4),
+    ],
+)
+def test_each_prefix_is_its_power(text, dimension, si):
+    assert parse_quantity(text, dimension) == si

@@ -42,43 +42,54 @@ def equivalents() -> dict[str, str]:
     return {row["mutant"]: row["reason"] for row in listed}
 
 
+def version() -> str:
+    """Return a digest of code and tests."""
+    digest = hashlib.sha256()
+    for part in ("fastcalc", "tests"):
+        for file in sorted((ROOT / part).rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
 def covering(folder: Path, jobs: int) -> Covering:
     """Return which tests execute which line, measured anew where code or tests have changed."""
-    state = hashlib.sha256()
-    for part in ("fastcalc", "tests", "benchmarks"):
-        for file in sorted((ROOT / part).rglob("*.py")):
-            state.update(file.read_bytes())
-    digest = folder / "digest"
-    if not digest.exists() or digest.read_text() != state.hexdigest():
+    digest = folder / "version"
+    if not digest.exists() or digest.read_text() != version():
         shutil.rmtree(folder, ignore_errors=True)
         measure(folder, jobs)
-        digest.write_text(state.hexdigest())
+        digest.write_text(version())
     return Covering(folder)
 
 
 class Kept:
-    """Verdicts of an interrupted run, in a file: what was killed then is not tried again.
+    """Verdicts of earlier runs, in a file: what a test has killed is not tried again.
 
     Parameters
     ----------
     file : Path
         Of a JSON object a line.
+    version : str
+        Of code and tests, with which what survived before survives again.
     """
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    def __init__(self, file: Path, version: str) -> None:
+        self._file, self._version = file, version
         lines = file.read_text().splitlines() if file.exists() else []
         rows = [json.loads(line) for line in lines]
-        self._killed = {row["mutant"]: row for row in rows if row["word"] != "survived"}
+        self._rows = {
+            row["mutant"]: row
+            for row in rows
+            if row["word"] != "survived" or row["version"] == version
+        }
 
     def verdict(self, mutant: Mutant) -> Verdict | None:
-        """Return the verdict on a mutant that a test has killed."""
-        row = self._killed.get(mutant.key)
+        """Return the verdict on a mutant, where there is one that still holds."""
+        row = self._rows.get(mutant.key)
         return Verdict(mutant, row["word"], row["seconds"], row["by"]) if row else None
 
     def add(self, verdict: Verdict) -> None:
         """Write a verdict down."""
-        row = {**vars(verdict), "mutant": verdict.mutant.key}
+        row = {**vars(verdict), "mutant": verdict.mutant.key, "version": self._version}
         with self._file.open("a") as file:
             file.write(json.dumps(row) + "\n")
 
@@ -144,7 +155,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
         folder = options.keep or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        kept = Kept(folder / "verdicts.jsonl")
+        kept = Kept(folder / "verdicts.jsonl", version())
         verdicts = list(verdicts_on(_tests(tried, options, folder), options.jobs, kept))
     judged = [verdict for verdict in verdicts if verdict]
     for verdict in judged:

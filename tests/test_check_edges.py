@@ -1,0 +1,127 @@
+"""Where the check begins to doubt a number: just inside and just outside what its rules say."""
+
+import re
+
+from tests.helpers import ROOT, every
+from tests.rule_examples import put
+from tests.test_check import faults
+
+CHIP, MODEL, EXPERTS, WINDOWS = (
+    "hardware/h100-sxm",
+    "models/llama-3.1-8b",
+    "models/mixtral-8x7b",
+    "models/gpt-oss-120b",
+)
+# The rule; the file; what is changed there; numbers that are fine, and those that are not.
+EDGES = [
+    # All in, power is 1 to 4 times the chip's 700 W.
+    ("HW062", CHIP, "value: 1730 W", "value: {} W", (700, 2800), (699, 2801)),
+    # A chip has up to a few reticles: 60 to 3,600 mm2.
+    ("HW063", CHIP, "value: 814 mm2", "value: {} mm2", (61, 3599), (59, 3601)),
+    # 700 W on 0.02 to 1.6 W a mm2: 437.5 to 35,000 mm2.
+    ("HW065", CHIP, "value: 814 mm2", "value: {} mm2", (438, 34_990), (437, 35_010)),
+    # A rent of 0.8015 to 10 USD/h pays it back in 1,700 to 55,000 hours.
+    ("HW067", CHIP, "value: 26000 USD", "value: {} USD", (17_001, 44_082), (16_999, 44_083)),
+    # 85.9 GB of HBM at 40 to 700 USD each.
+    ("HW068", CHIP, "value: 26000 USD", "value: {} USD", (3436, 60_129), (3435, 60_130)),
+    ("HW069", CHIP, 'released: "2022"', "released: {}", (2012, 2028), (2011, 2029)),
+    # HBM3 was first sold in 2022.
+    ("HW028", CHIP, 'released: "2022"', "released: {}", (2022,), (2021,)),
+    # Verda's own 2.29 USD/h on demand, whatever others ask.
+    ("HW070", CHIP, "value: 0.8015 USD/h", "value: {} USD/h", (2.29, 0.01), (2.30,)),
+    # Others ask 2.29, 2.95, 2.95 and 3.99 on demand: 4.5 times 2.95, the median, are 13.275.
+    ("HW071", CHIP, "value: 10.00 USD/h", "value: {} USD/h", (13.27,), (13.28,)),
+    # Spot at 1.5 times the 2.95 that all five ask.
+    ("HW071", CHIP, "value: 1.25 USD/h", "value: {} USD/h", (4.42,), (4.43,)),
+    # 0.2 to 3.6 USD/h for each TB/s, of which it has 3.35.
+    ("HW072", CHIP, "value: 2.95 USD/h", "value: {} USD/h", (0.68, 12.05), (0.66, 12.07)),
+    # Of 2026-11-21: a year and a day ago at most.
+    ("PV008", CHIP, '"2026-05"', '"{}"', ("2025-11-20", "2026-11-21"), ("2025-11-19",)),
+    ("MD009", MODEL, "hidden_size: 4096", "hidden_size: {}", (4128, 1024, 1016), (4112, 1040, 1020)),
+    ("MD009", MODEL, "head_dim: 128", "head_dim: {}", (136,), (132,)),
+    ("MD010", MODEL, "width: 14336", "width: {}", (1024, 36_864), (1023, 36_865)),
+    ("MD010", EXPERTS, "width: 14336", "width: {}", (164, 24_576), (163, 24_577)),
+    ("MD011", MODEL, "head_dim: 128", "head_dim: {}", (24, 640), (16, 648)),
+    ("MD012", MODEL, "vocabulary: 128256", "vocabulary: {}", (1000, 1_100_000), (999, 1_100_001)),
+    ("MD012", MODEL, "max_context: 131072", "max_context: {}", (512, 20_000_000), (511, 20_000_001)),
+    ("MD013", MODEL, "count: 32", "count: {}", (300,), (301,)),
+    ("MD008", WINDOWS, "window: 128", "window: {}", (131_072,), (131_073,)),
+    ("MD021", WINDOWS, "window: 128", "window: {}", (64, 262_144), (63, 262_145)),
+    # As printed: 128, and nothing else.
+    ("MD019", WINDOWS, "window: 128", "window: {}", (128,), (127, 256)),
+    # 8.03B, 1 % about.
+    ("MD006", MODEL, 'label: "8.03B"', 'label: "{}B"', (8.03, 7.96, 8.1), (7.94, 8.12)),
+    # 60.8 GiB of a checkpoint, 2 % about.
+    ("MD020", WINDOWS, "value: 60.8 GiB", "value: {} GiB", (60.0, 61.9), (59.3, 62.1)),
+    # The first configuration of a transformer is of June 2017, and this one was read in 2026.
+    ("MD015", MODEL, 'released: "2024-07"', 'released: "{}"', ("2017-06", "2026-11"), ("2017-05", "2026-12")),
+]  # fmt: skip
+
+
+@every("rule,file,old,new,fine,doubtful", EDGES)
+def test_a_rule_begins_to_doubt_where_it_says(
+    tmp_path_factory, rule, file, old, new, fine, doubtful
+):
+    text = (ROOT / f"{file}.yaml").read_text()
+    for number in (*fine, *doubtful):
+        changed = put(text, (re.escape(old), new.format(number)))
+        folder = tmp_path_factory.mktemp("edges")
+        found = faults(folder, file.partition("/")[2], changed)
+        assert (rule in {fault.rule for fault in found}) == (number in doubtful), number
+
+
+HALF, DOUBLE, BINARY, PREFIX, ANY = (
+    "if sparsity or both directions are printed",
+    "is it doubled?",
+    "if GB means 2^30 bytes there",
+    "a prefix is wrong",
+    "correct it, or let 'reading' say how it follows",
+)
+
+
+@every(
+    "written,hint",
+    [
+        ("1.675 TB/s", HALF),
+        ("6.7 TB/s", DOUBLE),
+        # 1.024, 1.0486, 1.0737 and 1.0995 times as much: powers of 1,024 over 1,000.
+        *((f"{3.35 * 1.024**power:.4f} TB/s", BINARY) for power in (1, 2, 3, 4)),
+        ("3.35 GB/s", PREFIX),
+        ("3.35 PB/s", PREFIX),
+        ("3.53 TB/s", ANY),
+        ("3.65 TB/s", ANY),
+        ("13.4 TB/s", ANY),
+    ],
+)
+def test_a_value_that_is_not_printed_is_told_what_it_may_be(tmp_path_factory, written, hint):
+    """3.35 TB/s is printed: half, twice, binary prefixes, a thousand, or nothing that is known."""
+    text = put((ROOT / f"{CHIP}.yaml").read_text(), ("value: 3.35 TB/s", f"value: {written}"))
+    found = faults(tmp_path_factory.mktemp("hints"), "h100-sxm", text)
+    (message,) = [fault.message for fault in found if fault.rule == "PV009"]
+    assert hint in message
+
+
+@every(
+    "capacity,bandwidth,hint",
+    [
+        # Five stacks of HBM3 hold 80 GiB and read 3.35 TB/s.
+        ("160 GiB", "3.35 TB/s", "half the capacity would fit"),
+        ("80 GiB", "6.7 TB/s", "half the bandwidth would fit"),
+        ("640 GiB", "26.8 TB/s", "an eighth of both would fit: is it of one chip?"),
+        ("5760 GiB", "241.2 TB/s", "a seventy-second of both would fit: is it of one chip?"),
+        ("80 GiB", "3.35 PB/s", "a thousandth of the bandwidth would fit"),
+        ("80 GiB", "3.35 GB/s", "a thousand times the bandwidth would fit"),
+        ("80 MiB", "3.35 GB/s", "a thousand times both would fit: is it of one chip?"),
+    ],
+)
+def test_a_memory_that_no_stacks_give_is_told_which_slip_would_explain_it(
+    tmp_path_factory, capacity, bandwidth, hint
+):
+    text = put(
+        (ROOT / f"{CHIP}.yaml").read_text(),
+        ("value: 80 GiB", f"value: {capacity}"),
+        ("value: 3.35 TB/s", f"value: {bandwidth}"),
+    )
+    found = faults(tmp_path_factory.mktemp("stacks"), "h100-sxm", text)
+    (message,) = [fault.message for fault in found if fault.rule == "HW021"]
+    assert message.endswith(hint)
