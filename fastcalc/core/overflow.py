@@ -31,9 +31,8 @@ def overflows(estimate: Estimate) -> Bools:
     is_beyond = np.asarray((near >= 1.0) & (batch > near) & estimate.fits)
     if not is_beyond.any():
         return is_beyond
-    queued = evaluate(
-        estimate.placement, batch=np.where(is_beyond, near, batch), traffic=estimate.traffic
-    )
+    alone = np.where((near >= 1.0) & np.isfinite(near), near, 1.0)  # one for each layout
+    queued = evaluate(estimate.placement, batch=alone, traffic=estimate.traffic)
     return np.asarray(is_beyond & (estimate.served < queued.served))
 
 
