@@ -239,6 +239,24 @@ def test_runs_twice_as_slow_are_met_by_an_engine_of_ones_own():
     assert 0 < len(fit.nodes) <= 10
 
 
+@pytest.mark.parametrize(("sources", "degrees"), [(1, 1), (2, 1)])
+def test_a_range_of_few_sources_is_that_of_students_t(sources, degrees):
+    """With one degree of freedom nine tenths lie below tan(0.4 pi) = 3.0777; of a normal, 1.2816.
+
+    A new source is off by its own deviation and by that of the mean of the others.
+    """
+    residuals = np.array([-0.1, 0.2, 0.1, 0.3])
+    stretch = stretch_of(residuals, np.arange(4) % sources)
+    by_hand = math.tan(0.4 * math.pi) / 1.2815516 * math.sqrt(1 + 1 / sources)
+    assert stretch == pytest.approx(by_hand, rel=1e-6)
+
+
+def test_no_range_is_narrower_than_a_twentieth():
+    found = interval(np.zeros(20), np.arange(20) % 5, stretch=0.01)
+    assert (found.below, found.above) == (1.05, 1.05)
+    assert (found.count, found.sources) == (20, 5)
+
+
 def test_a_source_left_out_is_met_worse_than_the_others_it_disagrees_with():
     """One source alone cannot be left out; of two, each is predicted by a fit on the other.
 
