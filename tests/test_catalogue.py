@@ -182,6 +182,7 @@ WRONG = {
     "old boolean": ("id: no\n", r"h\.yaml:1:5: 'no' is a boolean"),
     "two documents": ("id: a\n---\nid: b\n", r"h\.yaml:2:1: a second document"),
     "deep": ("a: " + "[" * 100, r"nested more than 30 deep"),
+    "many": ("a: [" + "1," * 20_000 + "]", r"more than 20,000 values"),  # and a key
     "no 16-bit rate": (
         re.sub(r"(?m)^  (bf16|fp16): .*\n", "", H100), r"peak needs the dense bf16 or fp16 rate"
     ),
