@@ -334,5 +334,4 @@ def test_every_formula_has_a_row():
         "linear_flops",
     }
     by_doctest |= {"cache_bytes_per_layer", "largest_batch", "time_of", "time_over_tiers"}
-    by_doctest |= {"least_of"}  # compared with another solver in test_best_split.py
     assert set(BY_NAME) == tested | by_doctest
