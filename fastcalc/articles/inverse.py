@@ -30,7 +30,10 @@ _SOLVED = ("margin", "margin_ratio")
 
 _SAMPLED = tuple(side.name for side in BOX if side.name not in _SOLVED)
 _CHIPS = ("chip", "fast_chip")
-_BINS, _LEAST_IN_A_BIN = 16, 10
+_BINS = 4
+"""Parts of a number that are told apart: as many points lie in each, of all regions together."""
+_FOLDS = 8
+"""Parts of a sample, each left out once to see how far what it says is a matter of luck."""
 
 Combination = tuple[str, ...]
 COMBINATIONS: tuple[Combination, ...] = tuple(
@@ -73,6 +76,31 @@ class Region:
         low, high = self.values[name][order][places]
         return float(low), float(high)
 
+    def band_error(self, name: str) -> tuple[float, float]:
+        """Return the sampling errors of both ends of a band; infinite of a sample too small."""
+        low, high = zip(*(one.band(name) for one in self.parts), strict=True)
+        return _error(low), _error(high)
+
+    @property
+    def share_error(self) -> float:
+        """Sampling error of the share. [1]"""
+        return float(np.sqrt(np.sum(self.weights**2)))
+
+    @cached_property
+    def parts(self) -> "list[Region]":
+        """The region without each of its folds; itself alone where it has too few points."""
+        places = np.arange(len(self.weights)) % _FOLDS
+        if len(places) < 2 * _FOLDS:
+            return [self]
+        return [
+            Region(
+                self.tricks,
+                {name: each[places != fold] for name, each in self.values.items()},
+                self.weights[places != fold],
+            )
+            for fold in range(_FOLDS)
+        ]
+
     @property
     def mean_width(self) -> float:
         """Mean share of the box's sides that the bands of 10 to 90 % take. [1]"""
@@ -108,37 +136,47 @@ class Inverse:
         """The region of all tricks together, in the largest box."""
         return self.regions[-1]
 
-    def decided_by(self) -> list[tuple[str, float]]:
+    def decided_by(self) -> list[tuple[str, float, float]]:
         """Return the chance to tell minimal combinations by each number, the best first. [1]
 
-        Empty where nothing is consistent.
+        The sampling error of the chance stands next to it.
         """
-        if not self.minimal:
-            return []
-        found = []
-        for name in SIDES:
-            values = [region.values[name] for region in self.minimal]
-            if name == "chips_ratio":  # of machines, the ratio of their bandwidths
-                places = [[one.values[chip].astype(int) for chip in _CHIPS] for one in self.minimal]
-                speeds = [self.known.bandwidth[np.array(pair)] for pair in places]
-                values = [
-                    one * fast / slow for one, (slow, fast) in zip(values, speeds, strict=True)
-                ]
-            found.append((name, _chance(self.minimal, values)))
-        return sorted(found, key=lambda one: -one[1])
+        found: list[tuple[str, float, float]] = []
+        for name in SIDES if self.minimal else ():
+            parts = zip(*(region.parts for region in self.minimal), strict=False)
+            errors = _error([self._chance_by(name, one) for one in parts])
+            found.append((name, self._chance_by(name, self.minimal), errors))
+        return sorted(found, key=lambda one: -round(one[1], 6))
+
+    def _chance_by(self, name: str, regions: Sequence[Region]) -> float:
+        """Return the chance to name the region that a point is from, given a number of it. [1]"""
+        values = [region.values[name] for region in regions]
+        if name == "chips_ratio":  # of machines, the ratio of their bandwidths
+            places = [[one.values[chip].astype(int) for chip in _CHIPS] for one in regions]
+            speeds = [self.known.bandwidth[np.array(pair)] for pair in places]
+            values = [one * fast / slow for one, (slow, fast) in zip(values, speeds, strict=True)]
+        return _chance(regions, values)
+
+
+def _error(left_out: Sequence[float]) -> float:
+    """Return the error of a statistic, from its values with each fold left out (jackknife)."""
+    if len(left_out) < _FOLDS:
+        return float("inf")
+    return float(np.sqrt((_FOLDS - 1.0) * np.var(left_out)))
 
 
 def _chance(regions: Sequence[Region], values: Sequence[Floats]) -> float:
-    """Return the chance to name the region that a point is from, given a number of it. [1]"""
+    """Return the chance to name the region that a point is from, given a number of it. [1]
+
+    What is exactly alike in both tiers, a ratio of 1, is told from all that is not.
+    """
     pooled = np.concatenate(values)
-    bins = min(_BINS, max(min(map(len, values)) // _LEAST_IN_A_BIN, 1))
-    edges = np.unique(np.quantile(pooled, np.linspace(0.0, 1.0, bins + 1)))
-    if len(edges) < 2:
-        return 1.0 / len(regions)
-    counts = [
-        np.histogram(each, edges, weights=region.weights / region.share)[0]
-        for region, each in zip(regions, values, strict=True)
-    ]
+    edges = np.quantile(pooled[pooled != 1.0], np.linspace(0.0, 1.0, _BINS + 1)[1:-1])
+    counts = []
+    for region, each in zip(regions, values, strict=True):
+        places = np.where(each == 1.0, _BINS, np.searchsorted(edges, each))
+        shares = np.bincount(places, region.weights / region.share, _BINS + 1)
+        counts.append(shares)
     return float(np.max(counts, axis=0).sum() / len(regions))
 
 

@@ -1,5 +1,6 @@
 """What a service may be: combinations of tricks, the ranges of what it hides, what would decide."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from types import SimpleNamespace
@@ -12,9 +13,12 @@ from fastcalc.articles.two_tiers import BOX, COMPUTE_REACH, SIDES, Side
 from fastcalc.core.columns import Column, values
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Screen
-from fastcalc.report.numbers_as_text import number
+from fastcalc.report.numbers_as_text import number, stable
 from fastcalc.report.record_tables import numbers, words
-from fastcalc.report.records import Record, plainly
+from fastcalc.report.records import Record, plain, plainly
+
+_NEAR = 0.025
+"""Chances that differ less are not told apart, whatever the sample."""
 
 _SHOWN = 2
 """Tricks of the combinations in the table; those of more are shown where no fewer suffice."""
@@ -38,14 +42,25 @@ def _band(name: str, region: Region) -> str:
     if not region.is_found or (name.endswith("_ratio") and name not in region.own):
         return "-"
     side = SIDES[name]
-    low, high = (number(end * side.factor, 2) for end in region.band(name))
+    low, high = (
+        stable(end * side.factor, error * side.factor)
+        for end, error in zip(region.band(name), region.band_error(name), strict=True)
+    )
     return f"{low}..{high}"
+
+
+def _share(region: Region) -> str:
+    """Return the share of a box, to a third of a power of ten."""
+    if not region.share:
+        return "0"
+    thirds = round(3.0 * math.log10(region.share))
+    return f"{10.0 ** (thirds / 3.0):.0e}"
 
 
 TABLE = (
     words("what the fast tier does", lambda one: " + ".join(one.tricks)),
     words("suffices", lambda one: "yes" if one.is_found else "no"),
-    numbers("share of|its box", lambda one: f"{one.share:.0e}" if one.share else "0"),
+    numbers("share of|its box", _share),
     *(numbers(heading, partial(_band, name)) for name, heading in _RATIOS.items()),
     numbers("active|B", partial(_band, "active"), 3),
     numbers("users|slow tier", partial(_band, "batch"), 2),
@@ -63,7 +78,8 @@ def parts(found: Inverse, points: int, screen: Screen) -> list[Part]:
         "tiers are alike in it; users fewer 15 means a fifteenth of the batch",
         *_deciding(found),
         f"each number may be off by {found.tolerance * 100:g} %; {points:,} points of the box, "
-        f"seed {SEED}; shares of a box are by volume, in equal ratios where ends differ as much",
+        f"seed {SEED}, digits as far as samples agree; shares of a box are by volume, in equal "
+        "ratios where ends differ as much",
         f"a textbook step: reading or computing at {COMPUTE_REACH:.0%} of the peak, then a floor; "
         "drafters free, messages in the floor, no prefill; chips from "
         + ", ".join(found.known.names),
@@ -100,16 +116,22 @@ def _verdict(found: Inverse) -> str:
 
 
 def _deciding(found: Inverse) -> list[str]:
+    """Say what to publish: the numbers that sampling does not keep apart from the best."""
     if len(found.minimal) < 2:
         return []
-    first = 1.0 / len(found.minimal)
-    said = [
-        f"{_BOTH.get(name, SIDES[name].said)} ({number(100 * chance, 2)} %)"
-        for name, chance in found.decided_by()[:4]
-    ]
+    ranked = found.decided_by()
+    _, most, error = ranked[0]
+    if math.isinf(error):
+        return ["to say what would decide between these takes more points: --points"]
+    least = most - max(2.0 * error, _NEAR)
+    leading = {name for name, chance, _ in ranked if chance >= least}
+    *others, last = [_BOTH.get(name, side.said) for name, side in SIDES.items() if name in leading]
+    said = f"{', '.join(others)} or {last}" if others else last
+    count = len(found.minimal)
+    now, then = number(100.0 / count, 2), stable(100.0 * most, 100.0 * error)
     return [
-        f"to decide between these {len(found.minimal)}, publish {', '.join(said)}: the chance to "
-        f"name the right one, {number(100 * first, 2)} % now"
+        f"to decide between these {count}, publish {said}: the chance to name the right one rises "
+        f"from {now} to {then} %"
     ]
 
 
@@ -185,5 +207,8 @@ def alongside(found: Inverse, points: int) -> Record:
         "seed": SEED,
         "box": {side.name: [side.low, side.high] for side in BOX},
         "chips": list(found.known.names),
-        "decided_by": [{"number": name, "chance": chance} for name, chance in found.decided_by()],
+        "decided_by": [
+            {"number": name, "chance": plain(chance), "error": plain(error)}
+            for name, chance, error in found.decided_by()
+        ],
     }

@@ -23,6 +23,21 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:,.{max(places, 0)}f}"
 
 
+def stable(value: float, error: float) -> str:
+    """Return a value in steps of 1, 2 or 5 that are twice its standard error or more.
+
+    >>> stable(12.3, 0.4), stable(344.0, 60.0), stable(0.666, 0.02), stable(3.4, 0.0)
+    ('12', '400', '0.65', '3.4')
+    """
+    if not 0.0 < error < math.inf:
+        return number(value, 2 if error == 0.0 else 1)
+    least = max(2.0 * error, 10.0 ** (math.floor(math.log10(abs(value))) - 1))
+    power = 10.0 ** math.floor(math.log10(least))
+    step = next(step for step in (power, 2 * power, 5 * power, 10 * power) if step >= least * 0.999)
+    places = max(-math.floor(math.log10(step) + 1e-9), 0)
+    return f"{max(round(value / step), 1) * step:,.{places}f}"
+
+
 def dollars(value: float | None) -> str:
     """Return a price: two decimals from one dollar on, two significant digits below.
 
