@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import json
 import re
 import sys
 
@@ -10,7 +11,7 @@ import pytest
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.search.tricks import smaller_batches
-from tests.helpers import ROOT, words
+from tests.helpers import ROOT, run, words
 
 FOLDER = ROOT / "docs" / "fast_modes"
 NAMES = ("book", "tricks", "choice", "systems", "refresh")
@@ -131,6 +132,41 @@ def test_its_choices_by_hand(text):
     turn = float(re.search(r"take more than ([\d.]+) s a step", words(text))[1])
     slow, spark = ((800 / speed + turn) / right**10 for speed, right in (options[0], options[2]))
     assert slow == pytest.approx(spark, rel=0.02)
+
+
+def test_a_start_is_the_first_that_its_price_pays(text, book):
+    """A rack at 756 USD an hour pays 25 USD a million from 8,400 tokens/s on, and no user sooner."""
+    rent = book.catalogue.hardware("gb200").price.cloud.si
+    least = 72 * rent / 3600 / 25 * 1e6
+    starts = re.findall(r"\| ([\d,]+) users at ([\d.]+) tokens/s +\| (\S+) ", text)
+    assert len(starts) == 3
+    for users, speed, multiple in starts:
+        total = int(users.replace(",", "")) * float(speed)
+        assert least * 0.998 <= total <= least * 1.01
+        assert multiple == "never" or float(multiple[:-1]) > 1.0
+    assert "3 of 4 stand-ins write" in words(text)
+
+
+def test_what_an_hour_saved_costs_does_not_depend_on_tools(capsys, monkeypatch):
+    """So the page does not say to buy neither where most of the time goes into tools."""
+    for tools in ("0", "10", "60", "600"):
+        asked = (
+            *("opus=speed=65,price=25", "opus-fast=speed=170,price=150", "--steps", "10"),
+            *("--tokens", "800", "--tool-seconds", tools, "--hour", "60", "--format", "json"),
+        )
+        answer = json.loads(run("decide", *asked, capsys=capsys, monkeypatch=monkeypatch).out)
+        assert [one["wins"] for one in answer["records"]] == [False, True]
+        (hour,) = [one["value"] for one in answer["break_even"] if one["parameter"] == "hour"]
+        assert hour == pytest.approx(3600.0 * 125e-6 / (1 / 65 - 1 / 170))
+
+
+def test_spark_is_checked_at_both_of_its_accuracies(text):
+    """Of one answer (t + v)/P of Spark and of the fast mode are equal."""
+    page = words(text)
+    shown = re.search(r"check it in under (\d+) s \((\d+) s at 0.68\)", page)
+    for seconds, accuracy in zip(shown.groups(), (0.75, 0.68), strict=True):
+        gain = 800 / 170 * accuracy - 800 / 1000 * 0.9
+        assert int(seconds) == round(gain / (0.9 - accuracy))
 
 
 def test_its_gains_are_the_ratios_of_its_speeds(text):

@@ -28,6 +28,9 @@ SLOW, FAST = 65.0, 170.0
 FASTER, PREMIUM = 2.5, 6.0
 """What the first fast mode was sold as: times the speed, for times the price. [1]"""
 
+SOLD = 25.0
+"""What a million output tokens of the standard mode were sold at. [USD]"""
+
 RACK = 72
 """Chips of GB200 that one link domain holds. [1]"""
 

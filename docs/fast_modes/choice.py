@@ -51,6 +51,7 @@ def choice(_: Book) -> Words:
         "tools_winner": tooled,
         "step_tokens": number(STEP, 1),
         "check_fast": number(_check(1, 1), 2),
+        "check_strict": number(_check(1, 1, 3), 2),
         "tool_standard": number(_check(0, 10) / 10.0, 2),
         "accuracy_fast": f"{_accuracy(1):.3f}",
         "accuracy_standard": f"{_accuracy(0):.3f}",
@@ -68,12 +69,12 @@ def _winner(each: np.ndarray) -> str:
     return f"{known[kind]} if Spark gets 0.75, and {known[strict]} if 0.68"
 
 
-def _check(rival: int, steps: int) -> float:
-    """Return the time added to each run at which Spark at 0.75 and a rival succeed as soon. [s]"""
+def _check(rival: int, steps: int, spark: int = 2) -> float:
+    """Return the time added to each run at which Spark and a rival succeed as soon. [s]"""
     runs, right = steps * STEP / SPEEDS, chain_success(accuracy=ACCURACY, steps=steps)
     return float(
         break_even_check(
-            attempt=runs[rival], success=right[rival], other=runs[2], other_success=right[2]
+            attempt=runs[rival], success=right[rival], other=runs[spark], other_success=right[spark]
         )
     )
 

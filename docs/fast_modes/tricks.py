@@ -1,14 +1,17 @@
 """The two tricks: what each reaches, and what it costs."""
 
 from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 from book import (
     FAST,
+    FASTER,
     LONG,
     PREMIUM,
     RACK,
     SLOW,
+    SOLD,
     Book,
     Words,
     counted,
@@ -26,7 +29,7 @@ from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.ratios import independent_ratio
 from fastcalc.core.scenario import Outcome, solve
-from fastcalc.formulas.money import batch_ratio
+from fastcalc.formulas.money import batch_ratio, usd_per_million
 from fastcalc.report import curve as report
 from fastcalc.report import factors, record_tables
 from fastcalc.report.break_evens import digits
@@ -40,6 +43,7 @@ from fastcalc.search.space import chip_counts
 from fastcalc.search.tricks import Option, fastmode, start_at_speed
 from fastcalc.search.tricks.option import TRICKS, best
 from fastcalc.search.tricks.smaller_batches import Curve, Study
+from fastcalc.search.tricks.smaller_batches import curve as curve_of
 
 SHAPES = ("glm-4.7", "deepseek-r1", "frontier-1t", "frontier-5t")
 """Mixtures of experts that stand in for closed models."""
@@ -101,16 +105,33 @@ def picture(book: Book) -> Words:
 
 def smaller_batch(book: Book) -> Words:
     """Return what 65 to 170 tokens/s cost by batch alone, textbook and as measured."""
-    found = [_reached(book, shape) for shape in SHAPES]
-    headings = ("shape", "one user alone, tokens/s", "users at 65", "users at 170", "cost multiple")
+    starts = [_sold(book, shape) for shape in SHAPES]
+    rows = [_reached(book, shape, at) for shape, at in zip(SHAPES, starts, strict=True)]
+    headings = (
+        "shape",
+        "one user alone, tokens/s",
+        f"users at {SLOW:g}",
+        "$/Mtok",
+        f"users at {FAST:g}",
+        f"start at {SOLD:g} $/Mtok",
+        f"{FASTER:g} times from there",
+    )
+    sold = [at for at in starts if at is not None]
+    paid = [at.multiple for at in sold if at.multiple]
+    band = " to ".join(number(one, 2) for one in ends_of(paid))
+    multiples = [f"{band} times as much"] * bool(paid)
+    multiples += ["cannot be had"] * (len(paid) < len(sold))
     steps, slots = book.values("6"), book.values("8")
     named = {"wait": "6", "flops": "5", "batch": "47", "hardware": "48", "drafts": "49"}
     return {
         "floor_table": _floors(book),
         "rows": number(book.alongside("4", "cells") / 4.0, 1),
-        "measured_table": table(headings, [row for row, _ in found]),
-        "measured_reached": some(sum(is_reached for _, is_reached in found), len(SHAPES)),
+        "measured_table": table(headings, rows),
         "measured_count": str(len(SHAPES)),
+        "sold": f"{SOLD:g}",
+        "sold_count": some(len(sold), len(SHAPES)),
+        "sold_speeds": " to ".join(number(one, 2) for one in ends_of([at.speed for at in sold])),
+        "sold_multiples": " or ".join(multiples),
         "half_step": " to ".join(f"{1e3 * one:g}" for one in steps),
         "fast_pace": f"{0.5 / steps[0]:g}",
         "slow_pace": f"{0.5 / steps[-1]:g}",
@@ -134,14 +155,48 @@ def _floors(book: Book) -> str:
     return table(("floor of a layer", "cost multiple of 65 to 170 tokens/s", "out of reach"), rows)
 
 
-def _reached(book: Book, shape: str) -> tuple[list[str], bool]:
-    """Return the row of a shape on 72 chips, and whether it reaches the fast speed."""
+class SoldStart(NamedTuple):
+    """The fewest users who pay a price, their speed, and the cost multiple of a faster mode."""
+
+    users: int
+    speed: float
+    multiple: float | None
+
+
+def _sold(book: Book, shape: str) -> SoldStart | None:
+    """Return the fastest start of a shape on a rack that the price of Opus pays; None for none."""
+    rack = book.rack(shape).scenario
+    hour = Pricing().per_chip_hour(rack.hardware)
+    assert hour is not None, "the chip has a price"
+
+    def paid(starts: np.ndarray) -> tuple[Curve, np.ndarray]:
+        found = curve_of(rack, RACK, starts, FASTER)
+        assert found is not None, "a rack holds the model"
+        usd = usd_per_million(usd_per_hour=hour * RACK, seconds=1 / found.speed, tokens=starts)
+        return found, np.flatnonzero(usd <= SOLD)
+
+    octaves = np.unique(np.round(2.0 ** np.arange(0.0, 13.0, 0.25))).astype(np.int64)
+    _, places = paid(octaves)
+    if not len(places):
+        return None
+    least, most = octaves[max(places[0] - 1, 0)], octaves[places[0]]
+    found, places = paid(np.arange(least, most + 1))
+    at = int(places[0])
+    multiple = float(found.multiple[at]) if found.batch[at] else None
+    return SoldStart(int(found.starts[at]), float(found.speed[at]), multiple)
+
+
+def _reached(book: Book, shape: str, sold: SoldStart | None) -> list[str]:
+    """Return the row of a shape on 72 chips: at both speeds, and from what a price allows."""
     slow, fast = (book.reach(shape, goal) for goal in (SLOW, FAST))
     space = book.rack(shape)
     quickest = max((space.at(layout, 1) for layout in space.layouts(RACK)), key=first)
-    cost = price(fast.outcome) / price(slow.outcome) if fast.outcome and slow.outcome else None
-    shown = f"{number(cost)}x" if cost else "-"
-    return [shape, speed(quickest), users(slow), users(fast), shown], fast.outcome is not None
+    usd = dollars(price(slow.outcome)) if slow.outcome else "-"
+    cells = [shape, speed(quickest), users(slow), usd, users(fast)]
+    if sold is None:
+        return [*cells, "none", "-"]
+    cost = f"{number(sold.multiple)}x" if sold.multiple else "never"
+    return [*cells, f"{sold.users:,} users at {number(sold.speed)} tokens/s", cost]
 
 
 def rivals(book: Book) -> Words:
@@ -292,9 +347,9 @@ def _gain(before: Outcome, after: Outcome) -> str:
     return f"{ratio} times ({low}..{high})"
 
 
-def ends_of(values: list[float]) -> tuple[float, float]:
-    """Return the least and the largest of some numbers."""
-    return min(values), max(values)
+def ends_of(values: list[float]) -> list[float]:
+    """Return the least and the largest of some numbers, each once."""
+    return sorted({min(values), max(values)}) if values else []
 
 
 def _at_thousand(book: Book, model: str, weights: str | None, name: str) -> str:
