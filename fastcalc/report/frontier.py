@@ -85,7 +85,7 @@ def parts(
     every = [_TRIED, compare.prices(drawn), *refused, *warnings]
     table = record_tables.table(columns(records, wide=screen.wide), records, screen.width)
     under = screen.under_table(_KEY, few, every, then)
-    return [_verdict(points), "", overview.heading(drawn[0]), table, under]
+    return [_verdict(points), "", overview.heading(drawn), table, under]
 
 
 def _verdict(points: Sequence[FrontierPoint]) -> str:

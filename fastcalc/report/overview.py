@@ -5,11 +5,14 @@ from dataclasses import replace
 from itertools import groupby
 
 from fastcalc.core.columns import pick
+from fastcalc.core.machine_class import engine_of_class
 from fastcalc.core.scenario import Outcome
+from fastcalc.core.tier import OWN_MEMORY
 from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Screen
-from fastcalc.report.numbers_as_text import WORDS, counted, dollars, number, parameters, size
-from fastcalc.report.records import Record, compare_records
+from fastcalc.report.first_sentence import first_sentence
+from fastcalc.report.numbers_as_text import dollars, number, parameters, size
+from fastcalc.report.records import compare_records
 
 _SHOWN = pick(
     "batch tokens_per_s_per_user tokens_per_s_per_user_low tokens_per_s_per_user_bound "
@@ -42,18 +45,58 @@ def parts(
     rows = [[cells for one in group for cells in _rows(one)] for group in models]
     tables = record_tables.tables(_COLUMNS, rows, screen.width)
     for group, table in zip(models, tables, strict=True):
-        found += [*[""][: len(found)], verdict(group), "", heading(group[0]), table]
+        found += [*[""][: len(found)], first_sentence(group), "", heading(group), table]
     return [*found, screen.under_table(_KEY, *notes, then)]
 
 
-def heading(outcome: Outcome) -> str:
-    """Return what is compared, in a line: the model as it is held, and the traffic."""
-    work, traffic = outcome.placement.work, outcome.scenario.traffic
-    return (
-        f"{outcome.scenario.model.name}: {parameters(work.total_parameters)} parameters, "
-        f"{work.weight_format} {size(work.weight_bytes)}; prompt {traffic.prompt:,.0f}, output "
-        f"{traffic.output:,.0f} tokens"
+def heading(outcomes: Sequence[Outcome]) -> str:
+    """Return what is compared, in a line: the model as it is held, and what was asked of it.
+
+    outcomes : of one model
+    """
+    work, traffic = outcomes[0].placement.work, outcomes[0].scenario.traffic
+    held = (
+        f"{outcomes[0].scenario.model.name}: {parameters(work.total_parameters)} parameters, "
+        f"{work.weight_format} {size(work.weight_bytes)}"
     )
+    tokens = f"prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"
+    return "; ".join([held, tokens, *_settings(outcomes)])
+
+
+def _settings(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield what moves the numbers of a table and is not as where nothing is asked."""
+    scenario, work = outcomes[0].scenario, outcomes[0].placement.work
+    traffic, memory, pricing = scenario.traffic, scenario.memory, scenario.pricing
+    if traffic.context != traffic.prompt + traffic.output / 2.0:
+        yield f"mean context {traffic.context:,.0f}"
+    if traffic.prefix_hit:
+        tier = f", in {memory.prefix_tier}" if memory.prefix_tier else ""
+        yield f"{traffic.prefix_hit * 100:g} % of prompts cached{tier}"
+    if traffic.speculation.drafted:
+        kept = number(float(traffic.speculation.tokens_per_pass))
+        yield f"{traffic.speculation.drafted:g} drafted, {kept} kept a pass"
+    if scenario.kv:
+        yield f"KV cache {work.kv_format}"
+    engines = dict.fromkeys(
+        outcome.scenario.engine.id
+        for outcome in outcomes
+        if outcome.scenario.engine.id != engine_of_class(outcome.scenario.hardware)[0]
+    )
+    if engines:
+        yield f"engine {', '.join(engines)}"
+    if memory.host is not None:
+        yield f"host {memory.host.id}{f', {memory.use}' if memory.use else ''}"
+    if memory.place:
+        yield f"placed {', '.join(f'{kind} in {name}' for kind, name in memory.place)}"
+    if memory.place_for != OWN_MEMORY.place_for:
+        yield f"placed for {memory.place_for}"
+    if pricing.basis != "cloud":
+        yield "cost of ownership"
+    if pricing.utilization != 1.0:
+        yield f"in use {pricing.utilization * 100:g} % of the hours paid for"
+    for chip in dict.fromkeys(outcome.scenario.hardware.id for outcome in outcomes):
+        if chip in pricing.given:
+            yield f"{chip} at ${dollars(pricing.given[chip])} a chip-hour"
 
 
 def _rows(outcome: Outcome) -> Iterator[record_tables.Row]:
@@ -72,60 +115,3 @@ def _rows(outcome: Outcome) -> Iterator[record_tables.Row]:
             said = ", ".join([first, *(one.removeprefix(f"{word} ") for one in others)])
             yield record_tables.row(_COLUMNS, shown) | {"limiter": said}
             label = lives = ""
-
-
-def verdict(outcomes: Sequence[Outcome]) -> str:
-    """Return what a comparison of chips says, at the largest batch that most of them hold."""
-    held: dict[int, list[tuple[Record, Outcome]]] = {}
-    for outcome in outcomes:
-        for record in compare_records([outcome]):
-            if record["fits"]:
-                held.setdefault(record["batch"], []).append((record, outcome))
-    if not held:
-        least = min(batch for outcome in outcomes for batch in outcome.scenario.batches)
-        return f"No chip here holds {outcomes[0].scenario.model.id} at batch {least:,}."
-    batch = max(held, key=lambda one: (len(held[one]), one))
-    rated = sorted(held[batch], key=lambda one: -one[0]["tokens_per_s_per_user"])
-    best = rated[0]
-    who = _named(best)
-    pause = "" if best[0]["chips"] in WORDS else ","
-    gives = "gives" if best[0]["chips"] == 1 else "give"
-    if len(rated) == 1:
-        low, high = (best[0][f"tokens_per_s_per_user_{end}"] for end in ("low", "high"))
-        within = "range undetermined" if low is None else f"{number(low)} to {number(high)}"
-        price = best[0]["usd_per_mtok_output"]
-        cost = f" at ${dollars(price)} a million output tokens" if price is not None else ""
-        return (
-            f"At batch {batch:,}{pause} {who} {gives} each user "
-            f"{number(best[0]['tokens_per_s_per_user'])} tokens/s ({within}){cost}; "
-            f"{best[0]['limiter']} limits it."
-        )
-    return f"At batch {batch:,}{pause} {who} {gives} each user {_against(best, rated[1:])}"
-
-
-def _against(best: tuple[Record, Outcome], others: Sequence[tuple[Record, Outcome]]) -> str:
-    fast, second = best[0], others[0][0]
-    ratio = number(fast["tokens_per_s_per_user"] / second["tokens_per_s_per_user"], 2)
-    low, high = fast["tokens_per_s_per_user_low"], second["tokens_per_s_per_user_high"]
-    unsure = " (ranges undetermined)"
-    if low is not None and high is not None:
-        unsure = " (their ranges overlap)" if low < high else ""
-    times = "about" if ratio == "1.0" else f"{ratio} times"
-    said = f"{times} the speed of {_named(others[0])}{unsure}"
-    priced = [one for one in (best, *others) if one[0]["usd_per_mtok_output"] is not None]
-    if fast["usd_per_mtok_output"] is None or second["usd_per_mtok_output"] is None:
-        return f"{said}; not all have a price."
-    factor = number(fast["usd_per_mtok_output"] / second["usd_per_mtok_output"], 2)
-    origins = [one.scenario.pricing.origin(one.scenario.hardware) for _, one in (best, others[0])]
-    is_doubtful = any(one is not None and one.confidence == "low" for one in origins)
-    by = ", by a price of low confidence" if is_doubtful else ""
-    cheapest = min(priced, key=lambda one: one[0]["usd_per_mtok_output"])
-    said = f"{said} at {factor} times the price a token{by}."
-    if cheapest[0] in (fast, second):
-        return said
-    cost = dollars(cheapest[0]["usd_per_mtok_output"])
-    return f"{said} Cheapest: {_named(cheapest)}, ${cost} a million output tokens."
-
-
-def _named(one: tuple[Record, Outcome]) -> str:
-    return counted(one[0]["chips"], one[0]["hardware"])

@@ -15,10 +15,11 @@ from fastcalc import __version__
 from fastcalc.core.columns import COLUMNS, Column, pick
 from fastcalc.core.scenario import Outcome
 from fastcalc.errors import InputError
-from fastcalc.report import compare, explain, overview, record_tables
+from fastcalc.report import compare, explain, record_tables
 from fastcalc.report.charts import of_memory, of_outcomes
 from fastcalc.report.charts.drawing import COLOURS, DARK
 from fastcalc.report.console import Listing, Notes, Part, TextTable, Title
+from fastcalc.report.first_sentence import first_sentence
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.page.inline_svg import MARKS, figures
 from fastcalc.report.records import Record, compare_records
@@ -106,28 +107,21 @@ def _style(charts: str) -> str:
 def _verdict(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for _, group in groupby(outcomes, lambda one: one.scenario.model.id):
         members = list(group)
-        yield overview.verdict(members)
-        fitting = [one for one in compare_records(members) if one["fits"]]
+        yield first_sentence(members)
+        fitting = [record for record in compare_records(members) if record["fits"]]
         if not fitting:
             continue
-        best = max(fitting, key=lambda one: one["tokens_per_s_per_user"])
-        low, middle, high, most = (
-            number(best[f"tokens_per_s_per_user{end}"]) for end in ("_low", "", "_high", "_bound")
+        fastest = max(fitting, key=lambda record: record["tokens_per_s_per_user"])
+        low, middle, high, bound = (
+            number(fastest[f"tokens_per_s_per_user{end}"])
+            for end in ("_low", "", "_high", "_bound")
         )
-        ranged = f" (80 % range {low} to {high})" if best["tokens_per_s_per_user_low"] else ""
+        ranged = f" (80 % range {low} to {high})" if fastest["tokens_per_s_per_user_low"] else ""
         yield (
-            f"The fastest row is {best['hardware']} at batch {best['batch']:,}: {middle} tokens/s "
-            f"a user{ranged}, where the bound, which no software exceeds, is {most}; "
-            f"{best['limiter']} takes most of a step."
+            f"The fastest row is {fastest['hardware']} at batch {fastest['batch']:,}: {middle} "
+            f"tokens/s a user{ranged}, where the bound, which no software exceeds, is {bound}; "
+            f"{fastest['limiter']} takes most of a step."
         )
-        priced = [one for one in fitting if one["usd_per_mtok_output"] is not None]
-        if priced:
-            least = min(priced, key=lambda one: one["usd_per_mtok_output"])
-            yield (
-                f"The cheapest is {least['hardware']} at batch {least['batch']:,}: "
-                f"${record_tables.FORMATS['USD'](least['usd_per_mtok_output'])} a million output "
-                f"tokens at {number(least['tokens_per_s_per_user'])} tokens/s a user."
-            )
 
 
 def _name(column: Column) -> str:

@@ -1,0 +1,141 @@
+"""The sentence that opens a comparison: each chip at the batch where it is best.
+
+Fastest stands against fastest and cheapest against cheapest, over all rows of the table, each with
+its batch: at one batch for all, the chip that the batch suits wins.
+"""
+
+from collections.abc import Sequence
+from math import isnan, nan
+from typing import NamedTuple
+
+from fastcalc.core.ratios import Ranged, independent_ratio
+from fastcalc.core.scenario import Outcome
+from fastcalc.report.numbers_as_text import WORDS, counted, dollars, number
+from fastcalc.report.records import Record, compare_records
+
+
+class Run(NamedTuple):
+    """A deployment at one batch: a row of the table that fits."""
+
+    record: Record
+    outcome: Outcome
+
+    @property
+    def name(self) -> str:
+        """So many of which chip."""
+        return counted(self.record["chips"], self.record["hardware"])
+
+    @property
+    def batch(self) -> str:
+        """The batch in digits."""
+        return f"batch {self.record['batch']:,}"
+
+    @property
+    def price(self) -> float | None:
+        """Of a million output tokens. [USD]"""
+        usd: float | None = self.record["usd_per_mtok_output"]
+        return usd
+
+    @property
+    def speed(self) -> Ranged:
+        """Of each user; nan ends where the range is undetermined. [1/s]"""
+        ends = (self.record[f"tokens_per_s_per_user{end}"] for end in ("", "_low", "_high"))
+        return Ranged(*(nan if speed is None else speed for speed in ends))
+
+    @property
+    def cost(self) -> Ranged:
+        """Of a million output tokens: the slow end of the speed is the dear end. [USD]"""
+        expected, low, high = self.speed
+        usd = nan if self.price is None else self.price
+        return Ranged(usd, usd * expected / high, usd * expected / low)
+
+
+def first_sentence(outcomes: Sequence[Outcome]) -> str:
+    """Return who is fastest and who is cheapest, each at its own batch.
+
+    outcomes : of one model
+    """
+    deployments = [
+        [Run(record, outcome) for record in compare_records([outcome]) if record["fits"]]
+        for outcome in outcomes
+    ]
+    deployments = [runs for runs in deployments if runs]
+    if not deployments:
+        least = min(batch for outcome in outcomes for batch in outcome.scenario.batches)
+        return f"No chip here holds {outcomes[0].scenario.model.id} at batch {least:,}."
+    if len(deployments) == 1:
+        return _alone(deployments[0])
+    return f"{_fastest(deployments)} {_cheapest(deployments)}"
+
+
+def _fastest_run(runs: Sequence[Run]) -> Run:
+    """Return the fastest; of those that print the same speed, the largest batch."""
+    best = number(max(run.record["tokens_per_s_per_user"] for run in runs))
+    same = [run for run in runs if number(run.record["tokens_per_s_per_user"]) == best]
+    return max(same, key=lambda run: run.record["batch"])
+
+
+def _cheapest_run(runs: Sequence[Run]) -> Run:
+    return min(runs, key=lambda run: (run.price, -run.record["tokens_per_s_per_user"]))
+
+
+def _alone(runs: Sequence[Run]) -> str:
+    fastest = _fastest_run(runs)
+    low, high = fastest.speed[1:]
+    within = "range undetermined" if isnan(low) else f"{number(low)} to {number(high)}"
+    pause = "" if fastest.record["chips"] in WORDS else ","
+    gives = "gives" if fastest.record["chips"] == 1 else "give"
+    cost = "" if fastest.price is None else f" at ${dollars(fastest.price)} a million output tokens"
+    sentence = (
+        f"At {fastest.batch}{pause} {fastest.name} {gives} each user "
+        f"{number(fastest.speed.expected)} tokens/s ({within}){cost}; "
+        f"{fastest.record['limiter']} limits it."
+    )
+    if fastest.price is None or (cheapest := _cheapest_run(runs)) is fastest:
+        return sentence
+    return (
+        f"{sentence} Cheapest at {cheapest.batch}: ${dollars(cheapest.price)} at "
+        f"{number(cheapest.speed.expected)} tokens/s."
+    )
+
+
+def _fastest(deployments: Sequence[Sequence[Run]]) -> str:
+    """Return the fastest row, against the fastest of the next fastest deployment."""
+    best, second, *_ = sorted(
+        map(_fastest_run, deployments), key=lambda run: -run.record["tokens_per_s_per_user"]
+    )
+    return (
+        f"Fastest: {best.name} at {best.batch}, {number(best.speed.expected)} tokens/s a user, "
+        f"{times(independent_ratio(over=best.speed, under=second.speed))} {second.name} at "
+        f"{second.batch}."
+    )
+
+
+def _cheapest(deployments: Sequence[Sequence[Run]]) -> str:
+    """Return the cheapest row, and what the fastest, or else the next cheapest, costs next to it.
+
+    That one stands at the batch at which it is cheapest itself.
+    """
+    priced = [runs for runs in deployments if runs[0].price is not None]
+    if not priced:
+        return "No price is known."
+    cheapest, *dearer = sorted(map(_cheapest_run, priced), key=lambda run: run.cost.expected)
+    sentence = f"Cheapest: {cheapest.name} at {cheapest.batch}, ${dollars(cheapest.price)}/Mtok"
+    best = _fastest_run([_fastest_run(runs) for runs in deployments]).outcome
+    against = next((run for run in dearer if run.outcome is best), next(iter(dearer), None))
+    if against is None:
+        return f"{sentence}; no other has a price."
+    costs = "costs" if against.record["chips"] == 1 else "cost"
+    ratio = independent_ratio(over=against.cost, under=cheapest.cost)
+    return f"{sentence}; {against.name} at {against.batch} {costs} {times(ratio)} it."
+
+
+def times(ratio: Ranged) -> str:
+    """Return a ratio of two predictions with its range.
+
+    >>> times(Ranged(19.04, 11.2, 32.9)), times(Ranged(1.0, nan, nan))
+    ('19 times (11 to 33)', '1.0 times (range undetermined)')
+    """
+    low, high = (number(end, 2) for end in ratio[1:])
+    within = "range undetermined" if isnan(ratio.low) else f"{low} to {high}"
+    return f"{number(ratio.expected, 2)} times ({within})"

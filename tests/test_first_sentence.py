@@ -1,0 +1,150 @@
+"""The sentence that opens a comparison is true of the rows below it, each at its own batch."""
+
+import json
+import math
+import os
+import random
+import re
+
+import pytest
+
+from fastcalc.report.numbers_as_text import WORDS, dollars, number
+from tests.helpers import Ran, run, words
+from tests.strategies import scaled
+
+REQUESTS = int(os.environ.get("FASTCALC_REQUESTS", scaled(12)))
+CHIPS = ("h100-sxm", "gb200", "mi300x", "rtx-4090", "a40", "wse-3", "wse-2", "tpu-v6e", "groq-lpu")
+MODELS = ("llama-3.1-8b", "llama-3.1-70b", "gpt-oss-120b", "qwen3-30b-a3b")
+COUNTS = {word: count for count, word in WORDS.items()}
+RUN = r"(\w+) ([\w.-]+) at batch ([\d,]+)"
+RATIO = r"([\d.,]+) times \((?:([\d.,]+) to ([\d.,]+)|range undetermined)\)"
+FASTEST = re.compile(rf"Fastest: {RUN}, ([\d.,]+) tokens/s a user, {RATIO} {RUN}\.")
+CHEAPEST = re.compile(
+    rf"Cheapest: {RUN}, \$([\d.,]+)/Mtok"
+    rf"(?:; {RUN} costs? {RATIO} it|; no other has a price)"
+)
+
+
+@pytest.fixture
+def fastcalc(capsys, monkeypatch):
+    def call(*request, columns=80) -> Ran:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        return run(*request, capsys=capsys, monkeypatch=monkeypatch)
+
+    return call
+
+
+def count(text):
+    return COUNTS.get(text) or int(text.replace(",", ""))
+
+
+def row_of(rows, chips, hardware, batch):
+    """The row that a sentence names."""
+    key = (count(chips), hardware, count(batch))
+    (row,) = (row for row in rows if (row["chips"], row["hardware"], row["batch"]) == key)
+    return row
+
+
+def ratio(over, under, low_over, high_under, high_over, low_under):
+    """A ratio with its range, squares of deviations in the logarithm added up."""
+    if None in (low_over, high_under, high_over, low_under):
+        return over / under, None, None
+    down = math.hypot(math.log(over / low_over), math.log(high_under / under))
+    up = math.hypot(math.log(high_over / over), math.log(under / low_under))
+    return over / under, over / under * math.exp(-down), over / under * math.exp(up)
+
+
+def printed(values):
+    return tuple(None if value is None else number(value, 2) for value in values)
+
+
+def ends(row):
+    speed = "tokens_per_s_per_user"
+    return row[speed], row[f"{speed}_low"], row[f"{speed}_high"]
+
+
+def check_fastest(match, rows):
+    best, second = row_of(rows, *match.group(1, 2, 3)), row_of(rows, *match.group(8, 9, 10))
+    speeds = [row["tokens_per_s_per_user"] for row in rows]
+    assert number(max(speeds)) == number(best["tokens_per_s_per_user"]) == match.group(4)
+    rivals = [row["tokens_per_s_per_user"] for row in rows if row["hardware"] != best["hardware"]]
+    assert number(second["tokens_per_s_per_user"]) == number(max(rivals))
+    (fast, fast_low, fast_high), (slow, slow_low, slow_high) = ends(best), ends(second)
+    expected = ratio(fast, slow, fast_low, slow_high, fast_high, slow_low)
+    assert match.group(5, 6, 7) == printed(expected)
+
+
+def check_cheapest(match, rows):
+    cheapest = row_of(rows, *match.group(1, 2, 3))
+    priced = [row for row in rows if row["usd_per_mtok_output"] is not None]
+    assert cheapest["usd_per_mtok_output"] == min(row["usd_per_mtok_output"] for row in priced)
+    assert dollars(cheapest["usd_per_mtok_output"]) == match.group(4)
+    if match.group(6) is None:
+        assert {row["hardware"] for row in priced} == {cheapest["hardware"]}
+        return
+    against = row_of(rows, *match.group(5, 6, 7))
+    same = [row for row in priced if row["hardware"] == against["hardware"]]
+    assert against["usd_per_mtok_output"] == min(row["usd_per_mtok_output"] for row in same)
+    # What a slow chip costs more it costs by its slow end.
+    (fast, fast_low, fast_high), (slow, slow_low, slow_high) = ends(cheapest), ends(against)
+    speeds = ratio(fast, slow, fast_low, slow_high, fast_high, slow_low)
+    scale = against["usd_per_mtok_output"] / cheapest["usd_per_mtok_output"] / speeds[0]
+    scaled_up = [None if speed is None else speed * scale for speed in speeds]
+    assert match.group(8, 9, 10) == printed(scaled_up)
+
+
+@pytest.mark.parametrize("seed", range(REQUESTS))
+def test_fastest_and_cheapest_are_so_over_all_rows(seed, fastcalc):
+    chance = random.Random(seed)
+    chips = chance.sample(CHIPS, chance.choice([2, 3, 4]))
+    batches = sorted(chance.sample([1, 2, 8, 32, 100, 256], chance.choice([1, 2, 4])))
+    request = ["compare", chance.choice(MODELS), "--on", ",".join(chips)]
+    request += ["--batch", ",".join(map(str, batches)), "--prompt", chance.choice([500, 8000])]
+    request += ["--engine", "ideal"] if chance.random() < 0.1 else []
+    request += ["--price-basis", "tco"] if chance.random() < 0.2 else []
+    ran = fastcalc(*request, "--format", "json")
+    rows = [row for row in json.loads(ran.out)["records"] if row["fits"]]
+    text = words(fastcalc(*request).out)
+    if len({row["hardware"] for row in rows}) < 2:
+        assert text.startswith(("At batch", "No chip here"))
+        return
+    check_fastest(FASTEST.match(text), rows)
+    if any(row["usd_per_mtok_output"] is not None for row in rows):
+        check_cheapest(CHEAPEST.search(text), rows)
+    else:
+        assert "No price is known." in text
+
+
+def test_what_moves_a_number_stands_in_the_heading(fastcalc):
+    """Each flag that changes a row of the table changes the heading above it, too."""
+    plain = ["compare", "gpt-oss-120b", "--on", "h100-sxm", "--batch", "8"]
+    heading = (
+        words(fastcalc(*plain, columns=300).out).partition("parameters")[2].partition(" tok/s ")[0]
+    )
+    for flags, phrase in (
+        ("--prompt 2000", "prompt 2,000"),
+        ("--output 200", "output 200"),
+        ("--context 65536", "mean context 65,536"),
+        ("--weights fp8", "fp8 "),
+        ("--kv fp8", "KV cache fp8"),
+        ("--prefix-hit 0.4", "40 % of prompts cached"),
+        ("--speculate 2.5/3", "3 drafted, 2.50 kept a pass"),
+        ("--engine sglang", "engine sglang"),
+        ("--host ddr5-2ch", "host ddr5-2ch"),
+        ("--place embedding=HBM3", "placed embedding in HBM3"),
+        ("--price-basis tco", "cost of ownership"),
+        ("--utilization 0.5", "in use 50 % of the hours paid for"),
+        ("--price h100-sxm=2", "h100-sxm at $2.00 a chip-hour"),
+    ):
+        text = words(fastcalc(*plain, *flags.split(), columns=300).out)
+        text = text.partition("parameters")[2].partition(" tok/s ")[0]
+        assert phrase in text, flags
+        assert phrase not in heading
+
+
+def test_the_page_opens_with_the_same_sentence(fastcalc, tmp_path):
+    request = ["compare", "llama-3.1-8b", "--on", "h100-sxm,wse-3", "--batch", "1,64"]
+    sentence = words(fastcalc(*request).out).partition(" Llama 3.1 8B:")[0]
+    page = tmp_path / "page.html"
+    assert fastcalc(*request, "-o", page).code == 0
+    assert sentence in words(page.read_text(encoding="utf-8"))
