@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from fastcalc.core.ratios import Ranged, independent_ratio
 from fastcalc.core.scenario import Outcome
+from fastcalc.formulas.types import floats
 from fastcalc.report.numbers_as_text import WORDS, counted, dollars, number
 from fastcalc.report.records import Record, compare_records
 
@@ -40,13 +41,13 @@ class Run(NamedTuple):
     def speed(self) -> Ranged:
         """Of each user; nan ends where the range is undetermined. [1/s]"""
         ends = (self.record[f"tokens_per_s_per_user{end}"] for end in ("", "_low", "_high"))
-        return Ranged(*(nan if speed is None else speed for speed in ends))
+        return Ranged(*(floats(nan if speed is None else speed) for speed in ends))
 
     @property
     def cost(self) -> Ranged:
         """Of a million output tokens: the slow end of the speed is the dear end. [USD]"""
         expected, low, high = self.speed
-        usd = nan if self.price is None else self.price
+        usd = floats(nan if self.price is None else self.price)
         return Ranged(usd, usd * expected / high, usd * expected / low)
 
 
@@ -81,21 +82,21 @@ def _cheapest_run(runs: Sequence[Run]) -> Run:
 
 def _alone(runs: Sequence[Run]) -> str:
     fastest = _fastest_run(runs)
-    low, high = fastest.speed[1:]
+    low, high = map(float, fastest.speed[1:])
     within = "range undetermined" if isnan(low) else f"{number(low)} to {number(high)}"
     pause = "" if fastest.record["chips"] in WORDS else ","
     gives = "gives" if fastest.record["chips"] == 1 else "give"
     cost = "" if fastest.price is None else f" at ${dollars(fastest.price)} a million output tokens"
     sentence = (
         f"At {fastest.batch}{pause} {fastest.name} {gives} each user "
-        f"{number(fastest.speed.expected)} tokens/s ({within}){cost}; "
+        f"{number(fastest.record['tokens_per_s_per_user'])} tokens/s ({within}){cost}; "
         f"{fastest.record['limiter']} limits it."
     )
     if fastest.price is None or (cheapest := _cheapest_run(runs)) is fastest:
         return sentence
     return (
         f"{sentence} Cheapest at {cheapest.batch}: ${dollars(cheapest.price)} at "
-        f"{number(cheapest.speed.expected)} tokens/s."
+        f"{number(cheapest.record['tokens_per_s_per_user'])} tokens/s."
     )
 
 
@@ -105,7 +106,7 @@ def _fastest(deployments: Sequence[Sequence[Run]]) -> str:
         map(_fastest_run, deployments), key=lambda run: -run.record["tokens_per_s_per_user"]
     )
     return (
-        f"Fastest: {best.name} at {best.batch}, {number(best.speed.expected)} tokens/s a user, "
+        f"Fastest: {best.name} at {best.batch}, {number(best.record['tokens_per_s_per_user'])} tokens/s a user, "
         f"{times(independent_ratio(over=best.speed, under=second.speed))} {second.name} at "
         f"{second.batch}."
     )
@@ -136,6 +137,6 @@ def times(ratio: Ranged) -> str:
     >>> times(Ranged(19.04, 11.2, 32.9)), times(Ranged(1.0, nan, nan))
     ('19 times (11 to 33)', '1.0 times (range undetermined)')
     """
-    low, high = (number(end, 2) for end in ratio[1:])
-    within = "range undetermined" if isnan(ratio.low) else f"{low} to {high}"
-    return f"{number(ratio.expected, 2)} times ({within})"
+    expected, low, high = map(float, ratio)
+    within = "range undetermined" if isnan(low) else f"{number(low, 2)} to {number(high, 2)}"
+    return f"{number(expected, 2)} times ({within})"
