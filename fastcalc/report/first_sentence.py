@@ -96,7 +96,7 @@ def _alone(runs: Sequence[Run]) -> str:
         return sentence
     return (
         f"{sentence} Cheapest at {cheapest.batch}: ${dollars(cheapest.price)} at "
-        f"{number(cheapest.record['tokens_per_s_per_user'])} tokens/s."
+        f"{number(float(cheapest.speed.expected))} tokens/s."
     )
 
 
@@ -105,10 +105,10 @@ def _fastest(deployments: Sequence[Sequence[Run]]) -> str:
     best, second, *_ = sorted(
         map(_fastest_run, deployments), key=lambda run: -run.record["tokens_per_s_per_user"]
     )
+    ratio = independent_ratio(over=best.speed, under=second.speed)
     return (
-        f"Fastest: {best.name} at {best.batch}, {number(best.record['tokens_per_s_per_user'])} tokens/s a user, "
-        f"{times(independent_ratio(over=best.speed, under=second.speed))} {second.name} at "
-        f"{second.batch}."
+        f"Fastest: {best.name} at {best.batch}, {number(float(best.speed.expected))} tokens/s a "
+        f"user, {times(ratio)} {second.name} at {second.batch}."
     )
 
 
