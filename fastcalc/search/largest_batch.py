@@ -12,6 +12,7 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.smaller_batch import ROUNDING, speeds
 from fastcalc.core.traffic import Traffic
+from fastcalc.formulas.money import usd_per_million
 from fastcalc.formulas.types import ArrayLike, Floats
 from fastcalc.search.space import Space
 
@@ -62,7 +63,7 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
         if least[place] * hour >= best:
             break
         layout = held[place]
-        scale = hour * layout.chips / 3600.0 * 1e6
+        scale = float(usd_per_million(usd_per_hour=hour * layout.chips, seconds=1.0, tokens=1.0))
         total, batch = _closest(space.site.place(layout), traffic, speed, best / scale)
         if batch and scale / total < best:
             best, point = scale / total, (layout, batch)
@@ -86,7 +87,8 @@ def least_usd(layouts: Sequence[Layout], batch: Floats, each: Floats, speed: flo
     total = np.where(each >= speed * (1.0 - ROUNDING), upto * each, 0.0).max(axis=1)
     chips = np.array([layout.chips for layout in layouts])
     usd = np.full(len(chips), inf)
-    np.divide(chips / 3600.0 * 1e6, total, out=usd, where=total > 0.0)
+    second = usd_per_million(usd_per_hour=chips, seconds=1.0, tokens=1.0)
+    np.divide(second, total, out=usd, where=total > 0.0)
     return usd
 
 

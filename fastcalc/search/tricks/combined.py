@@ -19,6 +19,7 @@ from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.smaller_batch import speeds
 from fastcalc.errors import InputError
+from fastcalc.formulas.money import usd_per_million
 from fastcalc.formulas.types import Floats
 from fastcalc.search import Space, cheapest
 from fastcalc.search.largest_batch import by_octaves, least_usd
@@ -185,7 +186,8 @@ def _search(base: Base, way: _Way, below: float) -> tuple[float, Option] | None:
     if outcome is None:
         return None
     hour = float(way.on_chip.chip.hour) * outcome.placement.layout.chips
-    usd = hour / 3600.0 * 1e6 / float(outcome.estimate.total[0])
+    tokens = outcome.estimate.total[0]
+    usd = float(usd_per_million(usd_per_hour=hour, seconds=1.0, tokens=tokens))
     return usd, Option(COUNTS[way.tricks], change, outcome, tricks=way.tricks)
 
 

@@ -18,6 +18,7 @@ from fastcalc.core.tier import MemoryChoice
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.workload import Workload
 from fastcalc.formulas.counting import linear_flops
+from fastcalc.formulas.money import usd_per_million
 from fastcalc.formulas.types import ArrayLike, Floats
 from fastcalc.search.tricks.lighter_passes import rated_formats
 
@@ -156,4 +157,5 @@ def least(
     cost = np.where(is_group & ~np.isnan(cost), cost * longer / kept, inf).min(axis=1)
     with np.errstate(divide="ignore"):
         speeds = np.where(is_group, kept / (longer * longest), 0.0).max(axis=1)
-    return cost * chip.hour / 3600.0 * 1e6 * (1.0 - _ROUNDING), speeds * (1.0 + _ROUNDING)
+    usd = usd_per_million(usd_per_hour=chip.hour, seconds=cost, tokens=1.0)
+    return usd * (1.0 - _ROUNDING), speeds * (1.0 + _ROUNDING)
