@@ -3,13 +3,14 @@
 import re
 
 from tests.helpers import ROOT, every
-from tests.rule_examples import put
+from tests.rule_examples import put, value
 from tests.test_check import faults
 
-CHIP, MODEL, EXPERTS, WINDOWS = (
+CHIP, MODEL, EXPERTS, PICKS, WINDOWS = (
     "hardware/h100-sxm",
     "models/llama-3.1-8b",
     "models/mixtral-8x7b",
+    "models/deepseek-v3.2",
     "models/gpt-oss-120b",
 )
 # The rule; the file; what is changed there; numbers that are fine, and those that are not.
@@ -25,6 +26,7 @@ EDGES = [
     # 85.9 GB of HBM at 40 to 700 USD each.
     ("HW068", CHIP, "value: 26000 USD", "value: {} USD", (3436, 60_129), (3435, 60_130)),
     ("HW069", CHIP, 'released: "2022"', "released: {}", (2012, 2028), (2011, 2029)),
+    ("HW069", CHIP, 'released: "2022"', 'released: "{}"', ("2028-12", "soon"), ("2029-01", "2011-12")),
     # HBM3 was first sold in 2022.
     ("HW028", CHIP, 'released: "2022"', "released: {}", (2022,), (2021,)),
     # Verda's own 2.29 USD/h on demand, whatever others ask.
@@ -47,6 +49,9 @@ EDGES = [
     ("MD013", MODEL, "count: 32", "count: {}", (300,), (301,)),
     ("MD008", WINDOWS, "window: 128", "window: {}", (131_072,), (131_073,)),
     ("MD021", WINDOWS, "window: 128", "window: {}", (64, 262_144), (63, 262_145)),
+    ("MD021", PICKS, "top_k: 2048", "top_k: {}", (128, 16_384), (127, 16_385)),
+    # Within a quarter of the size that the name says; a trillion is a thousand billion.
+    ("MD016", MODEL, "aliases: [", "aliases: [mine-{}, ", ("6.5b", "10.7b", "0.008t"), ("6.4b", "10.8b", "0.08t", "8t")),
     # As printed: 128, and nothing else.
     ("MD019", WINDOWS, "window: 128", "window: {}", (128,), (127, 256)),
     # 8.03B, 1 % about.
@@ -125,3 +130,80 @@ def test_a_memory_that_no_stacks_give_is_told_which_slip_would_explain_it(
     found = faults(tmp_path_factory.mktemp("stacks"), "h100-sxm", text)
     (message,) = [fault.message for fault in found if fault.rule == "HW021"]
     assert message.endswith(hint)
+
+
+COUNTS = {
+    "two": 2, "three": 3, "four": 4, "six": 6, "eight": 8, "twelve": 12, "sixteen": 16,
+    "twice": 2, "double": 2, "doubled": 2, "a third": 3, "a quarter": 4, "an eighth": 8,
+    "5": 5, "72": 72,
+}  # fmt: skip
+
+
+@every("word,count", COUNTS.items())
+def test_a_reading_names_the_count_that_leads_to_the_value(tmp_path_factory, word, count):
+    """700 W of so many times as much, or of so much less, and of nothing else."""
+    text = (ROOT / f"{CHIP}.yaml").read_text()
+    for watts, follows in ((700 * count, True), (700 / count, True), (700 * (count + 1), False)):
+        printed = rf'\g<1>printed: "{watts:.4f} W", reading: "{word} of them"'
+        changed = put(
+            text, (r'(chip: \{value: 700 W, source: datasheet, )printed: "[^"]*"', printed)
+        )
+        found = faults(tmp_path_factory.mktemp("counts"), "h100-sxm", changed)
+        assert ("PV010" not in {fault.rule for fault in found}) == follows, watts
+
+
+@every(
+    "printed,is_doubtful",
+    [
+        ("3.35TB/s", False),
+        ("3350", True),  # in what unit?
+        ("3.35", False),  # in that of the value
+        ("3350000000000", False),  # as large as in bytes a second
+        ("6.7 TB/s both ways (6.7 TB/s / 2)", False),  # divided where it is printed
+        ("6.7 TB/s (10.05 TB/s / 4)", True),
+    ],
+)
+def test_printed_numbers_without_a_unit_are_in_the_value_s_own_or_in_si(
+    tmp_path_factory, printed, is_doubtful
+):
+    text = put(
+        (ROOT / f"{CHIP}.yaml").read_text(), ('printed: "3.35TB/s"', f'printed: "{printed}"')
+    )
+    found = faults(tmp_path_factory.mktemp("printed"), "h100-sxm", text)
+    assert ("PV009" in {fault.rule for fault in found}) == is_doubtful
+
+
+@every("capacity,is_doubtful", [("80 GB", True), ("79.6 GB", True), ("70.5 GB", False)])
+def test_gigabytes_that_are_whole_stacks_in_binary_are_doubted(
+    tmp_path_factory, capacity, is_doubtful
+):
+    """Five stacks of 16 GiB less what ECC takes are 79.6 GiB; no stacks give 70.5."""
+    reading = r'      reading: "a vendor.*\n'
+    text = put(
+        (ROOT / f"{CHIP}.yaml").read_text(), ("value: 80 GiB", f"value: {capacity}"), (reading, "")
+    )
+    found = faults(tmp_path_factory.mktemp("binary"), "h100-sxm", text)
+    assert ("HW025" in {fault.rule for fault in found}) == is_doubtful
+
+
+def test_how_far_a_shape_is_off_is_told(tmp_path):
+    """512 columns more in three matrices of 32 layers: 201,326,592 of 8,030,261,248 parameters."""
+    text = put((ROOT / f"{MODEL}.yaml").read_text(), ("width: 14336", "width: 14848"))
+    found = {fault.rule: fault.message for fault in faults(tmp_path, "llama-3.1-8b", text)}
+    assert "8,231,587,840 parameters, the checkpoint 8,030,261,248: +2.5 %" in found["MD005"]
+
+
+@every(
+    "ratio,is_doubtful",
+    [(2, False), (3, False), (2.85, False), (3.11, False), (2.5, True), (3.5, True), (4, True)],
+)
+def test_four_bits_run_two_or_about_three_times_as_fast_as_eight(
+    tmp_path_factory, ratio, is_doubtful
+):
+    text = put(
+        (ROOT / "hardware/b200.yaml").read_text(),
+        value("fp8", "4500 TFLOP/s"),
+        value("fp4", f"{4500 * ratio} TFLOP/s"),
+    )
+    found = faults(tmp_path_factory.mktemp("fp4"), "b200", text)
+    assert ("HW002" in {fault.rule for fault in found}) == is_doubtful

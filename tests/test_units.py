@@ -58,6 +58,9 @@ def test_every_unit_scales(value, place):
         ("1T", 1e12),
         ("128k", 128e3),
         ("8 Milliarden", 8e9),
+        ("3 milliard", 3e9),
+        ("2 miliard", 2e9),
+        ("5 milliards", 5e9),
     ],
 )
 def test_numbers_as_sources_print_them(printed, number):
@@ -69,6 +72,8 @@ def test_numbers_as_sources_print_them(printed, number):
     ("printed", "dimension", "value"),
     [
         ("1.2 us", "time", 1.2e-6),
+        ("4 \u00b5s", "time", 4e-6),
+        ("4 \u03bcs", "time", 4e-6),
         ("700 nanoseconds", "time", 700e-9),
         ("5 microseconds", "time", 5e-6),
         ("3 milliseconds", "time", 3e-3),
