@@ -8,12 +8,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: threads wait
 import pytest
 from hypothesis import HealthCheck, settings
 
-from benchmarks.shipped_once import answer_once, read_once
 from fastcalc.catalogue.store import Catalogue
 from tests import helpers
 
-read_once()
-answer_once()
 gc.set_threshold(100_000, 20, 20)  # what is kept lives long, and is looked through each time
 
 for name, count in {"quick": 40, "thorough": 800}.items():

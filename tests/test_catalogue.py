@@ -1,11 +1,13 @@
 """The shipped catalogue: it loads, it cites, it counts right; and every way to be wrong has a sentence."""
 
+import os
 import re
 from math import inf
 from pathlib import Path
 
 import pytest
 
+from fastcalc.catalogue.difference import change
 from fastcalc.catalogue.faults import Fault, refuse
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.reader import read
@@ -330,3 +332,30 @@ def test_bits_of_a_weight_with_its_share_of_scales(name, block_bytes, weights):
 def test_mixtures_have_the_average_of_a_file(name, bits):
     """As llama.cpp's table of quantizations prints for them."""
     assert number_format(name).bits == bits
+
+
+def test_a_file_is_parsed_once_and_read_each_time(tmp_path):
+    """Rewritten with as many letters in the same instant it is another file all the same."""
+    path = tmp_path / "mine.yaml"
+    text = (shipped("engines") / "groq.yaml").read_text().replace("id: groq", "id: mine")
+    path.write_text(text)
+    before = Catalogue().engine(str(path))
+    assert Catalogue().engine(str(path)) is before
+    state = path.stat()
+    path.write_text(text.replace("name: Groq", "name: Gruq"))
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert path.stat().st_size == state.st_size
+    assert Catalogue().engine(str(path)).name.startswith("Gruq")
+
+
+@pytest.mark.parametrize("name", ["wse-3", "mine"])
+def test_what_a_change_or_a_child_makes_of_an_entry_leaves_the_entry_alone(tmp_path, name):
+    (tmp_path / "mine.yaml").write_text("id: mine\nextends: wse-3\n")
+    own = {"hardware": (tmp_path,)}
+    before = Catalogue(own).hardware(name)
+    assert Catalogue(own).hardware(name) is before
+    changes = (change("memory.SRAM.capacity=60 GB"),)
+    assert Catalogue(own, changes).hardware(name).memory[0].capacity.si == 60e9
+    assert Catalogue(own).hardware(name) is before
+    assert before.memory[0].capacity.si == 44e9
+    assert not before.what_if

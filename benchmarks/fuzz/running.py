@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.fuzz.grammar import Case
-from benchmarks.shipped_once import read_once
 from fastcalc.cli import main
 
 SECONDS = 5.0
@@ -276,7 +275,6 @@ def fenced() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (size + 2 * BYTES, before[1]))
     # Arrow's own allocators reserve more addresses than the fence allows.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-    read_once()
     try:
         yield
     finally:

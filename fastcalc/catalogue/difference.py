@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.reader import Document, Path_, plain
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.errors import InputError
@@ -104,6 +105,7 @@ def _position(items: list[Any], word: str) -> int:
     return next((each.index(word) for each in (names, positions) if word in each), len(items))
 
 
+@once
 def extended(document: Document, base: Document) -> Document:
     """Return a document with everything that it leaves out taken from another.
 

@@ -6,7 +6,7 @@ from typing import TypeVar, TypeVarTuple
 Given = TypeVarTuple("Given")
 Found = TypeVar("Found")
 
-_MOST = 256
+_MOST = 512
 
 
 def once(made: Callable[[*Given], Found]) -> Callable[[*Given], Found]:

@@ -6,8 +6,9 @@ sentence, because in a data sheet it is always an accident.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from fastcalc.written import shown
 MAX_BYTES = 256_000
 MAX_DEPTH = 30
 MAX_VALUES = 20_000
+KEPT = 512  # documents of a process, twice as many as are shipped
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)")
@@ -38,7 +40,8 @@ class Document:
     """The data of one file, and where each key and value stands (line, column; from 1).
 
     Of ``refused`` values a fault was found already. A document is not whole where reading stopped
-    before the end, so that what is missing proves nothing.
+    before the end, so that what is missing proves nothing. The ``entries`` are those that were made
+    of it, by schema.
     """
 
     file: str
@@ -48,6 +51,7 @@ class Document:
     faults: list[Fault] = field(default_factory=list)
     refused: set[Path_] = field(default_factory=set)
     is_whole: bool = True
+    entries: dict[type, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def at(self, *path: str | int) -> Any:
         """Return what stands at a path, or None."""
@@ -100,9 +104,11 @@ class _StopReading(Exception):  # noqa: N818  (no error: the faults are noted)
 def read(path: Path) -> Document:
     """Read one YAML file whose top level is a mapping, at most 256 kB of it.
 
+    The same text of the same file is parsed once: nobody changes what this returns.
+
     Raises InputError if it is none, repeats a key, or uses a part of YAML that is refused.
     """
-    document = scan(path)
+    document = _read(path, _parsed_once)
     if document.faults:
         raise refuse(in_order(document.faults))
     return document
@@ -110,9 +116,27 @@ def read(path: Path) -> Document:
 
 def scan(path: Path) -> Document:
     """Read one YAML file as far as it goes, and note every fault instead of raising the first."""
-    document = Document(str(path))
+    return _read(path, _parsed)
+
+
+def _read(path: Path, parsed: Callable[[str, bytes], Document]) -> Document:
+    unread = Document(str(path), is_whole=False)
     try:
-        text = _text(document, path)
+        if path.is_dir():
+            unread.add("ST001", (0, 0), "this is a folder; give the YAML file in it")
+            return unread
+        raw = read_bytes(path, MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        why = (getattr(error, "strerror", None) or str(error)).lower()
+        unread.add("ST001", (0, 0), f"cannot be read: {why}")
+        return unread
+    return parsed(str(path), raw)
+
+
+def _parsed(file: str, raw: bytes) -> Document:
+    document = Document(file)
+    try:
+        text = _text(document, raw)
         _Builder(document, iter(yaml.parse(text, Loader=_LOADER))).build()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -138,16 +162,10 @@ def scan(path: Path) -> Document:
     return document
 
 
-def _text(document: Document, path: Path) -> str:
-    try:
-        if path.is_dir():
-            document.add("ST001", (0, 0), "this is a folder; give the YAML file in it")
-            raise _StopReading
-        raw = read_bytes(path, MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        why = (getattr(error, "strerror", None) or str(error)).lower()
-        document.add("ST001", (0, 0), f"cannot be read: {why}")
-        raise _StopReading from error
+_parsed_once = lru_cache(maxsize=KEPT)(_parsed)
+
+
+def _text(document: Document, raw: bytes) -> str:
     if len(raw) > MAX_BYTES:
         hint = "a catalogue entry is a few kilobytes"
         document.add("ST002", (0, 0), f"larger than {MAX_BYTES // 1000} kB; {hint}")

@@ -36,6 +36,9 @@ SCHEMAS: dict[Kind, type[Hardware] | type[Model] | type[Engine]] = {
 _SHARED = {"id", "name", "aliases", "sources", "notes", "excused", "released", "hypothetical"}
 
 
+_NO_MEMORY = Document("", {"memory": []})
+
+
 def kind_of(document: Document, wanted: Kind | None = None) -> Kind | None:
     """Return the kind of a document's keys.
 
@@ -210,7 +213,7 @@ class Catalogue:
                 chain.append(read(path))
         found = chain.pop()
         if isinstance(found.at("memory"), dict):  # by name, as a list that joins none
-            found = extended(found, Document(found.file, {"memory": []}))
+            found = extended(found, _NO_MEMORY)
         while chain:
             found = extended(chain.pop(), found)
         return found

@@ -33,7 +33,9 @@ def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | Non
     Unknown keys come first: a misspelt key is also a missing one, and is what the user can fix.
     """
     try:
-        return schema.model_validate(document.data), []
+        if schema not in document.entries:
+            document.entries[schema] = schema.model_validate(document.data)
+        return document.entries[schema], []
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=True)[:MOST]
         placed = []

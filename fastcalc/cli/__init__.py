@@ -54,13 +54,13 @@ def main() -> None:
 def _run() -> int:
     import typer
 
-    from fastcalc.cli.app import program
+    from fastcalc.cli.app import command
 
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without the letter shows another
     try:
-        code = program(*sys.argv[1:2])(standalone_mode=False)
+        code = command(*sys.argv[1:2])(standalone_mode=False)
     except _usage_error() as error:
         from fastcalc.cli.usage import sentence
 

@@ -1,9 +1,12 @@
 """The program: its commands, and where each is."""
 
+from collections.abc import Callable
+from functools import lru_cache
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from fastcalc.cli import output
 from fastcalc.cli.lazy_commands import Commands, SectionedCommand, as_function
@@ -31,6 +34,12 @@ COMMANDS = {
     "import": ("catalogue.ImportModel", "show_import.run"),
 }
 """The flags of every command and what answers them, in the order of ``--help``."""
+
+
+@lru_cache(maxsize=64)
+def command(asked: str | None = None) -> Callable[..., Any]:
+    """Return the program as it is run; the same one for a command asked for again."""
+    return get_command(program(asked))
 
 
 def program(asked: str | None = None) -> typer.Typer:

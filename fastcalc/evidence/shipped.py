@@ -1,7 +1,7 @@
 """The shipped evidence: points, where they come from, and which are left out of fits."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.schema.evidence import Provenance
@@ -41,8 +41,9 @@ class Evidence:
         return not (excluded or point.is_offloaded or self.is_set_aside(point))
 
 
+@cache
 def shipped() -> Evidence:
-    """Read the shipped evidence, or raise InputError if a file is at fault."""
+    """Read, once in a process, the shipped evidence, or raise InputError if a file is at fault."""
     folder = shipped_folder("evidence")
     points = read_points(folder / "measured.csv").demand()
     return Evidence(points, load(folder / "sources.yaml", Provenance))
