@@ -8,6 +8,14 @@ import pytest
 
 from fastcalc.report.dictionary import COMMANDS
 from tests.helpers import run as run_here
+from tests.helpers import run_once
+
+
+@pytest.fixture
+def share(capsys, monkeypatch):
+    """Run a command, or say again what it did for another ending."""
+    return lambda *args: run_once(*args, capsys=capsys, monkeypatch=monkeypatch)
+
 
 COMPARE = "compare llama-3.1-8b --on h100-sxm --batch 1,100000"
 
@@ -168,7 +176,7 @@ def rows_of(file, records):
 
 @pytest.mark.parametrize("command", COMMANDS_OF_RECORDS)
 @pytest.mark.parametrize("ending", ["csv", "json", "md", "xlsx", "parquet"])
-def test_every_answer_goes_to_every_format_it_has(run, tmp_path, command, ending):
+def test_every_answer_goes_to_every_format_it_has(run, share, tmp_path, command, ending):
     for needed in {"xlsx": ("xlsxwriter", "openpyxl"), "parquet": ("pyarrow",)}.get(ending, ()):
         pytest.importorskip(needed)
     (tmp_path / "points.csv").write_text(
@@ -187,7 +195,7 @@ def test_every_answer_goes_to_every_format_it_has(run, tmp_path, command, ending
         assert "ends in none of .csv, .json, .parquet or .txt" in sentence
         return
     assert (ran.code, ran.out) == (0, "")
-    document = json.loads(run(*command.split(), "--format", "json").out)
+    document = json.loads(share(*command.split(), "--format", "json").out)
     records = "points" if name == "validate" else "records"
     rows = rows_of(tmp_path / f"answer.{ending}", records)
     if (name, ending) != ("validate", "md"):  # it has scores of groups, not points
