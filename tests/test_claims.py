@@ -438,6 +438,25 @@ def test_reasons_say_what_other_commands_print(judged, capsys, monkeypatch):
     assert f"a token takes {slope:.2f} times as long" in reason(judged["9"])
 
 
+def test_no_word_of_a_reason_goes_stale_with_an_engine(book, judged, tmp_path):
+    """A tenth more of every number of engines: numbers of reasons move, and no word does."""
+    for engine in ("vllm", "cerebras"):
+        text = (ROOT / "engines" / f"{engine}.yaml").read_text()
+        changed = re.sub(
+            r"(?<=\{value: )[\d.]+(?=[ ,}])", lambda found: f"{float(found[0]) * 1.1:.6g}", text
+        )
+        assert changed != text
+        (tmp_path / f"{engine}.yaml").write_text(changed)
+    claims = [one for one in book.claims if judged[one.id].depends == "engine"]
+    found = judge(Catalogue({"engines": (tmp_path,)}), claims)
+    numbers = re.compile(r"[\d,.]*\d|out of reach")
+    before = {one.id: reason(judged[one.id]) for one in claims}
+    after = {one.claim.id: reason(one) for one in found}
+    assert before != after
+    for name, said in before.items():
+        assert numbers.sub("#", said) == numbers.sub("#", after[name])
+
+
 @pytest.mark.parametrize(
     "field", ["{there[x]}", "{part[x]}", "{turn[value]}", "{at[x=1]}", "{then.value}", "{value[7]}"]
 )
