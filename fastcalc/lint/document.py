@@ -68,9 +68,9 @@ class Sheet:
         return self.document.data if isinstance(self.document.data, dict) else {}
 
     def si(self, name: str) -> float | None:
-        """Return a number above zero in SI, or None where the file has none."""
+        """Return a number in SI, or None where the file has none or zero."""
         number = self.numbers.get(name)
-        return number.si if number and number.si > 0 else None
+        return (number.si or None) if number else None
 
     def word(self, *path: str | int) -> str:
         """Return a text in lower case, or the empty one."""
