@@ -148,3 +148,65 @@ def test_the_page_opens_with_the_same_sentence(fastcalc, tmp_path):
     page = tmp_path / "page.html"
     assert fastcalc(*request, "-o", page).code == 0
     assert sentence in words(page.read_text(encoding="utf-8"))
+
+
+OFFER = r"(\w+) ([\w.-]+)(?: gives?| give)?(?: each user)? ([\d.,]+) tokens/s(?: \(([\d.,]+) to ([\d.,]+)\))? at \$([\d,]*\d(?:\.\d+)?)"
+
+
+def check_offer(match, row):
+    speed, low, high = ends(row)
+    assert (count(match.group(1)), match.group(2)) == (row["chips"], row["hardware"])
+    assert match.group(3) == number(speed)
+    assert match.group(4, 5) == tuple(None if end is None else number(end) for end in (low, high))
+    assert match.group(6) == dollars(row["usd_per_mtok_output"])
+
+
+@pytest.mark.parametrize("seed", range(math.ceil(REQUESTS / 2)))
+def test_a_frontier_runs_from_the_cheapest_to_the_fastest(seed, fastcalc):
+    """And between them the chip named is the cheapest of all that are as fast, at every point."""
+    chance = random.Random(seed)
+    chips = chance.sample(CHIPS, chance.choice([1, 2, 3]))
+    request = ["frontier", chance.choice(MODELS), "--on", ",".join(chips)]
+    request += ["--prompt", chance.choice([500, 8000])]
+    ran = fastcalc(*request, "--format", "json")
+    if ran.code:
+        assert ran.code == 1
+        return
+    rows = json.loads(ran.out)["records"]
+    sentence = words(fastcalc(*request, columns=300).out.partition("\n\n")[0])
+    slow, *fast = re.finditer(OFFER, sentence)
+    check_offer(slow, min(rows, key=lambda row: row["usd_per_mtok_output"]))
+    for match in fast:
+        check_offer(match, max(rows, key=lambda row: row["tokens_per_s_per_user"]))
+    named = re.search(r"cheapest is (.*), ([\w.-]+) beyond", sentence)
+    if named is None:
+        return
+    steps = [step.removesuffix(" tokens/s").split(" to ") for step in named.group(1).split(", ")]
+    for row in rows:
+        fast_enough = [each for each in rows if ends(each)[0] >= ends(row)[0]]
+        cheapest = min(fast_enough, key=lambda each: each["usd_per_mtok_output"])["hardware"]
+        speeds = (float(speed.replace(",", "")) for _, speed in steps)
+        within = (ends(row)[0] <= speed * (1 + 5e-3) for speed in speeds)
+        expected = next(
+            (chip for (chip, _), is_in in zip(steps, within, strict=True) if is_in), None
+        )
+        assert cheapest == (expected or named.group(2))
+
+
+@pytest.mark.parametrize("seed", range(math.ceil(REQUESTS / 2)))
+def test_fit_names_every_chip_with_its_count_and_largest_batch(seed, fastcalc):
+    chance = random.Random(seed)
+    chips = chance.sample(CHIPS, chance.choice([1, 2, 4]))
+    request = ["fit", chance.choice([*MODELS, "deepseek-r1"]), "--on", ",".join(chips)]
+    request += ["--batch", chance.choice([1, 16, 300])]
+    request += ["--chips", 4] if chance.random() < 0.5 else []
+    rows = json.loads(fastcalc(*request, "--format", "json").out)["records"]
+    sentence = words(fastcalc(*request, columns=300).out.partition("\n\n")[0])
+    on, _, without = sentence.partition("does not fit on ")
+    missing = [row["hardware"] for row in rows if not row["fits"]]
+    assert re.findall(r"[\w-]+\w", without.replace(" or ", " ")) == missing
+    held = [row for row in rows if row["fits"]]
+    for row in held:
+        assert f"{WORDS.get(row['chips'], row['chips'])} {row['hardware']}" in on
+    largest = on.partition("the largest batch there is ")[2]
+    assert re.findall(r"[\d,]*\d", largest) == [f"{row['max_batch']:,}" for row in held]

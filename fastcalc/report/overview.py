@@ -88,7 +88,7 @@ def _settings(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield f"host {memory.host.id}{f', {memory.use}' if memory.use else ''}"
     if memory.place:
         yield f"placed {', '.join(f'{kind} in {name}' for kind, name in memory.place)}"
-    if memory.place_for != OWN_MEMORY.place_for:
+    if memory.host is not None and memory.place_for != OWN_MEMORY.place_for:
         yield f"placed for {memory.place_for}"
     if pricing.basis != "cloud":
         yield "cost of ownership"
