@@ -109,6 +109,12 @@ def test_line_ends_blank_lines_and_a_byte_order_mark_do_not_matter(tmp_path, end
     assert [one.line for one in found.demand()] == [3, 6]
 
 
+def test_lengths_are_means_and_may_be_longer_than_there_are_chips():
+    """A prompt of two and a half million tokens and a half is one; so many chips are not."""
+    one = point(prompt="2500000.5", output="0")
+    assert (one.prompt, one.output) == (2_500_000.5, 0)
+
+
 COLUMN = {
     name: sum(len(cell) + 1 for cell in list(ROW.values())[:place]) + 1
     for place, name in enumerate(ROW)

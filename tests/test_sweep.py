@@ -342,3 +342,32 @@ def test_ranks_of_a_layer_are_not_counted_on_chips_that_pipeline_layers():
     ranks, wafer = Ranks(tp=(1, 2, 4), pp=(2, 3)), CATALOGUE.hardware("wse-3")
     assert ranks.count(wafer, is_alone=False) == 2
     assert ranks.count(wafer, is_alone=True) == 6
+
+
+@pytest.mark.parametrize("ranks", [Ranks(), Ranks(tp=(1, 2, 16)), Ranks(tp=(1, 3), dp=(1, 2))])
+@pytest.mark.parametrize("weights", [(None,), (None, "fp8", "fp4")])
+def test_every_combination_is_a_point_or_is_counted(ranks, weights):
+    """Of two models, two chips, two prompts, an output, three batches and so many ranks.
+
+    One prompt is beyond a context, 16 ranks leave the domain of eight, three do not divide the
+    heads, and an A100 has no units for four bits.
+    """
+    axes = Axes(
+        models=[CATALOGUE.model(name) for name in ("mistral-7b-v0.1", "llama-3.1-8b")],
+        chips=[
+            (chip, *engine_for(CATALOGUE, chip))
+            for chip in (CATALOGUE.hardware(name) for name in ("h100-sxm", "a100-sxm-80gb"))
+        ],
+        prompts=[1000.0, 60_000.0],
+        outputs=[500.0],
+        batches=[1.0, 8.0, 64.0],
+        weights=weights,
+        ranks=ranks,
+    )
+    points, left_out = grids(axes)
+    combinations = math.prod(len(listed or (1,)) for listed in vars(ranks).values())
+    whole = 2 * 2 * len(weights) * 2 * 1 * 3 * combinations
+    assert sum(grid.size for grid in points) + left_out.total() == whole
+    # The long prompt of one model: on two chips, at three batches, in each format.
+    beyond = 2 * 3 * len(weights) * combinations
+    assert left_out["a context beyond that of mistral-7b-v0.1"] == beyond

@@ -4,12 +4,13 @@ import pytest
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.layout import Layout
-from fastcalc.core.scenario import Scenario
+from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.traffic import Traffic
 from fastcalc.search import Space, cheapest
 from fastcalc.search.plan.candidates import cache_choices, weight_choices
+from fastcalc.search.tricks.smaller_batches import engines_of
 from fastcalc.search.tricks.smaller_models import fewer_layers, smaller_models
-from fastcalc.search.tricks.start import Base
+from fastcalc.search.tricks.start import Base, family_of
 from tests import made_up
 from tests.helpers import outcome
 
@@ -73,3 +74,21 @@ def test_formats_that_a_plan_tries_are_those_of_chip_and_engine(chip, engine, we
     assert weights <= set(weight_choices(*entries))
     assert ("fp8" in weight_choices(*entries)) == ("fp8" in weights)
     assert cache_choices(*entries, None) == caches
+
+
+@pytest.mark.parametrize(
+    ("name", "family"), [("glm-4.7", "glm"), ("GLM-5", "glm"), ("4o-mini", "4o-mini")]
+)
+def test_a_name_without_letters_in_front_is_a_family_of_its_own(name, family):
+    assert family_of(name) == family
+
+
+def test_engines_that_are_compared_on_a_chip_were_fitted_on_it():
+    """Those without a floor for each layer, and those fitted elsewhere, say nothing of it."""
+    for name in ("h100-sxm", "mi300x"):
+        chip = ENTRIES.hardware(name)
+        first, *others = engines_of(ENTRIES, chip)
+        assert first.id == engine_for(ENTRIES, chip)[0].id
+        for engine in others:
+            assert chip.architecture in engine.fitted_architectures
+            assert not engine.is_bound
