@@ -15,7 +15,7 @@ from fastcalc.catalogue.reader import scan
 from fastcalc.catalogue.store import kind_of
 from fastcalc.lint import silicon
 from fastcalc.lint.rule import RULES, Setting
-from fastcalc.lint.run import check, check_document
+from fastcalc.lint.run import Report, check, check_document
 from tests.helpers import ROOT, every, run
 from tests.rule_examples import EXAMPLES, H100, child, h100, put, value
 
@@ -435,3 +435,19 @@ def test_ratios_of_rates_that_chips_have(tmp_path_factory, rates, rule, is_doubt
     folder = tmp_path_factory.mktemp("rates")
     found = {fault.rule for fault in faults(folder, "h100-sxm", put(H100, *changes))}
     assert (rule in found) == is_doubtful
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    ("severities", "is_clean"),
+    [
+        ([], (True, True)),
+        (["error"], (False, False)),
+        (["warning"], (True, False)),
+        (["note"], (True, True)),
+        (["warning", "error"], (False, False)),
+    ],
+)
+def test_errors_count_always_and_warnings_when_strict(severities, is_clean, strict):
+    found = [Fault("HW001", "a.yaml", 1, 1, "wrong", severity) for severity in severities]
+    assert Report(1, found, strict=strict).is_clean == is_clean[strict]

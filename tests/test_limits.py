@@ -408,3 +408,39 @@ def test_what_is_hypothetical_is_named(chip, model, named):
     solved = outcome(made_up.minimal(**model), made_up.chip(**chip), engine=made_up.engine())
     notes = [note for note in warnings_of(solved) if "hypothetical" in note]
     assert notes == [f"{name} is hypothetical" for name in named]
+
+
+@pytest.mark.parametrize(
+    ("changes", "chips", "said"),
+    [
+        ({}, 1, {"no heads"}),
+        ({}, 2, {"no heads", "no hidden size"}),
+        ({"hidden_size": 64}, 2, {"no heads"}),
+        ({"active_parameters": 100_000}, 1, {"no heads", "no experts"}),
+        ({"active_parameters": 100_000, "experts": 8, "active_experts": 2}, 1, {"no heads"}),
+        ({"confidence": "high"}, 1, {"no heads"}),
+        ({"confidence": "medium"}, 1, {"no heads"}),
+        ({"confidence": "low"}, 1, {"no heads", "confidence 'low'"}),
+        ({"confidence": "memory"}, 1, {"no heads", "confidence 'memory'"}),
+    ],
+)
+def test_what_a_model_does_not_publish_is_told(changes, chips, said):
+    """Of no heads, attention is left out; of no hidden size, what more than one chip would send."""
+    engine, sharding = made_up.engine(), Sharding(pp=chips)
+    solved = outcome(made_up.minimal(**changes), made_up.chip(), engine=engine, sharding=sharding)
+    notes = [note for note in warnings_of(solved) if "made-up-model" in note]
+    assert len(notes) == len(said)
+    assert all(any(words in note for note in notes) for words in said)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "is_alone", "left"),
+    [(1, True, None), (1, False, None), (4, True, 4), (4, False, None)],
+)
+def test_ranks_of_a_layer_where_layers_are_not_cut(ranks, is_alone, left):
+    """One asks for nothing; more are refused alone, and dropped where other chips have them."""
+    wafer = made_up.chip(kind="wafer", execution="spatial")
+    for name in ("tp", "ep", "dp"):
+        asked = Sharding(**{name: ranks})
+        assert getattr(asked.on(wafer, is_alone=is_alone), name) == left
+        assert asked.on(made_up.chip(), is_alone=is_alone) == asked
