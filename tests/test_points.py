@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import COLUMNS, COUNTS, METRICS, NUMBERS
 from fastcalc.evidence.points import MOST_FAULTS, Point, points_in, read_points
-from fastcalc.evidence.text_files import Text
 
 HEADER = ",".join(COLUMNS)
 ROW = {
@@ -31,7 +30,7 @@ def line(**cells: str) -> str:
 
 
 def read(*lines: str):
-    return points_in(Text("p.csv", "\n".join(lines)))
+    return points_in("p.csv", "\n".join(lines).split("\n"))
 
 
 def sentences(*lines: str) -> list[str]:
@@ -280,7 +279,7 @@ def test_points_come_back_as_they_were_written(many):
     for number, cells in enumerate(many):
         cells["id"] = f"p-{number}"
         writer.writerow("" if cell is None else cell for cell in (cells[name] for name in COLUMNS))
-    found = points_in(Text("p.csv", out.getvalue()))
+    found = points_in("p.csv", out.getvalue().split("\n"))
     assert found.sentences() == []
     assert [{name: getattr(one, name) for name in COLUMNS} for one in found.points] == many
 
@@ -297,7 +296,7 @@ def test_any_bytes_are_points_or_faults(tmp_path_factory, raw):
 
 @given(st.lists(PIECES | st.text(max_size=5), max_size=12).map("".join))
 def test_any_text_is_points_or_faults(text):
-    found = points_in(Text("p.csv", f"{HEADER}\n{text}"))
+    found = points_in("p.csv", f"{HEADER}\n{text}".split("\n"))
     for sentence in found.sentences():
         assert sentence.isprintable()
 

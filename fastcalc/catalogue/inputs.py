@@ -2,6 +2,7 @@
 
 import os
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 
 _read: set[tuple[int, int]] = set()
@@ -9,9 +10,15 @@ _read: set[tuple[int, int]] = set()
 
 def read_bytes(path: Path, most: int) -> bytes:
     """Return at most so many bytes of a file, and remember the file by whatever name it has."""
-    with path.open("rb") as stream:
-        _read.add(_identity(os.fstat(stream.fileno())))
+    with opened(path) as stream:
         return stream.read(most)
+
+
+def opened(path: Path) -> BufferedReader:
+    """Return a file open to be read, and remember it by whatever name it has."""
+    stream = path.open("rb")
+    _read.add(_identity(os.fstat(stream.fileno())))
+    return stream
 
 
 def remember(named: object) -> None:

@@ -1,13 +1,14 @@
 """The measured points of a file, and everything that is wrong with it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fastcalc.errors import InputError
+from fastcalc.evidence.packed_points import PackedPoints
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.table import PointTable
-from fastcalc.evidence.text_files import FileFault, Text, text_of
+from fastcalc.evidence.text_files import FileFault, NoTextError, lines_of, opened
 
 __all__ = ["Point", "Points", "Skipped", "gathered", "points_in", "read_points"]
 
@@ -31,7 +32,7 @@ class Points:
     """
 
     file: str
-    points: tuple[Point, ...] = ()
+    points: Sequence[Point] = ()
     faults: tuple[FileFault, ...] = ()
     unlisted: int = 0
     skipped: tuple[Skipped, ...] = ()
@@ -41,7 +42,7 @@ class Points:
         more = [f"{self.file}: and {self.unlisted:,} more"] if self.unlisted else []
         return [*map(str, self.faults), *more]
 
-    def demand(self) -> tuple[Point, ...]:
+    def demand(self) -> Sequence[Point]:
         """Return the points, or raise InputError with all that is wrong with the file."""
         if self.faults:
             raise InputError(*self.sentences())
@@ -53,11 +54,16 @@ def gathered(
     points: Sequence[Point],
     faults: Sequence[FileFault],
     skipped: Sequence[Skipped] = (),
+    *,
+    uncounted: int = 0,
 ) -> Points:
-    """Return what one file holds, its faults by place and no more than people read."""
+    """Return what one file holds, its faults by place and no more than people read.
+
+    uncounted : further faults, after those [1]
+    """
     ordered = sorted(faults, key=lambda fault: (fault.line, fault.column))
     listed = tuple(ordered[:MOST_FAULTS])
-    return Points(file, tuple(points), listed, len(ordered) - len(listed), tuple(skipped))
+    return Points(file, points, listed, len(ordered) - len(listed) + uncounted, tuple(skipped))
 
 
 def read_points(path: Path) -> Points:
@@ -65,13 +71,15 @@ def read_points(path: Path) -> Points:
 
     Raises InputError if the file cannot be read at all.
     """
-    return points_in(text_of(path))
+    with opened(path) as stream:
+        return points_in(str(path), lines_of(str(path), stream))
 
 
-def points_in(content: Text) -> Points:
-    """Return what the text of a CSV holds."""
-    if content.fault:
-        return gathered(content.file, [], [content.fault])
-    table = PointTable(content.file, content.text)
-    points = list(table.points())
-    return gathered(content.file, points, table.faults)
+def points_in(file: str, lines: Iterable[str]) -> Points:
+    """Return what the lines of a CSV hold."""
+    table = PointTable(file, lines)
+    try:
+        points = PackedPoints(table.points())
+    except NoTextError as error:
+        return gathered(file, (), [error.fault])
+    return gathered(file, points, table.faults, uncounted=table.uncounted)

@@ -45,5 +45,5 @@ class Evidence:
 def shipped() -> Evidence:
     """Read, once in a process, the shipped evidence, or raise InputError if a file is at fault."""
     folder = shipped_folder("evidence")
-    points = read_points(folder / "measured.csv").demand()
+    points = tuple(read_points(folder / "measured.csv").demand())
     return Evidence(points, load(folder / "sources.yaml", Provenance))

@@ -2,9 +2,8 @@
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 
 from fastcalc.evidence.point import COLUMNS, NUMBERS, Point
@@ -12,17 +11,23 @@ from fastcalc.evidence.point_cells import header_faults, read_cell, wrong_layout
 from fastcalc.evidence.text_files import FileFault
 from fastcalc.written import shown
 
+_MOST_FAULTS = 1000  # kept of a file
 _WHOLE_CELL = re.compile(r'\s*"(?:[^"]|"")*"\s*|[^"]*')
 
 
 @dataclass
 class PointTable:
-    """One pass over the text of a CSV."""
+    """One pass over the lines of a CSV.
+
+    uncounted : faults after so many that nobody reads them [1]
+    """
 
     file: str
-    text: str
+    lines: Iterable[str]
     faults: list[FileFault] = field(default_factory=list)
+    uncounted: int = 0
     _ids: dict[str, int] = field(default_factory=dict)
+    _row: dict[int, str] = field(default_factory=dict)
 
     def points(self) -> Iterator[Point]:
         """Yield the points of the rows that are right; note the faults of the others."""
@@ -48,9 +53,10 @@ class PointTable:
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the line that a row begins on, and its cells; blank lines are passed over."""
-        rows = csv.reader((f"{line}\n" for line in self._lines), strict=True)
+        rows = csv.reader(self._taken(), strict=True)
         while True:
             line = rows.line_num + 1
+            self._row.clear()
             try:
                 cells = next(rows)
             except StopIteration:
@@ -60,6 +66,12 @@ class PointTable:
                 continue
             if any(map(str.strip, cells)):
                 yield line, cells
+
+    def _taken(self) -> Iterator[str]:
+        """Yield the lines, and keep those of the row that is read, for the places of its faults."""
+        for number, line in enumerate(self.lines, 1):
+            self._row[number] = line
+            yield f"{line}\n"
 
     def _point(self, line: int, cells: Sequence[str], names: Sequence[str]) -> Point | None:
         row = dict(zip(names, cells))  # noqa: B905  (of one length)
@@ -85,7 +97,7 @@ class PointTable:
         what = f"the row has {len(cells):,} cells, the header {len(names)}"
         is_torn = any("\n" in cell or "\r" in cell for cell in cells)
         if is_torn:
-            least = len(_starts(self._lines[line - 1])) - 1
+            least = len(_starts(self._row[line])) - 1
             hint = "it runs over several lines: close the quotes of each cell on its own line"
         elif len(cells) > len(names):
             hint = 'put a cell that holds commas into quotes, "like, this"'
@@ -94,7 +106,7 @@ class PointTable:
         self._add(line, self._column(line, least), f"{what}; {hint}")
 
     def _unreadable(self, line: int, error: csv.Error) -> None:
-        text = self._lines[line - 1] if line <= len(self._lines) else ""
+        text = self._row.get(line, "")
         starts = [*_starts(text), len(text) + 1]
         whole = [_WHOLE_CELL.fullmatch(text[a : b - 1]) is not None for a, b in pairwise(starts)]
         position = whole.index(False) if False in whole else 0
@@ -113,16 +125,14 @@ class PointTable:
         self._add(line, starts[position] + 1, message)
 
     def _add(self, line: int, column: int, message: str) -> None:
-        self.faults.append(FileFault(self.file, line, column, message))
-
-    @cached_property
-    def _lines(self) -> list[str]:
-        # A carriage return before a line's end is white space to the rows; alone it ends lines.
-        return self.text.split("\n" if "\n" in self.text else "\r")
+        if len(self.faults) < _MOST_FAULTS:
+            self.faults.append(FileFault(self.file, line, column, message))
+        else:
+            self.uncounted += 1
 
     def _column(self, line: int, position: int) -> int:
         """Return where a cell begins, counted from 1; the line's end if that is before it."""
-        text = self._lines[line - 1]
+        text = self._row.get(line, "")
         starts = _starts(text)
         return starts[position] + 1 if position < len(starts) else len(text.rstrip("\r")) + 1
 

@@ -1,13 +1,18 @@
 """Files of evidence: their text, and sentences about what is wrong with it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 
-from fastcalc.catalogue.inputs import read_bytes
+from fastcalc.catalogue import inputs
 from fastcalc.errors import InputError
 from fastcalc.written import shown
 
-MAX_BYTES = 200_000_000  # a thousand times what a table of measurements takes
+MAX_BYTES = 200_000_000  # of a file that is read at once, as JSON is
+_MOST_LINE = 1_000_000  # letters; no measurement needs as many
+_MARK = b"\xef\xbb\xbf"  # of the order of bytes, which says that the file is UTF-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,14 @@ class FileFault:
         return f"{self.file}:{self.line}:{self.column}: {self.message}"
 
 
+class NoTextError(Exception):
+    """A file that is no text, and where."""
+
+    def __init__(self, fault: FileFault) -> None:
+        super().__init__(str(fault))
+        self.fault = fault
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """What a file holds, decoded; its fault where it is not text."""
@@ -32,22 +45,64 @@ class Text:
     fault: FileFault | None = None
 
 
-def text_of(path: Path) -> Text:
-    """Read a file as UTF-8, or raise InputError if it cannot be read or is too large."""
-    file = str(path)
+@contextmanager
+def opened(path: Path) -> Iterator[BufferedReader]:
+    """Give a file open to be read, or raise InputError if it cannot be."""
     try:
-        raw = read_bytes(path, MAX_BYTES + 1)
+        with inputs.opened(path) as stream:
+            yield stream
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{shown(file, 200)} cannot be read: {reason.lower()}") from error
+        raise InputError(f"{shown(path, 200)} cannot be read: {reason.lower()}") from error
+
+
+def text_of(path: Path) -> Text:
+    """Read a file as UTF-8, or raise InputError if it cannot be read or is too large."""
+    with opened(path) as stream:
+        return text_in(str(path), stream)
+
+
+def text_in(file: str, stream: BufferedReader) -> Text:
+    """Return what is left of an open file, as `text_of` does."""
+    raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
         what = f"{shown(file, 200)} is larger than {MAX_BYTES // 1_000_000} MB"
         raise InputError(f"{what}; split it, or save results without the detail of every request")
     try:
-        return Text(file, raw.decode("utf-8-sig"))
+        return Text(file, decoded(file, raw.removeprefix(_MARK)))
+    except NoTextError as error:
+        return Text(file, "", error.fault)
+
+
+def decoded(file: str, raw: bytes, first: int = 1) -> str:
+    """Return the text of some lines of a file, or raise NoTextError.
+
+    first : the number of the first of them
+    """
+    try:
+        return raw.decode()
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
+        line = raw.count(b"\n", 0, error.start) + first
         column = error.start - raw.rfind(b"\n", 0, error.start)
-        is_utf16 = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
+        is_utf16 = line == 1 and raw[:2] in (b"\xff\xfe", b"\xfe\xff")
         what = "the file is UTF-16" if is_utf16 else f"byte 0x{raw[error.start]:02x} is not UTF-8"
-        return Text(file, "", FileFault(file, line, column, f"{what}; save the file as UTF-8"))
+        message = f"{what}; save the file as UTF-8"
+        raise NoTextError(FileFault(file, line, column, message)) from error
+
+
+def lines_of(file: str, stream: BufferedReader) -> Iterator[str]:
+    """Yield the lines of an open file without their ends, or raise NoTextError.
+
+    Carriage returns end them where there is no other line end.
+    """
+    line = stream.readline(_MOST_LINE + 1).removeprefix(_MARK)
+    if not line.endswith(b"\n") and len(line) <= _MOST_LINE:
+        yield from decoded(file, line).split("\r")
+        return
+    number = 1
+    while line:
+        if len(line) > _MOST_LINE:
+            what = f"a line of more than {_MOST_LINE:,} letters; end each row with a line feed"
+            raise NoTextError(FileFault(file, number, 1, what))
+        yield decoded(file, line, number).removesuffix("\n")
+        line, number = stream.readline(_MOST_LINE + 1), number + 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import COLUMNS
 from fastcalc.evidence.points import Points, points_in
-from fastcalc.evidence.text_files import text_of
+from fastcalc.evidence.text_files import lines_of, opened, text_in
 from fastcalc.written import shown
 
 if TYPE_CHECKING:
@@ -20,16 +20,18 @@ def read(path: Path, *, catalogue: "Catalogue", given: Mapping[str, str] | None 
     What such a file leaves unsaid is ``given``. Raises InputError if the file cannot be read at
     all, or something is given for a CSV, which says all.
     """
-    content = text_of(path)
-    if content.text.lstrip()[:1] in ("{", "[") or path.suffix in (".json", ".jsonl"):
-        from fastcalc.importers.foreign import foreign_in  # needs pydantic, a CSV does not
+    with opened(path) as stream:
+        head = stream.peek(1).decode("utf-8-sig", "replace").lstrip()
+        if head[:1] in ("{", "[") or path.suffix in (".json", ".jsonl"):
+            from fastcalc.importers.foreign import foreign_in  # needs pydantic, a CSV does not
 
-        return foreign_in(content, catalogue=catalogue, given=given or {})
-    head = {name.strip() for name in content.text.lstrip().split("\n", 1)[0].split(",")}
-    said = [f"--{name} {shown(text)}" for name, text in (given or {}).items() if text]
-    if said and head & set(COLUMNS):
-        raise InputError(
-            f"{shown(content.file, 200)} is a CSV, whose rows name their own; leave out "
-            f"{', '.join(said)}, which is for results of vllm bench serve and llama-bench"
-        )
-    return points_in(content)
+            content = text_in(str(path), stream)
+            return foreign_in(content, catalogue=catalogue, given=given or {})
+        names = {name.strip() for name in head.split("\n", 1)[0].split(",")}
+        said = [f"--{name} {shown(text)}" for name, text in (given or {}).items() if text]
+        if said and names & set(COLUMNS):
+            raise InputError(
+                f"{shown(path, 200)} is a CSV, whose rows name their own; leave out "
+                f"{', '.join(said)}, which is for results of vllm bench serve and llama-bench"
+            )
+        return points_in(str(path), lines_of(str(path), stream))
