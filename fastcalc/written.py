@@ -5,7 +5,7 @@ that they stand for, so one form serves every kind of output.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 _UNUSUAL = re.compile(r"[^\n\t -~]")
@@ -85,14 +85,19 @@ def csv_line(values: Iterable[Any]) -> str:
     return ",".join(map(csv_cell, values)) + "\n"
 
 
-def to_csv(records: Sequence[dict[str, Any]], keys: Iterable[str] | None = None) -> str:
-    """Return a header and a line for each record of the same keys; what does not apply is empty.
+def to_csv(records: Iterable[dict[str, Any]], keys: Iterable[str] = ()) -> Iterator[str]:
+    """Yield a header and a line for each record of the same keys; what does not apply is empty.
 
-    The keys are given where there may be no record.
+    keys : of the header where there is no record
     """
-    header = list(records[0] if keys is None else keys)
-    lines = (csv_line(record[key] for key in header) for record in records)
-    return csv_line(header) + "".join(lines)
+    header: list[str] | None = None
+    for record in records:
+        if header is None:
+            header = list(record)
+            yield csv_line(header)
+        yield csv_line(record[key] for key in header)
+    if header is None:
+        yield csv_line(keys)
 
 
 def _finite(value: float) -> float:

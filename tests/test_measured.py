@@ -118,7 +118,7 @@ def test_a_static_batch_of_unknown_size_is_not_predicted():
         concurrency=None, metric="tokens_per_s_total", notes="kind=e2e_saturated; static batch"
     )
     found = validate([unknown], Catalogue())
-    assert found.predictions == []
+    assert len(found.predictions) == 0
     assert found.skipped[0].reason == "a static batch without concurrency: its size is not known"
 
 

@@ -51,14 +51,14 @@ class Found:
     """
 
     parts: Page | None
-    records: Callable[[], list[Record]]
+    records: Callable[[], Iterable[Record]]
     rows: Callable[[], tuple[Sequence[Column], Iterable[object]]] = lambda: ((), ())
     extra: Callable[[], Record] = dict
     warnings: Iterable[str] = ()
     reasons: Sequence[str] = ()
     keys: Iterable[str] = ()
     cells: Callable[[Record], Record] = dict
-    as_json: Callable[[], str] | None = None
+    as_json: Callable[[], str | Iterable[str]] | None = None
     code: int = 0
     charts: Mapping[str, Callable[[], "Chart"]] = field(default_factory=dict)
     as_html: Callable[[Path | None], str] = str
@@ -104,14 +104,14 @@ def write(asked: Output, found: Found) -> int:
     elif kind == "json" and found.as_json is not None:
         output.write(found.as_json(), asked.out)
     elif kind == "json":
-        document = {"schema": SCHEMA, "records": found.records(), **found.extra()}
+        document = {"schema": SCHEMA, "records": list(found.records()), **found.extra()}
         output.write(json_text(document), asked.out)
+    elif kind == "csv":
+        output.write(to_csv(map(found.cells, found.records()), found.keys), asked.out)
     elif kind != "table":
         records = [found.cells(one) for one in found.records()]
         keys = records[0] if records else found.keys
-        if kind == "csv":
-            output.write(to_csv(records, keys), asked.out)
-        elif asked.out is not None:
+        if asked.out is not None:
             made = getattr(import_module("fastcalc.report.sheets"), f"to_{kind}")
             content = made(records, keys, found.extra())
             with output.whole(asked.out) as draft:

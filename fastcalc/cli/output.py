@@ -3,7 +3,7 @@
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -17,15 +17,15 @@ _DRAFT = ".fastcalc-draft"
 _kept: ContextVar[list[str] | None] = ContextVar("_kept", default=None)
 
 
-def write(text: str, file: Path | None, *, again: bool = False) -> None:
-    """Write text to standard output, or to a file as `whole`."""
-    text = visible(text)
+def write(text: str | Iterable[str], file: Path | None, *, again: bool = False) -> None:
+    """Write text, or one piece after another, to standard output, or to a file as `whole`."""
+    pieces = map(visible, [text] if isinstance(text, str) else text)
     if file is None:
         with standard_output() as stream:
-            stream.write(text)
+            stream.writelines(pieces)
         return
     with whole(file, again=again) as draft:
-        draft.write(text.encode(errors="replace"))
+        draft.writelines(piece.encode(errors="replace") for piece in pieces)
 
 
 @contextmanager

@@ -46,7 +46,7 @@ def run(asked: Validate) -> Found:
         then = requests.again(asked, Plot, *begun)
     return Found(
         lambda screen: report.parts(found, name, both, then, screen),
-        lambda: [report.point_record(one) for one in found.predictions],
+        lambda: map(report.point_record, found.predictions),
         lambda: (report.SCORES, report.shown(found.groups)),
         extra=lambda: report.premises(found),
         charts={"validate": later("charts.of_searches.accuracy", found.predictions)},

@@ -1,8 +1,8 @@
 """Predictions of measured points, in the unit of each: expected, range and bound."""
 
-from collections import defaultdict
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 
 import numpy as np
@@ -33,6 +33,8 @@ _BEST = {
 }
 
 _MOST_SERVED = "the layout that serves most"
+
+MANY = 2**31  # points: as many as there are
 
 SHORT_CHAT = 256.0  # mean context of a single stream whose lengths are not stated
 
@@ -78,7 +80,7 @@ def _and_waves(assumed: str | None, batch: float, most: float) -> str:
 
 def rule_of(point: Point) -> str:
     """Return the rule of `RATES` for a point, or raise UnpredictableError with what it lacks."""
-    kind = point.kind or _kind_of(point)
+    kind = _kind(point)
     if kind not in KINDS:
         raise UnpredictableError(f"kind={kind} is not one that fastcalc can predict")
     if kind in ("decode", "prefill", "e2e_concurrency") and point.concurrency is None:
@@ -107,7 +109,9 @@ def rule_of(point: Point) -> str:
     return kind
 
 
-def _kind_of(point: Point) -> str:
+def _kind(point: Point) -> str:
+    if point.kind:
+        return point.kind
     if point.concurrency is None:
         raise UnpredictableError("no concurrency, and no kind= in the notes says how to predict it")
     if point.metric == "prefill_tokens_per_s" or (point.metric == "ttft_s" and not point.output):
@@ -122,50 +126,88 @@ def speculation_of(point: Point) -> Speculation:
     return Speculation.keeping(accepted) if accepted > 1.0 else Speculation()
 
 
-def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batch], dict[int, str]]:
-    """Return points in batches that are predicted together, and why the others are not."""
-    groups: dict[tuple[str, str, int], list[int]] = defaultdict(list)
+@dataclass
+class Alike:
+    """Points that are predicted together: of one rule, kind and deployment.
+
+    index : positions of the points
+    longest : prompt and output of the longest [token]
+    """
+
+    rule: str
+    kind: str
+    deployment: Deployment
+    index: "array[int]" = field(default_factory=lambda: array("i"))
+    longest: float = 0.0
+
+
+def alike(points: Sequence[Point], deployments: Deployments) -> tuple[list[Alike], dict[int, str]]:
+    """Return which points are predicted together, and why others are not, by position."""
+    groups: dict[tuple[str, str, int], Alike] = {}
     skipped: dict[int, str] = {}
     for index, point in enumerate(points):
         try:
-            key = rule_of(point), point.kind or _kind_of(point), id(deployments.of(point))
-            groups[key].append(index)
+            rule, kind, deployment = rule_of(point), _kind(point), deployments.of(point)
         except InputError as reason:
             skipped[index] = str(reason)
-    batches: list[Batch] = []
-    for (rule, kind, _), indices in groups.items():
-        try:
-            deployment = deployments.of(points[indices[0]])
-            batches += _batches(indices, points, deployment, rule, kind)
-        except InputError as reason:
-            skipped.update(dict.fromkeys(indices, str(reason)))
-    return batches, skipped
+            continue
+        key = rule, kind, id(deployment)
+        if key not in groups:
+            groups[key] = Alike(*key[:2], deployment)
+        groups[key].index.append(index)
+        groups[key].longest = max(groups[key].longest, sum(_lengths(point)))
+    return list(groups.values()), skipped
 
 
-def _batches(
-    indices: Sequence[int], points: Sequence[Point], deployment: Deployment, rule: str, kind: str
+def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batch], dict[int, str]]:
+    """Return points in batches that are predicted together, and why the others are not."""
+    groups, skipped = alike(points, deployments)
+    return list(batches_of(groups, points, skipped)), skipped
+
+
+def batches_of(
+    groups: Iterable[Alike], points: Sequence[Point], skipped: dict[int, str], most: int = MANY
 ) -> Iterator[Batch]:
-    """Yield points of one deployment by the layout taken for each: stated, or the best there is."""
-    columns = _columns(points[index] for index in indices)
-    places = deployment.placements(float(np.max(columns.prompt + columns.output)))
-    taken, typical = np.zeros(len(indices), dtype=int), np.ones(len(indices))
+    """Yield batches of so many points that are alike at most; note those that have no place."""
+    for group in groups:
+        try:
+            yield from _batches(group, points, most)
+        except InputError as reason:
+            skipped.update(dict.fromkeys(group.index, str(reason)))
+
+
+def _batches(group: Alike, points: Sequence[Point], most: int) -> Iterator[Batch]:
+    """Yield the points of one deployment, so many at a time at most."""
+    places = group.deployment.placements(group.longest)
+    for start in range(0, len(group.index), most):
+        yield from _by_layout(group, places, points, group.index[start : start + most])
+
+
+def _by_layout(
+    group: Alike, places: Sequence[Placement], points: Sequence[Point], index: Sequence[int]
+) -> Iterator[Batch]:
+    """Yield points by the layout taken for each: stated, or the best there is."""
+    rule, kind, some = group.rule, group.kind, [points[place] for place in index]
+    columns = _columns(some)
+    taken, typical = np.zeros(len(some), dtype=int), np.ones(len(some))
     if len(places) > 1:
-        is_time = np.array([points[index].is_time for index in indices])
+        is_time = np.array([point.is_time for point in some])
         goals = np.array([_speeds(place, columns, kind, False) for place in places])
         speeds = np.array([_speeds(place, columns, rule, is_time) for place in places])
         taken = goals.argmax(axis=0)
         typical = np.median(speeds, axis=0) / np.take_along_axis(speeds, taken[None], axis=0)[0]
     for choice in np.unique(taken):
         own = np.flatnonzero(taken == choice)
-        place, chosen = places[choice], [indices[int(one)] for one in own]
+        place = places[choice]
+        assumed = group.deployment.assumed(place.layout, _BEST.get(kind, _MOST_SERVED), len(places))
         yield Batch(
-            index=chosen,
-            points=[points[index] for index in chosen],
-            deployment=deployment,
+            index=[index[at] for at in own.tolist()],
+            points=[some[at] for at in own.tolist()],
+            deployment=group.deployment,
             placement=place,
             rule=rule,
             recipe=RATES[rule](place, columns.at(own)),
-            assumed=deployment.assumed(place.layout, _BEST.get(kind, _MOST_SERVED), len(places)),
+            assumed=assumed,
             typical=typical[own],
         )
 
@@ -183,11 +225,15 @@ def _columns(points: Iterable[Point]) -> Columns:
     rows = []
     for point in points:
         known = point.prompt is not None or point.output is not None
-        prompt, output = point.prompt or 0.0, point.output or 0.0
-        context = prompt + output / 2.0 if known else SHORT_CHAT
+        context = (point.prompt or 0.0) + (point.output or 0.0) / 2.0 if known else SHORT_CHAT
         most = point.in_flight or point.concurrency
         most = most or (1 if point.kind == "decode_batch1" else point.requests)
         drafts = speculation_of(point)
-        lengths = (max(prompt, 1.0), max(output, 1.0), point.mean_context or context)
+        lengths = (*_lengths(point), point.mean_context or context)
         rows.append((most or np.inf, *lengths, drafts.tokens_per_pass, drafts.drafted))
     return Columns(*np.array(rows, dtype=float).T)
+
+
+def _lengths(point: Point) -> tuple[float, float]:
+    """Return the tokens of prompt and output, at least one of each. [1]"""
+    return max(point.prompt or 0.0, 1.0), max(point.output or 0.0, 1.0)

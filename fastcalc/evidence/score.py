@@ -1,5 +1,6 @@
 """Predictions alongside measurements, and how far apart they are by group."""
 
+from array import array
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -152,36 +153,45 @@ def _span(
 
 def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
     """Return the scores of all points and of every group they fall into."""
-    alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    if not predictions:
+        return []
+    alike: dict[tuple[object, ...], tuple[dict[str, str], array[int]]] = {}
+    sources: dict[str, int] = {}
+    scores = np.zeros((len(predictions), 5))
     for index, one in enumerate(predictions):
         point, about = one.point, (one.engine_used, one.machine, one.phase, one.has_experts)
-        traits = (point.kind, point.metric, point.hardware, point.model, point.source_key)
-        alike[*about, *traits].append(index)
-    members: dict[str, list[int]] = defaultdict(list)
-    for indices in alike.values():
-        for group, name in _names(predictions[indices[0]]).items():
-            members[group if group == "all" else f"{group}:{name}"] += indices
-    sources = np.array([one.point.source_key for one in predictions])
-    factor, bias, is_covered, beats_bound = (
-        np.array([getattr(one, name) for one in predictions])
-        for name in ("factor", "bias", "is_covered", "beats_bound")
-    )
-    order = list(_names(predictions[0])) if predictions else []
+        key = (*about, point.kind, point.metric, point.hardware, point.model, point.source_key)
+        if key not in alike:
+            alike[key] = _names(one), array("i")
+        alike[key][1].append(index)
+        source = sources.setdefault(point.source_key, len(sources))
+        scores[index] = one.factor, one.bias, one.is_covered, one.beats_bound, source
+    members: dict[str, list[array[int]]] = defaultdict(list)
+    for names, places in alike.values():
+        for group, name in names.items():
+            members[group if group == "all" else f"{group}:{name}"].append(places)
+    order = list(_names(predictions[0]))
     return [
-        Group(
-            name=name,
-            count=len(own),
-            sources=len(set(sources[own])),
-            median_factor=float(np.median(factor[own])),
-            p90_factor=float(np.percentile(factor[own], 90)),
-            bias=float(np.median(bias[own])),
-            coverage=float(np.mean(is_covered[own])),
-            bound_beaten=int(np.count_nonzero(beats_bound[own])),
-        )
+        _group(name, scores[np.concatenate(own)])
         for name, own in sorted(
             members.items(), key=lambda item: (order.index(item[0].partition(":")[0]), item[0])
         )
     ]
+
+
+def _group(name: str, scores: Floats) -> Group:
+    """Return a group by the scores of its points, as `groups_of` lists them."""
+    factor, bias, is_covered, beats_bound, source = scores.T
+    return Group(
+        name=name,
+        count=len(scores),
+        sources=len(np.unique(source)),
+        median_factor=float(np.median(factor)),
+        p90_factor=float(np.percentile(factor, 90)),
+        bias=float(np.median(bias)),
+        coverage=float(np.mean(is_covered)),
+        bound_beaten=int(np.count_nonzero(beats_bound)),
+    )
 
 
 def _names(one: Prediction) -> dict[str, str]:

@@ -1,18 +1,22 @@
 """Predictions against a file of measurements, or against the shipped evidence."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence import left_out
 from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.packed_predictions import PackedPredictions
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.points import Skipped
-from fastcalc.evidence.predict import gather
+from fastcalc.evidence.predict import Batch, alike, batches_of
 from fastcalc.evidence.score import Group, Prediction, groups_of, predictions_of
 from fastcalc.evidence.shipped import Evidence
 from fastcalc.evidence.stacked import rows_of
+
+_AT_ONCE = 10_000
+"""Points predicted together: their passes take some ten megabytes."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +49,26 @@ def validate(
     skipped: Sequence[Skipped] = (),
 ) -> Validation:
     """Predict points, all under one engine if it is given, and score the predictions."""
-    batches, reasons = gather(points, Deployments(catalogue, engine))
-    rows = rows_of(batches)
-    order = {point.id: index for index, point in enumerate(points)}
-    found = sorted(predictions_of(rows), key=lambda one: order[one.point.id])
+    groups, reasons = alike(points, Deployments(catalogue, engine))
+    predictions = PackedPredictions(points)
+    for batches in _together(batches_of(groups, points, reasons, _AT_ONCE)):
+        index = [place for batch in batches for place in batch.index]
+        predictions.take(index, predictions_of(rows_of(batches)))
+    predictions.close()
     left = [Skipped(points[at].id, points[at].line, why) for at, why in sorted(reasons.items())]
-    return Validation(found, [*skipped, *left], groups_of(found))
+    return Validation(predictions, [*skipped, *left], groups_of(predictions))
+
+
+def _together(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
+    """Yield batches of some thousand points together: each call prices all that it is given."""
+    some: list[Batch] = []
+    for batch in batches:
+        some.append(batch)
+        if sum(len(one.index) for one in some) >= _AT_ONCE:
+            yield some
+            some = []
+    if some:
+        yield some
 
 
 def validate_shipped(evidence: Evidence, catalogue: Catalogue) -> Shipped:

@@ -47,7 +47,7 @@ class Table(Sequence[Record]):
     @cached_property
     def records(self) -> list[Record]:
         """A mapping for each row, by the keys of the data dictionary."""
-        return self._answer.records()
+        return list(self._answer.records())
 
     @cached_property
     def premises(self) -> Record:

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from heapq import nlargest
+from operator import attrgetter
 
 from fastcalc.evidence.points import Skipped
 from fastcalc.evidence.score import Group, Prediction
@@ -14,6 +16,7 @@ from fastcalc.report.records import Record, plainly
 from fastcalc.written import to_json
 
 WORST = 5
+_factor = attrgetter("factor")
 
 FEW_SOURCES = 4
 """Independent sources below which a score says little of the next one."""
@@ -82,14 +85,17 @@ def premises(found: Validation) -> Record:
     }
 
 
-def json_text(found: Validation) -> str:
-    """Return a validation in the shape of the contract, a line for each point."""
-    parts = {"points": [point_record(one) for one in found.predictions], **premises(found)}
-    lists = [
-        f'"{name}": [\n' + ",\n".join(to_json(one) for one in records) + "\n]"
-        for name, records in parts.items()
-    ]
-    return '{"schema": "fastcalc-validate/1",\n' + ",\n".join(lists) + "}\n"
+def json_text(found: Validation) -> Iterator[str]:
+    """Yield a validation in the shape of the contract, a line for each point."""
+    parts = {"points": map(point_record, found.predictions), **premises(found)}
+    yield '{"schema": "fastcalc-validate/1"'
+    for name, records in parts.items():
+        between = f',\n"{name}": [\n'
+        for record in records:
+            yield between + to_json(record)
+            between = ",\n"
+        yield "\n]" if between == ",\n" else between + "\n]"
+    yield "}\n"
 
 
 def parts(
@@ -110,7 +116,7 @@ def parts(
     page += [f"Weak: {weak}."] if weak else []
     few = every if aside is None else every[:3]
     if aside is None:
-        worst = max(found.predictions, key=lambda one: one.factor)
+        worst = max(found.predictions, key=_factor)
         point = worst.point
         furthest = (
             f"furthest off: {point.id}, {point.model} on {point.hardware}, {point.metric} "
@@ -173,11 +179,17 @@ def shown(groups: Sequence[Group]) -> list[Group]:
 def scores(found: Validation, width: int) -> Iterator[Part]:
     """Yield scores, the points that are furthest off, and those above their bound."""
     yield record_tables.table(SCORES, shown(found.groups), width)
-    order = sorted(found.predictions, key=lambda one: -one.factor)
-    beaten = [one for one in order[WORST:] if one.beats_bound][:MOST_BEATEN]
-    if order:
+    worst = nlargest(WORST, found.predictions, key=_factor)
+    beating = (one for one in found.predictions if one.beats_bound)
+    named = {one.point.id for one in worst}
+    beaten = [
+        one
+        for one in nlargest(WORST + MOST_BEATEN, beating, key=_factor)
+        if one.point.id not in named
+    ]
+    if worst:
         yield ""
-        yield record_tables.table(_WORST, [*order[:WORST], *beaten], width)
+        yield record_tables.table(_WORST, [*worst, *beaten[:MOST_BEATEN]], width)
 
 
 def _left_out(skipped: Sequence[Skipped]) -> Iterator[str]:

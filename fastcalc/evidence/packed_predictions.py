@@ -1,0 +1,67 @@
+"""Predictions of many points, number by number, made again as they are asked for."""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from math import nan
+from typing import overload
+
+import numpy as np
+
+from fastcalc.evidence.point import Point
+from fastcalc.evidence.score import Prediction
+
+_NUMBERS = ("expected", "low", "high", "bound", "typical")
+_WORDS = ("engine_used", "machine", "phase", "has_experts", "assumed")
+
+
+class PackedPredictions(Sequence[Prediction]):
+    """Predictions in the order of their points, of which some have none.
+
+    points : of a file
+    """
+
+    def __init__(self, points: Sequence[Point]) -> None:
+        self._points = points
+        self._numbers = {name: np.full(len(points), nan) for name in _NUMBERS}
+        self._words: list[dict[str, object]] = []
+        self._places: dict[tuple[object, ...], int] = {}
+        self._codes = array("i", [-1]) * len(points)
+        self._index = array("i")
+
+    def take(self, index: Sequence[int], predictions: Sequence[Prediction]) -> None:
+        """Keep the predictions of some points, by position."""
+        for name, numbers in self._numbers.items():
+            numbers[index] = [getattr(one, name) for one in predictions]  # None is NaN
+        for place, one in zip(index, predictions, strict=True):
+            words = tuple(getattr(one, name) for name in _WORDS)
+            code = self._places.setdefault(words, len(self._words))
+            if code == len(self._words):
+                self._words.append(dict(zip(_WORDS, words, strict=True)))
+            self._codes[place] = code
+
+    def close(self) -> None:
+        """End the taking: what has no prediction is left out."""
+        self._index = array("i", (place for place, code in enumerate(self._codes) if code >= 0))
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    @overload
+    def __getitem__(self, index: int) -> Prediction: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Prediction]: ...
+
+    def __getitem__(self, index: int | slice) -> Prediction | Sequence[Prediction]:
+        if isinstance(index, slice):
+            return [self._at(place) for place in self._index[index]]
+        return self._at(self._index[index])
+
+    def __iter__(self) -> Iterator[Prediction]:
+        return map(self._at, self._index)
+
+    def _at(self, place: int) -> Prediction:
+        numbers = {name: column.item(place) for name, column in self._numbers.items()}
+        # A bound alone has no range.
+        known = {name: None if one != one else one for name, one in numbers.items()}
+        return Prediction(self._points[place], **self._words[self._codes[place]], **known)  # type: ignore[arg-type]
