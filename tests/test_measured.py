@@ -15,6 +15,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import show_validate
 from fastcalc.errors import InputError
 from fastcalc.evidence import left_out
+from fastcalc.evidence import validate as evidence_validate
 from fastcalc.evidence.calibrate import fit_of
 from fastcalc.evidence.deployments import Deployments, UnpredictableError
 from fastcalc.evidence.engine_files import _with_ranges
@@ -111,6 +112,27 @@ def test_a_static_batch_beyond_memory_runs_in_waves():
         assert found.assumed == f"in {waves} waves: memory holds 233 at once"
         if batch % waves == 0:
             assert found.expected == pytest.approx(static(batch // waves).expected, rel=1e-9)
+
+
+def test_blocks_predict_what_all_at_once_does(monkeypatch):
+    """Points of unknown chips hold the longest of all alike, wherever their block ends."""
+    points = [
+        replace(one, chips=None, tp=None, pp=None, ep=None, dp=None, id=f"a-{n}")
+        for n, one in enumerate(shipped().points[::40])
+    ]
+    whole = validate(points, Catalogue())
+    monkeypatch.setattr(evidence_validate, "_AT_ONCE", 3)
+    blocks = validate(points, Catalogue())
+    assert len(blocks.predictions) == len(whole.predictions) > 20
+    for one, other in zip(blocks.predictions, whole.predictions, strict=True):
+        assert one.expected == pytest.approx(other.expected, rel=1e-12)
+        assert replace(one, expected=1.0, low=None, high=None) == replace(
+            other, expected=1.0, low=None, high=None
+        )
+    assert blocks.skipped == whole.skipped
+    for one, other in zip(blocks.groups, whole.groups, strict=True):
+        assert one.name == other.name
+        assert one.median_factor == pytest.approx(other.median_factor, rel=1e-12)
 
 
 def test_a_static_batch_of_unknown_size_is_not_predicted():

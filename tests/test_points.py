@@ -4,12 +4,16 @@ import csv
 import io
 import subprocess
 import sys
+import tracemalloc
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fastcalc.errors import InputError
+from fastcalc.evidence import text_files
+from fastcalc.evidence.packed_points import PackedPoints
 from fastcalc.evidence.point import COLUMNS, COUNTS, METRICS, NUMBERS
 from fastcalc.evidence.points import MOST_FAULTS, Point, points_in, read_points
 
@@ -246,6 +250,37 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
     for path in (tmp_path, tmp_path / "none.csv", tmp_path / "a\0b"):
         with pytest.raises(InputError, match="cannot be read"):
             read_points(path)
+
+
+def test_lines_come_from_a_file_one_after_another(tmp_path, monkeypatch):
+    """A file of any size is read; a line that has no end is not."""
+    path = tmp_path / "p.csv"
+    path.write_text("\n".join([HEADER, *(line(id=f"own-{n}") for n in range(300))]))
+    monkeypatch.setattr(text_files, "MAX_BYTES", 1000)
+    assert len(read_points(path).demand()) == 300
+    path.write_text(f"{HEADER}\n{line()}\n" + "x" * 1_000_001)
+    (fault,) = read_points(path).sentences()
+    assert fault.startswith(f"{path}:3:1: a line of more than 1,000,000 letters")
+
+
+def test_faults_beyond_those_that_are_kept_are_counted():
+    found = read(HEADER, *(line(value="fast") for _ in range(1500)))
+    assert (len(found.faults), found.unlisted) == (MOST_FAULTS, 1500 * 2 - 1 - MOST_FAULTS)
+
+
+def test_packed_points_take_little_room_and_come_back():
+    """What a hundred megabytes hold of a million: their ids apart, a hundred bytes each."""
+    points = [replace(point(), id=f"own-{n}", value=n + 0.5, line=n + 2) for n in range(2000)]
+    packed = PackedPoints(points)
+    assert list(packed) == points
+    assert packed[5:7] == points[5:7]
+    assert packed[-1] == points[-1]
+    tracemalloc.start()
+    copy = PackedPoints(points)
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(copy) == 2000
+    assert size < 2000 * 150
 
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), max_size=20)

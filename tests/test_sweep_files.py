@@ -9,12 +9,11 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 
 import pytest
 
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.cli import show_sweep
+from fastcalc.cli import progress, show_sweep
 from fastcalc.cli.number_lists import numbers
 from fastcalc.errors import InputError
 from tests.helpers import ROOT, run, words
@@ -250,29 +249,12 @@ def test_a_dash_is_standard_output(capsys, monkeypatch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_progress_is_for_terminals(capsys, monkeypatch, tmp_path):
-    asked = ("sweep", "llama-3.1-8b", "--on", "h100-sxm", "-o", tmp_path / "found.csv")
-    assert run(*asked, capsys=capsys, monkeypatch=monkeypatch).err == ""
-
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    terminal = Terminal()
-
-    @contextmanager
-    def shown():
-        with monkeypatch.context() as patch:
-            patch.setattr(sys, "stderr", terminal)
-            yield
-
-    with shown():
-        show_sweep._progress(500, 2000, tmp_path / "found.csv")
-        show_sweep._progress(2000, 2000, None)
-        monkeypatch.setattr(sys, "stdout", terminal)
-        show_sweep._progress(2000, 2000, None)
-    told = "\r500 of 2,000 points (25%)\r2,000 of 2,000 points (100%)\n"
-    assert terminal.getvalue() == told
+def test_progress_counts_points(capsys, monkeypatch, tmp_path):
+    told = []
+    monkeypatch.setattr(progress, "say", told.append)
+    asked = ("sweep", "llama-3.1-8b", "--on", "h100-sxm", "--batch", "1..200", "-o")
+    assert run(*asked, tmp_path / "found.csv", capsys=capsys, monkeypatch=monkeypatch).err == ""
+    assert told[-1] == "200 of 200 points (100%)"
 
 
 @pytest.mark.parametrize(

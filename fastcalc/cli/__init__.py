@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import cast
 
 from fastcalc.catalogue import inputs
-from fastcalc.cli import output
+from fastcalc.cli import output, progress
 from fastcalc.errors import InputError
 from fastcalc.written import line
 
@@ -27,6 +27,7 @@ def main() -> None:
     # A number that went wrong is never printed: there is no answer, and that is our fault.
     warnings.simplefilter("error", RuntimeWarning)
     inputs.forget()
+    progress.begin(" ".join(["fastcalc", *sys.argv[1:2]]))
     try:
         code = _run()
     except InputError as error:
@@ -83,6 +84,7 @@ def _usage_error() -> type[Exception]:
 
 def _leave(code: int) -> None:
     """Exit without the complaint of a reader that has gone, or of a device that is full."""
+    progress.end()
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

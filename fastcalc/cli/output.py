@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from fastcalc.catalogue.inputs import was_read
+from fastcalc.cli import progress
 from fastcalc.errors import InputError
 from fastcalc.written import line, visible
 
@@ -102,6 +103,8 @@ def standard_output() -> Iterator[TextIO]:
     """
     if sys.stdout is None:
         raise InputError("standard output is closed; -o FILE writes to a file")
+    if sys.stdout.isatty():
+        progress.end()
     try:
         yield sys.stdout
         sys.stdout.flush()
@@ -231,8 +234,9 @@ def notify(text: str) -> None:
     if sys.stderr is None or _kept.get() is not None:
         return
     try:
-        sys.stderr.write(text)
-        sys.stderr.flush()
+        with progress.cleared():
+            sys.stderr.write(text)
+            sys.stderr.flush()
     except OSError:
         discard(2)
 

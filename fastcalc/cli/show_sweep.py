@@ -1,7 +1,6 @@
 """``fastcalc sweep``: every combination to a file, block by block."""
 
 import gc
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.cli import options, output, requests
+from fastcalc.cli import options, output, progress, requests
 from fastcalc.cli.commands.search import Sweep
 from fastcalc.cli.number_lists import numbers
 from fastcalc.cli.size import foresee
 from fastcalc.cli.speculate import speculations
 from fastcalc.errors import InputError
-from fastcalc.report import console, records
+from fastcalc.report import records
 from fastcalc.report.numbers_as_text import many
 from fastcalc.search.sweep.axes import Axes, Ranks, grids
 from fastcalc.search.sweep.blocks import solve_all
@@ -33,7 +32,7 @@ def run(asked: Sweep) -> None:
     total = sum(grid.size for grid in found)
     foresee(total, len(found), kind, file, is_meant=asked.anyway)
     with _sink(kind, file) as sink:
-        unfit = fill(sink, found, skipped, lambda done: _progress(done, total, file))
+        unfit = fill(sink, found, skipped, lambda done: _progress(done, total))
     lines = [f"{unfit:,} with fits false, for want of memory"] if unfit else []
     left_out = sum(skipped.values())
     lines += [f"{many(left_out, 'combination')} left out: {_reasons(skipped)}"] if skipped else []
@@ -114,12 +113,8 @@ def _sink(kind: str, file: Path | None) -> Iterator[Sink]:
             yield text[kind](stream)
 
 
-def _progress(done: int, total: int, file: Path | None) -> None:
-    """Say how far it is, unless the points themselves go to the same terminal."""
-    is_seen = sys.stderr is not None and sys.stderr.isatty()
-    if is_seen and (file is not None or not console.is_terminal()):
-        end = "\n" if done == total else ""
-        output.notify(f"\r{done:,} of {total:,} points ({done / total:.0%}){end}")
+def _progress(done: int, total: int) -> None:
+    progress.say(f"{done:,} of {total:,} points ({done / total:.0%})")
 
 
 def _reasons(skipped: Counter[str]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.cli import requests
+from fastcalc.cli import progress, requests
 from fastcalc.cli.answers import Found, later
 from fastcalc.cli.commands.drawings import Plot
 from fastcalc.cli.commands.measurements import Validate
@@ -68,7 +68,14 @@ def of_file(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Valid
     """Predict the points of a file; refuse one of which nothing can be predicted."""
     found = points_of(catalogue, path, given)
     engine = catalogue.engine(given["engine"]) if given.get("engine") else None
-    result = validate(found.points, catalogue, engine=engine, skipped=found.skipped)
+    count = len(found.points)
+    result = validate(
+        found.points,
+        catalogue,
+        engine=engine,
+        skipped=found.skipped,
+        so_far=lambda done: progress.say(f"{done:,} of {count:,} points predicted"),
+    )
     if not result.predictions:
         reasons = dict.fromkeys(one.reason for one in result.skipped)
         why = "; ".join(list(reasons)[:3]) or "it holds no point"

@@ -18,10 +18,11 @@ class PackedPredictions(Sequence[Prediction]):
     """Predictions in the order of their points, of which some have none.
 
     points : of a file
+    taken : how many have a prediction [1]
     """
 
     def __init__(self, points: Sequence[Point]) -> None:
-        self._points = points
+        self._points, self.taken = points, 0
         self._numbers = {name: np.full(len(points), nan) for name in _NUMBERS}
         self._words: list[dict[str, object]] = []
         self._places: dict[tuple[object, ...], int] = {}
@@ -30,6 +31,7 @@ class PackedPredictions(Sequence[Prediction]):
 
     def take(self, index: Sequence[int], predictions: Sequence[Prediction]) -> None:
         """Keep the predictions of some points, by position."""
+        self.taken += len(index)
         for name, numbers in self._numbers.items():
             numbers[index] = [getattr(one, name) for one in predictions]  # None is NaN
         for place, one in zip(index, predictions, strict=True):

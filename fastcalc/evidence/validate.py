@@ -1,6 +1,6 @@
 """Predictions against a file of measurements, or against the shipped evidence."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fastcalc.catalogue.schema import Engine
@@ -47,13 +47,18 @@ def validate(
     *,
     engine: Engine | None = None,
     skipped: Sequence[Skipped] = (),
+    so_far: Callable[[int], None] = lambda _: None,
 ) -> Validation:
-    """Predict points, all under one engine if it is given, and score the predictions."""
+    """Predict points, all under one engine if it is given, and score the predictions.
+
+    so_far : is told how many are predicted, again and again
+    """
     groups, reasons = alike(points, Deployments(catalogue, engine))
     predictions = PackedPredictions(points)
     for batches in _together(batches_of(groups, points, reasons, _AT_ONCE)):
         index = [place for batch in batches for place in batch.index]
         predictions.take(index, predictions_of(rows_of(batches)))
+        so_far(predictions.taken)
     predictions.close()
     left = [Skipped(points[at].id, points[at].line, why) for at, why in sorted(reasons.items())]
     return Validation(predictions, [*skipped, *left], groups_of(predictions))

@@ -1,0 +1,99 @@
+"""A line on a terminal that says that a command is at work, once it has been for a second."""
+
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+FIRST, EVERY = 1.0, 0.25
+"""When the line appears, and how often it is drawn again. [s]"""
+
+_CLEARED = "\r\x1b[K"
+
+
+class Progress:
+    """The line, drawn by a thread of its own: whatever takes long need not know of it.
+
+    name : of the command
+    stream : a terminal
+    """
+
+    def __init__(self, name: str, stream: TextIO) -> None:
+        self.text = ""
+        self._name, self._stream, self._start = name, stream, time.monotonic()
+        self._is_drawn, self._lock, self._ended = False, threading.Lock(), threading.Event()
+        self._thread = threading.Thread(target=self._draw, daemon=True)
+        self._thread.start()
+
+    def _draw(self) -> None:
+        wait = FIRST
+        while not self._ended.wait(wait):
+            wait = EVERY
+            spent = time.monotonic() - self._start
+            line = ", ".join(filter(None, [self.text, f"{spent:.0f} s"]))
+            line = f"{self._name}: {line}"[: shutil.get_terminal_size().columns - 1]
+            with self._lock:
+                self._is_drawn = self._write(f"{_CLEARED}{line}")
+
+    def _write(self, text: str) -> bool:
+        """Write, and return whether the terminal is still there."""
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):  # it has gone, or is closed
+            self._ended.set()
+            return False
+        return True
+
+    @contextmanager
+    def cleared(self) -> Iterator[None]:
+        """Make room for something else on the terminal."""
+        with self._lock:
+            if self._is_drawn:
+                self._write(_CLEARED)
+                self._is_drawn = False
+            yield
+
+    def end(self) -> None:
+        """Remove the line for good."""
+        self._ended.set()
+        self._thread.join()
+        with self.cleared():
+            pass
+
+
+_line: Progress | None = None
+
+
+def begin(name: str) -> None:
+    """Begin a command: show progress where standard error is a terminal."""
+    global _line
+    if sys.stderr is not None and sys.stderr.isatty():
+        _line = Progress(name, sys.stderr)
+
+
+def say(text: str) -> None:
+    """Say how far the command is."""
+    if _line is not None:
+        _line.text = text
+
+
+@contextmanager
+def cleared() -> Iterator[None]:
+    """Make room for a note."""
+    if _line is None:
+        yield
+        return
+    with _line.cleared():
+        yield
+
+
+def end() -> None:
+    """End the progress: the answer follows, or nothing more."""
+    global _line
+    if _line is not None:
+        _line.end()
+        _line = None
