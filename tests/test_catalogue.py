@@ -271,7 +271,7 @@ def test_only_the_files_needed_are_read(monkeypatch):
     assert opened == ["gb200.yaml", "glm-4.7.yaml"]
 
 
-PEAKS = {"bf16": 100, "fp8": 200, "fp6": 400, "fp4": 500, "int8": 300}
+PEAKS = {"bf16": 100, "fp8": 200, "int8": 300, "fp6": 400, "fp4": 500, "int4": 600}
 
 
 @pytest.mark.parametrize(
@@ -285,12 +285,13 @@ PEAKS = {"bf16": 100, "fp8": 200, "fp6": 400, "fp4": 500, "int8": 300}
         ("fp6", 400),
         ("q6_k", 400),
         ("q8_0", 300),
-        ("nvfp4", 500),
-        ("exl2-2.5bpw", 500),
+        ("q5_k_m", 400),
+        ("nvfp4", 600),
+        ("exl2-2.5bpw", 600),
     ],
 )
 def test_no_rate_of_fewer_bits_than_the_weights_have_bounds_them(stored, fastest):
-    """A made-up chip whose narrower units are faster: 100, 200 and 300, 400, 500 TFLOP/s."""
+    """A made-up chip whose narrower units are faster: 100 to 600 TFLOP/s."""
     chip = made_up.chip(peak={name: f"{rate} TFLOP/s" for name, rate in PEAKS.items()})
     assert fastest_rate(chip, number_format(stored)) == fastest * 1e12
 

@@ -346,6 +346,13 @@ def test_each_rank_of_one_copy_has_an_expert_at_least():
     assert all(layout.ep <= 4 for layout in site.of_one_copy(8))
 
 
+def test_every_cut_of_the_ranks_is_tried_once():
+    """Six ranks in groups of one, two, three and six, and no layout twice."""
+    six = [*made_up.site(made_up.EXPERTS).of_one_copy(6)]
+    assert {layout.ep for layout in six if layout.tp == 6} == {1, 2, 3, 6}
+    assert len(set(six)) == len(six)
+
+
 def test_several_layouts_have_the_quantities_of_each():
     """tp 2, pp 3, ep 4, dp 2: 12 chips, 4 ranks a stage, experts over 4."""
     both = Layouts.of([Layout(2, 3, 4, 2), Layout(8)], axes=1)
