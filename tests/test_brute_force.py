@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fastcalc.core.columns import pick
 from fastcalc.core.layout import Layout
+from fastcalc.core.legal import common_heads
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import site_of
 from fastcalc.core.traffic import Speculation, Traffic
@@ -40,6 +41,39 @@ def every_layout(site, chips):
                 continue
 
 
+def within(site, layout):
+    """Return whether one stage is of powers of two inside the link domain, experts divided evenly."""
+    tp, dp, ep = layout.tp, layout.dp, layout.ep
+    is_even = ep == 1 or (ep == tp * dp and site.work.experts % ep == 0)
+    is_group = tp <= (8 if site.work.experts else tp) and (dp == 1 or ep > 1)
+    return all(ranks.bit_count() == 1 for ranks in (tp, dp)) and is_even and is_group
+
+
+def people_run(site, chips):
+    """Return the layouts of every one that people run: full nodes before stages, but over PCIe."""
+    legal = list(every_layout(site, chips))
+    if site.machine.is_spatial:
+        return legal
+    smallest, has_experts = site.smallest(1), bool(site.work.experts)
+    domain, ranks = site.domain, range(1, site.domain + 1)
+    inside = [
+        tp * dp
+        for tp, dp in itertools.product(ranks, ranks if has_experts else [1])
+        if tp * dp <= domain and common_heads(site.work) % tp == 0
+        for ep in {1, tp * dp}
+        if within(site, Layout(tp, 1, ep, dp))
+    ]
+    is_pcie = "pcie" in str(site.machine.hardware.links.scale_up)
+
+    def is_run(layout):
+        one = replace(layout, dp=layout.dp // copies(layout, has_experts=has_experts))
+        is_stage = one.pp == 1 or one.width == max(inside) or (is_pcie and one.chips <= domain)
+        is_default = smallest is not None and one == smallest.layout
+        return is_default or (within(site, one) and is_stage and one.pp <= 16)
+
+    return [layout for layout in legal if is_run(layout)]
+
+
 def copies(layout, *, has_experts):
     """Return the copies of all weights, each a replica that shares nothing with the others."""
     return layout.width // max(layout.tp, layout.ep) if has_experts else layout.dp
@@ -50,7 +84,9 @@ def swept(one, chips):
     traffic = one.traffic
     requests = Requests(*np.array([[traffic.prompt], [traffic.output], [traffic.context]]))
     site = site_of(one, traffic.reserved)
-    layouts = tuple(every_layout(site, chips))
+    layouts = tuple(people_run(site, chips))
+    if not layouts:
+        return np.zeros((2, 0))
     whole = np.array([copies(layout, has_experts=bool(one.work.experts)) for layout in layouts])
     most = np.array([[site.place(layout).max_batch] for layout in layouts])
     ends = np.concatenate([most, most + whole[:, np.newaxis]], axis=1)
@@ -123,7 +159,9 @@ def test_the_plan_is_that_of_a_sweep(chips, model, service, rate, most):
         context = service.prompt + service.output / 2
         requests = Requests(*np.array([[service.prompt], [service.output], [context]]))
         grid = Grid(one, (), requests, np.ones(1))
-        grid = replace(grid, layouts=tuple(every_layout(grid.site, most)))
+        site = replace(grid.site, reserved_tokens=service.prompt + service.output)
+        layouts = people_run(site, most) or [Layout()]
+        grid = replace(grid, layouts=tuple(layouts))
         kinds += [kind(grid, service) for kind in (together, apart)]
     met = met_of(np.concatenate([np.zeros((6, 0)), *kinds], axis=1), service)
     assert bool(met.size) == bool(found.plans)

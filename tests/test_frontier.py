@@ -90,7 +90,7 @@ def test_what_falls_out_is_reported(fastcalc):
     )
     assert ran.code == 0
     for told in (
-        "deepseek-r1 needs 10 chips of h100-sxm; --max-chips is 8",
+        "deepseek-r1 needs 16 chips of h100-sxm; --max-chips is 8",
         "groq-lpu has no cloud",
     ):
         assert told in words(ran.out)
@@ -138,7 +138,7 @@ def test_a_sentence_says_both_ends_and_which_chip_is_cheapest_where(fastcalc):
 def test_a_first_screen_has_ten_rows_with_both_ends_and_the_rest_is_wide(fastcalc):
     asked = ("frontier", "deepseek-r1", "--on", "gb200", "--max-chips", "32")
     table = list(csv.DictReader(io.StringIO(fastcalc(*asked, "--format", "csv").out)))
-    assert len(table) > 40
+    assert len(table) > 10
     out = fastcalc(*asked, columns=140).out
     assert f"of {len(table)} points; --wide has all" in words(out)
     rows = [line.split() for line in out.splitlines() if " gb200 " in line and ".." in line]

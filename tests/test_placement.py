@@ -6,6 +6,7 @@ from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.legal import slots
 from fastcalc.core.machine import machine
 from fastcalc.core.placement import Site
+from fastcalc.core.practice import copies_run_by_people, run_by_people
 from fastcalc.core.scenario import Sharding
 from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.traffic import Traffic
@@ -334,16 +335,17 @@ FEW_EXPERTS = made_up.minimal(
 )
 def test_whatever_a_search_takes_is_legal(model):
     site = made_up.site(model)
-    searched = [*site.default_layouts, *site.exactly(8), *site.of_one_copy(8), *layouts_of(site)]
+    searched = [*site.default_layouts, *site.exactly(8), *run_by_people(site, 8), *layouts_of(site)]
     assert [site.check(layout) for layout in searched] == searched
 
 
-def test_each_rank_of_one_copy_has_an_expert_at_least():
-    """Eight ranks share four experts two to each, or in two groups of four: never one to each."""
+def test_experts_are_divided_evenly_or_not_at_all():
+    """Four experts have no place on eight ranks, but each is cut over eight; two copies on four."""
     site = made_up.site(FEW_EXPERTS)
-    whole = {layout.ep for layout in site.of_one_copy(8) if layout.tp == 8}
-    assert whole == {1, 2, 4}
-    assert all(layout.ep <= 4 for layout in site.of_one_copy(8))
+    assert list(run_by_people(site, 8)) == [Layout(8)]
+    two = {Layout(8), *(Layout(tp, 1, 4, 8 // tp) for tp in (1, 2, 4)), Layout(4, dp=2)}
+    assert two <= set(copies_run_by_people(site, 8))
+    assert all(4 % layout.ep == 0 for layout in copies_run_by_people(site, 8))
 
 
 def test_every_cut_of_the_ranks_is_tried_once():

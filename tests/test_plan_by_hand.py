@@ -363,11 +363,11 @@ def test_the_engine_holds_its_sequences_on_each_replica():
     assert found.unfit == 1
 
 
-def test_a_stage_for_each_layer_is_worth_a_look():
-    """Ten layers: ten stages of one rank and of eight, and no more."""
+def test_stages_are_of_whole_nodes():
+    """Ten layers on eight linked chips: groups inside them, then up to ten stages of all eight."""
     found = layouts_of(made_up.site(made_up.minimal()))
-    assert {Layout(pp=10), Layout(tp=8, pp=10)} <= set(found)
-    assert max(one.pp for one in found) == 10
+    stages = [Layout(8, pp) for pp in range(1, 11)]
+    assert found == [Layout(), Layout(2), Layout(4), *stages]
 
 
 def test_of_one_cost_the_fewest_chips_and_then_the_smallest_batch_win():

@@ -1,9 +1,10 @@
-"""The best way to cut some chips for a batch, of all that are legal."""
+"""The best way to cut some chips for a batch, of those that people run."""
 
 from dataclasses import replace
 
 import numpy as np
 
+from fastcalc.core.practice import copies_run_by_people
 from fastcalc.core.scenario import Scenario, Sharding, check_traffic, site_of
 from fastcalc.core.schedule import Schedule
 
@@ -18,7 +19,8 @@ def best_cut(scenario: Scenario) -> Scenario:
     site, batch = site_of(scenario, scenario.traffic.reserved), float(scenario.batches[0])
     check_traffic(scenario)
     smallest = None if scenario.sharding.chips else site.smallest(batch)
-    layouts = [*site.cuts(scenario.sharding.chips or (smallest.layout.chips if smallest else 1))]
+    chips = scenario.sharding.chips or (smallest.layout.chips if smallest else 1)
+    layouts = [*copies_run_by_people(site, chips)]
     if not layouts:
         return scenario
     placed = site.place_all(layouts, axes=1)

@@ -4,13 +4,9 @@ Chips that run layer after layer cut each matrix over a tensor-parallel group in
 domain, give mixtures of experts attention replicas with the experts spread over all of them, and
 cut layers into pipeline stages. Chips whose layers each have a region pipeline whole layers.
 
-`LegalLayouts.check` says what is legal. Of that, each search takes a part:
-
-- by default, groups of powers of two, replicas beyond them inside the domain, then stages;
-- of so many chips, the same with replicas of dense models, and stages anywhere;
-- of one copy of the weights, groups of any width and replicas and ranks of experts of any number,
-  and for the best cut of so many chips any number of copies of those;
-- the planner (`fastcalc.search.plan.candidates`), groups and replicas of powers of two.
+`LegalLayouts.check` says what is legal where a user names it. By default a deployment has groups of
+powers of two, replicas beyond them inside the domain, then stages; of so many chips, the same with
+replicas of dense models, and stages anywhere. What searches offer says `fastcalc.core.practice`.
 """
 
 from collections.abc import Iterator
@@ -86,6 +82,12 @@ class LegalLayouts:
         return link_domain(self.machine.hardware)
 
     @property
+    def is_pcie(self) -> bool:
+        """True where the link inside the domain is the bus of a host."""
+        link = self.machine.hardware.links.scale_up
+        return link is not None and link.kind == "pcie"
+
+    @property
     def has_links(self) -> bool:
         """True where chips are joined at all, so that there can be several stages."""
         links = self.machine.hardware.links
@@ -128,32 +130,6 @@ class LegalLayouts:
                 is_joined = dp == 1 or not self.work.experts or tp * dp <= self.domain
                 if left == 0 and pp <= self.most_stages and is_joined:
                     yield Layout(tp, pp, self.expert_ranks(tp, dp), dp)
-
-    def of_one_copy(self, chips: int) -> Iterator[Layout]:
-        """Yield what `check` allows of so many chips, one copy of all weights each.
-
-        Ranks that share the experts are no more than those, as each has at least one.
-        """
-        if self.machine.is_spatial:
-            yield from self._pipeline(chips)
-            return
-        experts, heads = self.work.experts, common_heads(self.work)
-        groups = range(1, min(self.domain, chips) + 1)
-        for tp in (ranks for ranks in groups if heads % ranks == 0):
-            for pp in range(1, min(chips // tp, self.most_stages) + 1):
-                dp, left = divmod(chips, tp * pp)
-                if left == 0 and dp == 1:
-                    ranks = (1, *(ep for ep in range(tp, 1, -1) if tp % ep == 0 and ep <= experts))
-                    yield from (Layout(tp, pp, ep) for ep in ranks)
-                elif left == 0 and tp * dp <= experts:
-                    yield Layout(tp, pp, tp * dp, dp)
-
-    def cuts(self, chips: int) -> Iterator[Layout]:
-        """Yield what `check` allows of so many chips, several copies of all weights among it."""
-        for copies in [1] if self.machine.is_spatial else range(1, chips + 1):
-            if chips % copies == 0:
-                for one in self.of_one_copy(chips // copies):
-                    yield Layout(one.tp, one.pp, one.ep, one.dp * copies)
 
     def _pipeline(self, chips: int) -> list[Layout]:
         return [Layout(pp=chips)] if chips <= self.most_stages else []

@@ -1,4 +1,4 @@
-"""All layouts of one model on one kind of chip."""
+"""The layouts of one model on one kind of chip that searches offer."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -7,12 +7,13 @@ import numpy as np
 
 from fastcalc.core.layout import Layout
 from fastcalc.core.placement import Site
+from fastcalc.core.practice import copies_run_by_people, run_by_people
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, check_traffic, site_of, solve
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """All layouts of a scenario; batches and chips of the scenario itself are left aside."""
+    """The layouts of a scenario that people run; its own batches and chips are left aside."""
 
     scenario: Scenario
 
@@ -33,12 +34,19 @@ class Space:
         return smallest.layout.chips if smallest else None
 
     def layouts(self, *chips: int) -> list[Layout]:
-        """Return every legal layout of one copy of the weights that holds a sequence."""
-        return self.holding([one for count in chips for one in self.site.of_one_copy(count)])
+        """Return the layouts that people run of one copy of the weights that hold a sequence.
+
+        The smallest by default is among them, however many stages it takes.
+        """
+        found = [layout for count in chips for layout in run_by_people(self.site, count)]
+        smallest = self.site.smallest(1)
+        if smallest and smallest.layout.chips in chips and smallest.layout not in found:
+            found.append(smallest.layout)
+        return self.holding(found)
 
     def cuts(self, chips: int) -> list[Layout]:
-        """Return every legal layout of so many chips that holds a sequence, with all replicas."""
-        return self.holding([*self.site.cuts(chips)])
+        """Return the layouts that people run of so many chips that hold a sequence, all copies."""
+        return self.holding([*copies_run_by_people(self.site, chips)])
 
     def holding(self, layouts: list[Layout]) -> list[Layout]:
         """Return the layouts that hold a sequence."""

@@ -182,7 +182,8 @@ class Frontier(
 ):
     """Show user speed against $/Mtok: the points that no other beats.
 
-    Over every legal layout of up to --max-chips chips, at batches in powers of two and the largest.
+    Over the layouts that people run of up to --max-chips chips, at batches in powers of two and the
+    largest.
     Exits with 1 if no chip has both a place and a price.
     """
 

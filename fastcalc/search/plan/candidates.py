@@ -1,4 +1,4 @@
-"""The deployments there are: formats a chip computes in, layouts that are legal, batches."""
+"""The deployments there are: formats a chip computes in, layouts that people run, batches."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -9,6 +9,7 @@ from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.layout import Layout
 from fastcalc.core.placement import Site
+from fastcalc.core.practice import MOST_STAGES, run_by_people
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, default_cache
 from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
@@ -23,7 +24,6 @@ BATCHES: Floats = np.array(
 )
 """Sequences of a deployment tried first, two to an octave; then those between the best. [1]"""
 
-_STAGES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64)
 _FILES = ("q8_0", "q4_k_m")
 
 
@@ -84,8 +84,11 @@ def candidates(scenario: Scenario, *, prompt: float, output: float) -> Grid | No
     context = prompt + output / 2
     requests = Requests(np.array([prompt]), np.array([output]), np.array([context]))
     grid = Grid(scenario, (), requests, BATCHES)
-    listed = layouts_of(grid.site)
-    placed = replace(grid.site, reserved_tokens=np.array([prompt + output])).place_all(listed)
+    site = replace(grid.site, reserved_tokens=prompt + output)
+    listed, smallest = layouts_of(site), site.smallest(1)
+    if smallest and smallest.layout not in listed:  # however many stages it takes
+        listed.append(smallest.layout)
+    placed = site.place_all(listed)
     most = np.broadcast_to(placed.max_batch, (len(listed),))
     layouts = tuple(one for one, held in zip(listed, most, strict=True) if held >= 1)
     if not layouts:
@@ -94,17 +97,14 @@ def candidates(scenario: Scenario, *, prompt: float, output: float) -> Grid | No
 
 
 def layouts_of(site: Site) -> list[Layout]:
-    """Return the legal layouts that are worth a look, from few chips to many.
+    """Return the layouts that people run, from few chips to many, up to the whole link domain.
 
-    Tensor-parallel groups of powers of two in the link domain, attention replicas for mixtures of
-    experts, pipeline stages, and what the placement takes by default. No copies of all weights.
+    Of chips that pipeline whole layers, those that the placement takes by default. No copies of all
+    weights.
     """
-    found = set(site.default_layouts)
-    if not site.machine.is_spatial:
-        stages = [one for one in _STAGES if one <= site.most_stages] if site.has_links else [1]
-        for tp in site.doubled_groups:
-            dp = 1
-            while tp * dp <= site.domain and (dp == 1 or tp * dp <= site.work.experts):
-                found |= {Layout(tp, pp, site.expert_ranks(tp, dp), dp) for pp in stages}
-                dp *= 2
+    if site.machine.is_spatial:
+        return list(site.default_layouts)
+    widths = (2**power for power in range(site.domain.bit_length()))
+    counts = {width * pp for width in widths for pp in range(1, MOST_STAGES + 1)}
+    found = {layout for count in counts for layout in run_by_people(site, count)}
     return sorted(found, key=lambda one: (one.chips, one.tp, one.pp, one.ep, one.dp))

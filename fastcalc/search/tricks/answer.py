@@ -8,6 +8,7 @@ import numpy as np
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.best_cut import best_cut
+from fastcalc.core.practice import is_run
 from fastcalc.core.scenario import Outcome, Scenario, locate, solve
 from fastcalc.core.smaller_batch import ROUNDING, largest_reaching, speeds
 from fastcalc.errors import InputError
@@ -95,13 +96,15 @@ def fastmode(
 def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
     """Return the smallest deployment whose users get a speed [1/s], at the largest batch that does.
 
-    Chips that the scenario names are kept. None where no default layout reaches the speed.
+    Chips that the scenario names are kept. None where no layout that people run reaches the speed.
     """
     space = Space(scenario)
     asked, chips = locate(replace(scenario, batches=(1,))), scenario.sharding.chips
     layouts = [asked.placement.layout]
     if chips is None and not scenario.sharding.names_ranks:
-        layouts = [one for one in asked.site.default_layouts if one.chips <= MOST_CHIPS]
+        few = (layout for layout in asked.site.default_layouts if layout.chips <= MOST_CHIPS)
+        layouts += [layout for layout in few if is_run(asked.site, layout)]
+        layouts.sort(key=lambda layout: layout.chips)
     elif not scenario.sharding.names_ranks:
         layouts = space.cuts(chips or 1) or layouts
     placed = space.site.place_all(layouts, axes=1)

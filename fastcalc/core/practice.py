@@ -1,0 +1,84 @@
+"""Layouts that people run: what searches offer, of all that is legal.
+
+A search over all legal layouts finds many that no guide names and nobody has measured, such as 31
+ranks of experts or a stage for each layer. What is offered follows these rules; any other legal
+layout is computed where a user names it.
+
+- Groups are powers of two: kernels, collectives and checkpoints are made for those, as boxes are.
+- Experts are divided evenly over all ranks of a stage, or not at all in a tensor-parallel group:
+  the fullest rank holds up every other (vLLM and SGLang ask for even shards, but for copies).
+- Ranks inside a node come before stages: a fast link makes sums cheap, and stages add throughput
+  alone (vLLM, "Parallelism and scaling": tensor parallel inside a node, pipeline parallel across).
+  Over PCIe, where sums are dear, stages inside one node are run, too.
+- There are up to `MOST_STAGES` stages: measured deployments have up to eight.
+
+Chips that pipeline whole layers have one layout for each number of them.
+"""
+
+from collections.abc import Iterator
+
+from fastcalc.core.layout import Layout
+from fastcalc.core.legal import LegalLayouts
+
+MOST_STAGES = 16
+"""Pipeline stages of the deepest deployment that is offered."""
+
+
+def run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
+    """Yield the layouts that people run of so many chips, one copy of all weights each.
+
+    legal : a workload on a kind of chip
+    chips : chips of the deployment [1]
+    """
+    if legal.machine.is_spatial:
+        yield from legal.exactly(chips)
+        return
+    for pp in range(1, min(MOST_STAGES, chips, legal.most_stages) + 1):
+        width, left = divmod(chips, pp)
+        for tp in legal.doubled_groups if left == 0 else ():
+            for ep in dict.fromkeys((1, width)):
+                layout = Layout(tp, pp, ep, width // tp)
+                if layout.chips == chips and is_run(legal, layout):
+                    yield layout
+
+
+def is_run(legal: LegalLayouts, layout: Layout) -> bool:
+    """Return whether people run a legal layout of one copy of all weights.
+
+    legal : a workload on a kind of chip that cuts layers
+    layout : one that is legal
+    """
+    experts, width = legal.work.experts, layout.width
+    if legal.machine.is_spatial:
+        return True
+    if layout.pp > MOST_STAGES or layout.tp not in legal.doubled_groups:
+        return False
+    if layout.dp & (layout.dp - 1) or (layout.dp > 1 and layout.ep < width):
+        return False
+    if layout.ep > 1 and (not experts or experts % layout.ep):
+        return False
+    if layout.pp == 1:
+        return True
+    is_whole_node = width <= legal.domain and not _grows(legal, layout)
+    return is_whole_node or (legal.is_pcie and layout.chips <= legal.domain)
+
+
+def _grows(legal: LegalLayouts, layout: Layout) -> bool:
+    """Return whether a stage of twice the ranks is in the link domain."""
+    twice = 2 * layout.width
+    if twice > legal.domain:
+        return False
+    has_group = twice in legal.doubled_groups
+    return has_group or (legal.work.experts > 0 and legal.work.experts % twice == 0)
+
+
+def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
+    """Yield the layouts that people run of so many chips, with any number of copies of all weights.
+
+    legal : a workload on a kind of chip
+    chips : chips of the deployment [1]
+    """
+    for copies in [1] if legal.machine.is_spatial else range(1, chips + 1):
+        if chips % copies == 0:
+            for layout in run_by_people(legal, chips // copies):
+                yield Layout(layout.tp, layout.pp, layout.ep, layout.dp * copies)
