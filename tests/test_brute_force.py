@@ -45,6 +45,8 @@ def within(site, layout):
     """Return whether one stage is of powers of two inside the link domain, experts divided evenly."""
     tp, dp, ep = layout.tp, layout.dp, layout.ep
     is_even = ep == 1 or (ep == tp * dp and site.work.experts % ep == 0)
+    if site.domain == 72 == tp * dp == ep <= site.work.experts:
+        return tp in (1, 2, 4, 8)  # a whole rack, some experts copied
     is_group = tp <= (8 if site.work.experts else tp) and (dp == 1 or ep > 1)
     return all(ranks.bit_count() == 1 for ranks in (tp, dp)) and is_even and is_group
 

@@ -6,7 +6,8 @@ layout is computed where a user names it.
 
 - Groups are powers of two: kernels, collectives and checkpoints are made for those, as boxes are.
 - Experts are divided evenly over all ranks of a stage, or not at all in a tensor-parallel group:
-  the fullest rank holds up every other (vLLM and SGLang ask for even shards, but for copies).
+  the fullest rank holds up every other (vLLM and SGLang ask for even shards, but for copies). On a
+  whole rack of 72 copies of some experts make them even.
 - Ranks inside a node come before stages: a fast link makes sums cheap, and stages add throughput
   alone (vLLM, "Parallelism and scaling": tensor parallel inside a node, pipeline parallel across).
   Over PCIe, where sums are dear, stages inside one node are run, too.
@@ -16,9 +17,12 @@ Chips that pipeline whole layers have one layout for each number of them.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from fastcalc.core.layout import Layout
 from fastcalc.core.legal import LegalLayouts
+from fastcalc.core.machine import Machine
+from fastcalc.core.workload import Workload
 
 MOST_STAGES = 16
 """Pipeline stages of the deepest deployment that is offered."""
@@ -53,23 +57,34 @@ def is_run(legal: LegalLayouts, layout: Layout) -> bool:
         return True
     if layout.pp > MOST_STAGES or layout.tp not in legal.doubled_groups:
         return False
-    if layout.dp & (layout.dp - 1) or (layout.dp > 1 and layout.ep < width):
+    is_rack = experts > 0 and not is_power_of_two(width) and width == _widest(legal)
+    if layout.dp > 1 and (layout.ep < width or not (is_rack or is_power_of_two(layout.dp))):
         return False
-    if layout.ep > 1 and (not experts or experts % layout.ep):
+    if layout.ep > 1 and not (is_rack or (experts and experts % layout.ep == 0)):
         return False
-    if layout.pp == 1:
-        return True
-    is_whole_node = width <= legal.domain and not _grows(legal, layout)
-    return is_whole_node or (legal.is_pcie and layout.chips <= legal.domain)
+    is_inside = legal.is_pcie and layout.chips <= legal.domain
+    return layout.pp == 1 or width == _widest(legal) or is_inside
 
 
-def _grows(legal: LegalLayouts, layout: Layout) -> bool:
-    """Return whether a stage of twice the ranks is in the link domain."""
-    twice = 2 * layout.width
-    if twice > legal.domain:
-        return False
-    has_group = twice in legal.doubled_groups
-    return has_group or (legal.work.experts > 0 and legal.work.experts % twice == 0)
+def is_power_of_two(ranks: int) -> bool:
+    """Return whether a number of ranks is one, two, four and so on."""
+    return ranks & (ranks - 1) == 0
+
+
+@lru_cache(maxsize=512)
+def _widest_of(machine: Machine, work: Workload) -> int:
+    legal = LegalLayouts(machine, work)
+    domain, experts, groups = legal.domain, int(work.experts), legal.doubled_groups
+    if experts >= domain and not is_power_of_two(domain):
+        return domain
+    powers = [1 << power for power in range(domain.bit_length())]
+    even = [ranks for ranks in powers if experts and experts % ranks == 0]
+    return max(groups + even)
+
+
+def _widest(legal: LegalLayouts) -> int:
+    """Return the most ranks that people run in one link domain. [1]"""
+    return _widest_of(legal.machine, legal.work)
 
 
 def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:

@@ -195,8 +195,8 @@ def notes(study: Study, cost: float) -> list[str]:
         *(_where(curve, cost) for curve in study.engines),
         "a cost multiple is what an output token costs at the end over the start, whatever the "
         "price of the chips; from a start the cut that serves it fastest, at the end the one that "
-        "serves most tokens at the speed asked for, of the cuts of the same chips that people run; from "
-        "fewer users than shown never; -: the start does not fit",
+        "serves most tokens at the speed asked for, of the cuts of the same chips that people "
+        "run; from fewer users than shown never; -: the start does not fit",
         "a textbook step reaches all peaks and pays a floor; the last column has the largest floor "
         f"tried at which {study.speedup:g}x costs {cost:g}x at most, in native formats",
     ]

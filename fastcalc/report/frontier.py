@@ -42,9 +42,9 @@ _FEW = 10
 """Rows of a first screen at most, even in the logarithm of speed; other formats have all points."""
 
 _TRIED = (
-    "no other layout and batch tried is both as fast and cheaper; tried are the layouts that people "
-    "run, of one copy of the weights, on each number of chips up to --max-chips, at batches in "
-    "powers of two and the largest; compare takes any other by --tp, --pp, --ep and --dp"
+    "no other layout and batch tried is both as fast and cheaper; tried are the layouts that "
+    "people run, of one copy of the weights, on each number of chips up to --max-chips, at batches "
+    "in powers of two and the largest; compare takes any other by --tp, --pp, --ep and --dp"
 )
 _KEY = (
     "key: each row is a layout and a batch that nothing tried beats in both speed and price; tok/s "

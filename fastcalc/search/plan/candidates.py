@@ -104,7 +104,7 @@ def layouts_of(site: Site) -> list[Layout]:
     """
     if site.machine.is_spatial:
         return list(site.default_layouts)
-    widths = (2**power for power in range(site.domain.bit_length()))
+    widths = {site.domain, *(2**power for power in range(site.domain.bit_length()))}
     counts = {width * pp for width in widths for pp in range(1, MOST_STAGES + 1)}
     found = {layout for count in counts for layout in run_by_people(site, count)}
     return sorted(found, key=lambda one: (one.chips, one.tp, one.pp, one.ep, one.dp))
