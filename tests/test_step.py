@@ -560,14 +560,14 @@ def test_small_formulas():
 
 
 def test_a_sweep_reads_and_multiplies_all_experts():
-    """Two wafers: 100 dense and 1,000 routed parameters in ten regions; no floor, no hop time.
+    """Two wafers: 100 dense and 1,000 routed parameters in ten regions; no floor, hops of 5 us.
 
     A sweep reads 2,200 bytes at 2 TB/s, 1.1 ns; ten of them are a token.
     """
     made_of = {
         "kind": "wafer",
         "execution": "spatial",
-        "links": {"scale_out": {"bandwidth": "10 GB/s"}},
+        "links": {"scale_out": {"bandwidth": "10 GB/s", "latency": "5 us"}},
     }
     free = made_up.chip(**made_of)
     step = passes(made_up.EXPERTS, Layout(pp=2), on=free).decode
@@ -575,7 +575,7 @@ def test_a_sweep_reads_and_multiplies_all_experts():
     cache = 150 * 1
     assert sweeps.seconds == pytest.approx(10 * (2200 + cache) / 2e12)
     # 2,000 bytes cross each of two wafers' links.
-    assert part(step, "hops").seconds == pytest.approx(2 * 2000 / 10e9)
+    assert part(step, "hops").seconds == pytest.approx(2 * (5e-6 + 2000 / 10e9))
     # 2 FLOPs of all parameters at 2 x 0.5 TFLOP/s are 2.2 ns, longer than to read them.
     slow = made_up.chip(**made_of, peak={"bf16": "0.5 TFLOP/s"})
     step = passes(made_up.EXPERTS, Layout(pp=2), on=slow).decode

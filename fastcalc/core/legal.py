@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, floor, gcd
 
+from fastcalc.catalogue.chip_defaults import completed
 from fastcalc.catalogue.schema import Hardware, LinearAttention
 from fastcalc.core.layout import Layout, LayoutError
 from fastcalc.core.machine import Machine
@@ -28,7 +29,7 @@ MOST_CHIPS = 16_384
 
 def link_domain(hardware: Hardware) -> int:
     """Return how many chips the fast link joins; 1 without one. [1]"""
-    link = hardware.links.scale_up
+    link = completed(hardware).links.scale_up
     return floor(link.domain.si) if link and link.domain else 1
 
 

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from fastcalc.catalogue.chip_defaults import completed
 from fastcalc.catalogue.formats import NumberFormat, number_format
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
@@ -37,16 +38,17 @@ class Chip:
     """What one chip gives at its printed peaks to a model in its formats.
 
     bandwidth : of the fastest memory tier [byte/s]
-    cores : cores that read and multiply; infinity where they are not known [1]
+    cores : cores that read and multiply; infinity where no chip of the kind states them [1]
     dense, head, routed, attention : dense peaks that products with these run at [FLOP/s]
     dense_bits, head_bits, routed_bits, attention_bits : widths of the operands that these multiply
         [bit]
     dense_is_packed, head_is_packed, routed_is_packed : 1 where weights are unpacked to 16 bits
         before use, else 0 [1]
     blocks : 1 where weights are stored in blocks of mixed widths (GGUF), else 0 [1]
-    vector : FLOP rate of the vector units, which unpack; infinity where it is not known [FLOP/s]
-    link, link_out : one way inside and beyond the domain; infinity where no link is known [byte/s]
-    hop, hop_inside : latency of one hop beyond the domain and inside it [s]
+    vector : FLOP rate of the vector units, which unpack [FLOP/s]
+    link, link_out : one way inside and beyond the domain; infinity without links [byte/s]
+    hop, hop_inside : latency of one hop beyond the domain and inside it; 0 inside where that of
+        the engine's collectives holds it [s]
     """
 
     bandwidth: ArrayLike
@@ -152,7 +154,7 @@ def reached(chip: Chip, software: EngineParameters) -> Reached:
 class Machine:
     """One chip under one engine for one workload.
 
-    hardware, engine : entries of the catalogue
+    hardware, engine : entries of the catalogue, the chip with a default where it states no number
     tiers : the memories that hold weights and cache, the fastest first
     fastest : the fastest of the chip's own, which is none of them where nothing is to live there
     memory : what the user asks of them
@@ -209,6 +211,8 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     """
     cache = number_format(work.kv_format, cache=True)
     formats = (work.dense.format, work.head.format, work.routed.format, cache)
+    hardware = completed(hardware)
+    memory = replace(memory, host=memory.host and completed(memory.host))
     # One region after another has its own part of the rate.
     regions = work.layers if hardware.execution == "spatial" else 1.0
     in_order = partial(sorted, key=lambda tier: tier.order(regions))
@@ -296,8 +300,8 @@ def _chip(
         working_rate(hardware, one, short_sums=short_sums) for one in formats
     )
     up, out = hardware.links.scale_up, hardware.links.scale_out
-    link = up.bandwidth.si if up else inf
-    latencies = [one.latency.si if one.latency else 0.0 for one in (out, up) if one]
+    ways = [way for way in (out, up) if way]
+    hops = [way.latency.si if way.latency else 0.0 for way in ways] or [0.0]
     return Chip(
         bandwidth=bandwidth,
         cores=hardware.cores.si if hardware.cores else inf,
@@ -314,8 +318,8 @@ def _chip(
         routed_is_packed=float(routed.is_unpacked),
         blocks=float(formats[0].whole_file and formats[0].bits < 16),
         vector=hardware.vector.si if hardware.vector else inf,
-        link=link,
-        link_out=out.bandwidth.si if out else link,
-        hop=latencies[0] if latencies else 0.0,
-        hop_inside=latencies[-1] if up else 0.0,
+        link=ways[-1].bandwidth.si if ways else inf,
+        link_out=ways[0].bandwidth.si if ways else inf,
+        hop=hops[0],
+        hop_inside=hops[-1],
     )

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
-from math import inf
 from operator import itemgetter
 
 import numpy as np
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.defaults_used import default_notes
 from fastcalc.core.estimate import Estimate, evaluate
 from fastcalc.core.host import WRITTEN
 from fastcalc.core.layout import Layout, LayoutError
@@ -377,8 +377,7 @@ def _warnings(outcome: Location) -> Iterable[str]:
         yield f"{hardware.id} pipelines whole layers: --tp, --ep and --dp do not apply to it"
     if engine.is_bound:
         yield f"{engine.id} hides prompts under decode where it can: input may cost nothing"
-    if hardware.cores is None and outcome.placement.machine.software.compute_per_core < inf:
-        yield f"{hardware.id} states no cores: no limit per core is applied"
+    yield from default_notes(hardware, host, outcome.placement)
     if outcome.placement.machine.is_spatial and not engine.is_bound:
         yield (
             f"prefill on a {hardware.kind} is undetermined: TTFT and input $ of {hardware.id} rest "

@@ -10,6 +10,8 @@ measured prefill asks.
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from fastcalc.core.component import Component, Step, idle, is_nothing, total_of
 from fastcalc.core.host_use import FAR, HOST, Ways, located, ways_of
 from fastcalc.core.machine import Chip, EngineParameters
@@ -170,7 +172,11 @@ def _pipeline(
         sent=crossings * work.tokens * work.hidden * ACTIVATION_BYTES,
         link=link * software.link_fraction,
         count=crossings,
-        each=where(work.hops_are_inside, chip.hop_inside, chip.hop),
+        each=where(
+            work.hops_are_inside,
+            np.maximum(chip.hop_inside, software.collective_latency),
+            chip.hop,
+        ),
     )
     alone = pass_time + hops.seconds
     host = (1.0 - work.slowest) * software.sequence_overhead + software.stage_overhead

@@ -77,7 +77,7 @@ class Numbers:
     def link(self, *, is_inside: bool) -> Term:
         """Return the printed one-way bandwidth inside or beyond the link domain. [byte/s]"""
         up, out = self.machine.hardware.links.scale_up, self.machine.hardware.links.scale_out
-        link, name = (up, "link inside") if is_inside or out is None else (out, "link beyond")
+        link, name = (out, "link beyond") if out and not (up and is_inside) else (up, "link inside")
         if link is None:
             return number(inf, "B/s")
         return self._printed(f"{name} the domain", link.bandwidth, "B/s")

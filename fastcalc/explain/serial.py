@@ -88,11 +88,14 @@ def _sequences(made: Pass, part: Component) -> list[Equation]:
 @component("stage hops", "activations sent from one pipeline stage to the next")
 def _stage_hops(made: Pass, part: Component) -> list[Equation]:
     crossings = number(made.load.stages) - 1.0
+    is_inside = one(made.load.hops_are_inside) > 0.0
+    exchange = made.numbers.setting("collective_latency")
+    is_exchange = is_inside and exchange.value >= one(made.chip.hop_inside)
     return [
         equation("sent", part.sent, "B", crossings * made.message()),
-        made.linked(part, is_inside=one(made.load.hops_are_inside) > 0.0),
+        made.linked(part, is_inside=is_inside),
         equation("hops", part.count, "", crossings),
-        equation("each", part.each, "s", made.numbers.hop(part.each)),
+        equation("each", part.each, "s", exchange if is_exchange else made.numbers.hop(part.each)),
     ]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fastcalc.catalogue.chip_defaults import defaults_of
 from fastcalc.catalogue.schema import Model
 from fastcalc.core import columns
 from fastcalc.core.estimate import SITE_FACTOR
@@ -82,6 +83,15 @@ def grounds(scenarios: Sequence[Scenario]) -> Record:
         "prices": prices,
         "ownership": {"years": YEARS, "usd_per_kwh": USD_PER_KWH, "site_factor": SITE_FACTOR},
         "engines": {one.engine.id: one.engine.fitted_on for one in scenarios},
+        "defaults": {
+            entry.id: {
+                default.path: {"value": default.quantity.text, "basis": default.basis}
+                for default in defaults_of(entry)
+            }
+            for scenario in scenarios
+            for entry in (scenario.hardware, scenario.memory.host)
+            if entry and defaults_of(entry)
+        },
     }
 
 

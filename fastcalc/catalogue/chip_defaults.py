@@ -1,0 +1,164 @@
+"""What numbers that a chip's file leaves out are taken to be, so that none counts as nothing.
+
+A default is the median of the catalogue's chips of the kind that state the number, or of all chips
+where none of the kind does; of two in the middle, the one that makes a chip slower. Prices, powers,
+capacities and links that are left out stay so. Latencies inside a domain are left out, too, where
+engines hold them: as `collective_latency` of chips that run layer after layer, and in the layer
+floor of Groq's engine, which includes the hops between chips.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fastcalc.catalogue.once import once
+from fastcalc.catalogue.schema.hardware import Hardware
+from fastcalc.catalogue.schema.quantities import Entry, Quantity, QuantityReader, Source
+
+
+class Medians(NamedTuple):
+    """The numbers that stand in where files leave one out.
+
+    name : what it is of a chip, in words
+    dimension : as `QuantityReader` has it
+    by_kind : by kind of chip, of memories by where they are; ``all`` is of chips of any kind
+    """
+
+    name: str
+    dimension: str
+    by_kind: dict[str, str | int]
+
+
+MEDIANS = {
+    "cores": Medians(
+        "cores",
+        "amount",
+        {"gpu": 108, "apple": 30, "soc": 40, "rdu": 1040, "wafer": 850_000},
+    ),
+    "vector": Medians(
+        "rate of vector units",
+        "compute rate",
+        {
+            "gpu": "51 TFLOP/s",
+            "apple": "10.6 TFLOP/s",
+            "soc": "29.7 TFLOP/s",
+            "all": "34.1 TFLOP/s",
+        },
+    ),
+    "links.scale_up.domain": Medians(
+        "domain of its link",
+        "amount",
+        {"gpu": 8, "npu": 12, "tpu": 256, "lpu": 72, "rdu": 16, "soc": 2, "all": 8},
+    ),
+    "links.scale_up.latency": Medians("latency of its link", "time", {"tpu": "1 us"}),
+    "links.scale_out.latency": Medians(
+        "latency between chips",
+        "time",
+        {"gpu": "10 us", "npu": "10 us", "wafer": "5 us", "all": "10 us"},
+    ),
+    "memory.link": Medians(
+        "link to its memory", "bandwidth", {"host": "63 GB/s", "disk": "7.45 GB/s"}
+    ),
+    "memory.shared_by": Medians("chips that share its memory", "amount", {"host": 2, "disk": 2}),
+}
+
+
+class Default(NamedTuple):
+    """A number that stands in for one that a file leaves out.
+
+    path : where the file would state it
+    row : its row of `MEDIANS`
+    kind : whose median it is
+    """
+
+    path: str
+    row: str
+    kind: str
+
+    @property
+    def quantity(self) -> Quantity:
+        """The number as a file would hold it."""
+        raw = MEDIANS[self.row].by_kind[self.kind]
+        si = QuantityReader(MEDIANS[self.row].dimension).si(raw)
+        return Quantity(si=si, text=str(raw), source=self.path)
+
+    @property
+    def basis(self) -> str:
+        """Whose median it is, in a phrase."""
+        return f"median of {_MANY.get(self.kind, f'chips of kind {self.kind}')} that state it"
+
+
+_MANY = {"all": "all chips", "gpu": "GPUs", "tpu": "TPUs", "wafer": "wafers", "host": "hosts"}
+_OF_LINKS = ("domain", "latency")
+_OF_MEMORIES = ("link", "shared_by")
+
+
+@once
+def defaults_of(hardware: Hardware) -> tuple[Default, ...]:
+    """Return what stands in for the numbers that a chip's file leaves out.
+
+    hardware : as its file states it
+    """
+    return tuple(_defaults_of(hardware))
+
+
+@once
+def completed(hardware: Hardware) -> Hardware:
+    """Return a chip with a default for each number that its file leaves out.
+
+    hardware : as its file states it
+    """
+    found = {default.path: default for default in defaults_of(hardware)}
+    if not found:
+        return hardware
+
+    def whole(part: Entry | None, start: str, *names: str) -> dict[str, object]:
+        return {
+            name: found[start + name].quantity if start + name in found else getattr(part, name)
+            for name in names
+        }
+
+    links = {
+        name: link and link.model_copy(update=whole(link, f"links.{name}.", *_OF_LINKS))
+        for name, link in hardware.links
+    }
+    memory = [
+        tier.model_copy(update=whole(tier, f"memory.{tier.name}.", *_OF_MEMORIES))
+        for tier in hardware.memory
+    ]
+    sources = {path: Source(title=default.basis) for path, default in found.items()}
+    parts = {
+        **whole(hardware, "", "cores", "vector"),
+        "links": hardware.links.model_copy(update=links),
+        "memory": memory,
+        "sources": {**hardware.sources, **sources},
+    }
+    return hardware.model_copy(update=parts)
+
+
+def _defaults_of(hardware: Hardware) -> Iterator[Default]:
+    kind = hardware.kind
+    if hardware.cores is None:
+        yield from _default("cores", "cores", kind)
+    # Cores of a host widen weights at the rates of its peaks, and those of regions do not.
+    if hardware.vector is None and kind != "host" and hardware.execution == "sequential":
+        yield from _default("vector", "vector", kind)
+    for name, link in hardware.links:
+        for field in _OF_LINKS if link else ():
+            if getattr(link, field) is None:
+                yield from _default(path := f"links.{name}.{field}", path, kind)
+    up = hardware.links.scale_up
+    is_crossed = hardware.execution == "spatial" and hardware.links.scale_out is None
+    if is_crossed and up and up.latency is None and kind not in ("lpu", "tpu"):
+        yield from _default("links.scale_up.latency", "links.scale_out.latency", kind)
+    for tier in hardware.memory:
+        for field in _OF_MEMORIES if tier.where in ("host", "disk") else ():
+            if getattr(tier, field) is None:
+                yield from _default(f"memory.{tier.name}.{field}", f"memory.{field}", tier.where)
+
+
+def _default(path: str, row: str, kind: str | None) -> Iterator[Default]:
+    by_kind = MEDIANS[row].by_kind if row in MEDIANS else {}
+    for known in (kind, "all"):
+        if known in by_kind:
+            yield Default(path, row, str(known))
+            return

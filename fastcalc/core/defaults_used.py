@@ -1,0 +1,47 @@
+"""Which defaults of numbers that a chip's file leaves out move an answer, in sentences."""
+
+from math import inf
+
+from fastcalc.catalogue.chip_defaults import MEDIANS, Default, defaults_of
+from fastcalc.catalogue.schema import Hardware
+from fastcalc.core.legal import link_domain
+from fastcalc.core.placement import Placement
+
+
+def default_notes(hardware: Hardware, host: Hardware | None, placement: Placement) -> list[str]:
+    """Return what a reader must know of numbers that files leave out.
+
+    hardware, host : as their files state them
+    placement : of a workload on them
+    """
+    entries = [hardware, *([host] if host else [])]
+    notes = [
+        f"{MEDIANS[default.row].name} of {entry.id} left out: {default.quantity.text} taken, "
+        f"{default.basis}; give it with --set {entry.id}:{default.path}=VALUE"
+        for entry in entries
+        for default in defaults_of(entry)
+        if _moves(default, placement)
+    ]
+    if placement.machine.hardware.cores is None and _limits_cores(placement):
+        notes.append(f"{hardware.id} states no cores: no limit per core is applied")
+    return notes
+
+
+def _limits_cores(placement: Placement) -> bool:
+    software = placement.machine.software
+    return bool(min(software.compute_per_core, software.bandwidth_per_core) < inf)
+
+
+def _moves(default: Default, placement: Placement) -> bool:
+    machine, layout = placement.machine, placement.layout
+    chip, software = machine.chip, machine.software
+    if default.row == "cores":
+        return _limits_cores(placement)
+    if default.row == "vector":
+        packed = (chip.dense_is_packed, chip.head_is_packed, chip.routed_is_packed)
+        return bool(software.dequantization_operations) and any(packed)
+    if default.row == "links.scale_out.latency":
+        return layout.chips > (1 if machine.is_spatial else link_domain(machine.hardware))
+    if default.path.startswith("links."):
+        return layout.chips > 1
+    return any(not tier.is_near for tier in machine.tiers)

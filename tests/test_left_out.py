@@ -1,0 +1,241 @@
+"""Numbers that a chip's file leaves out: none counts as nothing."""
+
+from inspect import isclass
+from itertools import product
+from statistics import median_high, median_low
+from types import NoneType
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from fastcalc.catalogue.chip_defaults import MEDIANS
+from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.schema.quantities import Entry, Quantity, QuantityReader
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.layout import Layout, LayoutError
+from fastcalc.core.scenario import Scenario, Sharding, engine_for, solve
+from fastcalc.core.schedule import Schedule
+from fastcalc.core.tier import MemoryChoice
+from fastcalc.core.traffic import Traffic
+from fastcalc.report import records
+from tests import made_up
+from tests.helpers import outcome
+
+COSTS = ("links.scale_out.latency", "links.scale_up.latency", "memory.shared_by")
+"""Rows of which more is slower, so that of two in the middle the larger is taken."""
+
+
+def numbers(chip):
+    """Yield every optional number of a chip that answers use: row, kind, path and quantity."""
+    for name in ("cores", "vector"):
+        yield name, chip.kind, name, getattr(chip, name)
+    for name, field in product(("scale_up", "scale_out"), ("domain", "latency")):
+        if link := getattr(chip.links, name):
+            path = f"links.{name}.{field}"
+            yield path, chip.kind, path, getattr(link, field)
+    for tier, field in product(chip.memory, ("link", "shared_by")):
+        if tier.where in ("host", "disk"):
+            path = f"memory.{tier.name}.{field}"
+            yield f"memory.{field}", tier.where, path, getattr(tier, field)
+
+
+def without(chip, path, quantity=None):
+    """Return a chip with the number at a path left out, or another in its place."""
+    first, *names = path.split(".")
+    if not names:
+        return chip.model_copy(update={first: quantity})
+    name, field = names
+    if first == "links":
+        link = getattr(chip.links, name).model_copy(update={field: quantity})
+        return chip.model_copy(update={"links": chip.links.model_copy(update={name: link})})
+    memory = [
+        tier.model_copy(update={field: quantity}) if tier.name == name else tier
+        for tier in chip.memory
+    ]
+    return chip.model_copy(update={"memory": memory})
+
+
+def chips(catalogue):
+    return [catalogue.hardware(name) for name in catalogue.names("hardware")]
+
+
+@pytest.fixture(scope="module")
+def stated():
+    """Every number that the catalogue states, by row and kind."""
+    found = {}
+    for chip in chips(Catalogue()):
+        for row, kind, _, quantity in numbers(chip):
+            if quantity is not None:
+                found.setdefault((row, kind), []).append(quantity.si)
+                found.setdefault((row, "all"), []).append(quantity.si)
+    return found
+
+
+def test_defaults_are_medians_of_the_catalogue(stated):
+    for row, medians in MEDIANS.items():
+        middle = median_high if row in COSTS else median_low
+        for kind, text in medians.by_kind.items():
+            assert QuantityReader(medians.dimension).si(text) == middle(stated[row, kind]), (
+                row,
+                kind,
+            )
+
+
+def test_every_kind_with_a_median_has_a_default(stated):
+    """Hosts count no cores of their own, and of Ethernet between hosts none states a domain."""
+    for row, kind in stated:
+        in_table = {kind, "all"} & MEDIANS[row].by_kind.keys() if row in MEDIANS else set()
+        assert in_table or (row, kind) in LEFT, (row, kind)
+
+
+LEFT = {
+    ("cores", "host"),  # a host multiplies at its peaks
+    ("cores", "all"),  # what one is differs between kinds
+    ("links.scale_up.latency", "all"),  # engines hold it
+    ("memory.link", "all"),
+    ("memory.shared_by", "all"),
+}
+
+
+REQUESTS = Traffic(prompt=1000.0, output=200.0, context=1100.0)
+CASES = {
+    "cores": [("llama-3.1-8b", None, {}, None)],
+    "vector": [("llama-3.1-8b", None, {"weights": "int4", "kv": "bf16"}, "llama-cpp")],
+    "links": [
+        ("llama-3.1-70b", None, {"sharding": Sharding(tp=1, pp=16)}, None),
+        ("qwen3-30b-a3b", None, {"sharding": Sharding(chips=32)}, None),
+    ],
+}
+"""By the numbers that they turn on: models, a host, what is asked, and an engine if not its own."""
+
+
+def answers(catalogue, chip, model, host, changes, engine):
+    """Return seconds of a token, of a first one and of served tokens, and dollars: less is better.
+
+    None where the chip has no such layout.
+    """
+    software = catalogue.engine(engine) if engine else engine_for(catalogue, chip)[0]
+    memory = MemoryChoice(host=host)
+    try:
+        found = solve(
+            Scenario(
+                chip, catalogue.model(model), software, (1, 16), REQUESTS, memory=memory, **changes
+            )
+        )
+    except LayoutError:
+        return None
+    estimate = found.estimate
+    dollars = np.concatenate(found.usd) if found.usd else np.array([])
+    return np.concatenate([estimate.tpot, estimate.ttft, 1.0 / estimate.served, dollars])
+
+
+def differences(catalogue, chip, path, quantity, case):
+    """Return answers with a number left out over those with a quantity in its place."""
+    left_out = answers(catalogue, without(chip, path), *case)
+    median = answers(catalogue, without(chip, path, quantity), *case)
+    if left_out is None or median is None:
+        assert left_out is median
+        return np.array([])
+    return left_out / median
+
+
+def test_no_chip_gains_by_a_number_left_out(catalogue, stated):
+    """All chips, all optional numbers: never faster or cheaper than at the median of the kind."""
+    compared = set()
+    for chip in chips(catalogue):
+        for row, kind, path, _ in numbers(chip):
+            if chip.kind == "host" or not (kind_stated := stated.get((row, kind))):
+                continue
+            middle = median_high if row in COSTS else median_low
+            quantity = Quantity(si=middle(kind_stated), text="median")
+            for case in CASES[row.split(".")[0]]:
+                assert (differences(catalogue, chip, path, quantity, case) >= 1.0 - 1e-12).all(), (
+                    chip.id,
+                    path,
+                    case,
+                )
+            compared.add(row)
+    assert compared == {row for row in MEDIANS if not row.startswith("memory")}
+
+
+@pytest.mark.parametrize("path", ["memory.DRAM.link", "memory.DRAM.shared_by"])
+def test_no_host_gains_by_a_number_left_out(catalogue, stated, path):
+    chip, row = catalogue.hardware("rtx-4090"), path.replace("DRAM.", "")
+    quantity = Quantity(si=median_low(stated[row, "host"]), text="median")
+    for host in (one for one in chips(catalogue) if one.kind == "host"):
+        left_out = answers(catalogue, chip, "llama-3.1-70b", without(host, path), {}, None)
+        median = answers(catalogue, chip, "llama-3.1-70b", without(host, path, quantity), {}, None)
+        assert (left_out >= median * (1.0 - 1e-12)).all(), host.id
+
+
+def test_a_wafer_without_a_latency_pays_for_hops(catalogue):
+    """wse-3 is no worse in any stated number than wse-2: 24 hops of 5 us are 120 us of a token."""
+    case = ("glm-4.7", None, {"sharding": Sharding(chips=24)}, None)
+    older, newer = (
+        answers(catalogue, catalogue.hardware(one), *case) for one in ("wse-2", "wse-3")
+    )
+    assert (newer[:6] <= older[:6]).all()
+    free = Quantity(si=1e-12, text="1 ps")
+    instant = without(catalogue.hardware("wse-2"), "links.scale_out.latency", free)
+    assert (older - answers(catalogue, instant, *case))[0] == pytest.approx(24 * 5e-6, rel=1e-5)
+
+
+@pytest.mark.parametrize(("latency", "seconds"), [(None, 4e-6), ("1 us", 4e-6), ("9 us", 9e-6)])
+def test_a_stage_hop_inside_the_domain_takes_an_exchange(latency, seconds):
+    """An engine's exchange of 4 us holds the latency of the link, unless that alone is longer."""
+    link = {"bandwidth": "100 GB/s", "domain": 8, **({"latency": latency} if latency else {})}
+    placed = made_up.placed(
+        made_up.minimal(),
+        Layout(pp=4),
+        on=made_up.chip(links={"scale_up": link}),
+        under=made_up.engine(collective_latency="4 us"),
+    )
+    step = Schedule(placed, REQUESTS, np.array([1.0])).decode
+    (hops,) = [part for part in step.components if part.name == "stage hops"]
+    assert hops.seconds == pytest.approx(3 * seconds)
+
+
+def flat(annotation):
+    yield annotation
+    for inner in get_args(annotation):
+        yield from flat(inner)
+
+
+def optional(schema, start=""):
+    """Yield the paths of the numbers that a schema has no need of."""
+    for name, field in schema.model_fields.items():
+        kinds = list(flat(field.annotation))
+        parts = [kind for kind in kinds if isclass(kind) and issubclass(kind, Entry)]
+        if Quantity in parts and NoneType in kinds:
+            yield f"{start}{name}"
+        for part in parts:
+            if part is not Quantity:
+                yield from optional(part, f"{start}{name}.")
+
+
+def test_every_optional_number_has_a_default_or_stays_absent():
+    """Prices and powers stay absent; network has no domain, and area is in no formula of speed."""
+    assert set(optional(Hardware)) == MEDIANS.keys() | {
+        "links.scale_out.domain", "power.all_in", "price.cloud", "price.purchase", "area", "transistors",
+    }  # fmt: skip
+
+
+def test_a_default_is_in_assumptions_and_notes():
+    """A note where it moves the answer: the latency of hops is nothing to one wafer."""
+    many, alone = (
+        outcome(model, "wse-2", sharding=Sharding(chips=chips))
+        for model, chips in (("llama-3.1-70b", 8), ("llama-3.1-8b", 1))
+    )
+    sentence = (
+        "latency between chips of wse-2 left out: 5 us taken, median of wafers that state it; "
+        "give it with --set wse-2:links.scale_out.latency=VALUE"
+    )
+    assert sentence in many.warnings
+    assert not any("left out" in warning for warning in alone.warnings)
+    assert records.assumptions([many])["defaults"] == {
+        "wse-2": {
+            "links.scale_out.latency": {"value": "5 us", "basis": "median of wafers that state it"}
+        }
+    }
+    assert records.assumptions([outcome("llama-3.1-8b", "h100-sxm")])["defaults"] == {}
