@@ -14,10 +14,16 @@ from typing import Any
 from typer.models import ArgumentInfo
 
 import fastcalc
+from fastcalc.articles.claim_file import read_claims
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import show_validate
 from fastcalc.cli.app import COMMANDS
 from fastcalc.cli.commands.measurements import Validate
 from fastcalc.cli.flags import declared
+from fastcalc.core.pricing import Pricing
+from fastcalc.evidence.score import Group
+from fastcalc.evidence.shipped import shipped as evidence
+from fastcalc.evidence.validate import validate_shipped
 from fastcalc.library.answer_table import Table
 from fastcalc.library.functions import flags_of
 from fastcalc.report.numbers_as_text import number, parameters, prefixed, size
@@ -58,14 +64,24 @@ Written by `python docs/refresh.py` from what `fastcalc validate` finds. A facto
 measured or the other way round, whichever is above 1; 90 % are within the second number; bias above
 1 is too fast; the last column says how many measurements lie in the 80 % range.
 
-On {points:,} points of {sources} sources, each predicted by a fit that has not seen its source,
-the median factor is {median:.2f}, 90 % are within {most:.2f}, and {share:.0f} % lie in their
-range. What a point is, and how it is predicted: [measured points](evidence.md). Your own:
+On {points:,} points of {sources} sources the median factor is {median:.2f}, 90 % are
+within {most:.2f}, and {share:.0f} % lie in their range. {unseen:,} of them are each predicted by
+a fit that has not seen its source; the other {seen}, of SRAM machines, are what their engines
+were set from. Set aside are {aside:,} points of {aside_sources} sources, as no engine was fitted
+on them: median {aside_median:.2f}, 90 % within {aside_most:.2f}, {aside_share:.0f} % in range. What
+a point is, and how it is predicted: [measured points](evidence.md). Your own:
 `fastcalc validate my-runs.csv`.
 """
-TRUST = """Every speed is held against published measurements. {points:,} of them, of {sources}
-sources, are predicted by fits that have not seen their source: off by a factor of {median:.2f} in
-the median, 90 % within {most:.2f}, {share:.0f} % inside their range, {above} above the bound.
+TRUST = """Every speed is held against published measurements.
+
+- **Left out**: {points:,} points of {sources} sources, each but {seen} predicted by a fit that
+has not seen its source: off by a factor of {median:.2f} in the median, 90 % within {most:.2f},
+{share:.0f} % inside their range, {above} above the bound. Those {seen} are of SRAM machines, wafers
+among them: their engines are set from these few speeds, none left out, so the factor flatters.
+- **Set aside**, as no engine was fitted on them: {aside:,} points of {aside_sources} sources, off
+by {aside_median:.2f} in the median, 90 % within {aside_most:.2f}, {aside_share:.0f} % inside their
+range.
+
 Closest is "{closest}" (90 % within {best:.2f}), furthest "{furthest}" ({worst:.2f}); of {chips}
 chips, {alone} rest on one source. [By class, chip and model](docs/accuracy.md).
 """
@@ -227,7 +243,7 @@ def trust() -> str:
     furthest = max(classes, key=lambda one: one["p90_factor"])
     chips = _of(groups, "hardware")
     text = TRUST.format(
-        **_scores(groups[0]),
+        **_scores(groups),
         closest=closest["group"].partition(":")[2],
         best=closest["p90_factor"],
         furthest=furthest["group"].partition(":")[2],
@@ -235,7 +251,24 @@ def trust() -> str:
         alone=sum(one["sources"] == 1 for one in chips),
         chips=len(chips),
     )
-    return fill(text, 100, break_on_hyphens=False) + "\n"
+    return wrapped(text)
+
+
+def wrapped(text: str) -> str:
+    """Return paragraphs and list items in lines of at most 100 characters."""
+    blocks = re.split(r"(\n\n|\n(?=- ))", text.rstrip("\n"))
+    lines = (
+        block
+        if not block.strip()
+        else fill(
+            " ".join(block.split()),
+            100,
+            subsequent_indent="  " if block.startswith("- ") else "",
+            break_on_hyphens=False,
+        )
+        for block in blocks
+    )
+    return "".join(lines) + "\n"
 
 
 def shipped() -> str:
@@ -245,8 +278,59 @@ def shipped() -> str:
     return f"Shipped are {chips}, {models} and {engines}: [the catalogue](docs/catalogue.md).\n"
 
 
-def _scores(total: Any) -> dict[str, float]:
+@cache
+def apart() -> dict[str, Group]:
+    """Return the scores of what no engine was fitted on, by class."""
+    found = validate_shipped(evidence(), Catalogue())
+    return {one.name: one for one in found.set_aside.groups}
+
+
+def hosts() -> str:
+    """Return how far off speeds are where part of a model lives on a host."""
+    group = apart()["part:part of the model on a host"]
+    side = "too high" if group.bias > 1.0 else "too low"
+    return (
+        f"On {group.count} published speeds of {group.sources} sources, none of which set a number "
+        f"of it, the expected speed is within a factor of {group.median_factor:.2f} (median), and "
+        f"{max(group.bias, 1.0 / group.bias):.2f} times {side} in the median"
+    )
+
+
+def newer_rent() -> str:
+    """Return the chip-hour of GB200 over that of H100 by both price bases."""
+    chips = [Catalogue().hardware(name) for name in ("gb200", "h100-sxm")]
+    cloud, tco = (
+        new / old
+        for basis in ("cloud", "tco")
+        for new, old in [[Pricing(basis).per_chip_hour(chip) for chip in chips]]
+    )
+    return f"{number(cloud, 2)}x by cloud price and {number(tco, 2)}x by ownership"
+
+
+def claims() -> str:
+    """Return how many claims are tested, and of how many articles."""
+    found, _ = read_claims()
+    return f"{len(found.claims)} claims"
+
+
+def python() -> str:
+    """Return the oldest Python that will do."""
+    text = (DOCS.parent / "pyproject.toml").read_text(encoding="utf-8")
+    return re.search(r'requires-python = ">=([\d.]+)"', text)[1]
+
+
+def _scores(groups: Sequence[Any]) -> dict[str, float]:
+    total = groups[0]
+    aside = apart()["all"]
+    (seen,) = (one["n"] for one in groups if one["group"] == "part:SRAM machines")
     return {
+        "seen": seen,
+        "unseen": total["n"] - seen,
+        "aside": aside.count,
+        "aside_sources": aside.sources,
+        "aside_median": aside.median_factor,
+        "aside_most": aside.p90_factor,
+        "aside_share": 100 * aside.coverage,
         "points": total["n"],
         "sources": total["sources"],
         "median": total["median_factor"],
@@ -260,7 +344,6 @@ def accuracy() -> str:
     """Return the page on how far predictions are from measurements."""
     table = validated()
     groups = table.premises["groups"]
-    total, *_ = groups
     weak = [
         one
         for one in _of(groups, "hardware", "model")
@@ -271,7 +354,7 @@ def accuracy() -> str:
     page = "\n".join(line.rstrip() for line in str(table).splitlines())
     return "\n".join(
         [
-            ACCURACY.format(**_scores(total)),
+            wrapped(ACCURACY.format(**_scores(groups))),
             f"## By class\n\n```text\n{page}\n```\n",
             WEAK_PLACES.format(weak=WEAK, few=few, of=len(weak)),
             _groups(sorted(weak, key=lambda one: -one["median_factor"])),
@@ -305,24 +388,34 @@ def _groups(groups: Iterable[Any]) -> str:
 PAGES = {"commands.md": commands, "catalogue.md": catalogue, "accuracy.md": accuracy}
 
 
-MARKED = {"trust": trust, "shipped": shipped}
-"""What the README holds between marks of these names."""
+MARKED = {
+    "trust": trust,
+    "shipped": shipped,
+    "hosts": hosts,
+    "newer-rent": newer_rent,
+    "claims": claims,
+    "python": python,
+}
+"""What the README and the guides hold between marks of these names."""
+
+MARKED_PAGES = [DOCS.parent / "README.md", *sorted((DOCS / "guide").glob("*.md"))]
 
 
 def marked(text: str) -> str:
-    """Return the README's text with what is between its marks written again."""
-    for name, lines in MARKED.items():
-        between = re.compile(rf"(?s)(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)")
-        text = between.sub(lambda _, lines=lines: lines(), text)
-    return text
+    """Return a page's text with what is between its marks written again."""
+    return re.sub(
+        r"(?s)(<!-- (\S+) -->\n?).*?(\n?<!-- /\2 -->)",
+        lambda m: f"{m[1]}{MARKED[m[2]]().rstrip()}{m[3]}",
+        text,
+    )
 
 
 def main() -> None:
-    """Write all pages, and what the README says of accuracy."""
+    """Write all pages, and the marked numbers of README and guides."""
     for name, page in PAGES.items():
         (DOCS / name).write_text(page(), encoding="utf-8")
-    readme = DOCS.parent / "README.md"
-    readme.write_text(marked(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in MARKED_PAGES:
+        page.write_text(marked(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -86,6 +86,22 @@ class Ran:
     err: str
 
 
+TERMS = r"80 % range|Apache 2\.0|takes most of a step"
+"""Words of the prose that are no number of a computation: a column, a licence, what limits."""
+
+_BY_HAND = (
+    r"(?i)\d|\b(?:twice|thrice|half|halves|hardly|nearly|almost|most of|majority|(?:a|one|two) "
+    r"(?:third|quarter|fifth|tenth)s?|(?:two|three|four|five|six|ten|fifteen|twenty) times)\b"
+)
+
+
+def by_hand(text):
+    """Return lines of Markdown prose with a number or a word of comparison that nothing computed."""
+    bare = re.sub(r"(?ms)^ *```.*?^ *```|`[^`]*`|\]\([^)]*\)|^ {4,}.*?$|^ *\d+\. ", "", text)
+    bare = re.sub(TERMS, "", bare)
+    return [line for line in bare.splitlines() if re.search(_BY_HAND, line)]
+
+
 def run(*args: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Ran:
     """Run the command line in this process and return what it did."""
     monkeypatch.setattr(sys, "argv", ["fastcalc", *map(str, args)])

@@ -210,3 +210,25 @@ def test_fit_names_every_chip_with_its_count_and_largest_batch(seed, fastcalc):
         assert counted(row["chips"], row["hardware"]) in on
     largest = on.partition("the largest batch there is ")[2]
     assert re.findall(r"[\d,]*\d", largest) == [f"{row['max_batch']:,}" for row in held]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "compare llama-3.1-8b --on wse-3 --batch 1,8",
+        "frontier llama-3.1-8b --on wse-3 --max-chips 1",
+        "plan llama-3.1-8b --on wse-3 --tpot 25ms --rate 20/s",
+        "fastmode llama-3.1-8b --on h100-sxm --batch 8 --speedup 4",
+    ],
+)
+def test_a_wafers_price_beyond_a_user_says_what_it_rests_on(command, capsys, monkeypatch):
+    shown = " ".join(run(*command.split(), capsys=capsys, monkeypatch=monkeypatch).out.split())
+    assert "nobody has measured in public how wse-3 serves many users" in shown
+
+
+@pytest.mark.parametrize("rest", ["--on wse-3 --batch 1", "--on h100-sxm --batch 8"])
+def test_where_nothing_rests_on_that_nothing_is_said_of_it(rest, capsys, monkeypatch):
+    shown = run(
+        "compare", "llama-3.1-8b", *rest.split(), capsys=capsys, monkeypatch=monkeypatch
+    ).out
+    assert "nobody has measured" not in shown

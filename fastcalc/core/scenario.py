@@ -383,6 +383,11 @@ def _warnings(outcome: Location) -> Iterable[str]:
             f"prefill on a {hardware.kind} is undetermined: TTFT and input $ of {hardware.id} rest "
             "on an assumed share of its dense peak"
         )
+        if outcome.usd_per_hour is not None and max(scenario.batches) > 1:
+            yield (
+                f"nobody has measured in public how {hardware.id} serves many users at a time: its "
+                "$ beyond one rest on that"
+            )
     yield from (f"{entry.id} is hypothetical" for entry in (hardware, model) if entry.hypothetical)
     yield from _model_warnings(outcome)
 

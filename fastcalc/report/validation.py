@@ -104,7 +104,11 @@ def parts(
     """Return how far off predictions are and where they are weak, their scores, and notes."""
     every = _notes(found, aside)
     (whole,) = [one for one in found.groups if one.name == "all"]
-    known = "that their fits have not seen" if aside else f"of {name}"
+    known = f"of {name}"
+    if aside:
+        seen = sum(one.count for one in found.groups if one.name == "part:SRAM machines")
+        known = "that their fits have not seen"
+        known += f", {seen} of SRAM machines excepted" if seen else ""
     points, sources = many(whole.count, "point"), many(whole.sources, "source")
     page: list[Part] = [
         f"{points} of {sources} {known}: off by a factor of "
