@@ -86,8 +86,11 @@ class Ran:
     err: str
 
 
-TERMS = r"80 % range|Apache 2\.0|takes most of a step"
-"""Words of the prose that are no number of a computation: a column, a licence, what limits."""
+TERMS = (
+    r"80 % range|Apache 2\.0|takes most of a step|\b(?:Opus 4\.6|GPT-5\.[34](?:-Codex)?|GLM-4\.7|"
+    r"DeepSeek-R1|WSE-3|CS-3|GB200|B200|H100)\b"
+)
+"""Words of the prose that are no number of a computation: a column, a licence, names."""
 
 _BY_HAND = (
     r"(?i)\d|\b(?:twice|thrice|half|halves|hardly|nearly|almost|most of|majority|(?:a|one|two) "
