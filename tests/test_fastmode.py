@@ -5,6 +5,7 @@ import io
 import itertools
 import json
 import math
+import re
 import shlex
 from dataclasses import replace
 
@@ -453,7 +454,7 @@ def test_the_first_screen_answers_and_names_what_cannot_be(fastcalc):
     missed = {TRICKS[one["trick"]] for one in tried} - {
         TRICKS[one["trick"]] for one in tried if one["cannot"] is None
     }
-    assert len(lines) <= 32
+    assert len(lines) <= 33  # of which one is for a row that the headline names
     for one in missed:
         assert one in text.partition("cannot: ")[2].partition(";")[0]
     assert "with the same model " in text
@@ -475,6 +476,17 @@ def test_with_the_same_model_means_the_cheapest_that_keeps_it(fastcalc):
     assert only.count("times the cost") == 1
     assert "smaller model" not in words(kept).partition("cannot: ")[2].partition(";")[0]
     assert "four tricks" not in words(kept).partition("cannot: ")[2].partition(";")[0]
+
+
+@pytest.mark.parametrize("screen", [(), ("--wide",)])
+def test_the_headline_names_rows_of_the_table(fastcalc, screen):
+    """The cheapest of the same model is the second of two tricks: it has a row all the same."""
+    args = ("fastmode", "glm-4.7", "--on", "h100-sxm", "--batch", "16", "--speedup", "15")
+    headline, _, table = fastcalc(*args, *screen, columns=200).out.partition("a user")
+    named = re.findall(r"(?:same model|overall) [\w ]+ \((.+?)\) at", words(headline))
+    assert len(named) == 2
+    for change in named:
+        assert any(re.search(rf"  {re.escape(change)}( *$|;)", line) for line in table.splitlines())
 
 
 def test_the_smaller_model_shown_is_the_largest_that_reaches(fastcalc):

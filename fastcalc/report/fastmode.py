@@ -14,7 +14,7 @@ from fastcalc.report.factors import factor_records, multiple
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, compare_records, plain, plainly
 from fastcalc.search.tricks import Answer, Option
-from fastcalc.search.tricks.option import TRICKS
+from fastcalc.search.tricks.option import TRICKS, best
 from fastcalc.search.tricks.waterfall import Factor, waterfall
 
 Command = Callable[[Outcome], str | None]
@@ -176,17 +176,28 @@ MOST_SHOWN = {
 """Options of a trick that a table shows unless asked for all."""
 
 
+def headline(answer: Answer) -> dict[str, Option]:
+    """Return the cheapest options with a price, by words: of today's model, and of all if other."""
+    model, priced = answer.today.scenario.model, [o for o in answer.reached if o.usd is not None]
+    same = best([o for o in priced if o.outcome and o.outcome.scenario.model is model])
+    found = {"with the same model": same, "overall": answer.cheapest if priced else None}
+    if same is answer.cheapest:
+        found["overall"] = None
+    return {words: option for words, option in found.items() if option}
+
+
 def shown(answer: Answer, *, everything: bool) -> tuple[list[Option], dict[str, int]]:
     """Return the options that a table shows, and how many of each trick it leaves out."""
     if everything:
         return answer.options, {}
     kept: list[Option] = []
-    left: dict[str, int] = {}
+    left, named = dict[str, int](), headline(answer).values()
     for trick in TRICKS:
         options = [one for one in answer.options if one.trick == trick]
         reached = [one for one in options if one.outcome is not None]
         nearest = sorted(options, key=lambda one: -one.fastest)[:1]
-        few = reached[: MOST_SHOWN.get(trick, 1)] or nearest
+        most = MOST_SHOWN.get(trick, 1)
+        few = [one for place, one in enumerate(reached) if place < most or one in named] or nearest
         kept += few
         if len(options) > len(few):
             left[trick] = len(options) - len(few)

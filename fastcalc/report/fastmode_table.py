@@ -8,12 +8,12 @@ from fastcalc.core.columns import Column, pick
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare, factors, record_tables
 from fastcalc.report.console import Part, Screen
-from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, nothing, rows
+from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, headline, nothing, rows
 from fastcalc.report.numbers_as_text import dollars, number, parameters
 from fastcalc.report.records import Record
 from fastcalc.search.tricks import Answer, Option
 from fastcalc.search.tricks.lighter_passes import PUBLISHED
-from fastcalc.search.tricks.option import TRICKS, best
+from fastcalc.search.tricks.option import TRICKS
 from fastcalc.search.tricks.smaller_models import Shrunk
 
 
@@ -91,11 +91,11 @@ def parts(
 ) -> list[Part]:
     """Return the cheapest ways in a sentence, a table of what reaches the speed, and notes."""
     reach = [one for one in options if one.outcome is not None]
-    same, first = _with_todays_model(answer), dict[str, Option]()
+    first, ways = dict[str, Option](), headline(answer).values()
     for one in reach:
         first.setdefault(one.trick, one)
-    shown = list(first.values())
-    named = _drawn(answer, [*shown, same] if same else shown)
+    shown = [one for one in reach if one is first[one.trick] or one in ways]
+    named = _drawn(answer, shown)
     missed = dict.fromkeys(
         TRICKS[one.trick] for one in options if one.trick not in first and not one.is_ruled_out
     )
@@ -125,18 +125,6 @@ def _drawn(answer: Answer, options: Sequence[Option]) -> list[Outcome]:
     return [answer.today, *(one.outcome for one in options if one.outcome is not None)]
 
 
-def _with_todays_model(answer: Answer) -> Option | None:
-    """Return the cheapest option of those with a price and today's model."""
-    model = answer.today.scenario.model
-    return best(
-        [
-            one
-            for one in answer.options
-            if one.usd is not None and one.outcome and one.outcome.scenario.model is model
-        ]
-    )
-
-
 def _sentence(answer: Answer) -> str:
     today, batch = answer.today, answer.today.scenario.batches[0]
     speed, chips = float(today.estimate.speed[0]), today.placement.layout.chips
@@ -148,15 +136,13 @@ def _sentence(answer: Answer) -> str:
     )
     if answer.cheapest is None:
         return f"{begun}: {nothing(answer)}."
-    same, ways = _with_todays_model(answer), list[str]()
-    for words, one in (("with the same model ", same), ("overall ", answer.cheapest)):
-        if one is None or one.usd is None or (ways and one is same):
-            continue
+    ways = list[str]()
+    for words, one in headline(answer).items():
         _, record = rows(answer, [one])
         cost = record["cost_multiple"]
         how = f" ({one.change})" if one.change else ""
         at = "" if cost is None else f" at {dollars(cost)} times the cost"
-        ways.append(f"{words}{_called(record)}{how}{at}")
+        ways.append(f"{words} {_called(record)}{how}{at}")
     return f"{begun}: {'; '.join(ways) or 'nothing with a price reaches it'}."
 
 
