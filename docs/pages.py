@@ -34,6 +34,9 @@ GAP = "-"
 WEAK = 1.25
 """The median factor above which a chip or a model counts as a weak place."""
 
+HOSTED = "part:part of the model on a host"
+"""The class that is scored apart from all others."""
+
 FEW = 30
 """Points below which a class is no example."""
 
@@ -80,7 +83,7 @@ has not seen its source: off by a factor of {median:.2f} in the median, 90 % wit
 among them: their engines are set from these few speeds, none left out, so the factor flatters.
 - **Set aside**, as no engine was fitted on them: {aside:,} points of {aside_sources} sources, off
 by {aside_median:.2f} in the median, 90 % within {aside_most:.2f}, {aside_share:.0f} % inside their
-range.
+range; and {host} with part of the model on a host, off by {host_median:.2f}.
 
 Closest is "{closest}" (90 % within {best:.2f}), furthest "{furthest}" ({worst:.2f}); of {chips}
 chips, {alone} rest on one source. [By class, chip and model](docs/accuracy.md).
@@ -287,7 +290,7 @@ def apart() -> dict[str, Group]:
 
 def hosts() -> str:
     """Return how far off speeds are where part of a model lives on a host."""
-    group = apart()["part:part of the model on a host"]
+    group = apart()[HOSTED]
     side = "too high" if group.bias > 1.0 else "too low"
     return (
         f"On {group.count} published speeds of {group.sources} sources, none of which set a number "
@@ -321,11 +324,13 @@ def python() -> str:
 
 def _scores(groups: Sequence[Any]) -> dict[str, float]:
     total = groups[0]
-    aside = apart()["all"]
+    aside, on_host = (apart()[name] for name in ("all", HOSTED))
     (seen,) = (one["n"] for one in groups if one["group"] == "part:SRAM machines")
     return {
         "seen": seen,
         "unseen": total["n"] - seen,
+        "host": on_host.count,
+        "host_median": on_host.median_factor,
         "aside": aside.count,
         "aside_sources": aside.sources,
         "aside_median": aside.median_factor,

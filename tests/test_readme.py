@@ -149,8 +149,10 @@ def test_the_two_lines_of_trust_add_up(capsys, monkeypatch):
     )
     counts = {one["group"]: one["n"] for one in answer["groups"]}
     assert (counts["all"], counts["part:SRAM machines"]) == (int(whole.replace(",", "")), int(seen))
-    aside = re.search(r"\*\*Set aside\*\*.*?: ([\d,]+) points", said)[1]
-    assert len(answer["points"]) == counts["all"] + int(aside.replace(",", ""))
+    aside, hosted = re.search(
+        r"\*\*Set aside\*\*.*?: ([\d,]+) points.*?and (\d+) with", said
+    ).groups()
+    assert len(answer["points"]) == counts["all"] + int(aside.replace(",", "")) + int(hosted)
     assert f"Those {seen} are of SRAM machines" in said
 
 
