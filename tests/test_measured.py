@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import re
+import tracemalloc
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -133,6 +134,19 @@ def test_blocks_predict_what_all_at_once_does(monkeypatch):
     for one, other in zip(blocks.groups, whole.groups, strict=True):
         assert one.name == other.name
         assert one.median_factor == pytest.approx(other.median_factor, rel=1e-12)
+
+
+def test_what_is_kept_of_a_point_does_not_hold_its_passes(monkeypatch):
+    """A few numbers each: five of a prediction, five of a score, eight bytes each."""
+    points = [point(id=f"a-{n}", concurrency=n % 50 + 1, line=n + 2) for n in range(5000)]
+    monkeypatch.setattr(evidence_validate, "_AT_ONCE", 250)
+    validate(points[:2500], Catalogue())  # what is looked up once
+    tracemalloc.start()
+    found = validate(points, Catalogue())
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(found.predictions) == 5000
+    assert size < 5000 * 500
 
 
 def test_a_static_batch_of_unknown_size_is_not_predicted():

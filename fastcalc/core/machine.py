@@ -132,7 +132,7 @@ class Reached(NamedTuple):
     least_rows: ArrayLike
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)  # few: of measured points they are arrays of megabytes
 def reached(chip: Chip, software: EngineParameters) -> Reached:
     """Return what an engine reaches on a chip: found once, as it is the same for every pass."""
     dense, routed = software.rate(chip, "dense"), software.rate(chip, "routed")

@@ -15,8 +15,8 @@ from fastcalc.evidence.score import Group, Prediction, groups_of, predictions_of
 from fastcalc.evidence.shipped import Evidence
 from fastcalc.evidence.stacked import rows_of
 
-_AT_ONCE = 10_000
-"""Points predicted together: their passes take some ten megabytes."""
+_AT_ONCE = 4000
+"""Points predicted together: their passes take some megabytes."""
 
 
 @dataclass(frozen=True)
