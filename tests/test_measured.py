@@ -146,7 +146,7 @@ def test_what_is_kept_of_a_point_does_not_hold_its_passes(monkeypatch):
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(found.predictions) == 5000
-    assert size < 5000 * 500
+    assert size < 5000 * 400
 
 
 def test_a_static_batch_of_unknown_size_is_not_predicted():

@@ -90,14 +90,17 @@ def of_model(work: Workload, traffic: Traffic) -> OfModel:
 
 @once
 def of_chip(chip: Hardware, engine: Engine, pricing: Pricing, memory: MemoryChoice) -> OfChip:
-    """Return what a chip gives; one with a host reads, holds and multiplies without end."""
+    """Return what a chip gives at most: with a host, all of that on top, as if for it alone."""
     software, price = parameters_on(engine, chip), pricing.per_chip_hour(chip)
     is_staged = chip.execution == "sequential" and not engine.is_bound
     caches = [one for one in rated_formats(chip) if one.cache_bits]
     caches += [number_format(one, cache=True) for one in engine.cache_formats.values()]
-    share = float(software.bandwidth_fraction) if is_staged and len(chip.memory) == 1 else 1.0
+    host = memory.host
+    memories = (*chip.memory, *(host.memory if host else ()))
+    share = float(software.bandwidth_fraction) if is_staged and len(memories) == 1 else 1.0
+    cores = max(rate.si for rate in host.peak.values()) if host else 0.0
+    own_peak = float(software.compute_fraction) * max(rate.si for rate in chip.peak.values())
     latency = float(software.collective_latency) + float(software.rank_wait)
-    helped = inf if memory.host is not None else 1.0
     return OfChip(
         is_priced=price is not None,
         hour=(price or 1.0) / pricing.utilization,
@@ -106,9 +109,9 @@ def of_chip(chip: Hardware, engine: Engine, pricing: Pricing, memory: MemoryChoi
         crossing=2.0 * latency * is_staged,
         overhead=float(software.sequence_overhead) * is_staged,
         domain=link_domain(chip) if is_staged else 1.0,
-        bandwidth=helped * share * sum(one.bandwidth.si for one in chip.memory),
-        peak=helped * float(software.compute_fraction) * max(one.si for one in chip.peak.values()),
-        memory=helped * float(software.memory_fraction) * sum(o.capacity.si for o in chip.memory),
+        bandwidth=share * sum(one.bandwidth.si for one in memories),
+        peak=own_peak + cores,
+        memory=float(software.memory_fraction) * sum(one.capacity.si for one in memories),
         weight=min((one.bytes for one in rated_formats(chip)), default=_WIDEST),
         element=min((one.cache_bytes for one in caches), default=inf),
     )
