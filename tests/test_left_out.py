@@ -239,3 +239,31 @@ def test_a_default_is_in_assumptions_and_notes():
         }
     }
     assert records.assumptions([outcome("llama-3.1-8b", "h100-sxm")])["defaults"] == {}
+
+
+def test_chips_that_no_link_joins_are_not_laid_out_together(catalogue):
+    """Without a link beyond the domain there is none: its latency and bandwidth are not nothing."""
+    chip = made_up.chip(links={"scale_up": {"bandwidth": "100 GB/s", "domain": 4}})
+    site = made_up.site(made_up.minimal(), on=chip)
+    assert max(layout.chips for layout in site.default_layouts) == 4
+    assert {(one.tp * one.pp, one.dp) for one in site.exactly(8)} == {(1, 8), (2, 4), (4, 2)}
+    with pytest.raises(LayoutError, match="states no link beyond its domain of 4"):
+        site.check(Layout(pp=8))
+    alone = made_up.site(made_up.minimal(), on=made_up.chip(links={}))
+    assert alone.default_layouts == (Layout(),)
+    with pytest.raises(LayoutError, match="states no link, and"):
+        alone.check(Layout(pp=2))
+    assert alone.check(Layout(dp=2))
+
+
+def test_no_chip_gains_by_a_link_beyond_the_domain_left_out(catalogue):
+    """16 chips cut one way, and as serves best: slower without the link, or not at all."""
+    for chip in chips(catalogue):
+        if chip.links.scale_out is None:
+            continue
+        less = chip.model_copy(update={"links": chip.links.model_copy(update={"scale_out": None})})
+        for case in CASES["links"]:
+            left_out = answers(catalogue, less, *case)
+            if left_out is not None:
+                ratio = left_out / answers(catalogue, chip, *case)
+                assert (ratio >= 1.0 - 1e-12).all(), (chip.id, case)

@@ -88,11 +88,24 @@ class LegalLayouts:
         link = self.machine.hardware.links.scale_up
         return link is not None and link.kind == "pcie"
 
+    def is_joined(self, layout: Layout) -> bool:
+        """Return whether stated links join all chips that a token passes; copies need none.
+
+        Beyond the domain that is the slower link. Programs that give layers regions are laid out
+        over racks of the fast one.
+        """
+        links, together = self.machine.hardware.links, layout.expert_shards * layout.pp
+        if together == 1 or links.scale_out is not None:
+            return True
+        return links.scale_up is not None and (self.machine.is_spatial or together <= self.domain)
+
     @property
-    def has_links(self) -> bool:
-        """True where chips are joined at all, so that there can be several stages."""
-        links = self.machine.hardware.links
-        return links.scale_up is not None or links.scale_out is not None
+    def unjoined(self) -> str:
+        """Why no more chips work together, in a phrase."""
+        beyond = (
+            f" beyond its domain of {self.domain}" if self.machine.hardware.links.scale_up else ""
+        )
+        return f"{self.machine.hardware.id} states no link{beyond}"
 
     @property
     def most_stages(self) -> int:
@@ -128,12 +141,15 @@ class LegalLayouts:
         for tp in self.doubled_groups:
             for dp in range(1, chips // tp + 1):
                 pp, left = divmod(chips, tp * dp)
-                is_joined = dp == 1 or not self.work.experts or tp * dp <= self.domain
-                if left == 0 and pp <= self.most_stages and is_joined:
-                    yield Layout(tp, pp, self.expert_ranks(tp, dp), dp)
+                is_inside = dp == 1 or not self.work.experts or tp * dp <= self.domain
+                layout = Layout(tp, pp, self.expert_ranks(tp, dp), dp)
+                is_whole = left == 0 and pp <= self.most_stages
+                if is_whole and is_inside and self.is_joined(layout):
+                    yield layout
 
     def _pipeline(self, chips: int) -> list[Layout]:
-        return [Layout(pp=chips)] if chips <= self.most_stages else []
+        layout = Layout(pp=chips)
+        return [layout] if chips <= self.most_stages and self.is_joined(layout) else []
 
     def check(self, layout: Layout) -> Layout:
         """Return a layout that a user asked for, or say why it cannot be.
@@ -162,6 +178,13 @@ class LegalLayouts:
                 "pp beyond the layers",
                 f"--pp {layout.pp} exceeds the {self.work.layers:.0f} layers of {model.id}",
             )
+        if not self.is_joined(layout):
+            raise LayoutError(
+                "chips that no link joins",
+                f"{self.unjoined}, and --tp, --pp and --ep ask for {layout.expert_shards} x "
+                f"{layout.pp} chips; state links.scale_out in a file that extends it, or add "
+                "copies with --dp",
+            )
         if layout.ep > 1 and not self.work.experts:
             raise LayoutError(
                 "ep without experts", f"--ep {layout.ep}: {model.id} has no routed experts"
@@ -183,9 +206,7 @@ def _by_default(machine: Machine, work: Workload) -> tuple[Layout, ...]:
     found, tp = [Layout(ranks) for ranks in groups], groups[-1]
     if work.experts and not machine.is_spatial:
         found += [Layout(tp, 1, tp * dp, dp) for dp in range(2, legal.domain // tp + 1)]
-    if not legal.has_links:
-        return tuple(found)
     last, layers = found[-1], ceil(slots(machine, work))
     found += [Layout(last.tp, pp, last.ep, last.dp) for pp in range(2, layers + 1)]
     found += [Layout(pp=pp) for pp in range(2 * layers, legal.most_stages + 1, layers)]
-    return tuple(found)
+    return tuple(layout for layout in found if legal.is_joined(layout))

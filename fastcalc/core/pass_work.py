@@ -191,7 +191,7 @@ def count_pass(
 def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, ArrayLike]:
     """Return what of a pass depends on the layout alone."""
     tp, shards = layout.tp, layout.expert_shards
-    domain = link_domain(machine.hardware)
+    domain, links = link_domain(machine.hardware), machine.hardware.links
     small = work.small.parameters
     return {
         "dense_bytes": work.dense.bytes / tp,
@@ -219,7 +219,7 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str,
         "destinations": other_ranks(ranks=shards, experts=work.experts, active=work.active_experts),
         "tp_is_inside": 1.0 * (tp <= domain),
         "exchange_is_inside": 1.0 * (shards <= domain),
-        "hops_are_inside": 1.0 * (layout.chips <= domain),
+        "hops_are_inside": 1.0 * ((layout.chips <= domain) | (links.scale_out is None)),
         "is_one_host": 1.0 * (domain <= HOST_CHIPS),
         "unevenness": rank_unevenness(ranks=layout.ep, experts=work.experts or 1.0),
         "stages": layout.pp,

@@ -57,6 +57,8 @@ def is_run(legal: LegalLayouts, layout: Layout) -> bool:
         return True
     if layout.pp > MOST_STAGES or layout.tp not in legal.doubled_groups:
         return False
+    if not legal.is_joined(layout):
+        return False
     is_rack = experts > 0 and not is_power_of_two(width) and width == _widest(legal)
     if layout.dp > 1 and (layout.ep < width or not (is_rack or is_power_of_two(layout.dp))):
         return False

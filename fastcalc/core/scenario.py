@@ -252,10 +252,11 @@ def layouts_of(site: Site, chips: int) -> list[Layout]:
     """
     if found := list(site.exactly(chips)):
         return found
+    why = "" if site.is_joined(Layout(pp=chips)) else f"{site.unjoined}; "
     raise LayoutError(
         "chips beyond what the model can be laid out over",
         f"{site.work.model.id} cannot be laid out over {chips} chips of "
-        f"{site.machine.hardware.id}; give --tp, --pp and --dp, or another --chips",
+        f"{site.machine.hardware.id}; {why}give --tp, --pp and --dp, or another --chips",
     )
 
 

@@ -7,6 +7,7 @@ from itertools import groupby
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.columns import pick
 from fastcalc.core.estimate import SITE_FACTOR
+from fastcalc.core.layout import Layout
 from fastcalc.core.pricing import USD_PER_KWH, YEARS, Pricing
 from fastcalc.core.scenario import Location, Outcome, layouts_of
 from fastcalc.report import record_tables
@@ -101,9 +102,10 @@ def why(location: Location) -> str:
     cache = float(place.work.cache_bytes(place.reserved_tokens))
     needed = place.work.weight_bytes + batch * cache
     if place.max_batch < batch:
-        links = place.machine.hardware.links
-        if links.scale_up is None and links.scale_out is None:
-            return f"{size(needed)} do not fit one chip, and no link is stated to join more"
+        site = location.site
+        if not site.is_joined(Layout(pp=site.domain + 1)):
+            few = "one chip" if site.domain == 1 else f"{site.domain} chips"
+            return f"{size(needed)} do not fit {few}, and no link is stated to join more"
         return f"{size(needed)} do not fit ({size(usable)} usable a chip)"
     if not location.is_default_layout:
         is_asked = location.scenario.sharding.names_ranks
