@@ -4,7 +4,7 @@ import re
 
 from fastcalc.written import shown
 
-_FLAG = re.compile(r"Invalid value for '(--[a-z-]+)': ")
+_FLAG = re.compile(r"Invalid value for '(--[a-z-]+)'(?: \(env var: 'None'\))?: ")  # click 8.2
 _VALUE = re.compile(r"'(.*)' is not a valid")
 _KINDS = {
     "valid int": "a whole number; write for example 8",

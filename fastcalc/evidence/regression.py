@@ -142,6 +142,9 @@ class Fit:
             from scipy.optimize import least_squares
         except ImportError:
             raise InputError("fitting needs scipy: python -m pip install scipy") from None
+        start = self.start if start is None else start
+        if not start.size:  # no point moves a value: scipy takes the norm of nothing
+            return start
         weights = np.sqrt(self.weights(used)) / NOISE
         points, nodes = int(np.count_nonzero(used)), self.family.nodes
         centers = [log(one.center) / one.spread if one.center else 0.0 for one in nodes]
@@ -161,7 +164,7 @@ class Fit:
 
         found: Any = least_squares(
             errors,
-            self.start if start is None else start,
+            start,
             jac=slopes,
             loss=loss,
             method="trf",

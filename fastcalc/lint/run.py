@@ -101,8 +101,9 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
             inside = []
             for folder, below, names in os.walk(path):
                 below[:] = [one for one in below if not one.startswith(".")]  # what is walked next
-                seen = (one for one in names if one.endswith((".yaml", ".yml")) and one[0] != ".")
-                inside += [Path(folder, one) for one in seen]
+                # Read by any command that names it, so 'mine.YAML' is checked, too.
+                yaml = (name for name in names if name.lower().endswith((".yaml", ".yml")))
+                inside += [Path(folder, name) for name in yaml if not name.startswith(".")]
             if not inside:
                 raise InputError(f"{path} holds no YAML file to check")
         elif not os.path.exists(path):

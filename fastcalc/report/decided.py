@@ -262,7 +262,8 @@ def parts(
     found: list[Part] = [verdict(decision, listed), "", _heading(decision), table]
     if drawn is not None:
         found += [decision_map.title(drawn), decision_map.table(drawn)]
-    flips = sorted(decision.flips(), key=lambda one: one.distance)
+    # Of two speeds, one that rises to the other and one that falls to it are equally near.
+    flips = sorted(decision.flips(), key=lambda flip: round(flip.distance, 9))
     shown = flips if screen.notes else flips[:_MOST_FLIPS]
     said = [_flip_words(shown)] if shown else ["nothing here, changed alone, flips it"]
     hidden = len(flips) - len(shown)
