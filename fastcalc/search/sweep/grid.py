@@ -141,17 +141,22 @@ def solve_grid(grid: Grid, columns: Sequence[Column] = COLUMNS) -> Columns:
 
 
 def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> Words:
-    """Return what a reader must know: it depends on one chip or more, and on the engine's limit."""
+    """Return what a reader must know.
+
+    It depends on one chip or more, in the link domain or beyond, on one sequence or more, and on
+    the engine's limit.
+    """
     limit, layout = float(site.machine.software.max_sequences), estimate.placement.layout
     is_beyond = estimate.batch / layout.dp > limit
     beyond = floor(limit) + 1 if limit < inf else 1
     kinds = []
-    for batch in (1, beyond):
+    for batch in (1, 2, beyond):
         asked = replace(scenario, batches=(batch,))
-        for chips in (1, 2):
+        for chips in (1, 2, site.domain + 1):
             place = site.place(Layout(pp=chips))
             kinds.append(warnings_of(Location(asked, site, place, is_default_layout=False)))
-    codes, host = (layout.chips > 1) + 2 * is_beyond, scenario.memory.host
+    size = 1 * (layout.chips > 1) + (layout.chips > site.domain)
+    codes, host = size + 3 * (1 * (estimate.batch > 1) + is_beyond), scenario.memory.host
     if host is None or not (is_over := overflows(estimate)).any():
         return Words(codes, tuple(kinds))
     near = np.broadcast_to(batch_without_host(estimate.placement), is_over.shape)
