@@ -14,6 +14,7 @@ from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solv
 from fastcalc.core.traffic import Traffic
 from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import number
+from fastcalc.report.reasons import reason
 from fastcalc.search import Reach, Space, cheapest
 from fastcalc.search.tricks.lighter_passes import narrowest
 from fastcalc.search.tricks.smaller_batches import Study, engines_of, study
@@ -21,6 +22,16 @@ from fastcalc.written import to_markdown
 
 Words = dict[str, str]
 """Numbers and words by the name that the template calls them."""
+
+PLAIN = {
+    "supported": "right",
+    "conditional": "right only with something that the article leaves out",
+    "misleading": "a right number with a wrong conclusion",
+    "refuted": "wrong",
+    "undetermined": "possible, and nothing public decides it",
+    "external": "no matter of computing",
+}
+"""Verdicts as a layman says them."""
 
 SLOW, FAST = 65.0, 170.0
 """What the articles report of Claude Opus 4.6, standard and fast. [tokens/s]"""
@@ -33,6 +44,9 @@ SOLD = 25.0
 
 RACK = 72
 """Chips of GB200 that one link domain holds. [1]"""
+
+SHORT = 1500.0
+"""Tokens of context that ``fastcalc compare`` has by default. [1]"""
 
 LONG = 65_536
 """Tokens of context of a coding agent, assumed. [1]"""
@@ -83,17 +97,18 @@ class Book:
         weights: str | None = None,
         chips: int | None = None,
         batch: int = 1,
-        context: float = 1500.0,
+        context: float = LONG,
     ) -> Scenario:
-        """Return a model on chips with the traffic that ``fastcalc compare`` has by default."""
+        """Return a model on chips with the prompts that ``fastcalc compare`` has by default."""
         hardware = self.catalogue.hardware(on)
         engine, is_borrowed = engine_for(self.catalogue, hardware)
+        shape = self.catalogue.model(model)
         return Scenario(
             hardware,
-            self.catalogue.model(model),
+            shape,
             engine,
             (batch,),
-            Traffic(1000.0, 1000.0, context),
+            Traffic(1000.0, 1000.0, min(context, shape.max_context or context)),
             weights=weights,
             sharding=Sharding(chips=chips),
             engine_is_borrowed=is_borrowed,
@@ -110,7 +125,9 @@ class Book:
         """Return a model on the cut of some chips that serves a batch fastest."""
         key = (model, on, chips, batch)
         if key not in self._cut:
-            self._cut[key] = best_cut(self.scenario(model, on, chips=chips, batch=batch))
+            self._cut[key] = best_cut(
+                self.scenario(model, on, chips=chips, batch=batch, context=SHORT)
+            )
         return solve(replace(self._cut[key], pricing=Pricing(basis)))
 
     @cached_property
@@ -145,6 +162,16 @@ class Book:
     def verdict(self, claim: str) -> str:
         """Return the verdict on a claim."""
         return self.tested(claim).verdict
+
+    def plain(self, claim: str) -> str:
+        """Return the verdict on a claim as a layman says it."""
+        return PLAIN[self.tested(claim).verdict]
+
+    def filled(self, claim: str, name: str) -> str:
+        """Return a number of a claim by the name that its reason could have for it."""
+        judged = self.tested(claim)
+        text = f"{{{name}}}"
+        return reason(replace(judged, claim=judged.claim.model_copy(update={"reason": text})))
 
     def values(self, claim: str) -> list[float]:
         """Return the numbers of a claim in its unit."""
@@ -211,6 +238,11 @@ def counted(chips: int, name: str = "wafer") -> str:
     ('one wafer', '2 wafers')
     """
     return f"one {name}" if chips == 1 else f"{chips:,} {name}s"
+
+
+def ends_of(values: list[float]) -> list[float]:
+    """Return the least and the largest of some numbers, each once."""
+    return sorted({min(values), max(values)}) if values else []
 
 
 def users(found: Reach) -> str:

@@ -20,6 +20,9 @@ NAMES = ("standard", "fast mode", "Spark at 0.75", "Spark at 0.68")
 WRITTEN, READ = (25.0, 150.0), (5.0, 30.0)
 """Prices of a million tokens out and in, standard and fast. [USD]"""
 
+LEAD = 0.2
+"""Time to the first token of a voice model, assumed. [s]"""
+
 PLAN = 200.0
 """Price of a month of the larger plans. [USD]"""
 
@@ -104,7 +107,7 @@ def questions(book: Book) -> Words:
     low, high = (f"{100.0 * one:.0f}" for one in book.values("54"))
     voice = [
         number(book.alongside("68", f"tokens at {speed:g} tokens/s, first after {lead:g} s"), 2)
-        for lead in (0.0, 0.2)
+        for lead in (0.0, LEAD)
         for speed in (SLOW, 1000.0)
     ]
     sessions, fewer = (
@@ -118,8 +121,19 @@ def questions(book: Book) -> Words:
                 strict=True,
             )
         ),
-        "window": "450",
+        "voice_lead": f"{LEAD:g} s",
+        "session_minutes": f"{response / 60.0:g}",
+        "think_minutes": f"{think / 60.0:g}",
+        "plan": f"{PLAN:g}",
+        "sold_fast": f"{WRITTEN[1]:g}",
+        "read_slow": f"{READ[0]:g}",
+        "read_fast": f"{READ[1]:g}",
         "handshake": f"{low} to {high} %",
+        "handshake_range": _ends(book.filled("54", "input[handshake]")),
+        "voice_range": _ends(book.filled("68", "range[window]")),
+        "mistakes": _percent(book.filled("63", "input[more_errors]")),
+        "slots_busy": _percent(book.filled("8", "input[utilization]")),
+        "tools_share": _percent(book.filled("64", "input[share]")),
         "saved": number(100.0 * book.values("53")[0], 2),
         "effort_lead": number(book.turn("16", "lead"), 2),
         "sessions": f"{float(sessions):.1f}",
@@ -130,10 +144,33 @@ def questions(book: Book) -> Words:
         "amdahl": number(book.values("64")[0], 2),
         "mending": number(book.alongside("63", "break-even time of fixing"), 2),
         "mending_rare": number(float(break_even_fix(speedup=6.0, more_errors=0.02)), 2),
-        "bargain_verdict": book.verdict("63"),
+        "bargain_verdict": book.plain("63"),
         "meanings": "\n".join(f"- *{word}* (verdict): {what}." for word, what in MEANING.items()),
         "faster": f"{FASTER:g}",
         "premium": f"{PREMIUM:g}",
         "slow": f"{SLOW:g}",
         "fast": f"{FAST:g}",
     }
+
+
+def _ends(pair: str) -> str:
+    """Return two ends as a range.
+
+    Examples
+    --------
+    >>> _ends("0.05 s and 0.2 s")
+    '0.05 to 0.2 s'
+    """
+    low, high = pair.split(" and ")
+    return f"{low.split()[0]} to {high}"
+
+
+def _percent(share: str) -> str:
+    """Return a share in percent.
+
+    Examples
+    --------
+    >>> _percent("0.2")
+    '20'
+    """
+    return f"{100.0 * float(share):g}"

@@ -1,4 +1,4 @@
-"""Write ``docs/fast-modes.md``: prose from the template next to this file, numbers computed.
+"""Write ``docs/fast-modes.md`` and its page of details: prose from templates, numbers computed.
 
 Run ``python docs/fast_modes/refresh.py`` after a change to a formula, a catalogue file or a claim;
 a test says when it is due.
@@ -12,16 +12,22 @@ import textwrap
 from contextlib import redirect_stdout
 from pathlib import Path
 
+from answer import answer
 from book import Book, Words
 from choice import choice, questions
 from systems import newer, systems, verdicts
-from tricks import curve, fifteen, picture, rivals, smaller_batch, smaller_model, summary, wafer
+from tricks import curve, fifteen, picture, rivals, short, smaller_batch, summary
+from wafers import budget, smaller_model, story, wafer
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli.app import program
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parent / "fast-modes.md"
+PAGES = {"fast-modes.md": "template.md", "fast-modes-in-detail.md": "detail.md"}
+"""Pages of docs by their templates."""
+
+FIELD = re.compile(r"\{([\w-]+)(?: ([^{}\n]+))?\}")
+"""A word of the page, or of a claim by its number: what ``reason`` of a claim could name."""
 
 BLOCK = re.compile(r"(?ms)^```.*?^```\n|(?:^[^\n]+\n)+")
 """A fenced block, or lines up to a blank one."""
@@ -30,18 +36,30 @@ COMMAND = re.compile(r"(?m)^\$ fastcalc (.+)$")
 """A command in a block: what it prints follows on the page."""
 
 SECTIONS = (
-    *(summary, picture, smaller_batch, curve, rivals, smaller_model, fifteen, wafer),
+    *(answer, summary, picture, smaller_batch, short, curve, rivals),
+    *(smaller_model, fifteen, wafer, story, budget),
     *(choice, questions, newer, systems, verdicts),
 )
 
 
-def page(book: Book) -> str:
-    """Return the text of the page."""
+def pages(book: Book) -> dict[str, str]:
+    """Return the text of each page by its name."""
     words: Words = {}
     for section in SECTIONS:
         words |= section(book)
-    text = (HERE / "template.md").read_text(encoding="utf-8").format_map(words)
-    return "\n".join(wrapped(COMMAND.sub(printed, block)) for block in BLOCK.findall(text))
+
+    def filled(found: re.Match[str]) -> str:
+        name, of_claim = found.groups()
+        return book.filled(name, of_claim) if of_claim else words[name]
+
+    texts = {
+        name: FIELD.sub(filled, (HERE / template).read_text(encoding="utf-8"))
+        for name, template in PAGES.items()
+    }
+    return {
+        name: "\n".join(wrapped(COMMAND.sub(printed, block)) for block in BLOCK.findall(text))
+        for name, text in texts.items()
+    }
 
 
 def printed(shown: re.Match[str]) -> str:
@@ -79,4 +97,5 @@ def wrapped(block: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(Book(Catalogue())), encoding="utf-8")
+    for page, text in pages(Book(Catalogue())).items():
+        (HERE.parent / page).write_text(text, encoding="utf-8")

@@ -18,7 +18,7 @@ from book import (
     table,
     users,
 )
-from tricks import DENSE, SPREAD
+from wafers import DENSE, SPREAD
 
 from fastcalc.articles.judge import MEANING, Judged
 from fastcalc.core.pricing import PriceBasis

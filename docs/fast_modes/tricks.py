@@ -14,7 +14,7 @@ from book import (
     SOLD,
     Book,
     Words,
-    counted,
+    ends_of,
     first,
     price,
     some,
@@ -23,11 +23,9 @@ from book import (
     users,
 )
 
-from fastcalc.articles.catalogue_numbers import number_of
 from fastcalc.articles.judge import MEANING
 from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.ratios import independent_ratio
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.formulas.money import batch_ratio, usd_per_million
 from fastcalc.report import curve as report
@@ -38,31 +36,21 @@ from fastcalc.report.charts.drawing import Panel, Series, axes
 from fastcalc.report.fastmode import factors_of
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.record_tables import heading
-from fastcalc.search import Space, cheapest, frontier
-from fastcalc.search.space import chip_counts
+from fastcalc.search import frontier
 from fastcalc.search.tricks import Option, fastmode, start_at_speed
 from fastcalc.search.tricks.option import TRICKS, best
-from fastcalc.search.tricks.smaller_batches import Curve, Study
+from fastcalc.search.tricks.smaller_batches import Curve
 from fastcalc.search.tricks.smaller_batches import curve as curve_of
 
 SHAPES = ("glm-4.7", "deepseek-r1", "frontier-1t", "frontier-5t")
 """Mixtures of experts that stand in for closed models."""
 
-DENSE, SPREAD = ("dense-20b", "int8"), ("spark-120b", None)
-"""GPT-5.3-Codex-Spark as one wafer would hold it, and as several would."""
 
-ALONE = (
-    (*DENSE, "a dense 20B at 8 bits, Spark on one wafer"),
-    ("codellama-34b", "int8", "a dense 34B at 8 bits, near the 40B of the articles"),
-    (*SPREAD, "a 120B mixture, Spark over wafers"),
-    ("glm-4.7", "fp8", "GLM-4.7, 353B, at 8 bits"),
-    ("deepseek-r1", None, "DeepSeek-R1, 671B"),
-    ("frontier-1t", None, "hypothetical 1T"),
-)
-SMALLER = {"glm-4.7": "GLM-4.7", "spark-120b": "120 billion weights"}
-"""Full and small in the second table."""
+GPT = (1.5, 2.0)
+"""What GPT-5.4's fast mode is sold as: times the speed, for times the credits. [1]"""
 
-CHIPS = ("h100-sxm", "b200", "gb200", "wse-3")
+LATER = 2.0
+"""Times the price at which Anthropic later sold the same speed-up, by its price list. [1]"""
 
 
 def summary(book: Book) -> Words:
@@ -71,13 +59,13 @@ def summary(book: Book) -> Words:
     own = [c for c in book.claims.claims if set(c.articles) <= {"deepseek"}]
     ratio = book.turn("3", "fewer_users")
     least, largest = (book.alongside("4", f"{end} multiple") for end in ("least", "largest"))
-    dense = book.alone(DENSE[0], "wse-3", DENSE[1])
     return {
-        "dense_speed": speed(dense),
-        "dense_point": number(first(dense)),
         "ridge": number(book.alongside("41", "critical batch of h100-sxm"), 3),
         "opus_ratio": digits(ratio),
-        "gpt_ratio": f"{float(batch_ratio(cost_ratio=2, speed_ratio=1.5)):g}",
+        "gpt_ratio": f"{float(batch_ratio(cost_ratio=GPT[1], speed_ratio=GPT[0])):g}",
+        "gpt_faster": f"{GPT[0]:g}",
+        "gpt_credits": f"{GPT[1]:g}",
+        "later": f"{LATER:g}",
         "least": number(least),
         "largest": number(largest),
         "never": number(book.alongside("4", "cells out of reach"), 1),
@@ -95,6 +83,8 @@ def picture(book: Book) -> Words:
     series = []
     for place, chip in enumerate(chips):
         own = [one for one in points if one.outcome.scenario.hardware.id == chip]
+        if not own:
+            continue
         speeds, usd = (np.array([getattr(one, key) for one in own]) for key in ("speed", "usd"))
         series.append(Series(chip, speeds, usd, place))
     across = axes(series, "output tokens/s of each user, expected", "$/Mtok output")
@@ -138,7 +128,7 @@ def smaller_batch(book: Book) -> Words:
         "slot_16": f"{slots[0]:.2g}",
         "slot_256": f"{slots[-1]:.2g}",
         "flops_share": number(100.0 * book.values("5")[0], 2),
-        **{f"{name}_verdict": book.verdict(claim) for name, claim in named.items()},
+        **{f"{name}_verdict": book.plain(claim) for name, claim in named.items()},
     }
 
 
@@ -249,49 +239,55 @@ def curve(book: Book) -> Words:
     heads = report.table(found, PREMIUM)
     cells = ([column.format(at) for column in heads] for at in report.rows(found))
     where = report.notes(found, PREMIUM)[: len(found.engines)]
-    native: dict[str, Curve] = {}
-    for one in found.engines:
-        native.setdefault(one.space.scenario.engine.id, one)
     return {
         "curve_table": table([heading(one) for one in heads], cells),
         "curve_chart": "\n".join(report.chart(found, PREMIUM, 90, is_ascii=False)),
         "curve_where": "\n".join(f"- {line}." for line in where),
         "rack": str(RACK),
-        **_short(found, native),
+        "context": f"{LONG:,}",
     }
 
 
-def _short(found: Study, shown: dict[str, Curve]) -> Words:
-    """Return the table without its engineers' columns, and from where six times is enough."""
-    name, start = next(iter(shown.items()))
-    heads = ["no floor" if one == "ideal" else f"measured: {one}" for one in shown]
+def measured_curves(book: Book) -> list[Curve]:
+    """Return what fewer users cost with each software that was measured, in published formats."""
+    native: dict[str, Curve] = {}
+    for one in book.smaller_batches.engines:
+        native.setdefault(one.space.scenario.engine.id, one)
+    native.pop("ideal")
+    return list(native.values())
+
+
+def short(book: Book) -> Words:
+    """Return what fewer users cost from some numbers of users on, whatever the software."""
+    curves = measured_curves(book)
+    ideal = next(
+        one for one in book.smaller_batches.engines if one.space.scenario.engine.id == "ideal"
+    )
     rows = [
-        [
-            f"{start.starts[at]:,}",
-            number(float(start.speed[at])),
-            *(
-                f"{number(one.multiple[at])} times" if one.batch[at] else "never"
-                for one in shown.values()
-            ),
-        ]
-        for at in report.rows(found)[::2]
-        if start.speed[at] > 0.0
+        [f"{ideal.starts[at]:,}", *_spans(served, at), _span([ideal], at)]
+        for at in report.rows(book.smaller_batches)[::2]
+        if (served := [one for one in curves if one.speed[at] > 0.0])
     ]
-    paid = start.ends(PREMIUM)
-    least = f"{paid[0]:,}" if paid else "any number of"
-    where = "no start gets there for so little"
-    if paid:
-        pace = number(float(np.interp(paid[0], start.starts, start.speed)))
-        where = (
-            f"that is enough if {least} users or more share the machine at the start, at "
-            f"{pace} tokens/s each or less"
-        )
+    heads = ("users in normal mode", "tokens/s of each", "cost of a token", "perfect machine")
     return {
-        "short_table": table(("users at the start", f"tokens/s of each ({name})", *heads), rows),
-        "default_engine": name,
-        "six_where": where,
-        "six_start": least,
+        "short_table": table(heads, rows),
+        "software": ", ".join(one.space.scenario.engine.name for one in curves),
     }
+
+
+def _spans(curves: list[Curve], at: int) -> tuple[str, str]:
+    speeds = ends_of([float(one.speed[at]) for one in curves])
+    return " to ".join(number(one, 2) for one in speeds), _span(curves, at)
+
+
+def _span(curves: list[Curve], at: int) -> str:
+    """Return between which multiples a token's cost lies, and whether some never get there."""
+    reached = [float(one.multiple[at]) for one in curves if one.batch[at]]
+    if not reached:
+        return "never"
+    # Two ends that read alike are one.
+    span = " to ".join(dict.fromkeys(number(one, 2) for one in ends_of(reached)))
+    return f"{span} times{' or never' * (len(reached) < len(curves))}"
 
 
 def fifteen(book: Book) -> Words:
@@ -302,99 +298,3 @@ def fifteen(book: Book) -> Words:
     heads = [one for one in factors.COLUMNS if one.heading != ("", "")]
     rows = [record_tables.row(heads, one).values() for one in factors.factor_records(found)]
     return {"waterfall_table": table([heading(one) for one in heads], rows)}
-
-
-def smaller_model(book: Book) -> Words:
-    """Return speeds of one user by model and chip, and what machine and model add to them."""
-    solved = {
-        (model, chip): book.alone(model, chip, form) for model, form, _ in ALONE for chip in CHIPS
-    }
-    both = {name: [solved[name, chip] for chip in ("h100-sxm", "wse-3")] for name in SMALLER}
-    (full, full_wafer), (small, small_wafer) = both.values()
-    rows = [
-        [SMALLER[name], *(_cell(one) for one in pair), _gain(*pair)] for name, pair in both.items()
-    ]
-    rows.append(["gain by the model", _gain(full, small), _gain(full_wafer, small_wafer), ""])
-    floor = book.catalogue.engine("cerebras").parameters.decode_layer_floor
-    assert floor is not None, "the wafers' engine has a floor of a layer"
-    assert floor.band is not None, "and its band"
-    return {
-        "machine_table": table(("", "H100", "wafers", "gain by the machine"), rows),
-        "speed_table": table(
-            ("model", *CHIPS),
-            [[shown, *(_cell(solved[model, chip]) for chip in CHIPS)] for model, _, shown in ALONE],
-        ),
-        "machine_gain": _gain(full, full_wafer),
-        "machine_gain_served": " to ".join(number(one, 2) for one in ends_of(book.concluded("20"))),
-        "served_batch": book.concluding("20", "batch"),
-        "model_gain": _gain(full, small),
-        "both_gain": _gain(full, small_wafer),
-        "layer_low": f"{1e6 * floor.band[0]:.0f}",
-        "layer_high": f"{1e6 * floor.band[1]:.0f}",
-        "glm_wafers": str(full_wafer.placement.layout.chips),
-        "glm_speed": speed(full_wafer),
-        "dense_price": _at_thousand(book, *DENSE, "the dense 20B"),
-        "spread_price": _at_thousand(book, *SPREAD, "the 120B mixture"),
-    }
-
-
-def _gain(before: Outcome, after: Outcome) -> str:
-    """Return a ratio of two speeds, with its range."""
-    speeds = (one.estimate.ranged_speed for one in (after, before))
-    ratio, low, high = (
-        number(float(end[0]), 2) for end in independent_ratio(over=next(speeds), under=next(speeds))
-    )
-    return f"{ratio} times ({low}..{high})"
-
-
-def ends_of(values: list[float]) -> list[float]:
-    """Return the least and the largest of some numbers, each once."""
-    return sorted({min(values), max(values)}) if values else []
-
-
-def _at_thousand(book: Book, model: str, weights: str | None, name: str) -> str:
-    """Say what 1,000 tokens/s of a model cost on wafers, at the cheapest point."""
-    space = Space(book.scenario(model, "wse-3", weights=weights))
-    fewest = space.fewest_chips or 1
-    layouts = [one for chips in chip_counts(fewest, 32 * fewest) for one in space.layouts(chips)]
-    found = cheapest(space, layouts, 1000.0).outcome
-    if found is None:
-        return f"{name} is not expected to reach 1,000 tokens/s"
-    wafers = counted(found.placement.layout.chips)
-    shown = f"{name} costs {dollars(price(found))} $/Mtok of output at 1,000 tokens/s"
-    return f"{shown} ({wafers}, {found.scenario.batches[0]:,} users)"
-
-
-def _cell(outcome: Outcome) -> str:
-    chips = outcome.placement.layout.chips
-    return f"{speed(outcome)} [{chips}]" if outcome.fits else "no place"
-
-
-def wafer(book: Book) -> Words:
-    """Return what memory, arithmetic and layers each allow on a wafer."""
-
-    def memory(chip: str, what: str) -> str:
-        return f"{1e-12 * number_of(book.catalogue, f'hardware/{chip}', f'memory.{what}').si:,g}"
-
-    wafers = book.values("25")
-    gains = book.concluded("20")[1:]
-    served = [1000.0 * one for one in book.concluded("24")]
-    return {
-        "h100_bandwidth": memory("h100-sxm", "bandwidth"),
-        "wafer_bandwidth": memory("wse-3", "bandwidth"),
-        "wafer_memory": book.said("31"),
-        "spark_gains": f"{number(min(gains), 2)} to {number(max(gains), 2)}",
-        "area_ratio": number(book.values("32")[0], 2),
-        "naive": book.said("naive-wafer"),
-        "wafer_bound": number(book.alongside("naive-wafer", "the bound, the smaller")),
-        "wafer_expected": speed(book.alone("dense-20b", "wse-3")),
-        "fifteen_65": number(book.values("18")[0]),
-        "fifteen_60": number(book.values("18")[1]),
-        "wafers_355b": number(wafers[0], 1),
-        "wafers_1t": number(wafers[1], 1),
-        "served_low": number(min(served)),
-        "served_high": number(max(served)),
-        "sram_verdict": book.verdict("20"),
-        "distil_verdict": book.verdict("24"),
-        "glm_drafted": book.said("glm-speed"),
-    }

@@ -1,0 +1,242 @@
+"""The second trick: a smaller model on wafers, how many users they hold, and what money buys."""
+
+from book import LONG, SHORT, SLOW, Book, Words, counted, ends_of, first, price, speed, table
+
+from fastcalc.articles.catalogue_numbers import number_of
+from fastcalc.core.estimate import site_power
+from fastcalc.core.ratios import independent_ratio
+from fastcalc.core.scenario import Outcome
+from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.search import Space, cheapest
+from fastcalc.search.space import chip_counts
+
+DENSE, SPREAD = ("dense-20b", "int8"), ("spark-120b", None)
+"""GPT-5.3-Codex-Spark as one wafer would hold it, and as several would."""
+
+ALONE = (
+    (*DENSE, "a dense 20B at 8 bits, Spark on one wafer"),
+    ("codellama-34b", "int8", "a dense 34B at 8 bits, near the 40B of the articles"),
+    (*SPREAD, "a 120B mixture, Spark over wafers"),
+    ("glm-4.7", "fp8", "GLM-4.7, 353B, at 8 bits"),
+    ("deepseek-r1", None, "DeepSeek-R1, 671B"),
+    ("frontier-1t", None, "hypothetical 1T"),
+)
+SMALLER = {"glm-4.7": "GLM-4.7", "spark-120b": "120 billion weights"}
+"""Full and small in the second table."""
+
+CHIPS = ("h100-sxm", "b200", "gb200", "wse-3")
+
+
+def smaller_model(book: Book) -> Words:
+    """Return speeds of one user by model and chip, and what machine and model add to them."""
+    solved = {
+        (model, chip): book.alone(model, chip, form) for model, form, _ in ALONE for chip in CHIPS
+    }
+    both = {name: [solved[name, chip] for chip in ("h100-sxm", "wse-3")] for name in SMALLER}
+    (full, full_wafer), (small, small_wafer) = both.values()
+    rows = [
+        [SMALLER[name], *(_cell(one) for one in pair), _gain(*pair)] for name, pair in both.items()
+    ]
+    rows.append(["gain by the model", _gain(full, small), _gain(full_wafer, small_wafer), ""])
+    floor = book.catalogue.engine("cerebras").parameters.decode_layer_floor
+    assert floor is not None, "the wafers' engine has a floor of a layer"
+    assert floor.band is not None, "and its band"
+    return {
+        "machine_table": table(("", "H100", "wafers", "gain by the machine"), rows),
+        "speed_table": table(
+            ("model", *CHIPS),
+            [[shown, *(_cell(solved[model, chip]) for chip in CHIPS)] for model, _, shown in ALONE],
+        ),
+        "machine_gain": _gain(full, full_wafer),
+        "machine_gain_served": " to ".join(number(one, 2) for one in ends_of(book.concluded("20"))),
+        "served_batch": book.concluding("20", "batch"),
+        "model_gain": _gain(full, small),
+        "both_gain": _gain(full, small_wafer),
+        "layer_low": f"{1e6 * floor.band[0]:.0f}",
+        "layer_high": f"{1e6 * floor.band[1]:.0f}",
+        "glm_wafers": str(full_wafer.placement.layout.chips),
+        "glm_speed": speed(full_wafer),
+        "dense_speed": speed(book.alone(DENSE[0], "wse-3", DENSE[1])),
+        "dense_point": number(first(book.alone(DENSE[0], "wse-3", DENSE[1]))),
+        "dense_price": _at_thousand(book, *DENSE, "the dense 20B"),
+        "spread_price": _at_thousand(book, *SPREAD, "the 120B mixture"),
+    }
+
+
+def _gain(before: Outcome, after: Outcome) -> str:
+    """Return a ratio of two speeds, with its range."""
+    speeds = (one.estimate.ranged_speed for one in (after, before))
+    ratio, low, high = (
+        number(float(end[0]), 2) for end in independent_ratio(over=next(speeds), under=next(speeds))
+    )
+    return f"{ratio} times ({low}..{high})"
+
+
+def _at_thousand(book: Book, model: str, weights: str | None, name: str) -> str:
+    """Say what 1,000 tokens/s of a model cost on wafers, at the cheapest point."""
+    space = Space(book.scenario(model, "wse-3", weights=weights))
+    fewest = space.fewest_chips or 1
+    layouts = [one for chips in chip_counts(fewest, 32 * fewest) for one in space.layouts(chips)]
+    found = cheapest(space, layouts, 1000.0).outcome
+    if found is None:
+        return f"{name} is not expected to reach 1,000 tokens/s"
+    wafers = counted(found.placement.layout.chips)
+    shown = f"{name} costs {dollars(price(found))} $/Mtok of output at 1,000 tokens/s"
+    return f"{shown} ({wafers}, {found.scenario.batches[0]:,} users)"
+
+
+def _cell(outcome: Outcome) -> str:
+    chips = outcome.placement.layout.chips
+    return f"{speed(outcome)} [{chips}]" if outcome.fits else "no place"
+
+
+def wafer(book: Book) -> Words:
+    """Return what memory, arithmetic and layers each allow on a wafer."""
+
+    def memory(chip: str, what: str) -> str:
+        return f"{1e-12 * number_of(book.catalogue, f'hardware/{chip}', f'memory.{what}').si:,g}"
+
+    wafers = book.values("25")
+    gains = book.concluded("20")[1:]
+    served = [1000.0 * one for one in book.concluded("24")]
+    return {
+        "h100_bandwidth": memory("h100-sxm", "bandwidth"),
+        "wafer_bandwidth": memory("wse-3", "bandwidth"),
+        "wafer_memory": book.said("31"),
+        "spark_gains": f"{number(min(gains), 2)} to {number(max(gains), 2)}",
+        "area_ratio": number(book.values("32")[0], 2),
+        "naive": book.said("naive-wafer"),
+        "wafer_bound": number(book.alongside("naive-wafer", "the bound, the smaller")),
+        "naive_size": _billions(book.alone("dense-20b", "wse-3")),
+        "glm_size": _billions(book.alone("glm-4.7", "wse-3")),
+        "spark_size": _billions(book.alone(SPREAD[0], "wse-3")),
+        "glm_published": str(book.alone("glm-4.7", "wse-3").placement.layout.chips),
+        "wafer_expected": speed(book.alone("dense-20b", "wse-3")),
+        "fifteen_65": number(book.values("18")[0]),
+        "fifteen_60": number(book.values("18")[1]),
+        "wafers_355b": number(wafers[0], 1),
+        "wafers_1t": number(wafers[1], 1),
+        "served_low": number(min(served)),
+        "served_high": number(max(served)),
+        "sram_verdict": book.plain("20"),
+        "distil_verdict": book.plain("24"),
+        "glm_drafted": book.said("glm-speed"),
+    }
+
+
+TEXTS = (SHORT, LONG)
+
+FLAT = 0.95
+"""Share of one user's speed above which speed counts as the same. [1]"""
+
+
+def _billions(outcome: Outcome) -> str:
+    return f"{number(outcome.placement.work.total_parameters / 1e9, 2)} billion"
+
+
+def story(book: Book) -> Words:
+    """Return how many users a wafer serves at one speed, how many it holds, and at what price."""
+    rows, flats, rooms = [], [], []
+    for model, weights, label in ((*SPREAD, "mixture of 120B"), (*DENSE, "dense 20B, 8 bits")):
+        held = [_held(book, model, weights, context) for context in TEXTS]
+        short = held[0]
+        speeds = short.estimate.speed
+        flat = int((speeds >= FLAT * speeds[0]).sum())
+        layers = short.placement.work.layers
+        flats.append(flat / layers)
+        room = held[-1].scenario.batches[-1]
+        wafers = counted(short.placement.layout.chips)
+        rooms.append(f"{counted(room, 'user')} on {wafers}")
+        row = [label, wafers, f"{layers:.0f}", f"{flat:,}"]
+        rows.append([*row, *(cell for one in held for cell in _most(one))])
+    heads = ["Spark, if it is a", "on", "layers", "users at full speed"]
+    heads += [
+        cell for tokens in TEXTS for cell in (f"room at {tokens:,.0f} tokens", "$/Mtok there")
+    ]
+    return {
+        "story_table": table(heads, rows),
+        "flat_words": _about(flats),
+        "memory_words": f"With {LONG:,} tokens each there is room for {' or '.join(rooms)}",
+    }
+
+
+def _held(book: Book, model: str, weights: str | None, context: float) -> Outcome:
+    """Return a model on the fewest wafers, with every number of users that they hold."""
+    space = Space(book.scenario(model, "wse-3", weights=weights, context=context))
+    place = space.site.smallest(1)
+    assert place is not None, "some wafers hold a user"
+    return space.at(place.layout, *range(1, int(place.max_batch) + 1))
+
+
+def _most(outcome: Outcome) -> tuple[str, str]:
+    """Return the most users that are held, and the price of a token with all of them."""
+    assert outcome.usd is not None, "the wafer has a price"
+    return f"{outcome.scenario.batches[-1]:,}", dollars(float(outcome.usd[1][-1]))
+
+
+def _about(flats: list[float]) -> str:
+    """Say how users at full speed compare with layers.
+
+    Examples
+    --------
+    >>> _about([1.0, 1.1]), _about([0.4, 0.5])
+    ('about as many users as the model has layers', '0.40 to 0.50 users for each layer')
+    """
+    if all(0.75 <= one <= 1.33 for one in flats):
+        return "about as many users as the model has layers"
+    return f"{' to '.join(number(one, 2) for one in ends_of(flats))} users for each layer"
+
+
+MONEY, POWER = 10e9, 750e6
+"""What one article says that OpenAI's contract with Cerebras is worth, and plans for. [USD, W]"""
+
+
+def budget(book: Book) -> Words:
+    """Say what the contract's money and power would buy: chips, tokens a second and users."""
+    shown = [_bought(book, chip, goal) for chip, goal in (("wse-3", 1000.0), ("gb200", SLOW))]
+    return {
+        "money": f"{MONEY / 1e9:g}",
+        "power": f"{POWER / 1e6:g}",
+        "wafer_budget": shown[0],
+        "rack_budget": shown[1],
+    }
+
+
+def _bought(book: Book, chip: str, goal: float) -> str:
+    """Say how many of a chip money and power allow, and what they serve at a speed."""
+    hardware = book.catalogue.hardware(chip)
+    watts, bought = site_power(hardware), hardware.price.purchase
+    assert watts is not None, f"{chip} has a power"
+    assert bought is not None, f"{chip} has a purchase price"
+    by_money, by_power = MONEY / bought.si, POWER / watts
+    ends = "money" if by_money < by_power else "power"
+    space = Space(book.scenario(SPREAD[0], chip))
+    fewest = space.fewest_chips or 1
+    layouts = [one for count in chip_counts(fewest, 8 * fewest) for one in space.layouts(count)]
+    served = cheapest(space, layouts, goal).outcome
+    allowed = (
+        f"the money buys {number(by_money, 2)} at {bought.si:,.0f} dollars each, and the power "
+        f"runs {number(by_power, 2)} at {number(watts / 1e3, 2)} kW each, so {ends} ends first"
+    )
+    if served is None:
+        return f"{allowed}; none is expected to reach {goal:,.0f} tokens/s"
+    copies = min(by_money, by_power) / served.placement.layout.chips
+    users = copies * served.scenario.batches[0]
+    return (
+        f"{allowed}. All of them write {_round(users * first(served))} tokens/s, for "
+        f"{_round(users)} users at {number(first(served), 2)} tokens/s each"
+    )
+
+
+def _round(count: float) -> str:
+    """Return a large count in two digits and a word.
+
+    Examples
+    --------
+    >>> _round(20_160), _round(1_234_567), _round(2.1e9)
+    ('20,000', '1.2 million', '2.1 billion')
+    """
+    for word, size in (("billion", 1e9), ("million", 1e6)):
+        if count >= size:
+            return f"{number(count / size, 2)} {word}"
+    return f"{float(f'{count:.1e}'):,.0f}"
