@@ -256,8 +256,8 @@ def test_records_hold_the_trick_then_the_keys_of_compare(fastcalc):
     assert keys[: len(FIRST_KEYS)] == FIRST_KEYS
     assert all(list(row) == keys for row in rows)
     (compared,) = records(fastcalc("compare", *TODAY, "--format", "json"))
-    assert [key for key in keys[9:-2] if key != "compare"] == list(compared)
-    assert keys[-2:] == ["speedup_low", "speedup_high"]
+    assert [key for key in keys[9:-3] if key != "compare"] == list(compared)
+    assert keys[-3:] == ["speedup_low", "speedup_high", "changes_answers"]
     for row in rows:
         if row["cannot"]:
             assert row["tokens_per_s_per_user"] is row["usd_per_mtok_output"] is None
@@ -457,8 +457,7 @@ def test_the_first_screen_answers_and_names_what_cannot_be(fastcalc):
     assert len(lines) <= 33  # of which one is for a row that the headline names
     for one in missed:
         assert one in text.partition("cannot: ")[2].partition(";")[0]
-    assert "with the same model " in text
-    assert "The cheapest: 2.5" in text
+    assert "That is 2.5" in text
     assert lines[-1].startswith("next: fastcalc report gpt-oss-120b --on h100-sxm")
     assert len(fastcalc("fastmode", *TODAY, "--notes").out.splitlines()) > len(lines)
 
@@ -466,27 +465,40 @@ def test_the_first_screen_answers_and_names_what_cannot_be(fastcalc):
 LARGE = ("fastmode", "llama-3.1-70b", "--batch", "64")
 
 
-def test_with_the_same_model_means_the_cheapest_that_keeps_it(fastcalc):
-    """No other model allowed, it is the cheapest of all, and is said once."""
-    every, kept = (fastcalc(*LARGE, *more).out for more in ((), ("--smaller", "none")))
-    begun, only = (words(out).partition(" The cheapest:")[0] for out in (every, kept))
-    same, _, overall = begun.partition("; overall ")
-    assert same == only.rstrip(".")
-    assert "llama-3.2-1b" in overall
+def test_another_model_leads_only_where_it_is_named(fastcalc):
+    """With none allowed the first sentence is the same; one that is named may be the cheapest."""
+    every, kept, named = (
+        fastcalc(*LARGE, *more).out
+        for more in ((), ("--smaller", "none"), ("--smaller", "llama-3.2-1b"))
+    )
+    begun, only, other = (words(out).partition(" That is ")[0] for out in (every, kept, named))
+    assert begun == only
+    assert "llama-3.2-1b" not in begun
+    assert "llama-3.2-1b" in other
     assert only.count("times the cost") == 1
     assert "smaller model" not in words(kept).partition("cannot: ")[2].partition(";")[0]
     assert "four tricks" not in words(kept).partition("cannot: ")[2].partition(";")[0]
 
 
-@pytest.mark.parametrize("screen", [(), ("--wide",)])
-def test_the_headline_names_rows_of_the_table(fastcalc, screen):
-    """The cheapest of the same model is the second of two tricks: it has a row all the same."""
-    args = ("fastmode", "glm-4.7", "--on", "h100-sxm", "--batch", "16", "--speedup", "15")
-    headline, _, table = fastcalc(*args, *screen, columns=200).out.partition("a user")
-    named = re.findall(r"(?:same model|overall) [\w ]+ \((.+?)\) at", words(headline))
-    assert len(named) == 2
-    for change in named:
-        assert any(re.search(rf"  {re.escape(change)}( *$|;)", line) for line in table.splitlines())
+@pytest.mark.parametrize("more", [(), ("--wide",), ("--smaller", "none")])
+def test_the_first_sentence_names_a_row_of_its_table_that_keeps_the_answers(fastcalc, more):
+    """Its trick, its change and its cost stand in one row, which has no star."""
+    for asked in (("glm-4.7", "--on", "h100-sxm", "--batch", "16", "--speedup", "15"), LARGE[1:]):
+        text = words(fastcalc("fastmode", *asked, *more, columns=140).out)
+        trick, change, cost = re.search(
+            r"x\): ([a-zA-Z ]+?)(?: \((.*?)\))? at ([0-9.,]+) times the cost", text
+        ).groups()
+        rows = records(fastcalc("fastmode", *asked, *more, "--format", "json"))
+        lead = [
+            row
+            for row in rows
+            if TRICKS.get(row["trick"]) == trick and row["change"] == change and row["reaches"]
+        ]
+        assert [row["changes_answers"] for row in lead] == [False]
+        table = text.partition(" today ")[2].partition(" - key: ")[0]
+        assert trick in table
+        assert f" {cost}x" in table
+        assert change in table
 
 
 def test_the_smaller_model_shown_is_the_largest_that_reaches(fastcalc):
@@ -498,9 +510,8 @@ def test_the_smaller_model_shown_is_the_largest_that_reaches(fastcalc):
 
 def test_a_cost_over_a_start_without_a_price_is_left_out(fastcalc):
     text = words(fastcalc("fastmode", "gpt-oss-120b", "--on", "groq-lpu", "--batch", "8").out)
-    begun = text.partition(" The cheapest:")[0]
-    assert "with the same model " in begun
-    assert "times the cost" not in begun
+    begun = text.partition(" That is ")[0]
+    assert "which has no price" in begun or "times the cost" not in begun
 
 
 def test_a_lower_speed_has_a_larger_batch_and_one_user_is_one(fastcalc):

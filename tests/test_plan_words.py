@@ -150,8 +150,7 @@ def test_where_dollars_do_not_count_no_price_is_named(objective, page, planned):
 
 def test_the_runner_up_is_another_chip_and_takes_as_many_times_as_it_costs(planned, page):
     document = planned(*R1)
-    best, second, *_ = document["records"]
-    assert second["hardware"] == best["hardware"]
+    best, *_ = document["records"]
     other = document["runner_up"]
     assert other["hardware"] != best["hardware"]
     ratio = other["usd_per_month"] / best["usd_per_month"]
@@ -163,18 +162,30 @@ def test_the_runner_up_is_another_chip_and_takes_as_many_times_as_it_costs(plann
 # The model's own formats.
 
 
-def test_the_best_in_the_models_own_formats_is_that_of_asking_for_them(planned, page):
+def test_published_formats_lead_and_fewer_bits_stand_apart(planned, page):
+    """Fewer bits change the answers: they lead only where they are named."""
     document = planned(*R1)
-    assert document["records"][0]["weight_format"] == "mxfp4"
-    own = document["best_in_own_formats"]
-    asked = planned(*R1, "--weights", "fp8", "--kv", "bf16")["records"][0]
-    numbers = {key for key in own if key not in ("rank", "command")}
-    assert {key: own[key] for key in numbers} == {key: asked[key] for key in numbers}
-    ratio = own["cost"] / document["records"][0]["cost"]
-    heading = f"in the model's own formats (fp8, cache bf16), {ratio:.3g} times the $"
-    head, _, rest = page(*R1).partition(heading)
-    assert f"{own['usd_per_month']:,.0f}" in rest.split("- next chip")[0]
-    assert "mxfp4" in head
+    best, fewer = document["records"][0], document["best_in_fewer_bits"][0]
+    assert {(one["weight_format"], one["kv_format"]) for one in document["records"]} == {
+        ("fp8", "bf16")
+    }
+    own = planned(*R1, "--weights", "fp8", "--kv", "bf16")["records"][0]
+    named = ("--weights", fewer["weight_format"], "--kv", fewer["kv_format"])
+    asked = planned(*R1, *named)["records"][0]
+    for first, second in ((best, own), (fewer, asked)):
+        numbers = first.keys() - {"rank", "command"}
+        assert {key: first[key] for key in numbers} == {key: second[key] for key in numbers}
+    assert fewer["cost"] < best["cost"]
+    assert "fewer bits * " in page(*R1)
+    assert "in the model's own formats (fp8, cache bf16), " in page(
+        *R1, "--weights", f"fp8,{named[1]}", "--kv", "bf16,fp8"
+    )
+
+
+def test_where_only_fewer_bits_hold_the_model_the_first_line_says_so(page):
+    """70 billion 16-bit weights are 141 GB, and two such cards have 48."""
+    asked = ("llama-3.1-70b", "--on", "rtx-4090", "--max-chips", "2")
+    assert "in fewer bits than it is published in (bf16, cache bf16)" in page(*asked)
 
 
 @pytest.mark.parametrize(
@@ -222,10 +233,10 @@ def test_formats_of_experts_are_the_models_own():
         )
         return decide([candidates(scenario, prompt=1000.0, output=1000.0)], service)
 
-    assert not report.is_narrowed(best("mxfp4", "bf16").plans[0])
-    assert not report.is_narrowed(best("bf16", "bf16").plans[0])
-    assert report.is_narrowed(best("mxfp4", "fp8").plans[0])
-    assert report.is_narrowed(best("fp8", "bf16").plans[0])  # but for the experts
+    assert not best("mxfp4", "bf16").plans[0].is_narrowed
+    assert not best("bf16", "bf16").plans[0].is_narrowed
+    assert best("mxfp4", "fp8").plans[0].is_narrowed
+    assert best("fp8", "bf16").plans[0].is_narrowed  # but for the experts
     assert best("mxfp4", "bf16").in_own_formats is not None
     assert best("bf16", "bf16").in_own_formats is None
 
@@ -532,7 +543,7 @@ def test_the_stricter_limit_is_the_one_to_relax(flags, flag, fastcalc):
 
 @pytest.mark.parametrize("top", [1, 3])
 def test_top_counts_in_every_format(top, planned, fastcalc):
-    asked = (*SMALL, "--rate", "20/s")
+    asked = (*SMALL, "--rate", "20/s", "--weights", "bf16,fp8", "--kv", "bf16,fp8")
     assert len(planned(*asked)["records"]) > 3
     assert len(planned(*asked, "--top", top)["records"]) == top
     rows = csv.DictReader(
@@ -614,7 +625,7 @@ def test_the_first_screen_of_a_plan(fastcalc):
     assert len(lines) <= 24
     assert max(map(len, lines[:-1])) <= 100
     assert lines[-1].startswith("next: fastcalc compare llama-3.1-70b")
-    for label in ("1 ", "2 ", "3 ", "own formats ", "other chip "):
+    for label in ("1 ", "2 ", "3 ", "fewer bits * ", "other chip "):
         assert any(line.startswith(label) for line in lines)
     every = list(fastcalc("plan", *asked, "--notes").out.splitlines())
     promised = next(line for line in lines if "notes with --notes" in line).split()[1]

@@ -66,7 +66,7 @@ def test_a_search_takes_nothing_that_costs_as_much_as_what_there_is(utilization,
         # Ampere has no units for 8-bit floats.
         ("a100-sxm-80gb", "vllm", {None}, [None]),
         # llama.cpp reads files of its own formats, whatever units there are.
-        ("h100-sxm", "llama-cpp", {None, "q8_0", "q4_k_m"}, [None]),
+        ("h100-sxm", "llama-cpp", {None, "q8_0", "q4_k_m"}, [None, "q8_0", "q4_0"]),
     ],
 )
 def test_formats_that_a_plan_tries_are_those_of_chip_and_engine(chip, engine, weights, caches):

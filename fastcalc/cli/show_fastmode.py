@@ -51,7 +51,7 @@ def run(asked: Fastmode) -> Found:
     words = {"family": None, "none": [], "all": catalogue.names("models")}
     few_models = words.get(smaller[0], smaller) if len(smaller) == 1 else smaller
     made = tricks(found, speed, catalogue, few_models)
-    if made.cheapest is None and asked.written_as != "table":
+    if not made.reached and asked.written_as != "table":
         extra = partial(fastmode.alongside, made)
         return no([fastmode.nothing(made)], fastmode.KEYS, fastmode_table.TABLE, extra)
     outcomes = [made.today, *(one.outcome for one in made.options if one.outcome is not None)]
@@ -70,7 +70,7 @@ def run(asked: Fastmode) -> Found:
         lambda: (fastmode_table.TABLE, fastmode.rows(made, few)),
         lambda: {**fastmode.alongside(made), "assumptions": records.assumptions(outcomes)},
         (line for one in outcomes for line in one.warnings),
-        code=0 if made.cheapest else 1,
+        code=0 if made.reached else 1,
     )
 
 

@@ -12,6 +12,7 @@ from fastcalc.cli import options, output, requests
 from fastcalc.cli.answers import Found, no
 from fastcalc.cli.commands.search import FindPlans
 from fastcalc.cli.speculate import speculations
+from fastcalc.core.formats_run import four_bits
 from fastcalc.core.scenario import check_context
 from fastcalc.errors import InputError
 from fastcalc.report import commands, plan_table
@@ -20,7 +21,6 @@ from fastcalc.report.numbers_as_text import many
 from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.decide import decide
 from fastcalc.search.plan.service import Objective, Service
-from fastcalc.search.sweep.axes import four_bits
 from fastcalc.search.sweep.grid import Grid
 from fastcalc.written import shown
 
@@ -82,6 +82,8 @@ def _service(asked: FindPlans) -> Service:
         is_speed=is_speed,
         objective=cast(Objective, objective),
         prefix_hit=options.share(asked.prefix_hit, "--prefix-hit", zero=True),
+        any_weights=asked.weights is not None,
+        any_cache=asked.kv is not None,
     )
 
 

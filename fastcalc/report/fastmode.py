@@ -14,7 +14,7 @@ from fastcalc.report.factors import factor_records, multiple
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, compare_records, plain, plainly
 from fastcalc.search.tricks import Answer, Option
-from fastcalc.search.tricks.option import TRICKS, best
+from fastcalc.search.tricks.option import TRICKS
 from fastcalc.search.tricks.waterfall import Factor, waterfall
 
 Command = Callable[[Outcome], str | None]
@@ -26,7 +26,8 @@ def rows(
 ) -> list[Record]:
     """Return a record for today's point and one for each of some options, ratios against it."""
     (today,), found = compare_records([answer.today]), []
-    for option in (Option("today", "", answer.today), *options):
+    start = Option("today", "", answer.today)
+    for option in (start, *options):
         point = dict.fromkeys(records.KEYS) | {"warnings": []}
         if option.outcome is not None:
             point = compare_records([option.outcome])[0]
@@ -38,9 +39,10 @@ def rows(
             low=point["tokens_per_s_per_user_low"],
             base=answer.today,
             command=command(option.outcome) if option.outcome else None,
+            changes_answers=option.outcome is not None and option not in (start, *answer.kept),
         )
         record = {**plainly(values(_BEFORE, one)), **point, **values(_AFTER, one)}
-        record |= plainly(values(_RANGE, one))
+        record |= plainly(values((*_RANGE, *_LAST), one))
         found.append({key: record[key] for key in KEYS})
     return found
 
@@ -120,7 +122,14 @@ _RANGE = tuple(
     )
     for end in ("low", "high")
 )
-COLUMNS = (*_BEFORE, *columns.FIRST, *_AFTER, *columns.LATER, *_RANGE)
+_LAST = (
+    Column(
+        "changes_answers",
+        "yes or no",
+        "whether another model, unless it was named, or fewer bits than today's answer",
+    ),
+)
+COLUMNS = (*_BEFORE, *columns.FIRST, *_AFTER, *columns.LATER, *_RANGE, *_LAST)
 KEYS = tuple(column.key for column in COLUMNS)
 
 
@@ -176,28 +185,18 @@ MOST_SHOWN = {
 """Options of a trick that a table shows unless asked for all."""
 
 
-def headline(answer: Answer) -> dict[str, Option]:
-    """Return the cheapest options with a price, by words: of today's model, and of all if other."""
-    model, priced = answer.today.scenario.model, [o for o in answer.reached if o.usd is not None]
-    same = best([o for o in priced if o.outcome and o.outcome.scenario.model is model])
-    found = {"with the same model": same, "overall": answer.cheapest if priced else None}
-    if same is answer.cheapest:
-        found["overall"] = None
-    return {words: option for words, option in found.items() if option}
-
-
 def shown(answer: Answer, *, everything: bool) -> tuple[list[Option], dict[str, int]]:
     """Return the options that a table shows, and how many of each trick it leaves out."""
     if everything:
         return answer.options, {}
     kept: list[Option] = []
-    left, named = dict[str, int](), headline(answer).values()
+    left: dict[str, int] = {}
     for trick in TRICKS:
         options = [one for one in answer.options if one.trick == trick]
         reached = [one for one in options if one.outcome is not None]
         nearest = sorted(options, key=lambda one: -one.fastest)[:1]
-        most = MOST_SHOWN.get(trick, 1)
-        few = [one for place, one in enumerate(reached) if place < most or one in named] or nearest
+        few = reached[: MOST_SHOWN.get(trick, 1)] or nearest
+        few += [one for one in reached if one is answer.cheapest and one not in few]
         kept += few
         if len(options) > len(few):
             left[trick] = len(options) - len(few)

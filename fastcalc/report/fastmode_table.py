@@ -5,10 +5,11 @@ from dataclasses import replace
 from math import isnan
 
 from fastcalc.core.columns import Column, pick
+from fastcalc.core.formats_run import format_notes
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare, factors, record_tables
 from fastcalc.report.console import Part, Screen
-from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, headline, nothing, rows
+from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, nothing, rows
 from fastcalc.report.numbers_as_text import dollars, number, parameters
 from fastcalc.report.records import Record
 from fastcalc.search.tricks import Answer, Option
@@ -18,11 +19,17 @@ from fastcalc.search.tricks.smaller_models import Shrunk
 
 
 def _how(record: Record) -> str:
-    change, cannot = record["change"], record["cannot"]
+    change, cannot = _marked(record), record["cannot"]
     if cannot:
         return f"cannot: {change}, {cannot}" if change else f"cannot: {cannot}"
     unpriced = None if record["usd_per_mtok_output"] is not None else "no price"
     return "; ".join(word for word in (change, record["limiter"], unpriced) if word)
+
+
+def _marked(record: Record) -> str | None:
+    """Return what is changed, with a star where the answers change with it."""
+    change: str | None = record["change"]
+    return f"{change} *" if record["changes_answers"] else change
 
 
 def _called(record: Record) -> str:
@@ -91,10 +98,11 @@ def parts(
 ) -> list[Part]:
     """Return the cheapest ways in a sentence, a table of what reaches the speed, and notes."""
     reach = [one for one in options if one.outcome is not None]
-    first, ways = dict[str, Option](), headline(answer).values()
+    first = dict[str, Option]()
     for one in reach:
         first.setdefault(one.trick, one)
-    shown = [one for one in reach if one is first[one.trick] or one in ways]
+    lead = answer.cheapest
+    shown = [one for one in reach if one is lead or one is first[one.trick]]
     named = _drawn(answer, shown)
     missed = dict.fromkeys(
         TRICKS[one.trick] for one in options if one.trick not in first and not one.is_ruled_out
@@ -109,15 +117,16 @@ def parts(
         apart = factors.parts(found, screen.width) if found else []
         return [compare.heading(answer.today), "", _sentence(answer), table, *apart, under]
     columns = [replace(o, heading=("", "how"), format="") if o.key == "how" else o for o in TABLE]
-    cells = [{**one, "how": one["change"]} for one in rows(answer, shown)]
-    law = [f"The cheapest: {factors.product(found)}."] if found else []
+    cells = [{**one, "how": _marked(one)} for one in rows(answer, shown)]
+    law = [f"That is {factors.product(found)}."] if found else []
     table = record_tables.table(columns, cells, screen.width, {"how": 0})
     return [_sentence(answer), *law, "", table, under]
 
 
 _KEY = (
     "key: each row is at the largest batch expected to reach the speed; cost: an output token's "
-    "over today's; smaller model: the largest that reaches it; it and fewer bits change the answers"
+    "over today's; smaller model: the largest that reaches it; *: another model or fewer bits "
+    "change the answers, so such a row leads only where its model or format is named"
 )
 
 
@@ -134,16 +143,15 @@ def _sentence(answer: Answer) -> str:
         f"{number(speed)} tokens/s for {users}, to {number(answer.speed)} "
         f"({number(answer.speed / speed)}x)"
     )
+    if answer.cheapest is None and answer.reached:
+        return f"{begun}: only with fewer bits or another model, which change the answers."
     if answer.cheapest is None:
         return f"{begun}: {nothing(answer)}."
-    ways = list[str]()
-    for words, one in headline(answer).items():
-        _, record = rows(answer, [one])
-        cost = record["cost_multiple"]
-        how = f" ({one.change})" if one.change else ""
-        at = "" if cost is None else f" at {dollars(cost)} times the cost"
-        ways.append(f"{words} {_called(record)}{how}{at}")
-    return f"{begun}: {'; '.join(ways) or 'nothing with a price reaches it'}."
+    _, record = rows(answer, [answer.cheapest])
+    how = f" ({answer.cheapest.change})" if answer.cheapest.change else ""
+    cost = record["cost_multiple"]
+    at = ", which has no price" if cost is None else f" at {dollars(cost)} times the cost"
+    return f"{begun}: {_called(record)}{how}{at}."
 
 
 def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> list[str]:
@@ -157,9 +165,10 @@ def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> li
         "the speculation row takes the tokens a pass that are published for DeepSeek-R1 with its "
         f"own drafts on eight B200, by drafts {published}; other models and texts differ",
         _shapes(answer),
-        "fewer bits and smaller models change the answers, drafts do not; what that is worth is "
-        "not computed",
+        "fewer bits and smaller models (*) change the answers, drafts do not; what that is worth "
+        "is not computed",
         compare.prices(drawn),
+        *dict.fromkeys(note for one in drawn for note in _formats(one)),
         *dict.fromkeys(warning for one in drawn for warning in one.warnings),
     ]
     if left:
@@ -168,8 +177,15 @@ def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> li
     return lines
 
 
+def _formats(outcome: Outcome) -> list[str]:
+    """Return a note where the units of a chip say which formats run, as its engine does not."""
+    scenario, model = outcome.scenario, outcome.scenario.model
+    asked = {scenario.weights, scenario.kv} - {None, model.weight_format, model.kv_format}
+    return format_notes(scenario.engine, scenario.hardware, *sorted(filter(None, asked)))
+
+
 def _low_end(answer: Answer, options: Sequence[Option]) -> str:
-    if answer.cheapest is None:
+    if not answer.reached:
         return nothing(answer)
     _, *records = rows(answer, options)
     sure = [

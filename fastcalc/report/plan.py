@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from math import inf
 from types import SimpleNamespace
 
-from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.core import columns
 from fastcalc.core.columns import Column, pick, values
 from fastcalc.core.estimate import site_power
@@ -13,7 +12,7 @@ from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.record_tables import ends
 from fastcalc.report.records import Record, grounds, plain, plainly
 from fastcalc.report.rounding import rounded_down, rounded_up
-from fastcalc.search.plan.decision import REASONS, Decision, Plan, own_formats
+from fastcalc.search.plan.decision import FEWER_BITS, REASONS, Decision, Plan
 from fastcalc.search.plan.service import Service
 
 FLAGS = {"ttft": "--ttft", "tpot": "--tpot", "chips": "--max-chips"}
@@ -184,6 +183,7 @@ def details(found: Decision, typed: Typed) -> Record:
         "unpowered": unknown if service.objective == "watts" else [],
         "relax": [] if found.plans else _relaxed(found),
         "assumptions": assumptions(found),
+        "best_in_fewer_bits": plan_records(found.in_fewer_bits[:FEWER_BITS], service, typed),
     }
 
 
@@ -221,21 +221,6 @@ def tpot_range(plan: Plan) -> tuple[float, float] | None:
         return None
     fast, slow = (float(tpot * (one.speed / end)[0]) for end in (one.high, one.low))
     return fast, slow
-
-
-def is_narrowed(plan: Plan) -> bool:
-    """Return whether weights or cache have fewer bits than the model is published with."""
-    model, given = plan.scenario.model, plan.scenario.weights
-    weights, cache = own_formats(model)
-    if given not in (None, weights):
-        own = weight_formats(model.weight_format)[0], weight_formats(weights)[1]
-        pairs = zip(weight_formats(given), own, strict=True)
-        if any(one.bits < other.bits for one, other in pairs):
-            return True
-    kept, whole = (
-        number_format(name, cache=True) for name in (plan.scenario.work.kv_format, cache)
-    )
-    return kept.cache_bytes < whole.cache_bytes
 
 
 def _first(plan: Plan | None, service: Service, typed: Typed) -> Record | None:

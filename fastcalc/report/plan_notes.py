@@ -9,7 +9,6 @@ from fastcalc.report.numbers_as_text import dollars, many, number
 from fastcalc.report.plan import (
     FLAGS,
     MOST_NAMED,
-    is_narrowed,
     runner_up_price,
     tpot_range,
     unknown_chips,
@@ -79,7 +78,7 @@ def reported(found: Decision, shown: Sequence[Plan]) -> Iterator[str]:
     yield from _prices(shown)
     yield from _slow_end(best, service)
     yield from _busy(best, service)
-    if is_narrowed(best) and found.in_own_formats is None:
+    if best.is_narrowed and found.in_own_formats is None:
         weights, cache = own_formats(best.scenario.model)
         yield (
             f"no plan is in the model's own formats, {weights} with a cache in {cache}: "

@@ -9,10 +9,10 @@ from fastcalc.report import record_tables
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Part, Screen, Title
 from fastcalc.report.numbers_as_text import number
-from fastcalc.report.plan import COLUMNS, is_narrowed, notes, tpot_range, unrounded
+from fastcalc.report.plan import COLUMNS, notes, tpot_range, unrounded
 from fastcalc.report.plan_notes import cut, first_notes, reported, times_the_cost, what
 from fastcalc.report.records import Record
-from fastcalc.search.plan.decision import Decision, Plan, own_formats
+from fastcalc.search.plan.decision import FEWER_BITS, Decision, Plan, own_formats
 from fastcalc.search.plan.service import Service
 
 
@@ -58,6 +58,10 @@ _KEY = (
     "key: replicas x each decode, prompts are taken inside or on chips of their own; TTFT and TPOT "
     "are of this traffic, with the latter's 80 % range"
 )
+_CHANGED = (
+    "; *: fewer bits change the answers, so such a plan leads only where --weights or --kv "
+    "names them"
+)
 _RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "a token")}
 """What is least where no rate says how many replicas there are: one column for the other."""
 
@@ -65,15 +69,19 @@ _RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "a token")}
 def parts(found: Decision, top: int, asked: str, typed: Typed, screen: Screen) -> list[Part]:
     """Return the answer in a sentence, one table of plans and other chips, a key and notes."""
     best = found.plans[0]
-    plans = list(found.plans[: top if screen.wide else min(top, _FIRST)])
+    plans = found.plans[: top if screen.wide else min(top, _FIRST)]
     seen = {plan.scenario.hardware.id for plan in plans}
-    own = found.in_own_formats if is_narrowed(best) else None
-    whole = [own] if own else []
+    own = found.in_own_formats if best.is_narrowed else None
+    whole, fewer = [own] if own else [], found.in_fewer_bits[:FEWER_BITS]
     others = [one for one in found.of_each_chip if one.scenario.hardware.id not in seen]
-    listed = [*plans, *whole, *others]
-    shown = [*plans, *whole, *others[: None if screen.wide else _OTHERS]]
-    labels = [*(f"{place}" for place in range(1, len(plans) + 1)), *["own formats"] * len(whole)]
-    labels += ["other chip"] * len(shown)
+    listed = [*plans, *fewer, *whole, *others]
+    shown = [*plans, *fewer, *whole, *others[: None if screen.wide else _OTHERS]]
+    labels = [*(f"{place}" for place in range(1, len(plans) + 1)), *["fewer bits"] * len(fewer)]
+    labels += [*["own formats"] * len(whole), *["other chip"] * len(shown)]
+    labels = [
+        label if found.may_lead(plan) else f"{label} *"
+        for label, plan in zip(labels, shown, strict=False)
+    ]
     kept = [replace(one, rank=0) if screen.wide else one for one in _kept(found, shown)]
     columns = [record_tables.words("|plan", lambda _: ""), *kept]
     rows = [
@@ -89,8 +97,13 @@ def parts(found: Decision, top: int, asked: str, typed: Typed, screen: Screen) -
     warned = (line for plan in listed for line in plan.replica.warnings)
     every += [*notes(found.service), *dict.fromkeys(warned)]
     few, command = first_notes(found, shown), compare_command(best.scenario, typed)
-    title = Title(best.scenario.hardware.id, f"{what(best)} for {asked}")
-    return [title, "", made, screen.under_table(_KEY, few, every, command)]
+    answer = f"{what(best)} for {asked}"
+    if not found.may_lead(best):
+        weights, cache = own_formats(best.scenario.model)
+        answer += f", in fewer bits than it is published in ({weights}, cache {cache})"
+    title = Title(best.scenario.hardware.id, answer)
+    key = _KEY + ("" if all(map(found.may_lead, shown)) else _CHANGED)
+    return [title, "", made, screen.under_table(key, few, every, command)]
 
 
 def _kept(found: Decision, shown: Sequence[Plan]) -> list[Column]:

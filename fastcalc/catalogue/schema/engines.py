@@ -64,6 +64,16 @@ class Instead(Entry):
     attention: Literal["latent"] | None = None
 
 
+class FormatsRun(Entry):
+    """The formats that software runs in a chip's own units, on some architectures or on all."""
+
+    architectures: list[Identifier] | None = None
+    weights: list[str]
+    caches: list[str]
+    source: str
+    note: str | None = None
+
+
 class Engine(Entry):
     """How well one piece of software uses hardware."""
 
@@ -77,7 +87,7 @@ class Engine(Entry):
     is_bound: bool = False
     fitted_architectures: list[Identifier] = []
     cache_formats: dict[str, str] = {}
-    reads_gguf: bool = False
+    formats: list[FormatsRun] = []
     parameters: Parameters = Field(default_factory=Parameters)
     architectures: dict[Identifier, Parameters] = {}
     instead: list[Instead] = []

@@ -1,5 +1,6 @@
 """EN: parameters of engines inside their bands, and the names that engines mention."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -172,6 +173,21 @@ def names_exist(sheet: Sheet, _: Setting) -> Findings:
             yield ("cache_formats", weights), f"'{shown(weights)}' is no weight format"
         if cache not in FORMATS or FORMATS[cache].cache_bits is None:
             yield ("cache_formats", weights), f"'{shown(cache)}' is no format of caches"
+    for path, name in _names_in_formats(sheet, "weights"):
+        if name not in FORMATS:
+            yield path, f"'{shown(name)}' is no weight format"
+    for path, name in _names_in_formats(sheet, "caches"):
+        if name not in FORMATS or FORMATS[name].cache_bits is None:
+            yield path, f"'{shown(name)}' is no format of caches"
+
+
+def _names_in_formats(sheet: Sheet, key: str) -> Iterator[tuple[Path_, str]]:
+    """Yield the names of one key of each row of formats, and where they stand."""
+    rows = sheet.at("formats")
+    for index, row in enumerate(rows if isinstance(rows, list) else ()):
+        names = row.get(key) if isinstance(row, dict) else None
+        for place, name in enumerate(names if isinstance(names, list) else ()):
+            yield ("formats", index, key, place), str(name)
 
 
 @rule("EN008")
@@ -188,6 +204,7 @@ def architectures_exist(sheet: Sheet, _: Setting) -> Findings:
     ]
     names = enumerate(fitted if isinstance(fitted, list) else ())
     places += [(("fitted_architectures", index), name) for index, name in names]
+    places += _names_in_formats(sheet, "architectures")
     for path, name in places:
         written = (f"architecture: {name}\n", f"kind: {name}\n")
         if sheet.states(path) and not Catalogue().mentioning("hardware", written):

@@ -7,6 +7,7 @@ import numpy as np
 
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.core.formats_run import formats_run, narrower_caches
 from fastcalc.core.layout import Layout
 from fastcalc.core.placement import Site
 from fastcalc.core.practice import MOST_STAGES, run_by_people
@@ -15,7 +16,6 @@ from fastcalc.core.scenario import Scenario, default_cache
 from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.formulas.types import Floats
-from fastcalc.search.sweep.axes import four_bits
 from fastcalc.search.sweep.grid import Grid
 from fastcalc.search.sweep.request_lists import Requests
 
@@ -23,8 +23,6 @@ BATCHES: Floats = np.array(
     [1, *(step * 2**octave for octave in range(12) for step in (2, 3)), 8192], dtype=float
 )
 """Sequences of a deployment tried first, two to an octave; then those between the best. [1]"""
-
-_FILES = ("q8_0", "q4_k_m")
 
 
 def deployments(
@@ -61,22 +59,17 @@ def deployments(
 
 
 def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str | None]:
-    """Return the model's own format, and narrower ones that the chip and engine are made for."""
+    """Return the model's own format, and narrower ones that the chip and engine run."""
     own = max(one.bits for one in weight_formats(model.expert_format or model.weight_format))
-    if engine.reads_gguf:
-        return [None, *(name for name in _FILES if number_format(name).bits < own)]
-    narrower = ("fp8" if hardware.rate("fp8") else None, four_bits(hardware))
-    return [None, *(name for name in narrower if name and number_format(name).bits < own)]
+    listed = formats_run(engine, hardware).weights
+    return [None, *(name for name in listed if number_format(name).bits < own)]
 
 
 def cache_choices(
     model: Model, hardware: Hardware, engine: Engine, weight: str | None
 ) -> list[str | None]:
-    """Return the cache format taken by default, and fp8 where the chip has units for it."""
-    own = default_cache(model, engine, weight)
-    has_fp8 = hardware.rate("fp8") is not None and not engine.reads_gguf
-    is_wider = number_format(own, cache=True).cache_bytes > 1.0
-    return [None, "fp8"] if has_fp8 and is_wider else [None]
+    """Return the cache format taken by default, and narrower ones that the chip and engine run."""
+    return [None, *narrower_caches(engine, hardware, default_cache(model, engine, weight))]
 
 
 def candidates(scenario: Scenario, *, prompt: float, output: float) -> Grid | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fastcalc.formulas.types import Bools, Floats
-from fastcalc.search.plan.decision import Decision, Plan, kind_of
+from fastcalc.search.plan.decision import FEWER_BITS, Decision, Plan, kind_of
 from fastcalc.search.plan.pools import Pool
 from fastcalc.search.plan.refine import Gaps, gaps_of, with_largest
 from fastcalc.search.plan.score import LIMITS, Scored, has_cost, score
@@ -50,22 +50,26 @@ def decide(grids: Iterable[Grid], service: Service, *, shown: int = 5) -> Decisi
         left = [others for _, others in parts]
     if found.plans:
         found.reasons["beaten"] -= 1
-    met = {plan.scenario.hardware.id for plan in found.plans}
+    met = {plan.scenario.hardware.id for plan in found.best.values()}
     found.closest = {chip: plan for chip, plan in found.closest.items() if chip not in met}
     return found
 
 
 def _worth_trying(left: Iterable[Gaps], found: Decision, shown: int) -> list[Gaps]:
     """Return the gaps in which something may be better than what is shown."""
-    own, best = found.in_own_formats, found.of_each_chip
-    reported = [*found.plans[:shown], *best, *([own] if own else [])]
+    own, best, fewer = found.in_own_formats, found.of_each_chip, found.in_fewer_bits[:FEWER_BITS]
+    reported = [*found.plans[:shown], *best, *fewer, *([own] if own else [])]
     alone = {plan.kind: plan.cost for plan in reported}
-    of_chip = {plan.scenario.hardware.id: plan.cost for plan in best}
+    of_chip = {plan.scenario.hardware.id: plan for plan in best}
+    first = fewer[-1].cost if len(fewer) == FEWER_BITS else found.plans[0].cost if best else inf
 
     def least(gaps: Gaps, *, is_apart: bool) -> float:
         one = gaps.grid.scenario
-        less = of_chip.get(one.hardware.id, inf) * (1.0 - 1e-9)  # as much is nothing to show
-        return alone.get(kind_of(one, is_apart=is_apart), less)
+        on_chip = of_chip.get(one.hardware.id)
+        less = on_chip.cost if on_chip else inf
+        if on_chip and found.may_lead(on_chip) and not found.may_lead_in(one):
+            less = first
+        return alone.get(kind_of(one, is_apart=is_apart), less * (1.0 - 1e-9))  # as much is no gain
 
     better = (gaps.below(least(gaps, is_apart=False), least(gaps, is_apart=True)) for gaps in left)
     return [gaps for gaps in better if len(gaps)]

@@ -4,9 +4,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.schema import Model
 from fastcalc.core.layout import Layout
-from fastcalc.core.scenario import Outcome, Scenario, solve
+from fastcalc.core.scenario import Outcome, Scenario, default_cache, solve
 from fastcalc.formulas.money import HOURS_PER_YEAR
 from fastcalc.search.plan.service import Service
 
@@ -21,9 +22,31 @@ REASONS = {
 }
 
 
+FEWER_BITS = 2
+"""Plans in fewer bits that are reported, where those are not asked for."""
+
+
 def own_formats(model: Model) -> tuple[str, str]:
     """Return the formats that a model is published in: of its weights, and of its cache."""
     return model.expert_format or model.weight_format, model.kv_format
+
+
+def narrows_weights(scenario: Scenario) -> bool:
+    """Return whether weights have fewer bits than the model is published with."""
+    model, given = scenario.model, scenario.weights
+    if given in (None, own_formats(model)[0]):
+        return False
+    published = model.expert_format or model.weight_format
+    own = weight_formats(model.weight_format)[0], weight_formats(published)[1]
+    pairs = zip(weight_formats(given), own, strict=True)
+    return any(one.bits < other.bits for one, other in pairs)
+
+
+def narrows_cache(scenario: Scenario) -> bool:
+    """Return whether a cache of fewer bits than the engine keeps for the model is asked for."""
+    own = default_cache(scenario.model, scenario.engine, None)
+    kept, whole = (number_format(one, cache=True) for one in (scenario.kv or own, own))
+    return kept.cache_bytes < whole.cache_bytes
 
 
 def kind_of(scenario: Scenario, *, is_apart: bool) -> tuple[object, ...]:
@@ -61,6 +84,11 @@ class Plan:
     def replica(self) -> Outcome:
         """What one that decodes does, and takes in its prompts, too."""
         return solve(self.scenario)
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether weights or cache have fewer bits than published, or than the engine keeps."""
+        return narrows_weights(self.scenario) or narrows_cache(self.scenario)
 
     @property
     def order(self) -> tuple[float, float, float]:
@@ -120,7 +148,7 @@ class Decision:
         for key, plan in other.best.items():
             self.best[key] = min(self.best.get(key, plan), plan, key=lambda one: one.order)
         near = [plan for plan in (self.near, other.near) if plan is not None]
-        self.near = min(near, key=lambda plan: plan.order, default=None)
+        self.near = min(near, key=self._order, default=None)
         for chip, plan in other.closest.items():
             best = self.closest.setdefault(chip, plan)
             if max(plan.misses.values()) < max(best.misses.values()):
@@ -128,21 +156,46 @@ class Decision:
         for name, value in other.relaxed.items():
             self.relaxed[name] = min(value, self.relaxed.get(name, value))
 
+    def may_lead(self, plan: Plan) -> bool:
+        """Return whether a plan has bits as published, or as few as were asked for."""
+        return self.may_lead_in(plan.scenario)
+
+    def may_lead_in(self, scenario: Scenario) -> bool:
+        """Return whether formats have bits as published, or as few as were asked for."""
+        weights, cache = self.service.any_weights, self.service.any_cache
+        return (weights or not narrows_weights(scenario)) and (cache or not narrows_cache(scenario))
+
+    def _order(self, plan: Plan) -> tuple[bool, tuple[float, float, float]]:
+        return not self.may_lead(plan), plan.order
+
+    @property
+    def in_order(self) -> list[Plan]:
+        """The best of each chip, formats and kind, in order, those that may not lead at the end."""
+        return sorted(self.best.values(), key=self._order)
+
     @property
     def plans(self) -> list[Plan]:
-        """The best of each chip, formats and kind, in order."""
-        return sorted(self.best.values(), key=lambda plan: plan.order)
+        """Those that may lead, in order; where none may, all."""
+        ordered = self.in_order
+        return [plan for plan in ordered if self.may_lead(plan)] or ordered
+
+    @property
+    def in_fewer_bits(self) -> list[Plan]:
+        """Plans that cost less than the first, in fewer bits than were asked for, in order."""
+        first = self.plans[:1]
+        others = (plan for plan in self.in_order if not self.may_lead(plan))
+        return [plan for plan in others if plan.cost < first[0].cost]
 
     @property
     def in_own_formats(self) -> Plan | None:
         """The best plan with weights and cache as the model is published."""
-        return next((plan for plan in self.plans if plan.is_in_own_formats), None)
+        return next((plan for plan in self.in_order if plan.is_in_own_formats), None)
 
     @property
     def of_each_chip(self) -> list[Plan]:
         """The best plan of each chip, in order."""
         best: dict[str, Plan] = {}
-        for plan in self.plans:
+        for plan in self.in_order:
             best.setdefault(plan.scenario.hardware.id, plan)
         return list(best.values())
 

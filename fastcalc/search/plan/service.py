@@ -21,6 +21,7 @@ class Service:
     is_speed : True where the time between tokens was asked as a speed
     share : share of requests that must meet ``ttft`` where they arrive at random; else None [1]
     prefix_hit : share of a prompt that is found in the prefix cache, of prompt replicas, too [1]
+    any_weights, any_cache : whether weights and caches of fewer bits than published may come first
     """
 
     prompt: float
@@ -34,3 +35,5 @@ class Service:
     is_speed: bool = False
     share: float | None = None
     prefix_hit: float = 0.0
+    any_weights: bool = True
+    any_cache: bool = True

@@ -10,6 +10,7 @@ import numpy as np
 
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.core.formats_run import four_bits
 from fastcalc.core.layout import LayoutError
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, Sharding, layouts_of, site_of
@@ -164,13 +165,6 @@ def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
             memory=axes.memory,
             ignores_ranks=is_cut and hardware.execution == "spatial",
         )
-
-
-def four_bits(hardware: Hardware) -> str | None:
-    """Return the 4-bit format that a chip multiplies, if any: NVIDIA's NVFP4 or the open MXFP4."""
-    if hardware.rate("fp4") is None:
-        return None
-    return "nvfp4" if hardware.vendor == "NVIDIA" else "mxfp4"
 
 
 def _with_four_bits(scenario: Scenario) -> Scenario | None:

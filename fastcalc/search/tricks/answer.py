@@ -32,12 +32,14 @@ class Answer:
     options : in the order of `fastcalc.search.tricks.option.TRICKS`, the cheapest first
     drafts, tokens, acceptance : and what they need at today's batch [1]
     shorter, thinner : hypothetical smaller shapes that reach the speed at today's batch and chips
+    kept : those that keep today's model, or one that was named, and its formats
     nearest : where nothing reaches it, the fastest that there is for one user [1/s], and what it is
     """
 
     today: Outcome
     speed: float
     options: list[Option]
+    kept: list[Option]
     drafts: Floats
     tokens: Floats
     acceptance: Floats
@@ -47,8 +49,8 @@ class Answer:
 
     @property
     def cheapest(self) -> Option | None:
-        """The cheapest of all that reach the speed."""
-        return best(self.options)
+        """The cheapest that reaches the speed and keeps the answers as they are."""
+        return best(self.kept)
 
     @property
     def reached(self) -> list[Option]:
@@ -84,6 +86,7 @@ def fastmode(
         today=outcome,
         speed=speed,
         options=options,
+        kept=[option for option in options if base.keeps_answers(option)],
         drafts=drafts,
         tokens=tokens,
         acceptance=acceptance,

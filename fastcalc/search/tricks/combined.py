@@ -44,7 +44,7 @@ class _OnLayouts(NamedTuple):
 
 
 class ModelOnChip:
-    """A model on a kind of chip, in its own bits or in the fewest that the chip computes in."""
+    """A model on a kind of chip, in its own bits or in the fewest that chip and engine run."""
 
     def __init__(
         self,
@@ -98,6 +98,10 @@ class _Way(NamedTuple):
         """How many tricks it takes. [1]"""
         return len(self.on_chip.changes) + bool(self.drafts)
 
+    def keeps_answers(self, base: Base) -> bool:
+        """Whether model and formats are today's, or the model is one that was named."""
+        return not self.on_chip.in_fewest_bits and base.may_take(self.on_chip.scenario.model)
+
     def hopes(self, speed: float) -> Floats:
         """Return the least that each layout may cost: verifying drafts takes no less time."""
         found = self.on_chip.placed
@@ -138,23 +142,27 @@ def _ways(base: Base) -> list[_Way]:
 
 
 def combinations(base: Base) -> list[Option]:
-    """Return the cheapest combination of two, three and four tricks, and with today's model."""
+    """Return the cheapest combination of two, three and four tricks.
+
+    And the cheapest of all that keep today's model, and of those that keep its formats, too.
+    """
     ways: dict[tuple[int, bool], list[_Way]] = defaultdict(list)
-    same: list[_Way] = []
+    same, whole = list[_Way](), list[_Way]()
     for one in sorted(_ways(base), key=lambda one: one.usd):
         is_priced = bool(one.on_chip.chip.is_priced)
         ways[one.tricks, is_priced].append(one)
-        if is_priced and one.tricks in COUNTS and one.on_chip.scenario.model is base.scenario.model:
-            same.append(one)
+        if is_priced and one.tricks in COUNTS:
+            same += [one] * (one.on_chip.scenario.model is base.scenario.model)
+            whole += [one] * one.keeps_answers(base)
     found, why_not = [], "no combination of so many reaches it"
     for count, name in COUNTS.items():
         option = _cheapest(base, ways[count, True]) or _cheapest(base, ways[count, False])
         is_out = base.keeps_model and count == max(COUNTS)
         none = Option(name, "", why_not=why_not, tricks=count, is_ruled_out=is_out)
         found.append(option or none)
-    kept = _cheapest(base, same)
-    if kept and all((one.trick, one.change) != (kept.trick, kept.change) for one in found):
-        found.append(kept)
+    for kept in (_cheapest(base, same), _cheapest(base, whole)):
+        if kept and all((one.trick, one.change) != (kept.trick, kept.change) for one in found):
+            found.append(kept)
     return sorted(found, key=lambda one: one.tricks)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware
+from fastcalc.core.formats_run import formats_run
 from fastcalc.core.legal import common_heads, link_domain
 from fastcalc.core.machine import parameters_on
 from fastcalc.core.pricing import Pricing
@@ -20,7 +21,6 @@ from fastcalc.core.workload import Workload
 from fastcalc.formulas.counting import linear_flops
 from fastcalc.formulas.money import usd_per_million
 from fastcalc.formulas.types import ArrayLike, Floats
-from fastcalc.search.tricks.lighter_passes import rated_formats
 
 _ROUNDING = 1e-9
 
@@ -93,8 +93,8 @@ def of_chip(chip: Hardware, engine: Engine, pricing: Pricing, memory: MemoryChoi
     """Return what a chip gives at most: with a host, all of that on top, as if for it alone."""
     software, price = parameters_on(engine, chip), pricing.per_chip_hour(chip)
     is_staged = chip.execution == "sequential" and not engine.is_bound
-    caches = [one for one in rated_formats(chip) if one.cache_bits]
-    caches += [number_format(one, cache=True) for one in engine.cache_formats.values()]
+    listed = formats_run(engine, chip)
+    caches = {*listed.caches, *engine.cache_formats.values()}
     host = memory.host
     memories = (*chip.memory, *(host.memory if host else ()))
     share = float(software.bandwidth_fraction) if is_staged and len(memories) == 1 else 1.0
@@ -112,13 +112,13 @@ def of_chip(chip: Hardware, engine: Engine, pricing: Pricing, memory: MemoryChoi
         bandwidth=share * sum(one.bandwidth.si for one in memories),
         peak=own_peak + cores,
         memory=float(software.memory_fraction) * sum(one.capacity.si for one in memories),
-        weight=min((one.bytes for one in rated_formats(chip)), default=_WIDEST),
-        element=min((one.cache_bytes for one in caches), default=inf),
+        weight=min((number_format(name).bytes for name in listed.weights), default=_WIDEST),
+        element=min((number_format(name, cache=True).cache_bytes for name in caches), default=inf),
     )
 
 
 def in_fewest_bits(model: OfModel, chip: OfChip) -> OfModel:
-    """Return what numbers of a model are at least in the fewest bits that a chip computes in."""
+    """Return what numbers of a model are at least in the fewest bits that are run on a chip."""
     share = np.minimum(chip.element / model.element, 1.0)
     weights = np.minimum(model.weights, model.linear * chip.weight)
     return model._replace(weights=weights, cache=model.cache * share, held=model.held * share)

@@ -5,11 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from fastcalc.catalogue.formats import FORMATS, NumberFormat, number_format
-from fastcalc.catalogue.once import once
-from fastcalc.catalogue.schema import Hardware
-from fastcalc.core.rates import working_rate
-from fastcalc.core.scenario import Scenario
+from fastcalc.core.formats_run import formats_run, narrower_caches
+from fastcalc.core.scenario import Scenario, default_cache
 from fastcalc.core.traffic import Speculation
 from fastcalc.core.workload import Workload, workload
 from fastcalc.formulas.speculation import acceptance_needed
@@ -43,17 +40,17 @@ def fewer_bits(base: Base) -> list[Option]:
     ]
     if options:
         return options
-    return [Option("fewer-bits", "weights and cache", why_not="no narrower format has a rate here")]
+    return [Option("fewer-bits", "weights and cache", why_not="no narrower format is run here")]
 
 
 def narrower(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
-    """Yield a scenario in every narrower format that its chip computes in, and in words which."""
-    rated = rated_formats(scenario.hardware)
-    today = _workload(scenario).weight_bytes
-    made = {one.id: _workload(replace(scenario, weights=one.id)).weight_bytes for one in rated}
-    weights = [name for name, size in made.items() if size < today]
-    bits = number_format(scenario.kv or scenario.model.kv_format, cache=True).cache_bytes * 8
-    caches = [one.id for one in rated if one.cache_bits and one.cache_bits < bits]
+    """Yield a scenario in every narrower format that chip and engine run, and in words which."""
+    engine, hardware = scenario.engine, scenario.hardware
+    listed, today = formats_run(engine, hardware).weights, _workload(scenario).weight_bytes
+    sizes = {name: _workload(replace(scenario, weights=name)).weight_bytes for name in listed}
+    weights = [name for name, size in sizes.items() if size < today]
+    own = scenario.kv or default_cache(scenario.model, engine, scenario.weights)
+    caches = narrower_caches(engine, hardware, own)
     for kv in caches:
         yield f"kv {kv}", replace(scenario, kv=kv)
     for name in weights:
@@ -62,15 +59,8 @@ def narrower(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
             yield f"{name}, kv {kv}", replace(scenario, weights=name, kv=kv)
 
 
-@once
-def rated_formats(hardware: Hardware) -> list[NumberFormat]:
-    """Return the formats below 16 bits that a chip computes in."""
-    narrow = (one for one in FORMATS.values() if one.bits < 16)
-    return [one for one in narrow if not working_rate(hardware, one).is_unpacked]
-
-
 def narrowest(scenario: Scenario) -> list[tuple[str, Scenario]]:
-    """Return a scenario in the fewest bits that its chip computes in, if fewer than it has."""
+    """Return a scenario in the fewest bits that chip and engine run, if fewer than it has."""
 
     def size(one: tuple[str, Scenario]) -> tuple[float, float]:
         work = _workload(one[1])

@@ -48,6 +48,18 @@ class Base:
         """Whether the request allows no other model."""
         return self.models is not None and not self.models
 
+    def may_take(self, model: Model) -> bool:
+        """Whether a model is today's, or one that was named to take its place."""
+        return model is self.scenario.model or bool(self.models)
+
+    def keeps_answers(self, option: Option) -> bool:
+        """Whether an option has today's formats, and today's model or one that was named."""
+        if option.outcome is None:
+            return False
+        scenario, today = option.outcome.scenario, self.scenario
+        own = (today.weights, today.kv) if scenario.model is today.model else (None, None)
+        return self.may_take(scenario.model) and (scenario.weights, scenario.kv) == own
+
     @property
     def batch(self) -> int:
         """Its batch today. [1]"""

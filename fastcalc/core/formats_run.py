@@ -1,0 +1,57 @@
+"""Number formats that a chip and its engine run, of all that there are."""
+
+from typing import NamedTuple
+
+from fastcalc.catalogue.formats import number_format
+from fastcalc.catalogue.once import once
+from fastcalc.catalogue.schema import Engine, Hardware
+
+
+class RunnableFormats(NamedTuple):
+    """Formats of weights and of caches, beyond the one that a model is published in.
+
+    is_listed : False where the engine has no list for the chip's architecture, so that the units
+        of the chip decide
+    """
+
+    weights: tuple[str, ...]
+    caches: tuple[str, ...]
+    is_listed: bool = True
+
+
+@once
+def formats_run(engine: Engine, hardware: Hardware) -> RunnableFormats:
+    """Return the formats that an engine lists for a chip, or else those the chip has units for."""
+    for row in engine.formats:
+        if row.architectures is None or hardware.architecture in row.architectures:
+            return RunnableFormats(tuple(row.weights), tuple(row.caches))
+    eight = ("fp8",) if hardware.rate("fp8") else ()
+    four = four_bits(hardware)
+    return RunnableFormats((*eight, *((four,) if four else ())), eight, is_listed=False)
+
+
+def four_bits(hardware: Hardware) -> str | None:
+    """Return the 4-bit format that a chip multiplies, if any: NVIDIA's NVFP4 or the open MXFP4."""
+    if hardware.rate("fp4") is None:
+        return None
+    return "nvfp4" if hardware.vendor == "NVIDIA" else "mxfp4"
+
+
+def format_notes(engine: Engine, hardware: Hardware, *formats: str) -> list[str]:
+    """Return what a reader must know of formats that were offered for want of a list.
+
+    formats : of weights and of caches that are not the published ones
+    """
+    if not formats or engine.is_bound or formats_run(engine, hardware).is_listed:
+        return []
+    return [
+        f"{engine.id} lists no formats for {hardware.architecture or hardware.id}: "
+        f"{', '.join(dict.fromkeys(formats))} is taken as {hardware.id} has units for it"
+    ]
+
+
+def narrower_caches(engine: Engine, hardware: Hardware, own: str) -> list[str]:
+    """Return the cache formats that take less than one, of those that are run."""
+    most = number_format(own, cache=True).cache_bytes
+    caches = formats_run(engine, hardware).caches
+    return [name for name in caches if number_format(name, cache=True).cache_bytes < most]
