@@ -232,3 +232,29 @@ def test_where_nothing_rests_on_that_nothing_is_said_of_it(rest, capsys, monkeyp
         "compare", "llama-3.1-8b", *rest.split(), capsys=capsys, monkeypatch=monkeypatch
     ).out
     assert "nobody has measured" not in shown
+
+
+def test_what_fits_nowhere_says_why_in_every_command(fastcalc, tmp_path):
+    """DeepSeek-R1 is 673 GB in fp8, and no link of an M5 is stated."""
+    why = "apple-m5: 673 GB do not fit one chip, and no link is stated to join more"
+    request = ["deepseek-r1", "--on", "h100-sxm,apple-m5"]
+    page = tmp_path / "page.html"
+    assert fastcalc("report", *request, "-o", page).code == 0
+    for text in (
+        fastcalc("compare", *request).out,
+        fastcalc("fit", *request).out,
+        fastcalc("plot", "speed", *request).out,
+        page.read_text(encoding="utf-8"),
+    ):
+        assert why in words(text)
+    assert "not drawn: apple-m5" in words(fastcalc("plot", "price", *request).out)
+
+
+def test_a_chip_that_no_engine_was_fitted_on_says_whose_floors_it_has(fastcalc):
+    """No measured row is of Turing; vllm is what a datacenter GPU runs where none is named."""
+    note = "t4: vllm{} was not fitted on turing: its floors are other chips', its range is wider"
+    text = words(fastcalc("compare", "llama-3.1-8b", "--on", "t4", "--batch", "1").out)
+    assert note.format(", the default of class datacenter,") in text
+    text = words(fastcalc("compare", "llama-3.1-8b", "--on", "t4", "--engine", "sglang").out)
+    assert "t4: sglang was not fitted on turing" in text
+    assert "was not fitted" not in fastcalc("compare", "llama-3.1-8b", "--on", "h100-sxm").out

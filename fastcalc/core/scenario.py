@@ -16,7 +16,7 @@ from fastcalc.core.host import WRITTEN
 from fastcalc.core.layout import Layout, LayoutError
 from fastcalc.core.legal import domain_notes
 from fastcalc.core.machine import machine
-from fastcalc.core.machine_class import engine_of_class
+from fastcalc.core.machine_class import class_of, engine_of_class
 from fastcalc.core.overflow import overflow_notes, overflows
 from fastcalc.core.placement import Placement, Placements, Site
 from fastcalc.core.pricing import Pricing
@@ -365,15 +365,12 @@ def _warnings(outcome: Location) -> Iterable[str]:
         typed = host.memory if host.id == WRITTEN else ()
         if own and any(one.link and one.link.si > own.si for one in typed):
             yield f"the link to the host is limited to the {own.text} of {hardware.id}'s own"
+    yield from _engine_notes(scenario)
     if outcome.usd_per_hour is None:
         yield (
             f"{hardware.id} has no {scenario.pricing.basis} price, so $ are empty; give one with "
             f"--price {hardware.id}=USD"
         )
-    if scenario.engine_is_borrowed:
-        yield f"no engine is fitted on a {hardware.kind}: {engine.id}'s parameters are borrowed"
-    elif engine.ranges and hardware.architecture not in engine.fitted_architectures:
-        yield f"{engine.id} was not fitted on {hardware.architecture or hardware.id}: wider range"
     if scenario.ignores_ranks:
         yield f"{hardware.id} pipelines whole layers: --tp, --ep and --dp do not apply to it"
     if engine.is_bound:
@@ -381,16 +378,30 @@ def _warnings(outcome: Location) -> Iterable[str]:
     yield from default_notes(hardware, host, outcome.placement)
     if outcome.placement.machine.is_spatial and not engine.is_bound:
         yield (
-            f"prefill on a {hardware.kind} is undetermined: TTFT and input $ of {hardware.id} rest "
-            "on an assumed share of its dense peak"
+            f"prefill on {hardware.id} is undetermined: TTFT and input $ rest on an assumed share "
+            "of its peak"
         )
         if outcome.usd_per_hour is not None and max(scenario.batches) > 1:
             yield (
-                f"nobody has measured in public how {hardware.id} serves many users at a time: its "
-                "$ beyond one rest on that"
+                f"nobody has measured in public how {hardware.id} serves many users: $ beyond one "
+                "rest on it"
             )
     yield from (f"{entry.id} is hypothetical" for entry in (hardware, model) if entry.hypothetical)
     yield from _model_warnings(outcome)
+
+
+def _engine_notes(scenario: Scenario) -> Iterable[str]:
+    """Yield which engine a chip has that none was fitted on, why, and what is another chip's."""
+    hardware, engine = scenario.hardware, scenario.engine
+    is_fitted = hardware.architecture in engine.fitted_architectures
+    if is_fitted or not (engine.ranges or scenario.engine_is_borrowed):
+        return
+    is_default = engine.id == engine_of_class(hardware)[0]
+    taken = f", the default of class {class_of(hardware)}," if is_default else ""
+    yield (
+        f"{hardware.id}: {engine.id}{taken} was not fitted on {hardware.architecture or 'it'}: its "
+        "floors are other chips', its range is wider"
+    )
 
 
 def _model_warnings(outcome: Location) -> Iterable[str]:

@@ -53,8 +53,17 @@ def notes(outcomes: Sequence[Outcome]) -> tuple[list[str], list[str]]:
         for one in outcomes
         if one.scenario.memory.host is not None and (there := "; ".join(lives(one)))
     ]
+    unplaced = [*hosted, *dict.fromkeys(map(no_place, outcomes))]
+    hosted = [note for note in unplaced if note is not None]
     few = [prices(outcomes, in_short=True), *hosted, *drafted, *warnings]
     return few, [prices(outcomes), *hosted, *drafted, *warnings, *_notes(outcomes)]
+
+
+def no_place(outcome: Outcome) -> str | None:
+    """Say why no number of chips holds the smallest batch; None where some does."""
+    if outcome.estimate.fits.any() or outcome.min_chips[0] is not None:
+        return None
+    return f"{outcome.scenario.hardware.id}: {why(outcome)}"
 
 
 def parts(

@@ -8,6 +8,7 @@ import numpy as np
 from fastcalc.core.scenario import Outcome
 from fastcalc.formulas.types import Floats
 from fastcalc.report.charts.drawing import MOST, Chart, ChartAxis, Panel, Series, Style, axes
+from fastcalc.report.compare import no_place
 from fastcalc.report.numbers_as_text import dollars, number, prefixed
 
 _SMALL = 0.02
@@ -221,8 +222,9 @@ def _left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
             outcome.placement.max_batch
         )
         for outcome in (drawable[:MOST] if is_cut else outcomes)
-        if not outcome.estimate.fits.all()
+        if not outcome.estimate.fits.all() and no_place(outcome) is None
     }
+    yield from (f"not drawn: {note}" for note in map(no_place, outcomes) if note is not None)
     if most:
         said = ", ".join(f"{batch:,} on {chips}" for chips, batch in most.items())
         yield f"largest batches: {said}; --chips makes room for more"
