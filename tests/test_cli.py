@@ -132,8 +132,8 @@ def test_markdown(fastcalc):
 
 def test_notes_of_records_go_to_standard_error(fastcalc):
     ran = fastcalc("compare", "--format", "csv")
-    assert "undetermined" in ran.err
-    assert "undetermined" not in ran.out.splitlines()[0]
+    assert "is undetermined" in ran.err
+    assert "is undetermined" not in ran.out.splitlines()[0]
 
 
 def test_output_is_the_same_every_time(fastcalc):

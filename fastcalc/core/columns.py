@@ -315,6 +315,12 @@ LATER = (
         "drafted before each decode pass: --speculate takes it after those accepted, as 2.5/3",
         "traffic.speculation.drafted",
     ),
+    Column(
+        "undetermined",
+        "list",
+        "keys of numbers that nothing published determines: read them as assumptions",
+        lambda one: Words(np.int64(0), (one.undetermined,)),
+    ),
 )
 """At the end of every record."""
 

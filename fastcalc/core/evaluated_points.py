@@ -31,6 +31,19 @@ class Words:
     words: tuple[Any, ...]
 
 
+RESTS_ON_PREFILL = (
+    "ttft_ms",
+    "tpot_in_traffic_ms",
+    "served_tokens_per_s_total",
+    "request_s",
+    "served_request_s",
+    "usd_per_mtok_input",
+    "usd_per_mtok_total",
+    "joules_per_token",
+)
+"""Keys of numbers that hold the time of prompts."""
+
+
 @dataclass(frozen=True, eq=False)
 class EvaluatedPoints:
     """An estimate, and what records say of it besides.
@@ -54,6 +67,12 @@ class EvaluatedPoints:
     def placement(self) -> AnyPlacement:
         """The workload on its layouts."""
         return self.estimate.placement
+
+    @property
+    def undetermined(self) -> list[str]:
+        """Keys that nothing published determines: nobody states how fast regions take prompts."""
+        has_regions = self.placement.machine.is_spatial and not self.scenario.engine.is_bound
+        return list(RESTS_ON_PREFILL) if has_regions else []
 
     @property
     def layout(self) -> Layout | Layouts:

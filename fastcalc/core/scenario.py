@@ -378,8 +378,8 @@ def _warnings(outcome: Location) -> Iterable[str]:
     yield from default_notes(hardware, host, outcome.placement)
     if outcome.placement.machine.is_spatial and not engine.is_bound:
         yield (
-            f"prefill on {hardware.id} is undetermined: TTFT and input $ rest on an assumed share "
-            "of its peak"
+            f"prefill of {hardware.id} is undetermined (?): TTFT and input $ rest on an assumed "
+            "share of its peak"
         )
         if outcome.usd_per_hour is not None and max(scenario.batches) > 1:
             yield (

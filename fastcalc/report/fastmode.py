@@ -28,7 +28,7 @@ def rows(
     (today,), found = compare_records([answer.today]), []
     start = Option("today", "", answer.today)
     for option in (start, *options):
-        point = dict.fromkeys(records.KEYS) | {"warnings": []}
+        point = dict.fromkeys(records.KEYS) | {"warnings": [], "undetermined": []}
         if option.outcome is not None:
             point = compare_records([option.outcome])[0]
         one = SimpleNamespace(

@@ -155,7 +155,7 @@ COLUMNS = (
     Column("service_joules_per_token", "J", "watts over the output tokens of the rate"),
     *pick(
         "host host_use dense_near_fraction experts_near_fraction kv_near_fraction "
-        "speculation_drafted_tokens"
+        "speculation_drafted_tokens undetermined"
     ),
 )
 _OWN = [one for one in COLUMNS if one not in columns.COLUMNS]

@@ -15,6 +15,9 @@ Row = Mapping[str, str]
 OPTIONAL = 8
 """Rank from which a column is left out rather than the table set tight."""
 
+UNDETERMINED = "?"
+"""After a number that nothing published determines; the note of its chip says why."""
+
 FORMATS: dict[str, Callable[[Any], str]] = {
     "text": str,
     "limiter": str,
@@ -41,6 +44,13 @@ def row(columns: Iterable[Column], record: Any) -> dict[str, str]:
 
 
 def _cell(column: Column, record: Any) -> str:
+    text = _plain_cell(column, record)
+    unsure = record.get("undetermined") if isinstance(record, Mapping) else None
+    is_unsure = column.key.removeprefix("service_") in (unsure or ())
+    return f"{text}{UNDETERMINED}" if is_unsure and text != "-" else text
+
+
+def _plain_cell(column: Column, record: Any) -> str:
     if callable(column.format):
         return column.format(record)
     value = record[column.key]
