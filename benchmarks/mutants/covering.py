@@ -47,10 +47,8 @@ class Covering:
         Those that execute its lines come before the others of their files, which may see what a
         cache keeps of it. What is executed by an import counts for the lines that name it.
         """
-        direct = self._executing(mutant.file, mutant.lines)
-        if not direct:
-            names = _bound(self._trees[mutant.file], mutant.lines)
-            direct = {test for name in names for test in self._naming(name, set())}
+        place = mutant.file, mutant.lines
+        direct = self._executing(*place) or self._importing(*place, set())
         files = {test.partition("::")[0] for test in direct}
         related = {test for test in self._seconds if test.partition("::")[0] in files}
         chosen: dict[str, float] = {}
@@ -71,26 +69,38 @@ class Covering:
         return (self._seconds[test] + OVERHEAD) / share
 
     def _executing(self, file: str, lines: tuple[int, int]) -> set[str]:
+        """Return the tests that execute some lines of a function."""
+        if not any(first <= lines[0] <= last for first, last in self._functions[file]):
+            return set()  # the first test that imports the file, whichever that was
         here = range(lines[0], lines[1] + 1)
         return {test for line in here for test in self._lines[file].get(line, ()) if test}
 
-    def _naming(self, name: str, seen: set[str]) -> set[str]:
-        """Return the tests that execute a line with a name, or what is computed of it on import."""
-        seen.add(name)
+    def _importing(self, file: str, lines: tuple[int, int], seen: set[str]) -> set[str]:
+        """Return the tests that execute a line which names what is computed on import."""
         tests = set()
-        for file, statement in self._uses.get(name, ()):
-            lines = (statement.lineno, statement.end_lineno or statement.lineno)
-            if executing := self._executing(file, lines):
-                tests |= executing
-                continue
-            for further in _bound(self._trees[file], lines) - seen:
-                tests |= self._naming(further, seen)
+        for name in _bound(self._trees[file], lines) - seen:
+            seen.add(name)
+            for user, statement in self._uses.get(name, ()):
+                where = (statement.lineno, statement.end_lineno or statement.lineno)
+                tests |= self._executing(user, where) or self._importing(user, where, seen)
         return tests
 
     @cached_property
     def _trees(self) -> dict[str, ast.Module]:
         files = sorted((ROOT / "fastcalc").rglob("*.py"))
         return {str(file.relative_to(ROOT)): ast.parse(file.read_text()) for file in files}
+
+    @cached_property
+    def _functions(self) -> dict[str, list[tuple[int, int]]]:
+        """First and last lines of the bodies of functions in each file."""
+        return {
+            file: [
+                (node.body[0].lineno, node.end_lineno or node.lineno)
+                for node in ast.walk(tree)
+                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            ]
+            for file, tree in self._trees.items()
+        }
 
     @cached_property
     def _uses(self) -> dict[str, list[tuple[str, ast.stmt]]]:
