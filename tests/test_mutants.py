@@ -5,6 +5,7 @@ import textwrap
 import pytest
 
 from benchmarks.mutants.__main__ import Kept, equivalents
+from benchmarks.mutants.covering import Covering
 from benchmarks.mutants.generated import Mutant, mutants_of, sample
 from benchmarks.mutants.page import page
 from benchmarks.mutants.running import NoVerdictError, Verdict, verdict_on
@@ -134,6 +135,21 @@ def test_tests_that_are_not_there_say_nothing(tree):
     mutant = mutants_of(tree, "small/sums.py")[0]
     with pytest.raises(NoVerdictError, match="exit code 5"):
         verdict_on(mutant, tree, {"tests/test_sum.py::test_product": 1.0})
+
+
+def test_what_an_import_executes_is_seen_by_the_tests_of_the_lines_that_name_it(tmp_path):
+    """The test that imports the file first executes its first line, and says nothing of it."""
+    (tmp_path / "sums.py").write_text(
+        "STEP = 2\nTWICE = 2 * STEP\ndef add(a):\n    return a + TWICE\ndef zero():\n    return 0\n"
+    )
+    imports, adds, zeros = "tests/test_a.py::a", "tests/test_b.py::adds", "tests/test_c.py::zeros"
+    lines = {1: [imports], 2: [imports], 3: [imports], 4: [adds], 5: [imports], 6: [zeros, adds]}
+    covering = Covering(tmp_path, {"sums.py": lines}, {imports: 0.1, adds: 0.2, zeros: 0.3})
+    seen = {one.key: [*covering.tests(one)] for one in mutants_of(tmp_path, "sums.py")}
+    assert seen["sums.py -: 2 -> (2 + 1)"] == [adds]
+    assert seen["sums.py -: 2 -> (2 + 1) (#2)"] == [adds]
+    assert seen["sums.py add: a + TWICE -> (a - TWICE)"] == [adds]
+    assert seen["sums.py zero: return 0 -> return None"] == [adds, zeros]
 
 
 def mutant(before, after):

@@ -20,7 +20,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks.mutants.covering import Covering, measure
+from benchmarks.mutants.covering import Covering, measure, measured
 from benchmarks.mutants.generated import Mutant, mutants_of, sample
 from benchmarks.mutants.page import AIM, page, score
 from benchmarks.mutants.running import ROOT, NoVerdictError, Verdict, copied, verdict_on
@@ -58,7 +58,7 @@ def covering(folder: Path, jobs: int) -> Covering:
         shutil.rmtree(folder, ignore_errors=True)
         measure(folder, jobs)
         digest.write_text(version())
-    return Covering(folder)
+    return measured(folder)
 
 
 class Kept:

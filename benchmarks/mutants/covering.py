@@ -4,7 +4,7 @@ import ast
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from pathlib import Path
@@ -24,20 +24,21 @@ class Covering:
 
     Parameters
     ----------
-    folder : Path
-        Where `measure` has written it.
+    root : Path
+        The repository.
+    lines : dict
+        By file and line, the tests that execute it; the empty name for what imports execute.
+    seconds : dict
+        What each test takes.
     """
 
-    def __init__(self, folder: Path) -> None:
-        import coverage
-
-        data = coverage.CoverageData(str(folder / "coverage"))
-        data.read()
-        self._lines = {file: data.contexts_by_lineno(file) for file in self._trees}
-        self._seconds: dict[str, float] = json.loads((folder / "seconds.json").read_text())
+    def __init__(
+        self, root: Path, lines: Mapping[str, dict[int, list[str]]], seconds: dict[str, float]
+    ) -> None:
+        self._root, self._lines, self._seconds = root, lines, seconds
         self._counts = {
-            file: Counter(test for tests in lines.values() for test in tests)
-            for file, lines in self._lines.items()
+            file: Counter(test for tests in of_file.values() for test in tests)
+            for file, of_file in lines.items()
         }
         self._all_lines = sum(self._counts.values(), Counter())
 
@@ -87,8 +88,7 @@ class Covering:
 
     @cached_property
     def _trees(self) -> dict[str, ast.Module]:
-        files = sorted((ROOT / "fastcalc").rglob("*.py"))
-        return {str(file.relative_to(ROOT)): ast.parse(file.read_text()) for file in files}
+        return {file: ast.parse((self._root / file).read_text()) for file in self._lines}
 
     @cached_property
     def _functions(self) -> dict[str, list[tuple[int, int]]]:
@@ -140,6 +140,17 @@ def _bound(tree: ast.Module, lines: tuple[int, int]) -> set[str]:
                 names |= {part.id for part in targets if isinstance(part, ast.Name)
                           and isinstance(part.ctx, ast.Store)}  # fmt: skip
     return names
+
+
+def measured(folder: Path) -> Covering:
+    """Return what `measure` has written to a folder."""
+    import coverage
+
+    data = coverage.CoverageData(str(folder / "coverage"))
+    data.read()
+    files = [str(file.relative_to(ROOT)) for file in sorted((ROOT / "fastcalc").rglob("*.py"))]
+    lines = {file: data.contexts_by_lineno(file) for file in files}
+    return Covering(ROOT, lines, json.loads((folder / "seconds.json").read_text()))
 
 
 def measure(folder: Path, jobs: int) -> None:
