@@ -48,6 +48,7 @@ def smaller_model(book: Book) -> Words:
             [[shown, *(_cell(solved[model, chip]) for chip in CHIPS)] for model, _, shown in ALONE],
         ),
         "machine_gain": _gain(full, full_wafer),
+        "measured_words": _against(book.values("26"), first(full_wafer)),
         "machine_gain_served": " to ".join(number(one, 2) for one in ends_of(book.concluded("20"))),
         "served_batch": book.concluding("20", "batch"),
         "model_gain": _gain(full, small),
@@ -128,6 +129,20 @@ TEXTS = (SHORT, LONG)
 
 FLAT = 0.95
 """Share of one user's speed above which speed counts as the same. [1]"""
+
+
+def _against(measured: list[float], expected: float) -> str:
+    """Say on which side of an expected speed measured ones lie.
+
+    Examples
+    --------
+    >>> _against([1000.0, 1201.0], 617.0), _against([600.0, 700.0], 617.0)
+    ('above those expected here', 'about those expected here')
+    """
+    if min(measured) > expected:
+        return "above those expected here"
+    side = "below" if max(measured) < expected else "about"
+    return f"{side} those expected here"
 
 
 def _billions(outcome: Outcome) -> str:
