@@ -383,3 +383,28 @@ def test_caches_may_have_a_share_of_what_weights_leave(share, most):
     place = made_up.placed(model, under=under, reserved=1000)
     assert place.max_batch == most
     assert place.used_fraction(most) == pytest.approx(1.0)
+
+
+TWO_MEMORIES = [
+    {"name": "M", "capacity": "1 GB", "bandwidth": "1 TB/s"},
+    {"name": "N", "capacity": "4 GB", "bandwidth": "0.3 TB/s"},
+]
+
+
+def test_what_is_used_of_two_memories_is_the_whole_or_that_of_the_caches():
+    """0.2 GB of weights live in 1 GB, sequences of 0.1 MB in 4 GB."""
+    model = made_up.minimal(total_parameters=100_000_000, kv_bytes_per_token=1000)
+    apart = MemoryChoice(place=(("weights", "M"), ("kv", "N")))
+    place = made_up.placed(model, on=made_up.chip(memory=TWO_MEMORIES), reserved=100, memory=apart)
+    assert place.used_fraction(4000) == pytest.approx((0.2 + 0.4) / 5)
+    assert place.used_fraction(32_000) == pytest.approx(3.2 / 4)
+    assert place.max_batch == 40_000
+
+
+@pytest.mark.parametrize(("layers", "first"), [(2, "M"), (10, "N")])
+def test_memory_in_regions_comes_first_where_one_region_is_read_faster(layers, first):
+    """Each of two regions reads 0.5 TB/s, each of ten 0.1: less than the 0.3 of the other memory."""
+    memory = [{**TWO_MEMORIES[0], "where": "chip"}, {**TWO_MEMORIES[1], "where": "package"}]
+    wafer = made_up.chip(kind="wafer", execution="spatial", memory=memory)
+    place = made_up.placed(made_up.minimal(layers=layers), on=wafer)
+    assert place.machine.tiers[0].name == first
