@@ -258,3 +258,13 @@ def test_a_chip_that_no_engine_was_fitted_on_says_whose_floors_it_has(fastcalc):
     text = words(fastcalc("compare", "llama-3.1-8b", "--on", "t4", "--engine", "sglang").out)
     assert "t4: sglang was not fitted on turing" in text
     assert "was not fitted" not in fastcalc("compare", "llama-3.1-8b", "--on", "h100-sxm").out
+
+
+def test_validate_says_on_its_screen_what_it_assumed(fastcalc, tmp_path):
+    """A batch of 300 fits 233 at once (worked by hand in test_measured): two waves, in words."""
+    path = tmp_path / "runs.csv"
+    path.write_text(
+        "id,hardware,chips,model,engine,weights,kv,tp,concurrency,prompt,output,metric,value,notes\n"
+        "a,h100-sxm,1,llama-3.1-8b,vllm,bf16,bf16,1,300,1000,1000,tokens_per_s_total,4000,static batch\n"
+    )
+    assert "- assumed: in 2 waves: memory holds " in fastcalc("validate", path, columns=200).out

@@ -1,7 +1,7 @@
 """Scores of predictions against measurements: records of the contract, and a table."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import nlargest
 from operator import attrgetter
 
@@ -143,7 +143,7 @@ def parts(
 
 def _notes(found: Validation, aside: Shipped | None) -> list[str]:
     if aside is None:
-        return [*_left_out(found.skipped)]
+        return [*_assumed(found.predictions), *_left_out(found.skipped)]
     (whole,) = [one for one in aside.set_aside.groups if one.name == "all"]
     skipped = [*aside.fitted.skipped, *aside.set_aside.skipped]
     return [
@@ -156,6 +156,20 @@ def _notes(found: Validation, aside: Shipped | None) -> list[str]:
         "are in evidence/sources.yaml",
         *_left_out(skipped),
     ]
+
+
+_MOST_ASSUMED = 3
+"""Assumptions that a note names."""
+
+
+def _assumed(predictions: Iterable[Prediction]) -> Iterator[str]:
+    """Yield what was assumed of points: layouts that were not stated, waves that memory holds."""
+    counts = Counter(prediction.assumed for prediction in predictions if prediction.assumed)
+    if counts:
+        named = [f"{text} ({many(count, 'point')})" for text, count in counts.most_common()]
+        rest = len(named) - _MOST_ASSUMED
+        more = [f"{rest} more with --format json"] if rest > 0 else []
+        yield f"assumed: {'; '.join([*named[:_MOST_ASSUMED], *more])}"
 
 
 def _weak(found: Validation, least: int) -> str:
