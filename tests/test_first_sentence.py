@@ -264,7 +264,9 @@ def test_validate_says_on_its_screen_what_it_assumed(fastcalc, tmp_path):
     """A batch of 300 fits 233 at once (worked by hand in test_measured): two waves, in words."""
     path = tmp_path / "runs.csv"
     path.write_text(
-        "id,hardware,chips,model,engine,weights,kv,tp,concurrency,prompt,output,metric,value,notes\n"
-        "a,h100-sxm,1,llama-3.1-8b,vllm,bf16,bf16,1,300,1000,1000,tokens_per_s_total,4000,static batch\n"
+        "id,source,url,date,hardware,chips,model,engine,weights,kv,tp,ep,pp,dp,concurrency,prompt,"
+        "output,metric,value,tokens_per_pass,measured_by,notes\n"
+        "a,s,https://example.org,2026-01,h100-sxm,1,llama-3.1-8b,vllm,bf16,bf16,1,,1,1,300,1000,"
+        "1000,tokens_per_s_total,4000,1,me,static batch\n"
     )
     assert "- assumed: in 2 waves: memory holds " in fastcalc("validate", path, columns=200).out
