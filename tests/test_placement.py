@@ -348,11 +348,13 @@ def test_experts_are_divided_evenly_or_not_at_all():
     assert all(4 % layout.ep == 0 for layout in copies_run_by_people(site, 8))
 
 
-def test_every_cut_of_the_ranks_is_tried_once():
-    """Six ranks in groups of one, two, three and six, and no layout twice."""
-    six = [*made_up.site(made_up.EXPERTS).of_one_copy(6)]
-    assert {layout.ep for layout in six if layout.tp == 6} == {1, 2, 3, 6}
-    assert len(set(six)) == len(six)
+@pytest.mark.parametrize("model", [made_up.minimal(), made_up.EXPERTS, FEW_EXPERTS])
+def test_a_search_takes_no_layout_twice(model):
+    site = made_up.site(model)
+    for chips in range(1, 17):
+        searched = list(run_by_people(site, chips))
+        assert len(set(searched)) == len(searched)
+        assert {layout.chips for layout in searched} <= {chips}
 
 
 def test_several_layouts_have_the_quantities_of_each():
