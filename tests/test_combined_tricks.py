@@ -1,6 +1,7 @@
 """Several tricks at once are what brute force finds, and the factors of a speed-up multiply up."""
 
 import json
+import os
 from dataclasses import replace
 from functools import partial
 from math import inf, prod
@@ -8,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fastcalc.core.pricing import Pricing
@@ -17,16 +18,22 @@ from fastcalc.core.smaller_batch import speeds
 from fastcalc.core.tier import MemoryChoice
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.search import Space
-from fastcalc.search.space import chip_counts
 from fastcalc.search.tricks.combined import COUNTS, combinations, nearest
 from fastcalc.search.tricks.least import least as least_of
 from fastcalc.search.tricks.least import of_chip, of_model
-from fastcalc.search.tricks.lighter_passes import PUBLISHED, narrowest
-from fastcalc.search.tricks.start import Base
+from fastcalc.search.tricks.lighter_passes import (
+    PUBLISHED,
+    fewer_bits,
+    narrower,
+    narrowest,
+    speculation,
+)
+from fastcalc.search.tricks.smaller_models import smaller_models
+from fastcalc.search.tricks.start import Base, with_model
 from fastcalc.search.tricks.waterfall import waterfall
 from tests import made_up
 from tests.helpers import run
-from tests.strategies import examples
+from tests.strategies import examples, scaled
 
 SMALL = {"capacity": st.floats(0.02, 0.3), "bandwidth": st.floats(0.005, 0.5)}
 """Memory of a random chip: gigabytes and terabytes a second, so that batches stay in hundreds."""
@@ -100,7 +107,6 @@ def bases(draw):
 def every_way(base):
     """Yield every combination: how many tricks, what is served, and the layouts it may have."""
     today, chip = base.scenario, base.scenario.hardware.id
-    cut = base.today.placement.layout
     for name in base.catalogue.names("hardware"):
         on = today if name == chip else replace(today, hardware=base.catalogue.hardware(name))
         for model in base.catalogue.names("models"):
@@ -117,18 +123,48 @@ def every_way(base):
                     tricks = (name != chip) + is_other + bits + bool(drafts)
                     # A cut is of the traffic before drafts, as their caches may not fit.
                     space = Space(scenario)
-                    if name == chip and not is_other:
-                        fewest, now = space.fewest_chips or cut.chips, cut.chips
-                        counts = {*chip_counts(min(fewest, now), now), 2 * now, 4 * now, 8 * now}
-                        counts |= {8} if now < 8 else set()
-                        same = [one for one in space.layouts(*sorted(counts)) if one != cut]
-                        yield tricks, served, [cut]
-                        yield tricks + 1, served, same
-                    elif space.fewest_chips:
-                        most = max(space.fewest_chips, cut.chips, space.site.domain)
-                        if space.site.machine.is_spatial:
-                            most = 64 * space.fewest_chips
-                        yield tricks, served, space.layouts(*chip_counts(space.fewest_chips, most))
+                    yield tricks, served, every_layout(base, space)
+
+
+def every_layout(base, space):
+    """Return the layouts of any number of chips, and today's own on the same kind of chip."""
+    if space.fewest_chips is None:
+        return []
+    cut, is_same = base.layout, space.scenario.hardware is base.scenario.hardware
+    most = max(space.fewest_chips, cut.chips, space.site.domain)
+    if space.site.machine.is_spatial:
+        most = 64 * space.fewest_chips
+    counts = set(range(space.fewest_chips, most + 1))
+    counts |= {2 * cut.chips, 4 * cut.chips, 8 * cut.chips} if is_same else set()
+    return [*space.layouts(*sorted(counts)), *([cut] if is_same else [])]
+
+
+def every_row(base):
+    """Yield each row of one trick: its trick and change, and what may be served, on which layouts.
+
+    Of speculation the cheapest number of drafts is one row.
+    """
+    today, cut = base.scenario, base.layout
+    space, now = Space(today), cut.chips
+    yield "smaller-batch", "", [(today, [cut])]
+    fewer = [one for one in space.layouts(*range(1, now + 1)) if one != cut]
+    yield "other-layout", "", [(today, fewer)]
+    more = {2 * now, 4 * now, 8 * now} | ({space.site.domain} if space.site.domain > now else set())
+    yield "more-chips", "", [(today, space.layouts(*sorted(more)))]
+    for name in base.catalogue.names("hardware"):
+        if name != today.hardware.id:
+            on = replace(today, hardware=base.catalogue.hardware(name))
+            yield "machine", name, [(on, every_layout(base, Space(on)))]
+    for words, narrow in narrower(today):
+        yield "fewer-bits", words, [(narrow, every_layout(base, Space(narrow)))]
+    drafted = [
+        replace(today, traffic=replace(today.traffic, speculation=Speculation(kept, float(drafts))))
+        for drafts, kept in PUBLISHED.items()
+    ]
+    yield "speculation", "", [(one, every_layout(base, Space(one))) for one in drafted]
+    for model in base.smaller:
+        other = with_model(today, model)
+        yield "smaller-model", model.id, [(other, every_layout(base, Space(other)))]
 
 
 def least(base, served, layouts):
@@ -156,7 +192,7 @@ def seconds(outcome):
     return hour / 3600.0 / float(outcome.estimate.total[0]) * 1e6
 
 
-@examples(5)
+@examples(3)
 @given(bases())
 def test_the_cheapest_combination_is_that_of_brute_force(base):
     """For two tricks, three and four; "no combination" only where brute force has none.
@@ -195,6 +231,33 @@ def test_the_cheapest_combination_is_that_of_brute_force(base):
     ]
     assert min(kept, default=inf) == pytest.approx(same, rel=1e-9)
     assert nearest(base)[0] == pytest.approx(fastest, rel=1e-9)
+
+
+@settings(max_examples=int(os.environ.get("FASTCALC_REQUESTS", scaled(5))), deadline=None)
+@given(bases())
+def test_every_row_of_one_trick_is_the_cheapest_of_a_full_sweep(base):
+    """Each at the layout, the number of chips and the batch that suit it, or out of reach.
+
+    `FASTCALC_REQUESTS` says how many cases there are: 300 before a release.
+    """
+    options = base.on_todays_chips() + base.on_other_machines() + fewer_bits(base)
+    options += [speculation(base), *smaller_models(base)]
+    machines = ("newer-hardware", "other-hardware", "sram-machine")
+    known = ("smaller-batch", "other-layout", "more-chips", "speculation")
+    rows = {
+        (
+            "machine" if one.trick in machines else one.trick,
+            "" if one.trick in known else one.change,
+        ): one
+        for one in options
+    }
+    for trick, change, ways in every_row(base):
+        best = min(least(base, served, layouts)[0] for served, layouts in ways)
+        outcome = rows[trick, change].outcome
+        assert (outcome is None) == (best == inf), (trick, change)
+        if outcome is not None:
+            assert seconds(outcome) == pytest.approx(best, rel=1e-9), (trick, change)
+            assert float(outcome.estimate.speed[0]) >= base.speed * (1.0 - 1e-9)
 
 
 @st.composite

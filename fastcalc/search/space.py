@@ -7,8 +7,10 @@ import numpy as np
 
 from fastcalc.core.layout import Layout
 from fastcalc.core.placement import Site
-from fastcalc.core.practice import copies_run_by_people, run_by_people
+from fastcalc.core.practice import MOST_STAGES, copies_run_by_people, run_by_people
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, check_traffic, site_of, solve
+
+_WHOLE = 64  # chips that pipeline whole layers, up to which every number is tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,19 @@ class Space:
         if smallest and smallest.layout.chips in chips and smallest.layout not in found:
             found.append(smallest.layout)
         return self.holding(found)
+
+    def up_to(self, most: int) -> list[Layout]:
+        """Return the layouts from the fewest chips that hold a sequence up to so many chips.
+
+        Chips that pipeline whole layers are taken in any number up to 64, then in steps of 1/32.
+        """
+        fewest = self.fewest_chips
+        if fewest is None or fewest > most:
+            return []
+        steps = _WHOLE if self.site.machine.is_spatial else MOST_STAGES
+        widths = {2**place for place in range(most.bit_length())} | {self.site.domain}
+        counts = {width * stages for width in widths for stages in range(1, steps + 1)}
+        return self.layouts(*sorted(one for one in counts | {fewest} if fewest <= one <= most))
 
     def cuts(self, chips: int) -> list[Layout]:
         """Return the layouts that people run of so many chips that hold a sequence, all copies."""

@@ -1,7 +1,7 @@
 """Several tricks at once: the cheapest combinations that reach a speed.
 
-A combination changes two or more of four things: the chips, the model, the bits and the drafts.
-Batch is solved for in each, and so is the layout wherever chips or model change. Chips without a
+A combination changes two or more of four things: the kind of chip, the model, the bits and the
+drafts. Batch is solved for in each, and so are the layout and the number of chips. Chips without a
 price count only where none with a price reaches the speed; of those the fewest chip-seconds do.
 """
 
@@ -112,20 +112,16 @@ class _Way(NamedTuple):
 
 
 def _ways(base: Base) -> list[_Way]:
-    """Return today's chips, cut as today and otherwise, and other ones, with each model."""
-    today = base.scenario
-    places: list[tuple[tuple[str, ...], Scenario, Callable[[Space], list[Layout]]]] = [
-        ((), today, lambda _: [base.layout]),
-        (("other layout",), today, lambda _: base.up_to_today() + base.beyond_today()),
-    ]
-    others = (*base.rivals, *base.sram_machines)
+    """Return today's chips and other ones, with each model."""
+    today, others = base.scenario, (*base.rivals, *base.sram_machines)
+    places: list[tuple[tuple[str, ...], Scenario]] = []
     for chip, scenario in [((), today), *(((one.id,), base.on(one)) for one in others)]:
-        places += [(chip, scenario, base.deployments)] if chip else []
+        places.append((chip, scenario))
         for model in base.smaller:
-            places.append(((*chip, model.id), with_model(scenario, model), base.deployments))
+            places.append(((*chip, model.id), with_model(scenario, model)))
     found = [
-        ModelOnChip((*changes, *more), scenario, layouts, in_fewest_bits=bool(more))
-        for changes, scenario, layouts in places
+        ModelOnChip((*changes, *more), scenario, base.deployments, in_fewest_bits=bool(more))
+        for changes, scenario in places
         for more in ((), ("fewest bits",))
     ]
     models = OfModel(*np.array([one.model for one in found], dtype=float).T)

@@ -11,9 +11,8 @@ from fastcalc.core.traffic import Speculation
 from fastcalc.core.workload import Workload, workload
 from fastcalc.formulas.speculation import acceptance_needed
 from fastcalc.formulas.types import Floats
-from fastcalc.search import Space
 from fastcalc.search.largest_batch import needed_tokens
-from fastcalc.search.tricks.option import Option, in_order, option_of
+from fastcalc.search.tricks.option import Option, in_order
 from fastcalc.search.tricks.start import Base
 
 PUBLISHED = {1: 1.92, 2: 2.58, 3: 2.82, 4: 2.99, 5: 3.01}
@@ -33,10 +32,9 @@ MOST_DRAFTS = 8  # up to which the acceptance that would be needed is reported
 
 
 def fewer_bits(base: Base) -> list[Option]:
-    """Return each narrower format of weights, of the cache and of both, on today's layout."""
+    """Return each narrower format of weights, of the cache and of both, on today's kind of chip."""
     options = [
-        option_of("fewer-bits", words, base.search(Space(scenario), [base.layout]), base.speed)
-        for words, scenario in narrower(base.scenario)
+        base.option("fewer-bits", words, scenario) for words, scenario in narrower(base.scenario)
     ]
     if options:
         return options
@@ -81,12 +79,11 @@ def drafting(scenario: Scenario, drafts: int) -> tuple[str, Scenario]:
 
 
 def speculation(base: Base) -> Option:
-    """Return drafts with the tokens a pass published for one model, on today's layout."""
+    """Return drafts with the tokens a pass published for one model, on today's kind of chip."""
     options = []
     for drafts in PUBLISHED:
         words, scenario = drafting(base.scenario, drafts)
-        found = base.search(Space(scenario), [base.layout])
-        options.append(option_of("speculation", words, found, base.speed))
+        options.append(base.option("speculation", words, scenario))
     return in_order(options)[0]
 
 

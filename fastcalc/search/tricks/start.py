@@ -15,13 +15,12 @@ from fastcalc.core.scenario import Outcome, Scenario, Sharding
 from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.search import Reach, Space, cheapest
-from fastcalc.search.space import chip_counts
 from fastcalc.search.tricks.option import Option, in_order, option_of
 
 SRAM_KINDS = ("wafer", "lpu", "rdu")  # sold for the speed of memory on the chip
 DATACENTER = ("datacenter", "tpu", "npu")  # classes that may take the place of today's
 _MORE = (2, 4, 8)  # how many times today's chips are tried
-_WAFERS = 6  # chips of an SRAM machine are doubled so often at most
+_WAFERS = 64  # times the fewest chips of an SRAM machine that hold it are tried
 Entry = TypeVar("Entry")
 
 
@@ -136,32 +135,37 @@ class Base:
         return [model for _, model in smaller]
 
     def deployments(self, space: Space) -> list[Layout]:
-        """Return layouts of another machine or model by doubling, up to what is reasonable."""
+        """Return layouts of a machine, a model and formats, up to as many chips as is reasonable.
+
+        On today's kind of chip they are today's own as well, and those of more chips.
+        """
         fewest = space.fewest_chips
         if fewest is None:
             return []
         most = max(fewest, self.layout.chips, space.site.domain)
         if space.site.machine.is_spatial:
-            most = fewest * 2**_WAFERS
-        return space.layouts(*chip_counts(fewest, most))
+            most = fewest * _WAFERS
+        found = space.up_to(most)
+        if space.scenario.hardware is self.scenario.hardware:
+            found = list(dict.fromkeys([self.layout, *found, *self.beyond_today(space)]))
+        return found
 
     def up_to_today(self) -> list[Layout]:
         """Return the other layouts of today's chips, and of fewer of them."""
-        fewest = self.space.fewest_chips or self.layout.chips
-        counts = chip_counts(min(fewest, self.layout.chips), self.layout.chips)
-        return [layout for layout in self.space.layouts(*counts) if layout != self.layout]
+        found = self.space.up_to(self.layout.chips)
+        return [layout for layout in found if layout != self.layout]
 
-    def beyond_today(self) -> list[Layout]:
+    def beyond_today(self, space: Space) -> list[Layout]:
         """Return layouts of twice, four or eight times today's chips, or of its link domain."""
         today, domain = self.layout.chips, link_domain(self.scenario.hardware)
         counts = {times * today for times in _MORE} | ({domain} if domain > today else set())
-        return self.space.layouts(*sorted(counts))
+        return space.layouts(*sorted(counts))
 
     def on_todays_chips(self) -> list[Option]:
         """Return today's chips at the largest batch that will do, cut otherwise, and more."""
         options, others = [], self.up_to_today()
         tried = (("smaller-batch", [self.layout]), ("other-layout", others))
-        for trick, layouts in (*tried, ("more-chips", self.beyond_today())):
+        for trick, layouts in (*tried, ("more-chips", self.beyond_today(self.space))):
             found = self.search(self.space, layouts)
             cut = found.outcome.placement.layout if found.outcome else None
             change = "" if cut is None or cut == self.layout else str(cut) or "one chip"
