@@ -136,7 +136,8 @@ def every_layout(base, space):
         most = 64 * space.fewest_chips
     counts = set(range(space.fewest_chips, most + 1))
     counts |= {2 * cut.chips, 4 * cut.chips, 8 * cut.chips} if is_same else set()
-    return [*space.layouts(*sorted(counts)), *([cut] if is_same else [])]
+    own = [cut, *space.cuts(cut.chips)] if is_same else []
+    return [*space.layouts(*sorted(counts)), *own]
 
 
 def every_row(base):
@@ -147,7 +148,8 @@ def every_row(base):
     today, cut = base.scenario, base.layout
     space, now = Space(today), cut.chips
     yield "smaller-batch", "", [(today, [cut])]
-    fewer = [one for one in space.layouts(*range(1, now + 1)) if one != cut]
+    fewer = [*space.layouts(*range(1, now + 1)), *space.cuts(now)]
+    fewer = [one for one in fewer if one != cut]
     yield "other-layout", "", [(today, fewer)]
     more = {2 * now, 4 * now, 8 * now} | ({space.site.domain} if space.site.domain > now else set())
     yield "more-chips", "", [(today, space.layouts(*sorted(more)))]

@@ -147,12 +147,15 @@ class Base:
             most = fewest * _WAFERS
         found = space.up_to(most)
         if space.scenario.hardware is self.scenario.hardware:
-            found = list(dict.fromkeys([self.layout, *found, *self.beyond_today(space)]))
+            copies = space.cuts(self.layout.chips)
+            more = self.beyond_today(space)
+            found = list(dict.fromkeys([self.layout, *found, *copies, *more]))
         return found
 
     def up_to_today(self) -> list[Layout]:
-        """Return the other layouts of today's chips, and of fewer of them."""
-        found = self.space.up_to(self.layout.chips)
+        """Return the other layouts of today's chips, with copies of the weights, and of fewer."""
+        chips = self.layout.chips
+        found = dict.fromkeys([*self.space.up_to(chips), *self.space.cuts(chips)])
         return [layout for layout in found if layout != self.layout]
 
     def beyond_today(self, space: Space) -> list[Layout]:
