@@ -205,6 +205,19 @@ def test_one_rank_of_a_layer_asks_nothing_of_chips_that_have_no_other(chip, rank
             assert not any("do not apply" in one for one in found.get("warnings", []))
 
 
+@pytest.mark.parametrize("ranks", [("--tp", 1), ("--ep", 1, "--dp", 1), ("--tp", 8)])
+def test_ranks_leave_one_deployment_for_all_batches(ranks, asked):
+    """That of the smallest batch: wafers need more for the others, and a sweep says so, too."""
+    words = ("mixtral-8x7b", "--on", "wse-3,h100-sxm", "--batch", "1,64,4096", *ranks)
+    compared, swept = asked("compare", *words), asked("sweep", *words)
+    assert len(compared) == len(swept) == 6
+    for record, row in zip(compared, swept, strict=True):
+        assert_same(row, record)
+    wafers = [row for row in swept if row["hardware"] == "wse-3"]
+    assert len({row["chips"] for row in wafers}) == 1
+    assert not all(row["fits"] for row in wafers)
+
+
 @pytest.mark.parametrize("hit", [0.0, 0.5, 0.9])
 def test_fit_has_the_layout_of_compare_where_prompts_are_cached(hit, asked):
     words = ("deepseek-v2-lite", "--on", "h200-sxm", "--chips", 12, "--output", 200)

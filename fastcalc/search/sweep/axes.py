@@ -138,7 +138,10 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
                     left_out[error.rule] += len(held) * len(batches)
                     continue
                 if layout is None:
-                    found.append(Grid(full, (), held, batches, one.chips))
+                    # Ranks that ask nothing of this chip leave one deployment for all batches.
+                    is_kept = axes.ranks != Ranks() and one.chips is None
+                    kept = float(batches.min()) if is_kept else None
+                    found.append(Grid(full, (), held, batches, one.chips, kept))
                 else:
                     layouts.append(layout)
             if layouts:

@@ -41,6 +41,8 @@ class Grid:
     layouts : none for the smallest by default that holds each batch, or the one that serves it most
     batches : sequences decoded together; maybe with a row of its own for each layout [1]
     chips : chips of which the layout that serves most is taken at each batch [1]
+    smallest : batch whose smallest layout all others keep, as in a comparison; None where each
+        batch has its own [1]
     """
 
     scenario: Scenario
@@ -48,6 +50,7 @@ class Grid:
     requests: Requests | OpenRequests
     batches: Floats
     chips: int | None = None
+    smallest: float | None = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -93,6 +96,12 @@ def solved(grid: Grid) -> EvaluatedPoints:
     traffic = replace(one.traffic, **lengths)
     site = replace(grid.site, reserved_tokens=traffic.reserved_each.ravel())
     smallest = cache(lambda: smallest_layouts(site, grid.batches))
+
+    def by_default() -> Ints:
+        if grid.smallest is None:
+            return smallest()[0][:, np.newaxis]
+        return smallest_layouts(site, np.array([grid.smallest]))[0][:, np.newaxis]
+
     if grid.chips is not None:
         listed = tuple(layouts_of(site, grid.chips))
         stack = Layouts.of(listed, axes=1)
@@ -100,7 +109,7 @@ def solved(grid: Grid) -> EvaluatedPoints:
         which = most_served(several, grid.batches, traffic)[:, np.newaxis]
     else:
         listed = grid.layouts or (*site.default_layouts, Layout())
-        which = (np.arange(len(listed)) if grid.layouts else smallest()[0])[:, np.newaxis]
+        which = np.arange(len(listed))[:, np.newaxis] if grid.layouts else by_default()
     layouts = Layouts.of(listed).at(which)
     placement = Placements(site.machine, site.work, layouts, traffic.reserved_each)
     estimate = evaluate(placement, batch=grid.batches, traffic=traffic)
