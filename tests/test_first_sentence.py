@@ -270,3 +270,18 @@ def test_validate_says_on_its_screen_what_it_assumed(fastcalc, tmp_path):
         "1000,tokens_per_s_total,4000,1,me,static batch\n"
     )
     assert "- assumed: in 2 waves: memory holds " in fastcalc("validate", path, columns=200).out
+
+
+def test_a_price_of_the_chip_that_a_file_extends_is_said_to_be_its(fastcalc, tmp_path):
+    path = tmp_path / "big.yaml"
+    path.write_text("id: big\nname: Big\nextends: wse-3\nmemory: {SRAM: {capacity: 60 GB}}\n")
+    note = "big: peak, cores, fabric, links, power, price as of wse-3, which its file extends"
+    for chips in (path, f"gb200,{path}"):
+        text = words(fastcalc("compare", "--on", chips, "--batch", "8").out)
+        assert "by the price of wse-3" in text
+        assert note in text
+        given = words(fastcalc("compare", "--on", chips, "--batch", "8", "--price", "big=30").out)
+        assert "by the price of" not in given
+        assert note.replace(", price", "") in given
+    path.write_text(path.read_text() + "price: {cloud: 50 USD/h}\n")
+    assert "by the price of" not in words(fastcalc("compare", "--on", path, "--batch", "8").out)

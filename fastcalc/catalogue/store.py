@@ -163,6 +163,7 @@ class Catalogue:
         self, path: Path, document: Document, kind: Kind, schema: type[AnyEntry]
     ) -> AnyEntry:
         is_kind = kind_of(document, kind) or kind
+        own = document
         document = self.whole(document, kind) if is_kind == kind else document
         entry, found = validate(document, schema)
         if entry is None and is_kind == kind:
@@ -178,7 +179,18 @@ class Catalogue:
                 f"{document.place('id')}: the file is called {path.stem} but its id is {entry.id}; "
                 f"names are looked up by file: call it {entry.id}.yaml, or write 'id: {path.stem}'"
             )
-        return self._supposing(entry, document, schema) if self.changes else entry
+        entry = self._supposing(entry, document, schema) if self.changes else entry
+        return entry.inheriting(self._stated_by(own, kind)) if own.at("extends") else entry
+
+    def _stated_by(self, document: Document, kind: Kind) -> dict[str, str]:
+        """Return the id of the entry that states each key which a document itself does not."""
+        stated_by: dict[str, str] = {}
+        own_keys = document.data.keys()
+        while base := str(document.at("extends") or ""):
+            document = read(self._find(base, kind))
+            for key in document.data.keys() - own_keys:
+                stated_by.setdefault(key, str(document.at("id")))
+        return stated_by
 
     def _supposing(self, entry: AnyEntry, document: Document, schema: type[AnyEntry]) -> AnyEntry:
         what_if = {}

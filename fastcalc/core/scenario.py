@@ -357,6 +357,7 @@ def _warnings(outcome: Location) -> Iterable[str]:
     hardware, engine, model = scenario.hardware, scenario.engine, scenario.model
     for entry in (hardware, model, engine):
         yield from entry.what_if.values()
+    yield from _inherited_notes(scenario)
     yield from domain_notes(hardware)
     if (host := scenario.memory.host) is not None:
         yield from host.what_if.values()
@@ -388,6 +389,21 @@ def _warnings(outcome: Location) -> Iterable[str]:
             )
     yield from (f"{entry.id} is hypothetical" for entry in (hardware, model) if entry.hypothetical)
     yield from _model_warnings(outcome)
+
+
+_OF_A_CHIP = ("memory", "peak", "vector", "cores", "fabric", "links", "power", "price")
+"""Keys of a chip's file that answers rest on."""
+
+
+def _inherited_notes(scenario: Scenario) -> Iterable[str]:
+    """Yield which numbers of a chip are those of another, which its file extends."""
+    hardware, keys = scenario.hardware, dict[str, list[str]]()
+    for key in _OF_A_CHIP:
+        is_given = key == "price" and hardware.id in scenario.pricing.given
+        if key in hardware.inherited and not is_given:
+            keys.setdefault(hardware.inherited[key], []).append(key)
+    for parent, names in keys.items():
+        yield f"{hardware.id}: {', '.join(names)} as of {parent}, which its file extends"
 
 
 def _engine_notes(scenario: Scenario) -> Iterable[str]:

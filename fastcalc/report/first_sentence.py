@@ -11,7 +11,7 @@ from typing import NamedTuple
 from fastcalc.core.ratios import Ranged, independent_ratio
 from fastcalc.core.scenario import Outcome
 from fastcalc.formulas.types import floats
-from fastcalc.report.numbers_as_text import WORDS, counted, dollars, number
+from fastcalc.report.numbers_as_text import WORDS, counted, dollars, listed, number
 from fastcalc.report.records import Record, compare_records
 
 
@@ -51,6 +51,18 @@ class Run(NamedTuple):
         return Ranged(usd, usd * expected / high, usd * expected / low)
 
 
+def _by_prices_of(runs: Sequence[Run]) -> str:
+    """Return whose price it is where a chip's file takes it from the one that it extends."""
+    scenarios = [run.outcome.scenario for run in runs if run.price is not None]
+    parents = dict.fromkeys(
+        scenario.hardware.inherited["price"]
+        for scenario in scenarios
+        if "price" in scenario.hardware.inherited
+        and scenario.hardware.id not in scenario.pricing.given
+    )
+    return f", by the price of {listed(list(parents))}" if parents else ""
+
+
 def first_sentence(outcomes: Sequence[Outcome]) -> str:
     """Return who is fastest and who is cheapest, each at its own batch.
 
@@ -86,7 +98,9 @@ def _alone(runs: Sequence[Run]) -> str:
     within = "range undetermined" if isnan(low) else f"{number(low)} to {number(high)}"
     pause = "" if fastest.record["chips"] in WORDS else ","
     gives = "gives" if fastest.record["chips"] == 1 else "give"
-    cost = "" if fastest.price is None else f" at ${dollars(fastest.price)} a million output tokens"
+    cost = ""
+    if fastest.price is not None:
+        cost = f" at ${dollars(fastest.price)} a million output tokens{_by_prices_of([fastest])}"
     sentence = (
         f"At {fastest.batch}{pause} {fastest.name} {gives} each user "
         f"{number(fastest.record['tokens_per_s_per_user'])} tokens/s ({within}){cost}; "
@@ -125,10 +139,11 @@ def _cheapest(deployments: Sequence[Sequence[Run]]) -> str:
     best = _fastest_run([_fastest_run(runs) for runs in deployments]).outcome
     against = next((run for run in dearer if run.outcome is best), next(iter(dearer), None))
     if against is None:
-        return f"{sentence}; no other has a price."
+        return f"{sentence}{_by_prices_of([cheapest])}; no other has a price."
     costs = "costs" if against.record["chips"] == 1 else "cost"
     ratio = independent_ratio(over=against.cost, under=cheapest.cost)
-    return f"{sentence}; {against.name} at {against.batch} {costs} {times(ratio)} it."
+    by_prices = _by_prices_of((cheapest, against))
+    return f"{sentence}; {against.name} at {against.batch} {costs} {times(ratio)} it{by_prices}."
 
 
 def times(ratio: Ranged) -> str:

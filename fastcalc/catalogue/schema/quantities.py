@@ -28,11 +28,23 @@ class Entry(BaseModel):
         extra="forbid", frozen=True, protected_namespaces=(), defer_build=True
     )
     _what_if: Mapping[str, str] = {}
+    _inherited: Mapping[str, str] = {}
 
     @property
     def what_if(self) -> Mapping[str, str]:
         """What a user gave instead of the file's own values: as written, and in a sentence."""
         return self._what_if
+
+    @property
+    def inherited(self) -> Mapping[str, str]:
+        """The entry that states each top-level key which this one takes from those it extends."""
+        return self._inherited
+
+    def inheriting(self, inherited: Mapping[str, str]) -> Self:
+        """Return the same, with the entries that state what its own file does not."""
+        copy = self.model_copy()
+        copy._inherited = inherited
+        return copy
 
     def supposing(self, what_if: Mapping[str, str]) -> Self:
         """Return the same, with what a user gave instead of the file's own values."""
