@@ -42,17 +42,17 @@ def test_a_child_that_only_extends_has_every_field_of_its_parent(own, catalogue,
 
 @pytest.mark.parametrize("engine", names("engines"))
 def test_a_child_of_an_engine_answers_every_request_as_its_parent(own, tmp_path, engine):
-    own("engines", mine=f"extends: {engine}\n")
+    own("engines", heir=f"extends: {engine}\n")
     folder = {"engines_dir": tmp_path / "engines"}
     compare = {"on": "h100-sxm,rtx-4090,trainium-2", "weights": "fp8", "batch": [1, 64]}
     for command, asked in (("compare", compare), ("plan", {"on": "h100-sxm,apple-m3"})):
         theirs, its = (
             getattr(fastcalc, command)("llama-3.1-8b", engine=name, **asked, **folder)
-            for name in (engine, "mine")
+            for name in (engine, "heir")
         )
         assert len(theirs) > 1
         records = [dict(record) for record in its]
-        assert str(records).replace("mine", engine) == str([dict(record) for record in theirs])
+        assert str(records).replace("heir", engine) == str([dict(record) for record in theirs])
 
 
 @pytest.mark.parametrize("parent", ["wse-3", "llama-3.1-8b", "tensorrt-llm"])
