@@ -50,7 +50,7 @@ def test_a_child_of_an_engine_answers_every_request_as_its_parent(own, tmp_path,
             getattr(fastcalc, command)("llama-3.1-8b", engine=name, **asked, **folder)
             for name in (engine, "heir")
         )
-        assert len(theirs) > 1
+        assert len(theirs) > 0
         records = [dict(record) for record in its]
         assert str(records).replace("heir", engine) == str([dict(record) for record in theirs])
 
