@@ -71,6 +71,36 @@ def test_a_point_is_predicted_as_compare_would(changes, field, scale):
     assert predicted(point(**changes)).expected == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"metric": "prefill_tokens_per_s"}, "prefill"),
+        ({"metric": "ttft_s", "output": 0.0}, "prefill"),
+        ({"metric": "ttft_s"}, "ttft"),
+        ({"metric": "tokens_per_s_total"}, "e2e_concurrency"),
+        ({"metric": "tokens_per_s_per_chip"}, "e2e_concurrency"),
+        # Of no lengths, it is a step and no run.
+        ({"metric": "tokens_per_s_total", "prompt": None}, "decode"),
+        ({"metric": "tokens_per_s_total", "output": None}, "decode"),
+        ({"metric": "tokens_per_s_per_user"}, "decode"),
+        ({"metric": "tpot_s"}, "decode"),
+    ],
+)
+def test_a_point_that_names_no_kind_is_what_its_metric_can_be(changes, rule):
+    one = point(notes="", **changes)
+    assert rule_of(one) == rule
+    kind = "e2e_concurrency" if rule == "ttft" else rule
+    named = replace(one, notes=f"kind={kind}")
+    assert predicted(one).expected == pytest.approx(predicted(named).expected, rel=1e-12)
+
+
+def test_prompts_of_one_token_are_served_as_compare_would():
+    one = point(metric="tokens_per_s_total", notes="kind=e2e_concurrency", prompt=1.0)
+    solved = outcome("llama-3.1-8b", "h100-sxm", batch=(16,), engine="vllm", prompt=1.0)
+    expected = float(solved.estimate.served[0])
+    assert predicted(one).expected == pytest.approx(expected, rel=1e-9)
+
+
 def test_the_bound_is_that_of_compare():
     assert predicted(point()).bound == pytest.approx(1 / float(by_compare().bound[0]), rel=1e-9)
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model
 from fastcalc.catalogue.schema.engines import merged
 from fastcalc.core.host import memory_choice
+from fastcalc.core.host_use import HOST
 from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, by_layout, locate, solve
 from fastcalc.core.split import Split, split
@@ -866,6 +867,16 @@ def test_turns_between_chip_and_host_are_paid_in_the_layers_that_are_there():
     # Nothing there, nothing to pay.
     found = outcome(TEN_GB, CARD, engine=under, memory=MemoryChoice(dram(), "compute"))
     assert seconds(found) == pytest.approx(0.010, rel=1e-3)
+
+
+def test_cores_that_multiply_longer_than_they_read_say_both():
+    """16 of 40 GB at 80 GB/s are 200 ms; 16 GFLOP at 0.05 TFLOP/s are 320, and what it takes."""
+    slow = dram(compute="0.05 TFLOP/s")
+    found = outcome(SEVENTY, CARD, engine=ADDS, memory=MemoryChoice(slow, "compute"))
+    (cores,) = [part for part in found.estimate.step.components if part.name == HOST]
+    assert float(np.sum(cores.memory_time)) == pytest.approx(0.200, rel=1e-3)
+    assert float(np.sum(cores.compute_time)) == pytest.approx(0.320, rel=1e-3)
+    assert float(np.sum(cores.seconds)) == pytest.approx(0.320, rel=1e-3)
 
 
 def test_a_faster_link_never_slows_a_prompt_that_changes_its_way():
