@@ -15,6 +15,7 @@ from functools import lru_cache
 from math import ceil, floor, gcd
 
 from fastcalc.catalogue.chip_defaults import completed
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Hardware, LinearAttention
 from fastcalc.core.layout import Layout, LayoutError
 from fastcalc.core.machine import Machine
@@ -27,6 +28,7 @@ MOST_CHIPS = 16_384
 """Chips beyond which no placement that cuts layers is looked for."""
 
 
+@once
 def link_domain(hardware: Hardware) -> int:
     """Return how many chips the fast link joins; 1 without one. [1]"""
     link = completed(hardware).links.scale_up
@@ -63,6 +65,13 @@ def slots(machine: Machine, work: Workload) -> float:
         return work.layers
     ends = work.embedding.bytes + work.head.bytes
     return work.layers + ceil(ends / work.largest_layer_bytes)
+
+
+@lru_cache(maxsize=512)
+def _doubled_groups(domain: int, work: Workload) -> tuple[int, ...]:
+    most = min(domain, EXPERT_TENSOR_RANKS) if work.experts else domain
+    powers = (2**place for place in range(most.bit_length()))
+    return tuple(ranks for ranks in powers if common_heads(work) % ranks == 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +127,9 @@ class LegalLayouts:
         return MOST_CHIPS if cuts_layers else ceil(slots(self.machine, self.work))
 
     @property
-    def doubled_groups(self) -> list[int]:
+    def doubled_groups(self) -> tuple[int, ...]:
         """Ranks of tensor-parallel groups in powers of two, few enough for experts. [1]"""
-        most = min(self.domain, EXPERT_TENSOR_RANKS) if self.work.experts else self.domain
-        powers = (2**place for place in range(most.bit_length()))
-        return [ranks for ranks in powers if common_heads(self.work) % ranks == 0]
+        return _doubled_groups(self.domain, self.work)
 
     def expert_ranks(self, tp: int, dp: int) -> int:
         """Return the ranks that share the experts where none are asked for. [1]

@@ -37,9 +37,12 @@ def run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
     if legal.machine.is_spatial:
         yield from legal.exactly(chips)
         return
+    groups, widest = legal.doubled_groups, _widest(legal)
     for pp in range(1, min(MOST_STAGES, chips, legal.most_stages) + 1):
         width, left = divmod(chips, pp)
-        for tp in legal.doubled_groups if left == 0 else ():
+        if left or not (is_power_of_two(width) or width == widest):
+            continue  # as `is_run` would say of each group
+        for tp in groups:
             for ep in dict.fromkeys((1, width)):
                 layout = Layout(tp, pp, ep, width // tp)
                 if layout.chips == chips and is_run(legal, layout):
@@ -81,7 +84,7 @@ def _widest_of(machine: Machine, work: Workload) -> int:
         return domain
     powers = [1 << power for power in range(domain.bit_length())]
     even = [ranks for ranks in powers if experts and experts % ranks == 0]
-    return max(groups + even)
+    return max([*groups, *even])
 
 
 def _widest(legal: LegalLayouts) -> int:
