@@ -7,13 +7,14 @@ multi-token-prediction layers and no vision tower.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import inf
 
 import numpy as np
 
 from fastcalc.catalogue.formats import FORMATS, NumberFormat, number_format, weight_formats
 from fastcalc.catalogue.once import once
-from fastcalc.catalogue.schema import LatentAttention, MixtureOfExperts, Model
+from fastcalc.catalogue.schema import Block, LatentAttention, MixtureOfExperts, Model
 from fastcalc.core.layers import CacheGroup, LayerCount, count_layer
 from fastcalc.formulas import counting
 from fastcalc.formulas.memory import attended_tokens, cache_bytes_per_layer
@@ -55,6 +56,7 @@ class Workload:
     caches : caches that grow with the context
     state_elements : elements of recurrent state that a sequence keeps, whatever its length [1]
     largest_layer_bytes : weights of the heaviest layer [byte]
+    kinds : how many layers of each kind there are, and one of them; empty where nobody publishes it
     """
 
     model: Model
@@ -77,6 +79,18 @@ class Workload:
     caches: tuple[CacheGroup, ...]
     state_elements: float
     largest_layer_bytes: float
+    kinds: tuple[tuple[float, "Workload"], ...] = ()
+
+    @property
+    def ends(self) -> "Workload":
+        """What belongs to no layer: head, embedding and the norm before the head."""
+        return _ends(self)
+
+    @property
+    def norm_parameters(self) -> float:
+        """Norms, biases and routers of the layers, which all tokens of a prompt pass. [1]"""
+        in_layers = sum(count * layer.small.parameters for count, layer in self.kinds)
+        return in_layers if self.kinds else self.small.parameters
 
     @property
     def parts(self) -> tuple[Weights, ...]:
@@ -282,18 +296,43 @@ def _whole(
     assert model.hidden_size and model.vocabulary
     table = float(model.hidden_size) * model.vocabulary
     at_16 = matrices if matrices.whole_file else FORMATS["bf16"]
-    runs = [(block.count, count_layer(block, model)) for block in model.blocks]
-    experts = [block for block in model.blocks if isinstance(block.ffn, MixtureOfExperts)]
-    first = experts[0].ffn if experts else None
     small = model.hidden_size * (1.0 + model.norm_bias) + model.other_parameters
+    layers = _layers(model, model.blocks, matrices, experts_in, kv_format)
+    alone = (block.model_copy(update={"count": 1}) for block in model.blocks)
+    one_of_each = [_layers(model, [block], matrices, experts_in, kv_format) for block in alone]
+    return replace(
+        layers,
+        small=replace(layers.small, parameters=layers.small.parameters + small),
+        head=Weights(table, at_16),
+        embedding=Weights(0.0 if model.tied_embeddings else table, at_16),
+        kinds=tuple(
+            (float(block.count), layer)
+            for block, layer in zip(model.blocks, one_of_each, strict=True)
+        ),
+    )
+
+
+def _layers(
+    model: Model,
+    blocks: Sequence[Block],
+    matrices: NumberFormat,
+    experts_in: NumberFormat,
+    kv_format: str,
+) -> Workload:
+    """Count some of a model's layers, head and embedding apart."""
+    assert model.hidden_size
+    runs = [(block.count, count_layer(block, model)) for block in blocks]
+    experts = [block for block in blocks if isinstance(block.ffn, MixtureOfExperts)]
+    first = experts[0].ffn if experts else None
+    none = Weights(0.0, matrices)
     return Workload(
         model=model,
         weight_format=experts_in.id,
         kv_format=kv_format,
         dense=Weights(sum(count * layer.dense for count, layer in runs), matrices),
-        small=Weights(small + sum(count * layer.small for count, layer in runs), FORMATS["bf16"]),
-        head=Weights(table, at_16),
-        embedding=Weights(0.0 if model.tied_embeddings else table, at_16),
+        small=Weights(sum(count * layer.small for count, layer in runs), FORMATS["bf16"]),
+        head=none,
+        embedding=none,
         routed=Weights(sum(count * layer.routed for count, layer in runs), experts_in),
         expert_biases=Weights(
             sum(count * layer.expert_biases for count, layer in runs), FORMATS["bf16"]
@@ -302,10 +341,10 @@ def _whole(
         active_experts=float(first.active_experts) if isinstance(first, MixtureOfExperts) else 0.0,
         expert_layers=float(sum(block.count for block in experts)),
         latent_layers=float(
-            sum(b.count for b in model.blocks if isinstance(b.attention, LatentAttention))
+            sum(block.count for block in blocks if isinstance(block.attention, LatentAttention))
         ),
-        layers=float(sum(block.count for block in model.blocks)),
-        depth=sum(block.count * block.parts / 2.0 for block in model.blocks),
+        layers=float(sum(block.count for block in blocks)),
+        depth=sum(block.count * block.parts / 2.0 for block in blocks),
         hidden=float(model.hidden_size),
         expert_width=float(first.width) if isinstance(first, MixtureOfExperts) else inf,
         caches=tuple(
@@ -313,6 +352,25 @@ def _whole(
         ),
         state_elements=sum(count * layer.state for count, layer in runs),
         largest_layer_bytes=max(_layer_bytes(layer, matrices, experts_in) for _, layer in runs),
+    )
+
+
+@lru_cache(maxsize=512)
+def _ends(work: Workload) -> Workload:
+    in_layers = work.norm_parameters if work.kinds else 0.0
+    nothing = replace(work.dense, parameters=0.0)
+    return replace(
+        work,
+        dense=nothing,
+        small=replace(work.small, parameters=max(work.small.parameters - in_layers, 0.0)),
+        routed=nothing,
+        expert_biases=nothing,
+        expert_layers=0.0,
+        latent_layers=0.0,
+        depth=0.0,
+        caches=(),
+        state_elements=0.0,
+        kinds=(),
     )
 
 
