@@ -89,7 +89,7 @@ def asked(capsys, monkeypatch):
 
 
 def _cell(key, cell):
-    if key in ("fits", "warnings"):
+    if key in ("fits", "warnings", "undetermined"):
         return cell == "true" if key == "fits" else [one for one in cell.split("; ") if one]
     try:
         return float(cell)

@@ -65,10 +65,10 @@ TABLE = 64 * 1000
         # All three layers, a final norm, and both tables or one.
         (False, 1, 3 * (MATRICES + NORMS) + 64 + 2 * TABLE),
         (True, 1, 3 * (MATRICES + NORMS) + 64 + TABLE),
-        # Two of three layers on one stage, with two thirds of the norm, and one table at its end.
-        (False, 2, 2 * (MATRICES + NORMS) + 64 * 2 / 3 + TABLE),
-        (True, 2, 2 * (MATRICES + NORMS) + 64 * 2 / 3 + TABLE),
-        (True, 3, MATRICES + NORMS + 64 / 3 + TABLE),
+        # Two of three layers on one stage, and at its end the norm and one table.
+        (False, 2, 2 * (MATRICES + NORMS) + 64 + TABLE),
+        (True, 2, 2 * (MATRICES + NORMS) + 64 + TABLE),
+        (True, 3, MATRICES + NORMS + 64 + TABLE),
     ],
 )
 def test_the_largest_stage_has_the_layers_that_do_not_divide_and_a_table(tied, stages, parameters):

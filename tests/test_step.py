@@ -189,12 +189,12 @@ def test_the_bound_reads_the_experts_of_one_token():
 
 
 def test_a_prompt_attends_to_half_of_itself_and_pays_no_head():
-    """100 tokens: 256 FLOPs for each of 50 tokens on average."""
+    """100 tokens: 256 FLOPs for each of 50 tokens on average, and two norms; the last is the head's."""
     made = passes(made_up.blocks())
     step = made.expected(made.prefill_work(100.0))
     layer = 64 * (6 * 32 + 3 * 128)
     assert part(step, "prompt: attention").flops == 100 * 256 * 50
-    assert part(step, "prompt: dense").flops == 100 * 2 * (layer + 3 * 64)
+    assert part(step, "prompt: dense").flops == 100 * 2 * (layer + 2 * 64)
 
 
 def test_what_is_cached_is_attended_to():
@@ -452,12 +452,12 @@ def test_stages_pass_tokens_on(domain, link, hop):
     ("stages", "slowest", "streams", "by_hand"),
     [
         # A pass of 4 and hops of 1; the slowest stage takes 2 for each of three: 6 > 5.
-        (3, 0.5, 3, 6.0),
+        (3, 2.0, 3, 6.0),
         # Two in flight: 4 < 5.
-        (3, 0.5, 2, 5.0),
+        (3, 2.0, 2, 5.0),
         # More than three cannot be in three stages.
-        (3, 0.5, 10, 6.0),
-        (1, 1.0, 10, 5.0),
+        (3, 2.0, 10, 6.0),
+        (1, 4.0, 10, 5.0),
     ],
 )
 def test_a_stage_serves_every_micro_batch_and_no_hop(stages, slowest, streams, by_hand):

@@ -696,7 +696,7 @@ def test_hardly_any_split_of_a_random_model_takes_less(request, part, place_for)
     """Chips that hold a part of it or all, cores of a host: all splits.
 
     The steps themselves say what each takes: O passes that decode, of which those with prompts in
-    them take longer. Of two memories none takes less.
+    them take longer. Of two memories none takes less, where there are no stages.
     """
     request = replace(request, memory=replace(request.memory, place_for=place_for))
     found = solve(request)
@@ -721,7 +721,9 @@ def test_hardly_any_split_of_a_random_model_takes_less(request, part, place_for)
 
     for other, fits in other_splits(found, 8 if len(found.split.tiers) == 2 else 3):
         least = np.where(fits, takes(other), np.inf).min(axis=0)
-        share = TINY if len(found.split.tiers) == 2 else 0.1
+        # Bytes go by what they cost all stages; of several the slowest counts.
+        is_exact = len(found.split.tiers) == 2 and found.placement.layout.pp == 1
+        share = TINY if is_exact else 0.1
         assert np.all(takes(found.split) <= least * (1 + share))
 
 

@@ -4,8 +4,9 @@ A `PassWork` is numbers alone, each a float or an array, so that one of it can s
 all batches of a scenario, or for thousands of measured points at once.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,8 @@ class LookBack:
     """
 
     def __init__(self, placement: AnyPlacement, traffic: Traffic) -> None:
-        self.work, self.traffic, tp = placement.work, traffic, placement.layout.tp
+        self.placement, self.work, self.traffic = placement, placement.work, traffic
+        tp = placement.layout.tp
         attended = self.work.attended(traffic.context, traffic.spread)
         self.cache = on_rank = self.work.cache_of(attended)
         if not (isinstance(tp, int) and tp == 1):
@@ -45,6 +47,19 @@ class LookBack:
         # A recurrent state is written back; what a cache gains is one token.
         self.cache_on_rank = on_rank + self.work.state_bytes / tp
         self.decode_flops = self.work.decode_flops_of(attended)
+
+    @cached_property
+    def kinds(self) -> "list[tuple[float, LookBack]]":
+        """How many layers of each kind there are, and what is looked back on in one of them."""
+        return [
+            (count, LookBack(replace(self.placement, work=layer), self.traffic))
+            for count, layer in self.work.kinds
+        ]
+
+    @cached_property
+    def ends(self) -> "LookBack":
+        """What is looked back on where there is no layer: nothing."""
+        return LookBack(replace(self.placement, work=self.work.ends), self.traffic)
 
     @cached_property
     def prompt_flops(self) -> ArrayLike:
@@ -107,9 +122,12 @@ class PassWork:
         else 0 [1]
     is_one_host : 1 where the link domain ends at the host, else 0 [1]
     unevenness : how uneven ranks that hold different experts are, 1 for 128 experts over 8 [1]
-    stages, slowest : pipeline stages, and the share of all layers in the slowest [1]
+    stages, fullest, last : pipeline stages, and the share of all layers in the fullest and in the
+        last, which has the head [1]
     in_flight : sequences of a replica that could be in different stages [1]
     split : where bytes live; None where all are in the one memory of the chip
+    apart : the same pass through one layer of each kind, wherever its bytes live; None where that
+        says no more, as layers are alike or in one stage
     """
 
     dense_bytes: ArrayLike
@@ -149,14 +167,28 @@ class PassWork:
     is_one_host: ArrayLike
     unevenness: ArrayLike
     stages: ArrayLike
-    slowest: ArrayLike
+    fullest: ArrayLike
+    last: ArrayLike
     in_flight: ArrayLike
     split: Split | None = None
+    apart: "Apart | None" = None
 
     @property
     def tokens(self) -> Array:
         """Decoded and prompt tokens of the replica. [1]"""
         return floats(self.sequences * self.verified + self.prompt)
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """A pass taken apart, so that any of its stages can be priced.
+
+    kinds : how many layers of each kind there are [1], and the pass through one of them
+    ends : what belongs to no layer: the head
+    """
+
+    kinds: list[tuple[float, PassWork]]
+    ends: PassWork
 
 
 def count_pass(
@@ -169,6 +201,30 @@ def count_pass(
     in_flight : sequences of a replica that could be in different pipeline stages [1]
     split : where bytes live, if in several memories
     """
+    work = _whole(placement, rows, in_flight, split)
+    kinds, machine = len(placement.work.kinds), placement.machine
+    are_alike = kinds == 0 or (kinds == 1 and len(machine.tiers) == 1)
+    if are_alike or machine.is_spatial or np.all(np.asarray(placement.layout.pp) == 1):
+        return work
+    return replace(work, apart=taken_apart(rows, in_flight))
+
+
+def taken_apart(rows: PassInput, in_flight: ArrayLike) -> Apart:
+    """Return a pass taken apart into layers and ends.
+
+    rows, in_flight : as `count_pass` has them
+    """
+
+    def through(seen: LookBack) -> PassWork:
+        return _whole(seen.placement, replace(rows, seen=seen), in_flight, None)
+
+    kinds = [(count, through(seen)) for count, seen in rows.seen.kinds]
+    return Apart(kinds, through(rows.seen.ends))
+
+
+def _whole(
+    placement: AnyPlacement, rows: PassInput, in_flight: ArrayLike, split: Split | None
+) -> PassWork:
     layout, seen = placement.layout, rows.seen
     tp, shards = layout.tp, layout.expert_shards
     replicas = np.minimum(rows.prompt_replicas, shards / tp)
@@ -188,7 +244,7 @@ def count_pass(
 
 
 @once_a_layout
-def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, ArrayLike]:
+def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, Any]:
     """Return what of a pass depends on the layout alone."""
     tp, shards = layout.tp, layout.expert_shards
     domain, links = link_domain(machine.hardware), machine.hardware.links
@@ -199,7 +255,7 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str,
         "routed_bytes": (work.routed.bytes + work.expert_biases.bytes) / shards,
         "dense_flops": FLOPS_PER_PARAMETER * work.dense.parameters / tp,
         "head_flops": FLOPS_PER_PARAMETER * (small + work.head.parameters) / tp,
-        "norm_flops": FLOPS_PER_PARAMETER * small / tp,
+        "norm_flops": FLOPS_PER_PARAMETER * work.norm_parameters / tp,
         "routed_flops": FLOPS_PER_PARAMETER * work.active_share * work.routed.parameters / shards,
         "dense_weights": work.dense.parameters / tp,
         "head_weights": work.head.parameters / tp,
@@ -223,7 +279,8 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str,
         "is_one_host": 1.0 * (domain <= HOST_CHIPS),
         "unevenness": rank_unevenness(ranks=layout.ep, experts=work.experts or 1.0),
         "stages": layout.pp,
-        "slowest": stage_share(machine, work, layout),
+        "fullest": stage_share(machine, work, layout),
+        "last": np.floor(work.layers / layout.pp) / work.layers,
     }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from math import ceil, inf
 from typing import Generic, TypeAlias, TypeVar
 
@@ -14,6 +14,7 @@ from fastcalc.core.machine import Machine
 from fastcalc.core.tier import KINDS
 from fastcalc.core.workload import Workload
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
+from fastcalc.formulas.pipeline import heaviest_stage
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 WEIGHT_KINDS = tuple(kind for kind in KINDS if kind != "kv")
@@ -53,12 +54,38 @@ def stage_share(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
     return floats(np.ceil(work.layers / layout.pp) / work.layers)
 
 
+def _fullest(
+    machine: Machine, work: Workload, layout: AnyLayout, amount: Callable[[Workload], ArrayLike]
+) -> Array:
+    """Return the most of something that the layers of one stage have.
+
+    amount : what some layers have of it
+    """
+    if len(work.kinds) < 2:
+        return floats(amount(work) * stage_share(machine, work, layout))
+    ends = slots(machine, work) - work.layers  # which may be on any chip
+    return heaviest_stage(
+        amounts=[amount(layer) for _, layer in work.kinds],
+        counts=[count + ends for count, _ in work.kinds],
+        stages=layout.pp,
+        layers=_layers_per_stage(machine, work, layout),
+    )
+
+
+def _cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
+    """Return what one sequence of a replica keeps on the fullest chip. [byte]"""
+    return _fullest(
+        machine, work, layout, lambda layers: layers.cache_bytes(tokens, ranks=layout.tp)
+    )
+
+
 @once_a_layout
 def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> tuple[Array, ...]:
     """Return the weights on the fullest chip: dense, head, experts and embedding. [byte]
 
     Norms, biases and routers are counted with the head, as a pass reads them. Where layers are
-    placed whole, each takes the room of the heaviest.
+    placed whole, each takes the room of the heaviest. Of layers of several kinds, each kind of
+    bytes is that of the stage that has most of it.
     """
     if machine.is_spatial:
         room = _layers_per_stage(machine, work, layout) * work.largest_layer_bytes
@@ -68,17 +95,19 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> tuple
             floats(room * (kind / work.weight_bytes)) for kind in (*kinds, work.embedding.bytes)
         )
     experts = work.experts or 1.0
-    routed = work.routed.bytes + work.expert_biases.bytes
     share = np.ceil(experts / layout.ep) / experts * layout.ep / layout.expert_shards
-    stage = stage_share(machine, work, layout)
+    in_layers = partial(_fullest, machine, work, layout)
+    dense = in_layers(lambda layers: layers.dense.bytes)
+    small = in_layers(lambda layers: layers.norm_parameters * layers.small.format.bytes)
+    routed = in_layers(lambda layers: layers.routed.bytes + layers.expert_biases.bytes)
     # The first of several stages has the embedding and the last the head: the heavier one counts.
     is_whole = np.asarray(layout.pp == 1)
     has_head = is_whole | (work.head.bytes >= work.embedding.bytes)
     has_embedding = is_whole | ~has_head
     return (
-        floats(work.dense.bytes / layout.tp * stage),
-        floats((work.small.bytes * stage + has_head * work.head.bytes) / layout.tp),
-        floats(routed * share * stage),
+        floats(dense / layout.tp),
+        floats((small + work.ends.small.bytes + has_head * work.head.bytes) / layout.tp),
+        floats(routed * share),
         floats(has_embedding * work.embedding.bytes / layout.tp),
     )
 
@@ -89,10 +118,9 @@ def _weights_per_chip(machine: Machine, work: Workload, layout: AnyLayout) -> Ar
 
 
 @lru_cache(maxsize=512)
-def _default_stack(machine: Machine, work: Workload, axes: int) -> tuple[Layouts, Array]:
-    """Return the default layouts as arrays, and their shares of the layers."""
-    stack = Layouts.of(LegalLayouts(machine, work).default_layouts, axes=axes)
-    return stack, stage_share(machine, work, stack)
+def _default_stack(machine: Machine, work: Workload, axes: int) -> Layouts:
+    """Return the default layouts as arrays."""
+    return Layouts.of(LegalLayouts(machine, work).default_layouts, axes=axes)
 
 
 def _room(machine: Machine, work: Workload, layout: AnyLayout) -> tuple[ArrayLike, ArrayLike]:
@@ -146,9 +174,12 @@ class _Placed(Generic[OneOrMore]):
 
     @cached_property
     def cache_per_chip(self) -> Array:
-        """Cache of one sequence of a replica on one chip. [byte]"""
-        whole = self.work.cache_bytes(self.reserved_tokens, ranks=self.layout.tp)
-        return whole * self.stage_share
+        """Cache of one sequence of a replica on the fullest chip. [byte]"""
+        return self.cache_on_chip(self.reserved_tokens)
+
+    def cache_on_chip(self, tokens: ArrayLike) -> Array:
+        """Return what some tokens of a sequence leave on the fullest chip. [byte]"""
+        return _cache_on_chip(self.machine, self.work, self.layout, tokens)
 
     @property
     def chips_per_layer(self) -> ArrayLike:
@@ -249,8 +280,8 @@ class Site(LegalLayouts):
     @cached_property
     def most_by_default(self) -> Array:
         """Sequences that each of the default layouts holds. [1]"""
-        stack, share = _default_stack(self.machine, self.work, np.ndim(self.reserved_tokens))
-        cache = self.work.cache_bytes(self.reserved_tokens, ranks=stack.tp) * share
+        stack = _default_stack(self.machine, self.work, np.ndim(self.reserved_tokens))
+        cache = _cache_on_chip(self.machine, self.work, stack, self.reserved_tokens)
         return _most(self.machine, self.work, stack, cache)
 
     def chips_needed(self, batch: float) -> tuple[int | None, int | None]:

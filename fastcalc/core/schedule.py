@@ -4,7 +4,8 @@ Each is a `PassWork` for the step function; how many of each make up TPOT, TTFT 
 is said in `fastcalc.core.timeline`.
 """
 
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -13,11 +14,11 @@ from fastcalc.core.bound import Bound, bound_step
 from fastcalc.core.component import Component, Step
 from fastcalc.core.host_use import tier_rates
 from fastcalc.core.open_pass import OpenPass
-from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass
+from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass, taken_apart
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.spatial import spatial_pass
 from fastcalc.core.split import Split, split
-from fastcalc.core.step import expected_step
+from fastcalc.core.step import expected_step, in_layers, layer_seconds
 from fastcalc.core.tier import PlaceFor
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.worked import Worked
@@ -145,8 +146,7 @@ class Schedule:
             rates = tier_rates(machine.tiers, machine.chip, machine.software, parts)
             rate = rates[machine.prefix]
         cached = np.maximum(traffic.prompt - traffic.computed_prompt, 0.0)
-        tokens = placement.work.cache_bytes(cached, ranks=placement.layout.tp)
-        return tokens * (cached > 0.0) * placement.stage_share / rate
+        return placement.cache_on_chip(cached) * (cached > 0.0) / rate
 
     @cached_property
     def split(self) -> Split | None:
@@ -179,7 +179,8 @@ class Schedule:
 
     def _seconds_placed_for(self, split: Split) -> Array:
         """Return what bytes are placed to make least, with these split over the memories. [s]"""
-        drafting = self._drafted_layers * self._drafts.seconds(split) if self._drafts else 0.0
+        drafted = self.traffic.speculation.drafted
+        drafting = drafted * self.drafted_layer(split) if self._drafts else 0.0
         decode = self._decoding.seconds(split) + drafting
         if self.place_for == "decode":
             return decode
@@ -265,7 +266,9 @@ class Schedule:
         works: list[tuple[PassWork, ArrayLike]] = [(self.decode_work(), 1.0)]
         drafted = np.asarray(self.traffic.speculation.drafted)
         if np.any(drafted):  # a layer for each
-            works.append((self.decode_work(verified=1.0), drafted / self.placement.work.depth))
+            plain = self.decode_work(verified=1.0)
+            share = self.drafted_layer(self.split) / self.expected(plain).seconds
+            works.append((plain, drafted * share))
         return works
 
     def _open(self, rows: PassInput, same: Worked | None = None) -> OpenPass:
@@ -306,6 +309,32 @@ class Schedule:
         """The drafted tokens: a layer each, as multi-token-prediction modules are."""
         if self._drafts is None:
             return ()
-        drafted, depth = self.traffic.speculation.drafted, self.placement.work.depth
-        layer = self._drafts.step(self.split).seconds / depth
-        return (Component("drafting", count=drafted, each=layer),)
+        drafted = self.traffic.speculation.drafted
+        return (Component("drafting", count=drafted, each=self.drafted_layer(self.split)),)
+
+    @cached_property
+    def _drafted_kinds(self) -> list[PassWork]:
+        """The pass of a drafted token through a layer of each kind."""
+        rows = self._rows(self.streams, self.together, 0.0, verified=1.0)
+        return [layer for _, layer in taken_apart(rows, self.in_flight).kinds]
+
+    def drafted_layer(self, split: Split | None) -> Array:
+        """Return what a drafted token takes: a layer of the slowest kind, attention and all. [s]
+
+        Where layers have regions it crosses one more, while other streams are in the others.
+
+        split : where bytes live
+        """
+        machine, work, drafted = self.machine, self.placement.work, self.traffic.speculation.drafted
+        if machine.is_spatial:
+            plain = replace(self._decoding.work, split=split)
+            deeper = self.expected(replace(plain, depth=plain.depth + drafted)).seconds
+            return floats((deeper - self.expected(plain).seconds) / drafted)
+        if not work.kinds:
+            plain = replace(self.decode_work(verified=1.0), split=split)
+            return floats(self.expected(plain).seconds / work.depth)
+        times = (
+            layer_seconds(layer, machine.chip, machine.software, in_layers(split)) / layer.depth
+            for layer in self._drafted_kinds
+        )
+        return floats(reduce(np.maximum, times))

@@ -8,6 +8,8 @@ measured prefill asks.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,8 +21,8 @@ from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.core.split import Split
 from fastcalc.core.worked import Worked, unpacking, worked
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
-from fastcalc.formulas.pipeline import pipelined_step
-from fastcalc.formulas.types import Array, floats, where
+from fastcalc.formulas.pipeline import heaviest_stage, pipelined_step
+from fastcalc.formulas.types import Array, ArrayLike, floats, where
 
 
 class KnownParts(NamedTuple):
@@ -72,17 +74,83 @@ def expected_step(
         Components in seconds: a pass through all layers, and with pipeline stages the hops
         and the wait for other micro-batches.
     """
-    parts, others = known or KnownParts.of(work, chip, software)
+    known = known or KnownParts.of(work, chip, software)
+    passed = _through(work, chip, software, known, ways)
+    return passed.then(*_pipeline(work, chip, software, passed.seconds, passed.components[1]))
+
+
+def _through(
+    work: PassWork,
+    chip: Chip,
+    software: EngineParameters,
+    known: KnownParts,
+    ways: Ways | None = None,
+) -> Step:
+    """Return a pass through all layers, one stage after another."""
+    parts, others = known
     elsewhere: tuple[Component, ...] = (idle(FAR), idle(HOST))
     if work.split is not None:
         tiers, chips = work.split.tiers, work.split.chips
         ways = ways or ways_of(work, tiers, chips, chip, software, parts)
         found = located(work.split, ways)
         parts, elsewhere = parts.left(found.near, found.rest), (found.far, found.host)
-    passed = Step.of(
+    return Step.of(
         *parts.kinds, unpacking(chip, parts.widened), *parts.prompts, *others, *elsewhere
     )
-    return passed.then(*_pipeline(work, chip, software, passed.seconds))
+
+
+def layer_seconds(
+    work: PassWork, chip: Chip, software: EngineParameters, split: Split | None
+) -> Array:
+    """Return what a pass takes through some layers, or the ends of a model, alone. [s]
+
+    split : where bytes live; None where all are in the one memory of the chip
+    """
+    alone = replace(work, split=split)
+    passed = _through(alone, chip, software, KnownParts.of(alone, chip, software))
+    return passed.seconds - _own(work, software)
+
+
+def in_layers(split: Split | None) -> Split | None:
+    """Return where bytes of layers live: the cores of a host take no turn for the head there."""
+    if split is None:
+        return None
+    first, *others = split.shares["head"]
+    head = [np.ones_like(first), *map(np.zeros_like, others)]
+    return replace(split, shares=split.shares | {"head": head})
+
+
+def _own(work: PassWork, software: EngineParameters) -> ArrayLike:
+    """Return the host's work for all sequences, which every stage does. [s]"""
+    return work.sequences * software.sequence_overhead
+
+
+def slowest_stage(
+    work: PassWork, chip: Chip, software: EngineParameters, pass_time: Array, head: Component
+) -> Array:
+    """Return what one micro-batch takes in the slowest stage, hops apart. [s]
+
+    The layers of each kind are spread evenly; the last stage has the head and, where layers do not
+    divide, the fewest.
+
+    work : the work of the pass
+    chip, software : what a chip prints, and what the engine makes of it
+    pass_time : the pass through all stages [s]
+    head : what of it no layer has
+    """
+    own, last_own = _own(work, software), head.seconds
+    if work.apart is None or (work.split is None and len(work.apart.kinds) == 1):
+        layers = pass_time - last_own - own
+        fullest, last = work.fullest * layers, work.last * layers
+    else:
+        price = partial(layer_seconds, chip=chip, software=software)
+        times = [price(layer, split=in_layers(work.split)) for _, layer in work.apart.kinds]
+        counts = [count for count, _ in work.apart.kinds]
+        heaviest = partial(heaviest_stage, amounts=times, counts=counts, stages=work.stages)
+        fullest, last = (heaviest(layers=part * sum(counts)) for part in (work.fullest, work.last))
+        last_own = last_own if work.split is None else price(work.apart.ends, split=work.split)
+    # Kinds priced apart may take longer than together, but no stage longer than all of them.
+    return np.minimum(np.maximum(fullest, last + last_own) + own, pass_time)
 
 
 def seconds_by_split(
@@ -100,7 +168,7 @@ def seconds_by_split(
 
     def seconds(split: Split) -> Array:
         passed = floats(fixed + ways.seconds(split))
-        stages = _pipeline(work, chip, software, passed)
+        stages = _pipeline(replace(work, split=split), chip, software, passed, parts.kinds[1])
         return floats(total_of([passed, *(part.seconds for part in stages)]))
 
     return seconds
@@ -160,7 +228,7 @@ def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Compone
 
 
 def _pipeline(
-    work: PassWork, chip: Chip, software: EngineParameters, pass_time: Array
+    work: PassWork, chip: Chip, software: EngineParameters, pass_time: Array, head: Component
 ) -> tuple[Component, Component]:
     """Return the hops between pipeline stages, and the wait for the micro-batches ahead."""
     if isinstance(work.stages, int) and work.stages == 1:
@@ -179,13 +247,12 @@ def _pipeline(
         ),
     )
     alone = pass_time + hops.seconds
-    host = (1.0 - work.slowest) * software.sequence_overhead + software.stage_overhead
     whole = pipelined_step(
         pass_time=pass_time,
         hops=hops.seconds,
         stages=work.stages,
-        slowest=work.slowest,
+        slowest=slowest_stage(work, chip, software, pass_time, head),
         streams=work.in_flight,
-        own=work.sequences * host,
+        own=work.sequences * software.stage_overhead,
     )
     return hops, Component("stage wait", count=1.0, each=whole - alone)

@@ -114,7 +114,8 @@ def _piles(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
         for work, often in batch.recipe.timeline.works():
             times = np.broadcast_to(often, (count,))
             made = Pile(work, machine.chip, machine.software, index, times, is_spatial)
-            (alone if work.split is not None else whole).append(made)
+            is_plain = work.split is None and work.apart is None
+            (whole if is_plain else alone).append(made)
     if not whole:
         return alone
     work, chip, software = (_joined(whole, name) for name in ("work", "chip", "software"))
@@ -133,5 +134,5 @@ def _joined(piles: Sequence[Pile], name: str) -> Any:
         wide = map(np.broadcast_to, parts, counts)
         return np.concatenate(list(wide)).astype(float, copy=False)
 
-    names = (field.name for field in fields(first) if field.name != "split")
+    names = (field.name for field in fields(first) if field.name not in ("split", "apart"))
     return replace(first, **{field: column(field) for field in names})

@@ -1,9 +1,10 @@
 """Time that no width shortens: launches, collectives, hops, waits and the host's own."""
 
-from fastcalc.core.component import Component
+from fastcalc.core.component import Component, Step
+from fastcalc.core.step import slowest_stage
 from fastcalc.explain.context import Pass
 from fastcalc.explain.explained import component
-from fastcalc.explain.terms import Equation, Term, equation, named, number, one
+from fastcalc.explain.terms import Equation, Term, equation, largest, named, number, one
 
 
 @component("layer floors", "launches, ramps and tails of serial kernels, layer after layer")
@@ -103,16 +104,33 @@ def _stage_hops(made: Pass, part: Component) -> list[Equation]:
 def _stage_wait(made: Pass, part: Component) -> list[Equation]:
     load, hops = made.load, made.seconds["stage hops"]
     passed = number(sum(made.seconds.values()) - hops, "s")
-    stage, flowing = load.slowest * passed, min(one(load.in_flight), one(load.stages))
+    stage, flowing = _slowest_stage(made), min(one(load.in_flight), one(load.stages))
+    turn = stage.answer
     if flowing > 1.0:
-        host = made.numbers.setting("sequence_overhead") * (1.0 - one(load.slowest))
-        stage += made.sequences * (host + made.numbers.setting("stage_overhead"))
-    turns = number(flowing) * stage
-    return [equation("time", part.each, "s", turns - (passed + number(hops, "s")))]
+        turn += made.sequences * made.numbers.setting("stage_overhead")
+    turns = number(flowing) * turn
+    return [stage, equation("time", part.each, "s", turns - (passed + number(hops, "s")))]
 
 
-@component("drafting", "tokens drafted before the pass, one layer's share of a step each")
+def _slowest_stage(made: Pass) -> Equation:
+    """Return the time of the slowest stage: of the fullest, or of the last, which has the head."""
+    load, step = made.load, made.schedule.expected(made.load)
+    passed = Step.of(*step.components[:-2])  # all but hops and wait
+    software = made.machine.software
+    seconds = slowest_stage(load, made.chip, software, passed.seconds, passed.components[1])
+    if load.apart is not None:
+        return named("slowest stage", "s", number(seconds, "s"))
+    spent = {part.name: number(part.seconds, "s") for part in passed.components}
+    head, own = spent.pop("head and norms"), spent.pop("sequences")
+    layers = number(sum(part.value for part in spent.values()), "s")
+    stages = largest(load.fullest * layers, load.last * layers + head)
+    return equation("slowest stage", seconds, "s", stages + own)
+
+
+@component("drafting", "tokens drafted before the pass, a layer each, of the slowest kind")
 def _drafting(made: Pass, part: Component) -> list[Equation]:
+    if made.work.kinds or made.machine.is_spatial:
+        return [named("each", "s", number(part.each, "s"))]
     plain = made.schedule.expected(made.schedule.decode_work(verified=1.0)).seconds
     return [equation("each", part.each, "s", number(plain, "s") / made.work.depth)]
 

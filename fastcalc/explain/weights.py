@@ -63,7 +63,9 @@ def _unpacking(made: Pass, part: Component) -> list[Equation]:
 
 @component("prompt: dense", "prompt tokens through the matrices that every token passes")
 def _prompt_dense(made: Pass, part: Component) -> list[Equation]:
-    both = made.numbers.parameters("dense", "small")
+    numbers = made.numbers
+    norms = numbers.counted(made.work.norm_parameters, "parameters: norms of the layers")
+    both = numbers.parameters("dense") + norms
     flops = number(made.load.prompt) * made.two * both / made.tp * made.here("dense")
     return [
         equation("FLOPs", part.flops, "FLOP", flops),

@@ -1,8 +1,48 @@
 """Layers one after another: over stages of a pipeline, and over regions of a wafer."""
 
+from collections.abc import Sequence
+from functools import reduce
+
 import numpy as np
 
 from fastcalc.formulas.types import Array, ArrayLike, floats, where
+
+
+def heaviest_stage(
+    *,
+    amounts: Sequence[ArrayLike],
+    counts: Sequence[float],
+    stages: ArrayLike,
+    layers: ArrayLike,
+) -> Array:
+    r"""Return the most that one stage has where kinds of layers are spread evenly. [byte or s]
+
+    .. math:: \max_n \sum_k n_k a_k, \quad \sum_k n_k \le N, \quad
+        n_k \le \lceil c_k / S \rceil
+
+    amounts : what a layer of each kind has, :math:`a_k` [byte or s]
+    counts : layers of each kind, :math:`c_k` [1]
+    stages : stages, :math:`S` [1]
+    layers : layers of the stage, :math:`N` [1]
+
+    One more layer of any kind only widens what may be chosen, so it never makes a stage lighter.
+    The heaviest kinds come first; that sum is the least of :math:`N \theta + \sum_k \lceil c_k / S
+    \rceil \max(a_k - \theta, 0)` over the :math:`a_k`, by duality. Source: G. B. Dantzig,
+    "Discrete-variable extremum problems," Operations Research 5, 1957 (the bounded knapsack).
+
+    >>> float(heaviest_stage(amounts=[1.0, 5.0], counts=[3, 58], stages=8, layers=8))
+    40.0
+    """
+    most = [np.ceil(floats(count) / stages) for count in counts]
+    sums = (
+        sum(
+            (cap * np.maximum(amount - floats(least), 0.0))
+            for cap, amount in zip(most, amounts, strict=True)
+        )
+        + layers * floats(least)
+        for least in amounts
+    )
+    return floats(reduce(np.minimum, sums))
 
 
 def pipelined_step(
@@ -16,24 +56,24 @@ def pipelined_step(
 ) -> Array:
     r"""Return the time between two tokens of one stream in a pipeline of chips. [s]
 
-    .. math:: T = \max\left(t + t_h, \; \min(m, S) \, (\sigma \, t + t_o)\right)
+    .. math:: T = \max\left(t + t_h, \; \min(m, S) \, (t_s + t_o)\right)
 
     pass_time : one micro-batch through all stages, hops apart, :math:`t` [s]
     hops : all hops between stages, :math:`t_h` [s]
     stages : stages, :math:`S` [1]
-    slowest : share of the pass that the slowest stage takes, :math:`\sigma` [1]
+    slowest : one micro-batch in the slowest stage, :math:`t_s` [s]
     streams : sequences that could be in different stages, :math:`m` [1]
     own : what every stage spends on a micro-batch, however few its layers, :math:`t_o` [s]
 
     A token crosses every stage and hop, and waits until the slowest stage has served each of the
     micro-batches in flight; one alone waits for no other's host. Source: GPipe, arXiv:1811.06965.
 
-    >>> float(pipelined_step(pass_time=4.0, hops=0.5, stages=4, slowest=0.25, streams=1))
+    >>> float(pipelined_step(pass_time=4.0, hops=0.5, stages=4, slowest=1.0, streams=1))
     4.5
     """
     in_flight = np.minimum(streams, stages)
     spent = where(in_flight > 1.0, own, 0.0)
-    return np.maximum(floats(pass_time) + hops, in_flight * (slowest * pass_time + spent))
+    return np.maximum(floats(pass_time) + hops, in_flight * (slowest + spent))
 
 
 def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike) -> Array:
