@@ -11,6 +11,7 @@ layout is computed where a user names it.
 - Ranks inside a node come before stages: a fast link makes sums cheap, and stages add throughput
   alone (vLLM, "Parallelism and scaling": tensor parallel inside a node, pipeline parallel across).
   Over PCIe, where sums are dear, stages inside one node are run, too.
+- Beyond one host of eight chips whole hosts are taken, as they are rented and wired by the host.
 - There are up to `MOST_STAGES` stages: measured deployments have up to eight.
 
 Chips that pipeline whole layers have one layout for each number of them.
@@ -22,6 +23,7 @@ from functools import lru_cache
 from fastcalc.core.layout import Layout
 from fastcalc.core.legal import LegalLayouts
 from fastcalc.core.machine import Machine
+from fastcalc.core.pass_work import HOST_CHIPS
 from fastcalc.core.workload import Workload
 
 MOST_STAGES = 16
@@ -67,8 +69,11 @@ def is_run(legal: LegalLayouts, layout: Layout) -> bool:
         return False
     if layout.ep > 1 and not (is_rack or (experts and experts % layout.ep == 0)):
         return False
+    if layout.pp == 1:
+        return True
+    is_in_hosts = layout.chips < HOST_CHIPS or layout.chips % HOST_CHIPS == 0
     is_inside = legal.is_pcie and layout.chips <= legal.domain
-    return layout.pp == 1 or width == _widest(legal) or is_inside
+    return is_inside or (width == _widest(legal) and (is_in_hosts or width > HOST_CHIPS))
 
 
 def is_power_of_two(ranks: int) -> bool:
