@@ -356,9 +356,9 @@ def test_what_a_change_or_a_child_makes_of_an_entry_leaves_the_entry_alone(tmp_p
     (tmp_path / "mine.yaml").write_text("id: mine\nextends: wse-3\n")
     own = {"hardware": (tmp_path,)}
     before = Catalogue(own).hardware(name)
-    assert Catalogue(own).hardware(name) is before
+    assert Catalogue(own).hardware(name) == before
     changes = (change("memory.SRAM.capacity=60 GB"),)
     assert Catalogue(own, changes).hardware(name).memory[0].capacity.si == 60e9
-    assert Catalogue(own).hardware(name) is before
+    assert Catalogue(own).hardware(name) == before
     assert before.memory[0].capacity.si == 44e9
     assert not before.what_if

@@ -451,3 +451,10 @@ def test_ratios_of_rates_that_chips_have(tmp_path_factory, rates, rule, is_doubt
 def test_errors_count_always_and_warnings_when_strict(severities, is_clean, strict):
     found = [Fault("HW001", "a.yaml", 1, 1, "wrong", severity) for severity in severities]
     assert Report(1, found, strict=strict).is_clean == is_clean[strict]
+
+
+def test_a_label_of_zero_is_a_finding(fastcalc, tmp_path):
+    text = (ROOT / "models" / "llama-3-70b.yaml").read_text().replace('"70.6B"', '"0B"')
+    (tmp_path / "llama-3-70b.yaml").write_text(text)
+    ran = fastcalc("check", tmp_path / "llama-3-70b.yaml")
+    assert "parameters, published are 0B; a note may say why" in " ".join(ran.out.split())

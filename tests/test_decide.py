@@ -701,3 +701,9 @@ def test_a_cached_prompt_is_prefilled_as_compare_prefills_it(decided, capsys, mo
     assert row["run_usd"] == pytest.approx(
         (1000 * same["usd_per_mtok_output"] + 20000 * same["usd_per_mtok_input"]) / 1e6
     )
+
+
+def test_next_to_a_run_that_takes_no_time_nothing_is_so_many_times_as_long(fastcalc):
+    """Who looks away at once waits for nothing: all runs take the user as long."""
+    text = fastcalc("--best-of", "3", "--tokens", "16", "--look-away", "0").out
+    assert text.startswith("opus succeeds soonest, in 0 ms of a user's time: opus-fast as long")

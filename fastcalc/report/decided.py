@@ -319,7 +319,8 @@ def verdict(decision: Choice, listed: Sequence[Row]) -> str:
         said, more = f"{ranked[0]} succeeds soonest, in {seconds(best)} of a user's time", "as long"
     others = []
     for name in ranked[1:]:
-        ratio = worth[name] / best
+        # Next to what takes nothing, no number of times is as much.
+        ratio = worth[name] / best if best else 1.0 if worth[name] == best else math.inf
         factor = "" if ratio < 1.0005 else f"{number(ratio)} times "
         against = f"{factor}{more}" if math.isfinite(ratio) else "cannot be compared"
         others.append(f"{name} {against}")

@@ -121,9 +121,9 @@ def _stated(number: str, unit: str) -> tuple[float, float]:
 def _off(path: Path_, said: float, room: float, counts: list[float], what: str = "") -> Findings:
     nearest = min(counts, key=lambda count: abs(count - said))
     if abs(nearest - said) > room:
-        share = 100 * (nearest / said - 1)
+        off = f": {100 * (nearest / said - 1):+.2g} %" if said else ""
         message = f"the shape has {nearest / 1e9:.4g}B{what} parameters, published are "
-        yield path, f"{message}{said / 1e9:.4g}B: {share:+.2g} %; a note may say why"
+        yield path, f"{message}{said / 1e9:.4g}B{off}; a note may say why"
 
 
 @rule("MD007")
