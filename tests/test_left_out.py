@@ -14,6 +14,7 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.schema.quantities import Entry, Quantity, QuantityReader
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.layout import Layout, LayoutError
+from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, Sharding, engine_for, solve
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.tier import MemoryChoice
@@ -22,7 +23,7 @@ from fastcalc.report import records
 from tests import made_up
 from tests.helpers import outcome
 
-COSTS = ("links.scale_out.latency", "links.scale_up.latency", "memory.shared_by")
+COSTS = ("links.scale_out.latency", "links.scale_up.latency", "memory.shared_by", "power.all_in")
 """Rows of which more is slower, so that of two in the middle the larger is taken."""
 
 
@@ -38,6 +39,9 @@ def numbers(chip):
         if tier.where in ("host", "disk"):
             path = f"memory.{tier.name}.{field}"
             yield f"memory.{field}", tier.where, path, getattr(tier, field)
+    if power := chip.power:
+        share = power.all_in and Quantity(si=power.all_in.si / power.chip.si, text="over the chip")
+        yield "power.all_in", chip.kind, "power.all_in", share
 
 
 def without(chip, path, quantity=None):
@@ -45,6 +49,9 @@ def without(chip, path, quantity=None):
     first, *names = path.split(".")
     if not names:
         return chip.model_copy(update={first: quantity})
+    if first == "power":
+        whole = quantity and Quantity(si=quantity.si * chip.power.chip.si, text="all in")
+        return chip.model_copy(update={"power": chip.power.model_copy(update={"all_in": whole})})
     name, field = names
     if first == "links":
         link = getattr(chip.links, name).model_copy(update={field: quantity})
@@ -98,6 +105,12 @@ LEFT = {
 }
 
 
+BEYOND = {
+    "links.scale_up.latency": ("host", "lpu"),  # Groq's engine holds the hops in its layer floor
+    "power.all_in": ("host", "wafer", "apple"),  # they print the power of the whole box
+}
+"""Kinds of chip that leave a number out because it is elsewhere."""
+
 REQUESTS = Traffic(prompt=1000.0, output=200.0, context=1100.0)
 CASES = {
     "cores": [("llama-3.1-8b", None, {}, None)],
@@ -106,12 +119,15 @@ CASES = {
         ("llama-3.1-70b", None, {"sharding": Sharding(tp=1, pp=16)}, None),
         ("qwen3-30b-a3b", None, {"sharding": Sharding(chips=32)}, None),
     ],
+    "power": [("llama-3.1-8b", None, {"pricing": Pricing("tco")}, None)],
 }
 """By the numbers that they turn on: models, a host, what is asked, and an engine if not its own."""
 
 
 def answers(catalogue, chip, model, host, changes, engine):
-    """Return seconds of a token, of a first one and of served tokens, and dollars: less is better.
+    """Return seconds of a token, of a first one and of served tokens, dollars and joules.
+
+    Of all less is better.
 
     None where the chip has no such layout.
     """
@@ -127,7 +143,8 @@ def answers(catalogue, chip, model, host, changes, engine):
         return None
     estimate = found.estimate
     dollars = np.concatenate(found.usd) if found.usd else np.array([])
-    return np.concatenate([estimate.tpot, estimate.ttft, 1.0 / estimate.served, dollars])
+    joules = estimate.joules if chip.power else np.array([])
+    return np.concatenate([estimate.tpot, estimate.ttft, 1.0 / estimate.served, dollars, joules])
 
 
 def differences(catalogue, chip, path, quantity, case):
@@ -141,14 +158,20 @@ def differences(catalogue, chip, path, quantity, case):
 
 
 def test_no_chip_gains_by_a_number_left_out(catalogue, stated):
-    """All chips, all optional numbers: never faster or cheaper than at the median of the kind."""
+    """All chips, all optional numbers: never faster, cheaper or less power than at the median.
+
+    Of the kind, or of all chips where none of the kind states it.
+    """
     compared = set()
     for chip in chips(catalogue):
         for row, kind, path, _ in numbers(chip):
-            if chip.kind == "host" or not (kind_stated := stated.get((row, kind))):
+            known = kind if (row, kind) in stated or row == "cores" else "all"
+            if chip.kind in BEYOND.get(row, ("host",)) or not (
+                known_stated := stated.get((row, known))
+            ):
                 continue
             middle = median_high if row in COSTS else median_low
-            quantity = Quantity(si=middle(kind_stated), text="median")
+            quantity = Quantity(si=middle(known_stated), text="median")
             for case in CASES[row.split(".")[0]]:
                 assert (differences(catalogue, chip, path, quantity, case) >= 1.0 - 1e-12).all(), (
                     chip.id,
@@ -215,9 +238,9 @@ def optional(schema, start=""):
 
 
 def test_every_optional_number_has_a_default_or_stays_absent():
-    """Prices and powers stay absent; network has no domain, and area is in no formula of speed."""
+    """Prices stay absent; network has no domain, and area is in no formula of speed."""
     assert set(optional(Hardware)) == MEDIANS.keys() | {
-        "links.scale_out.domain", "power.all_in", "price.cloud", "price.purchase", "area", "transistors",
+        "links.scale_out.domain", "price.cloud", "price.purchase", "area", "transistors",
     }  # fmt: skip
 
 

@@ -168,12 +168,12 @@ def test_prices_turn_the_ratio_of_gb200_and_h100_round(catalogue):
 def test_ownership_by_hand(catalogue):
     """26,000 USD over 4 years of 8,760 hours, and 1.73 kW all in x 0.08 USD/kWh.
 
-    Of an A100 the power with host and site is not stated: 15,000 USD and 0.4 kW x 1.3.
+    Of an A100 the power with host and site is not stated: 15,000 USD and 0.4 kW x 2.17.
     """
     price = Pricing("tco").per_chip_hour(catalogue.hardware("h100-sxm"))
     assert price == pytest.approx(26_000 / 35_040 + 1.73 * 0.08, rel=1e-12)
     price = Pricing("tco").per_chip_hour(catalogue.hardware("a100-sxm-80gb"))
-    assert price == pytest.approx(15_000 / 35_040 + 0.4 * 1.3 * 0.08, rel=1e-12)
+    assert price == pytest.approx(15_000 / 35_040 + 0.4 * 2.17 * 0.08, rel=1e-12)
 
 
 def test_utilization_multiplies_cost_not_speed():

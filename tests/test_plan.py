@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from fastcalc.catalogue.chip_defaults import MEDIANS
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.layout import Layout
@@ -115,8 +116,9 @@ def cost(one, service, chips):
     if service.objective == "watts":
         if hardware.power is None:
             return math.nan
-        whole = hardware.power.all_in
-        return chips * (whole.si if whole else hardware.power.chip.si * SITE_FACTOR)
+        power, is_whole_box = hardware.power, hardware.kind in ("wafer", "apple")
+        site = SITE_FACTOR if is_whole_box else MEDIANS["power.all_in"].by_kind["gpu"]
+        return chips * (power.all_in.si if power.all_in else power.chip.si * site)
     price = Pricing().per_chip_hour(hardware)
     return chips * (math.nan if price is None else price)
 

@@ -57,13 +57,13 @@ def test_a_replica_carries_its_batch_over_its_run():
     ("objective", "rate", "by_hand"),
     [
         ("usd", 20.0, 3 * 3.6),
-        ("watts", 20.0, 3 * 1000 * 1.3),
+        ("watts", 20.0, 3 * 1000 * 2.17),
         ("chips", 20.0, 3),
         ("chips", None, 1),
         # 3.60 USD in 3,600 s and 130 ms for 2,000 tokens: 65 USD for 10^9 of them.
         ("usd", None, 0.13 * 0.001 / 2000 * 1e6),
-        # 1,300 W for 130 ms and 1,000 tokens.
-        ("watts", None, 1300 * 0.13 / 1000),
+        # 2,170 W for 130 ms and 1,000 tokens.
+        ("watts", None, 2170 * 0.13 / 1000),
     ],
 )
 def test_what_is_to_be_least(objective, rate, by_hand):

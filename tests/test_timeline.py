@@ -264,9 +264,9 @@ def test_prompts_and_output_share_the_time_of_a_run(asked, run):
 
 
 def test_a_served_token_takes_the_power_of_all_chips_and_their_site():
-    """Two chips of 1,000 W x 1.3, 100 x 1,000 tokens in 11.5 s."""
+    """Two chips of 1,000 W x 2.17, as GPUs that state both, 100 x 1,000 tokens in 11.5 s."""
     found = evaluated(100, dp=2).joules[0]
-    assert found == pytest.approx(2 * 1000 * 1.3 / (100_000 / 11.5), rel=NEARLY)
+    assert found == pytest.approx(2 * 1000 * 2.17 / (100_000 / 11.5), rel=NEARLY)
 
 
 def test_joules_take_the_power_with_host_and_site_where_it_is_stated():

@@ -1,8 +1,10 @@
 """What numbers that a chip's file leaves out are taken to be, so that none counts as nothing.
 
 A default is the median of the catalogue's chips of the kind that state the number, or of all chips
-where none of the kind does; of two in the middle, the one that makes a chip slower. Prices, powers,
-capacities and links that are left out stay so. Latencies inside a domain are left out, too, where
+where none of the kind does; of two in the middle, the one that makes a chip slower. A power with
+host and site that is left out is that of the chip times such a median, but for machines whose
+printed power is that of the whole box. Prices, powers of chips, capacities and links that are left
+out stay so. Latencies inside a domain are left out, too, where
 engines hold them: as `collective_latency` of chips that run layer after layer, and in the layer
 floor of Groq's engine, which includes the hops between chips.
 """
@@ -25,7 +27,7 @@ class Medians(NamedTuple):
 
     name: str
     dimension: str
-    by_kind: dict[str, str | int]
+    by_kind: dict[str, str | float]
 
 
 MEDIANS = {
@@ -59,6 +61,7 @@ MEDIANS = {
         "link to its memory", "bandwidth", {"host": "63 GB/s", "disk": "7.45 GB/s"}
     ),
     "memory.shared_by": Medians("chips that share its memory", "amount", {"host": 2, "disk": 2}),
+    "power.all_in": Medians("power with host and site", "factor", {"gpu": 2.17, "all": 2.17}),
 }
 
 
@@ -68,18 +71,22 @@ class Default(NamedTuple):
     path : where the file would state it
     row : its row of `MEDIANS`
     kind : whose median it is
+    times : what a median that is a ratio is multiplied with
     """
 
     path: str
     row: str
     kind: str
+    times: Quantity | None = None
 
     @property
     def quantity(self) -> Quantity:
         """The number as a file would hold it."""
         raw = MEDIANS[self.row].by_kind[self.kind]
-        si = QuantityReader(MEDIANS[self.row].dimension).si(raw)
-        return Quantity(si=si, text=str(raw), source=self.path)
+        si, text = QuantityReader(MEDIANS[self.row].dimension).si(raw), str(raw)
+        if self.times is not None:
+            si, text = si * self.times.si, f"{text} x {self.times.text}"
+        return Quantity(si=si, text=text, source=self.path)
 
     @property
     def basis(self) -> str:
@@ -90,6 +97,7 @@ class Default(NamedTuple):
 _MANY = {"all": "all chips", "gpu": "GPUs", "tpu": "TPUs", "wafer": "wafers", "host": "hosts"}
 _OF_LINKS = ("domain", "latency")
 _OF_MEMORIES = ("link", "shared_by")
+_WHOLE_BOXES = ("wafer", "apple")  # kinds whose printed power is that of the whole box
 
 
 @once
@@ -125,11 +133,13 @@ def completed(hardware: Hardware) -> Hardware:
         tier.model_copy(update=whole(tier, f"memory.{tier.name}.", *_OF_MEMORIES))
         for tier in hardware.memory
     ]
+    power = hardware.power
     sources = {path: Source(title=default.basis) for path, default in found.items()}
     parts = {
         **whole(hardware, "", "cores", "vector"),
         "links": hardware.links.model_copy(update=links),
         "memory": memory,
+        "power": power and power.model_copy(update=whole(power, "power.", "all_in")),
         "sources": {**hardware.sources, **sources},
     }
     return hardware.model_copy(update=parts)
@@ -150,15 +160,20 @@ def _defaults_of(hardware: Hardware) -> Iterator[Default]:
     is_crossed = hardware.execution == "spatial" and hardware.links.scale_out is None
     if is_crossed and up and up.latency is None and kind not in ("lpu", "tpu"):
         yield from _default("links.scale_up.latency", "links.scale_out.latency", kind)
+    power = hardware.power
+    if power and power.all_in is None and kind not in _WHOLE_BOXES:
+        yield from _default(path := "power.all_in", path, kind, power.chip)
     for tier in hardware.memory:
         for field in _OF_MEMORIES if tier.where in ("host", "disk") else ():
             if getattr(tier, field) is None:
                 yield from _default(f"memory.{tier.name}.{field}", f"memory.{field}", tier.where)
 
 
-def _default(path: str, row: str, kind: str | None) -> Iterator[Default]:
+def _default(
+    path: str, row: str, kind: str | None, times: Quantity | None = None
+) -> Iterator[Default]:
     by_kind = MEDIANS[row].by_kind if row in MEDIANS else {}
     for known in (kind, "all"):
         if known in by_kind:
-            yield Default(path, row, str(known))
+            yield Default(path, row, str(known), times)
             return

@@ -227,7 +227,7 @@ FIRST = (
     _held(
         "joules_per_token",
         "J",
-        "energy of an output token in served traffic, at the printed power and that of the site",
+        "energy of an output token in served traffic, at the power of the chips with host and site",
         "estimate.joules",
         ("J per", "token"),
         9,

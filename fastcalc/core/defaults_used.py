@@ -6,25 +6,47 @@ from fastcalc.catalogue.chip_defaults import MEDIANS, Default, defaults_of
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.legal import link_domain
 from fastcalc.core.placement import Placement
+from fastcalc.core.pricing import Pricing
 
 
-def default_notes(hardware: Hardware, host: Hardware | None, placement: Placement) -> list[str]:
+def default_notes(
+    hardware: Hardware, host: Hardware | None, placement: Placement, pricing: Pricing
+) -> list[str]:
     """Return what a reader must know of numbers that files leave out.
 
     hardware, host : as their files state them
     placement : of a workload on them
+    pricing : of their hours
     """
     entries = [hardware, *([host] if host else [])]
     notes = [
-        f"{MEDIANS[default.row].name} of {entry.id} left out: {default.quantity.text} taken, "
-        f"{default.basis}; give it with --set {entry.id}:{default.path}=VALUE"
+        default_note(entry, default)
         for entry in entries
         for default in defaults_of(entry)
         if _moves(default, placement)
     ]
+    if pricing.includes_power(hardware):
+        notes += power_notes(hardware)
     if placement.machine.hardware.cores is None and _limits_cores(placement):
         notes.append(f"{hardware.id} states no cores: no limit per core is applied")
     return notes
+
+
+def default_note(entry: Hardware, default: Default) -> str:
+    """Say what stands in for a number that a file leaves out, and how to state it."""
+    return (
+        f"{MEDIANS[default.row].name} of {entry.id} left out: {default.quantity.text} taken, "
+        f"{default.basis}; give it with --set {entry.id}:{default.path}=VALUE"
+    )
+
+
+def power_notes(hardware: Hardware) -> list[str]:
+    """Return what stands in for the power of a chip with host and site where that is left out."""
+    return [
+        default_note(hardware, default)
+        for default in defaults_of(hardware)
+        if default.row == "power.all_in"
+    ]
 
 
 def _limits_cores(placement: Placement) -> bool:
@@ -44,4 +66,6 @@ def _moves(default: Default, placement: Placement) -> bool:
         return layout.chips > (1 if machine.is_spatial else link_domain(machine.hardware))
     if default.path.startswith("links."):
         return layout.chips > 1
+    if default.row == "power.all_in":
+        return False  # of no speed: said where joules or the price of ownership are
     return any(not tier.is_near for tier in machine.tiers)

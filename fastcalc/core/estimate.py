@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from fastcalc.catalogue.chip_defaults import completed
 from fastcalc.catalogue.schema import Hardware, SpeedRange
 from fastcalc.catalogue.schema.engines import BORROWED, OFFLOAD
 from fastcalc.core import timeline
@@ -27,12 +28,13 @@ mean of about 1.5 that operators report to surveys."""
 def site_power(hardware: Hardware) -> float | None:
     """Return what one chip draws with its share of host, network and site; None if unknown. [W]
 
-    Where nobody states that, it is the printed power of the chip times `SITE_FACTOR`.
+    Where its file does not state that it is a default, and of a whole box the printed power times
+    `SITE_FACTOR`.
     """
-    if hardware.power is None:
+    power = completed(hardware).power
+    if power is None:
         return None
-    whole = hardware.power.all_in
-    return whole.si if whole else hardware.power.chip.si * SITE_FACTOR
+    return power.all_in.si if power.all_in else power.chip.si * SITE_FACTOR
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,6 +51,11 @@ class Pricing:
             )
         )
 
+    def includes_power(self, hardware: Hardware) -> bool:
+        """Whether the price of a chip has its electricity in it."""
+        is_owned = self.basis == "tco" and hardware.id not in self.given
+        return is_owned and self.per_chip_hour(hardware) is not None
+
     def origin(self, hardware: Hardware) -> Quantity | None:
         """Return the catalogue number that the price rests on; None for a user's own."""
         if hardware.id in self.given:

@@ -376,7 +376,7 @@ def _warnings(outcome: Location) -> Iterable[str]:
         yield f"{hardware.id} pipelines whole layers: --tp, --ep and --dp do not apply to it"
     if engine.is_bound:
         yield f"{engine.id} hides prompts under decode where it can: input may cost nothing"
-    yield from default_notes(hardware, host, outcome.placement)
+    yield from default_notes(hardware, host, outcome.placement, scenario.pricing)
     if outcome.placement.machine.is_spatial and not engine.is_bound:
         yield (
             f"prefill of {hardware.id} is undetermined (?): TTFT and input $ rest on an assumed "

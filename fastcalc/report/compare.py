@@ -6,6 +6,7 @@ from itertools import groupby
 
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.columns import pick
+from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.layout import Layout
 from fastcalc.core.pricing import USD_PER_KWH, YEARS, Pricing
@@ -56,7 +57,8 @@ def notes(outcomes: Sequence[Outcome]) -> tuple[list[str], list[str]]:
     unplaced = [*hosted, *dict.fromkeys(map(no_place, outcomes))]
     hosted = [note for note in unplaced if note is not None]
     few = [prices(outcomes, in_short=True), *hosted, *drafted, *warnings]
-    return few, [prices(outcomes), *hosted, *drafted, *warnings, *_notes(outcomes)]
+    every = [prices(outcomes), *hosted, *drafted, *warnings, *_notes(outcomes)]
+    return few, list(dict.fromkeys(every))
 
 
 def no_place(outcome: Outcome) -> str | None:
@@ -141,8 +143,10 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield (
         "speeds and $ of output are of decode alone, $ of input of the time that prompts add; "
         "served tokens and joules hold the prompts, too; joules are of a chip with its share of "
-        f"host and site where that is stated, else of the printed chip power x {SITE_FACTOR} (site)"
+        f"host and site, of a whole box that of the box x {SITE_FACTOR} (site)"
     )
+    chips = {one.scenario.hardware.id: one.scenario.hardware for one in outcomes}
+    yield from (note for chip in chips.values() for note in power_notes(chip))
     for name, engine in {one.scenario.engine.id: one.scenario.engine for one in outcomes}.items():
         users = [one.scenario.hardware.id for one in outcomes if one.scenario.engine.id == name]
         fitted = " ".join(engine.fitted_on.split())

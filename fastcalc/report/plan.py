@@ -133,7 +133,7 @@ COLUMNS = (
         "plan.usd_per_month",
         ("$ a", "month"),
     ),
-    Column("watts", "W", "printed power of all chips and that of the site"),
+    Column("watts", "W", "power of all chips with host and site"),
     Column("objective", "text", "what is least", "service.objective"),
     Column("cost", "as objective", "how much of it", "plan.cost"),
     *pick("warnings"),

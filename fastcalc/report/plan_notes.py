@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any
 
+from fastcalc.core.defaults_used import power_notes
 from fastcalc.report.compare import basis_of, priced
 from fastcalc.report.numbers_as_text import dollars, many, number
 from fastcalc.report.plan import (
@@ -31,6 +32,7 @@ def first_notes(found: Decision, shown: Sequence[Plan]) -> list[str]:
         *_slow_end(best, service),
         *_busy(best, service),
         *_prices(shown, in_short=True),
+        *_powers(shown, service),
         *dict.fromkeys(best.replica.warnings),
         *unknown,
     ]
@@ -61,6 +63,13 @@ def _prices(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]:
         yield f"{about}: {', '.join(listed)}"
 
 
+def _powers(shown: Sequence[Plan], service: Service) -> Iterator[str]:
+    """Yield the powers that files leave out, where power is to be least."""
+    chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in shown}.values()
+    for chip in chips if service.objective == "watts" else ():
+        yield from power_notes(chip)
+
+
 def _busy(best: Plan, service: Service) -> Iterator[str]:
     busiest, is_queued = max(best.busy, best.prefill_busy), service.share is not None
     if service.rate is not None and not is_queued and busiest > _FULL:
@@ -76,6 +85,7 @@ def reported(found: Decision, shown: Sequence[Plan]) -> Iterator[str]:
     best, service = found.plans[0], found.service
     yield from _next_chip(found)
     yield from _prices(shown)
+    yield from _powers(shown, service)
     yield from _slow_end(best, service)
     yield from _busy(best, service)
     if best.is_narrowed and found.in_own_formats is None:
