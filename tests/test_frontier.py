@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 
@@ -150,3 +151,22 @@ def test_a_first_screen_has_ten_rows_with_both_ends_and_the_rest_is_wide(fastcal
         table
     )
     assert "no other layout and batch tried" in fastcalc(*asked, "--notes").out
+
+
+@pytest.mark.parametrize(
+    ("formats", "starred"),
+    [
+        # Published in bf16 with a cache in bf16.
+        (("--weights", "bf16,fp8"), {"fp8, kv bf16"}),
+        (("--weights", "bf16", "--kv", "fp8"), {"bf16, kv fp8"}),
+        (("--weights", "bf16", "--kv", "bf16"), set()),
+    ],
+)
+@pytest.mark.parametrize("written", [("--wide",), ("--format", "markdown")])
+def test_fewer_bits_than_published_carry_a_star(formats, starred, written, capsys, monkeypatch):
+    asked = ("frontier", "llama-3.1-8b", "--on", "h100-sxm,a100-sxm-80gb", "--max-chips", "1")
+    out = run(*asked, *formats, *written, capsys=capsys, monkeypatch=monkeypatch).out
+    assert set(re.findall(r"(\w+, kv \w+) \*", out)) == starred
+    assert "fp8, kv bf16  " not in out
+    if written == ("--wide",):
+        assert ("*: fewer bits than the model is published in" in words(out)) == bool(starred)

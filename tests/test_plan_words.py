@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.own_formats import own_formats
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import engine_for
 from fastcalc.report import plan as report
@@ -19,7 +20,6 @@ from fastcalc.report.plan_notes import reported
 from fastcalc.report.plan_table import parts as plan_parts
 from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.decide import decide
-from fastcalc.search.plan.decision import own_formats
 from fastcalc.search.plan.service import Service
 from tests.helpers import outcome, run_once, words
 

@@ -36,7 +36,7 @@ def run(asked: Frontier) -> Found:
     return Found(
         page,
         lambda: report.frontier_records(points),
-        lambda: (report.columns(found := report.frontier_records(points)), found),
+        lambda: (report.columns(rows := report.rows(points)), rows),
         lambda: {"assumptions": records.assumptions(report.outcomes(points))},
         [*refused, *(line for point in points for line in point.outcome.warnings)],
         charts={"frontier": later("charts.of_searches.frontiers", placed, asked.max_chips)},

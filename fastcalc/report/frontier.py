@@ -7,6 +7,7 @@ from itertools import groupby
 import numpy as np
 
 from fastcalc.core.columns import Column, pick
+from fastcalc.core.own_formats import is_narrowed
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare, overview, record_tables
 from fastcalc.report.console import Part, Screen
@@ -19,6 +20,11 @@ def _formats(record: Record) -> str:
     return f"{record['weight_format']}, kv {record['kv_format']}"
 
 
+def _marked(record: Record) -> str:
+    """Return formats, with a star where fewer bits than published change the answers."""
+    return f"{_formats(record)} *" if record["is_narrowed"] else _formats(record)
+
+
 _OWN = [
     Column(
         "layout",
@@ -28,7 +34,7 @@ _OWN = [
             f"{name} {record[name]}" for name in ("tp", "pp", "dp", "ep") if record[name] > 1
         ),
     ),
-    Column("formats", heading=("", "formats"), format=_formats),
+    Column("formats", heading=("", "formats"), format=_marked),
 ]
 _COLUMNS = pick(
     "tokens_per_s_per_user tokens_per_s_per_user_low tokens_per_s_per_user_bound "
@@ -50,11 +56,20 @@ _KEY = (
     "key: each row is a layout and a batch that nothing tried beats in both speed and price; tok/s "
     "per user with its 80 % range and the bound, which no software exceeds"
 )
+_CHANGED = "; *: fewer bits than the model is published in change the answers"
 
 
 def frontier_records(points: Sequence[FrontierPoint]) -> list[Record]:
     """Return a record of ``compare`` for each point, from the cheapest to the fastest."""
     return [compare_records([point.outcome])[point.index] for point in points]
+
+
+def rows(points: Sequence[FrontierPoint]) -> list[Record]:
+    """Return the records as a table needs them: with a mark of those in fewer bits."""
+    return [
+        {**record, "is_narrowed": is_narrowed(point.outcome.scenario)}
+        for point, record in zip(points, frontier_records(points), strict=True)
+    ]
 
 
 def outcomes(points: Sequence[FrontierPoint]) -> list[Outcome]:
@@ -63,8 +78,9 @@ def outcomes(points: Sequence[FrontierPoint]) -> list[Outcome]:
 
 
 def columns(records: Sequence[Record], *, wide: bool = False) -> list[Column]:
-    """Return the columns of a table of records, formats only where there are several."""
+    """Return the columns of a table of rows; formats where there are several, or fewer bits."""
     several = len(set(map(_formats, records))) > 1
+    several = several or any(record["is_narrowed"] for record in records)
     every = [replace(one, rank=0) for one in _EVERY] if wide else _COLUMNS
     return [column for column in every if several or column.key != "formats"]
 
@@ -78,13 +94,14 @@ def parts(
         logs = np.log([point.speed for point in points])
         steps = np.linspace(logs[0], logs[-1], _FEW)[:, None]
         shown = [points[at] for at in np.unique(np.argmin(np.abs(logs - steps), axis=1))]
-    drawn, records = outcomes(points), frontier_records(shown)
+    drawn, records = outcomes(points), rows(shown)
     warnings = dict.fromkeys(line for one in drawn for line in one.warnings)
     some = [f"{len(shown)} of {len(points):,} points; --wide has all"] * (len(shown) < len(points))
     few = [*some, compare.prices(drawn, in_short=True), *refused, *warnings]
     every = [_TRIED, compare.prices(drawn), *refused, *warnings]
     table = record_tables.table(columns(records, wide=screen.wide), records, screen.width)
-    under = screen.under_table(_KEY, few, every, then)
+    key = _KEY + _CHANGED * any(record["is_narrowed"] for record in records)
+    under = screen.under_table(key, few, every, then)
     return [_verdict(points), "", overview.heading(drawn), table, under]
 
 

@@ -5,6 +5,7 @@ from math import inf
 from typing import Any
 
 from fastcalc.core.defaults_used import power_notes
+from fastcalc.core.own_formats import own_formats
 from fastcalc.report.compare import basis_of, priced
 from fastcalc.report.numbers_as_text import dollars, many, number
 from fastcalc.report.plan import (
@@ -15,7 +16,7 @@ from fastcalc.report.plan import (
     unknown_chips,
 )
 from fastcalc.report.rounding import rounded_down, rounded_up
-from fastcalc.search.plan.decision import REASONS, Decision, Plan, own_formats
+from fastcalc.search.plan.decision import REASONS, Decision, Plan
 from fastcalc.search.plan.service import NEAR, Service
 
 _UNITS = {"usd": "$", "watts": "W", "chips": "chips"}

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from fastcalc.core.columns import Column, pick
 from fastcalc.core.layout import Layout
+from fastcalc.core.own_formats import own_formats
 from fastcalc.report import record_tables
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Part, Screen, Title
@@ -12,7 +13,7 @@ from fastcalc.report.numbers_as_text import number
 from fastcalc.report.plan import COLUMNS, notes, tpot_range, unrounded
 from fastcalc.report.plan_notes import cut, first_notes, reported, times_the_cost, what
 from fastcalc.report.records import Record
-from fastcalc.search.plan.decision import FEWER_BITS, Decision, Plan, own_formats
+from fastcalc.search.plan.decision import FEWER_BITS, Decision, Plan
 from fastcalc.search.plan.service import Service
 
 

@@ -4,10 +4,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from fastcalc.catalogue.formats import number_format, weight_formats
-from fastcalc.catalogue.schema import Model
 from fastcalc.core.layout import Layout
-from fastcalc.core.scenario import Outcome, Scenario, default_cache, solve
+from fastcalc.core.own_formats import is_narrowed, narrows_cache, narrows_weights, own_formats
+from fastcalc.core.scenario import Outcome, Scenario, solve
 from fastcalc.formulas.money import HOURS_PER_YEAR
 from fastcalc.search.plan.service import Service
 
@@ -24,29 +23,6 @@ REASONS = {
 
 FEWER_BITS = 2
 """Plans in fewer bits that are reported, where those are not asked for."""
-
-
-def own_formats(model: Model) -> tuple[str, str]:
-    """Return the formats that a model is published in: of its weights, and of its cache."""
-    return model.expert_format or model.weight_format, model.kv_format
-
-
-def narrows_weights(scenario: Scenario) -> bool:
-    """Return whether weights have fewer bits than the model is published with."""
-    model, given = scenario.model, scenario.weights
-    if given in (None, own_formats(model)[0]):
-        return False
-    published = model.expert_format or model.weight_format
-    own = weight_formats(model.weight_format)[0], weight_formats(published)[1]
-    pairs = zip(weight_formats(given), own, strict=True)
-    return any(one.bits < other.bits for one, other in pairs)
-
-
-def narrows_cache(scenario: Scenario) -> bool:
-    """Return whether a cache of fewer bits than the engine keeps for the model is asked for."""
-    own = default_cache(scenario.model, scenario.engine, None)
-    kept, whole = (number_format(one, cache=True) for one in (scenario.kv or own, own))
-    return kept.cache_bytes < whole.cache_bytes
 
 
 def kind_of(scenario: Scenario, *, is_apart: bool) -> tuple[object, ...]:
@@ -88,7 +64,7 @@ class Plan:
     @property
     def is_narrowed(self) -> bool:
         """Whether weights or cache have fewer bits than published, or than the engine keeps."""
-        return narrows_weights(self.scenario) or narrows_cache(self.scenario)
+        return is_narrowed(self.scenario)
 
     @property
     def order(self) -> tuple[float, float, float]:
