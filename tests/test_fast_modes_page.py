@@ -5,11 +5,15 @@ import importlib
 import json
 import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from fastcalc.articles import inverse
+from fastcalc.articles.two_tiers import SIDES, SoldTiers, machines
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.pricing import Pricing
 from fastcalc.search.tricks import smaller_batches
 from tests.helpers import ROOT, by_hand, run, words
 
@@ -110,6 +114,92 @@ def test_what_fits_is_what_infer_finds(text, capsys, monkeypatch):
         if len(tricks) == 1 or record["is_minimal"]:
             assert shown.pop(name) == ("yes" if record["suffices"] else "no")
     assert shown == {}
+
+
+def test_two_numbers_tell_the_explanations_apart(text, book, pages, monkeypatch):
+    """Whoever knows batch and tokens a pass of both modes has one of the explanations left.
+
+    For a service of each of them the box is narrowed to these four numbers, and searched again.
+    """
+    answer = pages["answer"]
+    known = machines([book.catalogue.hardware(name) for name in answer.CHIPS], Pricing())
+    published = SoldTiers((65.0, 170.0), (25.0, 150.0))
+    minimal = inverse.invert(published, known, tolerance=0.15, points=1 << 19).minimal
+    shows = {"smaller batch": "batch_ratio", "drafts": "kept_ratio"}
+    open_still = set()
+    for region in minimal:
+        heaviest = int(np.argmax(region.weights))
+        truth = {name: float(each[heaviest]) for name, each in region.values.items()}
+        narrowed = {
+            name: replace(side, low=truth[name] / 1.02, high=truth[name] * 1.02)
+            if name in ("batch", "kept", *shows.values())
+            else side
+            for name, side in SIDES.items()
+        }
+        monkeypatch.setattr(inverse, "SIDES", narrowed)
+        found = inverse.invert(published, known, tolerance=0.15, points=1 << 17)
+        left = [
+            one.tricks
+            for one in found.regions
+            if one.is_found
+            and all((truth[name] != 1.0) == (trick in one.tricks) for trick, name in shows.items())
+        ]
+        assert [one.tricks for one in minimal if one.tricks in left] == [region.tricks]
+        open_still |= {trick for one in left for trick in one} - set.intersection(*map(set, left))
+    said = words(text)
+    assert "Two numbers of both modes would tell these apart: how many users share a" in said
+    plain = [name for trick, name in answer.PLAIN.items() if trick in open_still]
+    assert f"leave open whether {' or '.join(plain)} had a part as well" in said
+
+
+def test_wafers_are_counted_as_fit_does(text, detail, capsys, monkeypatch):
+    """With the notes of one user at the context of the page."""
+
+    def fewest(*asked):
+        ran = run(
+            "fit",
+            *asked,
+            "--on",
+            "wse-3",
+            "--format",
+            "json",
+            capsys=capsys,
+            monkeypatch=monkeypatch,
+        )
+        return min(one["chips"] for one in json.loads(ran.out)["records"])
+
+    long = ("--context", "65536")
+    eight = fewest("glm-4.7", "--weights", "fp8", *long)
+    assert (
+        f"{eight} as whole layers must fit with one user's notes on 65,536 tokens, and "
+        in words(text)
+    )
+    assert f"and {fewest('glm-4.7', *long)} in the two bytes" in words(text)
+    asked = {
+        "dense, Spark": ("dense-20b", "--weights", "int8", *long),
+        "dense, Code Llama": ("codellama-34b", "--weights", "int8", "--context", "16384"),
+        "a mixture": ("spark-120b", *long),
+        "GLM-4.7": ("glm-4.7", "--weights", "fp8", *long),
+        "DeepSeek-R1": ("deepseek-r1", *long),
+        "hypothetical": ("frontier-1t", *long),
+    }
+    for row in rows(detail, "| model  "):
+        (command,) = (each for name, each in asked.items() if row[0].startswith(name))
+        assert row[-1].endswith(f"[{fewest(*command)}]"), row[0]
+    assert "16,384 tokens of context, its most" in detail
+
+
+def test_who_prices_wafers_says_that_batching_is_not_measured(text, detail):
+    """A row of a wafer with a price or a cost multiple in a cell, or a chart of prices with wafers."""
+    row = r"\|.*(?:\bwafers?\b|wse-3).*\| +[\d.]+\.\d\dx? +\|"
+    priced = 0
+    for section in re.split(r"(?m)^## ", f"{text}\n{detail}"):
+        chart = "$/Mtok output\n" in section and "wse-3" in section
+        table = re.search(rf"(?m)^{row}", section) and re.search(r"\$/Mtok|cost multiple", section)
+        if chart or table:
+            priced += 1
+            assert "nobody has measured in public" in words(section).replace("*", ""), section[:40]
+    assert priced >= 3
 
 
 def test_what_the_money_buys_by_hand(text):
@@ -274,7 +364,7 @@ def test_six_times_starts_at_the_first_number_of_users(pages, text, book):
     found = re.search(r"fewer than ([\d,]+) users", words(text))
     start = int(found[1].replace(",", ""))
     reached = []
-    for engine in pages["tricks"].measured_curves(book):
+    for engine in pages["tricks"].floors_measured(book):
         scenario = engine.space.scenario
         ends = smaller_batches.curve(scenario, 72, np.array([start - 1, start]), 2.5)
         reached.append((ends.batch * ends.faster * 6.0 >= ends.starts * ends.speed).tolist())
@@ -286,9 +376,9 @@ def test_six_times_starts_at_the_first_number_of_users(pages, text, book):
     "system",
     [
         *("Claude Opus 4.6", "Claude Opus 4.6 fast", "GPT-5.3-Codex", "GPT-5.4 fast"),
-        "Spark, read as a dense model of up to 40B at 8 bits",
-        "Spark, read as a 120B mixture",
-        *("GLM-4.7, 355B, on Cerebras", "H100", "B200", "GB200", "WSE-3"),
+        "Spark, read as a dense model at 8 bits",
+        "Spark, read as a mixture of 117B",
+        *("GLM-4.7 on Cerebras", "H100", "B200", "GB200", "WSE-3"),
     ],
 )
 def test_every_system_of_the_articles_has_a_row(detail, system):

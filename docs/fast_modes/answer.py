@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from book import FAST, FASTER, PREMIUM, SLOW, SOLD, Book, Words, table
-from tricks import measured_curves
+from tricks import enough_users, floors_measured, measured_curves
 
 from fastcalc.articles.inverse import Inverse, Region, invert
 from fastcalc.articles.two_tiers import SIDES, TRICKS, SoldTiers, machines
@@ -59,7 +59,7 @@ def answer(book: Book) -> Words:
         "fits_words": "; or ".join(_joined(one.tricks) for one in found.minimal) or "nothing",
         "drafts_alone": _drafts(book, found),
         "points": f"{POINTS:,}",
-        "settle_words": _settled(found.minimal),
+        **_settled(found),
         **_users(book),
     }
 
@@ -95,34 +95,49 @@ def _drafts(book: Book, found: Inverse) -> str:
     )
 
 
-def _settled(minimal: Sequence[Region]) -> str:
-    """Say which two numbers tell the explanations apart best: in which of them the modes differ."""
+def _settled(found: Inverse) -> Words:
+    """Say which two numbers tell the explanations apart, and what even those leave open."""
+    minimal = found.minimal
     if len(minimal) < 2:
-        return "Nothing is left to be settled between explanations"
+        return {"settle_words": "Nothing is left to tell apart", "settle_open": ""}
+
+    def shown(names: Sequence[str], region: Region) -> tuple[bool, ...]:
+        """Return in which of some numbers the modes differ, as whoever knows them sees."""
+        return tuple(name in region.own for name in names)
 
     def told(names: Sequence[str]) -> int:
-        return len({tuple(name in region.own for name in names) for region in minimal})
+        return len({shown(names, region) for region in minimal})
 
     best = max(combinations(COUNTED, 2), key=told)
     named = " and ".join(COUNTED[name] for name in best)
-    if told(best) == len(minimal):
-        return f"Two numbers of both modes would settle it: {named}"
-    return f"Two numbers of both modes would narrow it down most: {named}"
+    apart = "tell these apart" if told(best) == len(minimal) else "narrow it down most"
+    known: dict[tuple[bool, ...], list[Region]] = {}
+    for region in found.regions:
+        if region.is_found:
+            known.setdefault(shown(best, region), []).append(region)
+    open_still = [
+        PLAIN[trick]
+        for trick in TRICKS
+        if any(len({trick in one.tricks for one in alike}) > 1 for alike in known.values())
+    ]
+    also = f" Even they would leave open whether {' or '.join(open_still)} had a part as well."
+    return {
+        "settle_words": f"Two numbers of both modes would {apart}: {named}",
+        "settle_open": also * bool(open_still),
+    }
 
 
 def _users(book: Book) -> Words:
     """Return from how many users on a fewer users alone are enough, by software as measured."""
-    paid = [ends[0] for one in measured_curves(book) if (ends := one.ends(PREMIUM))]
+    paid = enough_users(measured_curves(book))
     if not paid:
         never = "no number of users is enough"
         return {"enough_words": never, "enough_from": "any number of", "enough_detail": never}
     least, most = min(paid), max(paid)
-    between = (
-        f"{least:,}" if least == most else f"{least:,} to {most:,}, depending on the software,"
-    )
+    between = f"{least:,}" if least == most else f"{least:,} to {most:,}, depending on the server,"
     return {
         "enough_words": f"it takes a service of {magnitude(least, most)} of users a machine",
-        "enough_from": f"{least:,}",
+        "enough_from": f"{min(enough_users(floors_measured(book))):,}",
         "enough_detail": between,
     }
 

@@ -15,7 +15,7 @@ SPEEDS = np.array([SLOW, FAST, 1000.0, 1000.0])
 ACCURACY = np.array([0.9, 0.9, 0.75, 0.68])
 """Of a step, as the post reads two scores. [1]"""
 
-NAMES = ("standard", "fast mode", "Spark at 0.75", "Spark at 0.68")
+NAMES = ("standard", "fast mode", *(f"Spark at {one:g}" for one in ACCURACY[2:]))
 
 WRITTEN, READ = (25.0, 150.0), (5.0, 30.0)
 """Prices of a million tokens out and in, standard and fast. [USD]"""
@@ -69,7 +69,8 @@ def _winner(each: np.ndarray) -> str:
     kind, strict = (int(np.argmin([*each[:2], each[spark]])) for spark in (2, 3))
     if kind == strict:
         return known[kind]
-    return f"{known[kind]} if Spark gets 0.75, and {known[strict]} if 0.68"
+    loose, hard = ACCURACY[2:]
+    return f"{known[kind]} if Spark gets {loose:g}, and {known[strict]} if {hard:g}"
 
 
 def _check(rival: int, steps: int, spark: int = 2) -> float:

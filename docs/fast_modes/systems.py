@@ -18,7 +18,8 @@ from book import (
     table,
     users,
 )
-from wafers import DENSE, SPREAD
+from tricks import GPT
+from wafers import DENSE, SPREAD, at_context, bits, sized
 
 from fastcalc.articles.judge import MEANING, Judged
 from fastcalc.core.pricing import PriceBasis
@@ -111,26 +112,37 @@ def _same_model(book: Book) -> list[list[str]]:
     band = " to ".join(
         number(book.alongside("4", f"{end} multiple")) for end in ("least", "largest")
     )
-    halves = _cost_of(book, 1.5, 2.0)
-    rack = f"72 GB200, {LONG:,} tokens of context"
+    halves = _cost_of(book, *GPT)
+    rack = f"{RACK} GB200, {LONG:,} tokens of context"
+    smaller = float(batch_ratio(cost_ratio=GPT[1], speed_ratio=GPT[0]))
     return [
-        ["Claude Opus 4.6", "65 tokens/s, 5/25 $", f"{rack}: {at[SLOW]}", "undetermined: its size"],
+        ["Claude Opus 4.6", _says(book, "1"), f"{rack}: {at[SLOW]}", "undetermined: its size"],
         [
             "Claude Opus 4.6 fast",
-            "170 tokens/s, 30/150 $",
-            f"by batch alone {at[FAST]}; on textbook steps 65 to 170 cost {band} times or are out "
-            "of reach",
+            _says(book, "2"),
+            f"by batch alone {at[FAST]}; on textbook steps {SLOW:g} to {FAST:g} cost {band} times "
+            "or are out of reach",
             f"{book.verdict('4')}: size, context, batch, floor",
         ],
-        ["GPT-5.3-Codex", "60 to 65 tokens/s", f"at 60, {at[CODEX]}", "undetermined: its size"],
+        [
+            "GPT-5.3-Codex",
+            _says(book, "18"),
+            f"at {CODEX:g}, {at[CODEX]}",
+            "undetermined: its size",
+        ],
         [
             "GPT-5.4 fast",
-            "1.5 times as fast, twice the credits",
-            f"a batch {float(batch_ratio(cost_ratio=2, speed_ratio=1.5)):g} times smaller, if "
-            f"credits follow cost on one machine; DeepSeek-R1 on 72 GB200 {halves}",
+            _says(book, "12"),
+            f"a batch {smaller:g} times smaller, if credits follow cost on one machine; "
+            f"DeepSeek-R1 on {RACK} GB200 {halves}",
             f"{book.verdict('12')}: a vendor's offer",
         ],
     ]
+
+
+def _says(book: Book, *claims: str) -> str:
+    """Return what the articles say, word for word as their claims have it."""
+    return " ".join(book.tested(claim).claim.claim for claim in claims)
 
 
 def _cost_of(book: Book, speedup: float, cost: float) -> str:
@@ -152,25 +164,28 @@ def _wafers(book: Book) -> list[list[str]]:
     spread = book.alone(SPREAD[0], "wse-3")
     glm = book.alone("glm-4.7", "wse-3", "fp8")
     wafers = {id(one): counted(one.placement.layout.chips) for one in (dense, larger, spread, glm)}
-    size = f"{book.verdict('22')}: its size; 1,000 is {book.verdict('17')}"
+    size = f"{book.verdict('22')}: its size; its speed is {book.verdict('17')}"
+    tokens = book.filled("glm-speed", "input[tokens]")
     return [
         [
-            "Spark, read as a dense model of up to 40B at 8 bits",
-            "1,000+ tokens/s on one WSE-3",
-            f"20B: {wafers[id(dense)]}, {speed(dense)} tokens/s; 34B: {wafers[id(larger)]}, "
-            f"{speed(larger)}",
+            f"Spark, read as a dense model at {bits(dense)} bits",
+            _says(book, "17", "22"),
+            "; ".join(
+                f"{sized(one)}: {wafers[id(one)]}, {speed(one)} tokens/s{at_context(one)}"
+                for one in (dense, larger)
+            ),
             size,
         ],
         [
-            "Spark, read as a 120B mixture",
-            "1,000+ tokens/s on several",
+            f"Spark, read as a mixture of {sized(spread)}",
+            _says(book, "17"),
             f"{wafers[id(spread)]}, {speed(spread)} tokens/s",
             size,
         ],
         [
-            "GLM-4.7, 355B, on Cerebras",
-            "1,000+ tokens/s",
-            f"{wafers[id(glm)]} at 8 bits, {speed(glm)} tokens/s; two tokens a pass "
+            "GLM-4.7 on Cerebras",
+            _says(book, "26"),
+            f"{wafers[id(glm)]} at {bits(glm)} bits, {speed(glm)} tokens/s; {tokens} tokens a pass "
             f"{book.said('glm-speed')}",
             f"{book.verdict('26')}; its drafts {book.verdict('glm-speed')}",
         ],
@@ -180,35 +195,43 @@ def _wafers(book: Book) -> list[list[str]]:
 def _chips(book: Book) -> list[list[str]]:
     """Return the rows of the chips."""
     h100, b200, gb200 = (book.alone("glm-4.7", chip, "fp8") for chip in (OLD, *NEW))
-    cloud, tco = (_ratio(book, "llama-3.1-405b", "gb200", 16, 64, one) for one in ("cloud", "tco"))
-    hold = ", ".join(f"{one:g}B" for one in book.values("21"))
+    model, count, batch = SWAPS[0]
+    cloud, tco = (_ratio(book, model, "gb200", count, batch, one) for one in ("cloud", "tco"))
+    hold = " and ".join(
+        f"{number(size)}B at {8.0 * each:g} bits"
+        for size, each in zip(
+            book.values("21"), book.check("21").check.inputs["bytes_each"].values, strict=True
+        )
+    )
     alone = {
-        id(one): f"GLM-4.7 at 8 bits on {one.placement.layout.chips}: {speed(one)} tokens/s alone"
+        id(one): f"GLM-4.7 at {bits(one)} bits on {one.placement.layout.chips}: {speed(one)} "
+        "tokens/s alone"
         for one in (h100, b200, gb200)
     }
     return [
-        ["H100", "3.35 TB/s, 814 mm2", alone[id(h100)], f"bandwidth {book.verdict('35')}"],
+        ["H100", _says(book, "35"), alone[id(h100)], f"bandwidth {book.verdict('35')}"],
         [
             "B200",
-            "208 billion transistors",
+            _says(book, "34"),
             alone[id(b200)],
             f"transistors {book.verdict('34')}",
         ],
         [
             "GB200",
-            "2.4 times the bandwidth",
+            _says(book, "36"),
             f"{book.values('36')[0]:.2f}x the bandwidth; {alone[id(gb200)]}; a token of "
-            f"Llama 405B {dearer(cloud)} by cloud ({cloud:.2f}x), {dearer(tco)} by ownership "
+            f"{SWAPS[0][0]} {dearer(cloud)} by cloud ({cloud:.2f}x), {dearer(tco)} by ownership "
             f"({tco:.2f}x)",
             f"bandwidth right; that it speeds decoding up is {book.verdict('36')}",
         ],
         [
             "WSE-3",
-            "44 GB, 21 or 27 PB/s, 57 times an H100",
-            f"{hold} at 16 and 8 bits; {book.said('30')} PB/s of memory, "
+            _says(book, "31", "30", "32"),
+            f"{hold}; {book.said('30')} PB/s of memory, "
             f"{digits(book.alongside('30', 'fabric'))} between cores; "
             f"{book.values('32')[0]:.1f} times the area",
-            f"21 {book.verdict('31')}, 27 {book.verdict('30')}",
+            f"memory {book.verdict('31')}, its bandwidth {book.verdict('30')}, area "
+            f"{book.verdict('32')}",
         ],
     ]
 

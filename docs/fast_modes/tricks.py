@@ -1,6 +1,7 @@
 """The two tricks: what each reaches, and what it costs."""
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ from fastcalc.report.record_tables import heading
 from fastcalc.search import frontier
 from fastcalc.search.tricks import Option, fastmode, start_at_speed
 from fastcalc.search.tricks.option import TRICKS, best
-from fastcalc.search.tricks.smaller_batches import Curve
+from fastcalc.search.tricks.smaller_batches import MEASURED, Curve
 from fastcalc.search.tricks.smaller_batches import curve as curve_of
 
 SHAPES = ("glm-4.7", "deepseek-r1", "frontier-1t", "frontier-5t")
@@ -106,22 +107,14 @@ def smaller_batch(book: Book) -> Words:
         f"start at {SOLD:g} $/Mtok",
         f"{FASTER:g} times from there",
     )
-    sold = [at for at in starts if at is not None]
-    paid = [at.multiple for at in sold if at.multiple]
-    band = " to ".join(number(one, 2) for one in ends_of(paid))
-    multiples = [f"{band} times as much"] * bool(paid)
-    multiples += ["cannot be had"] * (len(paid) < len(sold))
     steps, slots = book.values("6"), book.values("8")
     named = {"wait": "6", "flops": "5", "batch": "47", "hardware": "48", "drafts": "49"}
     return {
         "floor_table": _floors(book),
         "rows": number(book.alongside("4", "cells") / 4.0, 1),
         "measured_table": table(headings, rows),
-        "measured_count": str(len(SHAPES)),
         "sold": f"{SOLD:g}",
-        "sold_count": some(len(sold), len(SHAPES)),
-        "sold_speeds": " to ".join(number(one, 2) for one in ends_of([at.speed for at in sold])),
-        "sold_multiples": " or ".join(multiples),
+        "sold_words": _sold_words([at for at in starts if at is not None]),
         "half_step": " to ".join(f"{1e3 * one:g}" for one in steps),
         "fast_pace": f"{0.5 / steps[0]:g}",
         "slow_pace": f"{0.5 / steps[-1]:g}",
@@ -142,7 +135,8 @@ def _floors(book: Book) -> str:
         reached = column[np.isfinite(column)]
         ends = f"{number(min(reached))} to {number(max(reached))}" if len(reached) else "-"
         rows.append((head, ends, f"{len(column) - len(reached)} of {len(column)}"))
-    return table(("floor of a layer", "cost multiple of 65 to 170 tokens/s", "out of reach"), rows)
+    speeds = f"cost multiple of {SLOW:g} to {FAST:g} tokens/s"
+    return table(("floor of a layer", speeds, "out of reach"), rows)
 
 
 class SoldStart(NamedTuple):
@@ -151,6 +145,34 @@ class SoldStart(NamedTuple):
     users: int
     speed: float
     multiple: float | None
+
+
+def _sold_words(sold: list[SoldStart]) -> str:
+    """Say how fast open models are at the price of Opus, and what fewer users cost from there.
+
+    Examples
+    --------
+    >>> _sold_words([SoldStart(309, 27.2, 9.4), SoldStart(140, 60.1, None)])
+    '2 of 4 open models on such a rack write 27 to 60 tokens/s, not 65; 2.5 times that by fewer users costs 9.4 times as much or cannot be had'
+    >>> _sold_words([SoldStart(309, 27.2, 9.4), SoldStart(140, 66.1, 5.0)])
+    '2 of 4 open models on such a rack write 27 to 66 tokens/s; 2.5 times that by fewer users costs 5.0 to 9.4 times as much'
+    >>> _sold_words([])
+    'none of 4 open models can be sold from such a rack'
+    """  # noqa: E501 (what is returned, in one line)
+    if not sold:
+        return f"none of {len(SHAPES)} open models can be sold from such a rack"
+    paid = [at.multiple for at in sold if at.multiple]
+    band = " to ".join(number(one, 2) for one in ends_of(paid))
+    multiples = [f"{band} times as much"] * bool(paid)
+    multiples += ["cannot be had"] * (len(paid) < len(sold))
+    speeds = ends_of([at.speed for at in sold])
+    shown = " to ".join(number(one, 2) for one in speeds)
+    less = f", not {SLOW:g}" * (speeds[-1] < SLOW)
+    cost = f"costs {' or '.join(multiples)}" if paid else multiples[0]
+    return (
+        f"{some(len(sold), len(SHAPES))} of {len(SHAPES)} open models on such a rack write "
+        f"{shown} tokens/s{less}; {FASTER:g} times that by fewer users {cost}"
+    )
 
 
 def _sold(book: Book, shape: str) -> SoldStart | None:
@@ -248,21 +270,49 @@ def curve(book: Book) -> Words:
     }
 
 
-def measured_curves(book: Book) -> list[Curve]:
-    """Return what fewer users cost with each software that was measured, in published formats."""
+def native_curves(book: Book) -> dict[str, Curve]:
+    """Return what fewer users cost with each software, in published formats."""
     native: dict[str, Curve] = {}
     for one in book.smaller_batches.engines:
         native.setdefault(one.space.scenario.engine.id, one)
-    native.pop("ideal")
-    return list(native.values())
+    return native
+
+
+def measured_curves(book: Book) -> list[Curve]:
+    """Return what fewer users cost with each server that was measured, in published formats."""
+    return [one for name, one in native_curves(book).items() if name in MEASURED]
+
+
+def floors_measured(book: Book) -> list[Curve]:
+    """Return what fewer users cost with each floor that was measured, of one user or of many."""
+    return [one for name, one in native_curves(book).items() if name != "ideal"]
+
+
+def enough_users(curves: Iterable[Curve]) -> list[int]:
+    """Return from how many users on fewer of them explain the speed at the price."""
+    return [ends[0] for one in curves if (ends := one.ends(PREMIUM))]
+
+
+def _single(book: Book) -> str:
+    """Say what servers would do with the floor of software that serves one user at a time."""
+    servers = measured_curves(book)
+    others = [one for one in floors_measured(book) if one not in servers]
+    names = ", ".join(one.space.scenario.engine.id for one in others)
+    if not others:
+        return ""
+    enough = enough_users(others)
+    would = (
+        f"a server with it would need {min(enough):,} users for {FASTER:g} times at {PREMIUM:g}"
+        if enough
+        else f"even with it no number of users gives {FASTER:g} times at {PREMIUM:g}"
+    )
+    return f"Software for one user alone ({names}) was measured with a smaller floor: {would}."
 
 
 def short(book: Book) -> Words:
     """Return what fewer users cost from some numbers of users on, whatever the software."""
     curves = measured_curves(book)
-    ideal = next(
-        one for one in book.smaller_batches.engines if one.space.scenario.engine.id == "ideal"
-    )
+    ideal = native_curves(book)["ideal"]
     rows = [
         [f"{ideal.starts[at]:,}", *_spans(served, at), _span([ideal], at)]
         for at in report.rows(book.smaller_batches)[::2]
@@ -272,6 +322,7 @@ def short(book: Book) -> Words:
     return {
         "short_table": table(heads, rows),
         "software": ", ".join(one.space.scenario.engine.name for one in curves),
+        "single_words": _single(book),
     }
 
 
@@ -293,7 +344,8 @@ def _span(curves: list[Curve], at: int) -> str:
 def fifteen(book: Book) -> Words:
     """Return what fifteen times the speed of one served model is the product of."""
     today = best_cut(book.scenario("glm-4.7", "h100-sxm", batch=16))
-    answer = fastmode(today, 15.0 * first(solve(today)), book.catalogue)
+    speedup = float(book.filled("20", "expected"))
+    answer = fastmode(today, speedup * first(solve(today)), book.catalogue)
     found = factors_of(answer)
     heads = [one for one in factors.COLUMNS if one.heading != ("", "")]
     rows = [record_tables.row(heads, one).values() for one in factors.factor_records(found)]

@@ -3,6 +3,7 @@
 from book import LONG, SHORT, SLOW, Book, Words, counted, ends_of, first, price, speed, table
 
 from fastcalc.articles.catalogue_numbers import number_of
+from fastcalc.catalogue.formats import number_format
 from fastcalc.core.estimate import site_power
 from fastcalc.core.ratios import independent_ratio
 from fastcalc.core.scenario import Outcome
@@ -14,15 +15,18 @@ DENSE, SPREAD = ("dense-20b", "int8"), ("spark-120b", None)
 """GPT-5.3-Codex-Spark as one wafer would hold it, and as several would."""
 
 ALONE = (
-    (*DENSE, "a dense 20B at 8 bits, Spark on one wafer"),
-    ("codellama-34b", "int8", "a dense 34B at 8 bits, near the 40B of the articles"),
-    (*SPREAD, "a 120B mixture, Spark over wafers"),
-    ("glm-4.7", "fp8", "GLM-4.7, 353B, at 8 bits"),
-    ("deepseek-r1", None, "DeepSeek-R1, 671B"),
-    ("frontier-1t", None, "hypothetical 1T"),
+    (*DENSE, "dense, Spark on one wafer"),
+    ("codellama-34b", "int8", "dense, Code Llama"),
+    (*SPREAD, "a mixture, Spark over wafers"),
+    ("glm-4.7", "fp8", "GLM-4.7"),
+    ("deepseek-r1", None, "DeepSeek-R1"),
+    ("frontier-1t", None, "hypothetical"),
 )
-SMALLER = {"glm-4.7": "GLM-4.7", "spark-120b": "120 billion weights"}
+SMALLER = ("glm-4.7", SPREAD[0])
 """Full and small in the second table."""
+
+CODER = 1000.0
+"""What the articles say that Spark writes, at least. [tokens/s]"""
 
 CHIPS = ("h100-sxm", "b200", "gb200", "wse-3")
 
@@ -32,10 +36,12 @@ def smaller_model(book: Book) -> Words:
     solved = {
         (model, chip): book.alone(model, chip, form) for model, form, _ in ALONE for chip in CHIPS
     }
-    both = {name: [solved[name, chip] for chip in ("h100-sxm", "wse-3")] for name in SMALLER}
-    (full, full_wafer), (small, small_wafer) = both.values()
+    both = [[solved[name, chip] for chip in ("h100-sxm", "wse-3")] for name in SMALLER]
+    (full, full_wafer), (small, small_wafer) = both
+    names = ("GLM-4.7", f"{_billions(small)} weights")
     rows = [
-        [SMALLER[name], *(_cell(one) for one in pair), _gain(*pair)] for name, pair in both.items()
+        [name, *(_cell(one) for one in pair), _gain(*pair)]
+        for name, pair in zip(names, both, strict=True)
     ]
     rows.append(["gain by the model", _gain(full, small), _gain(full_wafer, small_wafer), ""])
     floor = book.catalogue.engine("cerebras").parameters.decode_layer_floor
@@ -45,7 +51,13 @@ def smaller_model(book: Book) -> Words:
         "machine_table": table(("", "H100", "wafers", "gain by the machine"), rows),
         "speed_table": table(
             ("model", *CHIPS),
-            [[shown, *(_cell(solved[model, chip]) for chip in CHIPS)] for model, _, shown in ALONE],
+            [
+                [
+                    _named(solved[model, CHIPS[0]], shown),
+                    *(_cell(solved[model, chip]) for chip in CHIPS),
+                ]
+                for model, _, shown in ALONE
+            ],
         ),
         "machine_gain": _gain(full, full_wafer),
         "measured_words": _against(book.values("26"), first(full_wafer)),
@@ -59,8 +71,8 @@ def smaller_model(book: Book) -> Words:
         "glm_speed": speed(full_wafer),
         "dense_speed": speed(book.alone(DENSE[0], "wse-3", DENSE[1])),
         "dense_point": number(first(book.alone(DENSE[0], "wse-3", DENSE[1]))),
-        "dense_price": _at_thousand(book, *DENSE, "the dense 20B"),
-        "spread_price": _at_thousand(book, *SPREAD, "the 120B mixture"),
+        "dense_price": _at_thousand(book, *DENSE, "the dense"),
+        "spread_price": _at_thousand(book, *SPREAD, "the mixture of"),
     }
 
 
@@ -73,16 +85,40 @@ def _gain(before: Outcome, after: Outcome) -> str:
     return f"{ratio} times ({low}..{high})"
 
 
-def _at_thousand(book: Book, model: str, weights: str | None, name: str) -> str:
-    """Say what 1,000 tokens/s of a model cost on wafers, at the cheapest point."""
+def sized(outcome: Outcome) -> str:
+    """Return the size of a model as its name would have it."""
+    return f"{outcome.placement.work.total_parameters / 1e9:,.0f}B"
+
+
+def bits(outcome: Outcome) -> str:
+    """Return the bits of a weight without its scales."""
+    return f"{number_format(outcome.placement.work.weight_format).bits // 1:g}"
+
+
+def at_context(outcome: Outcome) -> str:
+    """Say at how many tokens of context a model is that takes no more.
+
+    All others stand at the context that the page names.
+    """
+    context = outcome.scenario.traffic.context
+    return f", at {context:,.0f} tokens of context, its most" if context < LONG else ""
+
+
+def _named(outcome: Outcome, shown: str) -> str:
+    return f"{shown}, {sized(outcome)} at {bits(outcome)} bits{at_context(outcome)}"
+
+
+def _at_thousand(book: Book, model: str, weights: str | None, article: str) -> str:
+    """Say what a thousand tokens/s of a model cost on wafers, at the cheapest point."""
     space = Space(book.scenario(model, "wse-3", weights=weights))
     fewest = space.fewest_chips or 1
     layouts = [one for chips in chip_counts(fewest, 32 * fewest) for one in space.layouts(chips)]
-    found = cheapest(space, layouts, 1000.0).outcome
+    found = cheapest(space, layouts, CODER).outcome
+    name = f"{article} {sized(book.alone(model, 'wse-3', weights))}"
     if found is None:
-        return f"{name} is not expected to reach 1,000 tokens/s"
+        return f"{name} is not expected to reach {CODER:,.0f} tokens/s"
     wafers = counted(found.placement.layout.chips)
-    shown = f"{name} costs {dollars(price(found))} $/Mtok of output at 1,000 tokens/s"
+    shown = f"{name} costs {dollars(price(found))} $/Mtok of output at {CODER:,.0f} tokens/s"
     return f"{shown} ({wafers}, {found.scenario.batches[0]:,} users)"
 
 
@@ -152,9 +188,10 @@ def _billions(outcome: Outcome) -> str:
 def story(book: Book) -> Words:
     """Return how many users a wafer serves at one speed, how many it holds, and at what price."""
     rows, flats, rooms = [], [], []
-    for model, weights, label in ((*SPREAD, "mixture of 120B"), (*DENSE, "dense 20B, 8 bits")):
+    for model, weights, kind in ((*SPREAD, "mixture"), (*DENSE, "dense")):
         held = [_held(book, model, weights, context) for context in TEXTS]
         short = held[0]
+        label = f"{kind}, {sized(short)} at {bits(short)} bits"
         speeds = short.estimate.speed
         flat = int((speeds >= FLAT * speeds[0]).sum())
         layers = short.placement.work.layers
@@ -208,7 +245,7 @@ MONEY, POWER = 10e9, 750e6
 
 def budget(book: Book) -> Words:
     """Say what the contract's money and power would buy: chips, tokens a second and users."""
-    shown = [_bought(book, chip, goal) for chip, goal in (("wse-3", 1000.0), ("gb200", SLOW))]
+    shown = [_bought(book, chip, goal) for chip, goal in (("wse-3", CODER), ("gb200", SLOW))]
     return {
         "money": f"{MONEY / 1e9:g}",
         "power": f"{POWER / 1e6:g}",
