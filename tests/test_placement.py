@@ -1,12 +1,14 @@
 """What each chip holds, and which layouts there are: counted by hand on made-up chips and models."""
 
+import itertools
+
 import pytest
 
 from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.legal import slots
 from fastcalc.core.machine import machine
 from fastcalc.core.placement import Site
-from fastcalc.core.practice import copies_run_by_people, run_by_people
+from fastcalc.core.practice import _run_of, copies_run_by_people, run_by_people
 from fastcalc.core.scenario import Sharding
 from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.traffic import Traffic
@@ -410,3 +412,19 @@ def test_memory_in_regions_comes_first_where_one_region_is_read_faster(layers, f
     wafer = made_up.chip(kind="wafer", execution="spatial", memory=memory)
     place = made_up.placed(made_up.minimal(layers=layers), on=wafer)
     assert place.machine.tiers[0].name == first
+
+
+@pytest.mark.parametrize("chip", ["h100-sxm", "h100-pcie", "gb200"])
+@pytest.mark.parametrize("name", ["deepseek-r1", "gemma-3-27b", "gpt-oss-120b"])
+def test_formats_and_engines_change_no_layout_that_people_run(catalogue, name, chip):
+    """So that searches look for the layouts of a chip and a model once."""
+    hardware, model, counts = catalogue.hardware(chip), catalogue.model(name), (1, 6, 8, 32, 72)
+    engines = map(catalogue.engine, ("vllm", "tensorrt-llm", "ideal"))
+    distinct = set()
+    for engine, weights, kv in itertools.product(engines, (None, "fp8"), (None, "fp8")):
+        work = workload(model, weights, kv)
+        legal = Site(machine(hardware, engine, work, OWN_MEMORY), work, 0.0)
+        anew = tuple(tuple(_run_of(legal, count)) for count in counts)
+        assert tuple(run_by_people(legal, count) for count in counts) == anew
+        distinct.add(anew)
+    assert len(distinct) == 1

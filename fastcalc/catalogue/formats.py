@@ -95,9 +95,10 @@ def number_format(name: str, *, cache: bool = False) -> NumberFormat:
     >>> number_format("mxfp4").bits
     4.25
     """
+    named = FORMATS.get(name)
+    if named and (named.cache_bits or not cache):
+        return named
     known = [entry.id for entry in FORMATS.values() if entry.cache_bits or not cache]
-    if name in known:
-        return FORMATS[name]
     near = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
     what = "KV cache format" if cache else "weight format"
     hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"

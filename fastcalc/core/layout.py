@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -63,11 +64,10 @@ class Layouts:
     def of(cls, layouts: Sequence[Layout], *, axes: int = 0) -> "Layouts":
         """Return layouts as arrays, with so many axes of length one behind the first.
 
-        layouts : one or more
+        layouts : one or more; of the same it is the same object
         axes : axes that other things vary along [1]
         """
-        ranks = np.array([(one.tp, one.pp, one.ep, one.dp) for one in layouts])
-        return cls(*ranks.T.reshape(4, len(layouts), *(1,) * axes))
+        return _stacked(tuple(layouts), axes)
 
     def at(self, places: Ints) -> "Layouts":
         """Return the layouts at some positions, in the shape of those."""
@@ -87,6 +87,12 @@ class Layouts:
     def width(self) -> Ints:
         """Ranks of one pipeline stage. [1]"""
         return self.tp * self.dp
+
+
+@lru_cache(maxsize=256)
+def _stacked(layouts: tuple[Layout, ...], axes: int) -> Layouts:
+    ranks = np.array([(one.tp, one.pp, one.ep, one.dp) for one in layouts])
+    return Layouts(*ranks.T.reshape(4, len(layouts), *(1,) * axes))
 
 
 AnyLayout: TypeAlias = Layout | Layouts

@@ -11,7 +11,7 @@ replicas of dense models, and stages anywhere. What searches offer says `fastcal
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import ceil, floor, gcd
 
 from fastcalc.catalogue.chip_defaults import completed
@@ -86,7 +86,7 @@ class LegalLayouts:
         """The layouts taken where none is asked for, in order of chips."""
         return _by_default(self.machine, self.work)
 
-    @property
+    @cached_property
     def domain(self) -> int:
         """Chips that the fast link joins. [1]"""
         return link_domain(self.machine.hardware)
@@ -126,7 +126,7 @@ class LegalLayouts:
         cuts_layers = self.machine.is_spatial and self.machine.hardware.links.scale_up is not None
         return MOST_CHIPS if cuts_layers else ceil(slots(self.machine, self.work))
 
-    @property
+    @cached_property
     def doubled_groups(self) -> tuple[int, ...]:
         """Ranks of tensor-parallel groups in powers of two, few enough for experts. [1]"""
         return _doubled_groups(self.domain, self.work)

@@ -19,20 +19,23 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 WEIGHT_KINDS = tuple(kind for kind in KINDS if kind != "kv")
 
+_FEW = 256  # layouts of which what was counted is kept
+
 Found = TypeVar("Found")
 OneOrMore = TypeVar("OneOrMore", Layout, Layouts)
 OfLayout: TypeAlias = Callable[[Machine, Workload, AnyLayout], Found]
 
 
 def once_a_layout(count: OfLayout[Found]) -> OfLayout[Found]:
-    """Return what counts once for each layout of a workload on a machine.
+    """Return what counts once for each layout of a workload on a machine, or a few of them.
 
-    Arrays of layouts are counted anew: they are large, and most are asked about once.
+    Many at once are counted anew: they are large, and most are asked about once.
     """
     kept = lru_cache(maxsize=1024)(count)
 
     def counted(machine: Machine, work: Workload, layout: AnyLayout) -> Found:
-        return (kept if isinstance(layout, Layout) else count)(machine, work, layout)
+        is_small = isinstance(layout, Layout) or layout.tp.size <= _FEW
+        return (kept if is_small else count)(machine, work, layout)
 
     return counted
 

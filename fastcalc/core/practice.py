@@ -20,6 +20,8 @@ Chips that pipeline whole layers have one layout for each number of them.
 from collections.abc import Iterator
 from functools import lru_cache
 
+from fastcalc.catalogue.once import once
+from fastcalc.catalogue.schema import Hardware, Model
 from fastcalc.core.layout import Layout
 from fastcalc.core.legal import LegalLayouts
 from fastcalc.core.machine import Machine
@@ -30,15 +32,30 @@ MOST_STAGES = 16
 """Pipeline stages of the deepest deployment that is offered."""
 
 
-def run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
-    """Yield the layouts that people run of so many chips, one copy of all weights each.
+def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
+    """Return the layouts that people run of some numbers of chips, one copy of all weights each.
 
     legal : a workload on a kind of chip
-    chips : chips of the deployment [1]
+    chips : chips of the deployments [1]
     """
     if legal.machine.is_spatial:
-        yield from legal.exactly(chips)
-        return
+        return tuple(layout for count in chips for layout in legal.exactly(count))
+    found = _layouts_by_chips(legal.machine.hardware, legal.work.model)
+    if chips not in found:
+        found[chips] = tuple(layout for count in chips for layout in _run_of(legal, count))
+    return found[chips]
+
+
+_Found = dict[tuple[int, ...], tuple[Layout, ...]]
+
+
+@once
+def _layouts_by_chips(hardware: Hardware, model: Model) -> _Found:  # noqa: ARG001  (the key)
+    """Return what keeps the layouts of some numbers of chips: formats and engines change none."""
+    return {}
+
+
+def _run_of(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
     groups, widest = legal.doubled_groups, _widest(legal)
     for pp in range(1, min(MOST_STAGES, chips, legal.most_stages) + 1):
         width, left = divmod(chips, pp)

@@ -34,15 +34,15 @@ def heaviest_stage(
     40.0
     """
     most = [np.ceil(floats(count) / stages) for count in counts]
-    sums = (
-        sum(
-            (cap * np.maximum(amount - floats(least), 0.0))
-            for cap, amount in zip(most, amounts, strict=True)
-        )
-        + layers * floats(least)
-        for least in amounts
-    )
-    return floats(reduce(np.minimum, sums))
+
+    def bound(least: ArrayLike) -> Array:
+        heavier: ArrayLike = 0.0
+        for cap, amount in zip(most, amounts, strict=True):
+            if amount is not least:
+                heavier = heavier + cap * np.maximum(amount - floats(least), 0.0)
+        return floats(heavier + layers * floats(least))
+
+    return reduce(np.minimum, map(bound, amounts))
 
 
 def pipelined_step(

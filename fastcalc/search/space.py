@@ -40,7 +40,7 @@ class Space:
 
         The smallest by default is among them, however many stages it takes.
         """
-        found = [layout for count in chips for layout in run_by_people(self.site, count)]
+        found = [*run_by_people(self.site, *chips)]
         smallest = self.site.smallest(1)
         if smallest and smallest.layout.chips in chips and smallest.layout not in found:
             found.append(smallest.layout)

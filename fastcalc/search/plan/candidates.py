@@ -81,8 +81,8 @@ def candidates(scenario: Scenario, *, prompt: float, output: float) -> Grid | No
     listed, smallest = layouts_of(site), site.smallest(1)
     if smallest and smallest.layout not in listed:  # however many stages it takes
         listed.append(smallest.layout)
-    placed = site.place_all(listed)
-    most = np.broadcast_to(placed.max_batch, (len(listed),))
+    placed = site.place_all(listed, axes=1)
+    most = np.broadcast_to(placed.max_batch, (len(listed), 1))[:, 0]
     layouts = tuple(one for one, held in zip(listed, most, strict=True) if held >= 1)
     if not layouts:
         return None
@@ -99,5 +99,5 @@ def layouts_of(site: Site) -> list[Layout]:
         return list(site.default_layouts)
     widths = {site.domain, *(2**power for power in range(site.domain.bit_length()))}
     counts = {width * pp for width in widths for pp in range(1, MOST_STAGES + 1)}
-    found = {layout for count in counts for layout in run_by_people(site, count)}
+    found = run_by_people(site, *sorted(counts))
     return sorted(found, key=lambda one: (one.chips, one.tp, one.pp, one.ep, one.dp))

@@ -110,7 +110,7 @@ def solved(grid: Grid) -> EvaluatedPoints:
     else:
         listed = grid.layouts or (*site.default_layouts, Layout())
         which = np.arange(len(listed))[:, np.newaxis] if grid.layouts else by_default()
-    layouts = Layouts.of(listed).at(which)
+    layouts = Layouts.of(listed, axes=1) if grid.layouts else Layouts.of(listed).at(which)
     placement = Placements(site.machine, site.work, layouts, traffic.reserved_each)
     estimate = evaluate(placement, batch=grid.batches, traffic=traffic)
     price = one.pricing.per_chip_hour(one.hardware)
