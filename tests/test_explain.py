@@ -87,6 +87,7 @@ def half_a_digit(value: float) -> float:
 
 def is_redone(expression: str, printed: str) -> bool:
     """Return whether an expression comes to what is printed, within what rounding may do."""
+    printed = printed.replace("? ", " ")  # the mark of what is undetermined
     numbers = len(NUMBER.findall(expression.replace("min8", "least")))
     value = worked_out(expression)
     room = sum(

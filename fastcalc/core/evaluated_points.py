@@ -15,6 +15,7 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.split import memories_used, near
 from fastcalc.core.traffic import Traffic
+from fastcalc.core.undetermined import undetermined_keys
 from fastcalc.core.workload import Workload
 from fastcalc.formulas.types import ArrayLike, Floats, Ints
 
@@ -29,19 +30,6 @@ class Words:
 
     codes: Ints | np.integer[Any]
     words: tuple[Any, ...]
-
-
-RESTS_ON_PREFILL = (
-    "ttft_ms",
-    "tpot_in_traffic_ms",
-    "served_tokens_per_s_total",
-    "request_s",
-    "served_request_s",
-    "usd_per_mtok_input",
-    "usd_per_mtok_total",
-    "joules_per_token",
-)
-"""Keys of numbers that hold the time of prompts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +58,8 @@ class EvaluatedPoints:
 
     @property
     def undetermined(self) -> list[str]:
-        """Keys that nothing published determines: nobody states how fast regions take prompts."""
-        has_regions = self.placement.machine.is_spatial and not self.scenario.engine.is_bound
-        return list(RESTS_ON_PREFILL) if has_regions else []
+        """Keys that nothing published determines."""
+        return list(undetermined_keys(self.placement.machine))
 
     @property
     def layout(self) -> Layout | Layouts:

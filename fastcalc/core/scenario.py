@@ -24,6 +24,7 @@ from fastcalc.core.schedule import Schedule
 from fastcalc.core.split import Split, memories_used
 from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.traffic import Traffic
+from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
 from fastcalc.core.workload import Workload, workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import ArrayLike, Floats, Ints
@@ -377,16 +378,9 @@ def _warnings(outcome: Location) -> Iterable[str]:
     if engine.is_bound:
         yield f"{engine.id} hides prompts under decode where it can: input may cost nothing"
     yield from default_notes(hardware, host, outcome.placement, scenario.pricing)
-    if outcome.placement.machine.is_spatial and not engine.is_bound:
-        yield (
-            f"prefill of {hardware.id} is undetermined (?): TTFT and input $ rest on an assumed "
-            "share of its peak"
-        )
-        if outcome.usd_per_hour is not None and max(scenario.batches) > 1:
-            yield (
-                f"nobody has measured in public how {hardware.id} serves many users: $ beyond one "
-                "rest on it"
-            )
+    yield from undetermined_notes(outcome.placement.machine)
+    if outcome.usd_per_hour is not None and max(scenario.batches) > 1:
+        yield from batching_notes(outcome.placement.machine)
     yield from (f"{entry.id} is hypothetical" for entry in (hardware, model) if entry.hypothetical)
     yield from _model_warnings(outcome)
 
@@ -410,7 +404,7 @@ def _engine_notes(scenario: Scenario) -> Iterable[str]:
     """Yield which engine a chip has that none was fitted on, why, and what is another chip's."""
     hardware, engine = scenario.hardware, scenario.engine
     is_fitted = hardware.architecture in engine.fitted_architectures
-    if is_fitted or not (engine.ranges or scenario.engine_is_borrowed):
+    if is_fitted or is_assumed(engine) or not (engine.ranges or scenario.engine_is_borrowed):
         return
     is_default = engine.id == engine_of_class(hardware)[0]
     taken = f", the default of class {class_of(hardware)}," if is_default else ""

@@ -87,7 +87,8 @@ def parts(
         found.append("")
     limits = {cells["limiter"].split(" ")[0] for some in rows for cells in some}
     meanings = [meaning for verdict, meaning in _VERDICTS.items() if verdict in limits]
-    return [*found, *more, Notes([*notes(outcomes)[1], *meanings], next_command)]
+    mark = record_tables.key_of_mark(*tables)
+    return [*found, *more, Notes([*mark, *notes(outcomes)[1], *meanings], next_command)]
 
 
 def heading(outcome: Outcome) -> str:

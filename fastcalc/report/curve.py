@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fastcalc.core.columns import Column, values
+from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
 from fastcalc.formulas.money import usd_per_million
 from fastcalc.report import record_tables, records
 from fastcalc.report.chart import plot
@@ -32,6 +33,16 @@ def _usd(one: Any, batch: float, speed: float) -> float | None:
     hour = price * one.study.chips / pricing.utilization
     return float(usd_per_million(usd_per_hour=hour, seconds=1.0 / speed, tokens=batch))
 
+
+_UNDETERMINED = (
+    "floor_ms",
+    "tokens_per_s_per_user",
+    "usd_per_mtok_output",
+    "end_batch",
+    "end_tokens_per_s_per_user",
+    "end_usd_per_mtok_output",
+    "cost_multiple",
+)
 
 COLUMNS = (
     Column("hardware", "text", "id of the chip", "scenario.hardware.id"),
@@ -61,6 +72,12 @@ COLUMNS = (
     Column("end_layout", "text", "how it is cut", lambda one: one.after if one.few else None),
     Column("end_usd_per_mtok_output", "USD", "with it", lambda one: _usd(one, one.few, one.faster)),
     Column("cost_multiple", "ratio", "of an output token, the end over the start"),
+    Column(
+        "undetermined",
+        "list",
+        "keys of numbers that nothing published determines: read them as assumptions",
+        lambda one: list(_UNDETERMINED) if is_assumed(one.scenario.engine) else [],
+    ),
 )
 KEYS = tuple(column.key for column in COLUMNS)
 START = numbers("users at|the start", str)
@@ -114,7 +131,7 @@ def table(study: Study, cost: float) -> list[Column]:
     first = study.engines[0]
     columns = [
         numbers("users at|the start", lambda at: f"{first.starts[at]:,}"),
-        numbers("tok/s|a user", lambda at: number(float(first.speed[at])), rank=9),
+        numbers("tok/s|a user", lambda at: _marked(first, number(float(first.speed[at]))), rank=9),
     ]
     seen: set[str] = set()
     for curve in study.engines:
@@ -131,7 +148,11 @@ def table(study: Study, cost: float) -> list[Column]:
 def _cell(curve: Curve, at: int) -> str:
     if not curve.speed[at] > 0.0:
         return "-"
-    return f"{number(float(curve.multiple[at]))}x" if curve.batch[at] else "never"
+    return _marked(curve, f"{number(float(curve.multiple[at]))}x") if curve.batch[at] else "never"
+
+
+def _marked(curve: Curve, text: str) -> str:
+    return record_tables.marked(text, is_unsure=is_assumed(curve.space.scenario.engine))
 
 
 def floors_needed(study: Study, cost: float) -> list[float | None]:
@@ -179,18 +200,20 @@ def parts(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[Part
         f"{scenario.model.id} on {study.chips} chip{'s' if study.chips > 1 else ''}: what "
         f"{study.speedup:g}x the speed of each user costs by a smaller batch alone"
     )
+    shown = record_tables.table(table(study, cost), rows(study), width)
     return [
         Title(scenario.hardware.id, what),
-        record_tables.table(table(study, cost), rows(study), width),
+        shown,
         "",
         *chart(study, cost, width, is_ascii=is_ascii),
         "",
-        Notes(notes(study, cost)),
+        Notes([*record_tables.key_of_mark(shown), *notes(study, cost)]),
     ]
 
 
 def notes(study: Study, cost: float) -> list[str]:
     """Return where the cost multiple lies for each engine and format, and what all is of."""
+    machine = study.engines[0].space.site.machine
     return [
         *(_where(curve, cost) for curve in study.engines),
         "a cost multiple is what an output token costs at the end over the start, whatever the "
@@ -199,6 +222,8 @@ def notes(study: Study, cost: float) -> list[str]:
         "run; from fewer users than shown never; -: the start does not fit",
         "a textbook step reaches all peaks and pays a floor; the last column has the largest floor "
         f"tried at which {study.speedup:g}x costs {cost:g}x at most, in native formats",
+        *(undetermined_notes(machine) if is_assumed(machine.engine) else ()),
+        *batching_notes(machine),
     ]
 
 

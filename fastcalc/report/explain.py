@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from fastcalc.core.scenario import Outcome
+from fastcalc.core.undetermined import undetermined_keys
 from fastcalc.explain import explain, fitting
 from fastcalc.explain.explained import MEANINGS, Explained, ExplainedPart, Explanation
 from fastcalc.explain.terms import Equation, Number, Origin
 from fastcalc.report import console
 from fastcalc.report.numbers_as_text import number, prefixed
+from fastcalc.report.record_tables import marked
 from fastcalc.report.records import Record, plain
 
 _DIGITS = 4
@@ -92,7 +94,8 @@ def _pass_parts(row: Explanation, each: Explained) -> Iterable[console.Part]:
         yield console.Listing([_line(one) for one in part.equations])
     yield f"together, and the {_ANSWERS[each.answer.name]}"
     # In milliseconds, with the digits that the comparison prints.
-    compared = f"{number(each.answer.result.value * 1e3)} ms"
+    is_unsure = each.answer.name.lower() + "_ms" in undetermined_keys(row.outcome.placement.machine)
+    compared = marked(number(each.answer.result.value * 1e3), is_unsure=is_unsure) + " ms"
     yield console.Listing([_line(each.total), _line(each.answer, compared)])
 
 

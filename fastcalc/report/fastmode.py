@@ -28,7 +28,7 @@ def rows(
     (today,), found = compare_records([answer.today]), []
     start = Option("today", "", answer.today)
     for option in (start, *options):
-        point = dict.fromkeys(records.KEYS) | {"warnings": [], "undetermined": []}
+        point: Record = {**dict.fromkeys(records.KEYS), "warnings": [], "undetermined": []}
         if option.outcome is not None:
             point = compare_records([option.outcome])[0]
         one = SimpleNamespace(
@@ -43,6 +43,7 @@ def rows(
         )
         record = {**plainly(values(_BEFORE, one)), **point, **values(_AFTER, one)}
         record |= plainly(values((*_RANGE, *_LAST), one))
+        record["undetermined"] = point["undetermined"] + _unsure_ratios(point, today)
         found.append({key: record[key] for key in KEYS})
     return found
 
@@ -54,6 +55,17 @@ def _ratio(above: Record, below: Record, key: str) -> float | None:
     return float(above[key] / below[key])
 
 
+def _unsure_ratios(point: Record, today: Record) -> list[str]:
+    """Return the keys of ratios that rest on what nothing published determines, on either side."""
+    unsure = {*point["undetermined"], *today["undetermined"]} if point["model"] else set()
+    return [ratio for ratio, key in _RATIOS if key in unsure]
+
+
+_RATIOS = (
+    ("speedup", "tokens_per_s_per_user"),
+    ("cost_multiple", "usd_per_mtok_output"),
+    ("cost_multiple_total", "usd_per_mtok_total"),
+)
 _BEFORE = (
     Column("trick", "text", "what is tried", "option.trick"),
     Column("change", "text", "what is changed", lambda one: one.option.change or None),

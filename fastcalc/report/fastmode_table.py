@@ -111,15 +111,16 @@ def parts(
     few += [compare.prices(named, in_short=True)]
     few += dict.fromkeys(line for one in named for line in one.warnings)
     every, found = notes(answer, options, left), factors_of(answer)
-    under = screen.under_table(_KEY, few, every, then)
     if screen.wide:
         table = record_tables.table(TABLE, rows(answer, options), screen.width, {"how": 0})
         apart = factors.parts(found, screen.width) if found else []
+        under = screen.under_table(record_tables.with_mark(_KEY, table), few, every, then)
         return [compare.heading(answer.today), "", _sentence(answer), table, *apart, under]
     columns = [replace(o, heading=("", "how"), format="") if o.key == "how" else o for o in TABLE]
     cells = [{**one, "how": _marked(one)} for one in rows(answer, shown)]
     law = [f"That is {factors.product(found)}."] if found else []
     table = record_tables.table(columns, cells, screen.width, {"how": 0})
+    under = screen.under_table(record_tables.with_mark(_KEY, table), few, every, then)
     return [_sentence(answer), *law, "", table, under]
 
 

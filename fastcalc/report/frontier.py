@@ -101,7 +101,7 @@ def parts(
     every = [_TRIED, compare.prices(drawn), *refused, *warnings]
     table = record_tables.table(columns(records, wide=screen.wide), records, screen.width)
     key = _KEY + _CHANGED * any(record["is_narrowed"] for record in records)
-    under = screen.under_table(key, few, every, then)
+    under = screen.under_table(record_tables.with_mark(key, table), few, every, then)
     return [_verdict(points), "", overview.heading(drawn), table, under]
 
 

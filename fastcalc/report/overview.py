@@ -46,7 +46,8 @@ def parts(
     tables = record_tables.tables(_COLUMNS, rows, screen.width)
     for group, table in zip(models, tables, strict=True):
         found += [*[""][: len(found)], first_sentence(group), "", heading(group), table]
-    return [*found, screen.under_table(_KEY, *notes, then)]
+    key = record_tables.with_mark(_KEY, *tables)
+    return [*found, screen.under_table(key, *notes, then)]
 
 
 def heading(outcomes: Sequence[Outcome]) -> str:

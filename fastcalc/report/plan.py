@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from fastcalc.core import columns
 from fastcalc.core.columns import Column, pick, values
 from fastcalc.core.estimate import site_power
+from fastcalc.core.undetermined import undetermined_keys
 from fastcalc.report import records
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.record_tables import ends
@@ -60,10 +61,43 @@ def unrounded(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Rec
             command=compare_command(plan.scenario, typed),
         )
         (replica,) = records.unrounded([plan.replica])
+        replica["undetermined"] = undetermined(plan, service)
         found.append({key: (replica | values(_OWN, one))[key] for key in KEYS})
     return found
 
 
+def undetermined(plan: Plan, service: Service) -> list[str]:
+    """Return the keys of a plan's record that nothing published determines.
+
+    How many replicas a rate takes turns with how fast they take prompts, and so does all that is of
+    all of them.
+    """
+    keys = undetermined_keys(plan.replica.placement.machine)
+    if not keys:
+        return []
+    is_apart = plan.prefill_layout is not None
+    found = [*keys, "service_ttft_ms"]
+    if not is_apart or "tpot_ms" in keys:
+        found += ["service_tpot_ms", "service_tpot_ms_low", "service_tpot_ms_high"]
+    if is_apart:
+        found += ["prefill_replicas", "prefill_utilization"]
+    if service.rate is not None or is_apart:
+        found += _OF_ALL_REPLICAS
+    if service.rate is not None or service.objective != "chips":
+        found.append("cost")
+    return found
+
+
+_OF_ALL_REPLICAS = (
+    "replicas",
+    "utilization",
+    "chips_total",
+    "service_usd_per_hour",
+    "usd_per_month",
+    "watts",
+    "service_usd_per_mtok_total",
+    "service_joules_per_token",
+)
 _RANKS = ("tp", "pp", "ep", "dp")
 COLUMNS = (
     Column("rank", "count", "place among the plans"),

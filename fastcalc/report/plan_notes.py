@@ -13,8 +13,10 @@ from fastcalc.report.plan import (
     MOST_NAMED,
     runner_up_price,
     tpot_range,
+    undetermined,
     unknown_chips,
 )
+from fastcalc.report.record_tables import marked
 from fastcalc.report.rounding import rounded_down, rounded_up
 from fastcalc.search.plan.decision import REASONS, Decision, Plan
 from fastcalc.search.plan.service import NEAR, Service
@@ -43,7 +45,7 @@ def _next_chip(found: Decision) -> Iterator[str]:
     best, second = found.plans[0], found.runner_up
     if second is not None:
         chip, price = best.scenario.hardware.id, runner_up_price(found)
-        line = f"next chip: {second.scenario.hardware.id}, {what(second)}: "
+        line = f"next chip: {second.scenario.hardware.id}, {what(second, found.service)}: "
         usd = price and number(rounded_up(price))
         then = f"; it wins where {chip} costs more than ${usd} a chip-hour" if usd else ""
         yield line + times_the_cost(found, second) + then
@@ -158,10 +160,14 @@ def cut(layout: Any) -> str:
     return str(layout).replace(" ", "") or "1 chip"
 
 
-def what(plan: Plan) -> str:
+def what(plan: Plan, service: Service) -> str:
     """Say what a plan takes, in a phrase."""
-    price, chips = plan.usd_per_month, many(plan.values["chips"], "chip")
-    return chips if price is None else f"{chips}, ${dollars(price)} a month"
+    is_unsure = "chips_total" in undetermined(plan, service)
+    count, _, chips = many(plan.values["chips"], "chip").partition(" ")
+    chips = f"{marked(count, is_unsure=is_unsure)} {chips}"
+    if plan.usd_per_month is None:
+        return chips
+    return f"{chips}, ${marked(dollars(plan.usd_per_month), is_unsure=is_unsure)} a month"
 
 
 def _unit(service: Service) -> str:

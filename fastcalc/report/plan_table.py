@@ -94,16 +94,17 @@ def parts(found: Decision, top: int, asked: str, typed: Typed, screen: Screen) -
     if own:
         weights, cache = own_formats(own.scenario.model)
         said = f"in the model's own formats ({weights}, cache {cache})"
-        every.insert(0, f"{said}, {times_the_cost(found, own)}: {what(own)}")
+        every.insert(0, f"{said}, {times_the_cost(found, own)}: {what(own, found.service)}")
     warned = (line for plan in listed for line in plan.replica.warnings)
     every += [*notes(found.service), *dict.fromkeys(warned)]
     few, command = first_notes(found, shown), compare_command(best.scenario, typed)
-    answer = f"{what(best)} for {asked}"
+    answer = f"{what(best, found.service)} for {asked}"
     if not found.may_lead(best):
         weights, cache = own_formats(best.scenario.model)
         answer += f", in fewer bits than it is published in ({weights}, cache {cache})"
     title = Title(best.scenario.hardware.id, answer)
     key = _KEY + ("" if all(map(found.may_lead, shown)) else _CHANGED)
+    key = record_tables.with_mark(key, made)
     return [title, "", made, screen.under_table(key, few, every, command)]
 
 
@@ -125,6 +126,7 @@ def columns(service: Service) -> list[Column]:
     if service.rate is None and service.objective in _RATELESS:
         found["replicas"] = replace(
             found["replicas"],
+            key="cost",
             heading=_RATELESS[service.objective],
             format=lambda record: number(record["cost"]),
         )

@@ -1,5 +1,6 @@
 """Records as tables: a cell for each column, and as many columns as a width holds."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -17,6 +18,10 @@ OPTIONAL = 8
 
 UNDETERMINED = "?"
 """After a number that nothing published determines; the note of its chip says why."""
+
+_MARKED = re.compile(r"\dx?\?")
+MARK_MEANS = f"{UNDETERMINED}: undetermined"
+"""What the key of a table says of it; a note of its chip says why."""
 
 FORMATS: dict[str, Callable[[Any], str]] = {
     "text": str,
@@ -46,8 +51,23 @@ def row(columns: Iterable[Column], record: Any) -> dict[str, str]:
 def _cell(column: Column, record: Any) -> str:
     text = _plain_cell(column, record)
     unsure = record.get("undetermined") if isinstance(record, Mapping) else None
-    is_unsure = column.key.removeprefix("service_") in (unsure or ())
+    return marked(text, is_unsure=column.key in (unsure or ()))
+
+
+def marked(text: str, *, is_unsure: bool) -> str:
+    """Return a number as text, with a mark where nothing published determines it."""
     return f"{text}{UNDETERMINED}" if is_unsure and text != "-" else text
+
+
+def key_of_mark(*tables: TextTable) -> list[str]:
+    """Return a line that says what the mark means, or none where no cell of some tables has it."""
+    cells = (cell for table in tables for row in table.rows for cell in row)
+    return [f"key: {MARK_MEANS}"] * any(_MARKED.search(cell) for cell in cells)
+
+
+def with_mark(key: str, *tables: TextTable) -> str:
+    """Return the key of some tables, with what the mark means where one of them has it."""
+    return f"{key}; {MARK_MEANS}" if key_of_mark(*tables) else key
 
 
 def _plain_cell(column: Column, record: Any) -> str:

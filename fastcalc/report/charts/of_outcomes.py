@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from fastcalc.core.scenario import Outcome
+from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
 from fastcalc.formulas.types import Floats
 from fastcalc.report.charts.drawing import MOST, Chart, ChartAxis, Panel, Series, Style, axes
 from fastcalc.report.compare import no_place
 from fastcalc.report.numbers_as_text import dollars, number, prefixed
+from fastcalc.report.record_tables import UNDETERMINED
 
 _SMALL = 0.02
 """Share of a step below which a component is drawn with the others."""
@@ -24,7 +26,7 @@ def speed(outcomes: Sequence[Outcome]) -> Chart:
         series += ranged(name, place, batch[held], speeds_of(outcome, held), tips)
     title = _of(outcomes, "Speed of each user")
     across = "batch (sequences decoded together)"
-    return of_speeds(title, series, across, 2, list(_left_out(outcomes)))
+    return of_speeds(title, series, across, 2, [*_left_out(outcomes), *unsure(outcomes)])
 
 
 def speeds_of(outcome: Outcome, some: Any) -> tuple[Any, Any, Any, Any]:
@@ -49,7 +51,7 @@ def ranged(
     wide = _wide(x)
     line = np.broadcast_to(bound, wide.shape)
     return (
-        Series(f"bound of {name}", wide, line, place, "bound"),
+        Series(f"bound of {unmarked(name)}", wide, line, place, "bound"),
         Series(name, x, middle, place, "line", low, high, said),
     )
 
@@ -92,10 +94,18 @@ def price(outcomes: Sequence[Outcome]) -> Chart:
             for one, cost in zip(batch[held], usd, strict=True)
         ]
         series += ranged(name, place, usd, speeds_of(outcome, held), tips)
-    title, notes = _of(outcomes, "Speed and price"), list(_left_out(outcomes))
+    title = _of(outcomes, "Speed and price")
     if not series:
         return Chart(title, notes=["no chip here has a price"])
-    return of_speeds(title, series, PRICE, 10, notes)
+    return of_speeds(title, series, PRICE, 10, [*_left_out(outcomes), *of_prices(outcomes)])
+
+
+def of_prices(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield what drawn prices rest on that nothing published determines, each once."""
+    priced = [one for one in outcomes if one.usd is not None]
+    some = [one for one in priced if max(one.scenario.batches) > 1]
+    batching = (note for one in some for note in batching_notes(one.placement.machine))
+    yield from dict.fromkeys([*unsure(priced), *batching])
 
 
 PRICE = "$/Mtok output, at the speed expected"
@@ -109,16 +119,17 @@ def roofline(outcomes: Sequence[Outcome]) -> Chart:
     for place, (name, outcome) in _drawn(outcomes):
         work, count = outcome.estimate.bound_pass.work, outcome.placement.layout.chips
         moved, peak = (float(np.max(one)) / count for one in (work.bandwidth, work.flop_rate))
-        chips[name] = f"{name} {prefixed(moved, 'B/s')} and {prefixed(peak, 'FLOP/s')}"
+        chips[name] = f"{unmarked(name)} {prefixed(moved, 'B/s')} and {prefixed(peak, 'FLOP/s')}"
         ridge = min(max(peak / moved, across.low), across.high)
         x = np.unique([across.low, ridge, across.high])
         y = np.minimum(moved * x, peak) / 1e12
-        series.append(Series(f"bound of {name}", x, y, place, "bound"))
+        series.append(Series(f"bound of {unmarked(name)}", x, y, place, "bound"))
     upward = axes(series, "", "TFLOP/s of each chip")[1]
     notes = [
         f"dashed: what memory and arithmetic of a chip allow: {', '.join(chips.values())}",
         "points: decode steps, the smallest batch first, and the prefill of one prompt",
         *_left_out(outcomes),
+        *dict.fromkeys(unsure(outcomes, of_prompts=True)),
     ]
     return Chart(_of(outcomes, "Roofline"), [Panel("", across, upward, series)], (), notes)
 
@@ -129,7 +140,9 @@ def _passes(place: int, name: str, outcome: Outcome) -> Iterator[Series]:
     found = [(f"{name}", "decode", estimate.step.seconds, work)]
     if outcome.scenario.batches[0] == 1:
         prompt = estimate.passes.bound(outcome.scenario.traffic.computed_prompt, decode=0.0)
-        found.append((f"{name}, prefill", "prefill", estimate.ttft[:1], prompt.work))
+        mark = f" {UNDETERMINED}" * any(undetermined_notes(outcome.placement.machine))
+        label = f"{unmarked(name)}, prefill{mark}"
+        found.append((label, "prefill", estimate.ttft[:1], prompt.work))
     for label, what, seconds, done in found:
         some = held if what == "decode" else held[:1]
         flops, moved = (np.broadcast_to(one, some.shape)[some] for one in (done.flops, done.bytes))
@@ -183,7 +196,12 @@ def step(outcomes: Sequence[Outcome]) -> Chart:
         upward = ChartAxis.over("ms of a decode step", totals if shared else [total], 0)
         across, _ = axes(series, "batch (sequences decoded together)", "", (2, 0))
         panels.append(Panel(title.rstrip(), across, upward, series))
-    return Chart(_of(outcomes, "Time of a decode step"), panels, (), list(_left_out(outcomes)))
+    return Chart(
+        _of(outcomes, "Time of a decode step"),
+        panels,
+        (),
+        [*_left_out(outcomes), *unsure(outcomes)],
+    )
 
 
 _OTHERS = "all others"
@@ -204,14 +222,27 @@ def _components(outcome: Outcome) -> dict[str, Floats]:
 def _drawn(outcomes: Sequence[Outcome]) -> list[tuple[int, tuple[str, Outcome]]]:
     models = {one.scenario.model.id for one in outcomes}
     held = [one for one in outcomes if one.estimate.fits.any()][:MOST]
-    names = [
-        f"{one.scenario.model.id} on {one.scenario.hardware.id}"
-        if len(models) > 1
-        else one.scenario.hardware.id
-        for one in held
-    ]
+    names = [marked_name(one, f"{one.scenario.model.id} on " * (len(models) > 1)) for one in held]
     places = {name: place for place, name in enumerate(dict.fromkeys(names))}
     return [(places[name], (name, one)) for name, one in zip(names, held, strict=True)]
+
+
+def marked_name(outcome: Outcome, start: str = "") -> str:
+    """Return what a chip is called, with a mark where nothing published determines its speed."""
+    name = f"{start}{outcome.scenario.hardware.id}"
+    return f"{name} {UNDETERMINED}" if is_assumed(outcome.scenario.engine) else name
+
+
+def unmarked(name: str) -> str:
+    """Return the name of a chip without a mark: its bound is as sure as its data sheet."""
+    return name.removesuffix(f" {UNDETERMINED}")
+
+
+def unsure(outcomes: Sequence[Outcome], *, of_prompts: bool = False) -> Iterator[str]:
+    """Yield why numbers that are drawn are undetermined; of speeds, or of prompts, too."""
+    for outcome in outcomes:
+        if of_prompts or is_assumed(outcome.scenario.engine):
+            yield from undetermined_notes(outcome.placement.machine)
 
 
 def _left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:

@@ -9,7 +9,14 @@ from fastcalc import search
 from fastcalc.core.scenario import Scenario
 from fastcalc.evidence.score import Prediction
 from fastcalc.report.charts.drawing import MOST, Chart, ChartAxis, Panel, Series
-from fastcalc.report.charts.of_outcomes import PRICE, of_speeds, ranged, speeds_of
+from fastcalc.report.charts.of_outcomes import (
+    PRICE,
+    marked_name,
+    of_prices,
+    of_speeds,
+    ranged,
+    speeds_of,
+)
 from fastcalc.report.numbers_as_text import dollars, number
 
 ALIKE = 1.5
@@ -39,13 +46,14 @@ def frontiers(placed: Sequence[Scenario], max_chips: int) -> Chart:
         middle, bound, *ends = (None if None in row else np.array(row) for row in rows)
         most = bound if bound is None else np.maximum.accumulate(bound)  # for less, too
         usd = np.array([one.usd for one in points])
-        series += ranged(name, place, usd, (middle, most, *ends), tips)
+        series += ranged(marked_name(points[0].outcome), place, usd, (middle, most, *ends), tips)
     scenario = placed[0]
     title = (
         f"Speed and price: {scenario.model.name}, prompt {scenario.traffic.prompt:,.0f}, output "
         f"{scenario.traffic.output:,.0f} tokens"
     )
     notes = ["each point is a layout and a batch that no other of its chip beats in both"]
+    notes += of_prices([one.outcome for name in drawn for one in best[name]])
     if len(drawn) < len(best):
         notes += [
             f"drawn are {len(drawn)} of {len(best)} chips: those with "
