@@ -636,6 +636,7 @@ def test_what_is_next_can_be_typed(fastcalc):
         (("a=speed=65", "--best-of", "0"), "--best-of 0 is not a whole number from 1"),
         (("a=speed=65", "--judge", "jury"), "--judge 'jury' is not oracle, majority or a share"),
         (("a=speed=65", "--judge", "2"), "--judge 2 is not a share"),
+        (("a=speed=65", "--utilization", "1e400"), "--utilization inf is not a share"),
         (("a=speed=65,price=-1",), "a: price -1 is not 0 or a number from"),
         (("a=speed=65", "--window-ms", "0"), "--window-ms 0 is not a number from 1e-12"),
         (("a=speed=65,sped=3",), "did you mean 'speed'?"),

@@ -246,7 +246,7 @@ def test_an_id_with_dots_and_an_engine_can_be_named(run):
         ("sglang:parameters.rank_wait=1 us", "no engine asked about has that place"),
         ("parameters=3", "parameters: '3' should be a mapping"),
         ("parameters.rank_wait=1", "1 has no unit"),
-        ("extends=wse-3", "no file has a key 'extends'"),
+        ("extends=wse-3", "'extends' says which file it is"),
         ("capacity", "is not PATH=VALUE"),
         ("memori.SRAM.capacity=1GB", "no file has a key 'memori'; did you mean 'memory'?"),
         ("memory.SRM.capacity=1GB", "no hardware asked about has that place"),
@@ -254,7 +254,8 @@ def test_an_id_with_dots_and_an_engine_can_be_named(run):
         ("memory.HBM3.capacity=10", "memory[0].capacity: 10 has no unit"),
         ("memory.HBM3.size=10GB", "unknown key 'size' in memory[0]"),
         ("blocks=3", "should be a list"),
-        ("id=other", "no file has a key 'id'"),
+        ("id=other", "'id' says which file it is"),
+        ("vllm:id=other", "'id' says which file it is"),
     ],
 )
 def test_a_what_if_that_cannot_be_is_refused(run, written, sentence):

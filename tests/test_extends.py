@@ -1,13 +1,17 @@
 """A file that extends another has everything that it leaves out from it, whatever the key."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 import fastcalc
+from fastcalc.catalogue import store
 from fastcalc.catalogue.folders import names
+from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.store import SCHEMAS, Catalogue
 from fastcalc.errors import InputError
+from fastcalc.lint import run
 from fastcalc.lint.run import check
 
 ITS_OWN = {"id", "name", "aliases", "extends"}
@@ -107,3 +111,30 @@ def test_a_chain_has_a_longest_length(own, kind):
     assert LOADERS[kind](extended, "link-28").id == "link-28"
     with pytest.raises(InputError, match=r"link-1469\.yaml:2:10: 30 entries that extend one anoth"):
         LOADERS[kind](extended, "link-1499")
+
+
+@pytest.mark.parametrize("base", ["{}/secret.yaml", "../secret.yaml", "engines/../../secret.yaml"])
+def test_a_file_that_is_checked_opens_none_by_its_path(own, tmp_path, monkeypatch, base):
+    """A pull request could have any file of the machine read, and its beginning printed."""
+    (tmp_path / "secret.yaml").write_text("password: hunter2\n")
+    extended = own("hardware", mine=f"name: Mine\nextends: {base.format(tmp_path)}\n")
+    monkeypatch.chdir(tmp_path / "hardware")
+    opened = []
+    monkeypatch.setattr(store, "read", lambda path: opened.append(path.name) or read(path))
+    with pytest.raises(InputError, match=r"mine\.yaml:3:10: .* is a path, which extends does not"):
+        extended.hardware("mine")
+    (fault,) = check([Path("mine.yaml")]).faults
+    assert (fault.rule, fault.line) == ("ST023", 3)
+    assert set(opened) <= {"mine.yaml"}
+
+
+def test_a_whole_disk_is_not_walked(tmp_path, monkeypatch):
+    """A hundred folders that lead nowhere are as many files as are walked here."""
+    monkeypatch.setattr(run, "MOST_WALKED", 100)
+    (tmp_path / "mine.yaml").write_text("id: mine\nextends: wse-3\nname: Mine\n")
+    for count in range(99):
+        (tmp_path / f"{count}").mkdir()
+    assert check([tmp_path]).files == 1
+    (tmp_path / "more").mkdir()
+    with pytest.raises(InputError, match=r"more than 100 files; name the folders of hardware"):
+        check([tmp_path])

@@ -3,6 +3,7 @@
 import sys
 import time
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -10,6 +11,7 @@ from benchmarks.fuzz import running
 from benchmarks.fuzz.campaign import campaign, summary
 from benchmarks.fuzz.grammar import Case, commands, draw
 from benchmarks.fuzz.judge import faults
+from benchmarks.fuzz.mutations import _json_values, _yaml_values
 from benchmarks.fuzz.running import Outcome
 from fastcalc.cli import show_check
 from tests.strategies import scaled
@@ -157,3 +159,9 @@ def test_a_traceback_that_the_program_prints_is_found(monkeypatch):
     assert ran.code == 2
     assert ran.crash[-1] == "KeyError: 'missing'"
     assert ran.crash[-2].endswith("<lambda>")
+
+
+def test_a_file_nested_too_deep_to_be_read_is_damaged_all_the_same():
+    deep = b"[" * 100_000 + b"]" * 100_000
+    assert isinstance(_json_values(Random(1), deep), bytes)
+    assert isinstance(_yaml_values(Random(1), deep[:2000]), bytes)

@@ -229,7 +229,7 @@ def _json_values(rng: Random, raw: bytes) -> bytes:
     is_lines = text.count("\n{") > 0 and not text.startswith("[")
     try:
         data = [json.loads(line) for line in text.splitlines()] if is_lines else json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return _scalars(rng, raw)
     if not isinstance(data, dict | list):
         return raw
@@ -242,7 +242,7 @@ def _json_values(rng: Random, raw: bytes) -> bytes:
 def _yaml_values(rng: Random, raw: bytes) -> bytes:
     try:
         data = yaml.load(raw, Loader=_LOADER)  # noqa: S506  (a safe one)
-    except (yaml.YAMLError, ValueError):
+    except (yaml.YAMLError, ValueError, RecursionError):
         return _scalars(rng, raw)
     if not isinstance(data, dict | list):
         return raw

@@ -50,6 +50,9 @@ def change(written: str) -> Change:
     path = tuple(step.strip() for step in _POSITION.sub(r".\1", match[2]).split("."))
     fields = (set(schema.model_fields) for schema in (Hardware, Model, Engine))
     known = set[str]().union(*fields) - _NEVER_INHERITED - {"extends"}
+    if path[0] in _NEVER_INHERITED | {"extends"}:
+        what = f"'{path[0]}' says which file it is, and --set changes what a file says of it"
+        raise InputError(f"--set {shown(written)}: {what}; write it in a file of your own")
     if path[0] not in known:
         near = get_close_matches(path[0], known, n=1, cutoff=0.5)
         hint = f"did you mean '{near[0]}'?" if near else "'fastcalc show' prints an entry's keys"

@@ -186,8 +186,8 @@ class Catalogue:
         """Return the id of the entry that states each key which a document itself does not."""
         stated_by: dict[str, str] = {}
         own_keys = document.data.keys()
-        while base := str(document.at("extends") or ""):
-            document = read(self._find(base, kind))
+        while path := self._extended_by(document, kind):
+            document = read(path)
             for key in document.data.keys() - own_keys:
                 stated_by.setdefault(key, str(document.at("id")))
         return stated_by
@@ -212,9 +212,8 @@ class Catalogue:
         further than `LONGEST_CHAIN`.
         """
         chain, files = [document], [os.path.realpath(document.file)]
-        while base := str(chain[-1].at("extends") or ""):
+        while path := self._extended_by(chain[-1], kind):
             with placed(chain[-1].place, "extends"):
-                path = self._find(base, kind)
                 files.append(os.path.realpath(path))
                 if files[-1] in files[:-1]:
                     circle = " -> ".join(Path(file).stem for file in files)
@@ -235,8 +234,20 @@ class Catalogue:
 
         Raises InputError where `whole` does.
         """
+        path = self._extended_by(document, kind)
+        return self.whole(read(path), kind) if path else None
+
+    def _extended_by(self, document: Document, kind: Kind) -> Path | None:
+        """Return the file of the entry that a document extends, or None.
+
+        A file that comes from elsewhere opens none but the user's own and the catalogue's.
+        """
         base = str(document.at("extends") or "")
-        return self.whole(read(self._find(base, kind)), kind) if base else None
+        with placed(document.place, "extends"):
+            if "/" in base or "\\" in base:
+                what = "write the id of an entry, or the name of a .yaml file of this folder"
+                raise InputError(f"'{shown(base)}' is a path, which extends does not take; {what}")
+            return self._find(base, kind) if base else None
 
     def refuse_idle_changes(self, kind: Kind, entries: Iterable[Entry]) -> None:
         """Refuse a change that none of some entries of a kind has a place for."""

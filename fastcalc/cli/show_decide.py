@@ -41,6 +41,7 @@ _NOT_REPEATED = ("options", "map", "notes", "out", "format")
 def run(asked: Decide) -> Found:
     """Decide between options and write it in a format."""
     entries = catalogue(asked)
+    options.share(asked.utilization, "--utilization")  # whether or not a machine is rented
     if asked.on is not None:
         chips_of(entries, asked.on, OWN_MEMORY)  # wrong names are refused, whoever uses them
     given, said, warned = decide_options.parsed(asked, entries)

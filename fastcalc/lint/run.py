@@ -19,6 +19,9 @@ from fastcalc.written import shown
 
 assert rules  # importing it registers every rule
 
+MOST_WALKED = 100_000
+"""Files and folders of one that is walked; a repository that has more names the parts to check."""
+
 
 @dataclass(frozen=True)
 class Report:
@@ -98,12 +101,7 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         inside = [path]
         if os.path.isdir(path):
-            inside = []
-            for folder, below, names in os.walk(path):
-                below[:] = [one for one in below if not one.startswith(".")]  # what is walked next
-                # Read by any command that names it, so 'mine.YAML' is checked, too.
-                yaml = (name for name in names if name.lower().endswith((".yaml", ".yml")))
-                inside += [Path(folder, name) for name in yaml if not name.startswith(".")]
+            inside = list(_inside(path))
             if not inside:
                 raise InputError(f"{path} holds no YAML file to check")
         elif not os.path.exists(path):
@@ -111,6 +109,24 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
         for one in sorted(inside):  # a file named twice is checked once, as it was named first
             found.setdefault(os.path.realpath(one), one)
     return list(found.values())
+
+
+def _inside(path: Path) -> Iterator[Path]:
+    """Yield the YAML files of a folder, hidden ones left out.
+
+    Raises InputError if it holds more than `MOST_WALKED` files, as a whole disk does.
+    """
+    walked = 0
+    for folder, below, names in os.walk(path):
+        below[:] = [name for name in below if not name.startswith(".")]  # what is walked next
+        walked += len(names) + len(below)
+        if walked > MOST_WALKED:
+            what = f"{path} holds more than {MOST_WALKED:,} files"
+            raise InputError(f"{what}; name the folders of hardware, models and engines in it")
+        for name in names:
+            # Read by any command that names it, so 'mine.YAML' is checked, too.
+            if name.lower().endswith((".yaml", ".yml")) and not name.startswith("."):
+                yield Path(folder, name)
 
 
 def check_document(document: Document, kind: Kind | None, setting: Setting) -> Iterator[Fault]:
