@@ -9,6 +9,7 @@ H100 = (ROOT / "hardware" / "h100-sxm.yaml").read_text()
 B200 = (ROOT / "hardware" / "b200.yaml").read_text()
 RTX = (ROOT / "hardware" / "rtx-4090.yaml").read_text()
 WSE = (ROOT / "hardware" / "wse-3.yaml").read_text()
+INFERENTIA = (ROOT / "hardware" / "inferentia-2.yaml").read_text()
 MI300X = (ROOT / "hardware" / "mi300x.yaml").read_text()
 LLAMA = (ROOT / "models" / "llama-3.1-8b.yaml").read_text()
 MIXTRAL = (ROOT / "models" / "mixtral-8x7b.yaml").read_text()
@@ -133,6 +134,7 @@ EXAMPLES: dict[str, Callable[[], tuple[str, str | bytes]]] = {
     "HW067": lambda: h100((r"value: 26000 USD", "value: 260 USD")),
     "HW068": lambda: h100((r"value: 26000 USD", "value: 100000 USD")),
     "HW069": lambda: h100(('released: "2022"', 'released: "2202"')),
+    "HW073": lambda: ("inferentia-2", put(INFERENTIA, (r"ranks: \{value: 2", "ranks: {value: 64"))),
     "HW070": lambda: h100((r"terms: spot(.*)value: 0.8015", r"terms: spot\1value: 2.8015")),
     "HW071": lambda: h100((r"value: 2.29 USD/h", "value: 18.32 USD/h")),
     "HW072": lambda: h100((r"value: 2.95 USD/h", "value: 23.6 USD/h")),

@@ -81,6 +81,8 @@ def hardware(draw: st.DrawFn, *, spatial: bool | None = None) -> Hardware:
             "bandwidth": _in(roll.number(10, 2000), "GB/s"),
             "domain": roll.choice([1, 2, 8, 72]),
         }
+        if ranks := roll.choice([None, None, None, 1, 2, 4]):
+            entry["ranks"] = ranks
     return Hardware.model_validate(entry)
 
 

@@ -6,8 +6,9 @@ from tests.helpers import ROOT, every
 from tests.rule_examples import put, value
 from tests.test_check import faults
 
-CHIP, MODEL, EXPERTS, PICKS, WINDOWS = (
+CHIP, CORES, MODEL, EXPERTS, PICKS, WINDOWS = (
     "hardware/h100-sxm",
+    "hardware/inferentia-2",
     "models/llama-3.1-8b",
     "models/mixtral-8x7b",
     "models/deepseek-v3.2",
@@ -37,6 +38,8 @@ EDGES = [
     ("HW071", CHIP, "value: 1.25 USD/h", "value: {} USD/h", (4.42,), (4.43,)),
     # 0.2 to 3.6 USD/h for each TB/s, of which it has 3.35.
     ("HW072", CHIP, "value: 2.95 USD/h", "value: {} USD/h", (0.68, 12.05), (0.66, 12.07)),
+    # Eight cores of a Trainium2, each alone.
+    ("HW073", CORES, "ranks: {value: 2", "ranks: {{value: {}", (1, 8), (9, 64)),
     # Of 2026-11-21: a year and a day ago at most.
     ("PV008", CHIP, '"2026-05"', '"{}"', ("2025-11-20", "2026-11-21"), ("2025-11-19",)),
     ("MD009", MODEL, "hidden_size: 4096", "hidden_size: {}", (4128, 1024, 1016), (4112, 1040, 1020)),

@@ -238,9 +238,9 @@ def optional(schema, start=""):
 
 
 def test_every_optional_number_has_a_default_or_stays_absent():
-    """Prices stay absent; network has no domain, and area is in no formula of speed."""
+    """Prices stay absent; network has no domain, area is in no formula of speed, no ranks are one."""
     assert set(optional(Hardware)) == MEDIANS.keys() | {
-        "links.scale_out.domain", "price.cloud", "price.purchase", "area", "transistors",
+        "links.scale_out.domain", "price.cloud", "price.purchase", "area", "transistors", "ranks",
     }  # fmt: skip
 
 

@@ -177,8 +177,9 @@ def _sent(placement: AnyPlacement, tokens: Array) -> tuple[ArrayLike, ArrayLike]
     if layout == Layout():
         return 0.0, inf
     message = tokens * (work.hidden or 0.0) * NARROWEST_ACTIVATION_BYTES
-    reduced = all_reduce_bytes(ranks=layout.tp, message=message) / 2.0
+    chips = placement.machine.chips_of(layout.tp)
+    reduced = all_reduce_bytes(ranks=chips, message=message) / 2.0
     reduced = 2.0 * work.depth / (layout.pp * layout.dp) * reduced
-    sent = where(layout.tp > 1, reduced, (layout.pp > 1) * (message / layout.dp))
+    sent = where(chips > 1, reduced, (layout.pp > 1) * (message / layout.dp))
     crossed = where(layout.pp > 1, np.maximum(chip.link, chip.link_out), inf)
-    return sent, where(layout.tp > 1, chip.link, crossed)
+    return sent, where(chips > 1, chip.link, crossed)

@@ -56,7 +56,7 @@ FIRST = (
     Column("hardware", "text", "id of the chip", "scenario.hardware.id", ("", "hardware")),
     Column("model", "text", "id of the model", "scenario.model.id", ("", "model")),
     Column("engine", "text", "id of the engine", "scenario.engine.id"),
-    Column("chips", "count", "tp x pp x dp", "layout.chips", ("", "chips")),
+    Column("chips", "count", "tp x pp x dp / ranks of a chip", "layout.chips", ("", "chips")),
     Column("tp", "count", "tensor-parallel ranks", "layout.tp"),
     Column("pp", "count", "pipeline stages", "layout.pp"),
     Column("ep", "count", "ranks that share the experts", "layout.ep"),

@@ -24,17 +24,26 @@ class LayoutError(InputError):
 
 @dataclass(frozen=True, order=True)
 class Layout:
-    """How chips share the work: ``chips = tp * pp * dp``, and ``ep`` overlays ``tp * dp``."""
+    """How chips share the work: ``tp * pp * dp`` ranks, and ``ep`` overlays ``tp * dp``.
+
+    per_chip : ranks of a chip, which are its cores where each runs as a device of its own [1]
+    """
 
     tp: int = 1
     pp: int = 1
     ep: int = 1
     dp: int = 1
+    per_chip: int = 1
+
+    @property
+    def ranks(self) -> int:
+        """Ranks of all stages and replicas. [1]"""
+        return self.tp * self.pp * self.dp
 
     @property
     def chips(self) -> int:
         """Chips used. [1]"""
-        return self.tp * self.pp * self.dp
+        return -(-self.ranks // self.per_chip)
 
     @property
     def expert_shards(self) -> int:
@@ -59,6 +68,7 @@ class Layouts:
     pp: Ints
     ep: Ints
     dp: Ints
+    per_chip: int = 1
 
     @classmethod
     def of(cls, layouts: Sequence[Layout], *, axes: int = 0) -> "Layouts":
@@ -71,12 +81,18 @@ class Layouts:
 
     def at(self, places: Ints) -> "Layouts":
         """Return the layouts at some positions, in the shape of those."""
-        return Layouts(self.tp[places], self.pp[places], self.ep[places], self.dp[places])
+        tp, pp, ep, dp = (each[places] for each in (self.tp, self.pp, self.ep, self.dp))
+        return Layouts(tp, pp, ep, dp, self.per_chip)
+
+    @property
+    def ranks(self) -> Ints:
+        """Ranks of all stages and replicas. [1]"""
+        return self.tp * self.pp * self.dp
 
     @property
     def chips(self) -> Ints:
         """Chips used. [1]"""
-        return self.tp * self.pp * self.dp
+        return -(-self.ranks // self.per_chip)
 
     @property
     def expert_shards(self) -> Ints:
@@ -91,8 +107,9 @@ class Layouts:
 
 @lru_cache(maxsize=256)
 def _stacked(layouts: tuple[Layout, ...], axes: int) -> Layouts:
-    ranks = np.array([(one.tp, one.pp, one.ep, one.dp) for one in layouts])
-    return Layouts(*ranks.T.reshape(4, len(layouts), *(1,) * axes))
+    ranks = np.array([(layout.tp, layout.pp, layout.ep, layout.dp) for layout in layouts])
+    tp, pp, ep, dp = ranks.T.reshape(4, len(layouts), *(1,) * axes)
+    return Layouts(tp, pp, ep, dp, layouts[0].per_chip)
 
 
 AnyLayout: TypeAlias = Layout | Layouts

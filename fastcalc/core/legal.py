@@ -10,7 +10,7 @@ replicas of dense models, and stages anywhere. What searches offer says `fastcal
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import ceil, floor, gcd
 
@@ -21,8 +21,8 @@ from fastcalc.core.layout import Layout, LayoutError
 from fastcalc.core.machine import Machine
 from fastcalc.core.workload import Workload
 
-EXPERT_TENSOR_RANKS = 8
-"""Tensor-parallel ranks beyond which a mixture of experts takes attention replicas instead."""
+EXPERT_TENSOR_CHIPS = 8
+"""Chips of a tensor-parallel group beyond which a mixture of experts takes attention replicas."""
 
 MOST_CHIPS = 16_384
 """Chips beyond which no placement that cuts layers is looked for."""
@@ -68,8 +68,8 @@ def slots(machine: Machine, work: Workload) -> float:
 
 
 @lru_cache(maxsize=512)
-def _doubled_groups(domain: int, work: Workload) -> tuple[int, ...]:
-    most = min(domain, EXPERT_TENSOR_RANKS) if work.experts else domain
+def _doubled_groups(domain: int, per_chip: int, work: Workload) -> tuple[int, ...]:
+    most = min(domain, EXPERT_TENSOR_CHIPS * per_chip) if work.experts else domain
     powers = (2**place for place in range(most.bit_length()))
     return tuple(ranks for ranks in powers if common_heads(work) % ranks == 0)
 
@@ -86,10 +86,20 @@ class LegalLayouts:
         """The layouts taken where none is asked for, in order of chips."""
         return _by_default(self.machine, self.work)
 
-    @cached_property
-    def domain(self) -> int:
+    @property
+    def chips_joined(self) -> int:
         """Chips that the fast link joins. [1]"""
         return link_domain(self.machine.hardware)
+
+    @cached_property
+    def domain(self) -> int:
+        """Ranks of the chips that the fast link joins. [1]"""
+        return self.chips_joined * self.machine.ranks
+
+    def counted(self, layout: Layout) -> Layout:
+        """Return a layout that counts the ranks of this chip."""
+        ranks = self.machine.ranks
+        return layout if layout.per_chip == ranks else replace(layout, per_chip=ranks)
 
     @property
     def is_pcie(self) -> bool:
@@ -104,7 +114,7 @@ class LegalLayouts:
         over racks of the fast one.
         """
         links, together = self.machine.hardware.links, layout.expert_shards * layout.pp
-        if together == 1 or links.scale_out is not None:
+        if together <= self.machine.ranks or links.scale_out is not None:
             return True
         return links.scale_up is not None and (self.machine.is_spatial or together <= self.domain)
 
@@ -112,7 +122,9 @@ class LegalLayouts:
     def unjoined(self) -> str:
         """Why no more chips work together, in a phrase."""
         beyond = (
-            f" beyond its domain of {self.domain}" if self.machine.hardware.links.scale_up else ""
+            f" beyond its domain of {self.chips_joined}"
+            if self.machine.hardware.links.scale_up
+            else ""
         )
         return f"{self.machine.hardware.id} states no link{beyond}"
 
@@ -129,7 +141,7 @@ class LegalLayouts:
     @cached_property
     def doubled_groups(self) -> tuple[int, ...]:
         """Ranks of tensor-parallel groups in powers of two, few enough for experts. [1]"""
-        return _doubled_groups(self.domain, self.work)
+        return _doubled_groups(self.domain, self.machine.ranks, self.work)
 
     def expert_ranks(self, tp: int, dp: int) -> int:
         """Return the ranks that share the experts where none are asked for. [1]
@@ -145,11 +157,12 @@ class LegalLayouts:
         if self.machine.is_spatial:
             yield from self._pipeline(chips)
             return
+        ranks = chips * self.machine.ranks
         for tp in self.doubled_groups:
-            for dp in range(1, chips // tp + 1):
-                pp, left = divmod(chips, tp * dp)
+            for dp in range(1, ranks // tp + 1):
+                pp, left = divmod(ranks, tp * dp)
                 is_inside = dp == 1 or not self.work.experts or tp * dp <= self.domain
-                layout = Layout(tp, pp, self.expert_ranks(tp, dp), dp)
+                layout = self.counted(Layout(tp, pp, self.expert_ranks(tp, dp), dp))
                 is_whole = left == 0 and pp <= self.most_stages
                 if is_whole and is_inside and self.is_joined(layout):
                     yield layout
@@ -158,11 +171,40 @@ class LegalLayouts:
         layout = Layout(pp=chips)
         return [layout] if chips <= self.most_stages and self.is_joined(layout) else []
 
+    def _has_heads(self, tp: int) -> bool:
+        """Return whether the heads can be divided; software of chips of several ranks pads them.
+
+        Source: get_number_of_extra_heads in parallel_layers/pad.py of AWS's neuronx-distributed.
+        What the padding costs is left out.
+        """
+        return self.padded_heads(tp) == 0 or (
+            self.machine.ranks > 1 and tp <= common_heads(self.work)
+        )
+
+    def padded_heads(self, tp: int) -> int:
+        """Return how many heads fill up the last ranks of a tensor-parallel group. [1]"""
+        return -common_heads(self.work) % tp
+
+    def rank_notes(self, layout: Layout) -> list[str]:
+        """Return what a reader must know of a layout on chips of several ranks."""
+        ranks, chip, model = self.machine.ranks, self.machine.hardware.id, self.work.model.id
+        if ranks == 1:
+            return []
+        notes = [f"{chip} runs {ranks} ranks a chip: tp, pp, dp and ep count ranks, not chips"]
+        if more := self.padded_heads(layout.tp):
+            heads = common_heads(self.work)
+            notes.append(
+                f"tp {layout.tp} pads the {heads} attention heads of {model} to {heads + more}; "
+                "what that costs is left out"
+            )
+        return notes
+
     def check(self, layout: Layout) -> Layout:
         """Return a layout that a user asked for, or say why it cannot be.
 
         Raises LayoutError if a number does not suit the chip or the model.
         """
+        layout = self.counted(layout)
         hardware, model, domain = self.machine.hardware, self.work.model, self.domain
         if self.machine.is_spatial and (layout.tp, layout.ep, layout.dp) != (1, 1, 1):
             raise LayoutError(
@@ -173,9 +215,10 @@ class LegalLayouts:
             raise LayoutError(
                 "tp beyond the link domain",
                 f"--tp {layout.tp} leaves the link domain of {hardware.id}, which has {domain} "
-                f"chip{'s' if domain > 1 else ''}; use --tp up to {domain} and --pp",
+                f"{'rank' if self.machine.ranks > 1 else 'chip'}{'s' if domain > 1 else ''}; use "
+                f"--tp up to {domain} and --pp",
             )
-        if common_heads(self.work) % layout.tp:
+        if not self._has_heads(layout.tp):
             raise LayoutError(
                 "tp that does not divide the heads",
                 f"--tp {layout.tp} does not divide the attention heads of {model.id}",
@@ -210,10 +253,12 @@ def _by_default(machine: Machine, work: Workload) -> tuple[Layout, ...]:
     """Return the default layouts in order of chips: found once for a machine and model."""
     legal = LegalLayouts(machine, work)
     groups = [1] if machine.is_spatial else legal.doubled_groups
-    found, tp = [Layout(ranks) for ranks in groups], groups[-1]
+    # A chip is not left half idle where its ranks can share the work.
+    least = min(machine.ranks, groups[-1])
+    found, tp = [Layout(ranks) for ranks in groups if ranks >= least], groups[-1]
     if work.experts and not machine.is_spatial:
         found += [Layout(tp, 1, tp * dp, dp) for dp in range(2, legal.domain // tp + 1)]
     last, layers = found[-1], ceil(slots(machine, work))
     found += [Layout(last.tp, pp, last.ep, last.dp) for pp in range(2, layers + 1)]
     found += [Layout(pp=pp) for pp in range(2 * layers, legal.most_stages + 1, layers)]
-    return tuple(layout for layout in found if legal.is_joined(layout))
+    return tuple(legal.counted(layout) for layout in found if legal.is_joined(layout))

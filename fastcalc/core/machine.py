@@ -175,6 +175,19 @@ class Machine:
     peaks: PeakRates
 
     @property
+    def ranks(self) -> int:
+        """Ranks of a chip: cores that each run as a device of their own, or the chip itself. [1]"""
+        ranks = self.hardware.ranks
+        return int(ranks.si) if ranks and not self.is_spatial else 1
+
+    def chips_of(self, ranks: ArrayLike) -> ArrayLike:
+        """Return how many chips so many ranks take. [1]
+
+        ranks : ranks that fill one chip after another [1]
+        """
+        return ranks if self.ranks == 1 else np.ceil(np.asarray(ranks) / self.ranks)
+
+    @property
     def tier(self) -> Tier:
         """The fastest memory."""
         return self.tiers[0]

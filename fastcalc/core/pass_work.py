@@ -114,7 +114,10 @@ class PassWork:
         experts [1]
     tp, shards : ranks of the tensor-parallel group, and ranks over which one copy of the experts is
         spread [1]
-    link_share, exchange_link_share : what a rank gets of its link in an all-reduce, and between
+    tp_chips : chips that the ranks of the tensor-parallel group fill [1]
+    crossing : messages to another rank that leave a chip, over those that one of its ranks sends;
+        1 where a chip is one rank [1]
+    link_share, exchange_link_share : what a chip gets of its link in an all-reduce, and between
         replicas [1]
     exchanges : 1 where replicas send tokens to each other's experts, else 0 [1]
     destinations : other ranks that one token visits [1]
@@ -157,6 +160,8 @@ class PassWork:
     prompt_together: ArrayLike
     tp: ArrayLike
     shards: ArrayLike
+    tp_chips: ArrayLike
+    crossing: ArrayLike
     link_share: ArrayLike
     exchange_link_share: ArrayLike
     exchanges: ArrayLike
@@ -226,13 +231,13 @@ def _whole(
     placement: AnyPlacement, rows: PassInput, in_flight: ArrayLike, split: Split | None
 ) -> PassWork:
     layout, seen = placement.layout, rows.seen
-    tp, shards = layout.tp, layout.expert_shards
+    tp, shards, ranks = layout.tp, layout.expert_shards, placement.machine.ranks
     replicas = np.minimum(rows.prompt_replicas, shards / tp)
     return PassWork(
         **_of_layout(placement.machine, placement.work, layout),
-        cache_bytes=seen.cache_on_rank,
-        attention_flops=seen.decode_flops / tp,
-        prompt_flops=0.0 if is_nothing(rows.prompt) else seen.prompt_flops / tp,
+        cache_bytes=seen.cache_on_rank * ranks,
+        attention_flops=seen.decode_flops / tp * ranks,
+        prompt_flops=0.0 if is_nothing(rows.prompt) else seen.prompt_flops / tp * ranks,
         sequences=rows.sequences,
         verified=rows.verified,
         together=rows.together * rows.verified,
@@ -248,18 +253,21 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str,
     """Return what of a pass depends on the layout alone."""
     tp, shards = layout.tp, layout.expert_shards
     domain, links = link_domain(machine.hardware), machine.hardware.links
-    small = work.small.parameters
+    small, ranks = work.small.parameters, machine.ranks
+    # In chips: less than 1 where a chip has several groups, or copies of the experts.
+    group, holders = tp / ranks, shards / ranks
+    tp_chips, shard_chips = machine.chips_of(tp), machine.chips_of(shards)
     return {
-        "dense_bytes": work.dense.bytes / tp,
-        "head_bytes": (work.small.bytes + work.head.bytes) / tp,
-        "routed_bytes": (work.routed.bytes + work.expert_biases.bytes) / shards,
-        "dense_flops": FLOPS_PER_PARAMETER * work.dense.parameters / tp,
-        "head_flops": FLOPS_PER_PARAMETER * (small + work.head.parameters) / tp,
-        "norm_flops": FLOPS_PER_PARAMETER * work.norm_parameters / tp,
-        "routed_flops": FLOPS_PER_PARAMETER * work.active_share * work.routed.parameters / shards,
-        "dense_weights": work.dense.parameters / tp,
-        "head_weights": work.head.parameters / tp,
-        "routed_weights": work.routed.parameters / shards,
+        "dense_bytes": work.dense.bytes / group,
+        "head_bytes": (work.small.bytes + work.head.bytes) / group,
+        "routed_bytes": (work.routed.bytes + work.expert_biases.bytes) / holders,
+        "dense_flops": FLOPS_PER_PARAMETER * work.dense.parameters / group,
+        "head_flops": FLOPS_PER_PARAMETER * (small + work.head.parameters) / group,
+        "norm_flops": FLOPS_PER_PARAMETER * work.norm_parameters / group,
+        "routed_flops": FLOPS_PER_PARAMETER * work.active_share * work.routed.parameters / holders,
+        "dense_weights": work.dense.parameters / group,
+        "head_weights": work.head.parameters / group,
+        "routed_weights": work.routed.parameters / holders,
         "experts": work.experts or 1.0,
         "active": work.active_experts or 1.0,
         "depth": work.depth,
@@ -269,12 +277,14 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str,
         "expert_width": work.expert_width * layout.ep / shards,
         "tp": tp,
         "shards": shards,
-        "link_share": _link_share(machine, tp),
-        "exchange_link_share": _link_share(machine, shards),
+        "tp_chips": tp_chips,
+        "crossing": ranks * np.maximum(shards - ranks, 0.0) / np.maximum(shards - 1.0, 1.0),
+        "link_share": _link_share(machine, tp_chips),
+        "exchange_link_share": _link_share(machine, shard_chips),
         "exchanges": 1.0 * (layout.dp > 1) * (layout.ep > 1) * (work.experts > 0),
         "destinations": other_ranks(ranks=shards, experts=work.experts, active=work.active_experts),
-        "tp_is_inside": 1.0 * (tp <= domain),
-        "exchange_is_inside": 1.0 * (shards <= domain),
+        "tp_is_inside": 1.0 * (tp_chips <= domain),
+        "exchange_is_inside": 1.0 * (shard_chips <= domain),
         "hops_are_inside": 1.0 * ((layout.chips <= domain) | (links.scale_out is None)),
         "is_one_host": 1.0 * (domain <= HOST_CHIPS),
         "unevenness": rank_unevenness(ranks=layout.ep, experts=work.experts or 1.0),
@@ -284,14 +294,14 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str,
     }
 
 
-def _link_share(machine: Machine, ranks: ArrayLike) -> Array:
-    """Return what a rank of a group gets of its link, to the same bits for one layout or many."""
+def _link_share(machine: Machine, chips: ArrayLike) -> Array:
+    """Return what a chip of a group gets of its link, to the same bits for one layout or many."""
     up = machine.hardware.links.scale_up
     kind = up.kind if up else None
     found = shared_link(
-        ranks=np.atleast_1d(ranks),
+        ranks=np.atleast_1d(chips),
         domain=link_domain(machine.hardware),
         is_mesh=kind == "xgmi",
         is_host=kind == "pcie",
     )
-    return found.reshape(np.shape(ranks))[()]
+    return found.reshape(np.shape(chips))[()]

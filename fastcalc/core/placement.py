@@ -77,9 +77,10 @@ def _fullest(
 
 def _cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
     """Return what one sequence of a replica keeps on the fullest chip. [byte]"""
-    return _fullest(
+    on_rank = _fullest(
         machine, work, layout, lambda layers: layers.cache_bytes(tokens, ranks=layout.tp)
     )
+    return on_rank * machine.ranks
 
 
 @once_a_layout
@@ -107,11 +108,12 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> tuple
     is_whole = np.asarray(layout.pp == 1)
     has_head = is_whole | (work.head.bytes >= work.embedding.bytes)
     has_embedding = is_whole | ~has_head
+    ranks = machine.ranks  # of a chip, each with a part of its own
     return (
-        floats(dense / layout.tp),
-        floats((small + work.ends.small.bytes + has_head * work.head.bytes) / layout.tp),
-        floats(routed * share),
-        floats(has_embedding * work.embedding.bytes / layout.tp),
+        floats(dense / layout.tp * ranks),
+        floats((small + work.ends.small.bytes + has_head * work.head.bytes) / layout.tp * ranks),
+        floats(routed * share * ranks),
+        floats(has_embedding * work.embedding.bytes / layout.tp * ranks),
     )
 
 
@@ -254,11 +256,11 @@ class Site(LegalLayouts):
 
     def place(self, layout: Layout) -> Placement:
         """Return the workload placed on a layout."""
-        return Placement(self.machine, self.work, layout, self.reserved_tokens)
+        return Placement(self.machine, self.work, self.counted(layout), self.reserved_tokens)
 
     def place_all(self, layouts: Sequence[Layout], *, axes: int = 0) -> Placements:
         """Return the workload placed on several layouts, with axes as `Layouts.of` has them."""
-        stack = Layouts.of(layouts, axes=axes)
+        stack = Layouts.of([self.counted(layout) for layout in layouts], axes=axes)
         return Placements(self.machine, self.work, stack, self.reserved_tokens)
 
     def smallest(self, batch: float) -> Placement | None:

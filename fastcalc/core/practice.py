@@ -18,6 +18,7 @@ Chips that pipeline whole layers have one layout for each number of them.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 from fastcalc.catalogue.once import once
@@ -57,14 +58,15 @@ def _layouts_by_chips(hardware: Hardware, model: Model) -> _Found:  # noqa: ARG0
 
 def _run_of(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
     groups, widest = legal.doubled_groups, _widest(legal)
-    for pp in range(1, min(MOST_STAGES, chips, legal.most_stages) + 1):
-        width, left = divmod(chips, pp)
+    ranks = chips * legal.machine.ranks
+    for pp in range(1, min(MOST_STAGES, ranks, legal.most_stages) + 1):
+        width, left = divmod(ranks, pp)
         if left or not (is_power_of_two(width) or width == widest):
             continue  # as `is_run` would say of each group
         for tp in groups:
             for ep in dict.fromkeys((1, width)):
-                layout = Layout(tp, pp, ep, width // tp)
-                if layout.chips == chips and is_run(legal, layout):
+                layout = legal.counted(Layout(tp, pp, ep, width // tp))
+                if layout.ranks == ranks and is_run(legal, layout):
                     yield layout
 
 
@@ -89,8 +91,9 @@ def is_run(legal: LegalLayouts, layout: Layout) -> bool:
     if layout.pp == 1:
         return True
     is_in_hosts = layout.chips < HOST_CHIPS or layout.chips % HOST_CHIPS == 0
-    is_inside = legal.is_pcie and layout.chips <= legal.domain
-    return is_inside or (width == _widest(legal) and (is_in_hosts or width > HOST_CHIPS))
+    is_inside = legal.is_pcie and layout.ranks <= legal.domain
+    is_beyond = width > HOST_CHIPS * legal.machine.ranks
+    return is_inside or (width == _widest(legal) and (is_in_hosts or is_beyond))
 
 
 def is_power_of_two(ranks: int) -> bool:
@@ -123,4 +126,4 @@ def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
     for copies in [1] if legal.machine.is_spatial else range(1, chips + 1):
         if chips % copies == 0:
             for layout in run_by_people(legal, chips // copies):
-                yield Layout(layout.tp, layout.pp, layout.ep, layout.dp * copies)
+                yield replace(layout, dp=layout.dp * copies)

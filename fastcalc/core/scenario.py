@@ -74,7 +74,8 @@ class Sharding:
             placed = site.place_all(layouts, axes=1)
             return layouts[int(most_served(placed, np.array([float(batch)]), traffic)[0])]
         tp, pp, dp = self.tp or 1, self.pp or 1, self.dp or 1
-        if self.chips is not None and tp * pp * dp != self.chips:
+        ranks = None if self.chips is None else self.chips * site.machine.ranks
+        if ranks is not None and tp * pp * dp != ranks:
             if site.machine.is_spatial:
                 site.check(Layout(tp, pp, self.ep or 1, dp))
                 raise LayoutError(
@@ -82,12 +83,13 @@ class Sharding:
                     f"--chips {self.chips} is not --pp {pp}, and {site.machine.hardware.id} "
                     "pipelines whole layers: give one of the two",
                 )
-            if self.dp is None and self.chips % (tp * pp) == 0:
-                dp = self.chips // (tp * pp)
+            if self.dp is None and ranks % (tp * pp) == 0:
+                dp = ranks // (tp * pp)
             else:
+                of = f", of {site.machine.ranks} ranks each," if site.machine.ranks > 1 else ""
                 raise LayoutError(
                     "chips other than tp x pp x dp",
-                    f"--chips {self.chips} is not tp x pp x dp = {tp} x {pp} x {dp} = "
+                    f"--chips {self.chips}{of} is not tp x pp x dp = {tp} x {pp} x {dp} = "
                     f"{tp * pp * dp}",
                 )
         return site.check(Layout(tp, pp, self.ep or site.expert_ranks(tp, dp), dp))
@@ -253,7 +255,7 @@ def layouts_of(site: Site, chips: int) -> list[Layout]:
     """
     if found := list(site.exactly(chips)):
         return found
-    why = "" if site.is_joined(Layout(pp=chips)) else f"{site.unjoined}; "
+    why = "" if site.is_joined(Layout(pp=chips * site.machine.ranks)) else f"{site.unjoined}; "
     raise LayoutError(
         "chips beyond what the model can be laid out over",
         f"{site.work.model.id} cannot be laid out over {chips} chips of "
@@ -377,6 +379,7 @@ def _warnings(outcome: Location) -> Iterable[str]:
         yield f"{hardware.id} pipelines whole layers: --tp, --ep and --dp do not apply to it"
     if engine.is_bound:
         yield f"{engine.id} hides prompts under decode where it can: input may cost nothing"
+    yield from outcome.site.rank_notes(outcome.placement.layout)
     yield from default_notes(hardware, host, outcome.placement, scenario.pricing)
     yield from undetermined_notes(outcome.placement.machine)
     if outcome.usd_per_hour is not None and max(scenario.batches) > 1:
@@ -385,7 +388,7 @@ def _warnings(outcome: Location) -> Iterable[str]:
     yield from _model_warnings(outcome)
 
 
-_OF_A_CHIP = ("memory", "peak", "vector", "cores", "fabric", "links", "power", "price")
+_OF_A_CHIP = ("memory", "peak", "vector", "cores", "ranks", "fabric", "links", "power", "price")
 """Keys of a chip's file that answers rest on."""
 
 

@@ -191,19 +191,23 @@ def _floor(work: PassWork, software: EngineParameters) -> Component:
 
 
 def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
-    """Return two all-reduces a layer over the tensor-parallel group."""
+    """Return two all-reduces a layer over the tensor-parallel group.
+
+    Ranks of one chip sum in its memory, at the latency of an exchange; chips sum over their links.
+    """
     if isinstance(work.tp, int) and work.tp == 1:
         return idle("all-reduce")
     near = work.tp_is_inside
     link = where(near, chip.link, chip.link_out) * software.link_fraction * work.link_share
     message = work.tokens * work.hidden * ACTIVATION_BYTES
     latency = software.collective_latency + where(near, 0.0, chip.hop)
-    shots = all_reduce_shots(ranks=work.tp, message=message, bandwidth=link, latency=latency)
+    chips = work.tp_chips
+    shots = all_reduce_shots(ranks=chips, message=message, bandwidth=link, latency=latency)
     return Component(
         "all-reduce",
-        sent=2.0 * work.depth * all_reduce_bytes(ranks=work.tp, message=message, shots=shots),
+        sent=2.0 * work.depth * all_reduce_bytes(ranks=chips, message=message, shots=shots),
         link=link,
-        count=2.0 * work.depth * shots,
+        count=2.0 * work.depth * np.maximum(shots, work.tp > 1),
         each=latency,
     )
 
@@ -220,7 +224,8 @@ def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Compone
     return Component(
         "expert exchange",
         sent=layers
-        * exchange_bytes(tokens=work.tokens, hidden=work.hidden, destinations=destinations),
+        * exchange_bytes(tokens=work.tokens, hidden=work.hidden, destinations=destinations)
+        * work.crossing,
         link=link * software.link_fraction * work.exchange_link_share,
         count=2.0 * layers,
         each=software.collective_latency + hop,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from math import prod
+from math import gcd, prod
 from typing import TypeVar, cast
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
@@ -65,7 +65,8 @@ class Deployment:
         unit = machine(self.hardware, self.engine, self.work, self.memory)
         site, stated = Site(unit, self.work, 1.0), self.stated
         found: list[Placement] = []
-        least = prod(self._ranks.values())
+        ranks = prod(self._ranks.values())
+        least = ranks // gcd(ranks, unit.ranks)  # chips
         most = min(least * _MOST_TIMES, MOST_CHIPS) if self.open_ranks else least
         more = range(least, max(most, least) + 1, least)
         if stated.chips is None and not stated.names_ranks:
@@ -103,12 +104,14 @@ class Deployment:
 
     def _layouts(self, site: Site, chips: int) -> list[Layout]:
         stated, ep = self._ranks, self.stated.ep
-        rest, left = divmod(chips, prod(stated.values()))
+        rest, left = divmod(chips * site.machine.ranks, prod(stated.values()))
         missing = [one for one in _RANKS if one not in stated]
         if left or (rest > 1 and not missing):
             ranks = " x ".join(f"{name} {value}" for name, value in stated.items())
             what = f"a multiple of {ranks}" if missing else ranks
-            raise UnpredictableError(f"{chips} chips are not {what}")
+            each = site.machine.ranks
+            of = f" of {each} ranks each" if each > 1 else ""
+            raise UnpredictableError(f"{chips} chips{of} are not {what}")
         found = [Layout(**{**stated, one: rest}) for one in missing[-1:]] or [Layout(**stated)]
         if len(missing) > 1:
             legal = (one for one in site.exactly(chips) if one.width % (ep or 1) == 0)

@@ -42,7 +42,8 @@ class Point:
     """One published or own measurement; the columns of the CSV, and its line.
 
     hardware, model, engine : ids of the catalogue; an empty engine is not stated
-    chips, tp, ep, pp, dp : ``chips = tp x pp x dp``; ``ep`` overlays them. None where not stated
+    chips, tp, ep, pp, dp : ``chips = tp x pp x dp / ranks of a chip``; ``ep`` overlays them. None
+        where not stated
     concurrency : sequences or requests at a time, of the whole group
     prompt, output : mean lengths [token]
     value : what was measured, in the unit that the metric, one of `METRICS`, names

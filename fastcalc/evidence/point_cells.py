@@ -103,9 +103,11 @@ def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
 
 
 def wrong_layout(numbers: Mapping[str, float | None]) -> dict[str, str]:
-    """Return what is wrong with a layout, by column: the product is the number of chips."""
+    """Return what is wrong with a layout, by column: the product is chips, or cores of them."""
     chips, tp, pp, dp = numbers["chips"], numbers["tp"], numbers["pp"], numbers["dp"]
-    if chips is None or tp is None or pp is None or dp is None or chips == tp * pp * dp:
+    if chips is None or tp is None or pp is None or dp is None:
+        return {}
+    if chips and tp * pp * dp % chips == 0:  # whether a chip has so many ranks, its file says
         return {}
     return {
         "chips": f"chips is {chips} but tp {tp} x pp {pp} x dp {dp} is {tp * pp * dp}; "

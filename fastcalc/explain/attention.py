@@ -14,9 +14,9 @@ from fastcalc.formulas.memory import attended_tokens
 @component("attention", "the caches of the decoded sequences, read once each")
 def _attention(made: Pass, part: Component) -> list[Equation]:
     load, ranks = made.load, one(made.load.tp)
-    read = cache_moved(made.numbers, made.traffic, ranks)
+    read = cache_moved(made.numbers, made.traffic, ranks) * made.on_chip
     cache = equation("cache", load.cache_bytes, "B", read)
-    looked = looked_back(made.numbers, made.traffic, ranks)
+    looked = looked_back(made.numbers, made.traffic, ranks) * made.on_chip
     flops = equation("FLOPs a token", load.attention_flops, "FLOP", looked)
     return [
         cache,
@@ -30,7 +30,7 @@ def _attention(made: Pass, part: Component) -> list[Equation]:
 @component("prompt: attention", "prompt tokens looking back on those before them")
 def _prompt_attention(made: Pass, part: Component) -> list[Equation]:
     load = made.load
-    looked = looked_back(made.numbers, made.traffic, one(load.tp), is_prompt=True)
+    looked = looked_back(made.numbers, made.traffic, one(load.tp), is_prompt=True) * made.on_chip
     flops = equation("FLOPs a token", load.prompt_flops, "FLOP", looked)
     return [
         flops,

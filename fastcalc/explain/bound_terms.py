@@ -121,11 +121,12 @@ def _link(made: BoundPass, part: Component) -> list[Equation]:
     hidden = made.numbers.counted(work.hidden or 0.0, "hidden width")
     message = tokens * hidden * number(NARROWEST_ACTIVATION_BYTES, "B")
     sent = message / layout.dp
-    if layout.tp > 1:
-        ranks = number(layout.tp)
-        crossed = number(2.0) * work.depth * (ranks - 1.0) * message
-        sent = crossed / (ranks * layout.pp * layout.dp)
-    is_inside = bool(layout.tp > 1) or bool(chip.link >= chip.link_out)
+    reducing = one(made.machine.chips_of(layout.tp))
+    if reducing > 1.0:
+        chips = number(reducing)
+        crossed = number(2.0) * work.depth * (chips - 1.0) * message
+        sent = crossed / (chips * layout.pp * layout.dp)
+    is_inside = reducing > 1.0 or bool(chip.link >= chip.link_out)
     return [
         equation("sent", part.sent, "B", sent),
         equation("link rate", part.link, "B/s", made.numbers.link(is_inside=is_inside)),

@@ -31,7 +31,8 @@ class Pass:
         self.seconds: dict[str, float] = {}
         self.bandwidth = number(self.machine.software.bandwidth(self.chip), "B/s")
         self.fed = self.numbers.over_cores("compute_per_core")
-        self.tp, self.shards = number(load.tp), number(load.shards)
+        self.shards, self.on_chip = number(load.shards), number(float(self.machine.ranks))
+        self.tp = number(one(load.tp) / self.machine.ranks)
         self.two = number(FLOPS_PER_PARAMETER)
         self.sequences = number(load.sequences)
         self.decoded = self.sequences * load.verified

@@ -23,13 +23,13 @@ def _floors(made: Pass, part: Component) -> list[Equation]:
 
 @component("all-reduce", "two sums a layer over the tensor-parallel ranks")
 def _all_reduce(made: Pass, part: Component) -> list[Equation]:
-    load, ranks, is_inside = made.load, one(made.load.tp), one(made.load.tp_is_inside) > 0.0
+    load, chips, is_inside = made.load, one(made.load.tp_chips), one(made.load.tp_is_inside) > 0.0
     reductions = number(2.0) * load.depth
     message = named("message", "B", made.message())
     shots = round(one(part.count) / (2.0 * one(load.depth))) if one(part.count) else 0
-    sent = reductions * (ranks - 1.0) * message.answer
+    sent = reductions * (chips - 1.0) * message.answer
     if shots > 1:
-        sent = 2.0 * sent / ranks
+        sent = 2.0 * sent / chips
     return [
         message,
         equation("sent", part.sent, "B", sent),
@@ -68,7 +68,7 @@ def _exchange(made: Pass, part: Component) -> list[Equation]:
     reached = visited.answer
     if gathers.value and one(load.is_one_host):
         reached = reached + gathers * (made.shards - 1.0 - reached)
-    sent = layers * number(3.0, "B") * tokens * made.hidden * reached
+    sent = layers * number(3.0, "B") * tokens * made.hidden * reached * one(load.crossing)
     return [
         visited,
         equation("sent", part.sent, "B", sent),

@@ -27,7 +27,12 @@ def _routed(made: Pass, part: Component) -> list[Equation]:
     flops = _routed_flops(made, number(made.load.together))
     equations = [
         distinct,
-        equation("bytes", part.bytes, "B", read * near / (number(made.load.experts) * made.shards)),
+        equation(
+            "bytes",
+            part.bytes,
+            "B",
+            read * near / (number(made.load.experts) * made.shards / made.on_chip),
+        ),
         equation("FLOPs", part.flops, "FLOP", flops * near),
         made.rate(part, "routed", made.numbers.setting("grouped_gemm_fraction")),
     ]
@@ -48,7 +53,9 @@ def _unpacking(made: Pass, part: Component) -> list[Equation]:
     widened = (
         number(chip.dense_is_packed) * (numbers.parameters("dense") / made.tp) * made.here("dense")
         + number(has_head) * (numbers.parameters("head") / made.tp) * made.here("head")
-        + number(chip.routed_is_packed) * (routed / made.shards) * made.here("experts")
+        + number(chip.routed_is_packed)
+        * (routed * made.on_chip / made.shards)
+        * made.here("experts")
     )
     has_routed = one(chip.routed_is_packed) * one(load.routed_weights) > 0.0
     weights = named("weights", "", widened)
@@ -100,7 +107,7 @@ def _read(made: Pass, part: Component, where: str, *kinds: str) -> list[Equation
 
 def _routed_flops(made: Pass, tokens: Term) -> Term:
     passed = tokens * made.two * made.numbers.parameters("routed") * made.load.active
-    return passed * _imbalance(made) / (number(made.load.experts) * made.shards)
+    return passed * _imbalance(made) / (number(made.load.experts) * made.shards / made.on_chip)
 
 
 def _distinct(made: Pass) -> Equation:

@@ -116,7 +116,7 @@ def why(location: Location) -> str:
     if place.max_batch < batch:
         site = location.site
         if not site.is_joined(Layout(pp=site.domain + 1)):
-            few = "one chip" if site.domain == 1 else f"{site.domain} chips"
+            few = "one chip" if site.chips_joined == 1 else f"{site.chips_joined} chips"
             return f"{size(needed)} do not fit {few}, and no link is stated to join more"
         return f"{size(needed)} do not fit ({size(usable)} usable a chip)"
     if not location.is_default_layout:

@@ -89,6 +89,7 @@ def hardware_record(chip: Hardware) -> Record:
             }
             for one in chip.price.offers
         ],
+        "ranks": _at(chip, "ranks"),
     }
 
 

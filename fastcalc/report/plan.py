@@ -118,7 +118,7 @@ COLUMNS = (
         6,
         lambda record: f"{record['utilization']:.1%}".rstrip("%"),
     ),
-    Column("chips_per_replica", "count", "tp x pp x dp", "layout.chips"),
+    Column("chips_per_replica", "count", "tp x pp x dp / ranks of a chip", "layout.chips"),
     *pick("tp pp ep dp batch"),
     Column("prefill_replicas", "count", "that only take in prompts"),
     Column("prefill_utilization", "ratio", "share of its capacity that each of those does"),

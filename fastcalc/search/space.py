@@ -55,7 +55,7 @@ class Space:
         if fewest is None or fewest > most:
             return []
         steps = _WHOLE if self.site.machine.is_spatial else MOST_STAGES
-        widths = {2**place for place in range(most.bit_length())} | {self.site.domain}
+        widths = {2**place for place in range(most.bit_length())} | {self.site.chips_joined}
         counts = {width * stages for width in widths for stages in range(1, steps + 1)}
         return self.layouts(*sorted(one for one in counts | {fewest} if fewest <= one <= most))
 

@@ -130,6 +130,7 @@ class Hardware(Entry):
     extends: Identifier | None = None
     sources: dict[str, Source] = {}
     cores: Count | None = None
+    ranks: Count | None = None
     memory: Annotated[list[Memory], Field(min_length=1)]
     peak: Annotated[dict[RateFormat, ComputeRate], Field(min_length=1)]
     vector: ComputeRate | None = None

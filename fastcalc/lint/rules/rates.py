@@ -222,6 +222,19 @@ def cores_are_processors(sheet: Sheet, _: Setting) -> Findings:
         yield cores, message
 
 
+@rule("HW073")
+def ranks_are_of_one_chip(sheet: Sheet, _: Setting) -> Findings:
+    """More ranks than any chip has.
+
+    Layouts count ranks: too many let a chip hold and divide what it does not.
+    Seen: 64 ranks of a Trainium2: the logical cores of its instance of sixteen chips.
+    Instead: Write how many ranks the software starts on one chip by default.
+    """
+    ranks, most = sheet.numbers.get("ranks"), row("ranks")["most"]
+    if ranks and ranks.si > most:
+        yield ranks, f"{ranks.text} is more than any chip has ({most}): of one chip?"
+
+
 @rule("HW013")
 def flops_per_watt(sheet: Sheet, _: Setting) -> Findings:
     """More FLOPs a watt than any chip of its year.

@@ -97,7 +97,8 @@ def layouts_of(site: Site) -> list[Layout]:
     """
     if site.machine.is_spatial:
         return list(site.default_layouts)
-    widths = {site.domain, *(2**power for power in range(site.domain.bit_length()))}
+    joined = site.chips_joined
+    widths = {joined, *(2**power for power in range(joined.bit_length()))}
     counts = {width * pp for width in widths for pp in range(1, MOST_STAGES + 1)}
     found = run_by_people(site, *sorted(counts))
     return sorted(found, key=lambda one: (one.chips, one.tp, one.pp, one.ep, one.dp))

@@ -108,7 +108,7 @@ def solved(grid: Grid) -> EvaluatedPoints:
         several = Placements(site.machine, site.work, stack, traffic.reserved_each)
         which = most_served(several, grid.batches, traffic)[:, np.newaxis]
     else:
-        listed = grid.layouts or (*site.default_layouts, Layout())
+        listed = grid.layouts or (*site.default_layouts, site.counted(Layout()))
         which = np.arange(len(listed))[:, np.newaxis] if grid.layouts else by_default()
     layouts = Layouts.of(listed, axes=1) if grid.layouts else Layouts.of(listed).at(which)
     placement = Placements(site.machine, site.work, layouts, traffic.reserved_each)
@@ -161,10 +161,10 @@ def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> Words:
     kinds = []
     for batch in (1, 2, beyond):
         asked = replace(scenario, batches=(batch,))
-        for chips in (1, 2, site.domain + 1):
-            place = site.place(Layout(pp=chips))
+        for chips in (1, 2, site.chips_joined + 1):
+            place = site.place(Layout(pp=chips * site.machine.ranks))
             kinds.append(warnings_of(Location(asked, site, place, is_default_layout=False)))
-    size = 1 * (layout.chips > 1) + (layout.chips > site.domain)
+    size = 1 * (layout.chips > 1) + (layout.chips > site.chips_joined)
     codes, host = size + 3 * (1 * (estimate.batch > 1) + is_beyond), scenario.memory.host
     if host is None or not (is_over := overflows(estimate)).any():
         return Words(codes, tuple(kinds))

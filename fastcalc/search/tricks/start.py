@@ -142,7 +142,7 @@ class Base:
         fewest = space.fewest_chips
         if fewest is None:
             return []
-        most = max(fewest, self.layout.chips, space.site.domain)
+        most = max(fewest, self.layout.chips, space.site.chips_joined)
         if space.site.machine.is_spatial:
             most = fewest * _WAFERS
         found = space.up_to(most)
