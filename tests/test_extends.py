@@ -138,3 +138,19 @@ def test_a_whole_disk_is_not_walked(tmp_path, monkeypatch):
     (tmp_path / "more").mkdir()
     with pytest.raises(InputError, match=r"more than 100 files; name the folders of hardware"):
         check([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("cache_formats: {fp8: fp99}", r"4:22: cache_formats\.fp8: 'fp99'"),
+        ("cache_formats: {fp1: fp8}", r"4:22: cache_formats\.fp1\S*: 'fp1'"),
+        ("formats: [{weights: [fp7], caches: [], source: x}]", r"4:22: formats\S+: 'fp7'"),
+        ("formats: [{weights: [], caches: [q6_k], source: x}]", r"4:34: formats\S+: 'q6_k'"),
+    ],
+)
+def test_an_engines_unknown_format_is_refused_where_it_stands(own, text, place):
+    """Not by the first request that comes upon it, which names no file."""
+    extended = own("engines", mine=f"name: Mine\nextends: vllm\n{text}\n")
+    with pytest.raises(InputError, match=rf"mine\.yaml:{place} is not a (weight|KV cache) format"):
+        extended.engine("mine")

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, create_model
 
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
-from fastcalc.catalogue.schema.quantities import Entry, Excuses, Identifier, Source
+from fastcalc.catalogue.schema.quantities import (
+    CacheFormatName,
+    Entry,
+    Excuses,
+    FormatName,
+    Identifier,
+    Source,
+)
 
 
 class SpeedRange(Entry):
@@ -68,8 +75,8 @@ class FormatsRun(Entry):
     """The formats that software runs in a chip's own units, on some architectures or on all."""
 
     architectures: list[Identifier] | None = None
-    weights: list[str]
-    caches: list[str]
+    weights: list[FormatName]
+    caches: list[CacheFormatName]
     source: str
     note: str | None = None
 
@@ -86,7 +93,7 @@ class Engine(Entry):
     fitted_on: str
     is_bound: bool = False
     fitted_architectures: list[Identifier] = []
-    cache_formats: dict[str, str] = {}
+    cache_formats: dict[FormatName, CacheFormatName] = {}
     formats: list[FormatsRun] = []
     parameters: Parameters = Field(default_factory=Parameters)
     architectures: dict[Identifier, Parameters] = {}

@@ -2,14 +2,15 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from fastcalc.catalogue.formats import FORMATS, number_format
+from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.schema.quantities import (
     Confidence,
     Count,
     Entry,
     Excuses,
+    FormatName,
     Identifier,
     LayerCount,
     Size,
@@ -17,7 +18,6 @@ from fastcalc.catalogue.schema.quantities import (
     Whole,
     WholeOrZero,
 )
-from fastcalc.errors import InputError
 
 
 class Indexer(Entry):
@@ -224,16 +224,6 @@ Uncounted = Literal[
     "weight_format", "expert_format", "kv_format", "max_context", "window", "top_k", "pool"
 ]
 """What moves bytes and FLOPs, and no count of parameters can check."""
-
-
-def _known_format(name: object) -> str:
-    try:
-        return number_format(str(name)).id
-    except InputError as error:
-        raise ValueError(str(error)) from error
-
-
-FormatName = Annotated[str, BeforeValidator(_known_format)]
 
 
 class Model(Entry):

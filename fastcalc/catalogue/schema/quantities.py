@@ -3,13 +3,16 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import core_schema
 
+from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.catalogue.units import UNITS, QuantityError, parse_quantity
+from fastcalc.errors import InputError
 from fastcalc.written import shown
 
 Confidence = Literal["high", "medium", "low", "memory"]
@@ -19,6 +22,17 @@ LayerCount = Annotated[int, Field(gt=0, le=int(LIMITS["layers"].most), strict=Tr
 WholeOrZero = Annotated[int, Field(ge=0, le=int(LIMITS["dimension"].most), strict=True)]
 Excuses = dict[str, Annotated[str, Field(min_length=10)]]
 """Rules of `fastcalc check` that a file breaks and is right, each with the reason."""
+
+
+def _known(name: object, *, cache: bool = False) -> str:
+    try:
+        return number_format(str(name), cache=cache).id
+    except InputError as error:
+        raise ValueError(str(error)) from error
+
+
+FormatName = Annotated[str, BeforeValidator(_known)]
+CacheFormatName = Annotated[str, BeforeValidator(partial(_known, cache=True))]
 
 
 class Entry(BaseModel):

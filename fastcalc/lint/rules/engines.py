@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.reader import Path_
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
@@ -150,11 +149,11 @@ def _inherited_band(sheet: Sheet, number: WrittenNumber) -> tuple[tuple[float, f
 
 @rule("EN007", "error")
 def names_exist(sheet: Sheet, _: Setting) -> Findings:
-    """An engine, a kind of chip or a format that there is none of.
+    """An engine or a kind of chip that there is none of.
 
     A name that nothing has never takes effect, or stops the first request that needs it.
     Seen: 'instead: [{engine: yuong}]' for young.
-    Instead: Take the name from 'fastcalc list engines', 'list hardware' or 'list formats'.
+    Instead: Take the name from 'fastcalc list engines' or 'list hardware'.
     """
     catalogue = Catalogue({"engines": (Path(sheet.document.file).parent,)})
     listed = sheet.at("instead")
@@ -167,27 +166,15 @@ def names_exist(sheet: Sheet, _: Setting) -> Findings:
             if kind not in _KINDS:
                 path: Path_ = ("instead", index, "kinds", place)
                 yield path, f"no chip is of kind '{shown(kind)}'; there are {', '.join(_KINDS)}"
-    formats = sheet.at("cache_formats")
-    for weights, cache in formats.items() if isinstance(formats, dict) else ():
-        if weights not in FORMATS:
-            yield ("cache_formats", weights), f"'{shown(weights)}' is no weight format"
-        if cache not in FORMATS or FORMATS[cache].cache_bits is None:
-            yield ("cache_formats", weights), f"'{shown(cache)}' is no format of caches"
-    for path, name in _names_in_formats(sheet, "weights"):
-        if name not in FORMATS:
-            yield path, f"'{shown(name)}' is no weight format"
-    for path, name in _names_in_formats(sheet, "caches"):
-        if name not in FORMATS or FORMATS[name].cache_bits is None:
-            yield path, f"'{shown(name)}' is no format of caches"
 
 
-def _names_in_formats(sheet: Sheet, key: str) -> Iterator[tuple[Path_, str]]:
-    """Yield the names of one key of each row of formats, and where they stand."""
+def _architectures_of_formats(sheet: Sheet) -> Iterator[tuple[Path_, str]]:
+    """Yield the architectures of each row of formats, and where they stand."""
     rows = sheet.at("formats")
     for index, row in enumerate(rows if isinstance(rows, list) else ()):
-        names = row.get(key) if isinstance(row, dict) else None
+        names = row.get("architectures") if isinstance(row, dict) else None
         for place, name in enumerate(names if isinstance(names, list) else ()):
-            yield ("formats", index, key, place), str(name)
+            yield ("formats", index, "architectures", place), str(name)
 
 
 @rule("EN008")
@@ -204,7 +191,7 @@ def architectures_exist(sheet: Sheet, _: Setting) -> Findings:
     ]
     names = enumerate(fitted if isinstance(fitted, list) else ())
     places += [(("fitted_architectures", index), name) for index, name in names]
-    places += _names_in_formats(sheet, "architectures")
+    places += _architectures_of_formats(sheet)
     for path, name in places:
         written = (f"architecture: {name}\n", f"kind: {name}\n")
         if sheet.states(path) and not Catalogue().mentioning("hardware", written):
