@@ -105,7 +105,7 @@ def test_what_fits_is_what_infer_finds(text, capsys, monkeypatch):
         "smaller batch": "fewer users at a time",
         "drafts": "a helper that guesses ahead",
         "other machine": "a faster machine",
-        "higher margin": "more profit",
+        "higher markup": "more profit",
     }
     shown = {row[0]: row[1] for row in rows(text, "| what the fast mode changes")}
     for record in answer["records"]:

@@ -4,12 +4,15 @@ import json
 import math
 import os
 import random
+import re
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from fastcalc.articles import inverse
-from fastcalc.articles.inverse import COMBINATIONS, invert
+from fastcalc.articles.inverse import COMBINATIONS, Region, invert
 from fastcalc.articles.two_tiers import (
     BOX,
     SIDES,
@@ -41,7 +44,7 @@ def holds(found, values):
     """Whether a service lies in the region: its numbers are within the tolerance."""
     point = {name: np.atleast_1d(value) for name, value in values.items()}
     slow, fast = slow_tier(point, found.known), fast_tier(point, found.known)
-    prices = (slow.cost * point["margin"], fast.cost * point["margin"] * point["margin_ratio"])
+    prices = (slow.cost * point["markup"], fast.cost * point["markup"] * point["markup_ratio"])
     reported = (*found.published.speeds, *found.published.prices)
     off = np.log(np.array([slow.speed, fast.speed, *prices])[:, 0] / reported)
     return bool(np.all(np.abs(off) <= np.log1p(found.tolerance)))
@@ -100,11 +103,11 @@ def made_up(luck):
         (slow, cost, fits), (fast, fast_cost, fast_fits) = both(true)
         is_sold = fits and fast_fits and true["batch"] >= true["batch_ratio"]
         if is_sold and fast >= 1.2 * slow:
-            margin = true["margin"]
+            markup = true["markup"]
             return (
                 tricks,
                 true,
-                (slow, fast, cost * margin, fast_cost * margin * true["margin_ratio"]),
+                (slow, fast, cost * markup, fast_cost * markup * true["markup_ratio"]),
             )
 
 
@@ -143,8 +146,8 @@ def test_both_tiers_are_those_of_a_hand():
     """80 GB read at 1.6 TB/s, 5 ms of floor: 55 ms, 18.2 tokens/s; a million for $40.4."""
     true = (
         {"active": 20e9, "sparsity": 2.0, "cache": 1e9, "floor": 5e-3, "reach": 0.5}
-        | {"chips": 1.0, "batch": 40.0, "kept": 1.0, "margin": 1.0}
-        | {"batch_ratio": 40.0, "kept_ratio": 2.0, "chips_ratio": 2.0, "margin_ratio": 3.0}
+        | {"chips": 1.0, "batch": 40.0, "kept": 1.0, "markup": 1.0}
+        | {"batch_ratio": 40.0, "kept_ratio": 2.0, "chips_ratio": 2.0, "markup_ratio": 3.0}
         | {"chip": 0.0, "fast_chip": 2.0}
     )
     values = {name: np.array([value]) for name, value in true.items()}
@@ -184,9 +187,9 @@ def test_a_smaller_batch_alone_has_the_batch_of_the_identity(published):
 def test_what_no_trick_can_do_is_not_found():
     found = invert(SoldTiers((65.0, 170.0), (25.0, 150.0)), CHIPS, tolerance=0.1, points=1 << 17)
     by_tricks = {one.tricks: one for one in found.regions}
-    assert not by_tricks["higher margin",].is_found, "a price makes nothing faster"
+    assert not by_tricks["higher markup",].is_found, "a price makes nothing faster"
     assert not by_tricks["drafts",].is_found, "drafts do not cost six times as much"
-    assert all(set(one.tricks) != {"higher margin"} for one in found.minimal)
+    assert all(set(one.tricks) != {"higher markup"} for one in found.minimal)
     cheap = invert(SoldTiers((65.0, 170.0), (25.0, 1.0)), CHIPS, tolerance=0.1, points=1 << 17)
     assert not cheap.minimal, "25 times cheaper and faster is nothing of the box"
     assert not cheap.whole.is_found
@@ -203,8 +206,8 @@ def test_the_same_seed_gives_the_same_region_and_points_are_consistent():
         (slow, cost, _), (fast, fast_cost, _) = both(
             {**point, "chip": int(point["chip"]), "fast_chip": int(point["fast_chip"])}
         )
-        price = cost * point["margin"]
-        fast_price = fast_cost * point["margin"] * point["margin_ratio"]
+        price = cost * point["markup"]
+        fast_price = fast_cost * point["markup"] * point["markup_ratio"]
         for value, reported in zip(
             (slow, fast, price, fast_price), (65, 170, 25, 150), strict=True
         ):
@@ -212,15 +215,15 @@ def test_the_same_seed_gives_the_same_region_and_points_are_consistent():
 
 
 def test_the_share_of_a_box_is_that_of_a_count():
-    """Margins are drawn where the prices allow: the volume is that of drawing them blindly."""
-    asked, points = SoldTiers((65.0, 90.0), (25.0, 40.0)), 1 << 19
+    """Markups are drawn where the prices allow: the volume is that of drawing them blindly."""
+    asked, points = SoldTiers((65.0, 90.0), (25.0, 40.0)), 1 << 20
     found = invert(asked, CHIPS, tolerance=0.6, points=points).whole
     draws = np.random.default_rng(5).random((len(BOX) + 2, points))
     values = {side.name: side.at(draw) for side, draw in zip(BOX, draws, strict=False)}
     values |= {"chip": np.floor(draws[-2] * 3), "fast_chip": np.floor(draws[-1] * 3)}
     slow, fast = slow_tier(values, CHIPS), fast_tier(values, CHIPS)
-    price = slow.cost * values["margin"]
-    fast_price = fast.cost * values["margin"] * values["margin_ratio"]
+    price = slow.cost * values["markup"]
+    fast_price = fast.cost * values["markup"] * values["markup_ratio"]
     inside = slow.fits & fast.fits
     for value, reported in zip(
         (slow.speed, fast.speed, price, fast_price), (65, 90, 25, 40), strict=True
@@ -240,10 +243,10 @@ def test_what_tells_combinations_apart_by_hand():
     assert [one.tricks for one in found.minimal] == [
         ("smaller batch",),
         ("other machine",),
-        ("drafts", "higher margin"),
+        ("drafts", "higher markup"),
     ]
     chances = {name: chance for name, chance, _ in found.decided_by()}
-    for name in ("batch_ratio", "kept_ratio", "chips_ratio", "margin_ratio"):
+    for name in ("batch_ratio", "kept_ratio", "chips_ratio", "markup_ratio"):
         assert chances[name] == pytest.approx((1 + 0.5 * 2) / 3, abs=0.01)
     assert all(one >= 1 / 3 - 1e-9 for one in chances.values())
 
@@ -288,7 +291,7 @@ def test_the_command_prints_the_box_the_region_and_what_would_decide(infer):
     assert "box: active parameters, 8 bits each 10..400 B" in text
     assert "One model, two tiers: 65 tokens/s at $25, 170 tokens/s at $150" in text
     assert "to say what would decide between these takes more points: --points" in text
-    assert "smaller batch + higher margin" in text
+    assert "smaller batch + higher markup" in text
     document = json.loads(infer("--format", "json").out)
     assert [one["tricks"] for one in document["records"]] == [" + ".join(c) for c in COMBINATIONS]
     assert document["box"]["batch"] == [1, 4096]
@@ -304,13 +307,13 @@ def test_the_command_prints_the_box_the_region_and_what_would_decide(infer):
 def test_the_command_says_no(infer, prices, kind):
     ran = infer("--prices", prices, "--format", kind)
     assert ran.code == 1
-    assert "no service of the box is consistent" in " ".join((ran.out + ran.err).split())
+    assert "65,536 services tried is consistent" in " ".join((ran.out + ran.err).split())
     if kind == "json":
         document = json.loads(ran.out)
         assert not any(record["suffices"] for record in document["records"])
         assert document["decided_by"] == []
     if kind == "table":
-        assert ran.out.startswith("No service of the box")
+        assert ran.out.startswith("None of 65,536 services tried")
 
 
 @pytest.mark.parametrize(
@@ -320,7 +323,7 @@ def test_the_command_says_no(infer, prices, kind):
         (("--speeds", "170,65"), "write the slow tier first"),
         (("--prices", "a,b"), "--prices 'a,b' is not two numbers"),
         (("--prices", "0,1"), "--prices 0 is not a number from"),
-        (("--tolerance", "0"), "--tolerance 0 is not a number from 0.001 to 0.5"),
+        (("--tolerance", "0"), "--tolerance 0 is not a number from 1e-06 to 0.99"),
         (("--points", "3"), "--points 3 is not a whole number from 1,000"),
         (("--on", "wse-3"), "--on wse-3: its step is no textbook step"),
     ],
@@ -330,6 +333,71 @@ def test_wrong_requests_are_one_sentence(infer, args, said):
     assert (ran.code, ran.out) == (2, "")
     assert said in ran.err
     assert ran.err.count("\n") == 1
+
+
+@given(
+    tolerance=st.floats(1e-6, 0.99),
+    slow=st.floats(1e-2, 1e4),
+    faster=st.floats(1.0, 100.0, exclude_min=True),
+    prices=st.tuples(st.floats(1e-3, 1e4), st.floats(1e-3, 1e4)),
+    chips=st.sampled_from(["h100-sxm", "gb200", "h100-sxm,b200"]),
+    kind=st.sampled_from(["table", "json", "csv", "markdown"]),
+)
+@example(0.05, 65.0, 170 / 65, (25.0, 150.0), "h100-sxm,b200", "table")
+@example(0.05, 65.0, 170 / 65, (25.0, 150.0), "h100-sxm,b200", "json")
+@example(0.99, 65.0, 1.01, (25.0, 25.0), "gb200", "table")
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_request_has_an_answer_or_a_sentence(
+    infer, tolerance, slow, faster, prices, chips, kind
+):
+    """Whatever the flags: 0 with an explanation, or 1 and a sentence; never a traceback."""
+    speeds, sold = f"{slow!r},{slow * faster!r}", ",".join(map(repr, prices))
+    asked = ("--tolerance", repr(tolerance), "--format", kind, "--on", chips, "--points", "4096")
+    ran = infer("--speeds", speeds, "--prices", sold, *asked)
+    out, code = ran.out, ran.code
+    said = words(ran.out + ran.err)
+    assert code in (0, 1)
+    assert ("4,096 services tried is consistent" in said) == (code == 1)
+    if kind == "json":
+        records = json.loads(out)["records"]
+        assert any(record["suffices"] for record in records) == (code == 0)
+
+
+def test_a_number_that_no_explanation_changes_decides_nothing():
+    """Two explanations, and the tiers of both are alike in everything: one in two is luck."""
+    values = {name: np.ones(20) for name in (*SIDES, "chip", "fast_chip")}
+    regions = [Region((trick,), values, np.full(20, 0.05)) for trick in ("smaller batch", "drafts")]
+    found = inverse.Inverse(CHIPS, SoldTiers((65.0, 170.0), (25.0, 150.0)), 0.15, regions)
+    assert [chance for _, chance, _ in found.decided_by()] == pytest.approx([0.5] * len(SIDES))
+
+
+def test_an_explanation_at_the_edge_of_the_box_says_so(infer):
+    """Drafts at six times the price take 6 x 2 to 3 times the markup: within a box that ends at 50.
+
+    Three tokens at most for each of before, at least 170/65/1.15^2 = 2: 12 to 18 times, and 1.15^4
+    either way. And another machine alone has to be nearly four times as large: at the edge.
+    """
+    ran = infer("--points", str(1 << 19), "--format", "json")
+    by_tricks = {one["tricks"]: one for one in json.loads(ran.out)["records"]}
+    drafts = by_tricks["drafts + higher markup"]
+    least, most = drafts["markup_ratio_least"], drafts["markup_ratio_most"]
+    assert 12 / 1.15**4 <= least <= most <= 18 * 1.15**4
+    assert (drafts["at_edge"], drafts["is_thin"]) == ("", False)
+    machine = by_tricks["other machine"]
+    assert machine["at_edge"] == "chips_ratio"
+    assert machine["chips_ratio_low"] > 4**0.75
+    assert machine["changed_chip"] == 1.0
+    for one in by_tricks.values():
+        assert one["is_thin"] == (one["points"] < 100)
+    text = words(infer("--points", str(1 << 19)).out)
+    assert "other machine (at the edge of what was tried)" in text
+    assert re.search(r"chips more [0-9.]+ ?\.\.[0-9.]+ of at most 4.0", text)
+    assert re.search(r"another kind of chip in all services of other machine[,;]", text)
+    assert text.count("prefill") == 1
+    for gone in ("margin", "profit"):
+        assert gone not in text
 
 
 def test_records_hold_what_the_data_dictionary_says(infer):

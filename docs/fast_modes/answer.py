@@ -23,7 +23,7 @@ PLAIN = {
     "smaller batch": "fewer users at a time",
     "drafts": "a helper that guesses ahead",
     "other machine": "a faster machine",
-    "higher margin": "more profit",
+    "higher markup": "more profit",
 }
 """Tricks as a layman says them."""
 
@@ -31,13 +31,13 @@ RATIOS = {
     "batch_ratio": "{} times fewer users",
     "kept_ratio": "{} times the tokens in one go",
     "chips_ratio": "{} times the chips",
-    "margin_ratio": "{} times the profit",
+    "markup_ratio": "{} times the profit",
 }
 COUNTED = {
     "batch_ratio": "how many users share a machine",
     "kept_ratio": "how many tokens the model writes in one go",
     "chips_ratio": "how many chips serve a user",
-    "margin_ratio": "what a token costs the company",
+    "markup_ratio": "what a token costs the company",
 }
 """What a lab would publish of both modes."""
 

@@ -25,7 +25,7 @@ from fastcalc.formulas.types import Bools, Floats
 
 CHUNK = 1 << 18
 SEED = 20260215
-_SOLVED = ("margin", "margin_ratio")
+_SOLVED = ("markup", "markup_ratio")
 """Numbers that the published prices give once the rest is known: they need no sample."""
 
 _SAMPLED = tuple(side.name for side in BOX if side.name not in _SOLVED)
@@ -34,6 +34,10 @@ _BINS = 4
 """Parts of a number that are told apart: as many points lie in each, of all regions together."""
 _FOLDS = 8
 """Parts of a sample, each left out once to see how far what it says is a matter of luck."""
+ENOUGH = 100
+"""Samples from which a tenth of a region is ten of them or more."""
+_EDGE = 0.75
+"""Share of a side beyond which a band lies at the edge of what was tried."""
 
 Combination = tuple[str, ...]
 COMBINATIONS: tuple[Combination, ...] = tuple(
@@ -80,6 +84,28 @@ class Region:
         """Return the sampling errors of both ends of a band; infinite of a sample too small."""
         low, high = zip(*(one.band(name) for one in self.parts), strict=True)
         return _error(low), _error(high)
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether the region rests on too few samples for its ranges to be more than rough."""
+        return len(self.weights) < ENOUGH
+
+    @property
+    def at_edge(self) -> tuple[str, ...]:
+        """Its numbers whose bands lie in the last part of their sides: a wider box may do more."""
+        lows = {name: np.array(self.band(name)[0]) for name in self.ratios if self.is_found}
+        return tuple(name for name, low in lows.items() if SIDES[name].share(low) > _EDGE)
+
+    @property
+    def ratios(self) -> tuple[str, ...]:
+        """Numbers by which the tiers differ that are sides of the box."""
+        return tuple(name for name in self.own if name in SIDES)
+
+    @property
+    def changed_chip(self) -> float:
+        """Share of the region whose fast tier has another kind of chip. [1]"""
+        changes = self.values["chip"] != self.values["fast_chip"]
+        return float(self.weights[changes].sum() / self.share)
 
     @property
     def share_error(self) -> float:
@@ -171,7 +197,9 @@ def _chance(regions: Sequence[Region], values: Sequence[Floats]) -> float:
     What is exactly alike in both tiers, a ratio of 1, is told from all that is not.
     """
     pooled = np.concatenate(values)
-    edges = np.quantile(pooled[pooled != 1.0], np.linspace(0.0, 1.0, _BINS + 1)[1:-1])
+    unlike = pooled[pooled != 1.0]
+    parts = np.linspace(0.0, 1.0, _BINS + 1)[1:-1]
+    edges = np.quantile(unlike, parts) if len(unlike) else unlike
     counts = []
     for region, each in zip(regions, values, strict=True):
         places = np.where(each == 1.0, _BINS, np.searchsorted(edges, each))
@@ -238,32 +266,32 @@ def _consistent(
         np.log(reported / cost[passing])
         for reported, cost in zip(published.prices, (slow_cost, tier.cost), strict=True)
     ]
-    margins, weights = _margins(needed, tolerance, generator, is_free="margin_ratio" in own)
-    found |= margins
+    markups, weights = _markups(needed, tolerance, generator, is_free="markup_ratio" in own)
+    found |= markups
     inside = weights > 0.0
     return {name: each[inside] for name, each in found.items()}, weights[inside]
 
 
-def _margins(
+def _markups(
     needed: Sequence[Floats], tolerance: float, generator: np.random.Generator, *, is_free: bool
 ) -> tuple[dict[str, Floats], Floats]:
-    """Return margins within the tolerance of those needed, and the share of their sides they take.
+    """Return markups within the tolerance of those needed, and the share of their sides they take.
 
-    The margins needed in both tiers are logarithms. Where tiers have one margin, it must do for
+    The markups needed in both tiers are logarithms. Where tiers have one markup, it must do for
     both; else the fast tier's is drawn after the slow one's.
     """
-    slack, side, ratio = np.log1p(tolerance), SIDES["margin"], SIDES["margin_ratio"]
+    slack, side, ratio = np.log1p(tolerance), SIDES["markup"], SIDES["markup_ratio"]
     slow, fast = needed
     low = np.maximum(slow - slack, np.log(side.low))
     high = np.minimum(slow + slack, np.log(side.high))
     if not is_free:
         low, high = np.maximum(low, fast - slack), np.minimum(high, fast + slack)
-    margin = low + generator.random(len(slow)) * (high - low)
+    markup = low + generator.random(len(slow)) * (high - low)
     weight = np.maximum(high - low, 0.0) / np.log(side.high / side.low)
-    more = np.zeros_like(margin)
+    more = np.zeros_like(markup)
     if is_free:
-        least = np.maximum(fast - slack - margin, np.log(ratio.low))
-        most = np.minimum(fast + slack - margin, np.log(ratio.high))
+        least = np.maximum(fast - slack - markup, np.log(ratio.low))
+        most = np.minimum(fast + slack - markup, np.log(ratio.high))
         more = least + generator.random(len(slow)) * (most - least)
         weight = weight * np.maximum(most - least, 0.0) / np.log(ratio.high / ratio.low)
-    return {"margin": np.exp(margin), "margin_ratio": np.exp(more)}, weight
+    return {"markup": np.exp(markup), "markup_ratio": np.exp(more)}, weight

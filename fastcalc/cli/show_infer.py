@@ -13,8 +13,7 @@ from fastcalc.report import inferred as report
 from fastcalc.written import shown
 
 _POINTS = Limit(1000, 4_000_000, whole=True)
-_TOLERANCE = Limit(0.001, 0.5)
-"""Beyond a factor of two between the ends nearly everything is consistent. [1]"""
+_TOLERANCE = Limit(1e-6, 0.99)
 
 
 def run(asked: Infer) -> Found:
@@ -33,7 +32,7 @@ def run(asked: Infer) -> Found:
         lambda: [report.record(found, one) for one in found.regions],
         lambda: (report.TABLE, found.regions),
         lambda: report.alongside(found, points),
-        reasons=[] if found.minimal else ["no service of the box is consistent with this"],
+        reasons=[] if found.minimal else [report.none(found, points)],
         code=0 if found.minimal else 1,
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc.articles.inverse import SEED, Inverse, Region
+from fastcalc.articles.inverse import ENOUGH, SEED, Inverse, Region
 from fastcalc.articles.two_tiers import BOX, COMPUTE_REACH, SIDES, Side
 from fastcalc.core.columns import Column, values
 from fastcalc.report import record_tables
@@ -23,17 +23,20 @@ _NEAR = 0.025
 _SHOWN = 2
 """Tricks of the combinations in the table; those of more are shown where no fewer suffice."""
 
+_FEW = "!"
+"""After a number of samples below `ENOUGH`."""
+
 _RATIOS = {
     "batch_ratio": "users|fewer",
     "kept_ratio": "tokens a|pass more",
     "chips_ratio": "chips|more",
-    "margin_ratio": "margin|more",
+    "markup_ratio": "markup|more",
 }
 _BOTH = {
     "batch_ratio": "the batches of both tiers",
     "kept_ratio": "the tokens a pass of both tiers",
     "chips_ratio": "the chips of both tiers",
-    "margin_ratio": "the costs of both tiers",
+    "markup_ratio": "the costs of both tiers",
 }
 
 
@@ -57,14 +60,20 @@ def _share(region: Region) -> str:
     return f"{10.0 ** (thirds / 3.0):.0e}"
 
 
+def _samples(region: Region) -> str:
+    """Return how many samples a row rests on, marked where they are few."""
+    return f"{len(region.weights):,}{f' {_FEW}' if region.is_found and region.is_thin else ''}"
+
+
 TABLE = (
     words("what the fast tier does", lambda one: " + ".join(one.tricks)),
-    words("suffices", lambda one: "yes" if one.is_found else "no"),
-    numbers("share of|its box", _share),
+    words("enough", lambda one: "yes" if one.is_found else "no"),
+    numbers("samples", _samples),
     *(numbers(heading, partial(_band, name)) for name, heading in _RATIOS.items()),
-    numbers("active|B", partial(_band, "active"), 3),
     numbers("users|slow tier", partial(_band, "batch"), 2),
-    numbers("margin|slow tier", partial(_band, "margin"), 4),
+    numbers("active|B", partial(_band, "active"), 3),
+    numbers("markup|slow tier", partial(_band, "markup"), 4),
+    numbers("share of|its box", _share, 5),
 )
 
 
@@ -75,14 +84,17 @@ def parts(found: Inverse, points: int, screen: Screen) -> list[Part]:
     listed = found.regions if screen.wide else few
     notes = [
         "key: ranges hold 10 to 90 % of the consistent services; where a trick is not named, the "
-        "tiers are alike in it; users fewer 15 means a fifteenth of the batch",
+        "tiers are alike in it; users fewer 15 means a fifteenth of the batch; markup is price "
+        "over cost",
+        *_kinds(found, listed),
+        *_rough(listed),
         *_deciding(found),
         f"each number may be off by {found.tolerance * 100:g} %; {points:,} points of the box, "
         f"seed {SEED}, digits as far as samples agree; shares of a box are by volume, in equal "
         "ratios where ends differ as much",
         f"a textbook step: reading or computing at {COMPUTE_REACH:.0%} of the peak, then a floor; "
-        "drafters free, messages in the floor, no prefill; chips from "
-        + ", ".join(found.known.names),
+        "drafters free, messages in the floor; chips from " + ", ".join(found.known.names),
+        "prefill is left out: no prompt is computed, and prices of input are not used",
     ]
     table = record_tables.table(TABLE, listed, screen.width)
     sides = (
@@ -96,7 +108,7 @@ def parts(found: Inverse, points: int, screen: Screen) -> list[Part]:
     )
     asked = f"One model, two tiers: {slow}, {fast} a million tokens out"
     box = Notes([f"box: {'; '.join(sides)}"])
-    result: list[Part] = [_verdict(found), "", box, "", asked, table]
+    result: list[Part] = [_verdict(found, points), "", box, "", asked, table]
     if screen.wide and found.whole.is_found:
         result += ["", "What each number may be, with every trick at hand"]
         result += [_sides(found, screen.width)]
@@ -104,15 +116,60 @@ def parts(found: Inverse, points: int, screen: Screen) -> list[Part]:
     return [*result, Notes([*notes, *hidden])]
 
 
-def _verdict(found: Inverse) -> str:
+def _verdict(found: Inverse, points: int) -> str:
     if not found.minimal:
-        return "No service of the box is consistent with these speeds and prices."
-    alone = [one.tricks[0] for one in found.minimal if len(one.tricks) == 1]
-    joint = [" + ".join(one.tricks) for one in found.minimal if len(one.tricks) > 1]
+        return f"{none(found, points)}."
+
+    def named(region: Region) -> str:
+        edge = " (at the edge of what was tried)" if region.at_edge else ""
+        return f"{' + '.join(region.tricks)}{edge}"
+
+    alone = [named(region) for region in found.minimal if len(region.tricks) == 1]
+    joint = [named(region) for region in found.minimal if len(region.tricks) > 1]
     said = [f"enough alone: {', '.join(alone)}"] if alone else ["no trick is enough alone"]
     said += [f"enough together: {', '.join(joint)}"] if joint else []
     said += ["the numbers do not tell which"] if len(found.minimal) > 1 else []
     return f"To explain the fast tier, {'; '.join(said)}."
+
+
+def none(found: Inverse, points: int) -> str:
+    """Say that nothing fits, and what was tried."""
+    return (
+        f"None of {points:,} services tried is consistent with these speeds and prices within "
+        f"{found.tolerance * 100:g} %"
+    )
+
+
+def _rough(listed: Sequence[Region]) -> list[str]:
+    """Say which rows rest on few samples, and which lie where a wider box may hold more."""
+    edges = [
+        f"{' + '.join(region.tricks)} ({' and '.join(_at_edge(name, region) for name in names)})"
+        for region in listed
+        if (names := region.at_edge)
+    ]
+    few = any(region.is_found and region.is_thin for region in listed)
+    return [
+        *[f"at the edge of what was tried: {'; '.join(edges)}"] * bool(edges),
+        *[f"{_FEW} rests on fewer than {ENOUGH} samples: rough; more with --points"] * few,
+    ]
+
+
+def _kinds(found: Inverse, listed: Sequence[Region]) -> list[str]:
+    """Say whether another machine is another kind of chip, more chips, or both."""
+    if len(found.known.names) < 2:
+        return [f"other machine: more chips of one kind, as only {found.known.names[0]} was tried"]
+    rows: dict[str, list[str]] = {"all": [], "some": [], "no": []}
+    for region in listed:
+        if region.is_found and "fast_chip" in region.own:
+            how = {1.0: "all", 0.0: "no"}.get(region.changed_chip, "some")
+            rows[how].append(" + ".join(region.tricks))
+    said = [f"in {how} services of {', '.join(names)}" for how, names in rows.items() if names]
+    return [f"other machine: more chips, and another kind of chip {'; '.join(said)}"] * bool(said)
+
+
+def _at_edge(name: str, region: Region) -> str:
+    what = _RATIOS[name].replace("|", " ")
+    return f"{what} {_band(name, region)} of at most {number(SIDES[name].high, 2)}"
 
 
 def _deciding(found: Inverse) -> list[str]:
@@ -181,6 +238,21 @@ COLUMNS = (
     *(_end(side, key, what) for side in BOX for key, what in _ENDS.items()),
     Column("chip", "text", "chips of the slow tier"),
     Column("fast_chip", "text", "chips of the fast tier"),
+    Column(
+        "changed_chip",
+        "share",
+        "of the region, whose fast tier has another kind of chip",
+        lambda one: one.region.changed_chip if one.region.is_found else None,
+    ),
+    Column(
+        "is_thin", "yes or no", f"whether it rests on fewer than {ENOUGH} points", "region.is_thin"
+    ),
+    Column(
+        "at_edge",
+        "text",
+        "numbers that lie at the edge of the box",
+        lambda one: " ".join(one.region.at_edge),
+    ),
 )
 
 

@@ -100,7 +100,7 @@ class Decide(
 class Infer(flags.Prices, flags.Output, flags.OwnFolders):
     """Infer what two speeds and two prices of one service leave open.
 
-    Which combinations of a smaller batch, drafts, another machine and a higher margin are
+    Which combinations of a smaller batch, drafts, another machine and a higher markup are
     consistent with them, and what would have to be published to tell them apart.
     """
 
