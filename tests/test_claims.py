@@ -813,7 +813,8 @@ def test_a_name_that_the_catalogue_lacks_is_reported(tmp_path, fastcalc, old, ne
     assert old in text
     path = tmp_path / "claims.yaml"
     path.write_text(text.replace(old, new, 1))
-    ran = fastcalc("claims", path)
+    name = re.findall(r'(?m)^  - id: "?([\w-]+)', text.partition(old)[0])[-1]
+    ran = fastcalc("claims", path, "--explain", name)
     assert ran.code == 2
     assert reported in ran.err
     assert ran.err.count("\n") == 1

@@ -58,10 +58,11 @@ def _layouts_by_chips(hardware: Hardware, model: Model) -> _Found:  # noqa: ARG0
 
 def _run_of(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
     groups, widest = legal.doubled_groups, _widest(legal)
-    ranks = chips * legal.machine.ranks
+    ranks, is_pcie = chips * legal.machine.ranks, legal.is_pcie
     for pp in range(1, min(MOST_STAGES, ranks, legal.most_stages) + 1):
         width, left = divmod(ranks, pp)
-        if left or not (is_power_of_two(width) or width == widest):
+        is_narrow = is_power_of_two(width) and (pp == 1 or is_pcie)
+        if left or not (is_narrow or width == widest):
             continue  # as `is_run` would say of each group
         for tp in groups:
             for ep in dict.fromkeys((1, width)):
