@@ -27,7 +27,7 @@ ON = {"hardware": "h100-sxm", "chips": "1"}
 
 def results(catalogue, *records, given=None):
     text = "\n".join(json.dumps(record) for record in records)
-    return foreign_in(Text("run.json", text), catalogue=catalogue, given=given or {})
+    return foreign_in(Text("run.json", text), catalogue=catalogue, options=given or {})
 
 
 def served(catalogue, given=None, **changes):
@@ -52,7 +52,7 @@ def fault(found) -> str:
 
 
 def test_a_closed_loop_gives_three_points(catalogue):
-    found = read(HERE / "vllm-closed.json", catalogue=catalogue, given=ON)
+    found = read(HERE / "vllm-closed.json", catalogue=catalogue, options=ON)
     assert not found.skipped
     tpot, ttft, rate = found.demand()
     # 160,000 prompt and 80,000 output tokens of 160 requests; medians of 19.5 and 100 ms.
@@ -200,7 +200,7 @@ def test_chips_and_ranks_that_disagree_are_said(catalogue):
 
 
 def test_llama_bench_gives_a_point_a_test(catalogue):
-    found = read(HERE / "llama-bench.json", catalogue=catalogue, given={})
+    found = read(HERE / "llama-bench.json", catalogue=catalogue, options={})
     prompt, decode = found.demand()
     for one in (prompt, decode):
         assert (one.hardware, one.model, one.engine) == ("rtx-4090", "qwen2.5-7b", "llama-cpp")
@@ -305,12 +305,12 @@ def test_a_test_that_is_no_point_says_why(catalogue, changes, said):
 
 def test_lists_lines_and_files_that_are_cut_off(catalogue):
     text = json.dumps([PROMPT, DECODE, SERVED], indent=1)
-    whole = foreign_in(Text("run.json", text), catalogue=catalogue, given=ON)
+    whole = foreign_in(Text("run.json", text), catalogue=catalogue, options=ON)
     assert len(whole.demand()) == 5
     lines = results(catalogue, PROMPT, DECODE, SERVED, given=ON)
     assert [one.line for one in lines.demand()] == [1, 2, 3, 3, 3]
     cut = foreign_in(
-        Text("run.json", text[: text.index("num_prompts")]), catalogue=catalogue, given=ON
+        Text("run.json", text[: text.index("num_prompts")]), catalogue=catalogue, options=ON
     )
     assert len(cut.points) == 2
     assert len(cut.faults) == 1
@@ -331,7 +331,7 @@ def test_lists_lines_and_files_that_are_cut_off(catalogue):
     ],
 )
 def test_json_that_is_no_result_is_said(catalogue, text, said):
-    found = foreign_in(Text("run.json", text), catalogue=catalogue, given={})
+    found = foreign_in(Text("run.json", text), catalogue=catalogue, options={})
     assert said in found.sentences()[-1]
 
 
@@ -342,7 +342,7 @@ def test_what_a_file_holds_decides_how_it_is_read(catalogue, tmp_path):
     path.write_text("id,source\n")
     assert list(read(path, catalogue=catalogue).points) == list(read_points(path).points)
     with pytest.raises(InputError, match=r"is a CSV.*leave out --tp 2"):
-        read(path, catalogue=catalogue, given={"tp": "2", "chips": ""})
+        read(path, catalogue=catalogue, options={"tp": "2", "chips": ""})
 
 
 @pytest.mark.parametrize(
@@ -447,4 +447,4 @@ def test_any_bytes_are_read_or_said(catalogue, tmp_path_factory, raw, start):
     path = tmp_path_factory.getbasetemp() / "any.json"
     path.write_bytes(start + raw)
     assert read(path, catalogue=catalogue).faults or not raw.strip()
-    assert foreign_in(text_of(path), catalogue=catalogue, given={}).faults
+    assert foreign_in(text_of(path), catalogue=catalogue, options={}).faults

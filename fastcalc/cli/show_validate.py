@@ -59,7 +59,7 @@ def run(asked: Validate) -> Found:
 def points_of(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Points:
     """Read a file of measurements, of an engine if that is named, or refuse all its faults."""
     said = {key: value for key, value in given.items() if value and key != "engine"}
-    found = read(path, catalogue=catalogue, given=said)
+    found = read(path, catalogue=catalogue, options=said)
     found.demand()
     return found
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from fastcalc.catalogue.store import Catalogue
 
 
-def read(path: Path, *, catalogue: "Catalogue", given: Mapping[str, str] | None = None) -> Points:
+def read(path: Path, *, catalogue: "Catalogue", options: Mapping[str, str] | None = None) -> Points:
     """Read a CSV of points, or results of another program: JSON, by what it holds or by its name.
 
-    What such a file leaves unsaid is ``given``. Raises InputError if the file cannot be read at
-    all, or something is given for a CSV, which says all.
+    What such a file leaves unsaid is in ``options``. Raises InputError if the file cannot be read
+    at all, or an option is set for a CSV, whose rows name everything.
     """
     with opened(path) as stream:
         head = stream.peek(1).decode("utf-8-sig", "replace").lstrip()
@@ -26,12 +26,12 @@ def read(path: Path, *, catalogue: "Catalogue", given: Mapping[str, str] | None 
             from fastcalc.importers.foreign import foreign_in  # needs pydantic, a CSV does not
 
             content = text_in(str(path), stream)
-            return foreign_in(content, catalogue=catalogue, given=given or {})
+            return foreign_in(content, catalogue=catalogue, options=options or {})
         names = {name.strip() for name in head.split("\n", 1)[0].split(",")}
-        said = [f"--{name} {shown(text)}" for name, text in (given or {}).items() if text]
-        if said and names & set(COLUMNS):
+        flags = [f"--{name} {shown(text)}" for name, text in (options or {}).items() if text]
+        if flags and names & set(COLUMNS):
             raise InputError(
                 f"{shown(path, 200)} is a CSV, whose rows name their own; leave out "
-                f"{', '.join(said)}, which is for results of vllm bench serve and llama-bench"
+                f"{', '.join(flags)}, which is for results of vllm bench serve and llama-bench"
             )
         return points_in(str(path), lines_of(str(path), stream))

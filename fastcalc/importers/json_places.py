@@ -15,12 +15,12 @@ def json_marks(text: str, start: int = 0) -> dict[tuple[str | int, ...], tuple[i
     """
     marks: dict[tuple[str | int, ...], tuple[int, int]] = {}
     path: list[str | int | None] = []  # a step for each open list or mapping; None awaits its key
-    line, before, seen = text.count("\n", 0, start) + 1, text.rfind("\n", 0, start), start
+    line, before, counted_to = text.count("\n", 0, start) + 1, text.rfind("\n", 0, start), start
     for match in _TOKEN.finditer(text, start):
         mark, index = match[0], match.start()
-        if newlines := text.count("\n", seen, index):
-            line, before = line + newlines, text.rfind("\n", seen, index)
-        seen = index
+        if newlines := text.count("\n", counted_to, index):
+            line, before = line + newlines, text.rfind("\n", counted_to, index)
+        counted_to = index
         step = path[-1] if path else ""
         if mark in ("}", "]"):
             path.pop()
@@ -29,7 +29,7 @@ def json_marks(text: str, start: int = 0) -> dict[tuple[str | int, ...], tuple[i
         elif mark != ":" and step is None:
             path[-1] = str(json.loads(mark))
         elif mark != ":":
-            marks[tuple(one for one in path if one is not None)] = line, index - before
+            marks[tuple(key for key in path if key is not None)] = line, index - before
             if mark in ("{", "["):
                 path.append(None if mark == "{" else 0)
         if not path:

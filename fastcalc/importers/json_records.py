@@ -65,15 +65,15 @@ class _NotJson(Exception):  # noqa: N818  (it becomes a fault)
 
 def records(content: Text) -> tuple[list[Record], list[FileFault]]:
     """Return the mappings of a file, those before a cut, too, and what is wrong with it."""
-    text, found = content.text, []
+    text, results = content.text, []
     try:
         for record in _mappings(text):
-            found.append(record)
+            results.append(record)
     except _NotJson as error:
         index = min(error.index, len(text))
         line, column = text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)
-        return found, [FileFault(content.file, line, column, error.message)]
-    return found, []
+        return results, [FileFault(content.file, line, column, error.message)]
+    return results, []
 
 
 def _mappings(text: str) -> Iterator[Record]:

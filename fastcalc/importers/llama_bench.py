@@ -25,15 +25,15 @@ def is_result(record: Record) -> bool:
     return {"avg_ts", "n_prompt", "n_gen"} <= record.data.keys()
 
 
-def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[Point | str]:
+def measurements(record: Record, options: Mapping[str, str], names: Names) -> list[Point | str]:
     """Return the point of one test, or why it is none; it may raise `Unsaid`."""
     prompt, output = record.count("n_prompt") or 0, record.count("n_gen") or 0
     depth, speed = record.count("n_depth") or 0, record.number("avg_ts") or 0.0
     reason = _no_point(record, prompt=prompt, output=output, depth=depth, speed=speed)
     if reason:
         return [reason]
-    known = _setup(record, said, names)
-    reason = _on_the_host(record, known["model"], names.catalogue)
+    setup = _setup(record, options, names)
+    reason = _on_the_host(record, setup["model"], names.catalogue)
     if reason:
         return [reason]
     if output:
@@ -53,7 +53,7 @@ def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[
     ]
     return [
         Point(
-            **known,
+            **setup,
             source="llama-bench",
             date=record.text("test_time")[:10],
             concurrency=1,
@@ -102,9 +102,9 @@ def _on_the_host(record: Record, model: str, catalogue: Catalogue) -> str | None
     return None
 
 
-def _setup(record: Record, said: Mapping[str, str], names: Names) -> dict[str, Any]:
+def _setup(record: Record, options: Mapping[str, str], names: Names) -> dict[str, Any]:
     gpus, unclear = _gpus(record)
-    hardware = said.get("hardware", "")
+    hardware = options.get("hardware", "")
     if not hardware and len(set(gpus)) == 1:
         hardware = names.chip(gpus[0]) or ""
         no_chip = f"'{shown(gpus[0])}' is no single chip of the catalogue: give --hardware"
@@ -113,18 +113,18 @@ def _setup(record: Record, said: Mapping[str, str], names: Names) -> dict[str, A
     else:
         no_chip = "GPUs of several kinds took part: give --hardware and --chips if one did"
     # GPUs hold layers one after another, or rows or tensors of each.
-    stated = {name: said[name] for name in LAYOUT if name in said}
+    stated = {name: options[name] for name in LAYOUT if name in options}
     chips = stated.get("chips") or str(len(gpus) or "")
     if chips and not {"tp", "pp", "dp"} & stated.keys():
         shared = "tp" if record.text("split_mode") in ("row", "tensor") else "pp"
         stated |= {"chips": chips, shared: chips}
-    machine = layout(stated) if not unclear or "chips" in said else {}
+    machine = layout(stated) if not unclear or "chips" in options else {}
     called = record.text("model_filename")
-    model = said.get("model") or names.model(called) or ""
-    stored, no_format = _weights(record, said)
+    model = options.get("model") or names.model(called) or ""
+    stored, no_format = _weights(record, options)
     keys, values = record.text("type_k"), record.text("type_v")
-    kv, no_cache = said.get("kv") or gguf_format(keys) or "", None
-    if "kv" not in said and (keys != values or (keys and not kv)):
+    kv, no_cache = options.get("kv") or gguf_format(keys) or "", None
+    if "kv" not in options and (keys != values or (keys and not kv)):
         no_cache = f"keys are in '{shown(keys)}' and values in '{shown(values)}': give --kv"
     asked(
         None if hardware else no_chip,
@@ -134,7 +134,7 @@ def _setup(record: Record, said: Mapping[str, str], names: Names) -> dict[str, A
         no_cache,
     )
     asked(None if machine else "the file does not say on how many chips: give --chips")
-    engine = said.get("engine", "llama-cpp")
+    engine = options.get("engine", "llama-cpp")
     return columns(machine, hardware=hardware, model=model, engine=engine, weights=stored, kv=kv)
 
 
@@ -156,9 +156,9 @@ def _gpus(record: Record) -> tuple[list[str], str | None]:
     return gpus, None
 
 
-def _weights(record: Record, said: Mapping[str, str]) -> tuple[str, str | None]:
-    if "weights" in said:
-        return said["weights"], None
+def _weights(record: Record, options: Mapping[str, str]) -> tuple[str, str | None]:
+    if "weights" in options:
+        return options["weights"], None
     called = record.text("model_type")
     name = gguf_format(called) if called else None
     if not called:
@@ -166,12 +166,12 @@ def _weights(record: Record, said: Mapping[str, str]) -> tuple[str, str | None]:
     if name is None:
         return "", f"'{shown(called)}' ends in no number format: give --weights"
     size, count = record.number("model_size"), record.number("model_n_params")
-    known = FORMATS.get(name)
-    if known and size and count and size > 0 and count > 0:
+    stored = FORMATS.get(name)
+    if stored and size and count and size > 0 and count > 0:
         bits = 8 * size / count
-        if not known.bits / _BITS_OFF <= bits <= known.bits * _BITS_OFF:
+        if not stored.bits / _BITS_OFF <= bits <= stored.bits * _BITS_OFF:
             return "", (
-                f"'{shown(called)}' should take {known.bits:g} bits a weight, but the file has "
+                f"'{shown(called)}' should take {stored.bits:g} bits a weight, but the file has "
                 f"{bits:.3g}: give --weights"
             )
     return name, None

@@ -51,21 +51,21 @@ def chip_id(text: str, catalogue: Catalogue) -> str | None:
         aliases = data.get("aliases")
         labels = [path.stem, data.get("name"), *(aliases if isinstance(aliases, list) else [])]
         chips.setdefault(path.stem, [_words(str(label)) for label in labels if label])
-    found = [
+    matches = [
         name
-        for name, known in chips.items()
-        if any(label <= words for label in known) and words <= frozenset().union(*known)
+        for name, labels in chips.items()
+        if any(label <= words for label in labels) and words <= frozenset().union(*labels)
     ]
     alike = [
         name
-        for name, known in chips.items()
-        if name not in found
+        for name, labels in chips.items()
+        if name not in matches
         and any(
             label > words and all(_VARIANT.fullmatch(word) for word in label - words)
-            for label in known
+            for label in labels
         )
     ]
-    return found[0] if len(found) == 1 and not alike else None
+    return matches[0] if len(matches) == 1 and not alike else None
 
 
 def _words(text: str) -> frozenset[str]:
@@ -132,12 +132,12 @@ def checkpoint_format(text: str) -> str | None:
     """
     last = text.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1].lower()
     tokens = re.split(r"[-_.]", last)
-    found = {_STORED_AS[token] for token in tokens if token in _STORED_AS}
+    formats = {_STORED_AS[token] for token in tokens if token in _STORED_AS}
     if {"gptq", "int4"} <= set(tokens):
         return "gptq-int4-g128"
-    if len(found) > 1 or (not found and any(_UNCLEAR.fullmatch(token) for token in tokens)):
+    if len(formats) > 1 or (not formats and any(_UNCLEAR.fullmatch(token) for token in tokens)):
         return None
-    return found.pop() if found else ""
+    return formats.pop() if formats else ""
 
 
 _FILE_TYPE = re.compile(

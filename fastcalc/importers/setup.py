@@ -23,17 +23,17 @@ class Unsaid(Exception):  # noqa: N818  (it becomes a sentence)
     """What the user has to say before a record is a point."""
 
 
-def checked(given: Mapping[str, str]) -> dict[str, str]:
+def checked(options: Mapping[str, str]) -> dict[str, str]:
     """Return what the user said, or raise InputError if a count is none or a word is no name."""
-    said = {name: given[name].strip() for name in OPTIONS if given.get(name, "").strip()}
+    stripped = {name: options[name].strip() for name in OPTIONS if options.get(name, "").strip()}
     for name in WORDS:
-        if len(said.get(name, "")) > _LONGEST:
-            raise InputError(f"--{name} {shown(said[name])} is longer than any name")
+        if len(stripped.get(name, "")) > _LONGEST:
+            raise InputError(f"--{name} {shown(stripped[name])} is longer than any name")
     for name in LAYOUT:
-        if name in said and _count(said[name]) is None:
-            what = f"not a whole number {LIMITS['chips']}"
-            raise InputError(f"--{name} {shown(said[name])} is {what}")
-    return said
+        if name in stripped and _count(stripped[name]) is None:
+            refusal = f"not a whole number {LIMITS['chips']}"
+            raise InputError(f"--{name} {shown(stripped[name])} is {refusal}")
+    return stripped
 
 
 def _count(text: str) -> int | None:
@@ -41,7 +41,7 @@ def _count(text: str) -> int | None:
     return int(text) if is_count and int(text) in LIMITS["chips"] else None
 
 
-def layout(said: Mapping[str, str]) -> dict[str, int | None]:
+def layout(options: Mapping[str, str]) -> dict[str, int | None]:
     """Return the layout that was said, completed where only one is possible; empty without any.
 
     Chips that are no multiple of what is said to share them are refused.
@@ -49,7 +49,7 @@ def layout(said: Mapping[str, str]) -> dict[str, int | None]:
     >>> layout({"tp": "4"}), layout({"chips": "8", "tp": "4"})["pp"]
     ({'tp': 4, 'pp': 1, 'dp': 1, 'chips': 4, 'ep': None}, None)
     """
-    counts = {name: _count(said.get(name, "")) for name in LAYOUT}
+    counts = {name: _count(options.get(name, "")) for name in LAYOUT}
     chips, ep = counts.pop("chips"), counts.pop("ep")
     stated = [count for count in counts.values() if count]
     product = prod(stated)
@@ -73,5 +73,5 @@ def no_model(called: str) -> str:
 
 def asked(*problems: str | None) -> None:
     """Raise all that has to be said in one `Unsaid`, if anything has."""
-    if said := "; ".join(filter(None, problems)):
-        raise Unsaid(said)
+    if problem_text := "; ".join(filter(None, problems)):
+        raise Unsaid(problem_text)

@@ -36,7 +36,7 @@ class Load:
     words: str
 
 
-def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[Point | str]:
+def measurements(record: Record, options: Mapping[str, str], names: Names) -> list[Point | str]:
     """Return the points of one result, or why a measurement is none; it may raise `Unsaid`."""
     completed, duration = record.count("completed") or 0, record.number("duration") or 0.0
     prompts = record.number("total_input_tokens")
@@ -50,14 +50,14 @@ def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[
         return [load]
     if next(_metrics(record, load), None) is None:
         return ["the file holds none of median_tpot_ms, median_ttft_ms and output_throughput"]
-    known = _setup(record, said, names)
+    setup = _setup(record, options, names)
     failed, called = record.count("failed"), shown(record.text("model_id"), 100)
     words = (load.words, f"requests {completed}", f"{failed} failed" if failed else "", called)
     # A file without the mean acceptance length does not say that it is 1.
     accepted = record.number("spec_decode_acceptance_length")
     date = re.match(r"(\d{4})-?(\d{2})-?(\d{2})", record.text("date"))
     point = Point(
-        **known,
+        **setup,
         source="vllm bench serve",
         date="-".join(date.groups()) if date else "",
         concurrency=load.concurrency,
@@ -70,10 +70,15 @@ def measurements(record: Record, said: Mapping[str, str], names: Names) -> list[
         line=record.line,
     )
     return [
-        one
-        if isinstance(one, str)
-        else replace(point, metric=one[0], value=one[1], notes=f"kind={one[2]}; {point.notes}")
-        for one in _metrics(record, load)
+        measurement
+        if isinstance(measurement, str)
+        else replace(
+            point,
+            metric=measurement[0],
+            value=measurement[1],
+            notes=f"kind={measurement[2]}; {point.notes}",
+        )
+        for measurement in _metrics(record, load)
     ]
 
 
@@ -135,14 +140,18 @@ def _load(record: Record, requests_per_s: float, output: float) -> Load | str:
     return Load(max(1, round(in_flight)), True, words)
 
 
-def _setup(record: Record, said: Mapping[str, str], names: Names) -> dict[str, Any]:
+def _setup(record: Record, options: Mapping[str, str], names: Names) -> dict[str, Any]:
     # What --metadata said comes as text, or as a number from other writers.
     counts = {name: record.count(name) for name in OPTIONS}
-    texts = {name: record.text(name) if one is None else str(one) for name, one in counts.items()}
-    stated = {name: text for name, text in texts.items() if text} | dict(said)
+    texts = {
+        name: record.text(name) if count is None else str(count) for name, count in counts.items()
+    }
+    stated = {name: text for name, text in texts.items() if text} | dict(options)
     called = record.text("model_id") or record.text("tokenizer_id")
-    hardware = said.get("hardware") or names.chip(stated.get("hardware", "")) or ""
-    model = said.get("model") or names.model(stated.get("model", "")) or names.model(called) or ""
+    hardware = options.get("hardware") or names.chip(stated.get("hardware", "")) or ""
+    model = (
+        options.get("model") or names.model(stated.get("model", "")) or names.model(called) or ""
+    )
     stored = stated["weights"] if "weights" in stated else checkpoint_format(called)
     machine = layout(stated)
     chip = shown(stated.get("hardware", ""))

@@ -51,7 +51,7 @@ def streams(fields: Fields) -> dict[str, Any]:
 
 def merged_streams(fields: Fields) -> dict[str, Any]:
     """Return the residual streams, and what merges them before the head. [1]"""
-    found = streams(fields)
-    number, hidden = found["residual_streams"], fields.count("hidden_size")
+    part = streams(fields)
+    number, hidden = part["residual_streams"], fields.count("hidden_size")
     fields.remark("other_parameters merges the residual streams before the head.")
-    return {**found, "other_parameters": number * number * hidden + number + 1}
+    return {**part, "other_parameters": number * number * hidden + number + 1}

@@ -48,19 +48,19 @@ class Fields:
     def require(self, *fields: str | tuple[str, ...]) -> None:
         """Refuse in one sentence all fields that are missing; a tuple holds names of one field."""
         missing = []
-        for one in fields:
-            names = (one,) if isinstance(one, str) else one
+        for required in fields:
+            names = (required,) if isinstance(required, str) else required
             if not self.has(*names) and not any(name in self.defaults for name in names):
                 missing.append(" or ".join(names))
         if missing:
-            what = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
-            raise self.refuse(f"too little to count the model from: {what}")
+            missing_fields = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+            raise self.refuse(f"too little to count the model from: {missing_fields}")
 
-    def count(self, *names: str, default: int | None = None, least: int = 1) -> int:
+    def count(self, *names: str, default: int | None = None, minimum: int = 1) -> int:
         """Return a whole number that must be there, or the family's default, which is noted."""
-        found = self.maybe(*names, least=least)
-        if found is not None:
-            return found
+        number = self.maybe(*names, minimum=minimum)
+        if number is not None:
+            return number
         default = next((self.defaults[name] for name in names if name in self.defaults), default)
         if default is None:
             self.require(names)
@@ -68,20 +68,20 @@ class Fields:
         self.assume(names[0], default)
         return default
 
-    def maybe(self, *names: str, least: int = 1, most: int = MOST) -> int | None:
+    def maybe(self, *names: str, minimum: int = 1, maximum: int = MOST) -> int | None:
         """Return a whole number, or None where the field is left out."""
         for name in names:
             value = self.data.get(name)
             if value is not None:
-                return self._whole(name, value, least, most)
+                return self._whole(name, value, minimum, maximum)
         return None
 
     def layers(self) -> int:
         """Return the number of layers."""
-        found = self.count("num_hidden_layers")
-        if found > MOST_LAYERS:
-            raise self.refuse(f"num_hidden_layers {found} is out of range: at most {MOST_LAYERS}")
-        return found
+        count = self.count("num_hidden_layers")
+        if count > MOST_LAYERS:
+            raise self.refuse(f"num_hidden_layers {count} is out of range: at most {MOST_LAYERS}")
+        return count
 
     def flag(self, name: str, default: bool, *, noted: bool = True) -> bool:
         """Return true or false; the default is noted unless it is the family's only habit."""
@@ -114,13 +114,13 @@ class Fields:
 
     def blocks(self, name: str) -> list["Fields"]:
         """Return the layers that a list describes one by one, each on top of these fields."""
-        found = self._list(name, self.layers()) or []
-        for one in found:
-            if not isinstance(one, dict):
-                raise self.refuse(f"{name} should hold mappings, not {_shown(one)}")
+        layers = self._list(name, self.layers()) or []
+        for layer in layers:
+            if not isinstance(layer, dict):
+                raise self.refuse(f"{name} should hold mappings, not {_shown(layer)}")
         return [
-            replace(self, data={**self.data, **one}, roots=(*self._below(name, n), *self.roots))
-            for n, one in enumerate(found)
+            replace(self, data={**self.data, **layer}, roots=(*self._below(name, n), *self.roots))
+            for n, layer in enumerate(layers)
         ]
 
     def number(self, name: str) -> float:
@@ -134,29 +134,29 @@ class Fields:
 
     def numbers(self, name: str, layers: int) -> list[int] | None:
         """Return a list of whole numbers, one a layer; more hold prediction layers, too."""
-        found = self._list(name, layers)
-        return None if found is None else [self._whole(name, one, 0, MOST) for one in found]
+        listed = self._list(name, layers)
+        return None if listed is None else [self._whole(name, number, 0, MOST) for number in listed]
 
-    def words(self, name: str, layers: int, *, whole: bool = False) -> list[str] | None:
-        """Return a list of texts, one a layer; more hold prediction layers, unless ``whole``."""
-        found = self._list(name, layers, whole=whole)
-        for value in found or ():
+    def words(self, name: str, layers: int, *, is_complete: bool = False) -> list[str] | None:
+        """Return a list of texts, one a layer; ``is_complete`` keeps those of prediction layers."""
+        listed = self._list(name, layers, is_complete=is_complete)
+        for value in listed or ():
             if not isinstance(value, str):
                 raise self.refuse(f"{name} should hold texts, not {_shown(value)}")
-        return found
+        return listed
 
     def switches(self, name: str, layers: int) -> list[bool] | None:
         """Return a list of 0 or 1, one a layer; a longer one holds prediction layers, too."""
-        found = self._list(name, layers)
-        for value in found or ():
+        listed = self._list(name, layers)
+        for value in listed or ():
             if value not in (0, 1) or isinstance(value, float):
                 raise self.refuse(f"{name} should hold 0 and 1, not {_shown(value)}")
-        return None if found is None else [bool(value) for value in found]
+        return None if listed is None else [bool(value) for value in listed]
 
     def indices(self, name: str) -> set[int]:
         """Return a list of layer numbers as a set, empty where the field is left out."""
-        found = self._typed(name, list, "a list of layer numbers") or []
-        return {self._whole(name, one, 0, MOST) for one in found}
+        listed = self._typed(name, list, "a list of layer numbers") or []
+        return {self._whole(name, index, 0, MOST) for index in listed}
 
     def assume(self, name: str, value: object) -> None:
         """Note that a field was left out and what is taken for it."""
@@ -169,25 +169,25 @@ class Fields:
         values = ", ".join(f"{name} {value}" for name, value in self.assumed.items())
         return [f"Left out of the file, so the default was assumed: {values}.", *self.remarks]
 
-    def _whole(self, name: str, value: object, least: int, most: int) -> int:
+    def _whole(self, name: str, value: object, minimum: int, maximum: int) -> int:
         if isinstance(value, str):
             raise self.refuse(f"{name} should be a number, not the text {_shown(value)}")
         if isinstance(value, bool) or not isinstance(value, int):
             raise self.refuse(f"{name} should be a whole number, not {_shown(value)}")
-        if not least <= value <= most:
-            raise self.refuse(f"{name} {value} is out of range: between {least} and {most}")
+        if not minimum <= value <= maximum:
+            raise self.refuse(f"{name} {value} is out of range: between {minimum} and {maximum}")
         return value
 
-    def _list(self, name: str, layers: int, *, whole: bool = False) -> list[Any] | None:
+    def _list(self, name: str, layers: int, *, is_complete: bool = False) -> list[Any] | None:
         value = self._typed(name, list, "a list, one entry a layer")
         if value is not None and len(value) < layers:
             raise self.refuse(f"{name} has {len(value)} entries for {layers} layers")
-        return value if whole or value is None else value[:layers]
+        return value if is_complete or value is None else value[:layers]
 
-    def _typed(self, name: str, kind: type[T], what: str) -> T | None:
+    def _typed(self, name: str, kind: type[T], description: str) -> T | None:
         value = self.data.get(name)
         if value is not None and not isinstance(value, kind):
-            raise self.refuse(f"{name} should be {what}, not {_shown(value)}")
+            raise self.refuse(f"{name} should be {description}, not {_shown(value)}")
         return value
 
 

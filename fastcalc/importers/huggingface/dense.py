@@ -42,7 +42,7 @@ def qwen_networks(fields: Fields) -> list[Part]:
         if fields.has("moe_intermediate_size", "num_experts_per_tok"):
             raise fields.refuse("num_experts is missing, though experts are described")
         return [parts.dense(fields)] * fields.layers()
-    wide = fields.maybe("shared_expert_intermediate_size", least=0) or 0
+    wide = fields.maybe("shared_expert_intermediate_size", minimum=0) or 0
     return patterns.networks(fields, parts.experts(fields, shared=wide, shared_gate=wide > 0))
 
 

@@ -85,11 +85,13 @@ def nemotron_h(fields: Fields) -> list[Layer]:
         names = ("layers_block_type", "layer_types")
         fields.require(("hybrid_override_pattern", *names))
         name = next(name for name in names if fields.has(name))
-        kinds = [_SYNONYMS.get(kind, kind) for kind in fields.words(name, 1, whole=True) or []]
+        kinds = [
+            _SYNONYMS.get(kind, kind) for kind in fields.words(name, 1, is_complete=True) or []
+        ]
     if len(kinds) > MOST_LAYERS:
         raise fields.refuse(f"{len(kinds)} layers are too many: at most {MOST_LAYERS}")
-    made = {kind: _single(fields, kind) for kind in dict.fromkeys(kinds)}
-    return [made[kind] for kind in kinds]
+    layers = {kind: _single(fields, kind) for kind in dict.fromkeys(kinds)}
+    return [layers[kind] for kind in kinds]
 
 
 def _single(fields: Fields, kind: str) -> Layer:
@@ -108,8 +110,8 @@ def _single(fields: Fields, kind: str) -> Layer:
     if kind == "mlp":
         return {"ffn": parts.dense(fields, matrices=2, bias=parts.flagged(fields, "mlp_bias"))}
     if kind == "moe":
-        number = fields.maybe("n_shared_experts", least=0)
-        wide = fields.maybe("moe_shared_expert_intermediate_size", least=0) or 0
+        number = fields.maybe("n_shared_experts", minimum=0)
+        wide = fields.maybe("moe_shared_expert_intermediate_size", minimum=0) or 0
         experts = parts.experts(
             fields,
             matrices=2,

@@ -76,8 +76,8 @@ def read_json(path: Path) -> JsonFile:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{path} cannot be read: {reason.lower()}") from error
     if len(raw) > MAX_BYTES:
-        what = f"{path} is larger than {MAX_BYTES // 1_000_000} MB"
-        raise InputError(f"{what}; a configuration is a few kilobytes, and weights are not read")
+        refusal = f"{path} is larger than {MAX_BYTES // 1_000_000} MB"
+        raise InputError(f"{refusal}; a configuration is a few kilobytes, and weights are not read")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -75,11 +75,11 @@ def ernie(fields: Fields) -> list[Layer]:
     """Ernie 4.5 MoE: experts from one layer to another, at an interval."""
     count, bias = fields.layers(), fields.flag("use_bias", False)
     attention = parts.grouped(fields, bias=bias)
-    number = fields.maybe("moe_num_shared_experts", least=0) or 0
+    number = fields.maybe("moe_num_shared_experts", minimum=0) or 0
     wide = number * fields.count(*parts.EXPERT_WIDTH)
     experts = parts.experts(fields, shared=wide, router_bias=True)
-    first = fields.count("moe_layer_start_index", default=1, least=0)
-    last = fields.maybe("moe_layer_end_index", least=-1)
+    first = fields.count("moe_layer_start_index", default=1, minimum=0)
+    last = fields.maybe("moe_layer_end_index", minimum=-1)
     last = count - 1 if last in (None, -1) else last
     step = fields.count("moe_layer_interval", default=1)
     switched = [first <= n <= (last or 0) and (n + 1) % step == 0 for n in range(count)]
@@ -95,11 +95,11 @@ def llama4(fields: Fields) -> list[Layer]:
     switched = patterns.windowed(fields, count, every=4)
     wide = fields.count("intermediate_size")
     experts = parts.experts(fields, width=_INTERMEDIATE, shared=wide)
-    named = fields.indices("moe_layers")
+    numbers = fields.indices("moe_layers")
     step = fields.count("interleave_moe_layer_step", default=1)
-    routed = [n in named if named else (n + 1) % step == 0 for n in range(count)]
-    others = experts if all(routed) else parts.dense(fields, "intermediate_size_mlp")
-    return mixed(choose(switched, short, full), choose(routed, experts, others))
+    routed = [n in numbers if numbers else (n + 1) % step == 0 for n in range(count)]
+    unrouted = experts if all(routed) else parts.dense(fields, "intermediate_size_mlp")
+    return mixed(choose(switched, short, full), choose(routed, experts, unrouted))
 
 
 def minimax_m2(fields: Fields) -> list[Layer]:
@@ -113,7 +113,7 @@ def minimax_m3(fields: Fields) -> list[Layer]:
     """MiniMax M3: three full layers, then attention to the best blocks of tokens."""
     count = fields.layers()
     plain = parts.grouped(fields, qk_norm=_minimax_norm(fields, "per_head"))
-    shared = fields.maybe("shared_intermediate_size", least=0) or 0
+    shared = fields.maybe("shared_intermediate_size", minimum=0) or 0
     bias = fields.flag("use_routing_bias", True)
     width = ("moe_intermediate_size", "intermediate_size")
     experts = parts.experts(fields, width=width, shared=shared, router_bias=bias)
@@ -156,25 +156,25 @@ def step(fields: Fields) -> list[Layer]:
     """Step 3.5 and 3.7: more query heads in windowed layers, a gate for each head."""
     count = fields.layers()
     gate = "per-head" if fields.flag("use_head_wise_attn_gate", True) else False
-    other = fields.nested("attention_other_setting")
+    sliding = fields.nested("attention_other_setting")
     usual = "num_sliding_attention_heads"
-    heads = fields.maybe(usual) or other.maybe("num_attention_heads") or fields.count(usual)
+    heads = fields.maybe(usual) or sliding.maybe("num_attention_heads") or fields.count(usual)
     full = parts.grouped(fields, qk_norm=True, output_gate=gate)
     short = parts.grouped(
         fields,
         window=parts.window(fields),
         heads=heads,
-        kv_heads=other.maybe("num_attention_groups"),
-        head_dim=other.maybe("head_dim"),
+        kv_heads=sliding.maybe("num_attention_groups"),
+        head_dim=sliding.maybe("head_dim"),
         qk_norm=True,
         output_gate=gate,
     )
-    shared = fields.maybe("share_expert_dim", least=0) or 0
+    shared = fields.maybe("share_expert_dim", minimum=0) or 0
     router_bias = fields.flag("use_moe_router_bias", True)
     experts = parts.experts(fields, shared=shared, router_bias=router_bias)
-    named = fields.data.get("moe_layers_enum")
-    if isinstance(named, str):
-        numbers = {int(number) for number in re.findall(r"[0-9]{1,9}", named)}
+    enumerated = fields.data.get("moe_layers_enum")
+    if isinstance(enumerated, str):
+        numbers = {int(number) for number in re.findall(r"[0-9]{1,9}", enumerated)}
         routed = [layer in numbers for layer in range(count)]
     else:
         routed = patterns.routed(fields, count, first_dense=3)
@@ -198,7 +198,7 @@ def latent_norms(fields: Fields) -> dict[str, Any]:
 def gemma4(fields: Fields) -> list[Layer]:
     """Gemma 4: wider heads without a value projection in full layers, experts with a network."""
     count = fields.layers()
-    if fields.maybe("hidden_size_per_layer_input", least=0):
+    if fields.maybe("hidden_size_per_layer_input", minimum=0):
         raise fields.refuse(
             "hidden_size_per_layer_input announces an embedding for every layer, which a model "
             "file cannot hold yet"

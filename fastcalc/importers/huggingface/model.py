@@ -68,8 +68,8 @@ def mapping(file: JsonFile) -> tuple[dict[str, Any], list[str]]:
     is_routed = any(layer.get("ffn", {}).get("kind") == "moe" for layer in layers)
     stored = formats(fields, has_experts=is_routed)
     kind = file.data.get("model_type")
-    named = f", model_type {shown(kind, 40)}" if isinstance(kind, str) else ""
-    title = f"Hugging Face configuration {shown(file.file, 200)}{named}"
+    kind_text = f", model_type {shown(kind, 40)}" if isinstance(kind, str) else ""
+    title = f"Hugging Face configuration {shown(file.file, 200)}{kind_text}"
     context = fields.maybe("max_position_embeddings", "n_positions", "max_sequence_length")
     entry: dict[str, Any] = {
         "sources": {"config": {"title": title}},
@@ -87,7 +87,7 @@ def mapping(file: JsonFile) -> tuple[dict[str, Any], list[str]]:
         "blocks": blocks(layers),
     }
     predicting = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
-    if count := fields.maybe(*predicting, least=0):
+    if count := fields.maybe(*predicting, minimum=0):
         fields.remark(
             "Multi-token-prediction layers are stored, too, and not counted in the text core."
         )
@@ -122,8 +122,8 @@ def label(path: Path, data: dict[str, Any]) -> str:
     if folder.parent.name == "snapshots" and _HASH.fullmatch(folder.name):
         folder = folder.parent.parent
     stem = "" if path.name == CONFIG else path.stem.removesuffix("_config")
-    said = (data.get("_name_or_path"), data.get("model_type"))
-    for text in (stem, folder.name, *said):
+    names = (data.get("_name_or_path"), data.get("model_type"))
+    for text in (stem, folder.name, *names):
         last = re.split(r"/|\\|--", text.rstrip("/\\"))[-1] if isinstance(text, str) else ""
         if slug(last):
             return shown(last, 80)
@@ -147,12 +147,14 @@ def _fields(file: JsonFile) -> tuple[Fields, ModelFamily]:
     if inner is not None:
         kinds.insert(0, outer.nested(inner).word("model_type"))
         inherited = {key: data[key] for key in _OUTER if key in data}
-        data = inherited | {key: one for key, one in data[inner].items() if one is not None}
+        data = inherited | {
+            key: inner_value for key, inner_value in data[inner].items() if inner_value is not None
+        }
         roots = ((inner,), ())
     for kind in kinds:
-        known = FAMILIES.get(ALIASES.get(kind or "", kind or ""))
-        if known:
-            return Fields(data, file, known.defaults, roots), known
+        family = FAMILIES.get(ALIASES.get(kind or "", kind or ""))
+        if family:
+            return Fields(data, file, family.defaults, roots), family
     fields = Fields(data, file, roots=roots)
     return fields, unknown.family(fields, next((kind for kind in kinds if kind), None))
 

@@ -23,18 +23,18 @@ PICKED = (
 EXPERT_WIDTH = ("moe_intermediate_size", "expert_intermediate_size")
 
 
-def grouped(fields: Fields, *, window: int | None = None, **others: Any) -> Part:
+def grouped(fields: Fields, *, window: int | None = None, **keys: Any) -> Part:
     """Return multi-head or grouped-query attention that looks back over a window, if any. [1]
 
-    Others are keys of the part, such as ``qk_norm``; heads, kv_heads and head_dim replace what is
-    read, and ``bias`` stands for both ``qkv_bias`` and ``output_bias``.
+    ``keys`` are those of the part, such as ``qk_norm``; heads, kv_heads and head_dim replace what
+    is read, and ``bias`` stands for both ``qkv_bias`` and ``output_bias``.
     """
-    if "bias" in others:
-        others["qkv_bias"] = others["output_bias"] = others.pop("bias")
-    heads = others.pop("heads", None) or fields.count("num_attention_heads")
+    if "bias" in keys:
+        keys["qkv_bias"] = keys["output_bias"] = keys.pop("bias")
+    heads = keys.pop("heads", None) or fields.count("num_attention_heads")
     names = ("num_key_value_heads", "num_kv_heads", "num_attention_groups")
-    kv_heads = others.pop("kv_heads", None) or fields.count(*names, default=heads)
-    size = others.pop("head_dim", None)
+    kv_heads = keys.pop("kv_heads", None) or fields.count(*names, default=heads)
+    size = keys.pop("head_dim", None)
     if not size and (fields.has("head_dim", "attention_head_dim") or "head_dim" in fields.defaults):
         size = fields.count("head_dim", "attention_head_dim")
     elif not size:
@@ -55,7 +55,7 @@ def grouped(fields: Fields, *, window: int | None = None, **others: Any) -> Part
     limit = fields.maybe("max_position_embeddings")
     if window is not None and (limit is None or window < limit):
         part["window"] = window
-    return part | given(others)
+    return part | given(keys)
 
 
 def given(keys: Part) -> Part:
@@ -63,7 +63,7 @@ def given(keys: Part) -> Part:
     return {key: value for key, value in keys.items() if value not in (None, False, 0)}
 
 
-def latent(fields: Fields, **others: Any) -> Part:
+def latent(fields: Fields, **keys: Any) -> Part:
     """Return multi-head latent attention; ``head_dim`` means nothing there and is not read."""
     fields.require("num_attention_heads", "kv_lora_rank", "qk_nope_head_dim", "v_head_dim")
     return {
@@ -72,9 +72,9 @@ def latent(fields: Fields, **others: Any) -> Part:
         **given({"q_rank": fields.maybe("q_lora_rank")}),
         "kv_rank": fields.count("kv_lora_rank"),
         "nope_dim": fields.count("qk_nope_head_dim"),
-        "rope_dim": fields.count("qk_rope_head_dim", default=0, least=0),
+        "rope_dim": fields.count("qk_rope_head_dim", default=0, minimum=0),
         "value_dim": fields.count("v_head_dim"),
-        **given(others),
+        **given(keys),
     }
 
 
@@ -144,12 +144,12 @@ def dense(fields: Fields, *names: str, matrices: int = 3, bias: bool = False) ->
 
 def dense_of(width: int, matrices: int = 3, *, bias: bool = False) -> Part:
     """Return a feed-forward network of a known width. [1]"""
-    others = {"matrices": matrices if matrices != 3 else None, "bias": bias}
-    return {"kind": "dense", "width": width, **given(others)}
+    keys = {"matrices": matrices if matrices != 3 else None, "bias": bias}
+    return {"kind": "dense", "width": width, **given(keys)}
 
 
 def experts(
-    fields: Fields, *, width: tuple[str, ...] = EXPERT_WIDTH, shared: int = 0, **others: Any
+    fields: Fields, *, width: tuple[str, ...] = EXPERT_WIDTH, shared: int = 0, **keys: Any
 ) -> Part:
     """Return routed experts of a field's width, and shared ones of a width together. [1]"""
     fields.require(EXPERTS, PICKED, width)
@@ -160,28 +160,28 @@ def experts(
         "width": fields.count(*width),
     }
     if part["active_experts"] > part["experts"]:
-        what = f"{next(filter(fields.has, PICKED))}: {part['active_experts']} experts a token"
-        raise fields.refuse(f"{what} exceed the {part['experts']} there are")
-    return part | given({"shared_width": shared, **others})
+        picked = f"{next(filter(fields.has, PICKED))}: {part['active_experts']} experts a token"
+        raise fields.refuse(f"{picked} exceed the {part['experts']} there are")
+    return part | given({"shared_width": shared, **keys})
 
 
 def shared_width(fields: Fields) -> int:
     """Return the width of the shared experts together: a number of experts of one width. [1]"""
-    number = fields.maybe("n_shared_experts", "num_shared_experts", least=0)
+    number = fields.maybe("n_shared_experts", "num_shared_experts", minimum=0)
     return number * fields.count(*EXPERT_WIDTH) if number else 0
 
 
-def uniform(fields: Fields, attention: Part, ffn: Part, **others: Any) -> list[Layer]:
+def uniform(fields: Fields, attention: Part, ffn: Part, **keys: Any) -> list[Layer]:
     """Return equal layers."""
-    return [{"attention": attention, "ffn": ffn, **others}] * fields.layers()
+    return [{"attention": attention, "ffn": ffn, **keys}] * fields.layers()
 
 
-def mixed(attentions: list[Part], networks: list[Part], **others: Any) -> list[Layer]:
+def mixed(attentions: list[Part], networks: list[Part], **keys: Any) -> list[Layer]:
     """Return layers of an attention and a network each."""
     pairs = zip(attentions, networks, strict=True)
-    return [{"attention": attention, "ffn": ffn, **others} for attention, ffn in pairs]
+    return [{"attention": attention, "ffn": ffn, **keys} for attention, ffn in pairs]
 
 
 def choose(switched: list[bool], on: Part, off: Part) -> list[Part]:
     """Return for each layer one of two parts."""
-    return [on if one else off for one in switched]
+    return [on if is_on else off for is_on in switched]

@@ -28,8 +28,8 @@ def windowed(fields: Fields, layers: int, *, every: int | None = None) -> list[b
     if kinds is not None:
         unknown = next((kind for kind in kinds if kind not in _KNOWN_LAYERS), None)
         if unknown is not None:
-            what = "a kind that fastcalc does not know"
-            raise fields.refuse(f"layer_types holds '{unknown}', {what}")
+            description = "a kind that fastcalc does not know"
+            raise fields.refuse(f"layer_types holds '{unknown}', {description}")
         return [kind in ("sliding_attention", "chunked_attention") for kind in kinds]
     pattern = fields.data.get("sliding_window_pattern")
     if isinstance(pattern, str):
@@ -51,7 +51,7 @@ def late_windows(fields: Fields, layers: int) -> list[bool]:
         return [False] * layers
     if fields.has("layer_types"):
         return windowed(fields, layers)
-    first = fields.count("max_window_layers", default=layers, least=0)
+    first = fields.count("max_window_layers", default=layers, minimum=0)
     return [layer >= first for layer in range(layers)]
 
 
@@ -72,9 +72,9 @@ def routed(fields: Fields, layers: int, *, first_dense: int | None = None) -> li
     if isinstance(fields.data.get("moe_layer_freq"), list):
         return fields.switches("moe_layer_freq", layers) or []
     if first_dense is not None:
-        first = fields.count("first_k_dense_replace", default=first_dense, least=0)
+        first = fields.count("first_k_dense_replace", default=first_dense, minimum=0)
     else:
-        first = fields.maybe("first_k_dense_replace", least=0) or 0
+        first = fields.maybe("first_k_dense_replace", minimum=0) or 0
     step = fields.maybe("moe_layer_freq", "decoder_sparse_step") or 1
     offset = 0 if fields.has("moe_layer_freq") or not fields.has("decoder_sparse_step") else 1
     named_dense = fields.indices("mlp_only_layers")
@@ -107,6 +107,6 @@ def shared_indexers(fields: Fields, layers: int) -> list[bool]:
     if kinds is not None:
         return [kind == "shared" for kind in kinds]
     step = fields.maybe("index_topk_freq") or 1
-    offset = fields.maybe("index_skip_topk_offset", least=0)
+    offset = fields.maybe("index_skip_topk_offset", minimum=0)
     late = 2 if offset is None else offset
     return [max(layer - late + 1, 0) % step != 0 for layer in range(layers)]

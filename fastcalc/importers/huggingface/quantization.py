@@ -47,31 +47,31 @@ def formats(fields: Fields, *, has_experts: bool) -> Formats:
     word = fields.word("torch_dtype") or fields.word("dtype")
     if word is None:
         fields.assume("torch_dtype", "bfloat16")
-    known = _DTYPES.get(("bfloat16" if word is None else word).lower().removeprefix("torch."))
-    if known is None:
+    dtype = _DTYPES.get(("bfloat16" if word is None else word).lower().removeprefix("torch."))
+    if dtype is None:
         fields.remark(f"torch_dtype '{shown(word)}' is not known here; bf16 is assumed.")
-    plain = known or "bf16"
+    plain = dtype or "bf16"
     config = fields.mapping("quantization_config")
     if not config:
         return Formats(plain)
-    found = _quantized(fields.inside(config, "quantization_config"), fields, plain)
-    if not has_experts and found.experts is not None:
-        if found.weights == plain:
+    stored = _quantized(fields.inside(config, "quantization_config"), fields, plain)
+    if not has_experts and stored.experts is not None:
+        if stored.weights == plain:
             fields.remark(
-                f"Only a part of the matrices is {found.experts} in this checkpoint; all are "
+                f"Only a part of the matrices is {stored.experts} in this checkpoint; all are "
                 "counted so, because a dense model file holds one format."
             )
-            found.weights = found.experts
-        found.experts = None
-    if found.experts == found.weights:
-        found.experts = None
+            stored.weights = stored.experts
+        stored.experts = None
+    if stored.experts == stored.weights:
+        stored.experts = None
     scheme = config.get("kv_cache_scheme") or config.get("kv_cache_quant_algo")
     if isinstance(scheme, dict):
         is_8_bit = scheme.get("num_bits") == 8 and scheme.get("type") == "float"
     else:
         is_8_bit = str(scheme).upper() == "FP8"
-    found.cache = "fp8" if is_8_bit else "bf16"
-    return found
+    stored.cache = "fp8" if is_8_bit else "bf16"
+    return stored
 
 
 def quoted(data: dict[str, Any], stored: Formats) -> dict[str, str]:
@@ -113,12 +113,12 @@ def _quantized(config: Fields, fields: Fields, plain: str) -> Formats:
     if isinstance(layers, dict) and layers:
         return _by_layer(layers, plain, fields)
     if algorithm in _ALGORITHMS:
-        found: str | None = _ALGORITHMS[algorithm]
+        stored: str | None = _ALGORITHMS[algorithm]
     elif isinstance(config.data.get("config_groups"), dict):
-        found = _from_groups(config)
+        stored = _from_groups(config)
     else:
-        found = _from_method(config, method)
-    if found is None:
+        stored = _from_method(config, method)
+    if stored is None:
         fields.remark(
             f"The quantization '{shown(method or algorithm or 'without a name')}' is not known "
             f"here: the weights are counted as {plain}; --weights says otherwise."
@@ -127,10 +127,10 @@ def _quantized(config: Fields, fields: Fields, plain: str) -> Formats:
     if method == "bitsandbytes":
         fields.remark("bitsandbytes blocks are counted as int4 (4.5 bits) or int8.")
     if method == "mxfp4" or _leaves_attention(config, fields):
-        return Formats(plain, found)
+        return Formats(plain, stored)
     if fields.word("expert_dtype") == "fp4":
-        return Formats(found, "mxfp4")
-    return Formats(found)
+        return Formats(stored, "mxfp4")
+    return Formats(stored)
 
 
 def _from_bits(config: Fields, at_four: str) -> str | None:
@@ -150,14 +150,14 @@ def _from_groups(config: Fields) -> str | None:
         weights = config.inside(data, "config_groups", name, "weights")
         bits, group = weights.maybe("num_bits"), data.get("group_size")
         if weights.word("type") != "float":
-            found = _from_bits(weights, "gptq-int4-g128")
+            stored = _from_bits(weights, "gptq-int4-g128")
         elif bits == 4:
             style = str(rule.get("format") or config.data.get("format"))
-            found = "mxfp4" if style.startswith("mxfp4") or group == 32 else "nvfp4"
+            stored = "mxfp4" if style.startswith("mxfp4") or group == 32 else "nvfp4"
         else:
-            found = "fp8" if bits == 8 else None
-        if found:
-            counts[found] += 1
+            stored = "fp8" if bits == 8 else None
+        if stored:
+            counts[stored] += 1
     return _most(counts, "") or None
 
 
@@ -172,31 +172,31 @@ def _from_method(config: Fields, method: str) -> str | None:
         weight = (config.mapping("global_quant_config") or {}).get("weight")
         first = weight[0] if isinstance(weight, list) and weight else weight
         kind = str(first.get("dtype")).lower() if isinstance(first, dict) else ""
-        known = {"fp4": "mxfp4", "int8": "int8", "int4": "gptq-int4-g128"}
-        return "fp8" if kind.startswith("fp8") else known.get(kind)
+        formats = {"fp4": "mxfp4", "int8": "int8", "int4": "gptq-int4-g128"}
+        return "fp8" if kind.startswith("fp8") else formats.get(kind)
     return _from_bits(config, "awq-int4-g128" if method == "awq" else "gptq-int4-g128")
 
 
 def _by_layer(layers: dict[str, Any], plain: str, fields: Fields) -> Formats:
     """Return the formats that most experts and most other matrices, networks first, share."""
-    experts, networks, others = Counter[str](), Counter[str](), Counter[str]()
+    experts, networks, outside = Counter[str](), Counter[str](), Counter[str]()
     for name, rule in layers.items():
         algorithm = rule.get("quant_algo") if isinstance(rule, dict) else None
-        known = _ALGORITHMS.get(str(algorithm).upper())
-        if known and "lm_head" not in name:
+        stored = _ALGORITHMS.get(str(algorithm).upper())
+        if stored and "lm_head" not in name:
             is_network = ".mlp." in name or ".ffn." in name
-            group = experts if ".experts" in name else networks if is_network else others
-            group[known] += 1
-    rest = networks + others if experts else networks or others
-    found = Formats(_most(rest, plain), _most(experts, "") or None)
-    if len(experts) > 1 or len(networks + others) > 1:
+            group = experts if ".experts" in name else networks if is_network else outside
+            group[stored] += 1
+    unrouted = networks + outside if experts else networks or outside
+    mixed = Formats(_most(unrouted, plain), _most(experts, "") or None)
+    if len(experts) > 1 or len(networks + outside) > 1:
         fields.remark(
-            f"The checkpoint mixes formats matrix by matrix; {found.experts or found.weights} is "
-            f"counted for {'all experts' if found.experts else 'all'}."
+            f"The checkpoint mixes formats matrix by matrix; {mixed.experts or mixed.weights} is "
+            f"counted for {'all experts' if mixed.experts else 'all'}."
         )
-    if not rest and fields.nested("quantization_config").word("quant_method") == "fp8":
-        found.weights = "fp8"
-    return found
+    if not unrouted and fields.nested("quantization_config").word("quant_method") == "fp8":
+        mixed.weights = "fp8"
+    return mixed
 
 
 def _most(counts: Counter[str], otherwise: str) -> str:
@@ -209,7 +209,7 @@ def _leaves_attention(config: Fields, fields: Fields) -> bool:
     numbers: set[str] = set()
     names = ("ignore", "modules_to_not_convert", "exclude_modules", "exclude")
     lists = (config.data.get(name) for name in names)
-    patterns = [one for listed in lists if isinstance(listed, list) for one in listed]
+    patterns = [pattern for listed in lists if isinstance(listed, list) for pattern in listed]
     for pattern in (one[:200] for one in patterns if isinstance(one, str)):
         parts = [part for part in re.split(r"[.*\\:]+", pattern.removeprefix("re:")) if part]
         if parts and parts[-1] in _ATTENTION:

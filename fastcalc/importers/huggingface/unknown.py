@@ -41,21 +41,21 @@ _KINDS = ("full_attention", "sliding_attention")
 
 def family(fields: Fields, kind: str | None) -> ModelFamily:
     """Return the plain reading of an unknown ``model_type``; refuse where it would miscount."""
-    named = f"model_type '{shown(kind, 60)}'" if kind else "a file without model_type"
+    kind_text = f"model_type '{shown(kind, 60)}'" if kind else "a file without model_type"
     beyond = [
-        f"{name} announces {what}, which a plain reading would miscount"
-        for what, names in _BEYOND.items()
+        f"{name} announces {feature}, which a plain reading would miscount"
+        for feature, names in _BEYOND.items()
         for name in filter(fields.data.get, names)
     ]
     kinds = fields.data.get("layer_types")
     if isinstance(kinds, list) and any(kind not in _KINDS for kind in kinds):
         beyond.append("layer_types holds more than full and sliding attention")
     if beyond:
-        why = f"{named} is not known here, and {beyond[0]}"
+        why = f"{kind_text} is not known here, and {beyond[0]}"
         raise fields.refuse(f"{why}; write a model YAML instead")
     reading = "a mixture of experts" if fields.has(*parts.EXPERTS) else "a dense model"
     fields.remark(
-        f"Warning: {named} is not known here; it was read as {reading} with plain attention "
+        f"Warning: {kind_text} is not known here; it was read as {reading} with plain attention "
         "from the usual fields. Compare the parameters with the checkpoint's."
     )
     return ModelFamily(read)
@@ -88,7 +88,7 @@ def read(fields: Fields) -> list[Layer]:
     if not fields.has(*parts.EXPERTS):
         return mixed(attentions, [parts.dense(fields, matrices=matrices)] * count)
     width = (*parts.EXPERT_WIDTH, "intermediate_size")
-    shared = fields.maybe("shared_expert_intermediate_size", least=0) or 0
+    shared = fields.maybe("shared_expert_intermediate_size", minimum=0) or 0
     if not shared and fields.has(*parts.EXPERT_WIDTH):
         shared = parts.shared_width(fields)
     experts = parts.experts(fields, width=width, shared=shared)

@@ -29,26 +29,26 @@ def yaml_text(entry: dict[str, Any]) -> str:
 
 
 def _lines(key: str, value: Any) -> list[str]:
-    if isinstance(value, dict) and any(isinstance(one, dict) for one in value.values()):
-        inner = [line for name, one in value.items() for line in _lines(name, one)]
+    if isinstance(value, dict) and any(isinstance(inner, dict) for inner in value.values()):
+        inner = [line for name, inner_value in value.items() for line in _lines(name, inner_value)]
         return [f"{key}:", *(f"  {line}" for line in inner)]
     if isinstance(value, dict) and key not in ("mtp",):
-        return [f"{key}:", *(f"  {name}: {_flow(one)}" for name, one in value.items())]
+        return [f"{key}:", *(f"  {name}: {_flow(inner)}" for name, inner in value.items())]
     if isinstance(value, list):
         lines = [f"{key}:"]
-        for one in value:
-            keys = one.items() if isinstance(one, dict) else ()
-            first, *rest = [f"{name}: {_flow(inner)}" for name, inner in keys] or [_flow(one)]
-            lines += [f"  - {first}", *(f"    {line}" for line in rest)]
+        for member in value:
+            keys = member.items() if isinstance(member, dict) else ()
+            first, *further = [f"{name}: {_flow(inner)}" for name, inner in keys] or [_flow(member)]
+            lines += [f"  - {first}", *(f"    {line}" for line in further)]
         return lines
     return [f"{key}: {_flow(value)}"]
 
 
 def _flow(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{name}: {_flow(one)}" for name, one in value.items()) + "}"
+        return "{" + ", ".join(f"{name}: {_flow(inner)}" for name, inner in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(_flow(one) for one in value) + "]"
+        return "[" + ", ".join(_flow(member) for member in value) + "]"
     if isinstance(value, str):
         is_plain = _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT
         return value if is_plain else to_json(value)
