@@ -4,38 +4,46 @@ from functools import partial
 
 from fastcalc.core.component import Component
 from fastcalc.core.traffic import Traffic
-from fastcalc.explain.context import Pass
+from fastcalc.explain.context import PassContext
 from fastcalc.explain.explained import component
 from fastcalc.explain.numbers import Numbers
-from fastcalc.explain.terms import Equation, Term, equation, number, one, total
+from fastcalc.explain.terms import Equation, Term, equation, number, scalar, total
 from fastcalc.formulas.memory import attended_tokens
 
 
 @component("attention", "the caches of the decoded sequences, read once each")
-def _attention(made: Pass, part: Component) -> list[Equation]:
-    load, ranks = made.load, one(made.load.tp)
-    read = cache_moved(made.numbers, made.traffic, ranks) * made.on_chip
-    cache = equation("cache", load.cache_bytes, "B", read)
-    looked = looked_back(made.numbers, made.traffic, ranks) * made.on_chip
-    flops = equation("FLOPs a token", load.attention_flops, "FLOP", looked)
+def _attention(context: PassContext, part: Component) -> list[Equation]:
+    pass_work, ranks = context.pass_work, scalar(context.pass_work.tp)
+    read = cache_moved(context.numbers, context.traffic, ranks) * context.on_chip
+    cache = equation("cache", pass_work.cache_bytes, "B", read)
+    looked = looked_back(context.numbers, context.traffic, ranks) * context.on_chip
+    flops = equation("FLOPs a token", pass_work.attention_flops, "FLOP", looked)
     return [
         cache,
-        equation("bytes", part.bytes, "B", made.sequences * cache.answer * made.near("kv")),
+        equation("bytes", part.bytes, "B", context.sequences * cache.answer * context.near("kv")),
         flops,
-        equation("FLOPs", part.flops, "FLOP", made.decoded * flops.answer * made.near("kv")),
-        made.rate(part, "attention"),
+        equation("FLOPs", part.flops, "FLOP", context.decoded * flops.answer * context.near("kv")),
+        context.rate(part, "attention"),
     ]
 
 
 @component("prompt: attention", "prompt tokens looking back on those before them")
-def _prompt_attention(made: Pass, part: Component) -> list[Equation]:
-    load = made.load
-    looked = looked_back(made.numbers, made.traffic, one(load.tp), is_prompt=True) * made.on_chip
-    flops = equation("FLOPs a token", load.prompt_flops, "FLOP", looked)
+def _prompt_attention(context: PassContext, part: Component) -> list[Equation]:
+    pass_work = context.pass_work
+    looked = (
+        looked_back(context.numbers, context.traffic, scalar(pass_work.tp), is_prompt=True)
+        * context.on_chip
+    )
+    flops = equation("FLOPs a token", pass_work.prompt_flops, "FLOP", looked)
     return [
         flops,
-        equation("FLOPs", part.flops, "FLOP", number(load.prompt) * flops.answer * made.here("kv")),
-        made.rate(part, "attention"),
+        equation(
+            "FLOPs",
+            part.flops,
+            "FLOP",
+            number(pass_work.prompt) * flops.answer * context.here("kv"),
+        ),
+        context.rate(part, "attention"),
     ]
 
 
@@ -49,10 +57,10 @@ def cache_read(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
     read = number(0.0)
     for group in work.caches:
         lengths = {"context": traffic.context, "spread": traffic.spread}
-        seen = attended_tokens(**lengths, window=group.attended)
+        attended = attended_tokens(**lengths, window=group.attended)
         width = number(work.element_bytes(group), "B")
         elements = numbers.counted(group.elements, "elements cached a token and layer")
-        read += number(group.layers) * elements * width * seen / min(ranks, group.shards)
+        read += number(group.layers) * elements * width * attended / min(ranks, group.shards)
     return read + numbers.counted(work.state_bytes, "state of a sequence", "B") / ranks
 
 
@@ -74,10 +82,10 @@ def looked_back(
     attended = partial(attended_tokens, context=mean, spread=spread)
     terms = []
     for group in numbers.work.caches:
-        flops, seen = group.decode_flops, one(attended(window=group.attended))
-        everything = one(attended(window=group.window))
-        if is_prompt and group.prefill_flops * everything < flops * seen:
-            flops, seen = group.prefill_flops, everything
-        each = numbers.counted(flops, "attention FLOPs a layer and token attended to", "FLOP")
-        terms.append(number(group.layers) * each * seen)
+        flops, attended_count = group.decode_flops, scalar(attended(window=group.attended))
+        everything = scalar(attended(window=group.window))
+        if is_prompt and group.prefill_flops * everything < flops * attended_count:
+            flops, attended_count = group.prefill_flops, everything
+        per_token = numbers.counted(flops, "attention FLOPs a layer and token attended to", "FLOP")
+        terms.append(number(group.layers) * per_token * attended_count)
     return total(terms) / ranks

@@ -10,10 +10,10 @@ from fastcalc.core.tier import Tier
 from fastcalc.explain.attention import cache_read, looked_back
 from fastcalc.explain.explained import component
 from fastcalc.explain.numbers import Numbers
-from fastcalc.explain.terms import Equation, Term, equation, largest, named, number, one, total
+from fastcalc.explain.terms import Equation, Term, equation, largest, named, number, scalar, total
 
 
-class BoundPass:
+class BoundContext:
     """A pass of the whole deployment at the bound: sequences decoded, and prompt tokens. [1]"""
 
     def __init__(self, schedule: Schedule, *, decoded: float, prompt: float) -> None:
@@ -39,89 +39,102 @@ class BoundPass:
     def peak(self, place: int) -> Term:
         """Return the rate of dense, head, routed or attention products with a host's cores."""
         peaks, chips = self.machine.peaks, self.layout.chips
-        own = self.numbers.peak((peaks.dense, peaks.head, peaks.routed, peaks.attention)[place])
+        chip_peak = self.numbers.peak(
+            (peaks.dense, peaks.head, peaks.routed, peaks.attention)[place]
+        )
         cores = (
             self.numbers.peak(tier.flop_rates[place], tier) * tier.share(chips)
             for tier in self.machine.tiers
             if tier.flop_rates
         )
-        return total([own, *cores])
+        return total([chip_peak, *cores])
 
 
 def components(bound: Bound) -> list[Component]:
     """Return memory, compute and link of a bound as plain floats."""
     work = bound.work
     return [
-        Component("memory", bytes=one(work.bytes), bandwidth=one(work.bandwidth)),
-        Component("compute", flops=one(work.flops), flop_rate=one(work.flop_rate)),
-        Component("link", sent=one(work.sent), link=one(work.link)),
+        Component("memory", bytes=scalar(work.bytes), bandwidth=scalar(work.bandwidth)),
+        Component("compute", flops=scalar(work.flops), flop_rate=scalar(work.flop_rate)),
+        Component("link", sent=scalar(work.sent), link=scalar(work.link)),
     ]
 
 
 @component("memory", "the fewest bytes that must be read, at printed bandwidth")
-def _memory(made: BoundPass, part: Component) -> list[Equation]:
-    numbers, tiers, place = made.numbers, made.machine.tiers, made.machine.place
+def _memory(context: BoundContext, part: Component) -> list[Equation]:
+    numbers, tiers, place = context.numbers, context.machine.tiers, context.machine.place
     weights = {
         "dense": numbers.stored("dense"),
         "head": numbers.stored("small", "head"),
-        "experts": numbers.stored("routed", "expert_biases") * made.picked,
+        "experts": numbers.stored("routed", "expert_biases") * context.picked,
     }
     stored = named("weights", "B", total(weights.values()))
-    cache = named("cache", "B", cache_read(numbers, made.traffic, 1.0))
-    caches = number(made.decoded) * cache.answer
+    cache = named("cache", "B", cache_read(numbers, context.traffic, 1.0))
+    caches = number(context.decoded) * cache.answer
     moved = equation("bytes", part.bytes, "B", stored.answer + caches)
     # Memories are read at once, and filled from that which is read through soonest.
-    found = [(made.memories(one) * numbers.capacity(one), made.bandwidth(one)) for one in tiers]
-    found.sort(key=lambda one: one[0].value / one[1].value)
+    memories = [
+        (context.memories(tier) * numbers.capacity(tier), context.bandwidth(tier)) for tier in tiers
+    ]
+    memories.sort(key=lambda memory: memory[0].value / memory[1].value)
     left, times = number(moved.term.value, "B"), []
-    for index, (held, _) in enumerate(found):
-        times.append(left / total(bandwidth for _, bandwidth in found[index:]))
-        left = left - held
+    for index, (capacity, _) in enumerate(memories):
+        times.append(left / total(bandwidth for _, bandwidth in memories[index:]))
+        left = left - capacity
     read = weights | {"kv": caches}
     for at, tier in enumerate(tiers):  # what is asked to live in one is read from there
-        asked = total(read[kind] for kind, own in place.items() if own == at and kind in read)
-        times += [asked / made.bandwidth(tier)] if asked.value else []
+        placed_bytes = total(
+            read[kind]
+            for kind, index_of_kind in place.items()
+            if index_of_kind == at and kind in read
+        )
+        times += [placed_bytes / context.bandwidth(tier)] if placed_bytes.value else []
     time = equation("time", part.memory_time, "s", largest(*times))
-    return [stored, *([cache] if made.decoded else []), moved, time]
+    return [stored, *([cache] if context.decoded else []), moved, time]
 
 
 @component(
     "compute", "the FLOPs of all tokens, at the fastest printed dense rate that loses nothing"
 )
-def _compute(made: BoundPass, part: Component) -> list[Equation]:
-    numbers = made.numbers
-    dense, head, experts, attention = (made.peak(place) for place in range(4))
-    decoded = made.decoded * made.kept
-    both, routed = decoded + made.prompt, numbers.parameters("routed") * made.picked
+def _compute(context: BoundContext, part: Component) -> list[Equation]:
+    numbers = context.numbers
+    dense, head, experts, attention = (context.peak(place) for place in range(4))
+    decoded = context.decoded * context.kept
+    all_tokens, routed = decoded + context.prompt, numbers.parameters("routed") * context.picked
     products = (
-        ("dense", both, numbers.parameters("dense"), dense),
-        ("norms", both, numbers.parameters("small"), max(dense, head, key=lambda rate: rate.value)),
+        ("dense", all_tokens, numbers.parameters("dense"), dense),
+        (
+            "norms",
+            all_tokens,
+            numbers.parameters("small"),
+            max(dense, head, key=lambda rate: rate.value),
+        ),
         ("head", decoded, numbers.parameters("head"), head),
-        ("experts", both, routed, experts),
+        ("experts", all_tokens, routed, experts),
     )
     terms = [
         (name, number(tokens) * FLOPS_PER_PARAMETER * parameters / rate)
         for name, tokens, parameters, rate in products
     ]
     looked = total(
-        number(count) * looked_back(numbers, made.traffic, 1.0, is_prompt=is_prompt)
-        for count, is_prompt in ((decoded, False), (made.prompt, True))
+        number(count) * looked_back(numbers, context.traffic, 1.0, is_prompt=is_prompt)
+        for count, is_prompt in ((decoded, False), (context.prompt, True))
         if count
     )
     terms.append(("attention", looked / attention))
     spent = [named(name, "s", term) for name, term in terms]
-    summed = total(each.answer for each in spent) / made.chips
+    summed = total(equation_of_part.answer for equation_of_part in spent) / context.chips
     return [*spent, equation("time", part.compute_time, "s", summed)]
 
 
 @component("link", "what must cross links, reductions done in the switch")
-def _link(made: BoundPass, part: Component) -> list[Equation]:
-    work, layout, chip = made.work, made.layout, made.machine.chip
-    tokens = number(made.decoded) * made.kept + made.prompt
-    hidden = made.numbers.counted(work.hidden or 0.0, "hidden width")
+def _link(context: BoundContext, part: Component) -> list[Equation]:
+    work, layout, chip = context.work, context.layout, context.machine.chip
+    tokens = number(context.decoded) * context.kept + context.prompt
+    hidden = context.numbers.counted(work.hidden or 0.0, "hidden width")
     message = tokens * hidden * number(NARROWEST_ACTIVATION_BYTES, "B")
     sent = message / layout.dp
-    reducing = one(made.machine.chips_of(layout.tp))
+    reducing = scalar(context.machine.chips_of(layout.tp))
     if reducing > 1.0:
         chips = number(reducing)
         crossed = number(2.0) * work.depth * (chips - 1.0) * message
@@ -129,5 +142,5 @@ def _link(made: BoundPass, part: Component) -> list[Equation]:
     is_inside = reducing > 1.0 or bool(chip.link >= chip.link_out)
     return [
         equation("sent", part.sent, "B", sent),
-        equation("link rate", part.link, "B/s", made.numbers.link(is_inside=is_inside)),
+        equation("link rate", part.link, "B/s", context.numbers.link(is_inside=is_inside)),
     ]

@@ -14,37 +14,37 @@ from fastcalc.explain.terms import (
     equation,
     named,
     number,
-    one,
     rounded_least,
+    scalar,
 )
 from fastcalc.formulas.types import ArrayLike
 
 
-class Pass:
+class PassContext:
     """One pass of a placement, with the time of each component before the one explained. [s]"""
 
-    def __init__(self, schedule: Schedule, load: PassWork) -> None:
+    def __init__(self, schedule: Schedule, pass_work: PassWork) -> None:
         placement = schedule.placement
-        self.schedule, self.traffic, self.load = schedule, schedule.traffic, load
+        self.schedule, self.traffic, self.pass_work = schedule, schedule.traffic, pass_work
         self.numbers, self.work = Numbers(placement), placement.work
         self.machine, self.chip = placement.machine, placement.machine.chip
         self.seconds: dict[str, float] = {}
         self.bandwidth = number(self.machine.software.bandwidth(self.chip), "B/s")
         self.fed = self.numbers.over_cores("compute_per_core")
-        self.shards, self.on_chip = number(load.shards), number(float(self.machine.ranks))
-        self.tp = number(one(load.tp) / self.machine.ranks)
+        self.shards, self.on_chip = number(pass_work.shards), number(float(self.machine.ranks))
+        self.tp = number(scalar(pass_work.tp) / self.machine.ranks)
         self.two = number(FLOPS_PER_PARAMETER)
-        self.sequences = number(load.sequences)
-        self.decoded = self.sequences * load.verified
-        self.hidden = self.numbers.counted(load.hidden, "hidden width")
+        self.sequences = number(pass_work.sequences)
+        self.decoded = self.sequences * pass_work.verified
+        self.hidden = self.numbers.counted(pass_work.hidden, "hidden width")
         self.located = None
-        if load.split is not None and not self.machine.is_spatial:
-            parts = worked(load, self.chip, self.machine.software)
-            tiers, chips = load.split.tiers, load.split.chips
-            ways = ways_of(load, tiers, chips, self.chip, self.machine.software, parts)
-            self.located = located(load.split, ways)
+        if pass_work.split is not None and not self.machine.is_spatial:
+            parts = worked(pass_work, self.chip, self.machine.software)
+            tiers, chips = pass_work.split.tiers, pass_work.split.chips
+            ways = ways_of(pass_work, tiers, chips, self.chip, self.machine.software, parts)
+            self.located = located(pass_work.split, ways)
         # Where layers have regions, prompts are spread over all chips.
-        self.everywhere = number(load.stages if self.machine.is_spatial else 1.0)
+        self.everywhere = number(pass_work.stages if self.machine.is_spatial else 1.0)
 
     def rates(self) -> tuple[Equation, ...]:
         """Return the bandwidth that is reached of each memory, and how fast cores are fed."""
@@ -53,39 +53,39 @@ class Pass:
         by_cores = numbers.over_cores("bandwidth_per_core")
         if by_cores is not None:
             bandwidth = rounded_least(bandwidth, by_cores)
-        found = [equation("bandwidth", self.bandwidth.value, "B/s", bandwidth)]
-        split = self.load.split
+        reached = [equation("bandwidth", self.bandwidth.value, "B/s", bandwidth)]
+        split = self.pass_work.split
         if split is not None:
-            parts = [part_of(tier, split.chips, self.load) for tier in split.tiers]
+            parts = [part_of(tier, split.chips, self.pass_work) for tier in split.tiers]
             rates = tier_rates(split.tiers, self.chip, self.machine.software, parts)
             for tier, rate in zip(split.tiers, rates, strict=True):
                 if tier is not read_first(split.tiers):
                     origin = numbers.bandwidth(tier).numbers[0].origin
-                    term = number(one(rate), "B/s", origin)
-                    found.append(named(f"{tier.where} bandwidth", "B/s", term))
+                    term = number(scalar(rate), "B/s", origin)
+                    reached.append(named(f"{tier.where} bandwidth", "B/s", term))
         if self.fed is not None:
-            found.append(named("feed at half precision", "FLOP/s", self.fed))
-        return tuple(found)
+            reached.append(named("feed at half precision", "FLOP/s", self.fed))
+        return tuple(reached)
 
     def near(self, kind: str) -> Term:
         """Return what of a kind of bytes the chip reads from its first memory. [1]"""
-        return number(one(self.located.near[READ.index(kind)]) if self.located else 1.0)
+        return number(scalar(self.located.near[READ.index(kind)]) if self.located else 1.0)
 
     def here(self, kind: str) -> Term:
         """Return what of a kind of bytes the chip itself works on. [1]"""
-        return number(one(self.located.rest[READ.index(kind)]) if self.located else 1.0)
+        return number(scalar(self.located.rest[READ.index(kind)]) if self.located else 1.0)
 
     def in_region(self, kind: str) -> Term:
         """Return what of a kind of bytes lives in the regions of a machine that has them. [1]"""
-        split = self.load.split
+        split = self.pass_work.split
         if split is None:
             return number(1.0)
         tiers = zip(split.tiers, split.shares[kind], strict=True)
-        return number(sum(one(share) for tier, share in tiers if tier.where == "chip"))
+        return number(sum(scalar(share) for tier, share in tiers if tier.where == "chip"))
 
     def message(self) -> Term:
         """Return the activations of all tokens of a replica. [byte]"""
-        tokens = self.decoded + self.load.prompt
+        tokens = self.decoded + self.pass_work.prompt
         return tokens * self.hidden * number(ACTIVATION_BYTES, "B")
 
     def reached(self, product: Product) -> Term:
@@ -94,7 +94,7 @@ class Pass:
         share = self.numbers.setting("compute_fraction") * peak
         if self.fed is None:
             return share
-        wider = number(FED_BITS / one(getattr(self.chip, f"{product}_bits")))
+        wider = number(FED_BITS / scalar(getattr(self.chip, f"{product}_bits")))
         fed = number(self.fed.value, "FLOP/s") * wider
         return 1.0 / (1.0 / share + 1.0 / fed)
 
@@ -108,6 +108,6 @@ class Pass:
     def linked(self, part: Component, *, is_inside: bool, share: ArrayLike = 1.0) -> Equation:
         """Return the rate on links inside or beyond the domain, of which a rank gets a share."""
         link = self.numbers.link(is_inside=is_inside) * self.numbers.setting("link_fraction")
-        if one(share) != 1.0:
+        if scalar(share) != 1.0:
             link = link * self.numbers.counted(share, "share of a link that is used at once")
         return equation("link rate", part.link, "B/s", link)

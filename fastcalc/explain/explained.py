@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from fastcalc.core.component import Component
 from fastcalc.core.scenario import Outcome
-from fastcalc.explain.terms import Equation, Origin, equation, number, one, overlap
+from fastcalc.explain.terms import Equation, Origin, equation, number, overlap, scalar
 
 Formula = TypeVar("Formula", bound=Callable[..., list[Equation]])
 
@@ -76,8 +76,8 @@ class Explained:
     def origins(self) -> list[Origin]:
         """Catalogue numbers that it rests on, each once."""
         equations = [*self.rates, *(e for part in self.parts for e in part.equations), self.answer]
-        found = (n.origin for each in equations for n in each.term.numbers if n.origin)
-        return list(dict.fromkeys(found))
+        origins = (n.origin for written in equations for n in written.term.numbers if n.origin)
+        return list(dict.fromkeys(origins))
 
 
 @dataclass(frozen=True)
@@ -92,16 +92,20 @@ class Explanation:
 
 def plain(component: Component) -> Component:
     """Return a component of one row as plain floats."""
-    kept = ("name", "norm")
-    names = (each.name for each in fields(component) if each.name not in kept)
-    amounts: dict[str, Any] = {name: one(getattr(component, name)) for name in names}
+    unchanged = ("name", "norm")
+    names = (column.name for column in fields(component) if column.name not in unchanged)
+    amounts: dict[str, Any] = {name: scalar(getattr(component, name)) for name in names}
     return replace(component, **amounts)
 
 
-def explained(made: object, part: Component, *, is_hidden: bool = False) -> ExplainedPart:
+def explained(context: object, part: Component, *, is_hidden: bool = False) -> ExplainedPart:
     """Return a component of a pass with its formulas: of work there is, at a rate there is."""
-    found = _FORMULAS[part.name](made, part)
-    equations = [one for one in found if one.result.value != 0.0 and isfinite(one.result.value)]
+    equations_of_part = _FORMULAS[part.name](context, part)
+    equations = [
+        candidate
+        for candidate in equations_of_part
+        if candidate.result.value != 0.0 and isfinite(candidate.result.value)
+    ]
     if not equations or equations[-1].name != "time":
         equations += _timing(part)
     return ExplainedPart(part, tuple(equations), is_hidden)
@@ -116,9 +120,9 @@ def _timing(part: Component) -> list[Equation]:
         ("link", part.link_time, number(part.sent, "B") / number(part.link, "B/s")),
         ("latency", part.latency, number(part.count) * number(part.each, "s")),
     ]
-    made = [equation(name, value, "s", term) for name, value, term in pieces if value > 0.0]
-    if len(made) == 1:
-        return [equation("time", part.seconds, "s", made[0].term)]
+    equations = [equation(name, value, "s", term) for name, value, term in pieces if value > 0.0]
+    if len(equations) == 1:
+        return [equation("time", part.seconds, "s", equations[0].term)]
     memory, compute, link, latency = (number(value, "s") for _, value, _ in pieces)
-    whole = overlap(memory, compute, part.norm) + link + latency
-    return [*made, equation("time", part.seconds, "s", whole)]
+    seconds = overlap(memory, compute, part.norm) + link + latency
+    return [*equations, equation("time", part.seconds, "s", seconds)]

@@ -3,75 +3,77 @@
 from fastcalc.core.component import Component
 from fastcalc.core.pass_work import ACTIVATION_BYTES
 from fastcalc.explain.attention import cache_moved, looked_back
-from fastcalc.explain.context import Pass
+from fastcalc.explain.context import PassContext
 from fastcalc.explain.explained import component
 from fastcalc.explain.terms import Equation, equation, largest, named, number, total
 
 
 @component("layer sweeps", "a token crosses the layers one after another, each in its region")
-def _sweeps(made: Pass, part: Component) -> list[Equation]:
-    load, numbers = made.load, made.numbers
-    cache = equation("cache", load.cache_bytes, "B", cache_moved(numbers, made.traffic, 1.0))
+def _sweeps(context: PassContext, part: Component) -> list[Equation]:
+    pass_work, numbers = context.pass_work, context.numbers
+    cache = equation(
+        "cache", pass_work.cache_bytes, "B", cache_moved(numbers, context.traffic, 1.0)
+    )
     stored = (
-        numbers.stored("dense") * made.in_region("dense")
-        + numbers.stored("small", "head") * made.in_region("head")
-        + numbers.stored("routed", "expert_biases") * made.in_region("experts")
-        + cache.answer * made.in_region("kv")
+        numbers.stored("dense") * context.in_region("dense")
+        + numbers.stored("small", "head") * context.in_region("head")
+        + numbers.stored("routed", "expert_biases") * context.in_region("experts")
+        + cache.answer * context.in_region("kv")
     )
     moved = named("read in a sweep", "B", stored)
-    looked = looked_back(numbers, made.traffic, 1.0)
-    flops = equation("FLOPs a token", load.attention_flops, "FLOP", looked)
+    looked = looked_back(numbers, context.traffic, 1.0)
+    flops = equation("FLOPs a token", pass_work.attention_flops, "FLOP", looked)
     # All experts of each region.
     products = (
-        (numbers.parameters("dense"), made.reached("dense")),
-        (numbers.parameters("small", "head"), made.reached("head")),
+        (numbers.parameters("dense"), context.reached("dense")),
+        (numbers.parameters("small", "head"), context.reached("head")),
         (
             numbers.parameters("routed"),
-            made.reached("routed") * numbers.setting("grouped_gemm_fraction"),
+            context.reached("routed") * numbers.setting("grouped_gemm_fraction"),
         ),
     )
-    spent = [made.two * parameters / rate for parameters, rate in products if parameters.value]
-    spent.append(flops.answer / made.reached("attention"))
-    memory = named("memory", "s", moved.answer / (made.everywhere * made.bandwidth))
-    compute = named("compute", "s", total(spent) / made.everywhere)
+    spent = [context.two * parameters / rate for parameters, rate in products if parameters.value]
+    spent.append(flops.answer / context.reached("attention"))
+    memory = named("memory", "s", moved.answer / (context.everywhere * context.bandwidth))
+    compute = named("compute", "s", total(spent) / context.everywhere)
     slowest = largest(memory.answer, compute.answer, numbers.setting("decode_layer_floor"))
     layer = named("layer", "s", slowest)
-    turns = largest(numbers.counted(load.depth, "layers one after another"), made.decoded)
+    turns = largest(numbers.counted(pass_work.depth, "layers one after another"), context.decoded)
     time = equation("time", part.seconds, "s", turns * layer.answer)
     return [cache, moved, memory, flops, compute, layer, time]
 
 
 @component("hops", "activations sent from wafer to wafer")
-def _hops(made: Pass, part: Component) -> list[Equation]:
-    message = made.hidden * number(ACTIVATION_BYTES, "B") * made.load.verified
+def _hops(context: PassContext, part: Component) -> list[Equation]:
+    message = context.hidden * number(ACTIVATION_BYTES, "B") * context.pass_work.verified
     return [
-        equation("sent", part.sent, "B", made.everywhere * message),
-        made.linked(part, is_inside=False),
-        equation("hops", part.count, "", made.everywhere),
-        equation("each", part.each, "s", made.numbers.hop(part.each)),
+        equation("sent", part.sent, "B", context.everywhere * message),
+        context.linked(part, is_inside=False),
+        equation("hops", part.count, "", context.everywhere),
+        equation("each", part.each, "s", context.numbers.hop(part.each)),
     ]
 
 
 @component("host", "what lives on the host, multiplied there by its cores while the chip waits")
-def _host(made: Pass, part: Component) -> list[Equation]:
-    bandwidth = made.numbers.setting("host_bandwidth_fraction")
-    memory = next(tier for tier in made.machine.tiers if tier.flop_rates)
-    printed = made.numbers.bandwidth(memory)
+def _host(context: PassContext, part: Component) -> list[Equation]:
+    bandwidth = context.numbers.setting("host_bandwidth_fraction")
+    memory = next(tier for tier in context.machine.tiers if tier.flop_rates)
+    printed = context.numbers.bandwidth(memory)
     share = number(part.bandwidth / (bandwidth.value * printed.value))
-    link = made.numbers.setting("host_link_fraction") * made.numbers.way_to(memory)
+    link = context.numbers.setting("host_link_fraction") * context.numbers.way_to(memory)
     return [
         equation("bytes", part.bytes, "B", number(part.bytes, "B")),
         equation("read rate", part.bandwidth, "B/s", bandwidth * printed * share),
         equation("FLOPs", part.flops, "FLOP", number(part.flops, "FLOP")),
         equation("link rate", part.link, "B/s", link),
         equation("turns", part.count, "", number(part.count)),
-        equation("each", part.each, "s", made.numbers.setting("host_layer_overhead")),
+        equation("each", part.each, "s", context.numbers.setting("host_layer_overhead")),
     ]
 
 
 @component("shared memory", "what is outside of regions, read by one after another")
 @component("slower memory", "what the chip reads from other memories than its first")
-def _elsewhere(_: Pass, part: Component) -> list[Equation]:
+def _elsewhere(_: PassContext, part: Component) -> list[Equation]:
     return [
         equation("bytes", part.bytes, "B", number(part.bytes, "B")),
         equation("read rate", part.bandwidth, "B/s", number(part.bandwidth, "B/s")),

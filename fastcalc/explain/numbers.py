@@ -7,7 +7,7 @@ from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.core.machine import read_first
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.tier import Tier
-from fastcalc.explain.terms import Origin, Term, number, one, total
+from fastcalc.explain.terms import Origin, Term, number, scalar, total
 from fastcalc.formulas.types import ArrayLike
 
 _UNITS = {"time": "s", "bandwidth": "B/s", "compute rate": "FLOP/s"}
@@ -56,10 +56,10 @@ class Numbers:
 
     def over_cores(self, name: str) -> Term | None:
         """Return a parameter for each core times the cores; None where it limits nothing."""
-        cores, each = self.machine.hardware.cores, self.setting(name)
-        if cores is None or not isfinite(each.value):
+        cores, per_core = self.machine.hardware.cores, self.setting(name)
+        if cores is None or not isfinite(per_core.value):
             return None
-        return self._printed("cores", cores, "") * each
+        return self._printed("cores", cores, "") * per_core
 
     def vector(self) -> Term:
         """Return the rate of the vector units. [FLOP/s]"""
@@ -70,7 +70,7 @@ class Numbers:
         """Return the printed dense peak of a value, of the chip or where a memory is. [FLOP/s]"""
         owner = self._owner(tier)
         for name, quantity in owner.peak.items():
-            if quantity.si == one(rate):
+            if quantity.si == scalar(rate):
                 return self._printed(f"dense {name} peak", quantity, "FLOP/s", owner)
         return number(rate, "FLOP/s")
 
@@ -86,7 +86,7 @@ class Numbers:
         """Return the printed latency of a hop, if a link has this one. [s]"""
         links = self.machine.hardware.links
         for link in (links.scale_out, links.scale_up):
-            if link and link.latency and link.latency.si == one(value):
+            if link and link.latency and link.latency.si == scalar(value):
                 return self._printed("latency of a hop", link.latency, "s")
         return number(value, "s")
 
@@ -114,7 +114,7 @@ class Numbers:
     def _owner(self, tier: Tier | None) -> Hardware:
         """Return whose a memory is: the chip's, or its host's."""
         host = self.machine.memory.host
-        if host is None or tier is None or all(tier.entry is not one for one in host.memory):
+        if host is None or tier is None or all(tier.entry is not entry for entry in host.memory):
             return self.machine.hardware
         return host
 

@@ -2,18 +2,22 @@
 
 from fastcalc.core.component import Component, Step
 from fastcalc.core.step import slowest_stage
-from fastcalc.explain.context import Pass
+from fastcalc.explain.context import PassContext
 from fastcalc.explain.explained import component
-from fastcalc.explain.terms import Equation, Term, equation, largest, named, number, one
+from fastcalc.explain.terms import Equation, Term, equation, largest, named, number, scalar
 
 
 @component("layer floors", "launches, ramps and tails of serial kernels, layer after layer")
-def _floors(made: Pass, part: Component) -> list[Equation]:
-    numbers, load, has_prompt = made.numbers, made.load, one(made.load.prompt) > 0.0
-    experts = numbers.setting("expert_layer_extra") * load.expert_layers
-    layers = numbers.counted(load.depth, "layers one after another") + experts
+def _floors(context: PassContext, part: Component) -> list[Equation]:
+    numbers, pass_work, has_prompt = (
+        context.numbers,
+        context.pass_work,
+        scalar(context.pass_work.prompt) > 0.0,
+    )
+    experts = numbers.setting("expert_layer_extra") * pass_work.expert_layers
+    layers = numbers.counted(pass_work.depth, "layers one after another") + experts
     if not has_prompt:
-        layers += numbers.setting("latent_layer_extra") * load.latent_layers
+        layers += numbers.setting("latent_layer_extra") * pass_work.latent_layers
     floor = numbers.setting("prefill_layer_floor" if has_prompt else "decode_layer_floor")
     return [
         equation("layers", part.count, "", layers),
@@ -22,120 +26,131 @@ def _floors(made: Pass, part: Component) -> list[Equation]:
 
 
 @component("all-reduce", "two sums a layer over the tensor-parallel ranks")
-def _all_reduce(made: Pass, part: Component) -> list[Equation]:
-    load, chips, is_inside = made.load, one(made.load.tp_chips), one(made.load.tp_is_inside) > 0.0
-    reductions = number(2.0) * load.depth
-    message = named("message", "B", made.message())
-    shots = round(one(part.count) / (2.0 * one(load.depth))) if one(part.count) else 0
+def _all_reduce(context: PassContext, part: Component) -> list[Equation]:
+    pass_work, chips, is_inside = (
+        context.pass_work,
+        scalar(context.pass_work.tp_chips),
+        scalar(context.pass_work.tp_is_inside) > 0.0,
+    )
+    reductions = number(2.0) * pass_work.depth
+    message = named("message", "B", context.message())
+    shots = round(scalar(part.count) / (2.0 * scalar(pass_work.depth))) if scalar(part.count) else 0
     sent = reductions * (chips - 1.0) * message.answer
     if shots > 1:
         sent = 2.0 * sent / chips
     return [
         message,
         equation("sent", part.sent, "B", sent),
-        made.linked(part, is_inside=is_inside, share=load.link_share),
+        context.linked(part, is_inside=is_inside, share=pass_work.link_share),
         equation("exchanges", part.count, "", reductions * shots),
-        equation("each", part.each, "s", _exchange_latency(made, is_inside=is_inside)),
+        equation("each", part.each, "s", _exchange_latency(context, is_inside=is_inside)),
     ]
 
 
 @component("rank wait", "waiting for the slowest rank of every sum")
-def _rank_wait(made: Pass, part: Component) -> list[Equation]:
-    sums = number(2.0) * made.load.depth
+def _rank_wait(context: PassContext, part: Component) -> list[Equation]:
+    sums = number(2.0) * context.pass_work.depth
     return [
         equation("sums", part.count, "", sums),
-        equation("each", part.each, "s", made.numbers.setting("rank_wait")),
+        equation("each", part.each, "s", context.numbers.setting("rank_wait")),
     ]
 
 
-def _exchange_latency(made: Pass, *, is_inside: bool) -> Term:
-    latency = made.numbers.setting("collective_latency")
-    return latency if is_inside else latency + made.numbers.hop(made.chip.hop)
+def _exchange_latency(context: PassContext, *, is_inside: bool) -> Term:
+    latency = context.numbers.setting("collective_latency")
+    return latency if is_inside else latency + context.numbers.hop(context.chip.hop)
 
 
 @component("expert exchange", "tokens sent to the ranks of their experts and back")
-def _exchange(made: Pass, part: Component) -> list[Equation]:
-    load, is_inside = made.load, one(made.load.exchange_is_inside) > 0.0
-    experts, missed = made.numbers.work.experts, number(1.0)
-    for picked in range(int(made.numbers.work.active_experts)):
-        missed = missed * (1.0 - experts / made.shards / (experts - picked))
-    visits = (made.shards - 1.0) * (1.0 - missed)
-    layers = number(one(load.expert_layers) * one(load.exchanges))
+def _exchange(context: PassContext, part: Component) -> list[Equation]:
+    pass_work, is_inside = context.pass_work, scalar(context.pass_work.exchange_is_inside) > 0.0
+    experts, missed = context.numbers.work.experts, number(1.0)
+    for picked in range(int(context.numbers.work.active_experts)):
+        missed = missed * (1.0 - experts / context.shards / (experts - picked))
+    visits = (context.shards - 1.0) * (1.0 - missed)
+    layers = number(scalar(pass_work.expert_layers) * scalar(pass_work.exchanges))
     # A byte an element on the way out, two on the way back.
-    tokens = made.decoded + load.prompt
-    visited = equation("ranks visited", load.destinations, "", visits)
-    gathers = made.numbers.setting("exchange_gathers")
+    tokens = context.decoded + pass_work.prompt
+    visited = equation("ranks visited", pass_work.destinations, "", visits)
+    gathers = context.numbers.setting("exchange_gathers")
     reached = visited.answer
-    if gathers.value and one(load.is_one_host):
-        reached = reached + gathers * (made.shards - 1.0 - reached)
-    sent = layers * number(3.0, "B") * tokens * made.hidden * reached * one(load.crossing)
+    if gathers.value and scalar(pass_work.is_one_host):
+        reached = reached + gathers * (context.shards - 1.0 - reached)
+    sent = (
+        layers * number(3.0, "B") * tokens * context.hidden * reached * scalar(pass_work.crossing)
+    )
     return [
         visited,
         equation("sent", part.sent, "B", sent),
-        made.linked(part, is_inside=is_inside, share=load.exchange_link_share),
+        context.linked(part, is_inside=is_inside, share=pass_work.exchange_link_share),
         equation("exchanges", part.count, "", 2.0 * layers),
-        equation("each", part.each, "s", _exchange_latency(made, is_inside=is_inside)),
+        equation("each", part.each, "s", _exchange_latency(context, is_inside=is_inside)),
     ]
 
 
 @component("sequences", "host and sampler time of each sequence")
-def _sequences(made: Pass, part: Component) -> list[Equation]:
+def _sequences(context: PassContext, part: Component) -> list[Equation]:
     return [
-        equation("count", part.count, "", made.sequences),
-        equation("each", part.each, "s", made.numbers.setting("sequence_overhead")),
+        equation("count", part.count, "", context.sequences),
+        equation("each", part.each, "s", context.numbers.setting("sequence_overhead")),
     ]
 
 
 @component("stage hops", "activations sent from one pipeline stage to the next")
-def _stage_hops(made: Pass, part: Component) -> list[Equation]:
-    crossings = number(made.load.stages) - 1.0
-    is_inside = one(made.load.hops_are_inside) > 0.0
-    exchange = made.numbers.setting("collective_latency")
-    is_exchange = is_inside and exchange.value >= one(made.chip.hop_inside)
+def _stage_hops(context: PassContext, part: Component) -> list[Equation]:
+    crossings = number(context.pass_work.stages) - 1.0
+    is_inside = scalar(context.pass_work.hops_are_inside) > 0.0
+    exchange = context.numbers.setting("collective_latency")
+    is_exchange = is_inside and exchange.value >= scalar(context.chip.hop_inside)
     return [
-        equation("sent", part.sent, "B", crossings * made.message()),
-        made.linked(part, is_inside=is_inside),
+        equation("sent", part.sent, "B", crossings * context.message()),
+        context.linked(part, is_inside=is_inside),
         equation("hops", part.count, "", crossings),
-        equation("each", part.each, "s", exchange if is_exchange else made.numbers.hop(part.each)),
+        equation(
+            "each", part.each, "s", exchange if is_exchange else context.numbers.hop(part.each)
+        ),
     ]
 
 
 @component("stage wait", "waiting while the slowest stage serves the micro-batches ahead")
-def _stage_wait(made: Pass, part: Component) -> list[Equation]:
-    load, hops = made.load, made.seconds["stage hops"]
-    passed = number(sum(made.seconds.values()) - hops, "s")
-    stage, flowing = _slowest_stage(made), min(one(load.in_flight), one(load.stages))
+def _stage_wait(context: PassContext, part: Component) -> list[Equation]:
+    pass_work, hops = context.pass_work, context.seconds["stage hops"]
+    passed = number(sum(context.seconds.values()) - hops, "s")
+    stage, flowing = (
+        _slowest_stage(context),
+        min(scalar(pass_work.in_flight), scalar(pass_work.stages)),
+    )
     turn = stage.answer
     if flowing > 1.0:
-        turn += made.sequences * made.numbers.setting("stage_overhead")
+        turn += context.sequences * context.numbers.setting("stage_overhead")
     turns = number(flowing) * turn
     return [stage, equation("time", part.each, "s", turns - (passed + number(hops, "s")))]
 
 
-def _slowest_stage(made: Pass) -> Equation:
+def _slowest_stage(context: PassContext) -> Equation:
     """Return the time of the slowest stage: of the fullest, or of the last, which has the head."""
-    load, step = made.load, made.schedule.expected(made.load)
+    pass_work, step = context.pass_work, context.schedule.expected(context.pass_work)
     passed = Step.of(*step.components[:-2])  # all but hops and wait
-    software = made.machine.software
-    seconds = slowest_stage(load, made.chip, software, passed.seconds, passed.components[1])
-    if load.apart is not None:
+    software = context.machine.software
+    seconds = slowest_stage(pass_work, context.chip, software, passed.seconds, passed.components[1])
+    if pass_work.apart is not None:
         return named("slowest stage", "s", number(seconds, "s"))
     spent = {part.name: number(part.seconds, "s") for part in passed.components}
-    head, own = spent.pop("head and norms"), spent.pop("sequences")
+    head, sequences = spent.pop("head and norms"), spent.pop("sequences")
     layers = number(sum(part.value for part in spent.values()), "s")
-    stages = largest(load.fullest * layers, load.last * layers + head)
-    return equation("slowest stage", seconds, "s", stages + own)
+    stages = largest(pass_work.fullest * layers, pass_work.last * layers + head)
+    return equation("slowest stage", seconds, "s", stages + sequences)
 
 
 @component("drafting", "tokens drafted before the pass, a layer each, of the slowest kind")
-def _drafting(made: Pass, part: Component) -> list[Equation]:
-    if made.work.kinds or made.machine.is_spatial:
+def _drafting(context: PassContext, part: Component) -> list[Equation]:
+    if context.work.kinds or context.machine.is_spatial:
         return [named("each", "s", number(part.each, "s"))]
-    plain = made.schedule.expected(made.schedule.decode_work(verified=1.0)).seconds
-    return [equation("each", part.each, "s", number(plain, "s") / made.work.depth)]
+    plain = context.schedule.expected(context.schedule.decode_work(verified=1.0)).seconds
+    return [equation("each", part.each, "s", number(plain, "s") / context.work.depth)]
 
 
 @component("up to the bound", "what an engine without losses would else be ahead of the bound")
-def _up_to_the_bound(made: Pass, part: Component) -> list[Equation]:
-    bound, before = made.schedule.bound().seconds, sum(made.seconds.values())
+def _up_to_the_bound(context: PassContext, part: Component) -> list[Equation]:
+    bound, before = context.schedule.bound().seconds, sum(context.seconds.values())
     return [equation("time", part.each, "s", number(bound, "s") - number(before, "s"))]

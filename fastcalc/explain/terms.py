@@ -62,41 +62,41 @@ class Term:
         """Return the template as an operand of something that binds so tightly."""
         return self.template if self.binds >= binds else f"({self.template})"
 
-    def __mul__(self, other: "Term | ArrayLike") -> "Term":
-        right = _term(other)
+    def __mul__(self, factor: "Term | ArrayLike") -> "Term":
+        right = _term(factor)
         if self.is_one or right.is_one:
             return right if self.is_one else self
         return _joined(self.value * right.value, " x ", self, right, _PRODUCT, _PRODUCT)
 
-    def __rmul__(self, other: ArrayLike) -> "Term":
-        return number(other) * self
+    def __rmul__(self, factor: ArrayLike) -> "Term":
+        return number(factor) * self
 
-    def __truediv__(self, other: "Term | ArrayLike") -> "Term":
-        below = _term(other)
+    def __truediv__(self, divisor: "Term | ArrayLike") -> "Term":
+        below = _term(divisor)
         if below.is_one:
             return self
         return _joined(self.value / below.value, " / ", self, below, _PRODUCT, _POWER)
 
-    def __rtruediv__(self, other: ArrayLike) -> "Term":
-        return number(other) / self
+    def __rtruediv__(self, dividend: ArrayLike) -> "Term":
+        return number(dividend) / self
 
-    def __add__(self, other: "Term | ArrayLike") -> "Term":
-        right = _term(other)
+    def __add__(self, summand: "Term | ArrayLike") -> "Term":
+        right = _term(summand)
         if not self.value or not right.value:
             return self if self.value else right if right.value else number(0.0)
         return _joined(self.value + right.value, " + ", self, right, _SUM, _SUM)
 
-    def __sub__(self, other: "Term | ArrayLike") -> "Term":
-        right = _term(other)
+    def __sub__(self, subtrahend: "Term | ArrayLike") -> "Term":
+        right = _term(subtrahend)
         if not right.value:
             return self
         return _joined(self.value - right.value, " - ", self, right, _SUM, _PRODUCT)
 
-    def __rsub__(self, other: ArrayLike) -> "Term":
-        return number(other) - self
+    def __rsub__(self, minuend: ArrayLike) -> "Term":
+        return number(minuend) - self
 
-    def __pow__(self, other: "Term | ArrayLike") -> "Term":
-        exponent = _term(other)
+    def __pow__(self, power: "Term | ArrayLike") -> "Term":
+        exponent = _term(power)
         if exponent.is_one:
             return self
         # A number with a unit is put in brackets.
@@ -126,20 +126,20 @@ class Equation:
         return self.term.template == "{}" and self.term.numbers[0].value == self.result.value
 
 
-def one(value: ArrayLike) -> float:
+def scalar(value: ArrayLike) -> float:
     """Return the first element of a number or an array."""
     return float(np.ravel(np.asarray(value, dtype=float))[0])
 
 
 def number(value: ArrayLike, unit: str = "", origin: Origin | None = None) -> Term:
     """Return a number as a term."""
-    known = Number(one(value), unit, origin)
-    return Term(known.value, "{}", (known,))
+    plain = Number(scalar(value), unit, origin)
+    return Term(plain.value, "{}", (plain,))
 
 
 def equation(name: str, result: ArrayLike, unit: str, term: Term) -> Equation:
     """Return a result with the expression it comes from."""
-    return Equation(name, Number(one(result), unit), term)
+    return Equation(name, Number(scalar(result), unit), term)
 
 
 def named(name: str, unit: str, term: Term) -> Equation:
@@ -174,7 +174,7 @@ def largest(*terms: Term) -> Term:
 def rounded_least(share: Term, cap: Term) -> Term:
     """Return the smaller of two rates with a rounded corner: ``min8(a, b)``."""
     value = achieved_bandwidth(peak=share.value, fraction=1.0, cores=1.0, per_core=cap.value)
-    return _called("min8", one(value), (share, cap))
+    return _called("min8", scalar(value), (share, cap))
 
 
 def overlap(memory: Term, compute: Term, norm: float) -> Term:

@@ -210,7 +210,7 @@ def _leaves_attention(config: Fields, fields: Fields) -> bool:
     names = ("ignore", "modules_to_not_convert", "exclude_modules", "exclude")
     lists = (config.data.get(name) for name in names)
     patterns = [pattern for listed in lists if isinstance(listed, list) for pattern in listed]
-    for pattern in (one[:200] for one in patterns if isinstance(one, str)):
+    for pattern in (text[:200] for text in patterns if isinstance(text, str)):
         parts = [part for part in re.split(r"[.*\\:]+", pattern.removeprefix("re:")) if part]
         if parts and parts[-1] in _ATTENTION:
             digits = [part for part in parts if part.isdecimal()]
