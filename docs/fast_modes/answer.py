@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from itertools import combinations
 
-from book import FAST, FASTER, PREMIUM, SLOW, SOLD, Book, Words, table
-from tricks import enough_users, floors_measured, measured_curves
+from book import FAST, FASTER, PREMIUM, SLOW, SOLD, Book, Words, span, table
+from sources import address, measured
 
 from fastcalc.articles.inverse import Inverse, Region, invert
 from fastcalc.articles.two_tiers import SIDES, TRICKS, SoldTiers, machines
@@ -22,8 +22,8 @@ CHIPS = ("h100-sxm", "h200-sxm", "b200", "gb200")
 PLAIN = {
     "smaller batch": "fewer users at a time",
     "drafts": "a helper that guesses ahead",
-    "other machine": "a faster machine",
-    "higher markup": "more profit",
+    "other machine": "more chips of another kind",
+    "higher markup": "a higher mark-up",
 }
 """Tricks as a layman says them."""
 
@@ -31,7 +31,7 @@ RATIOS = {
     "batch_ratio": "{} times fewer users",
     "kept_ratio": "{} times the tokens in one go",
     "chips_ratio": "{} times the chips",
-    "markup_ratio": "{} times the profit",
+    "markup_ratio": "{} times the mark-up",
 }
 COUNTED = {
     "batch_ratio": "how many users share a machine",
@@ -56,12 +56,24 @@ def answer(book: Book) -> Words:
     )
     return {
         "fits_table": table(heads, [_row(one) for one in shown]),
-        "fits_words": "; or ".join(_joined(one.tricks) for one in found.minimal) or "nothing",
-        "drafts_alone": _drafts(book, found),
+        "fits_words": _listed(found.minimal),
+        "drafts_alone": _drafts(found),
         "points": f"{POINTS:,}",
+        "near": f"{100.0 * TOLERANCE:g}",
+        "least_chips": f"{SIDES['chips'].low:g}",
+        "most_chips": f"{SIDES['chips'].high:g}",
+        **_newer(book),
         **_settled(found),
-        **_users(book),
     }
+
+
+def _listed(minimal: Sequence[Region]) -> str:
+    """Return what explains both numbers, each with its number in brackets."""
+    if not minimal:
+        return "Nothing that we tried explains both its speed and its price"
+    shown = [f"({place}) {_joined(one.tricks)}" for place, one in enumerate(minimal, 1)]
+    every = f"{'; '.join(shown[:-1])}; or {shown[-1]}" if len(shown) > 1 else shown[0]
+    return f"Each of these explains both its speed and its price: {every}"
 
 
 def _joined(tricks: Sequence[str]) -> str:
@@ -73,7 +85,20 @@ def _row(region: Region) -> list[str]:
         return [_joined(region.tricks), "no", "-", "-"]
     ratios = [name for trick in region.tricks for name in TRICKS[trick] if name in RATIOS]
     much = ", ".join(RATIOS[name].format(_band(name, region)) for name in ratios)
-    return [_joined(region.tricks), "yes", much, _band("batch", region)]
+    if "fast_chip" in region.own:
+        much += f", of another kind in {_changed(region)} cases"
+    return [
+        _joined(region.tricks),
+        "yes" + ", roughly" * region.is_thin,
+        much,
+        _band("batch", region),
+    ]
+
+
+def _changed(region: Region) -> str:
+    """Return in how many services of a region the kind of chip changes."""
+    share = region.changed_chip
+    return "all" if share == 1.0 else f"{100.0 * share:.0f} % of"
 
 
 def _band(name: str, region: Region) -> str:
@@ -83,16 +108,23 @@ def _band(name: str, region: Region) -> str:
     return " to ".join(stable(end * factor, error * factor) for end, error in ends)
 
 
-def _drafts(book: Book, found: Inverse) -> str:
+def _drafts(found: Inverse) -> str:
     """Say what guessing ahead alone does: to the speed as measured, and to the price."""
-    gain = book.values("49")[0]
+    before, after = (measured(name).value for name in ("trtds-008", "trtds-011"))
     (alone,) = (one for one in found.regions if one.tricks == ("drafts",))
-    whole = "" if gain >= FASTER else "about " if gain * (1.0 + TOLERANCE) >= FASTER else "part of "
-    price = "and the price" if alone.is_found else "at little cost, and so not the price"
+    enough = "explains both" if alone.is_found else "does not explain the price, as it costs little"
     return (
-        f"It was measured to make a model {number(gain)} times as fast on the same chips. So alone "
-        f"it can explain {whole}the speed {price}"
+        f"NVIDIA [measured]({address('trtds-011')}) {number(after / before, 2)} times the speed "
+        f"for one user alone. Alone it {enough}"
     )
+
+
+def _newer(book: Book) -> Words:
+    """Say whether newer chips alone give the speed of the fast mode."""
+    gains = book.concluded("48")
+    enough = "enough alone" if min(gains) >= FASTER else "not enough alone"
+    some = "enough in some cases" if min(gains) < FASTER <= max(gains) else enough
+    return {"newer_gain": span(gains), "newer_words": f"which is {some}"}
 
 
 def _settled(found: Inverse) -> Words:
@@ -120,36 +152,11 @@ def _settled(found: Inverse) -> Words:
         for trick in TRICKS
         if any(len({trick in one.tricks for one in alike}) > 1 for alike in known.values())
     ]
-    also = f" Even they would leave open whether {' or '.join(open_still)} had a part as well."
+    also = (
+        f"Even the two numbers named first would leave open whether {' or '.join(open_still)} "
+        "had a part as well."
+    )
     return {
         "settle_words": f"Two numbers of both modes would {apart}: {named}",
         "settle_open": also * bool(open_still),
     }
-
-
-def _users(book: Book) -> Words:
-    """Return from how many users on a fewer users alone are enough, by software as measured."""
-    paid = enough_users(measured_curves(book))
-    if not paid:
-        never = "no number of users is enough"
-        return {"enough_words": never, "enough_from": "any number of", "enough_detail": never}
-    least, most = min(paid), max(paid)
-    between = f"{least:,}" if least == most else f"{least:,} to {most:,}, depending on the server,"
-    return {
-        "enough_words": f"it takes a service of {magnitude(least, most)} of users a machine",
-        "enough_from": f"{min(enough_users(floors_measured(book))):,}",
-        "enough_detail": between,
-    }
-
-
-def magnitude(least: float, most: float) -> str:
-    """Return in words between which powers of ten two counts lie.
-
-    Examples
-    --------
-    >>> magnitude(666, 2425), magnitude(1200, 3000), magnitude(12, 200)
-    ('some hundreds to thousands', 'thousands', 'some tens to hundreds')
-    """
-    names = ("a few", "tens", "hundreds", "thousands", "tens of thousands")
-    low, high = (names[min(len(f"{one:.0f}") - 1, 4)] for one in (least, most))
-    return low if low == high else f"some {low} to {high}"

@@ -52,6 +52,10 @@ LONG = 65_536
 """Tokens of context of a coding agent, assumed. [1]"""
 
 
+EVEN = 0.06
+"""Difference up to which neither of two numbers is called the smaller. [1]"""
+
+
 @dataclass(frozen=True)
 class Kept(Catalogue):
     """A catalogue that reads each entry once."""
@@ -245,6 +249,17 @@ def ends_of(values: list[float]) -> list[float]:
     return sorted({min(values), max(values)}) if values else []
 
 
+def span(values: Iterable[float], digits: int = 2) -> str:
+    """Return between which ends some numbers lie; two ends that read alike are one.
+
+    Examples
+    --------
+    >>> span([9.73, 4.63]), span([4.0]), span([1.001, 1.0])
+    ('4.6 to 9.7', '4.0', '1.0')
+    """
+    return " to ".join(dict.fromkeys(number(end, digits) for end in ends_of(list(values))))
+
+
 def users(found: Reach) -> str:
     """Return the batch of a point, or that there is none."""
     return f"{found.outcome.scenario.batches[0]:,}" if found.outcome else "never"
@@ -261,6 +276,17 @@ def some(count: int, total: int) -> str:
     return {0: "none", total: "all"}.get(count, f"{count}")
 
 
+def is_even(ratio: float) -> bool:
+    """Return whether two numbers are too close to call one of them the smaller.
+
+    Examples
+    --------
+    >>> is_even(1.05), is_even(0.95), is_even(1.07)
+    (True, True, False)
+    """
+    return bool(max(ratio, 1.0 / ratio) < 1.0 + EVEN)
+
+
 def dearer(multiple: float) -> str:
     """Return a price ratio in words.
 
@@ -269,7 +295,7 @@ def dearer(multiple: float) -> str:
     >>> dearer(1.8), dearer(0.8), dearer(1.01)
     ('dearer', 'cheaper', 'about as dear')
     """
-    if abs(multiple - 1.0) < 0.05:
+    if is_even(multiple):
         return "about as dear"
     return "dearer" if multiple > 1.0 else "cheaper"
 

@@ -1,7 +1,9 @@
-"""What a user chooses: time to an answer that is right, and where the choice turns."""
+"""What a user chooses: time until a job is right, and where the choice turns."""
+
+from typing import Literal, NamedTuple
 
 import numpy as np
-from book import FAST, FASTER, PREMIUM, SLOW, Book, Words, table
+from book import EVEN, FAST, FASTER, PREMIUM, SLOW, Book, Words, is_even, table
 
 from fastcalc.articles.judge import MEANING
 from fastcalc.formulas.agents import busy_sessions, chain_success, time_to_success
@@ -27,50 +29,129 @@ PLAN = 200.0
 """Price of a month of the larger plans. [USD]"""
 
 
-def times(steps: int, tools: float) -> np.ndarray:
-    """Return the time of each option to the first success, with tools in every step. [s]"""
-    runs = steps * (STEP / SPEEDS + tools)
-    return time_to_success(attempt=runs, success=chain_success(accuracy=ACCURACY, steps=steps))
+class Job(NamedTuple):
+    """Steps with seconds of tools in each; a wrong one alone is done again, or all of them are."""
+
+    steps: int
+    tools: float
+    redone: Literal["step", "all"]
+
+
+HALF = STEP / SLOW
+"""Tools that take as long as a standard answer. [s]"""
+
+JOBS = (
+    Job(1, 0.0, "step"),
+    Job(10, 0.0, "step"),
+    Job(10, 0.0, "all"),
+    Job(10, HALF, "step"),
+    Job(10, HALF, "all"),
+)
+REDONE = {
+    "step": "a wrong one seen at once and only that redone",
+    "all": "mistakes found at the end and all redone",
+}
+READ_MORE, READ_MOST = 10.0, 100.0
+"""Tokens read for each that is written: of a long task, and of an agent, assumed. [1]"""
+
+
+def label(job: Job) -> str:
+    """Return a job in words.
+
+    Examples
+    --------
+    >>> label(JOBS[0]), label(JOBS[3])
+    ('one answer', '10 steps with 12.3 s of tools each, a wrong one seen at once and only that redone')
+    """  # noqa: E501 (what is returned, in one line)
+    if job.steps == 1:
+        return "one answer"
+    tools = f" with {job.tools:.1f} s of tools each" * bool(job.tools)
+    return f"{job.steps} steps{tools}, {REDONE[job.redone]}"
+
+
+def times(job: Job) -> np.ndarray:
+    """Return the time of each option until a job is right, on average. [s]"""
+    run = job.steps * (STEP / SPEEDS + job.tools)
+    again = job.steps if job.redone == "all" else 1
+    return time_to_success(attempt=run, success=chain_success(accuracy=ACCURACY, steps=again))
 
 
 def choice(_: Book) -> Words:
-    """Return the third table, who wins each of its jobs, and what turns that."""
-    half = STEP / SLOW
-    jobs = (
-        ("one answer", 1, 0.0),
-        ("ten steps, no tools", 10, 0.0),
-        (f"ten steps, {half:.1f} s of tools each, as long as the standard answer", 10, half),
-    )
-    found = [times(steps, tools) for _, steps, tools in jobs]
+    """Return the table of jobs, who wins each of them, and what turns that."""
+    found = [times(job) for job in JOBS]
     rows = [
-        [job, *(number(float(one)) for one in each), NAMES[int(each.argmin())]]
-        for (job, *_), each in zip(jobs, found, strict=True)
+        [label(job), *(number(float(one), 2) for one in each), soonest(each)]
+        for job, each in zip(JOBS, found, strict=True)
     ]
-    one, ten, tooled = (_winner(each) for each in found)
+    answer, step, whole, _, tooled = found
     return {
-        "choice_table": table(("", *NAMES, "soonest"), rows),
-        "one_winner": one,
-        "ten_winner": ten,
-        "tools_winner": tooled,
+        "choice_table": table(("seconds until it is right", *NAMES, "soonest"), rows),
+        "step_winner": soonest(step),
+        "step_gain": number(float(min(step[:2]) / step[2]), 2),
+        "whole_winner": soonest(whole),
+        "tooled_winner": soonest(tooled),
+        "spark_words": spark_words(answer, step, whole),
+        "half": f"{HALF:.1f}",
         "step_tokens": number(STEP, 1),
         "check_fast": number(_check(1, 1), 2),
         "check_strict": number(_check(1, 1, 3), 2),
         "tool_standard": number(_check(0, 10) / 10.0, 2),
         "accuracy_fast": f"{_accuracy(1):.3f}",
         "accuracy_standard": f"{_accuracy(0):.3f}",
+        "accuracy_step": f"{ACCURACY[1] * SPEEDS[1] / SPEEDS[2]:.2f}",
         "hour_price": number(hour_price(0.0), 2),
-        "hour_reading": number(hour_price(10.0), 3),
+        "hour_reading": number(hour_price(READ_MORE), 3),
+        "hour_agent": number(hour_price(READ_MOST), 2),
+        "read_more": f"{READ_MORE:g}",
+        "read_most": f"{READ_MOST:g}",
+        "steps": f"{JOBS[-1].steps}",
     }
 
 
+MODES = ("the standard mode", "the fast mode", "Spark")
+
+
+def soonest(each: np.ndarray) -> str:
+    """Return who is soonest; none wins by a few percent, and Spark's accuracy may turn it.
+
+    Examples
+    --------
+    >>> soonest(np.array([353.0, 135.0, 142.0, 378.0]))
+    'about even: the fast mode and Spark; at 0.68 the fast mode'
+    >>> soonest(np.array([13.7, 5.2, 1.1, 1.2]))
+    'Spark'
+    """
+    loose, hard = (_winner(np.array([*each[:2], each[spark]])) for spark in (2, 3))
+    return loose if loose == hard else f"{loose}; at {ACCURACY[3]:g} {hard}"
+
+
 def _winner(each: np.ndarray) -> str:
-    """Return who is soonest; Spark's accuracy may turn it."""
-    known = ("the standard mode", "the fast mode", "Spark")
-    kind, strict = (int(np.argmin([*each[:2], each[spark]])) for spark in (2, 3))
-    if kind == strict:
-        return known[kind]
-    loose, hard = ACCURACY[2:]
-    return f"{known[kind]} if Spark gets {loose:g}, and {known[strict]} if {hard:g}"
+    near = [mode for mode, time in zip(MODES, each, strict=True) if is_even(time / min(each))]
+    return near[0] if len(near) == 1 else f"about even: {' and '.join(near)}"
+
+
+def spark_words(answer: np.ndarray, step: np.ndarray, whole: np.ndarray) -> str:
+    """Say in one sentence where Spark is sooner than the fast mode, and where it is not.
+
+    Examples
+    --------
+    >>> some = np.array([14.0, 5.0, 1.0, 1.2])
+    >>> spark_words(some, some, np.array([353.0, 135.0, 142.0, 378.0]))
+    'Spark is sooner where a wrong answer is seen at once and only that is redone, and not where mistakes show only at the end of 10 steps'
+    >>> spark_words(some, some, some)
+    'Spark is sooner in all cases tried'
+    """  # noqa: E501 (what is returned, in one line)
+    wins = [bool(max(each[2:]) * (1.0 + EVEN) < min(each[:2])) for each in (answer, step, whole)]
+    if all(wins):
+        return "Spark is sooner in all cases tried"
+    if not any(wins):
+        return "Spark is not clearly sooner in any of the cases tried"
+    if wins == [True, True, False]:
+        return (
+            "Spark is sooner where a wrong answer is seen at once and only that is redone, and not "
+            f"where mistakes show only at the end of {JOBS[-1].steps} steps"
+        )
+    return f"Spark is sooner in {sum(wins)} of {len(wins)} cases tried"
 
 
 def _check(rival: int, steps: int, spark: int = 2) -> float:
@@ -111,6 +192,9 @@ def questions(book: Book) -> Words:
         for lead in (0.0, LEAD)
         for speed in (SLOW, 1000.0)
     ]
+    trip, token, lead = (
+        _percent(book.filled("53", f"input[{name}_saving]")) for name in ("trip", "token", "lead")
+    )
     sessions, fewer = (
         busy_sessions(response=one, think=think) for one in (response, response / FASTER)
     )
@@ -126,9 +210,10 @@ def questions(book: Book) -> Words:
         "session_minutes": f"{response / 60.0:g}",
         "think_minutes": f"{think / 60.0:g}",
         "plan": f"{PLAN:g}",
-        "sold_fast": f"{WRITTEN[1]:g}",
-        "read_slow": f"{READ[0]:g}",
-        "read_fast": f"{READ[1]:g}",
+        "openai_savings": (
+            f"{trip} % of round trips, {token} % of the overhead of a token and {lead} % of the "
+            "wait for the first token"
+        ),
         "handshake": f"{low} to {high} %",
         "handshake_range": _ends(book.filled("54", "input[handshake]")),
         "voice_range": _ends(book.filled("68", "range[window]")),
@@ -139,13 +224,13 @@ def questions(book: Book) -> Words:
         "effort_lead": number(book.turn("16", "lead"), 2),
         "sessions": f"{float(sessions):.1f}",
         "sessions_fast": f"{float(fewer):.1f}",
-        "plans": f"{5.0 * PLAN:,.0f}",
         "plan_tokens": number(PLAN / WRITTEN[0], 2),
         "plan_tokens_fast": number(PLAN / WRITTEN[1], 2),
         "amdahl": number(book.values("64")[0], 2),
         "mending": number(book.alongside("63", "break-even time of fixing"), 2),
+        "score_full": book.filled("59", "input[under]"),
+        "score_spark": book.filled("59", "input[over]"),
         "mending_rare": number(float(break_even_fix(speedup=6.0, more_errors=0.02)), 2),
-        "bargain_verdict": book.plain("63"),
         "meanings": "\n".join(f"- *{word}* (verdict): {what}." for word, what in MEANING.items()),
         "faster": f"{FASTER:g}",
         "premium": f"{PREMIUM:g}",

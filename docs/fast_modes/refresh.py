@@ -15,8 +15,11 @@ from pathlib import Path
 from answer import answer
 from book import Book, Words
 from choice import choice, questions
+from machines import machines
+from racks import at_speed
+from sources import sources
 from systems import newer, systems, verdicts
-from tricks import curve, fifteen, picture, rivals, short, smaller_batch, summary
+from tricks import curve, fifteen, picture, rivals, smaller_batch, summary
 from wafers import budget, smaller_model, story, wafer
 
 from fastcalc.catalogue.store import Catalogue
@@ -36,9 +39,9 @@ COMMAND = re.compile(r"(?m)^\$ fastcalc (.+)$")
 """A command in a block: what it prints follows on the page."""
 
 SECTIONS = (
-    *(answer, summary, picture, smaller_batch, short, curve, rivals),
-    *(smaller_model, fifteen, wafer, story, budget),
-    *(choice, questions, newer, systems, verdicts),
+    *(answer, summary, picture, smaller_batch, at_speed, curve, rivals),
+    *(smaller_model, machines, fifteen, wafer, story, budget),
+    *(choice, questions, newer, systems, verdicts, sources),
 )
 
 

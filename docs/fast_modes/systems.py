@@ -243,6 +243,9 @@ def verdicts(book: Book) -> Words:
     unknown = [one for one in every if one.verdict == "undetermined"]
     return {
         "article_table": _by_article(book),
+        "wrong_claims": " ".join(
+            f'"{one.claim.claim}"' for one in wrong if one.verdict == "refuted"
+        ),
         "wrong_table": table(
             ("id", "the claim", "its number", "expected", "why"),
             [[*_told(one), reason(one)] for one in wrong],

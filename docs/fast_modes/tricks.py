@@ -1,7 +1,6 @@
 """The two tricks: what each reaches, and what it costs."""
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,6 @@ from book import (
     SOLD,
     Book,
     Words,
-    ends_of,
     first,
     price,
     some,
@@ -40,8 +38,10 @@ from fastcalc.report.record_tables import heading
 from fastcalc.search import frontier
 from fastcalc.search.tricks import Option, fastmode, start_at_speed
 from fastcalc.search.tricks.option import TRICKS, best
-from fastcalc.search.tricks.smaller_batches import MEASURED, Curve
+from fastcalc.search.tricks.smaller_batches import Curve
 from fastcalc.search.tricks.smaller_batches import curve as curve_of
+
+OLD = "h100-sxm"
 
 SHAPES = ("glm-4.7", "deepseek-r1", "frontier-1t", "frontier-5t")
 """Mixtures of experts that stand in for closed models."""
@@ -50,27 +50,18 @@ SHAPES = ("glm-4.7", "deepseek-r1", "frontier-1t", "frontier-5t")
 GPT = (1.5, 2.0)
 """What GPT-5.4's fast mode is sold as: times the speed, for times the credits. [1]"""
 
-LATER = 2.0
-"""Times the price at which Anthropic later sold the same speed-up, by its price list. [1]"""
-
 
 def summary(book: Book) -> Words:
     """Return how many claims have which verdict, and what claims say of the two tricks."""
     counts = Counter(one.verdict for one in book.judged)
     own = [c for c in book.claims.claims if set(c.articles) <= {"deepseek"}]
     ratio = book.turn("3", "fewer_users")
-    least, largest = (book.alongside("4", f"{end} multiple") for end in ("least", "largest"))
     return {
-        "ridge": number(book.alongside("41", "critical batch of h100-sxm"), 3),
+        "ridge": number(book.alongside("41", f"critical batch of {OLD}"), 3),
         "opus_ratio": digits(ratio),
         "gpt_ratio": f"{float(batch_ratio(cost_ratio=GPT[1], speed_ratio=GPT[0])):g}",
         "gpt_faster": f"{GPT[0]:g}",
         "gpt_credits": f"{GPT[1]:g}",
-        "later": f"{LATER:g}",
-        "least": number(least),
-        "largest": number(largest),
-        "never": number(book.alongside("4", "cells out of reach"), 1),
-        "cells": number(book.alongside("4", "cells"), 1),
         "claims": str(len(book.judged)),
         "own": str(len(own)),
         **{word: str(counts[word]) for word in MEANING},
@@ -108,19 +99,17 @@ def smaller_batch(book: Book) -> Words:
         f"{FASTER:g} times from there",
     )
     steps, slots = book.values("6"), book.values("8")
-    named = {"wait": "6", "flops": "5", "batch": "47", "hardware": "48", "drafts": "49"}
+    named = {"wait": "6", "flops": "5", "batch": "47"}
     return {
         "floor_table": _floors(book),
         "rows": number(book.alongside("4", "cells") / 4.0, 1),
         "measured_table": table(headings, rows),
         "sold": f"{SOLD:g}",
-        "sold_words": _sold_words([at for at in starts if at is not None]),
         "half_step": " to ".join(f"{1e3 * one:g}" for one in steps),
         "fast_pace": f"{0.5 / steps[0]:g}",
         "slow_pace": f"{0.5 / steps[-1]:g}",
         "slot_16": f"{slots[0]:.2g}",
         "slot_256": f"{slots[-1]:.2g}",
-        "flops_share": number(100.0 * book.values("5")[0], 2),
         **{f"{name}_verdict": book.plain(claim) for name, claim in named.items()},
     }
 
@@ -128,7 +117,7 @@ def smaller_batch(book: Book) -> Words:
 def _floors(book: Book) -> str:
     """Return a row for each floor of claim 4: the multiples in reach, and how many are not."""
     found = book.check("4").finding
-    assert found.rows is not None, "claim 4 has a table"
+    assert found.rows is not None, "the claim has a table"
     heads = found.rows.headings[1:-1]
     rows = []
     for head, column in zip(heads, found.values.reshape(-1, len(heads)).T, strict=True):
@@ -145,34 +134,6 @@ class SoldStart(NamedTuple):
     users: int
     speed: float
     multiple: float | None
-
-
-def _sold_words(sold: list[SoldStart]) -> str:
-    """Say how fast open models are at the price of Opus, and what fewer users cost from there.
-
-    Examples
-    --------
-    >>> _sold_words([SoldStart(309, 27.2, 9.4), SoldStart(140, 60.1, None)])
-    '2 of 4 open models on such a rack write 27 to 60 tokens/s, not 65; 2.5 times that by fewer users costs 9.4 times as much or cannot be had'
-    >>> _sold_words([SoldStart(309, 27.2, 9.4), SoldStart(140, 66.1, 5.0)])
-    '2 of 4 open models on such a rack write 27 to 66 tokens/s; 2.5 times that by fewer users costs 5.0 to 9.4 times as much'
-    >>> _sold_words([])
-    'none of 4 open models can be sold from such a rack'
-    """  # noqa: E501 (what is returned, in one line)
-    if not sold:
-        return f"none of {len(SHAPES)} open models can be sold from such a rack"
-    paid = [at.multiple for at in sold if at.multiple]
-    band = " to ".join(number(one, 2) for one in ends_of(paid))
-    multiples = [f"{band} times as much"] * bool(paid)
-    multiples += ["cannot be had"] * (len(paid) < len(sold))
-    speeds = ends_of([at.speed for at in sold])
-    shown = " to ".join(number(one, 2) for one in speeds)
-    less = f", not {SLOW:g}" * (speeds[-1] < SLOW)
-    cost = f"costs {' or '.join(multiples)}" if paid else multiples[0]
-    return (
-        f"{some(len(sold), len(SHAPES))} of {len(SHAPES)} open models on such a rack write "
-        f"{shown} tokens/s{less}; {FASTER:g} times that by fewer users {cost}"
-    )
 
 
 def _sold(book: Book, shape: str) -> SoldStart | None:
@@ -268,77 +229,6 @@ def curve(book: Book) -> Words:
         "rack": str(RACK),
         "context": f"{LONG:,}",
     }
-
-
-def native_curves(book: Book) -> dict[str, Curve]:
-    """Return what fewer users cost with each software, in published formats."""
-    native: dict[str, Curve] = {}
-    for one in book.smaller_batches.engines:
-        native.setdefault(one.space.scenario.engine.id, one)
-    return native
-
-
-def measured_curves(book: Book) -> list[Curve]:
-    """Return what fewer users cost with each server that was measured, in published formats."""
-    return [one for name, one in native_curves(book).items() if name in MEASURED]
-
-
-def floors_measured(book: Book) -> list[Curve]:
-    """Return what fewer users cost with each floor that was measured, of one user or of many."""
-    return [one for name, one in native_curves(book).items() if name != "ideal"]
-
-
-def enough_users(curves: Iterable[Curve]) -> list[int]:
-    """Return from how many users on fewer of them explain the speed at the price."""
-    return [ends[0] for one in curves if (ends := one.ends(PREMIUM))]
-
-
-def _single(book: Book) -> str:
-    """Say what servers would do with the floor of software that serves one user at a time."""
-    servers = measured_curves(book)
-    others = [one for one in floors_measured(book) if one not in servers]
-    names = ", ".join(one.space.scenario.engine.id for one in others)
-    if not others:
-        return ""
-    enough = enough_users(others)
-    would = (
-        f"a server with it would need {min(enough):,} users for {FASTER:g} times at {PREMIUM:g}"
-        if enough
-        else f"even with it no number of users gives {FASTER:g} times at {PREMIUM:g}"
-    )
-    return f"Software for one user alone ({names}) was measured with a smaller floor: {would}."
-
-
-def short(book: Book) -> Words:
-    """Return what fewer users cost from some numbers of users on, whatever the software."""
-    curves = measured_curves(book)
-    ideal = native_curves(book)["ideal"]
-    rows = [
-        [f"{ideal.starts[at]:,}", *_spans(served, at), _span([ideal], at)]
-        for at in report.rows(book.smaller_batches)[::2]
-        if (served := [one for one in curves if one.speed[at] > 0.0])
-    ]
-    heads = ("users in normal mode", "tokens/s of each", "cost of a token", "perfect machine")
-    return {
-        "short_table": table(heads, rows),
-        "software": ", ".join(one.space.scenario.engine.name for one in curves),
-        "single_words": _single(book),
-    }
-
-
-def _spans(curves: list[Curve], at: int) -> tuple[str, str]:
-    speeds = ends_of([float(one.speed[at]) for one in curves])
-    return " to ".join(number(one, 2) for one in speeds), _span(curves, at)
-
-
-def _span(curves: list[Curve], at: int) -> str:
-    """Return between which multiples a token's cost lies, and whether some never get there."""
-    reached = [float(one.multiple[at]) for one in curves if one.batch[at]]
-    if not reached:
-        return "never"
-    # Two ends that read alike are one.
-    span = " to ".join(dict.fromkeys(number(one, 2) for one in ends_of(reached)))
-    return f"{span} times{' or never' * (len(reached) < len(curves))}"
 
 
 def fifteen(book: Book) -> Words:

@@ -1,0 +1,271 @@
+"""Fewer users on a rack at the speed that Opus has, with a helper that guesses ahead or without."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from book import (
+    FASTER,
+    LONG,
+    PREMIUM,
+    RACK,
+    SHORT,
+    SLOW,
+    Book,
+    Words,
+    span,
+    table,
+)
+
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import Scenario, solve
+from fastcalc.formulas.money import usd_per_million
+from fastcalc.report.numbers_as_text import number
+from fastcalc.search.tricks.lighter_passes import PUBLISHED, drafting
+from fastcalc.search.tricks.smaller_batches import MEASURED, Curve, curve
+
+DRAFTS = 2
+"""Tokens that the helper guesses ahead: as many as pay when several users share a machine. [1]"""
+
+
+class Case(NamedTuple):
+    """A model, its tokens of text, and the speed of the normal mode. [1], [1/s]"""
+
+    name: str
+    model: str
+    context: float
+    speed: float
+
+
+CASES = (
+    Case("DeepSeek-R1", "deepseek-r1", LONG, 25.0),
+    Case("DeepSeek-R1", "deepseek-r1", LONG, 45.0),
+    Case("DeepSeek-R1", "deepseek-r1", LONG, SLOW),
+    Case("DeepSeek-R1", "deepseek-r1", SHORT, SLOW),
+    Case("GLM-4.7", "glm-4.7", LONG, SLOW),
+)
+
+MAIN = CASES[2]
+
+NEAR = 1.15
+"""How far a published number may be off, as a factor. [1]"""
+
+TRIED = 18
+"""Numbers of users in a round of looking for an edge. [1]"""
+
+
+class Mode(NamedTuple):
+    """A normal mode: its most users at a speed, what that costs, and what a faster mode costs.
+
+    users, fewer : that share the rack in either mode; 0 fewer where none is fast enough [1]
+    speed : of each user of the normal mode [1/s]
+    usd, owned : of a million output tokens by list rent, and by ownership [USD]
+    multiple : what a token of the faster mode costs over one of the normal mode; nan if never [1]
+    """
+
+    users: int
+    speed: float
+    usd: float
+    owned: float
+    fewer: int
+    multiple: float
+
+
+def most_users(scenario: Scenario, goal: float) -> Mode | None:
+    """Return the normal mode of a rack with the most users at a speed; None where none has it."""
+
+    def seen(starts: Sequence[int]) -> Curve:
+        found = curve(scenario, RACK, np.unique(np.round(starts)).astype(np.int64), FASTER)
+        assert found is not None, "a rack holds the model"
+        return found
+
+    most = _last(lambda starts: seen(starts).speed >= goal)
+    if not most:
+        return None
+    found = seen([most])
+    speed = float(found.speed[0])
+    cloud, owned = (
+        usd_per_million(usd_per_hour=hour * RACK, seconds=1.0 / speed, tokens=most)
+        for basis in ("cloud", "tco")
+        if (hour := Pricing(basis).per_chip_hour(scenario.hardware)) is not None
+    )
+    return Mode(most, speed, cloud, owned, int(found.batch[0]), float(found.multiple[0]))
+
+
+def _last(is_enough: Callable[[np.ndarray], np.ndarray]) -> int:
+    """Return the last whole number up to which something holds, of those it holds for at first.
+
+    Examples
+    --------
+    >>> _last(lambda users: users <= 727), _last(lambda users: users < 0)
+    (727, 0)
+    """
+    low, high = 0, 1 << 14
+    tried = np.unique(np.round(2.0 ** np.arange(0.0, 14.25, 0.25))).astype(np.int64)
+    while high - low > 1:
+        holds = np.asarray(is_enough(tried), dtype=bool)
+        first = int(np.argmin(holds)) if not holds.all() else len(tried)
+        low = int(tried[first - 1]) if first else low
+        high = int(tried[first]) if first < len(tried) else high
+        tried = np.unique(np.linspace(low + 1, high, TRIED).round()).astype(np.int64)
+    return low
+
+
+def modes(book: Book, case: Case, drafts: int, servers: Sequence[str] = MEASURED) -> list[Mode]:
+    """Return the normal mode at a speed with each server, where there is one."""
+    every = [most_users(one, case.speed) for one in served(book, case, drafts, servers)]
+    return [mode for mode in every if mode is not None]
+
+
+def served(
+    book: Book, case: Case, drafts: int, servers: Sequence[str] = MEASURED
+) -> list[Scenario]:
+    """Return the rack with each server."""
+    rack = book.scenario(case.model, "gb200", chips=RACK, context=case.context)
+    if drafts:
+        _, rack = drafting(rack, drafts)
+    return [replace(rack, engine=book.catalogue.engine(name)) for name in servers]
+
+
+def enough_from(book: Book, drafts: int) -> int | None:
+    """Return the fewest users from which fewer of them explain the speed at the price."""
+    starts = np.unique(np.round(2.0 ** np.arange(0.0, 12.0, 0.25))).astype(np.int64)
+    curves = [curve(rack, RACK, starts, FASTER) for rack in served(book, MAIN, drafts)]
+    ends = [found.ends(PREMIUM) for found in curves if found is not None]
+    return min((end[0] for end in ends if end), default=None)
+
+
+def at_speed(book: Book) -> Words:
+    """Return the table of fewer users by speed, and what it says at the speed of Opus."""
+    found = {(case, drafts): modes(book, case, drafts) for case in CASES for drafts in (0, DRAFTS)}
+    rows = []
+    for case in CASES:
+        mark = " (as Opus)" * (case.speed == SLOW)
+        label = f"{case.name}, {case.context:,.0f} tokens: {case.speed:g}{mark}"
+        both = (cell for drafts in (0, DRAFTS) for cell in cells(found[case, drafts]))
+        rows.append([label, *both])
+    heads = [
+        "normal mode: model, text, tokens/s of each user",
+        "users, no helper",
+        f"{FASTER:g} times the speed costs",
+        "users, helper in both modes",
+        f"{FASTER:g} times the speed costs",
+    ]
+    alone, helped = found[MAIN, 0], found[MAIN, DRAFTS]
+    return {
+        "rack_table": table(heads, rows),
+        "perfect_words": costs(modes(book, MAIN, 0, ("ideal",))),
+        "single_range": single_range(book),
+        "chip_users": span([mode.users / RACK for mode in helped]),
+        "drafts_taken": f"{DRAFTS}",
+        "kept_taken": f"{PUBLISHED[DRAFTS]:g}",
+        "servers": ", ".join(book.catalogue.engine(name).name for name in MEASURED),
+        **first_screen(alone, helped),
+        "unlikely_words": unlikely(enough_from(book, 0), enough_from(book, DRAFTS)),
+        "batch_gain": batch_gain(book, alone),
+        "alone_paid": paid("without a helper", alone),
+        "helped_paid": paid("with one", helped),
+    }
+
+
+def cells(found: Sequence[Mode]) -> tuple[str, str]:
+    """Return how many users the normal mode has, and what the faster one costs."""
+    if not found:
+        return "none", "-"
+    return _users([mode.users for mode in found]), costs(found)
+
+
+def _users(counts: Sequence[int]) -> str:
+    return span([float(f"{count:.2g}") for count in counts])
+
+
+def costs(found: Sequence[Mode]) -> str:
+    """Return between which multiples the faster mode costs, and whether it is not to be had.
+
+    Examples
+    --------
+    >>> costs([Mode(419, 65, 7.7, 1.0, 36, 4.63), Mode(684, 65, 4.7, 0.6, 0, np.nan)])
+    '4.6 times or never'
+    """
+    reached = [mode.multiple for mode in found if mode.fewer]
+    if not reached:
+        return "never"
+    return f"{span(reached)} times{' or never' * (len(reached) < len(found))}"
+
+
+def is_enough(found: Sequence[Mode]) -> bool:
+    """Return whether some server gives the faster mode for the price that was published."""
+    return any(mode.fewer and mode.multiple <= NEAR * PREMIUM for mode in found)
+
+
+def first_screen(alone: Sequence[Mode], helped: Sequence[Mode]) -> Words:
+    """Say whether fewer users alone explain the fast mode of Opus on the rack, and when."""
+    can = is_enough(alone)
+    here = (
+        f"fewer users alone cost {costs(alone)} as much"
+        if can
+        else "fewer users alone do not do it"
+    )
+    if not is_enough(helped):
+        return {
+            "fewer_alone": f"{here}, nor do they with a helper in both modes" if not can else here,
+            "fewer_helped": "They do so in none of the cases tried",
+        }
+    counts = [mode.users for mode in helped]
+    after = span([mode.fewer for mode in helped])
+    return {
+        "fewer_alone": here,
+        "fewer_helped": (
+            f"With a helper in both modes they do: to go from {_users(counts)} users at a time "
+            f"to {after} costs {costs(helped)} as much"
+        ),
+    }
+
+
+def unlikely(alone: int | None, helped: int | None) -> str:
+    """Say which numbers of users make fewer users alone unlikely.
+
+    Examples
+    --------
+    >>> unlikely(1058, 340)
+    'with fewer than 1,058 users at a time without a helper, or fewer than 340 with one,'
+    """
+    if alone is None and helped is None:
+        return "with any number of users"
+    said = [
+        f"{'fewer than ' * bool(least)}{f'{least:,}' if least else 'any number of'} {how}"
+        for least, how in ((alone, "users at a time without a helper"), (helped, "with one"))
+    ]
+    return f"with {', or '.join(said)},"
+
+
+def batch_gain(book: Book, alone: Sequence[Mode]) -> str:
+    """Say how much faster the helper makes the rack with one user, and with as many as it holds."""
+    (plain, *_), (helped, *_) = (served(book, MAIN, drafts) for drafts in (0, DRAFTS))
+    counts = np.array([1, max(mode.users for mode in alone), 1024])
+    before, after = (curve(rack, RACK, counts, FASTER) for rack in (plain, helped))
+    assert before is not None, "a rack holds the model"
+    assert after is not None, "with a helper, too"
+    one, some, full = (number(float(gain), 2) for gain in after.speed / before.speed)
+    return f"{one} times for one user, {some} with {counts[1]} users and {full} with {counts[2]:,}"
+
+
+def single_range(book: Book) -> str:
+    """Return between which shares of what is expected a single system's speed should lie."""
+    speed, low, high = (
+        float(end[0]) for end in solve(served(book, MAIN, 0)[0]).estimate.ranged_speed
+    )
+    return f"{number(low / speed, 2)} to {number(high / speed, 2)} times"
+
+
+def paid(how: str, found: Sequence[Mode]) -> str:
+    """Say what a token costs at list rent and by ownership, and what Opus's price then pays.
+
+    Examples
+    --------
+    >>> paid("with one", [Mode(419, 65, 7.7, 1.0, 36, 4.63)])
+    'with one 7.7 dollars at list rent and 1.0 on chips of its own'
+    """
+    rents, owned = [mode.usd for mode in found], [mode.owned for mode in found]
+    return f"{how} {span(rents)} dollars at list rent and {span(owned)} on chips of its own"

@@ -1,0 +1,58 @@
+"""Where the page's numbers come from: the articles, and who measured what."""
+
+from book import Book, Words
+
+from fastcalc.evidence.point import Point
+from fastcalc.evidence.shipped import shipped
+
+MEASURED = (
+    ("sram-017", "it is not said whether with a helper"),
+    ("sram-009", "without a helper"),
+    ("sram-004", "without a helper, quoted by a competitor"),
+    ("trtds-008", "without a helper"),
+    ("trtds-011", "with a helper"),
+    ("trtds-013", "with a helper whose near misses count, too"),
+)
+"""Measurements that the page leans on, with what each is."""
+
+WHO = {
+    "vendor": "measured by the seller",
+    "third_party": "measured by others",
+    "community": "measured by a user",
+}
+
+
+def measured(name: str) -> Point:
+    """Return a measurement by its id."""
+    (point,) = (point for point in shipped().points if point.id == name)
+    return point
+
+
+def address(name: str) -> str:
+    """Return the web address of a measurement."""
+    return measured(name).url.split()[0]
+
+
+def _machine(point: Point) -> str:
+    return f"{point.chips} {point.hardware}" if point.chips else point.hardware
+
+
+def sources(book: Book) -> Words:
+    """Return the lists of articles and of measurements, and how old the numbers are."""
+    articles = []
+    for article in book.claims.articles.values():
+        title = f"[{article.title}]({article.url})" if article.url else article.title
+        author = f"{article.author}, " * bool(article.author)
+        said = ", ".join(part for part in (article.date, article.note) if part)
+        articles.append(f"- {author}{title}{f' ({said})' * bool(said)}.")
+    points = [(measured(name), what) for name, what in MEASURED]
+    return {
+        "article_list": "\n".join(articles),
+        "measured_list": "\n".join(
+            f"- {book.catalogue.model(point.model).name} on {_machine(point)}, {what}: "
+            f"{point.value:,g} tokens/s of one user, {WHO[point.measured_by]}: {point.source}, "
+            f"{point.date} ([{point.id}]({address(point.id)}))."
+            for point, what in points
+        ),
+        "as_of": book.catalogue.engine("vllm").date,
+    }
