@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from book import Book, Words, counted, first, price, span, speed, table
+from book import Book, Words, counted, first, is_even, price, span, speed, table
 from wafers import DENSE, SPREAD, billions
 
 from fastcalc.core.ratios import independent_ratio
@@ -52,6 +52,9 @@ def machines(book: Book) -> Words:
         "short_users": book.concluding("20", "batch"),
         "model_gain": _gain(full, small),
         "both_gain": _gain(full, small_wafer),
+        "product_words": _product(
+            *(first(after) / first(full) for after in (small, full_wafer, small_wafer))
+        ),
         "measured_gain": span(measured),
         "alone_words": _whole([*gains[1], *gains[most]], float(book.filled("20", "expected"))),
         "glm_speed": speed(full_wafer),
@@ -71,6 +74,19 @@ def _priced(outcome: Outcome) -> str:
     chips = outcome.placement.layout.chips
     wafers = "" if outcome.scenario.hardware.id == "h100-sxm" else f"; {counted(chips)}"
     return f"{number(first(outcome), 2)} at ${dollars(price(outcome))}{wafers}"
+
+
+def _product(model: float, machine: float, both: float) -> str:
+    """Say whether two gains multiply.
+
+    Examples
+    --------
+    >>> _product(2.9, 9.3, 24.0), _product(2.5, 10.0, 25.0)
+    ('They do not simply multiply, as each model has its own floor.', 'They multiply.')
+    """
+    if is_even(both / (model * machine)):
+        return "They multiply."
+    return "They do not simply multiply, as each model has its own floor."
 
 
 def _whole(gains: Sequence[float], wanted: float) -> str:

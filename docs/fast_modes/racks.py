@@ -241,14 +241,19 @@ def unlikely(alone: int | None, helped: int | None) -> str:
 
 
 def batch_gain(book: Book, alone: Sequence[Mode]) -> str:
-    """Say how much faster the helper makes the rack with one user, and with as many as it holds."""
+    """Say how much faster the helper makes the rack with one user, with more and with many."""
     (plain, *_), (helped, *_) = (served(book, MAIN, drafts) for drafts in (0, DRAFTS))
     counts = np.array([1, max(mode.users for mode in alone), 1024])
     before, after = (curve(rack, RACK, counts, FASTER) for rack in (plain, helped))
     assert before is not None, "a rack holds the model"
     assert after is not None, "with a helper, too"
     one, some, full = (number(float(gain), 2) for gain in after.speed / before.speed)
-    return f"{one} times for one user, {some} with {counts[1]} users and {full} with {counts[2]:,}"
+    falls = bool(np.all(np.diff(after.speed / before.speed) < 0.0))
+    how = "less the more users there are" if falls else "by how many users there are"
+    return (
+        f"It gains {how}: we expect {one} times the speed for one user, {some} with {counts[1]} "
+        f"and {full} with {counts[2]:,}"
+    )
 
 
 def single_range(book: Book) -> str:

@@ -1,6 +1,6 @@
 """The second trick: a smaller model on wafers, how many users they hold, and what money buys."""
 
-from book import LONG, RACK, SHORT, SLOW, Book, Words, counted, first, price, speed, table
+from book import EVEN, LONG, RACK, SHORT, SLOW, Book, Words, counted, first, price, speed, table
 
 from fastcalc.articles.catalogue_numbers import number_of
 from fastcalc.catalogue.formats import number_format
@@ -142,7 +142,7 @@ def billions(outcome: Outcome) -> str:
 
 def story(book: Book) -> Words:
     """Return how many users a wafer serves at one speed, how many it holds, and at what price."""
-    rows, flats = [], []
+    rows, flats, falls = [], [], []
     for model, weights, kind in ((*SPREAD, "mixture"), (*DENSE, "dense")):
         for context in TEXTS:
             full = _held(book, model, weights, context)
@@ -152,20 +152,50 @@ def story(book: Book) -> Words:
             most = full.scenario.batches[-1]
             for users in sorted({flat, most}):
                 rows.append([label, wafers, f"{context:,.0f}", *_served(full, users)])
-        flats.append((full.placement.work.layers, kind))
+            if context == SHORT:
+                flats.append((kind, flat, flat / float(full.placement.work.layers)))
+                falls.append(_usd(full, most) / _usd(full, flat))
     heads = ("Spark, if it is a", "on", "tokens of text", "users", "tokens/s of each", "$/Mtok")
     return {
         "story_table": table(heads, rows),
-        "flat_words": " and ".join(f"{layers:.0f} of the {kind}" for layers, kind in flats),
+        "flat_words": _flat(flats, falls),
     }
+
+
+def _flat(flats: list[tuple[str, int, float]], falls: list[float]) -> str:
+    """Say up to how many users a wafer keeps its speed, and what more of them do to the price.
+
+    Examples
+    --------
+    >>> _flat([("mixture", 37, 1.03), ("dense", 46, 0.96)], [1.0, 1.01])
+    'Up to about as many users as it has layers (37 of the mixture, 46 of the dense) each has the full speed. Then they wait for one another, and a token becomes no cheaper'
+    >>> _flat([("mixture", 12, 0.33)], [0.7])
+    'Up to 12 users of the mixture each has the full speed. Then they wait for one another, and a token becomes cheaper still'
+    """  # noqa: E501 (what is returned, in one line)
+    counts = ", ".join(f"{flat} of the {kind}" for kind, flat, _ in flats)
+    is_layers = all(1.0 / 1.33 <= share <= 1.33 for *_, share in flats)
+    most = (
+        f"about as many users as it has layers ({counts})"
+        if is_layers
+        else counts.replace(" of", " users of")
+    )
+    further = "cheaper still" if min(falls) < 1.0 / (1.0 + EVEN) else "no cheaper"
+    return (
+        f"Up to {most} each has the full speed. Then they wait for one another, and a token "
+        f"becomes {further}"
+    )
+
+
+def _usd(outcome: Outcome, users: int) -> float:
+    """Return the price of a million output tokens with some users. [USD]"""
+    assert outcome.usd is not None, "the wafer has a price"
+    return float(outcome.usd[1][outcome.scenario.batches.index(users)])
 
 
 def _served(outcome: Outcome, users: int) -> tuple[str, str, str]:
     """Return a number of users with the speed of each, and the price of a token."""
-    assert outcome.usd is not None, "the wafer has a price"
-    at = outcome.scenario.batches.index(users)
-    usd = dollars(float(outcome.usd[1][at]))
-    return f"{users:,}", number(float(outcome.estimate.speed[at]), 2), usd
+    speed = float(outcome.estimate.speed[outcome.scenario.batches.index(users)])
+    return f"{users:,}", number(speed, 2), dollars(_usd(outcome, users))
 
 
 def _held(book: Book, model: str, weights: str | None, context: float) -> Outcome:
