@@ -135,7 +135,7 @@ def every_layout(base, space):
     if space.site.machine.is_spatial:
         most = 64 * space.fewest_chips
     counts = set(range(space.fewest_chips, most + 1))
-    counts |= {2 * cut.chips, 4 * cut.chips, 8 * cut.chips} if is_same else set()
+    counts |= set(range(1, 8 * cut.chips + 1)) if is_same else set()
     own = [cut, *space.cuts(cut.chips)] if is_same else []
     return [*space.layouts(*sorted(counts)), *own]
 
@@ -151,8 +151,8 @@ def every_row(base):
     fewer = [*space.layouts(*range(1, now + 1)), *space.cuts(now)]
     fewer = [one for one in fewer if one != cut]
     yield "other-layout", "", [(today, fewer)]
-    more = {2 * now, 4 * now, 8 * now} | ({space.site.domain} if space.site.domain > now else set())
-    yield "more-chips", "", [(today, space.layouts(*sorted(more)))]
+    more = range(now + 1, max(8 * now, space.site.domain) + 1)
+    yield "more-chips", "", [(today, space.layouts(*more))]
     for name in base.catalogue.names("hardware"):
         if name != today.hardware.id:
             on = replace(today, hardware=base.catalogue.hardware(name))
@@ -177,6 +177,8 @@ def least(base, served, layouts):
     for layout in space.holding(layouts):
         placed = space.site.place(layout)
         batch = np.arange(1.0, placed.max_batch + 1.0)
+        # As many users on each replica, or one at most.
+        batch = batch[(batch <= layout.dp) | (batch % layout.dp == 0)]
         each = speeds(placed, served.traffic, batch)
         fastest = max(fastest, float(each[0]))
         total = np.where(each >= base.speed * (1.0 - 1e-12), batch * each, 0.0).max()

@@ -257,8 +257,11 @@ def test_records_hold_the_trick_then_the_keys_of_compare(fastcalc):
     assert keys[: len(FIRST_KEYS)] == FIRST_KEYS
     assert all(list(row) == keys for row in rows)
     (compared,) = records(fastcalc("compare", *TODAY, "--format", "json"))
-    assert [key for key in keys[9:-3] if key != "compare"] == list(compared)
-    assert keys[-3:] == ["speedup_low", "speedup_high", "changes_answers"]
+    assert [key for key in keys[9:-5] if key != "compare"] == list(compared)
+    assert keys[-5:] == [
+        *("speedup_low", "speedup_high", "changes_answers"),
+        *("cost_multiple_low", "cost_multiple_high"),
+    ]
     for row in rows:
         if row["cannot"]:
             assert row["tokens_per_s_per_user"] is row["usd_per_mtok_output"] is None

@@ -9,10 +9,12 @@ import re
 import pytest
 
 from fastcalc.report.numbers_as_text import WORDS, counted, dollars, number
+from fastcalc.search.tricks.option import TRICKS
 from tests.helpers import Ran, run, words
 from tests.strategies import scaled
 
 REQUESTS = int(os.environ.get("FASTCALC_REQUESTS", scaled(12)))
+FEW = int(os.environ.get("FASTCALC_REQUESTS", scaled(3)))
 CHIPS = ("h100-sxm", "gb200", "mi300x", "rtx-4090", "a40", "wse-3", "wse-2", "tpu-v6e", "groq-lpu")
 MODELS = ("llama-3.1-8b", "llama-3.1-70b", "gpt-oss-120b", "qwen3-30b-a3b")
 COUNTS = {word: count for count, word in WORDS.items()}
@@ -210,6 +212,194 @@ def test_fit_names_every_chip_with_its_count_and_largest_batch(seed, fastcalc):
         assert counted(row["chips"], row["hardware"]) in on
     largest = on.partition("the largest batch there is ")[2]
     assert re.findall(r"[\d,]*\d", largest) == [f"{row['max_batch']:,}" for row in held]
+
+
+BITS = {
+    "bf16": 16.0,
+    "fp16": 16.0,
+    "fp8": 8.0,
+    "int8": 8.0,
+    "q8_0": 8.5,
+    "nvfp4": 4.5,
+    "mxfp4": 4.25,
+}
+BITS |= {"int4": 4.25, "q4_k_m": 4.8, "q4_0": 4.5, "q6_k": 6.6, "q5_k_m": 5.7}
+PUBLISHED = {model: "mxfp4" if model == "gpt-oss-120b" else "bf16" for model in MODELS}
+"""Formats of weights in which models are published; all of their caches are of 16 bits."""
+TAKEN = r"([\w,]+)\?? chips?(?:, \$([\d,.]+)\?? a month)?"
+PLANNED = re.compile(rf"([\w.-]+) {TAKEN} for ([\w.-]+), prompts of (.*)")
+NEXT = re.compile(
+    rf"- next chip: ([\w.-]+), {TAKEN}(?:, in fewer bits)?: ([\d,.]+) times the [^;]*?"
+    r"(?:; it wins where ([\w.-]+) costs more than \$([\d,.]+) a chip-hour)? - "
+)
+
+
+def is_narrower(row):
+    """Whether a plan has fewer bits than its model is published with."""
+    weights, published = BITS[row["weight_format"]], BITS[PUBLISHED[row["model"]]]
+    return weights < published or BITS[row["kv_format"]] < 16.0
+
+
+def check_taken(total, month, row):
+    assert count(total) == row["chips_total"]
+    usd = row["usd_per_month"]
+    nearly = {None if usd is None else dollars(usd * (1 + way)) for way in (-1e-9, 1e-9)}
+    assert month in nearly  # half a dollar rounds either way
+
+
+def check_plan(text, document, objective, prices):
+    every = {json.dumps(row): row for row in document["records"]}
+    every |= {json.dumps(row): row for row in document["best_of_each_chip"]}
+    whole = [row for row in every.values() if not is_narrower(row)] or [*every.values()]
+    least = min(row["cost"] for row in whole)
+    said = PLANNED.match(text)
+    (best,) = [row for row in document["records"] if row["rank"] == 1]
+    assert best["cost"] == least
+    assert best["cost"] == min(row["cost"] for row in document["records"] if row in whole)
+    assert said.group(1, 4) == (best["hardware"], best["model"])
+    check_taken(*said.group(2, 3), best)
+    assert is_narrower(best) == ("in fewer bits than it is published in" in said.group(5))
+    others = [row for row in every.values() if row["hardware"] != best["hardware"]]
+    rivals = [row for row in others if row in whole] or others
+    second = NEXT.search(text)
+    if second is None:
+        assert "- next chip" not in text
+        assert not rivals
+        return
+    row = min(rivals, key=lambda rival: rival["cost"])
+    assert row["cost"] == document["runner_up"]["cost"]
+    row = document["runner_up"]
+    assert second.group(1) == row["hardware"]
+    check_taken(*second.group(2, 3), row)
+    assert second.group(4) == number(row["cost"] / best["cost"])
+    is_changed = is_narrower(row) and not is_narrower(best)
+    assert is_changed == (", in fewer bits: " in second.group())
+    if objective != "usd" or is_changed:
+        assert second.group(5) is None
+        return
+    # All of the best's chips cost as much more: the price at which both cost the same.
+    price = prices[best["hardware"]]["usd_per_chip_hour"] * row["cost"] / best["cost"]
+    assert second.group(5) == best["hardware"]
+    assert price * (1 - 1e-9) <= float(second.group(6).replace(",", "")) <= price * 1.011
+
+
+@pytest.mark.parametrize("seed", range(FEW))
+def test_a_plan_is_the_least_of_all_that_keep_the_answers(seed, fastcalc):
+    """And the next chip is dearer by as much, and wins above the price that is named."""
+    chance = random.Random(seed)
+    chips = chance.sample(CHIPS, chance.choice([1, 2, 3, 4]))
+    request = ["plan", chance.choice(MODELS), "--on", ",".join(chips)]
+    request += ["--prompt", chance.choice([500, 8000]), "--output", chance.choice([200, 1000])]
+    objective = chance.choice(["usd", "usd", "usd", "watts", "chips"])
+    request += ["--objective", objective]
+    request += ["--tpot", f"{chance.choice([5, 20, 60, 200])}ms"] if chance.random() < 0.8 else []
+    request += ["--ttft", f"{chance.choice([0.3, 1, 5])}s"] if chance.random() < 0.5 else []
+    request += ["--rate", f"{chance.choice([0.3, 4, 50])}/s"] if chance.random() < 0.7 else []
+    request += ["--price-basis", "tco"] if chance.random() < 0.2 else []
+    ran = fastcalc(*request, "--top", 1000, "--format", "json")
+    shown = fastcalc(*request, columns=400)
+    assert shown.code == ran.code
+    if ran.code == 0:
+        document = json.loads(ran.out)
+        check_plan(words(shown.out), document, objective, document["assumptions"]["prices"])
+        return
+    why = words(shown.err)
+    assert "no deployment meets this" in why or "no layout of these chips holds" in why
+    _, _, would = why.partition("it would with ")
+    for flag, value in re.findall(r"(--(?:tpot|ttft|max-chips)) ([\d.]+m?s?)", would):
+        assert fastcalc(*request, flag, value).code == 0, (flag, value)
+
+
+POINT = r"([\w.-]+) on ([\d,]+) ([\w.-]+), ([\d.,]+) tokens/s for (?:its|each of) ([\w,]+) users?"
+FAST = re.compile(
+    rf"{POINT}, to ([\d.,]+) \(([\d.,]+)x\): (?:"
+    r"(?P<trick>[a-zA-Z ]+?)(?: \((?P<change>[^()]*)\))?"
+    r"(?: at (?P<cost>[\d.,]+) times the cost(?: \((?P<low>[\d.,]+) to (?P<high>[\d.,]+)\))?"
+    r"|(?P<free>, which has no price))\."
+    r"|(?P<only>only with fewer bits or another model, which change the answers)\."
+    r"|nothing in the catalogue reaches (?P<missed>[\d.,]+) tokens/s; one user alone expects at "
+    r"most (?P<most>[\d.,]+), with (?P<with>.*?)\. )"
+)
+LAW = re.compile(
+    r"That is ([\d.,]+)x = (.*?)(?:, at ([\d.,]+)x the cost)?, one change after another"
+)
+
+
+def keeps_answers(row, today):
+    formats = "model", "weight_format", "kv_format"
+    return row["reaches"] and [row[key] for key in formats] == [today[key] for key in formats]
+
+
+def called(row, today):
+    if row["trick"] == "smaller-batch" and row["batch"] > today["batch"]:
+        return "larger batch"
+    return TRICKS[row["trick"]]
+
+
+def check_lead(said, rows, text):
+    """The cheapest of all that keep the answers, with its cost over today's, and the product."""
+    today, kept = rows[0], [row for row in rows if keeps_answers(row, rows[0])]
+    priced = [row for row in kept if row["usd_per_mtok_output"] is not None]
+    named = [row for row in kept if called(row, today) == said["trick"]]
+    named = [row for row in named if row["change"] == said["change"]]
+    if said["free"] or said["cost"] is None:
+        assert not priced or today["usd_per_mtok_output"] is None
+        assert named
+        return
+    (lead,) = {json.dumps(row): row for row in named}.values()
+    assert lead["usd_per_mtok_output"] == min(row["usd_per_mtok_output"] for row in priced)
+    times = lead["usd_per_mtok_output"] / today["usd_per_mtok_output"]
+    assert said["cost"] == dollars(times)
+    (now, now_low, now_high), (then, then_low, then_high) = ends(today), ends(lead)
+    slower = ratio(now, then, now_low, then_high, now_high, then_low)
+    scaled_up = [None if end is None else end * times / slower[0] for end in slower]
+    assert (said["low"], said["high"]) == printed(scaled_up)[1:]
+    law = LAW.search(text)
+    assert law.group(1) == number(then / now)
+    factors = [float(one.replace(",", "")) for one in re.findall(r"([\d.,]+) \(", law.group(2))]
+    assert math.prod(factors) == pytest.approx(then / now, rel=0.005 * len(factors))
+    assert law.group(3) in (None, dollars(times))
+
+
+@pytest.mark.parametrize("seed", range(FEW))
+def test_a_fast_mode_leads_with_the_cheapest_that_keeps_the_answers(seed, fastcalc):
+    chance = random.Random(seed)
+    request = ["fastmode", chance.choice(MODELS), "--on", chance.choice(CHIPS)]
+    request += ["--batch", chance.choice([1, 8, 32, 100]), "--prompt", chance.choice([500, 8000])]
+    request += ["--speedup", chance.choice([0.5, 1.5, 2.5, 6, 15, 400])]
+    request += ["--smaller", "none"] if chance.random() < 0.3 else []
+    request += ["--engine", "ideal"] if chance.random() < 0.1 else []
+    request += ["--price-basis", "tco"] if chance.random() < 0.2 else []
+    ran, shown = fastcalc(*request, "--format", "json"), fastcalc(*request, columns=400)
+    assert ran.code == shown.code
+    if ran.code == 2:
+        assert "does not fit" in ran.err
+        return
+    text, rows = words(shown.out), json.loads(ran.out or '{"records": []}')["records"]
+    said = FAST.match(text)
+    goal = float(said.group(6).replace(",", ""))
+    assert ran.code == (1 if said["missed"] else 0)
+    if said["missed"]:
+        assert goal == float(said["missed"].replace(",", "")) > float(said["most"].replace(",", ""))
+        wide = words(fastcalc(*request, "--wide", columns=400).out)
+        alone = [
+            float(one.replace(",", "")) for one in re.findall(r"batch 1 expects ([\d,]+)", wide)
+        ]
+        assert max(alone, default=0.0) <= float(said["most"].replace(",", "")) * 1.01
+        return
+    today = rows[0]
+    assert said.group(1, 3) == (today["model"], today["hardware"])
+    assert count(said.group(2)) == today["chips"]
+    assert count(said.group(5)) == today["batch"]
+    assert said.group(4) == number(today["tokens_per_s_per_user"])
+    assert said.group(7) == number(float(request[request.index("--speedup") + 1]))
+    reached = [row for row in rows[1:] if row["reaches"]]
+    assert all(row["tokens_per_s_per_user"] >= goal * (1 - 5e-3) for row in reached)
+    if said["only"]:
+        assert reached
+        assert not any(keeps_answers(row, today) for row in rows)
+    else:
+        check_lead(said, rows, text)
 
 
 @pytest.mark.parametrize(

@@ -134,11 +134,36 @@ _RANGE = tuple(
     )
     for end in ("low", "high")
 )
+
+
+def _dearer(end: str) -> Callable[[Any], float | None]:
+    """Return an end of the range of the cost multiple: a slower user costs more, on either side."""
+
+    def of(one: Any) -> float | None:
+        cost = _ratio(one.point, one.today, "usd_per_mtok_output")
+        if cost is None or one.option.trick == "today":
+            return None
+        over, under = (each.estimate.ranged_speed for each in (one.base, one.option.outcome))
+        slower = independent_ratio(over=over, under=under)
+        return cost * float((getattr(slower, end) / slower.expected)[0])
+
+    return of
+
+
 _LAST = (
     Column(
         "changes_answers",
         "yes or no",
         "whether another model, unless it was named, or fewer bits than today's answer",
+    ),
+    *(
+        Column(
+            f"cost_multiple_{end}",
+            "ratio",
+            f"{end} end of it, both 80 % ranges taken as independent",
+            _dearer(end),
+        )
+        for end in ("low", "high")
     ),
 )
 COLUMNS = (*_BEFORE, *columns.FIRST, *_AFTER, *columns.LATER, *_RANGE, *_LAST)

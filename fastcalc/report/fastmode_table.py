@@ -151,8 +151,11 @@ def _sentence(answer: Answer) -> str:
     _, record = rows(answer, [answer.cheapest])
     how = f" ({answer.cheapest.change})" if answer.cheapest.change else ""
     cost = record["cost_multiple"]
-    at = ", which has no price" if cost is None else f" at {dollars(cost)} times the cost"
-    return f"{begun}: {_called(record)}{how}{at}."
+    if cost is None:
+        return f"{begun}: {_called(record)}{how}, which has no price."
+    low, high = record["cost_multiple_low"], record["cost_multiple_high"]
+    within = "" if low is None else f" ({number(low, 2)} to {number(high, 2)})"
+    return f"{begun}: {_called(record)}{how} at {dollars(cost)} times the cost{within}."
 
 
 def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> list[str]:

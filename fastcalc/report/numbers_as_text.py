@@ -41,10 +41,14 @@ def stable(value: float, error: float) -> str:
 def dollars(value: float | None) -> str:
     """Return a price: two decimals from one dollar on, two significant digits below.
 
-    >>> dollars(49.24), dollars(0.268), dollars(0.0148), dollars(1234.5)
-    ('49.2', '0.27', '0.015', '1,234')
+    >>> dollars(49.24), dollars(0.268), dollars(0.0148), dollars(1234.5), dollars(0.9999)
+    ('49.2', '0.27', '0.015', '1,234', '1.00')
     """
-    return number(value, 2 if value is not None and value < 1 else 3)
+    return number(value, 2 if value is not None and value < _ALMOST_ONE else 3)
+
+
+_ALMOST_ONE = 0.995
+"""From which a price is a dollar in two digits."""
 
 
 def size(value: float) -> str:

@@ -239,11 +239,16 @@ def assumptions(found: Decision) -> Record:
 
 
 def runner_up_price(found: Decision) -> float | None:
-    """Return the price of the best's chip above which the next costs less, if known. [USD/h]"""
+    """Return the price of the best's chip above which the next leads, if known. [USD/h]
+
+    In fewer bits than were asked for it never does.
+    """
     second = found.runner_up
     if second is None or found.service.objective != "usd":
         return None
     best = found.plans[0]
+    if found.may_lead(best) and not found.may_lead(second):
+        return None
     price = best.scenario.pricing.per_chip_hour(best.scenario.hardware)
     return None if price is None else price * second.cost / best.cost
 

@@ -45,7 +45,8 @@ def _next_chip(found: Decision) -> Iterator[str]:
     best, second = found.plans[0], found.runner_up
     if second is not None:
         chip, price = best.scenario.hardware.id, runner_up_price(found)
-        line = f"next chip: {second.scenario.hardware.id}, {what(second, found.service)}: "
+        bits = ", in fewer bits" * (found.may_lead(best) and not found.may_lead(second))
+        line = f"next chip: {second.scenario.hardware.id}, {what(second, found.service)}{bits}: "
         usd = price and number(rounded_up(price))
         then = f"; it wins where {chip} costs more than ${usd} a chip-hour" if usd else ""
         yield line + times_the_cost(found, second) + then

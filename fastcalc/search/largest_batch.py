@@ -97,13 +97,16 @@ def _closest(
 ) -> tuple[float, int]:
     """Return the most tokens a second at a speed, and their batch or 0, as closely as matters.
 
-    The largest batch that reaches it, but for pipelines that a batch or two more leave uneven. From
-    ``below`` seconds a token on a batch is of no interest.
+    The largest batch that reaches it, but for pipelines that a batch or two more leave uneven, of
+    those with as many users on each replica, or one at most. From ``below`` seconds a token on a
+    batch is of no interest.
     """
-    low, high = 0, int(placement.max_batch) + 1
+    replicas = placement.layout.dp
+    low, high = 0, int(placement.max_batch) // replicas + replicas
     best = (0.0, 0)
     while True:
-        tried = np.unique(np.round(np.geomspace(low + 1, high - 1, _GRID)))
+        places = np.unique(np.round(np.geomspace(low + 1, high - 1, _GRID)))
+        tried = _even(places, replicas)
         reached = speeds(placement, traffic, tried)
         held = int(np.count_nonzero(reached >= speed * (1.0 - ROUNDING)))
         if not held:
@@ -113,10 +116,19 @@ def _closest(
         best = max(best, (float(totals[top]), int(tried[top])))
         # The next batch yields more, but is too slow: if that is too little, look no closer.
         beyond = min(held, len(tried) - 1)
-        is_exact = tried[beyond] <= tried[held - 1] + 1
+        is_exact = places[beyond] <= places[held - 1] + 1
         if is_exact or max(best[0], float(totals[beyond])) * below <= 1.0:
             return best
-        low, high = int(tried[held - 1]) - 1, int(tried[beyond])
+        low, high = int(places[held - 1]) - 1, int(places[beyond])
+
+
+def _even(places: Floats, replicas: int) -> Floats:
+    """Return batches by their place in order: of one user or none a replica, then of two, and on.
+
+    >>> _even(np.arange(1.0, 7.0), 3).tolist()
+    [1.0, 2.0, 3.0, 6.0, 9.0, 12.0]
+    """
+    return np.where(places < replicas, places, replicas * (places - replicas + 1.0))
 
 
 def needed_tokens(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:

@@ -19,7 +19,7 @@ from fastcalc.search.tricks.option import Option, in_order, option_of
 
 SRAM_KINDS = ("wafer", "lpu", "rdu")  # sold for the speed of memory on the chip
 DATACENTER = ("datacenter", "tpu", "npu")  # classes that may take the place of today's
-_MORE = (2, 4, 8)  # how many times today's chips are tried
+_MORE = 8  # times today's chips, up to which more are tried
 _WAFERS = 64  # times the fewest chips of an SRAM machine that hold it are tried
 Entry = TypeVar("Entry")
 
@@ -159,10 +159,10 @@ class Base:
         return [layout for layout in found if layout != self.layout]
 
     def beyond_today(self, space: Space) -> list[Layout]:
-        """Return layouts of twice, four or eight times today's chips, or of its link domain."""
-        today, domain = self.layout.chips, link_domain(self.scenario.hardware)
-        counts = {times * today for times in _MORE} | ({domain} if domain > today else set())
-        return space.layouts(*sorted(counts))
+        """Return layouts of more than today's chips, up to eight times as many or a link domain."""
+        today = self.layout.chips
+        most = max(_MORE * today, link_domain(self.scenario.hardware))
+        return [layout for layout in space.up_to(most) if layout.chips > today]
 
     def on_todays_chips(self) -> list[Option]:
         """Return today's chips at the largest batch that will do, cut otherwise, and more."""
